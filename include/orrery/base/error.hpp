@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+namespace orrery {
+
+/// What went wrong, as the exit code of the program (docs/user-guide.md).
+enum class ErrorCode : int {
+  internal = 1,
+  usage = 2,
+  bad_input = 3,
+  stuck = 4,
+  output = 5,
+  interrupted = 75,
+};
+
+/// Where in the input a fault is, and what was expected there. Empty fields are left out of the message.
+struct Place {
+  std::string file = {};
+  std::optional<std::uint64_t> line = {};         ///< counted from 1
+  std::optional<std::uint64_t> byte_offset = {};  ///< from the start of the file (of the unpacked data if gzip)
+  std::optional<std::uint32_t> npu = {};
+  std::optional<std::uint64_t> node = {};  ///< the trace's own id
+  std::string node_name = {};
+  std::string key = {};
+};
+
+/// The only exception that the program throws on purpose. Only `main` catches it.
+class Error : public std::exception {
+ public:
+  /// `found` says what is wrong; `expected` and `hint` (what to do) may be empty.
+  Error(ErrorCode code, const Place& place, std::string_view found, std::string_view expected = {},
+        std::string_view hint = {});
+  Error(ErrorCode code, std::string_view message);
+
+  ErrorCode code() const noexcept { return code_; }
+  /// One message: "FILE:LINE: NPU 3, node 17 'x' (byte 40): FOUND; expected EXPECTED. HINT"
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  ErrorCode code_;
+  std::string message_;
+};
+
+/// A broken invariant of the program itself: throws Error (internal) with the place in the source. Always on.
+inline void check(bool holds, std::string_view what, std::source_location where = std::source_location::current());
+
+[[noreturn]] void fail_check(std::string_view what, std::source_location where);
+
+inline void check(bool holds, std::string_view what, std::source_location where) {
+  if (!holds) [[unlikely]]
+    fail_check(what, where);
+}
+
+}  // namespace orrery

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+namespace orrery {
+
+/// A point in simulated time, or a duration: a signed whole number of picoseconds (about +-106 days).
+class Time {
+ public:
+  constexpr Time() = default;
+
+  static constexpr Time from_ps(std::int64_t ps) { return Time(ps); }
+  static constexpr Time from_ns(std::int64_t ns) { return Time(ns * 1000); }
+  static constexpr Time zero() { return Time(0); }
+  /// Later than everything that happens: "never".
+  static constexpr Time max() { return Time(std::numeric_limits<std::int64_t>::max()); }
+
+  constexpr std::int64_t ps() const { return ps_; }
+  constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }
+
+  friend constexpr auto operator<=>(Time, Time) = default;
+  /// Saturates at max(), so that "never" plus a delay is still never.
+  friend constexpr Time operator+(Time a, Time b) {
+    if (a == max() || b == max()) return max();
+    return Time(a.ps_ + b.ps_);
+  }
+  friend constexpr Time operator-(Time a, Time b) { return Time(a.ps_ - b.ps_); }
+  friend constexpr Time operator*(Time a, std::int64_t n) { return Time(a.ps_ * n); }
+  constexpr Time& operator+=(Time other) { return *this = *this + other; }
+  constexpr Time& operator-=(Time other) { return *this = *this - other; }
+
+ private:
+  explicit constexpr Time(std::int64_t ps) : ps_(ps) {}
+
+  std::int64_t ps_ = 0;
+};
+
+}  // namespace orrery

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/topology/topology.hpp"
+
+namespace orrery::collective {
+
+enum class Kind : std::uint8_t {
+  all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, barrier,
+};
+std::string_view name(Kind kind);
+
+enum class AlgorithmKind : std::uint8_t { ring, direct, halving_doubling, double_binary_tree };
+
+/// How one dimension carries a collective.
+struct Algorithm {
+  AlgorithmKind kind = AlgorithmKind::ring;
+  std::uint32_t window = 0;          ///< direct: sends in flight, 0 = no limit
+  bool whole_communicator = false;   ///< `one*`: all members form one line
+
+  friend bool operator==(const Algorithm&, const Algorithm&) = default;
+};
+
+enum class Optimization : std::uint8_t { baseline, local_bw_aware };
+
+/// Everything of the system that a collective depends on, besides the topology.
+struct Options {
+  /// One per dimension of the topology.
+  std::vector<Algorithm> all_reduce, all_gather, reduce_scatter, all_to_all;
+  Optimization optimization = Optimization::local_bw_aware;
+  std::uint32_t splits = 1;            ///< chunks of a collective (preferred-dataset-splits)
+  std::uint32_t active_chunks = 1;     ///< per dimension
+  std::uint32_t queues = 1;            ///< per dimension
+  Time endpoint_delay = Time::from_ns(10);
+  Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
+  bool rendezvous = false;
+
+  /// Throws Error (bad_input) naming the key: a zero where one is not allowed, lists that do not match the dimensions.
+  void validate(const topology::Topology& topology) const;
+};
+
+/// A communicator as collectives see it: members, and the lines in which each dimension joins them. Opaque, immutable;
+/// built by Engine::layout. Layouts that behave alike share one memo of results.
+class Layout;
+
+/// What one collective does to the network: [num_dimensions] bytes that one member sends in each (mean over members).
+using Traffic = std::vector<Bytes>;
+
+/// Completion times of collectives as a pure function of the members' arrivals (docs/model.md, 5 to 8). Needs no event,
+/// message or rank. Not thread-safe (it memoises).
+class Engine {
+ public:
+  Engine(const topology::Topology& topology, Options options);
+  ~Engine();
+
+  /// `members` in the order listed; empty = the world. `dimensions`: bit d set = dimension d takes part (world only; a
+  /// mask that names fewer dimensions splits the world, see `split`). Cost O(members).
+  std::shared_ptr<const Layout> layout(std::span<const NpuId> members, std::uint64_t dimensions);
+
+  /// The NPUs that take part together with `npu` when only `dimensions` of the world are involved: ascending.
+  std::vector<NpuId> split(NpuId npu, std::uint64_t dimensions) const;
+
+  /// Throws Error (bad_input) if an algorithm that this collective would use has no rule for it; says which dimension,
+  /// algorithm, kind, size, and what is possible. Cost independent of the bytes.
+  void validate(const Layout& layout, Kind kind) const;
+
+  /// completions[i] for arrivals[i], in the order of the members. completion >= max(arrivals) + one tick for two members or
+  /// more, = arrival for one. Equal arrivals cost O(1) in the number of members after the first call of a kind (memo),
+  /// unequal ones O(members * steps) each. Monotone in every arrival.
+  void finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals, std::span<Time> completions);
+
+  /// No member completes earlier than the last arrival plus this, whatever the size; at least one tick.
+  Time minimum_duration(const Layout& layout) const;
+
+  const Traffic& traffic(const Layout& layout, Kind kind, Bytes size);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace orrery::collective

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+
+namespace orrery::trace {
+
+enum class NodeKind : std::uint8_t {
+  instant,     ///< METADATA, INVALID and zero-size communication: completes when released, holds no resource
+  cpu,         ///< host work: takes its recorded duration on the CPU
+  compute,     ///< roofline or recorded duration on the compute resource
+  collective,
+  send,
+  receive,
+  mem_load,
+  mem_store,
+};
+
+/// Chakra's collective types, in its own numbering.
+enum class CollectiveKind : std::uint8_t {
+  all_reduce = 0,
+  reduce = 1,
+  all_gather = 2,
+  gather = 3,
+  scatter = 4,
+  broadcast = 5,
+  all_to_all = 6,
+  reduce_scatter = 7,  ///< REDUCE_SCATTER_BLOCK (8) reads as this too
+  barrier = 9,
+};
+
+/// "all-reduce", "barrier", ...
+std::string_view name(CollectiveKind kind);
+
+/// One node of an execution trace; 32 bytes. What differs between NPUs of one structure is not here: nodes refer to
+/// groups, peers and tags by slots of the NPU's own tables (NpuTrace).
+struct Node {
+  std::uint64_t size;             ///< bytes: tensor_size of compute and memory nodes, comm_size of communication
+  std::uint64_t detail;           ///< compute: FLOPs; collective: bit d set = dimension d takes part; send, receive: tag slot
+  std::uint32_t first_successor;  ///< index into Graph::successors; the last one is before the next node's first
+  std::uint32_t num_dependencies;
+  std::uint32_t slot;  ///< collective: group slot; send and receive: peer slot
+  NodeKind kind;
+  CollectiveKind collective;
+  std::uint16_t reserved = 0;
+};
+static_assert(sizeof(Node) == 32);
+
+constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
+
+/// The structure of a trace: immutable, acyclic, shared by all NPUs whose traces differ in peers, groups, tags, ids and
+/// names only. Nodes are numbered in ascending order of the trace's ids.
+struct Graph {
+  std::vector<Node> nodes;                ///< [num_nodes + 1], the last a sentinel that ends the successors
+  std::vector<std::uint32_t> successors;  ///< each dependency once (duplicates removed); NodeId values
+  std::vector<Time> durations;            ///< [num_nodes] recorded durations, or empty where all are zero
+  std::uint32_t num_group_slots = 0;
+  std::uint32_t num_peer_slots = 0;
+  std::uint32_t num_tag_slots = 0;
+
+  std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(nodes.size() - 1); }
+  std::span<const std::uint32_t> successors_of(NodeId node) const {
+    const auto first = nodes[node.index()].first_successor;
+    return std::span(successors).subspan(first, nodes[node.index() + 1].first_successor - first);
+  }
+  Time duration_of(NodeId node) const { return durations.empty() ? Time::zero() : durations[node.index()]; }
+  std::size_t bytes() const;  ///< memory held
+};
+
+/// Ids and names of the nodes, for messages and timelines; shared where they are equal up to a shift of the ids.
+struct Labels {
+  std::vector<std::uint64_t> ids;    ///< [num_nodes] less the first id
+  std::vector<std::uint32_t> names;  ///< [num_nodes] index into the Store's names
+};
+
+/// The trace of one NPU.
+struct NpuTrace {
+  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const Labels> labels;
+  std::uint64_t first_id = 0;
+  std::vector<GroupId> groups;       ///< [num_group_slots]
+  std::vector<NpuId> peers;          ///< [num_peer_slots]
+  std::vector<std::uint64_t> tags;   ///< [num_tag_slots]
+  std::uint32_t file = 0;            ///< index into the Store's files
+
+  std::uint64_t id_of(NodeId node) const { return first_id + labels->ids[node.index()]; }
+};
+
+/// A process group. Empty members = all NPUs.
+struct Group {
+  std::string name;
+  std::vector<NpuId> members;
+
+  friend bool operator==(const Group&, const Group&) = default;
+  friend auto operator<=>(const Group&, const Group&) = default;
+};
+
+}  // namespace orrery::trace

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/notices.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::trace {
+
+/// Which dependency fields of a node order it.
+enum class Dependencies : std::uint8_t {
+  automatic,  ///< both, unless ctrl_deps make a cycle (then data) or no node has data_deps (then ctrl)
+  data,
+  ctrl,
+  both,
+};
+
+/// Process groups by name, as a communicator file gives them.
+using NamedGroups = std::map<std::string, std::vector<NpuId>, std::less<>>;
+
+struct ReadOptions {
+  Dependencies dependencies = Dependencies::automatic;
+  std::uint32_t num_npus = 0;  ///< of the topology
+};
+
+/// Reads `{"name": [npu, ...], ...}`. Throws Error (bad_input) with file and line for anything else, a member out of
+/// range, a member listed twice, an empty group.
+NamedGroups read_group_file(const std::filesystem::path& path, std::uint32_t num_npus);
+
+/// The traces of the NPUs that this rank hosts. Equal structures, labels and names are kept once.
+class Store {
+ public:
+  Store(ReadOptions options, NamedGroups groups);
+  ~Store();
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+
+  /// Reads one Chakra execution trace for one NPU and closes the file. A file that was read before with the same NPU-independent
+  /// meaning is not parsed again if `path` is the same (one file for many NPUs). Cost O(bytes).
+  /// Throws Error (bad_input) for every fault that this file shows by itself: docs/traces.md lists them.
+  /// Groups of NpuTrace are indices into groups() of this store until `renumber_groups`.
+  NpuTrace read(const std::filesystem::path& path, NpuId npu);
+
+  /// The groups that the traces read so far name, in order of first use; distinct in (name, members).
+  const std::vector<Group>& groups() const;
+
+  std::string_view name(std::uint32_t index) const;
+  std::string_view name_of(const NpuTrace& trace, NodeId node) const { return name(trace.labels->names[node.index()]); }
+  const std::string& file(const NpuTrace& trace) const;
+  /// Where a node is, for messages.
+  Place place(const NpuTrace& trace, NpuId npu, NodeId node) const;
+
+  std::size_t num_structures() const;
+  std::size_t bytes() const;  ///< memory held by structures, labels and names
+  const Notices& notices() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace orrery::trace

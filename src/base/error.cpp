@@ -1,0 +1,39 @@
+#include "orrery/base/error.hpp"
+
+#include <fmt/format.h>
+
+namespace orrery {
+namespace {
+
+std::string compose(const Place& place, std::string_view found, std::string_view expected, std::string_view hint) {
+  std::string text = place.file;
+  if (place.line) text += fmt::format("{}{}", text.empty() ? "line " : ":", *place.line);
+  std::string what;
+  auto part = [&what](std::string_view piece) { what += (what.empty() ? "" : ", ") + std::string(piece); };
+  if (!place.key.empty()) part(fmt::format("key '{}'", place.key));
+  if (place.npu) part(fmt::format("NPU {}", *place.npu));
+  if (place.node) part(fmt::format("node {}", *place.node));
+  if (!place.node_name.empty()) what += fmt::format("{}'{}'", what.empty() ? "" : " ", place.node_name);
+  if (place.byte_offset) what += fmt::format("{}(byte {})", what.empty() ? "" : " ", *place.byte_offset);
+  if (!what.empty()) text += (text.empty() ? "" : ": ") + what;
+  text += (text.empty() ? "" : ": ") + std::string(found);
+  if (!expected.empty()) text += fmt::format("; expected {}", expected);
+  if (!hint.empty()) text += fmt::format(". {}", hint);
+  return text;
+}
+
+}  // namespace
+
+Error::Error(ErrorCode code, const Place& place, std::string_view found, std::string_view expected,
+             std::string_view hint)
+    : code_(code), message_(compose(place, found, expected, hint)) {}
+
+Error::Error(ErrorCode code, std::string_view message) : code_(code), message_(message) {}
+
+void fail_check(std::string_view what, std::source_location where) {
+  const std::string_view path = where.file_name();
+  throw Error(ErrorCode::internal, fmt::format("{} ({}:{}). This is a fault of Orrery, please report it.", what,
+                                               path.substr(path.find_last_of('/') + 1), where.line()));
+}
+
+}  // namespace orrery
