@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/device/options.hpp"
+
+namespace orrery::executor {
+
+struct Options {
+  device::ComputeOptions compute;
+  bool replay_only = false;           ///< every node, communication too, takes its recorded duration
+  bool rendezvous = false;            ///< point to point waits for the receiver's word
+  std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
+  std::uint32_t comm_streams = 1;     ///< the same of the communication resource
+  bool timeline = false;              ///< keep start and finish of every node
+
+  /// Throws Error (bad_input) that names the key.
+  void validate() const;
+};
+
+}  // namespace orrery::executor

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::executor {
+
+/// What is known of one NPU when the run ends. compute + cpu + exposed_communication + exposed_memory + idle = finish,
+/// exactly: a moment with several resources busy counts for compute first, then CPU, communication, memory.
+struct NpuRecord {
+  NpuId npu;
+  Time finish;
+  Time compute;
+  Time cpu;                    ///< CPU busy and compute not
+  Time communication;          ///< a collective, send or receive in progress, overlapped or not
+  Time exposed_communication;
+  Time memory;                 ///< a remote memory access in progress, overlapped or not
+  Time exposed_memory;
+  Time idle;
+  std::uint64_t nodes_completed = 0;
+  Bytes bytes_sent;
+  Bytes peak_memory;           ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
+};
+
+struct CollectiveRecord {
+  GroupId group;
+  std::uint32_t ordinal = 0;  ///< which of the group's collectives, from 0
+  std::uint8_t kind = 0;      ///< collective::Kind
+  std::uint32_t members = 0;
+  Bytes size;
+  Time first_arrival, last_arrival, finish;
+};
+
+struct TimelineRecord {
+  NpuId npu;
+  std::uint64_t node = 0;  ///< the trace's own id
+  Time start, finish;
+  trace::NodeKind kind = trace::NodeKind::instant;
+  std::uint32_t name = 0;  ///< index into the rank's names
+};
+
+}  // namespace orrery::executor

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+
+namespace orrery::parallel {
+
+/// All ranks of the job. A serial program is just another implementation, in which no MPI call is made.
+/// Every function is collective unless it says otherwise; MPI errors are thrown as Error (internal).
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  Rank rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_root() const { return rank_.value() == 0; }
+
+  virtual void barrier() = 0;
+  /// Elementwise, in place.
+  virtual void sum(std::span<std::int64_t> values) = 0;
+  virtual void minimum(std::span<std::int64_t> values) = 0;
+  virtual void maximum(std::span<std::int64_t> values) = 0;
+  virtual void broadcast_bytes(std::vector<std::byte>& bytes, Rank root) = 0;
+  /// On `root`: the concatenation in rank order; `sizes` the bytes of each rank. Empty elsewhere. Any size (64-bit).
+  virtual std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root, std::vector<std::size_t>& sizes) = 0;
+  /// outgoing[r] goes to rank r; returns what came from each.
+  virtual std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) = 0;
+
+  template <class T>
+  std::vector<T> gather(std::span<const T> mine, Rank root, std::vector<std::size_t>* counts = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<std::size_t> sizes;
+    const auto bytes = gather_bytes(std::as_bytes(mine), root, sizes);
+    if (counts) {
+      counts->clear();
+      for (const auto size : sizes) counts->push_back(size / sizeof(T));
+    }
+    return from_bytes<T>(bytes);
+  }
+  /// The concatenation in rank order, on every rank.
+  template <class T>
+  std::vector<T> all_gather(std::span<const T> mine, std::vector<std::size_t>* counts = nullptr) {
+    auto all = gather<T>(mine, Rank(0), counts);
+    broadcast(all, Rank(0));
+    if (counts) broadcast(*counts, Rank(0));
+    return all;
+  }
+  template <class T>
+  void broadcast(std::vector<T>& values, Rank root) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto span = std::as_bytes(std::span(values));
+    std::vector<std::byte> bytes(span.begin(), span.end());
+    broadcast_bytes(bytes, root);
+    values = from_bytes<T>(bytes);
+  }
+  void broadcast(std::string& text, Rank root);
+  template <class T>
+  std::vector<std::vector<T>> exchange(const std::vector<std::vector<T>>& outgoing) {
+    std::vector<std::vector<std::byte>> bytes;
+    for (const auto& values : outgoing) {
+      const auto span = std::as_bytes(std::span(values));
+      bytes.emplace_back(span.begin(), span.end());
+    }
+    std::vector<std::vector<T>> incoming;
+    for (const auto& values : exchange_bytes(bytes)) incoming.push_back(from_bytes<T>(values));
+    return incoming;
+  }
+  /// If `body` throws on some ranks, every rank throws: the lowest failing rank its own error, the others an Error that
+  /// is_echo(). Ranks so agree on a failure before they enter the next collective call.
+  void agree(const std::function<void()>& body);
+
+ protected:
+  Communicator(Rank rank, int size) : rank_(rank), size_(size) {}
+
+ private:
+  template <class T>
+  static std::vector<T> from_bytes(std::span<const std::byte> bytes) {
+    std::vector<T> values(bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+    return values;
+  }
+
+  Rank rank_;
+  int size_;
+};
+
+/// One rank, no MPI.
+std::unique_ptr<Communicator> make_serial();
+
+}  // namespace orrery::parallel

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/executor/record.hpp"
+#include "orrery/parallel/communicator.hpp"
+
+namespace orrery::results {
+
+enum class Status : std::uint8_t { complete, stuck, interrupted };
+
+/// One rank's figures of the kernel (docs/results.md, /kernel). Times here are wall-clock seconds.
+struct KernelRecord {
+  std::uint64_t events = 0;
+  std::uint64_t data_messages = 0, null_messages = 0, promise_requests = 0, message_bytes = 0, reductions = 0;
+  std::uint64_t null_messages_received = 0, peak_pending_events = 0, peak_memory_bytes = 0, critical_path = 0;
+  double blocked_time = 0, busy_time = 0;
+};
+
+struct NetworkRecord {
+  std::vector<Bytes> bytes;     ///< [num_dimensions] sent by the NPUs of this rank
+  std::vector<Time> busy_time;  ///< [num_dimensions] summed over the links' serialisation times
+};
+
+/// What one rank knows when the run has ended.
+struct RankResults {
+  std::vector<executor::NpuRecord> npus;                ///< of this rank, ascending in NPU
+  std::vector<executor::CollectiveRecord> collectives;  ///< of the communicators hosted here
+  std::vector<executor::TimelineRecord> timeline;       ///< grouped by NPU ascending, by start then node inside
+  std::vector<std::string> timeline_names;              ///< what TimelineRecord::name indexes
+  NetworkRecord network;
+  KernelRecord kernel;
+  std::string host;
+};
+
+/// The same on all ranks.
+struct RunDescription {
+  Status status = Status::complete;
+  std::uint32_t num_npus = 0;
+  std::vector<trace::Group> groups;                          ///< in order of GroupId
+  std::vector<std::uint32_t> dimension_sizes;
+  std::string command_line;
+  std::string resolved_configuration;                        ///< YAML
+  std::vector<std::pair<std::string, std::string>> inputs;   ///< name, text; verbatim
+  double wall_time = 0;
+};
+
+/// Throws Error (output) if `path` could not be written later: no such folder, no permission, exists without `force`.
+/// Not collective; rank 0 calls it before the run.
+void check_output(const std::filesystem::path& path, bool force);
+
+/// Gathers in global order to rank 0, which writes docs/results.md's file beside `path`, syncs it and renames it.
+/// Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on rank 0.
+void write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine, parallel::Communicator& world);
+
+/// "Open MPI 4.1.4", "1.10.8": for --version and the attributes of the file.
+std::string hdf5_version();
+
+}  // namespace orrery::results
