@@ -14,6 +14,9 @@
 
 namespace orrery::parallel {
 
+/// What `agree` throws on a rank that need not speak, because another one does.
+struct FailedElsewhere {};
+
 /// All ranks of the job. A serial program is just another implementation, in which no MPI call is made.
 /// Every function is collective unless it says otherwise; MPI errors are thrown as Error (internal).
 class Communicator {
@@ -74,8 +77,8 @@ class Communicator {
     for (const auto& values : exchange_bytes(bytes)) incoming.push_back(from_bytes<T>(values));
     return incoming;
   }
-  /// If `body` throws on some ranks, every rank throws: the lowest failing rank its own error, the others an Error that
-  /// is_echo(). Ranks so agree on a failure before they enter the next collective call.
+  /// If `body` throws on some ranks, every rank throws: the lowest failing one its own error, the others FailedElsewhere.
+  /// So ranks agree on a failure before they enter the next collective call.
   void agree(const std::function<void()>& body);
 
  protected:

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "orrery/parallel/communicator.hpp"
+
+namespace orrery::parallel {
+
+/// MPI for as long as this lives. Started by a launcher (mpirun, srun), the job's ranks; started alone, one rank without
+/// any call of MPI, whose initialisation costs half a second.
+class Environment {
+ public:
+  /// Throws Error (usage) if the launcher started several jobs of one rank instead of one job of several.
+  Environment();
+  /// Finalises MPI. While an exception is handled it does not (that would hang): `abort` ends the job then.
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  Communicator& world() { return *world_; }
+
+  /// Ends all ranks with `exit_code`. Not collective, does not return.
+  [[noreturn]] static void abort(int exit_code);
+
+ private:
+  std::unique_ptr<Communicator> world_;
+};
+
+/// "Open MPI 4.1.4". Makes no other call of MPI.
+std::string library_version();
+
+/// Of this rank's machine.
+std::string host_name();
+
+}  // namespace orrery::parallel

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/parallel/communicator.hpp"
+
+namespace orrery::parallel {
+
+/// Non-blocking messages between ranks, in order on each channel, and one non-blocking reduction at a time. Nothing here
+/// waits for another rank, so no order of calls can deadlock.
+class Transport {
+ public:
+  using Receiver = std::function<void(Rank from, std::span<const std::byte> message)>;
+
+  virtual ~Transport() = default;
+
+  /// Sends a copy of `message`; its buffer comes from a pool and goes back to it. O(bytes).
+  virtual void send(Rank to, std::span<const std::byte> message) = 0;
+  /// Hands over what has arrived; returns the number of messages.
+  virtual int poll(const Receiver& receiver) = 0;
+
+  /// Contributes to a reduction that every rank joins sooner or later. `minima` and `sums` keep their size for the life
+  /// of the transport. One at a time.
+  virtual void start_reduction(std::span<const std::int64_t> minima, std::span<const std::int64_t> sums) = 0;
+  struct Reduced {
+    std::span<const std::int64_t> minima, sums;
+  };
+  /// The result once all ranks have contributed; afterwards the next may start.
+  virtual std::optional<Reduced> finish_reduction() = 0;
+};
+
+/// Collective. For a communicator of one rank: messages to itself are an error, reductions return what was given.
+std::unique_ptr<Transport> make_transport(Communicator& world);
+
+}  // namespace orrery::parallel

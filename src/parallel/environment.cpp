@@ -1,0 +1,85 @@
+#include "orrery/parallel/environment.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "mpi_call.hpp"
+#include "mpi_communicator.hpp"
+
+namespace orrery::parallel {
+namespace {
+
+int number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoi(text) : 0;
+}
+
+bool started_by_launcher() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"})
+    if (std::getenv(variable)) return true;
+  return false;
+}
+
+/// A launcher that does not speak this MPI's language starts N jobs of one rank; they would all write the same file.
+void require_one_job(int size) {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const int expected = number_in(variable);
+    if (expected > 1 && size == 1)
+      throw Error(ErrorCode::usage, {},
+                  fmt::format("the launcher started {} processes ({}), but each sees an MPI job of one rank", expected, variable),
+                  "one job of all ranks", "Use `srun --mpi=pmix`, or the mpirun of the MPI library that Orrery was built with.");
+  }
+}
+
+}  // namespace
+
+Environment::Environment() {
+  if (!started_by_launcher()) {
+    require_one_job(1);
+    world_ = make_serial();
+    return;
+  }
+  int provided = 0;
+  mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided));
+  world_ = MpiCommunicator::duplicate_world();
+  require_one_job(world_->size());
+}
+
+Environment::~Environment() {
+  world_.reset();
+  int initialised = 0, finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  if (initialised && !finalised && std::uncaught_exceptions() == 0) MPI_Finalize();
+}
+
+void Environment::abort(int exit_code) {
+  int initialised = 0, finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  if (initialised && !finalised) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string_view whole(text.data(), static_cast<std::size_t>(length));
+  std::string version(whole.substr(0, whole.find(',')));
+  if (version.starts_with("Open MPI v")) version.erase(9, 1);
+  return version;
+}
+
+std::string host_name() {
+  std::array<char, 256> text{};
+  gethostname(text.data(), text.size() - 1);
+  return text.data();
+}
+
+}  // namespace orrery::parallel
