@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/collective/collective.hpp"
+#include "orrery/config/read.hpp"
+#include "orrery/trace/store.hpp"
+
+namespace orrery::config {
+
+/// Print `text` and leave with `exit_code`: 0 to standard output if help was asked for, 2 to standard error if not.
+struct HelpCommand {
+  std::string text;
+  int exit_code = 0;
+};
+
+/// `orrery --version`.
+struct VersionCommand {};
+
+/// `orrery run`: simulate.
+struct RunCommand {
+  Inputs inputs;
+};
+
+/// `orrery check`: everything that can be found wrong before the run.
+struct CheckCommand {
+  Inputs inputs;
+};
+
+/// `orrery generate`: write the traces of one transformer training step on tensor * pipeline * data NPUs.
+struct GenerateCommand {
+  std::filesystem::path output;     ///< PREFIX of PREFIX.<npu>.et
+  std::uint32_t tensor = 4;         ///< --tp: NPUs that share each layer
+  std::uint32_t pipeline = 4;       ///< --pp: stages; divides layers
+  std::uint32_t data = 4;           ///< --dp: replicas
+  std::uint32_t layers = 32;        ///< transformer layers of the whole model
+  std::uint32_t micro_batches = 8;  ///< per step and replica
+  std::uint32_t hidden = 4096;      ///< width of the model
+  std::uint32_t sequence = 2048;    ///< tokens of a micro-batch
+};
+
+/// `orrery partition`: write a rank map (partitions/README.md).
+struct PartitionCommand {
+  Inputs inputs;  ///< system_only
+  int ranks = 1;
+  std::filesystem::path output;
+  bool force = false;  ///< replace an existing file
+};
+
+/// `orrery show trace FILE`.
+struct ShowTraceCommand {
+  std::filesystem::path file;
+  trace::Dependencies dependencies = trace::Dependencies::automatic;
+  bool json = false;
+};
+
+/// `orrery show topology CONFIG`.
+struct ShowTopologyCommand {
+  Inputs inputs;  ///< system_only
+  bool json = false;
+};
+
+/// `orrery show collective CONFIG`: what one collective costs.
+struct ShowCollectiveCommand {
+  Inputs inputs;  ///< system_only
+  collective::Kind kind = collective::Kind::all_reduce;
+  Bytes bytes;
+  std::optional<std::uint32_t> npus;  ///< the first this many NPUs take part; none: all
+  bool json = false;
+};
+
+using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
+                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand>;
+
+/// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
+/// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read.
+Command parse_command_line(std::span<const char* const> arguments);
+
+}  // namespace orrery::config

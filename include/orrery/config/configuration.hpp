@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/rules.hpp"
+#include "orrery/collective/collective.hpp"
+#include "orrery/device/options.hpp"
+#include "orrery/executor/options.hpp"
+#include "orrery/topology/topology.hpp"
+#include "orrery/trace/store.hpp"
+
+namespace orrery::config {
+
+/// Which of the two sets of arithmetic rules (docs/model.md, 1).
+enum class RuleSet : std::uint8_t { physical, astra_sim };
+/// "physical", "astra-sim".
+std::string_view name(RuleSet rules);
+
+/// The NPUs first..last (both included) read these traces.
+struct TraceFiles {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::string pattern;  ///< a path; every "{npu}" in it stands for the NPU's number
+};
+
+/// What the NPUs execute.
+struct Workload {
+  /// Every NPU of the topology in exactly one entry, ascending. A prefix is the pattern "PREFIX.{npu}.et"; one file for
+  /// all NPUs is a pattern without "{npu}". Empty where the command does not need a workload.
+  std::vector<TraceFiles> traces;
+  std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::read_group_file
+  trace::Dependencies dependencies = trace::Dependencies::automatic;
+
+  /// The trace of one NPU. A broken invariant if no entry holds it.
+  std::filesystem::path trace_of(NpuId npu) const;
+};
+
+enum class Progress : std::uint8_t {
+  automatic,  ///< one line that renews itself if standard error is a terminal, else plain
+  plain,      ///< a line every interval
+  none,
+};
+
+/// How the simulation runs and what it leaves behind; no simulated result depends on it.
+struct RunOptions {
+  std::filesystem::path output = "results.h5";
+  bool force = false;                              ///< replace an existing output
+  std::optional<std::filesystem::path> partition;  ///< rank map (partitions/README.md); none: contiguous blocks
+  Progress progress = Progress::automatic;
+  double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
+  bool quiet = false;               ///< neither progress nor summary
+  bool print_npus = false;          ///< ASTRA-sim's line per NPU on standard output at the end
+  double watchdog_s = 300;  ///< wall-clock seconds without any progress of a clock until the run aborts; 0: never
+};
+
+/// The whole resolved configuration of a run.
+struct Configuration {
+  RuleSet rule_set = RuleSet::physical;
+  std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
+  collective::Options collectives;              ///< algorithm lists: one entry per dimension
+  executor::Options executor;                   ///< with the compute options and the timeline switch
+  device::RemoteMemoryOptions remote_memory;
+  Workload workload;
+  RunOptions run;
+
+  /// Every text input that was read, verbatim: ("configuration.yaml" | "system.json" | ..., text). Not compared.
+  std::vector<std::pair<std::string, std::string>> inputs;
+  /// What was accepted but has no meaning or effect here, to be said once. Not compared.
+  std::vector<std::string> warnings;
+
+  Rules rules() const { return rule_set == RuleSet::physical ? Rules::physical() : Rules::astra_sim(); }
+  /// Throws as topology::Topology does.
+  topology::Topology topology() const { return {dimensions, rules()}; }
+
+  /// Validates the options of every module and that the traces cover every NPU once (where there are any).
+  /// Throws Error (bad_input) that names the key.
+  void validate() const;
+
+  /// The configuration as CONFIG.yaml with all defaults written out and absolute paths: reading it gives an equal one.
+  std::string to_yaml() const;
+
+  /// Equal but for inputs and warnings; paths are equal if they name the same file from the current folder.
+  friend bool operator==(const Configuration& a, const Configuration& b);
+};
+
+/// The name of an algorithm as configurations spell it: "ring", "direct2", "oneHalvingDoubling", ...
+std::string name(const collective::Algorithm& algorithm);
+
+}  // namespace orrery::config

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/error.hpp"
+#include "orrery/config/configuration.hpp"
+
+namespace orrery::config {
+
+/// ASTRA-sim's own files and flags, as they are given. Rules are then `astra-sim`.
+struct AstraSimInputs {
+  std::string workload;                 ///< PREFIX of PREFIX.<npu>.et; may be empty with Inputs::system_only
+  std::filesystem::path system;         ///< system.json
+  std::filesystem::path network;        ///< network.yml
+  std::filesystem::path remote_memory;  ///< remote_memory.json; may be empty with Inputs::system_only
+  std::filesystem::path groups;         ///< comm_group.json; empty: none
+  std::uint32_t num_queues_per_dim = 1;
+  double injection_scale = 1;  ///< multiplies the endpoint delay of system.json
+  double comm_scale = 1;       ///< without effect, as in ASTRA-sim: a warning unless 1
+  double compute_scale = 1;    ///< the same
+  bool rendezvous = false;
+  std::vector<std::string> ignored = {};  ///< names of flags that were given and have no meaning here: a warning
+};
+
+/// Settings of the command line; each stands above the configuration file where it is given. Paths are relative to the
+/// current folder.
+struct Flags {
+  std::optional<std::filesystem::path> output = {};
+  std::optional<bool> force = {};
+  std::optional<std::string> partition = {};  ///< "block" or a file
+  std::optional<bool> timeline = {};
+  std::optional<Progress> progress = {};
+  std::optional<double> progress_interval_s = {};
+  std::optional<bool> quiet = {};
+  std::optional<bool> print_npus = {};
+  std::optional<trace::Dependencies> dependencies = {};
+};
+
+/// All that a command names as its configuration: exactly one of `file` and `astra_sim`.
+struct Inputs {
+  std::filesystem::path file = {};          ///< CONFIG.yaml
+  std::vector<std::string> overrides = {};  ///< "key.path=value" of --set, applied in order; with `file` only
+  std::optional<AstraSimInputs> astra_sim = {};
+  Flags flags = {};
+  bool system_only = false;  ///< the command needs no workload: it may be absent, and is not looked for
+};
+
+/// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates. Existence of trace files is not checked
+/// here. Throws the first Error: bad_input with file, line and key, what was found, what was expected and what to do;
+/// usage for a --set that is no "key=value". Reads text files only; not collective; cost O(size of the files).
+Configuration read(const Inputs& inputs);
+
+/// The same for `orrery check`: every fault that can be told, not only the first.
+struct Findings {
+  std::optional<Configuration> configuration;  ///< if there are no problems
+  std::vector<Error> problems;
+};
+Findings examine(const Inputs& inputs);
+
+/// Reads the text of a CONFIG.yaml. `name` stands for the file in messages, relative paths start from `folder`.
+Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder = {},
+                    bool system_only = false);
+
+}  // namespace orrery::config
