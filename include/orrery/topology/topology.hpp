@@ -38,15 +38,18 @@ class Topology {
   const Dimension& dimension(std::uint32_t d) const { return dimensions_[d]; }
   const Rules& rules() const { return rules_; }
 
-  std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;
+  std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;  ///< of `npu` in dimension d, 0 .. size - 1
   /// Ids of neighbours in dimension d differ by this.
   std::uint32_t stride(std::uint32_t d) const { return strides_[d]; }
-  /// Hops of `distance` positions inside a line of dimension d; 0 for distance 0.
+  /// Hops of `distance` positions inside a line of dimension d; 0 for distance 0. Ring: the shorter way round.
   std::uint32_t hops(std::uint32_t d, std::uint32_t distance) const;
 
   /// A message of `size` bytes over `hops` links of dimension d: hops * latency + size / bandwidth.
   Time link_delay(std::uint32_t d, std::uint32_t hops, Bytes size) const;
-  /// Point to point under the rules (docs/model.md, 1 and 4): at least one tick for a != b.
+  /// Point to point under the rules (docs/model.md, 1 and 4): at least one tick for a != b. With
+  /// Rules::charge_every_dimension the message goes through the differing dimensions one after the other, stored and
+  /// forwarded whole between them: the sum of their link delays. Else the link delay of the lowest differing dimension.
+  /// O(dimensions).
   Time delay(NpuId a, NpuId b, Bytes size) const;
   /// The least delay between two different NPUs, whatever the size: at least one tick.
   Time minimum_delay() const { return minimum_delay_; }

@@ -1,0 +1,115 @@
+#include "orrery/topology/topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::topology {
+namespace {
+
+constexpr std::size_t max_dimensions = 64;  // a mask of dimensions is one 64-bit word
+constexpr double min_bandwidth = 1e-9;      // bytes per ns: one byte per second
+constexpr double max_bandwidth = 9e9;       // bytes per ns: bytes per second fit a signed 64-bit number
+constexpr std::uint64_t max_npus = std::numeric_limits<std::uint32_t>::max();
+
+[[noreturn]] void refuse(std::size_t d, const Dimension& dimension, std::string_view found, std::string_view expected) {
+  throw Error(ErrorCode::bad_input,
+              fmt::format("topology, dimension {} ({}): {}; expected {}", d, name(dimension.shape), found, expected));
+}
+
+void validate(std::size_t d, const Dimension& dimension) {
+  if (dimension.size == 0) refuse(d, dimension, "its size is 0", "1 NPU or more");
+  const double bandwidth = dimension.bandwidth.bytes_per_ns();
+  if (!(bandwidth > 0))
+    refuse(d, dimension, fmt::format("its bandwidth is {} bytes/ns", bandwidth), "a positive number");
+  if (!(bandwidth >= min_bandwidth && bandwidth <= max_bandwidth))
+    refuse(d, dimension, fmt::format("its bandwidth is {} bytes/ns", bandwidth), "1 byte/s to 9e18 bytes/s");
+  if (!(dimension.latency_ns >= 0 && std::isfinite(dimension.latency_ns)))
+    refuse(d, dimension, fmt::format("its latency is {} ns", dimension.latency_ns), "0 or more");
+}
+
+std::uint32_t ring_hops(std::uint32_t size, std::uint32_t distance) { return std::min(distance, size - distance); }
+
+}  // namespace
+
+std::string_view name(Shape shape) {
+  switch (shape) {
+    case Shape::ring:
+      return "Ring";
+    case Shape::fully_connected:
+      return "FullyConnected";
+    case Shape::switched:
+      return "Switch";
+  }
+  fail_check("a shape that does not exist", std::source_location::current());
+}
+
+Topology::Topology(std::vector<Dimension> dimensions, Rules rules) : dimensions_(std::move(dimensions)), rules_(rules) {
+  if (dimensions_.empty()) throw Error(ErrorCode::bad_input, "the topology has no dimension; expected 1 to 64");
+  if (dimensions_.size() > max_dimensions)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("the topology has {} dimensions; expected 1 to 64", dimensions_.size()));
+  std::uint64_t num_npus = 1;
+  Time least = Time::max();
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    validate(d, dimension);
+    strides_.push_back(static_cast<std::uint32_t>(num_npus));
+    num_npus *= dimension.size;
+    if (num_npus > max_npus)
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("topology, dimension {} ({}): with its size of {} there are more than {} NPUs", d,
+                              name(dimension.shape), dimension.size, max_npus));
+    if (dimension.size > 1)
+      least =
+          std::min(least, link_delay(static_cast<std::uint32_t>(d), hops(static_cast<std::uint32_t>(d), 1), Bytes(0)));
+  }
+  num_npus_ = static_cast<std::uint32_t>(num_npus);
+  minimum_delay_ = least == Time::max() ? tick(rules_.rounding) : std::max(least, tick(rules_.rounding));
+}
+
+std::uint32_t Topology::coordinate(NpuId npu, std::uint32_t d) const {
+  return npu.value() / strides_[d] % dimensions_[d].size;
+}
+
+std::uint32_t Topology::hops(std::uint32_t d, std::uint32_t distance) const {
+  const Dimension& dimension = dimensions_[d];
+  distance %= dimension.size;
+  if (distance == 0) return 0;
+  switch (dimension.shape) {
+    case Shape::ring:
+      return ring_hops(dimension.size, distance);
+    case Shape::fully_connected:
+      return 1;
+    case Shape::switched:
+      return 2;
+  }
+  fail_check("a shape that does not exist", std::source_location::current());
+}
+
+Time Topology::link_delay(std::uint32_t d, std::uint32_t hops, Bytes size) const {
+  const Dimension& dimension = dimensions_[d];
+  return orrery::delay(hops * dimension.latency_ns, size, dimension.bandwidth, rules_.rounding);
+}
+
+Time Topology::delay(NpuId a, NpuId b, Bytes size) const {
+  Time total;
+  std::uint32_t rest_a = a.value();
+  std::uint32_t rest_b = b.value();
+  for (std::uint32_t d = 0; rest_a != rest_b; ++d) {
+    const std::uint32_t n = dimensions_[d].size;
+    const std::uint32_t distance = (rest_b % n + n - rest_a % n) % n;
+    rest_a /= n;
+    rest_b /= n;
+    if (distance == 0) continue;
+    total += link_delay(d, hops(d, distance), size);
+    if (!rules_.charge_every_dimension) break;
+  }
+  return std::max(total, tick(rules_.rounding));
+}
+
+}  // namespace orrery::topology
