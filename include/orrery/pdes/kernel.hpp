@@ -1,0 +1,105 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/parallel/transport.hpp"
+#include "orrery/pdes/event.hpp"
+#include "orrery/pdes/model.hpp"
+#include "orrery/pdes/pending_set.hpp"
+
+namespace orrery::pdes {
+
+class Channels;
+struct Need;
+struct Outlook;
+
+/// What may pass between this rank and another one, as least delays; max() = never.
+struct Neighbour {
+  Rank rank;
+  bool outgoing = false;              ///< this rank may send to it
+  bool incoming = false;              ///< it may send to this rank
+  Time event_delay = Time::max();     ///< from an action of an NPU here to its event there
+  Time service_delay = Time::max();   ///< from a request to a server here to the answer there
+  bool requests = false;              ///< NPUs here may call servers there, without delay
+};
+
+struct Options {
+  std::vector<Neighbour> neighbours;           ///< ascending in rank, without this one
+  std::uint32_t num_lps = 0;                   ///< on all ranks; ids are below
+  Time service_delay = Time::max();            ///< of the servers of this rank: from a request to any answer
+  Time least_event_delay = Time::max();        ///< over all channels of all ranks
+  Time least_service_delay = Time::max();      ///< over all servers of all ranks
+  double watchdog_seconds = 300;               ///< no clock of any rank advances for so long: report and give up; 0 = never
+  std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then between events
+};
+
+struct Statistics {
+  std::uint64_t events = 0;
+  std::uint64_t data_messages = 0;        ///< sent, with events or posts in them
+  std::uint64_t null_messages = 0;        ///< sent, with nothing but promises (requests for promises among them)
+  std::uint64_t null_messages_received = 0;
+  std::uint64_t promise_requests = 0;     ///< sent
+  std::uint64_t message_bytes = 0;        ///< sent
+  std::uint64_t reductions = 0;           ///< joined
+  std::uint64_t peak_pending_events = 0;
+  std::uint64_t critical_path = 0;        ///< events on the longest chain of causes
+  double busy_seconds = 0, blocked_seconds = 0;
+};
+
+/// A conservative kernel in the tradition of Chandy, Misra and Bryant: one per rank (docs/kernel.md has the proof).
+class Kernel {
+ public:
+  Kernel(parallel::Communicator& world, Model& model, Options options);
+  ~Kernel();
+
+  /// For an LP of this rank. `event.time` must lie in the future of its stage; anything else is an Error (internal).
+  void schedule(Event event);
+  /// For an LP of another rank, at least the channel's event delay (stage npu, from an NPU), or its service delay after the
+  /// request (from a server), from now.
+  void send(Rank to, Event event);
+  /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise to servers covers it.
+  void post(Rank to, std::span<const std::byte> message);
+
+  /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken and
+  /// when the watchdog finds no progress.
+  void run();
+
+  /// Time of the event that is being handled.
+  Time now() const { return now_; }
+  /// Events on the longest chain of causes that has reached this LP. `raise_depth`: a post was such a cause.
+  std::uint32_t depth(LpId lp) const { return depth_[lp.index()]; }
+  void raise_depth(LpId lp, std::uint32_t depth);
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  /// Handles what is safe, about a burst of events at most; returns how many.
+  std::uint64_t process();
+  std::uint64_t process_npus();
+  void process_server();
+  void handle(const Event& event);
+  void accept(const Event& event);
+  bool npus_are_safe() const;
+  bool server_is_safe() const;
+  Outlook outlook();
+  void run_with_others();
+  /// What the next event here waits for.
+  Need need() const;
+  [[noreturn]] void watch();
+
+  Model& model_;
+  Options options_;
+  PendingSet pending_[2];  // by stage
+  Time clock_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // of the last event handled, by stage
+  Time now_ = Time::zero();
+  std::vector<std::uint32_t> depth_;  // [num_lps]
+  std::unique_ptr<Channels> channels_;  // none if this rank is alone
+  Statistics statistics_;
+};
+
+}  // namespace orrery::pdes

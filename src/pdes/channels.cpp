@@ -1,0 +1,194 @@
+#include "channels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace orrery::pdes {
+
+Channels::Channels(parallel::Communicator& world, std::vector<Neighbour> neighbours, Handlers handlers,
+                   Statistics& statistics)
+    : handlers_(std::move(handlers)),
+      statistics_(statistics),
+      transport_(parallel::make_transport(world)),
+      index_(static_cast<std::size_t>(world.size()), -1) {
+  for (auto& neighbour : neighbours) {
+    index_[neighbour.rank.index()] = static_cast<int>(channels_.size());
+    channels_.emplace_back().neighbour = neighbour;
+  }
+  update_promised();
+}
+
+Channels::Channel& Channels::channel(Rank rank) {
+  const int i = index_.at(rank.index());
+  check(i >= 0, "a message to a rank that is no neighbour");
+  return channels_[static_cast<std::size_t>(i)];
+}
+
+void Channels::append(Channel& channel, const Record& record, std::span<const std::byte> bytes) {
+  if (channel.batch.empty()) channel.batch.resize(sizeof(Header));  // filled in by transmit
+  const auto head = std::as_bytes(std::span(&record, 1));
+  channel.batch.insert(channel.batch.end(), head.begin(), head.end());
+  channel.batch.insert(channel.batch.end(), bytes.begin(), bytes.end());
+}
+
+void Channels::send(Rank to, const Event& event) {
+  Channel& c = channel(to);
+  check(c.neighbour.outgoing, "an event to a rank that this one may not send to");
+  check(event.time >= c.events_told, "an event earlier than what its channel has promised");
+  append(c, {sizeof(Event), 0}, std::as_bytes(std::span(&event, 1)));
+}
+
+void Channels::post(Rank to, std::span<const std::byte> message) {
+  append(channel(to), {static_cast<std::uint32_t>(message.size()), 1}, message);
+}
+
+void Channels::promise(Channel& channel, const Outlook& outlook) const {
+  const auto& n = channel.neighbour;
+  const Time events = std::min(outlook.output + n.event_delay, outlook.service + n.service_delay);
+  const Time requests = n.requests ? outlook.output : Time::max();
+  channel.events_told = std::max(channel.events_told, events);
+  channel.requests_told = std::max(channel.requests_told, requests);
+}
+
+void Channels::transmit(Channel& channel, std::optional<Need> request) {
+  const bool data = !channel.batch.empty();
+  if (!data) channel.batch.resize(sizeof(Header));
+  Header header{channel.events_told, channel.requests_told, request.value_or(Need{}),
+                static_cast<std::uint32_t>(channel.batch.size() - sizeof(Header)), round_, request ? 1U : 0U, 0};
+  std::memcpy(channel.batch.data(), &header, sizeof header);
+  transport_->send(channel.neighbour.rank, channel.batch);
+  ++sent_;
+  statistics_.message_bytes += channel.batch.size();
+  ++(data ? statistics_.data_messages : statistics_.null_messages);
+  if (request) ++statistics_.promise_requests;
+  channel.batch.clear();
+  if (channel.wanted && channel.events_told > channel.wanted->events && channel.requests_told > channel.wanted->requests) {
+    channel.wanted.reset();
+  }
+}
+
+void Channels::flush(const Outlook& outlook, bool tell_all) {
+  for (Channel& c : channels_) {
+    if (c.batch.empty() && !c.wanted) continue;
+    promise(c, outlook);
+    const bool suffices = c.wanted && c.events_told > c.wanted->events && c.requests_told > c.wanted->requests;
+    if (!c.batch.empty() || suffices || tell_all) transmit(c, std::nullopt);
+  }
+}
+
+void Channels::ask(Need need, const Outlook& outlook) {
+  // What a neighbour wants of us we can promise only if we are promised as much, less the delay of what we would do.
+  for (const Channel& c : channels_) {
+    if (!c.wanted) continue;
+    const auto& n = c.neighbour;
+    const Time delay = std::min(n.event_delay, n.service_delay);
+    const Time events = delay == Time::max() ? c.wanted->requests : std::max(c.wanted->requests, c.wanted->events - delay);
+    need.events = std::max(need.events, events);
+    need.requests = std::max(need.requests, events);
+  }
+  for (Channel& c : channels_) {
+    if (!c.neighbour.incoming) continue;
+    const bool holds_up = c.events_promise <= need.events || c.requests_promise <= need.requests;
+    const bool is_new = c.asked.events < need.events || c.asked.requests < need.requests;
+    if (!holds_up || !is_new) continue;
+    c.asked = need;
+    promise(c, outlook);
+    transmit(c, need);
+  }
+}
+
+int Channels::poll() {
+  const int messages = transport_->poll([this](Rank from, std::span<const std::byte> message) { take(from, message); });
+  if (messages > 0) update_promised();
+  return messages;
+}
+
+void Channels::take(Rank from, std::span<const std::byte> message) {
+  Channel& c = channel(from);
+  Header header;
+  check(message.size() >= sizeof header, "a message without its header");
+  std::memcpy(&header, message.data(), sizeof header);
+  ++(header.round > round_ ? received_ahead_ : received_);
+  if (header.num_bytes == 0) ++statistics_.null_messages_received;
+  // The records first: the promise speaks of what comes after them.
+  std::size_t at = sizeof header;
+  while (at < message.size()) {
+    Record record;
+    std::memcpy(&record, message.data() + at, sizeof record);
+    at += sizeof record;
+    check(at + record.bytes <= message.size(), "a record that is longer than its message");
+    const auto body = message.subspan(at, record.bytes);
+    at += record.bytes;
+    if (record.is_post) {
+      handlers_.post(from, body);
+    } else {
+      Event event;
+      std::memcpy(&event, body.data(), sizeof event);
+      handlers_.event(event);
+    }
+  }
+  c.events_promise = std::max(c.events_promise, header.events_promise);
+  c.requests_promise = std::max(c.requests_promise, header.requests_promise);
+  if (header.asks) c.wanted = header.need;
+}
+
+void Channels::update_promised() {
+  events_promised_ = requests_promised_ = Time::max();
+  for (const Channel& c : channels_) {
+    if (!c.neighbour.incoming) continue;
+    events_promised_ = std::min(events_promised_, c.events_promise);
+    requests_promised_ = std::min(requests_promised_, c.requests_promise);
+  }
+}
+
+// The reduction shows a state that the whole system was in at one moment, if no message was under way then. Each rank
+// contributes when it is blocked, with the number of messages it has sent and received, and goes on living. Messages sent
+// after a contribution carry the next round's number and are not counted as received in this one. Suppose the sums of
+// sent and received agree. Then every message sent before its sender's contribution was received before its receiver's.
+// A blocked rank changes its state only when it receives something; the first that did so between its contribution and
+// the last one would have received a message sent before a contribution, and that one would be missing in the sum of
+// received ones. So all contributions describe one state, in which all ranks are blocked and nothing is under way.
+void Channels::join_reduction(const Stand& mine) {
+  if (reducing_) return;
+  const std::array<std::int64_t, 3> minima{mine.output.ps(), mine.request.ps(), mine.event.ps()};
+  const std::array<std::int64_t, 2> sums{sent_, received_};
+  transport_->start_reduction(minima, sums);
+  reducing_ = true;
+  ++statistics_.reductions;
+  ++round_;
+  received_ += received_ahead_;
+  received_ahead_ = 0;
+}
+
+std::optional<Channels::Stand> Channels::try_reduction(Time least_event_delay, Time least_service_delay) {
+  if (!reducing_) return std::nullopt;
+  const auto reduced = transport_->finish_reduction();
+  if (!reduced) return std::nullopt;
+  reducing_ = false;
+  if (reduced->sums[0] != reduced->sums[1]) return std::nullopt;
+  const Stand stand{Time::from_ps(reduced->minima[0]), Time::from_ps(reduced->minima[1]),
+                    Time::from_ps(reduced->minima[2])};
+  // From that state on no NPU does anything noticeable before `output`: no request and no post comes earlier. An event
+  // comes from an NPU's action, one event delay later at least, or from a server, called at `request` or `output`.
+  const Time events = std::min(stand.output + least_event_delay, std::min(stand.request, stand.output) + least_service_delay);
+  for (Channel& c : channels_) {
+    c.events_promise = std::max(c.events_promise, events);
+    c.requests_promise = std::max(c.requests_promise, stand.output);
+  }
+  update_promised();
+  return stand;
+}
+
+std::string Channels::describe() const {
+  std::string text;
+  for (const Channel& c : channels_)
+    text += fmt::format("  channel with rank {}: promised to us {} ps events, {} ps requests; we promised {} and {}; {}\n",
+                        c.neighbour.rank.value(), c.events_promise.ps(), c.requests_promise.ps(), c.events_told.ps(),
+                        c.requests_told.ps(), c.wanted ? "it waits for us" : "it does not wait for us");
+  return text;
+}
+
+}  // namespace orrery::pdes

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orrery/parallel/transport.hpp"
+#include "orrery/pdes/kernel.hpp"
+
+namespace orrery::pdes {
+
+/// The promises that an incoming channel must exceed before the next event of a rank is safe.
+struct Need {
+  Time events = Time::from_ps(-1);
+  Time requests = Time::from_ps(-1);
+};
+
+/// What a rank knows of its own future (docs/kernel.md).
+struct Outlook {
+  Time output = Time::zero();   ///< no NPU here does anything that another rank may notice before this
+  Time service = Time::zero();  ///< no server here is called before this
+};
+
+/// The channels between this rank and its neighbours: batches, promises, requests for promises, and the reduction that
+/// finds out where the whole system stands once every rank is blocked.
+class Channels {
+ public:
+  struct Handlers {
+    std::function<void(const Event&)> event;
+    std::function<void(Rank, std::span<const std::byte>)> post;
+  };
+
+  Channels(parallel::Communicator& world, std::vector<Neighbour> neighbours, Handlers handlers, Statistics& statistics);
+
+  /// The least promise of the incoming channels: no event / no request or post comes earlier.
+  Time events_promised() const { return events_promised_; }
+  Time requests_promised() const { return requests_promised_; }
+
+  void send(Rank to, const Event& event);
+  void post(Rank to, std::span<const std::byte> message);
+
+  /// Takes in what has arrived: events, posts, promises, requests. Returns the number of messages.
+  int poll();
+  /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`).
+  void flush(const Outlook& outlook, bool tell_all);
+  /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need.
+  void ask(Need need, const Outlook& outlook);
+
+  /// What a reduction over all blocked ranks shows.
+  struct Stand {
+    Time output;    ///< least Outlook::output, as if no message were to come
+    Time request;   ///< least time of a request that waits at a server
+    Time event;     ///< least time of any pending event: max() = nothing can ever happen again
+  };
+  /// Joins the reduction (unless one is under way) with this rank's own figures.
+  void join_reduction(const Stand& mine);
+  /// The common result, if a reduction has ended and no message was on its way. Raises the promises by it.
+  std::optional<Stand> try_reduction(Time least_event_delay, Time least_service_delay);
+
+  /// One line per neighbour, for the watchdog.
+  std::string describe() const;
+
+ private:
+  struct Header {
+    Time events_promise, requests_promise;
+    Need need;
+    std::uint32_t num_bytes = 0;  ///< of records that follow
+    std::uint32_t round = 0;      ///< reductions that the sender had joined
+    std::uint32_t asks = 0;
+    std::uint32_t reserved = 0;
+  };
+  struct Record {
+    std::uint32_t bytes;
+    std::uint32_t is_post;
+  };
+  struct Channel {
+    Neighbour neighbour;
+    // incoming
+    Time events_promise = Time::zero(), requests_promise = Time::zero();
+    Need asked;  ///< of the neighbour
+    // outgoing
+    std::vector<std::byte> batch;
+    Time events_told = Time::zero(), requests_told = Time::zero();
+    std::optional<Need> wanted;  ///< by the neighbour
+  };
+
+  Channel& channel(Rank rank);
+  void append(Channel& channel, const Record& record, std::span<const std::byte> bytes);
+  void promise(Channel& channel, const Outlook& outlook) const;
+  void transmit(Channel& channel, std::optional<Need> request);
+  void take(Rank from, std::span<const std::byte> message);
+  void update_promised();
+
+  Handlers handlers_;
+  Statistics& statistics_;
+  std::unique_ptr<parallel::Transport> transport_;
+  std::vector<Channel> channels_;
+  std::vector<int> index_;  // [ranks] into channels_, -1 for none
+  std::vector<std::byte> message_;
+  Time events_promised_ = Time::max(), requests_promised_ = Time::max();
+  // The reduction. A message belongs to the round of its sender's last contribution: see join_reduction.
+  std::uint32_t round_ = 0;
+  bool reducing_ = false;
+  std::int64_t sent_ = 0, received_ = 0, received_ahead_ = 0;
+};
+
+}  // namespace orrery::pdes

@@ -1,0 +1,202 @@
+#include "orrery/pdes/kernel.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "channels.hpp"
+
+namespace orrery::pdes {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+constexpr std::size_t npu = static_cast<std::size_t>(Stage::npu);
+constexpr std::size_t server = static_cast<std::size_t>(Stage::server);
+constexpr std::uint64_t burst = 256;
+
+}  // namespace
+
+Kernel::Kernel(parallel::Communicator& world, Model& model, Options options)
+    : model_(model), options_(std::move(options)), depth_(options_.num_lps) {
+  if (world.size() == 1) return;
+  channels_ = std::make_unique<Channels>(
+      world, options_.neighbours,
+      Channels::Handlers{[this](const Event& event) { accept(event); },
+                         [this](Rank from, std::span<const std::byte> message) { model_.receive(from, message); }},
+      statistics_);
+}
+
+Kernel::~Kernel() = default;
+
+void Kernel::schedule(Event event) {
+  const auto stage = static_cast<std::size_t>(event.stage());
+  check(event.time > clock_[stage], "an event is scheduled in the past of its stage");
+  event.depth = depth_[event.source().index()];
+  pending_[stage].push(event);
+}
+
+void Kernel::send(Rank to, Event event) {
+  check(channels_ != nullptr, "an event for another rank in a job of one");
+  event.depth = depth_[event.source().index()];
+  channels_->send(to, event);
+}
+
+void Kernel::post(Rank to, std::span<const std::byte> message) {
+  check(channels_ != nullptr, "a post to another rank in a job of one");
+  channels_->post(to, message);
+}
+
+void Kernel::raise_depth(LpId lp, std::uint32_t depth) { depth_[lp.index()] = std::max(depth_[lp.index()], depth); }
+
+/// An event from another rank.
+void Kernel::accept(const Event& event) {
+  const auto stage = static_cast<std::size_t>(event.stage());
+  if (event.time <= clock_[stage])
+    throw Error(ErrorCode::internal,
+                fmt::format("causality: an event of LP {} for LP {} at {} ps arrives when this rank is at {} ps already. "
+                            "This is a fault of Orrery, please report it.",
+                            event.source().value(), event.target.value(), event.time.ps(), clock_[stage].ps()));
+  pending_[stage].push(event);
+  model_.delivered(event);
+}
+
+void Kernel::handle(const Event& event) {
+  now_ = event.time;
+  auto& depth = depth_[event.target.index()];
+  depth = std::max(depth, event.depth) + 1;
+  statistics_.critical_path = std::max<std::uint64_t>(statistics_.critical_path, depth);
+  ++statistics_.events;
+  model_.handle(event);
+}
+
+// Events of NPUs are safe before all that can still come: an event from another rank; the answer of a server of this rank to
+// a request that waits here or comes from another rank. An answer to a request that an NPU of this rank has yet to make
+// comes later than the event that makes it.
+bool Kernel::npus_are_safe() const {
+  const Time time = pending_[npu].time();
+  if (pending_[server].time() + options_.service_delay <= time) return false;
+  if (!channels_) return true;
+  return time < channels_->events_promised() && time < channels_->requests_promised() + options_.service_delay;
+}
+
+// A request is safe when no NPU, here or elsewhere, can make an earlier one: those of this rank are past its time, and stay
+// so whatever arrives.
+bool Kernel::server_is_safe() const {
+  const Time time = pending_[server].time();
+  if (time >= pending_[npu].time()) return false;
+  return !channels_ || (time < channels_->events_promised() && time < channels_->requests_promised());
+}
+
+std::uint64_t Kernel::process_npus() {
+  auto& pending = pending_[npu];
+  const Time time = pending.time();
+  const auto before = statistics_.events;
+  clock_[npu] = time;
+  while (!pending.empty() && pending.time() == time) handle(pending.pop());
+  model_.settle(time);
+  return statistics_.events - before;
+}
+
+void Kernel::process_server() {
+  const Event event = pending_[server].pop();
+  clock_[server] = event.time;
+  handle(event);
+}
+
+std::uint64_t Kernel::process() {
+  std::uint64_t handled = 0;
+  while (handled < burst) {
+    if (!pending_[server].empty() && server_is_safe()) {
+      process_server();
+      ++handled;
+    } else if (!pending_[npu].empty() && npus_are_safe()) {
+      handled += process_npus();
+    } else {
+      break;
+    }
+  }
+  statistics_.peak_pending_events =
+      std::max<std::uint64_t>(statistics_.peak_pending_events, pending_[npu].size() + pending_[server].size());
+  return handled;
+}
+
+Outlook Kernel::outlook() {
+  const Horizon horizon = model_.horizon();
+  const Time incoming = std::min({channels_->events_promised(), channels_->requests_promised() + options_.service_delay,
+                                  pending_[server].time() + options_.service_delay});
+  const Time reaction = horizon.reaction == Time::max() ? Time::max() : incoming + horizon.reaction;
+  const Time output = std::min(horizon.output, reaction);
+  return {output, std::min({pending_[server].time(), channels_->requests_promised(), output})};
+}
+
+Need Kernel::need() const {
+  const Time request = pending_[server].time();
+  const Time time = pending_[npu].time();
+  if (request < time) return {request, request};
+  if (time == Time::max()) return {};
+  if (options_.service_delay == Time::max()) return {.events = time};
+  return {time, time - options_.service_delay};
+}
+
+void Kernel::run() {
+  const auto start = Clock::now();
+  if (channels_) {
+    run_with_others();
+  } else {
+    while (process() > 0)
+      if (options_.progress) options_.progress(statistics_.events, now_);
+  }
+  statistics_.peak_pending_events = std::max<std::uint64_t>(statistics_.peak_pending_events,
+                                                            std::max(pending_[npu].peak(), pending_[server].peak()));
+  statistics_.busy_seconds = seconds_since(start) - statistics_.blocked_seconds;
+}
+
+// A rank handles what is safe in bursts. Between bursts it takes in messages, sends what has gathered, and answers who
+// waits. When nothing is safe it asks those neighbours whose promises hold it up; a chain of waiting ranks passes the
+// question on; a circle of them, or the end, shows in the reduction that all blocked ranks join.
+void Kernel::run_with_others() {
+  Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since;
+  bool blocked = false;
+  for (;;) {
+    const auto handled = process();
+    if (handled > 0) {
+      if (blocked) statistics_.blocked_seconds += seconds_since(blocked_since);
+      blocked = false;
+      const bool tell_all = seconds_since(last_told) > 1;  // who waits shall know that this rank lives
+      if (tell_all) last_told = Clock::now();
+      channels_->flush(outlook(), tell_all);
+      channels_->poll();
+      if (options_.progress) options_.progress(statistics_.events, now_);
+      continue;
+    }
+    if (!blocked) blocked_since = last_sign = Clock::now();
+    blocked = true;
+    if (channels_->poll() > 0) {
+      last_sign = Clock::now();
+      continue;
+    }
+    const Outlook here = outlook();
+    channels_->flush(here, false);
+    channels_->ask(need(), here);
+    const Time answers = pending_[server].time() + options_.service_delay;
+    channels_->join_reduction({std::min(model_.horizon().output, answers), pending_[server].time(),
+                               std::min(pending_[npu].time(), pending_[server].time())});
+    const auto stand = channels_->try_reduction(options_.least_event_delay, options_.least_service_delay);
+    if (stand && stand->event == Time::max()) break;
+    if (options_.watchdog_seconds > 0 && seconds_since(last_sign) > options_.watchdog_seconds) watch();
+  }
+  statistics_.blocked_seconds += seconds_since(blocked_since);
+}
+
+void Kernel::watch() {
+  throw Error(ErrorCode::internal,
+              fmt::format("no progress for {:.0f} s: NPU events handled to {} ps, next at {} ps; requests to servers to {} "
+                          "ps, next at {} ps; {}\n{}This is a fault of Orrery or of the machine's network, please report it.",
+                          options_.watchdog_seconds, clock_[npu].ps(), pending_[npu].time().ps(), clock_[server].ps(),
+                          pending_[server].time().ps(), model_.status(), channels_->describe()));
+}
+
+}  // namespace orrery::pdes
