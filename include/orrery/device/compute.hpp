@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/base/rules.hpp"
+#include "orrery/device/options.hpp"
+
+namespace orrery::device {
+
+/// Recorded durations of 0 become this (docs/model.md, 2).
+constexpr Time shortest_recorded = Time::from_ns(1);
+
+/// A compute node's time under the roofline (Williams et al., CACM 52(4), 2009):
+/// num_ops / min(peak, local memory bandwidth * num_ops / tensor_size), plus the local memory's latency.
+/// Without num_ops the node moves its bytes only. Without tensor_size it takes no time under `astra-sim` rules, and
+/// num_ops / peak under `physical` ones.
+Time roofline_time(std::uint64_t num_ops, Bytes tensor_size, const ComputeOptions& options, const Rules& rules);
+
+}  // namespace orrery::device

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/device/options.hpp"
+
+namespace orrery::device {
+
+/// Remote memory as NPUs see it (docs/model.md, 9): which server an NPU's accesses go to, and what they cost there.
+class RemoteMemory {
+ public:
+  RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus, Rounding rounding);
+
+  /// Servers that NPUs share; 0 if each NPU has its own memory, or none.
+  std::uint32_t num_servers() const { return num_servers_; }
+  /// The shared server of an NPU. Only if there are any.
+  std::uint32_t server_of(NpuId npu) const;
+  /// The first NPU that a server serves: its rank hosts the server.
+  NpuId first_npu_of(std::uint32_t server) const;
+  std::uint32_t npus_per_server() const { return npus_per_server_; }
+
+  /// Of one access that does not wait; at least one tick.
+  Time access_time(Bytes size) const;
+  /// No access is shorter.
+  Time minimum_access_time() const { return access_time(Bytes(0)); }
+  RemoteMemoryKind kind() const { return options_.kind; }
+
+ private:
+  RemoteMemoryOptions options_;
+  Rounding rounding_;
+  std::uint32_t num_servers_ = 0;
+  std::uint32_t npus_per_server_ = 0;
+};
+
+/// One shared server: first come, first served.
+class MemoryServer {
+ public:
+  /// Requests must come in the order of their times. Returns when the access is done.
+  Time serve(Time request, Time access_time) {
+    free_at_ = (request > free_at_ ? request : free_at_) + access_time;
+    ++num_served_;
+    return free_at_;
+  }
+  std::uint64_t num_served() const { return num_served_; }
+
+ private:
+  Time free_at_;
+  std::uint64_t num_served_ = 0;
+};
+
+}  // namespace orrery::device

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/topology/topology.hpp"
+
+namespace orrery::network {
+
+/// The congestion-unaware network: a message takes what its own size, hops and links cost, whatever else is under way.
+/// Counts what passes through each dimension, in whole numbers, so that sums over ranks do not depend on the partition.
+class Analytical {
+ public:
+  explicit Analytical(const topology::Topology& topology);
+
+  /// From the moment when `from` sends to the moment when all of it is at `to`; at least one tick.
+  Time delay(NpuId from, NpuId to, Bytes size) const { return topology_.delay(from, to, size); }
+
+  /// A message passed, in every dimension that the rules charge.
+  void count_message(NpuId from, NpuId to, Bytes size);
+  /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d.
+  void count_collective(std::span<const Bytes> per_member, std::uint32_t members);
+
+  std::span<const Bytes> bytes() const { return bytes_; }          ///< [num_dimensions]
+  std::span<const Time> busy_time() const { return busy_time_; }   ///< [num_dimensions] time of links spent on those bytes
+
+ private:
+  void count(std::uint32_t dimension, Bytes size, std::uint32_t times);
+
+  const topology::Topology& topology_;
+  std::vector<Bytes> bytes_;
+  std::vector<Time> busy_time_;
+};
+
+}  // namespace orrery::network

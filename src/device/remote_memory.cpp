@@ -1,0 +1,30 @@
+#include "orrery/device/remote_memory.hpp"
+
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::device {
+
+RemoteMemory::RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus, Rounding rounding)
+    : options_(options), rounding_(rounding) {
+  options_.validate(num_npus);
+  if (options_.kind == RemoteMemoryKind::pool) npus_per_server_ = num_npus;
+  if (options_.kind == RemoteMemoryKind::per_node) npus_per_server_ = options_.npus_per_node;
+  if (npus_per_server_ > 0) num_servers_ = num_npus / npus_per_server_;
+}
+
+std::uint32_t RemoteMemory::server_of(NpuId npu) const {
+  check(npus_per_server_ > 0, "no shared memory server");
+  return npu.value() / npus_per_server_;
+}
+
+NpuId RemoteMemory::first_npu_of(std::uint32_t server) const { return NpuId(server * npus_per_server_); }
+
+Time RemoteMemory::access_time(Bytes size) const {
+  check(options_.kind != RemoteMemoryKind::none, "an access to remote memory that is not there");
+  const Time latency = duration_from_ns(options_.latency_ns, rounding_);
+  return std::max(latency + delay(0, size, options_.bandwidth, rounding_), tick(rounding_));
+}
+
+}  // namespace orrery::device

@@ -1,0 +1,27 @@
+#include "orrery/network/analytical.hpp"
+
+namespace orrery::network {
+
+Analytical::Analytical(const topology::Topology& topology)
+    : topology_(topology), bytes_(topology.num_dimensions()), busy_time_(topology.num_dimensions()) {}
+
+void Analytical::count(std::uint32_t dimension, Bytes size, std::uint32_t times) {
+  bytes_[dimension] += size * times;
+  busy_time_[dimension] +=
+      orrery::delay(0, size, topology_.dimension(dimension).bandwidth, topology_.rules().rounding) * times;
+}
+
+void Analytical::count_message(NpuId from, NpuId to, Bytes size) {
+  for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d) {
+    if (topology_.coordinate(from, d) == topology_.coordinate(to, d)) continue;
+    count(d, size, 1);
+    if (!topology_.rules().charge_every_dimension) return;
+  }
+}
+
+void Analytical::count_collective(std::span<const Bytes> per_member, std::uint32_t members) {
+  for (std::uint32_t d = 0; d < per_member.size(); ++d)
+    if (per_member[d].count() > 0) count(d, per_member[d], members);
+}
+
+}  // namespace orrery::network
