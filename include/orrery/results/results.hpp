@@ -44,12 +44,14 @@ struct RankResults {
 struct RunDescription {
   Status status = Status::complete;
   std::uint32_t num_npus = 0;
-  std::vector<trace::Group> groups;                          ///< in order of GroupId
+  std::vector<trace::Group> groups;  ///< in order of GroupId
   std::vector<std::uint32_t> dimension_sizes;
   std::string command_line;
-  std::string resolved_configuration;                        ///< YAML
-  std::vector<std::pair<std::string, std::string>> inputs;   ///< name, text; verbatim
+  std::string resolved_configuration;                       ///< YAML
+  std::vector<std::pair<std::string, std::string>> inputs;  ///< name, text; verbatim
   double wall_time = 0;
+  std::vector<std::uint64_t> links =
+      {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
 };
 
 /// Throws Error (output) if `path` could not be written later: no such folder, no permission, exists without `force`.
@@ -58,9 +60,10 @@ void check_output(const std::filesystem::path& path, bool force);
 
 /// Gathers in global order to rank 0, which writes docs/results.md's file beside `path`, syncs it and renames it.
 /// Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on rank 0.
-void write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine, parallel::Communicator& world);
+void write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
+           parallel::Communicator& world);
 
-/// "Open MPI 4.1.4", "1.10.8": for --version and the attributes of the file.
+/// "1.10.8": for --version and the attributes of the file.
 std::string hdf5_version();
 
 }  // namespace orrery::results

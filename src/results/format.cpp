@@ -1,0 +1,136 @@
+#include "format.hpp"
+
+#include <limits>
+
+#include "orrery/collective/collective.hpp"
+
+namespace orrery::results::format {
+namespace {
+
+using executor::NpuRecord;
+
+std::int64_t signed_count(std::uint64_t count) { return static_cast<std::int64_t>(count); }
+
+}  // namespace
+
+const std::array<NpuQuantity, 11> npu_quantities{{
+    {"finish_time",
+     {"ps", "finish time", "when the last node of the NPU completed"},
+     [](const NpuRecord& npu) { return npu.finish.ps(); }},
+    {"compute_time",
+     {"ps", "compute time", "time in which the compute resource was busy"},
+     [](const NpuRecord& npu) { return npu.compute.ps(); }},
+    {"cpu_time",
+     {"ps", "CPU time", "time in which the CPU was busy and the compute resource was not"},
+     [](const NpuRecord& npu) { return npu.cpu.ps(); }},
+    {"communication_time",
+     {"ps", "communication time", "time in which a collective, a send or a receive was in progress, overlapped or not"},
+     [](const NpuRecord& npu) { return npu.communication.ps(); }},
+    {"exposed_communication_time",
+     {"ps", "exposed communication time",
+      "time in which communication was in progress and neither the compute resource nor the CPU was busy"},
+     [](const NpuRecord& npu) { return npu.exposed_communication.ps(); }},
+    {"memory_time",
+     {"ps", "remote memory time", "time in which a remote memory access was in progress, overlapped or not"},
+     [](const NpuRecord& npu) { return npu.memory.ps(); }},
+    {"exposed_memory_time",
+     {"ps", "exposed remote memory time", "time in which a remote memory access was in progress and nothing else"},
+     [](const NpuRecord& npu) { return npu.exposed_memory.ps(); }},
+    {"idle_time",
+     {"ps", "idle time",
+      "time up to the finish time in which nothing was in progress; compute + cpu + exposed_communication + "
+      "exposed_memory + idle = finish, exactly"},
+     [](const NpuRecord& npu) { return npu.idle.ps(); }},
+    {"nodes_completed",
+     {"1", "nodes completed", "nodes of the execution trace that completed"},
+     [](const NpuRecord& npu) { return signed_count(npu.nodes_completed); }},
+    {"bytes_sent",
+     {"byte", "bytes sent", "bytes that the NPU sent into the network"},
+     [](const NpuRecord& npu) { return signed_count(npu.bytes_sent.count()); }},
+    {"peak_memory",
+     {"byte", "peak memory", "largest operand footprint of the compute nodes in service at one time"},
+     [](const NpuRecord& npu) { return signed_count(npu.peak_memory.count()); }},
+}};
+
+const std::array<KernelQuantity, 12> kernel_quantities{{
+    {"events", {"1", "events", "events handled"}, &KernelRecord::events, nullptr},
+    {"data_messages", {"1", "data messages", "messages sent that carry events"}, &KernelRecord::data_messages, nullptr},
+    {"null_messages",
+     {"1", "null messages", "messages sent that carry a promise alone"},
+     &KernelRecord::null_messages,
+     nullptr},
+    {"null_messages_received",
+     {"1", "null messages received", "messages received that carry a promise alone"},
+     &KernelRecord::null_messages_received,
+     nullptr},
+    {"promise_requests",
+     {"1", "promise requests", "promises asked for when blocked"},
+     &KernelRecord::promise_requests,
+     nullptr},
+    {"message_bytes", {"byte", "message bytes", "bytes of all messages sent"}, &KernelRecord::message_bytes, nullptr},
+    {"reductions",
+     {"1", "reductions", "reductions joined to find out whether anything can still happen"},
+     &KernelRecord::reductions,
+     nullptr},
+    {"blocked_time",
+     {"s", "blocked time", "wall-clock time without an event that could be handled"},
+     nullptr,
+     &KernelRecord::blocked_time},
+    {"busy_time",
+     {"s", "busy time", "wall-clock time in which events were handled"},
+     nullptr,
+     &KernelRecord::busy_time},
+    {"peak_pending_events",
+     {"1", "peak pending events", "largest number of events that waited to be handled"},
+     &KernelRecord::peak_pending_events,
+     nullptr},
+    {"peak_memory",
+     {"byte", "peak memory", "largest resident memory of the process"},
+     &KernelRecord::peak_memory_bytes,
+     nullptr},
+    {"critical_path",
+     {"1", "critical path", "events on the longest chain of dependent events that ends on the rank"},
+     &KernelRecord::critical_path,
+     nullptr},
+}};
+
+std::vector<std::string> collective_kinds() {
+  std::vector<std::string> names;
+  for (std::uint8_t kind = 0; kind <= static_cast<std::uint8_t>(collective::Kind::barrier); ++kind) {
+    names.emplace_back(collective::name(static_cast<collective::Kind>(kind)));
+  }
+  return names;
+}
+
+std::vector<std::string> node_kinds() {
+  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store"};
+}
+
+double algorithm_bandwidth(const executor::CollectiveRecord& collective) {
+  const Time duration = collective.finish - collective.last_arrival;
+  if (duration <= Time::zero()) return std::numeric_limits<double>::quiet_NaN();
+  auto bytes = static_cast<double>(collective.size.count());
+  if (static_cast<collective::Kind>(collective.kind) == collective::Kind::all_gather) bytes *= collective.members;
+  return bytes / duration.seconds();
+}
+
+double bus_factor(const executor::CollectiveRecord& collective) {
+  const double n = collective.members;
+  switch (static_cast<collective::Kind>(collective.kind)) {
+    case collective::Kind::all_reduce:
+      return 2 * (n - 1) / n;
+    case collective::Kind::broadcast:
+    case collective::Kind::reduce:
+    case collective::Kind::barrier:
+      return 1;
+    case collective::Kind::all_gather:
+    case collective::Kind::reduce_scatter:
+    case collective::Kind::all_to_all:
+    case collective::Kind::gather:
+    case collective::Kind::scatter:
+      return (n - 1) / n;
+  }
+  return 1;
+}
+
+}  // namespace orrery::results::format

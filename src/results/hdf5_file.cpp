@@ -1,0 +1,200 @@
+#include "hdf5_file.hpp"
+
+#include <fmt/format.h>
+#include <hdf5_hl.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::results {
+namespace {
+
+constexpr hsize_t chunk_rows = 1 << 16;
+
+/// The type in the file for a type in memory: the same, little-endian.
+hid_t file_type(hid_t memory) {
+  if (H5Tequal(memory, H5T_NATIVE_INT8) > 0) return H5T_STD_I8LE;
+  if (H5Tequal(memory, H5T_NATIVE_INT64) > 0) return H5T_STD_I64LE;
+  if (H5Tequal(memory, H5T_NATIVE_UINT32) > 0) return H5T_STD_U32LE;
+  if (H5Tequal(memory, H5T_NATIVE_UINT64) > 0) return H5T_STD_U64LE;
+  if (H5Tequal(memory, H5T_NATIVE_DOUBLE) > 0) return H5T_IEEE_F64LE;
+  return memory;
+}
+
+/// The innermost entry of HDF5's error stack says what the system said, with errno.
+herr_t keep_innermost(unsigned depth, const H5E_error2_t* entry, void* text) {
+  if (depth == 0 && entry->desc) *static_cast<std::string*>(text) = entry->desc;
+  return 0;
+}
+
+}  // namespace
+
+void start_library() {
+  H5dont_atexit();  // a negative answer means that the library has started already
+}
+
+File::File(std::filesystem::path path) : path_(std::move(path)) {
+  start_library();
+  H5Eget_auto2(H5E_DEFAULT, &old_report_, &old_report_data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  string_type_ = Handle(checked(H5Tcopy(H5T_C_S1), "making a type"), H5Tclose);
+  checked(H5Tset_size(string_type_.id(), H5T_VARIABLE), "making a type");
+  checked(H5Tset_cset(string_type_.id(), H5T_CSET_UTF8), "making a type");
+  constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+  group_creation_ = Handle(checked(H5Pcreate(H5P_GROUP_CREATE), "making a property list"), H5Pclose);
+  checked(H5Pset_link_creation_order(group_creation_.id(), in_order), "making a property list");
+  checked(H5Pset_obj_track_times(group_creation_.id(), false), "making a property list");
+  const Handle creation(checked(H5Pcreate(H5P_FILE_CREATE), "making a property list"), H5Pclose);
+  checked(H5Pset_link_creation_order(creation.id(), in_order), "making a property list");
+  checked(H5Pset_obj_track_times(creation.id(), false), "making a property list");
+  file_ = Handle(checked(H5Fcreate(path_.c_str(), H5F_ACC_EXCL, creation.id(), H5P_DEFAULT), "creating it"), H5Fclose);
+}
+
+File::~File() {
+  file_.reset();
+  H5Eset_auto2(H5E_DEFAULT, old_report_, old_report_data_);
+}
+
+void File::fail(std::string_view doing) const {
+  std::string reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &reason);
+  if (reason.empty()) reason = "HDF5 gives no reason";
+  Place place;
+  place.file = path_.string();
+  throw Error(ErrorCode::output, place, fmt::format("cannot be written ({}): {}", doing, reason));
+}
+
+Handle File::open(const std::string& object) {
+  return {checked(H5Oopen(file_.id(), object.c_str(), H5P_DEFAULT), "opening " + object), H5Oclose};
+}
+
+void File::group(const std::string& path, std::string_view description) {
+  const Handle group(
+      checked(H5Gcreate2(file_.id(), path.c_str(), H5P_DEFAULT, group_creation_.id(), H5P_DEFAULT), "group " + path),
+      H5Gclose);
+  attribute(path, "description", description);
+}
+
+void File::create(const std::string& path, hid_t type, std::uint64_t size, const Label& label_of, Layout layout) {
+  const hsize_t rows = size;
+  const Handle space(checked(H5Screate_simple(1, &rows, nullptr), "dataset " + path), H5Sclose);
+  const Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);
+  checked(H5Pset_obj_track_times(creation.id(), false), "dataset " + path);
+  if (layout == Layout::compressed && rows > 0) {
+    const hsize_t chunk = std::min(rows, chunk_rows);
+    checked(H5Pset_chunk(creation.id(), 1, &chunk), "dataset " + path);
+    checked(H5Pset_shuffle(creation.id()), "dataset " + path);
+    checked(H5Pset_deflate(creation.id(), 1), "dataset " + path);
+  }
+  {
+    const Handle dataset(checked(H5Dcreate2(file_.id(), path.c_str(), file_type(type), space.id(), H5P_DEFAULT,
+                                            creation.id(), H5P_DEFAULT),
+                                 "dataset " + path),
+                         H5Dclose);
+  }
+  label(path, label_of);
+}
+
+void File::write(const std::string& path, hid_t type, std::uint64_t first, std::uint64_t count, const void* values) {
+  if (count == 0) return;
+  const Handle dataset = open(path);
+  const hsize_t start = first;
+  const hsize_t rows = count;
+  const Handle there(checked(H5Dget_space(dataset.id()), "writing " + path), H5Sclose);
+  checked(H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &start, nullptr, &rows, nullptr), "writing " + path);
+  const Handle here(checked(H5Screate_simple(1, &rows, nullptr), "writing " + path), H5Sclose);
+  checked(H5Dwrite(dataset.id(), type, here.id(), there.id(), H5P_DEFAULT, values), "writing " + path);
+}
+
+void File::strings(const std::string& path, std::span<const std::string> values, const Label& label_of) {
+  std::vector<const char*> pointers(values.size());
+  std::transform(values.begin(), values.end(), pointers.begin(),
+                 [](const std::string& value) { return value.c_str(); });
+  create(path, string_type_.id(), values.size(), label_of, Layout::contiguous);
+  write(path, string_type_.id(), 0, values.size(), pointers.data());
+}
+
+void File::text(const std::string& path, const std::string& value, const Label& label_of) {
+  const Handle space(checked(H5Screate(H5S_SCALAR), "dataset " + path), H5Sclose);
+  const Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);
+  checked(H5Pset_obj_track_times(creation.id(), false), "dataset " + path);
+  {
+    const Handle dataset(checked(H5Dcreate2(file_.id(), path.c_str(), string_type_.id(), space.id(), H5P_DEFAULT,
+                                            creation.id(), H5P_DEFAULT),
+                                 "dataset " + path),
+                         H5Dclose);
+    const char* pointer = value.c_str();
+    checked(H5Dwrite(dataset.id(), string_type_.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &pointer), "writing " + path);
+  }
+  label(path, label_of);
+}
+
+void File::label(const std::string& path, const Label& label) {
+  attribute(path, "units", label.units);
+  attribute(path, "long_name", label.long_name);
+  attribute(path, "description", label.description);
+}
+
+void File::scale(const std::string& path, std::uint64_t size, const Label& label_of, bool coordinates) {
+  create<std::uint32_t>(path, size, label_of);
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  if (coordinates) {
+    std::vector<std::uint32_t> values(size);
+    std::iota(values.begin(), values.end(), 0U);
+    write<std::uint32_t>(path, 0, values);
+  } else {
+    name = fmt::format("This is a netCDF dimension but not a netCDF variable.{:10}", size);
+  }
+  const Handle dataset = open(path);
+  checked(H5DSset_scale(dataset.id(), name.c_str()), "scale " + path);
+}
+
+void File::attach(const std::string& dataset, const std::string& scale) {
+  const Handle data = open(dataset);
+  const Handle coordinates = open(scale);
+  checked(H5DSattach_scale(data.id(), coordinates.id(), 0), "scale of " + dataset);
+}
+
+void File::write_attribute(const std::string& object, const char* name, hid_t type, const Handle& space,
+                           const void* value) {
+  const Handle owner = open(object);
+  const Handle attribute(checked(H5Acreate2(owner.id(), name, file_type(type), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                                 fmt::format("attribute {} of {}", name, object)),
+                         H5Aclose);
+  checked(H5Awrite(attribute.id(), type, value), fmt::format("attribute {} of {}", name, object));
+}
+
+void File::attribute(const std::string& object, const char* name, std::string_view value) {
+  const std::string text(value);
+  const char* pointer = text.c_str();
+  const Handle space(checked(H5Screate(H5S_SCALAR), "attribute"), H5Sclose);
+  write_attribute(object, name, string_type_.id(), space, &pointer);
+}
+
+void File::attribute(const std::string& object, const char* name, std::int64_t value) {
+  const Handle space(checked(H5Screate(H5S_SCALAR), "attribute"), H5Sclose);
+  write_attribute(object, name, H5T_NATIVE_INT64, space, &value);
+}
+
+void File::attribute(const std::string& object, const char* name, double value) {
+  const Handle space(checked(H5Screate(H5S_SCALAR), "attribute"), H5Sclose);
+  write_attribute(object, name, H5T_NATIVE_DOUBLE, space, &value);
+}
+
+void File::attribute(const std::string& object, const char* name, std::span<const std::string> values) {
+  std::vector<const char*> pointers(values.size());
+  std::transform(values.begin(), values.end(), pointers.begin(),
+                 [](const std::string& value) { return value.c_str(); });
+  const hsize_t size = values.size();
+  const Handle space(checked(H5Screate_simple(1, &size, nullptr), "attribute"), H5Sclose);
+  write_attribute(object, name, string_type_.id(), space, pointers.data());
+}
+
+void File::close() {
+  checked(H5Fflush(file_.id(), H5F_SCOPE_LOCAL), "flushing it");
+  if (!file_.reset()) fail("closing it");
+}
+
+}  // namespace orrery::results

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace orrery::results {
+
+/// Owns one HDF5 identifier and closes it with the function that belongs to its kind.
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+
+  Handle() = default;
+  Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  ~Handle() { reset(); }
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+
+  hid_t id() const { return id_; }
+  /// Closes now; false if HDF5 could not.
+  bool reset() { return id_ < 0 || close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
+
+ private:
+  hid_t id_ = H5I_INVALID_HID;
+  Close close_ = nullptr;
+};
+
+/// What every dataset says of itself.
+struct Label {
+  std::string_view units;  ///< as UDUNITS writes them; "1" for a plain number
+  std::string_view long_name;
+  std::string_view description;
+};
+
+/// The HDF5 type of a C++ number. Files hold little-endian numbers of the same width.
+template <class T>
+hid_t memory_type();
+
+/// To be called before any other call of HDF5. After a file could not be closed (a full disk) the library would crash when
+/// the program ends, in its handler of exit: it is not to have one. Files here are always closed in time.
+void start_library();
+
+/// One HDF5 file that is being written by this process alone. Every failure is an Error (output) that names the file
+/// and the system's reason. Objects carry no times, so that equal contents give equal bytes.
+class File {
+ public:
+  enum class Layout { contiguous, compressed };
+
+  /// Creates `path`, which must not exist.
+  explicit File(std::filesystem::path path);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void group(const std::string& path, std::string_view description);
+
+  /// An empty dataset of `size` rows; `write` fills it. `compressed`: chunks, shuffle and gzip 1.
+  template <class T>
+  void create(const std::string& path, std::uint64_t size, const Label& label, Layout layout = Layout::contiguous) {
+    create(path, memory_type<T>(), size, label, layout);
+  }
+  /// Rows from `first` on.
+  template <class T>
+  void write(const std::string& path, std::uint64_t first, std::span<const T> values) {
+    write(path, memory_type<T>(), first, values.size(), values.data());
+  }
+  template <class T>
+  void column(const std::string& path, std::span<const T> values, const Label& label) {
+    create<T>(path, values.size(), label);
+    write<T>(path, 0, values);
+  }
+  void strings(const std::string& path, std::span<const std::string> values, const Label& label);
+  void text(const std::string& path, const std::string& value, const Label& label);
+
+  /// A dimension scale of `size` rows with the coordinates 0, 1, ... or, without them, as netCDF-4 writes a dimension
+  /// that has no variable.
+  void scale(const std::string& path, std::uint64_t size, const Label& label, bool coordinates);
+  /// The first dimension of `dataset` is `scale`.
+  void attach(const std::string& dataset, const std::string& scale);
+
+  void attribute(const std::string& object, const char* name, std::string_view value);
+  void attribute(const std::string& object, const char* name, std::int64_t value);
+  void attribute(const std::string& object, const char* name, double value);
+  void attribute(const std::string& object, const char* name, std::span<const std::string> values);
+
+  /// Writes what is left and closes; nothing may follow.
+  void close();
+
+ private:
+  void create(const std::string& path, hid_t type, std::uint64_t size, const Label& label, Layout layout);
+  void write(const std::string& path, hid_t type, std::uint64_t first, std::uint64_t count, const void* values);
+  Handle open(const std::string& object);
+  void label(const std::string& path, const Label& label);
+  void write_attribute(const std::string& object, const char* name, hid_t type, const Handle& space, const void* value);
+  /// Throws for a negative result of the HDF5 library.
+  template <class Result>
+  Result checked(Result result, std::string_view doing) const {
+    if (result < 0) fail(doing);
+    return result;
+  }
+  [[noreturn]] void fail(std::string_view doing) const;
+
+  std::filesystem::path path_;
+  Handle file_;
+  Handle string_type_;
+  Handle group_creation_;
+  H5E_auto2_t old_report_ = nullptr;
+  void* old_report_data_ = nullptr;
+};
+
+template <>
+inline hid_t memory_type<std::int8_t>() {
+  return H5T_NATIVE_INT8;
+}
+template <>
+inline hid_t memory_type<std::int64_t>() {
+  return H5T_NATIVE_INT64;
+}
+template <>
+inline hid_t memory_type<std::uint32_t>() {
+  return H5T_NATIVE_UINT32;
+}
+template <>
+inline hid_t memory_type<std::uint64_t>() {
+  return H5T_NATIVE_UINT64;
+}
+template <>
+inline hid_t memory_type<double>() {
+  return H5T_NATIVE_DOUBLE;
+}
+
+}  // namespace orrery::results

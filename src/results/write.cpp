@@ -1,0 +1,445 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "format.hpp"
+#include "gather.hpp"
+#include "hdf5_file.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/base/version.hpp"
+#include "orrery/parallel/environment.hpp"
+#include "orrery/results/results.hpp"
+#include "partial_file.hpp"
+
+namespace orrery::results {
+namespace {
+
+using executor::CollectiveRecord;
+using executor::NpuRecord;
+using executor::TimelineRecord;
+
+/// The file on rank 0; on the other ranks nothing.
+struct Output {
+  explicit Output(const std::filesystem::path& path) : partial(path), file(partial.partial()) {}
+
+  PartialFile partial;  // outlives `file`
+  File file;
+};
+
+/// A column computed from records.
+template <class T, class Record, class Value>
+std::vector<T> column_of(std::span<const Record> records, Value value) {
+  std::vector<T> column(records.size());
+  std::transform(records.begin(), records.end(), column.begin(), value);
+  return column;
+}
+
+/// One write of a run's results: what all ranks know, the communicator, and on rank 0 the file.
+class Writer {
+ public:
+  Writer(const RunDescription& run, const RankResults& mine, parallel::Communicator& world)
+      : run_(run), mine_(mine), world_(world) {}
+
+  void write(const std::filesystem::path& path) {
+    world_.agree([&] {
+      if (world_.is_root()) output_ = std::make_unique<Output>(path);
+    });
+    configuration();
+    npus();
+    groups();
+    collectives();
+    network();
+    timeline();
+    kernel();
+    attributes();
+    world_.agree([&] {
+      if (!world_.is_root()) return;
+      file().close();
+      output_->partial.commit();
+    });
+  }
+
+ private:
+  File& file() { return output_->file; }
+  /// Runs `body` on rank 0; all ranks throw if it throws.
+  template <class Body>
+  void on_root(Body body) {
+    world_.agree([&] {
+      if (world_.is_root()) body();
+    });
+  }
+
+  void configuration();
+  void npus();
+  void groups();
+  void collectives();
+  void network();
+  void timeline();
+  void kernel();
+  void attributes();
+  std::vector<CollectiveRecord> renumbered_collectives() const;
+  std::vector<TimelineRecord> renumbered_timeline(std::vector<std::string>& names);
+  void create_timeline(std::span<const std::int64_t> rows, std::span<const std::string> names);
+
+  const RunDescription& run_;
+  const RankResults& mine_;
+  parallel::Communicator& world_;
+  std::unique_ptr<Output> output_;
+  std::vector<std::uint32_t> group_position_;  ///< place of each group in the file
+  Time simulated_time_;                        ///< rank 0 only
+};
+
+void Writer::configuration() {
+  on_root([&] {
+    file().group("/config", "what was simulated");
+    file().text("/config/resolved", run_.resolved_configuration,
+                {"", "resolved configuration", "the whole configuration as YAML; it can be run again"});
+    file().group("/config/inputs", "the text inputs, verbatim");
+    std::set<std::string> taken;
+    for (const auto& [name, text] : run_.inputs) {
+      std::string base = name.substr(name.find_last_of('/') + 1);
+      if (base.empty() || base == ".") base = "input";
+      std::string free = base;
+      for (int next = 2; !taken.insert(free).second; ++next) free = fmt::format("{}.{}", base, next);
+      file().text("/config/inputs/" + free, text, {"", name, "an input file as it was read"});
+    }
+  });
+}
+
+void Writer::npus() {
+  on_root([&] {
+    file().group("/npus", "one row per NPU");
+    file().scale("/npus/npu", run_.num_npus, {"1", "NPU", "number of the NPU, dimension 0 of the topology fastest"},
+                 true);
+    for (const auto& quantity : format::npu_quantities) {
+      const std::string path = std::string("/npus/") + quantity.name;
+      file().create<std::int64_t>(path, run_.num_npus, quantity.label);
+      file().attach(path, "/npus/npu");
+    }
+  });
+  const std::vector<std::int64_t> one_each(run_.num_npus, 1);
+  auto consume = [&](std::uint64_t first, std::span<const NpuRecord> records) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const NpuRecord& npu = records[i];
+      check(npu.npu.value() == first + i, "every NPU has one record");
+      check(run_.status != Status::complete ||
+                npu.compute + npu.cpu + npu.exposed_communication + npu.exposed_memory + npu.idle == npu.finish,
+            "the times of an NPU add up to its finish time");
+      simulated_time_ = std::max(simulated_time_, npu.finish);
+    }
+    for (const auto& quantity : format::npu_quantities) {
+      file().write<std::int64_t>(std::string("/npus/") + quantity.name, first,
+                                 column_of<std::int64_t>(records, quantity.value));
+    }
+  };
+  gather_in_order<NpuRecord>(
+      world_, mine_.npus, one_each, [](const NpuRecord& npu) { return npu.npu.index(); },
+      [](const NpuRecord&, const NpuRecord&) { return false; }, consume);
+}
+
+/// Groups are written in the order of their names and members, however they were numbered in the run.
+void Writer::groups() {
+  std::vector<std::uint32_t> order(run_.groups.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return run_.groups[a] < run_.groups[b]; });
+  group_position_.resize(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) group_position_[order[i]] = i;
+  on_root([&] {
+    std::vector<std::string> names;
+    std::vector<std::uint64_t> offsets{0};
+    std::vector<std::uint32_t> members;
+    for (const auto index : order) {
+      const trace::Group& group = run_.groups[index];
+      names.push_back(group.name);
+      for (const NpuId npu : group.members) members.push_back(npu.value());
+      if (group.members.empty()) {
+        members.resize(members.size() + run_.num_npus);
+        std::iota(members.end() - run_.num_npus, members.end(), 0U);
+      }
+      offsets.push_back(members.size());
+    }
+    file().group("/groups", "process groups: group g has the members offsets[g] to offsets[g + 1] - 1");
+    file().scale("/groups/group", names.size(), {"1", "group", "index of the process group"}, true);
+    file().strings("/groups/names", names, {"", "name", "name of the process group; empty: the world"});
+    file().attach("/groups/names", "/groups/group");
+    file().scale("/groups/bound", offsets.size(), {"1", "bound", "dimension without coordinates: groups and one more"},
+                 false);
+    file().column<std::uint64_t>(
+        "/groups/offsets", offsets,
+        {"1", "offset", "index into members of the group's first member; the last value is the number of all members"});
+    file().attach("/groups/offsets", "/groups/bound");
+    file().scale("/groups/member", members.size(),
+                 {"1", "member", "dimension without coordinates: members of all groups"}, false);
+    file().column<std::uint32_t>("/groups/members", members,
+                                 {"1", "member", "NPU, in the order in which the group lists it"});
+    file().attach("/groups/members", "/groups/member");
+  });
+}
+
+/// With groups as in the file, in the order of group and ordinal.
+std::vector<CollectiveRecord> Writer::renumbered_collectives() const {
+  std::vector<CollectiveRecord> records = mine_.collectives;
+  for (CollectiveRecord& record : records) {
+    check(record.group.index() < group_position_.size(), "the group of a collective is known");
+    record.group = GroupId(group_position_[record.group.index()]);
+  }
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.group < b.group; });
+  return records;
+}
+
+void Writer::collectives() {
+  std::vector<CollectiveRecord> records;
+  world_.agree([&] { records = renumbered_collectives(); });
+  std::vector<std::int64_t> rows(run_.groups.size(), 0);
+  for (const auto& record : records) ++rows[record.group.index()];
+  world_.sum(rows);
+  const auto total = static_cast<std::uint64_t>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}));
+
+  on_root([&] {
+    file().group("/collectives", "one row per collective, in the order of group and ordinal");
+    file().scale("/collectives/collective", total, {"1", "collective", "dimension without coordinates: collectives"},
+                 false);
+    auto create = [&]<class T>(const char* name, T, const Label& label) {
+      const std::string path = std::string("/collectives/") + name;
+      file().create<T>(path, total, label);
+      file().attach(path, "/collectives/collective");
+    };
+    create("group", std::uint32_t{}, {"1", "group", "index into /groups"});
+    create("ordinal", std::uint32_t{}, {"1", "ordinal", "which of the group's collectives, from 0"});
+    create("kind", std::int8_t{}, {"1", "kind", "index into the attribute values"});
+    file().attribute("/collectives/kind", "values", format::collective_kinds());
+    create("bytes", std::int64_t{},
+           {"byte", "bytes", "all-gather: the shard that each member brings; others: the whole buffer of a member"});
+    create("members", std::uint32_t{}, {"1", "members", "number of members"});
+    create("first_arrival", std::int64_t{}, {"ps", "first arrival", "when the first member joined"});
+    create("last_arrival", std::int64_t{}, {"ps", "last arrival", "when the last member joined"});
+    create("finish", std::int64_t{}, {"ps", "finish", "when the last member had completed it"});
+    create("algorithm_bandwidth", double{},
+           {"byte/s", "algorithm bandwidth",
+            "bytes (all-gather: times members) over finish - last_arrival; NaN if that is 0"});
+    create("bus_bandwidth", double{},
+           {"byte/s", "bus bandwidth",
+            "algorithm bandwidth times the factor of the kind in nccl-tests, to compare with a link's bandwidth"});
+  });
+
+  auto consume = [&](std::uint64_t first, std::span<const CollectiveRecord> block) {
+    auto write = [&]<class T>(const char* name, T, auto value) {
+      file().write<T>(std::string("/collectives/") + name, first, column_of<T>(block, value));
+    };
+    write("group", std::uint32_t{}, [](const CollectiveRecord& c) { return c.group.value(); });
+    write("ordinal", std::uint32_t{}, [](const CollectiveRecord& c) { return c.ordinal; });
+    write("kind", std::int8_t{}, [](const CollectiveRecord& c) { return static_cast<std::int8_t>(c.kind); });
+    write("bytes", std::int64_t{}, [](const CollectiveRecord& c) { return static_cast<std::int64_t>(c.size.count()); });
+    write("members", std::uint32_t{}, [](const CollectiveRecord& c) { return c.members; });
+    write("first_arrival", std::int64_t{}, [](const CollectiveRecord& c) { return c.first_arrival.ps(); });
+    write("last_arrival", std::int64_t{}, [](const CollectiveRecord& c) { return c.last_arrival.ps(); });
+    write("finish", std::int64_t{}, [](const CollectiveRecord& c) { return c.finish.ps(); });
+    write("algorithm_bandwidth", double{}, format::algorithm_bandwidth);
+    write("bus_bandwidth", double{},
+          [](const CollectiveRecord& c) { return format::algorithm_bandwidth(c) * format::bus_factor(c); });
+  };
+  // Every field takes part, so that the order is the same wherever the records come from.
+  auto before = [](const CollectiveRecord& a, const CollectiveRecord& b) {
+    return std::tuple(a.ordinal, a.first_arrival, a.last_arrival, a.finish, a.kind, a.size, a.members) <
+           std::tuple(b.ordinal, b.first_arrival, b.last_arrival, b.finish, b.kind, b.size, b.members);
+  };
+  gather_in_order<CollectiveRecord>(
+      world_, records, rows, [](const CollectiveRecord& c) { return c.group.index(); }, before, consume);
+}
+
+void Writer::network() {
+  const std::size_t dimensions = run_.dimension_sizes.size();
+  std::vector<std::int64_t> sums(2 * dimensions, 0);
+  world_.agree([&] {
+    check(mine_.network.bytes.size() <= dimensions && mine_.network.busy_time.size() <= dimensions,
+          "network figures are per dimension");
+    check(run_.links.empty() || run_.links.size() == dimensions, "links are per dimension");
+  });
+  for (std::size_t d = 0; d < mine_.network.bytes.size(); ++d)
+    sums[d] = static_cast<std::int64_t>(mine_.network.bytes[d].count());
+  for (std::size_t d = 0; d < mine_.network.busy_time.size(); ++d)
+    sums[dimensions + d] = mine_.network.busy_time[d].ps();
+  world_.sum(sums);
+  on_root([&] {
+    const auto bytes = std::span(sums).first(dimensions);
+    const auto busy = std::span(sums).last(dimensions);
+    std::vector<double> utilisation(dimensions, 0);
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      const auto links = static_cast<double>(run_.links.empty() ? run_.num_npus : run_.links[d]);
+      if (simulated_time_ > Time::zero())
+        utilisation[d] = static_cast<double>(busy[d]) / (links * static_cast<double>(simulated_time_.ps()));
+    }
+    file().group("/network", "one row per dimension of the topology");
+    file().scale("/network/dimension", dimensions, {"1", "dimension", "dimension of the topology, 0 innermost"}, true);
+    file().column<std::uint32_t>("/network/size", run_.dimension_sizes,
+                                 {"1", "size", "NPUs in a line of the dimension"});
+    file().column<std::int64_t>("/network/bytes", bytes, {"byte", "bytes", "bytes sent by all NPUs"});
+    file().column<std::int64_t>("/network/busy_time", busy,
+                                {"ps", "busy time", "time in which a link carried bytes, summed over links"});
+    file().column<double>("/network/utilisation", utilisation,
+                          {"1", "utilisation", "busy time over links times simulated time"});
+    for (const char* name : {"size", "bytes", "busy_time", "utilisation"})
+      file().attach(std::string("/network/") + name, "/network/dimension");
+  });
+}
+
+/// With names as in the file. Names that no record has are left out: which of them a rank knows depends on its NPUs.
+std::vector<TimelineRecord> Writer::renumbered_timeline(std::vector<std::string>& names) {
+  std::vector<std::uint32_t> position(mine_.timeline_names.size(), 0);
+  std::vector<std::string> used;
+  world_.agree([&] {
+    for (const auto& record : mine_.timeline) {
+      check(record.name < position.size() && record.npu.value() < run_.num_npus,
+            "a timeline record names a node of an NPU");
+      position[record.name] = 1;
+    }
+  });
+  for (std::size_t i = 0; i < position.size(); ++i) {
+    if (position[i] == 1) {
+      position[i] = static_cast<std::uint32_t>(used.size());
+      used.push_back(mine_.timeline_names[i]);
+    }
+  }
+  const auto global = intern(world_, used, names);
+  std::vector<TimelineRecord> records = mine_.timeline;
+  for (auto& record : records) record.name = global[position[record.name]];
+  return records;
+}
+
+void Writer::create_timeline(std::span<const std::int64_t> rows, std::span<const std::string> names) {
+  std::vector<std::uint64_t> offsets{0};
+  for (const auto count : rows) offsets.push_back(offsets.back() + static_cast<std::uint64_t>(count));
+  const std::uint64_t total = offsets.back();
+  file().group("/timeline", "one row per node that ran: NPU i has the rows offsets[i] to offsets[i + 1] - 1, by start");
+  file().scale("/timeline/bound", offsets.size(), {"1", "bound", "dimension without coordinates: NPUs and one more"},
+               false);
+  file().column<std::uint64_t>("/timeline/offsets", offsets,
+                               {"1", "offset", "first row of the NPU; the last value is the number of rows"});
+  file().attach("/timeline/offsets", "/timeline/bound");
+  file().scale("/timeline/name_id", names.size(), {"1", "name id", "what the column name holds"}, true);
+  file().strings("/timeline/names", names, {"", "name", "names of nodes, sorted"});
+  file().attach("/timeline/names", "/timeline/name_id");
+  file().scale("/timeline/row", total, {"1", "row", "dimension without coordinates: nodes that ran"}, false);
+  auto create = [&]<class T>(const char* name, T, const Label& label) {
+    const std::string path = std::string("/timeline/") + name;
+    file().create<T>(path, total, label, File::Layout::compressed);
+    file().attach(path, "/timeline/row");
+  };
+  create("npu", std::uint32_t{}, {"1", "NPU", "number of the NPU"});
+  create("node", std::uint64_t{}, {"1", "node", "id of the node in the NPU's execution trace"});
+  create("start", std::int64_t{}, {"ps", "start", "when the node was issued"});
+  create("finish", std::int64_t{}, {"ps", "finish", "when the node completed"});
+  create("kind", std::int8_t{}, {"1", "kind", "index into the attribute values"});
+  file().attribute("/timeline/kind", "values", format::node_kinds());
+  create("name", std::uint32_t{}, {"1", "name", "index into names"});
+}
+
+void Writer::timeline() {
+  std::vector<std::int64_t> rows(run_.num_npus + 1, 0);
+  rows.back() = static_cast<std::int64_t>(mine_.timeline.size());
+  for (const auto& record : mine_.timeline) {
+    if (record.npu.index() < run_.num_npus) ++rows[record.npu.index()];
+  }
+  world_.sum(rows);
+  if (rows.back() == 0) return;
+  rows.pop_back();
+
+  std::vector<std::string> names;
+  const auto records = renumbered_timeline(names);
+  on_root([&] { create_timeline(rows, names); });
+  auto consume = [&](std::uint64_t first, std::span<const TimelineRecord> block) {
+    auto write = [&]<class T>(const char* name, T, auto value) {
+      file().write<T>(std::string("/timeline/") + name, first, column_of<T>(block, value));
+    };
+    write("npu", std::uint32_t{}, [](const TimelineRecord& r) { return r.npu.value(); });
+    write("node", std::uint64_t{}, [](const TimelineRecord& r) { return r.node; });
+    write("start", std::int64_t{}, [](const TimelineRecord& r) { return r.start.ps(); });
+    write("finish", std::int64_t{}, [](const TimelineRecord& r) { return r.finish.ps(); });
+    write("kind", std::int8_t{}, [](const TimelineRecord& r) { return static_cast<std::int8_t>(r.kind); });
+    write("name", std::uint32_t{}, [](const TimelineRecord& r) { return r.name; });
+  };
+  gather_in_order<TimelineRecord>(
+      world_, records, rows, [](const TimelineRecord& r) { return r.npu.index(); },
+      [](const TimelineRecord& a, const TimelineRecord& b) {
+        return std::tuple(a.start, a.node) < std::tuple(b.start, b.node);
+      },
+      consume);
+}
+
+void Writer::kernel() {
+  const auto ranks = world_.gather<KernelRecord>(std::span(&mine_.kernel, 1), Rank(0));
+  on_root([&] {
+    file().group("/kernel", "one row per MPI rank: how the simulation went, not what it found");
+    file().scale("/kernel/rank", ranks.size(), {"1", "rank", "MPI rank"}, true);
+    for (const auto& quantity : format::kernel_quantities) {
+      const std::string path = std::string("/kernel/") + quantity.name;
+      if (quantity.count) {
+        file().column<std::uint64_t>(
+            path, column_of<std::uint64_t>(std::span(ranks), [&](const KernelRecord& r) { return r.*quantity.count; }),
+            quantity.label);
+      } else {
+        file().column<double>(
+            path, column_of<double>(std::span(ranks), [&](const KernelRecord& r) { return r.*quantity.seconds; }),
+            quantity.label);
+      }
+      file().attach(path, "/kernel/rank");
+    }
+  });
+}
+
+std::string_view status_name(Status status) {
+  switch (status) {
+    case Status::complete:
+      return "complete";
+    case Status::stuck:
+      return "stuck";
+    case Status::interrupted:
+      return "interrupted";
+  }
+  fail_check("a status has a name", std::source_location::current());
+}
+
+void Writer::attributes() {
+  const auto hosts = gather_texts(world_, std::span(&mine_.host, 1));
+  on_root([&] {
+    const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    file().attribute("/", "format", format::name);
+    file().attribute("/", "format_version", format::version);
+    file().attribute("/", "created", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
+    file().attribute("/", "orrery_version", version());
+    file().attribute("/", "revision", revision());
+    file().attribute("/", "command_line", run_.command_line);
+    file().attribute("/", "mpi_library", parallel::library_version());
+    file().attribute("/", "hdf5_version", hdf5_version());
+    file().attribute("/", "num_ranks", std::int64_t{world_.size()});
+    file().attribute("/", "hosts", hosts);
+    file().attribute("/", "status", status_name(run_.status));
+    file().attribute("/", "simulated_time", simulated_time_.ps());
+    file().attribute("/", "wall_time", run_.wall_time);
+  });
+}
+
+}  // namespace
+
+void write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
+           parallel::Communicator& world) {
+  Writer(run, mine, world).write(path);
+}
+
+std::string hdf5_version() {
+  start_library();
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
+}  // namespace orrery::results

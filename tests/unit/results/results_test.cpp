@@ -1,0 +1,358 @@
+// The file of results: what is in it, that it is the same for any number of ranks, and that a failure leaves no file.
+#include "orrery/results/results.hpp"
+
+#include <gtest/gtest.h>
+#include <hdf5.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+
+#include "mpi_world.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/base/version.hpp"
+
+namespace orrery::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that all ranks know and rank 0 makes and removes.
+class Results : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name;
+    if (test::world().is_root()) {
+      name = (fs::temp_directory_path() / "orrery-results-XXXXXX").string();
+      ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    }
+    test::world().broadcast(name, Rank(0));
+    folder = name;
+  }
+  void TearDown() override {
+    test::world().barrier();
+    if (test::world().is_root()) fs::remove_all(folder);
+  }
+  std::size_t num_files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+  }
+
+  fs::path folder;
+};
+
+constexpr std::uint32_t num_npus = 37;
+constexpr std::uint32_t num_groups = 5;
+
+RunDescription description() {
+  RunDescription run;
+  run.num_npus = num_npus;
+  run.groups = {{"zeta", {NpuId(3), NpuId(1)}},
+                {"", {}},
+                {"alpha", {NpuId(0), NpuId(36)}},
+                {"b", {NpuId(2), NpuId(4)}},
+                {"b", {NpuId(2), NpuId(3)}}};
+  run.dimension_sizes = {37};
+  run.links = {74};
+  run.command_line = "orrery run x.yaml";
+  run.resolved_configuration = "workload: x\n";
+  run.inputs = {{"a/network.yml", "topology: [ Ring ]\n"}, {"b/network.yml", ""}};
+  run.wall_time = 1.5;
+  return run;
+}
+
+executor::NpuRecord npu_record(std::uint32_t npu) {
+  executor::NpuRecord record{};
+  record.npu = NpuId(npu);
+  record.compute = Time::from_ps(10 + npu);
+  record.cpu = Time::from_ps(2);
+  record.communication = Time::from_ps(50);
+  record.exposed_communication = Time::from_ps(30);
+  record.exposed_memory = Time::from_ps(4);
+  record.idle = Time::from_ps(npu * 3);
+  record.finish = Time::from_ps(10 + npu + 2 + 30 + 4 + npu * 3);
+  record.nodes_completed = 5 + npu;
+  record.bytes_sent = Bytes(1000 * npu);
+  return record;
+}
+
+/// The records of the NPUs and groups that `hosts` says are here; each with its own seed, wherever it is.
+template <class Hosts>
+RankResults results_of(Hosts hosts, const std::string& extra_name) {
+  RankResults mine;
+  mine.timeline_names = {extra_name, "b", "a", "c"};
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
+    if (!hosts(npu)) continue;
+    mine.npus.push_back(npu_record(npu));
+    for (std::uint32_t i = 0; i < npu % 4; ++i) {
+      mine.timeline.push_back({NpuId(npu), i + 100ULL * npu, Time::from_ps(10 * i), Time::from_ps(10 * i + 5),
+                               trace::NodeKind::compute, 1 + (i + npu) % 3});
+    }
+  }
+  for (std::uint32_t group = 0; group < num_groups; ++group) {
+    if (!hosts(group)) continue;
+    for (std::uint32_t i = 0; i <= group; ++i) {
+      mine.collectives.push_back({GroupId(group), i, static_cast<std::uint8_t>(i % 2), 4, Bytes(1000), Time::from_ps(5),
+                                  Time::from_ps(10 * i), Time::from_ps(10 * i + 1000)});
+    }
+  }
+  mine.network.bytes = {Bytes(mine.npus.size() * 100)};
+  mine.network.busy_time = {Time::from_ps(static_cast<std::int64_t>(mine.npus.size()) * 10)};
+  mine.host = "host" + extra_name;
+  mine.kernel.events = 7;
+  return mine;
+}
+
+RankResults scattered() {
+  const auto size = static_cast<std::uint32_t>(test::world().size());
+  const auto rank = static_cast<std::uint32_t>(test::world().rank().value());
+  return results_of([=](std::uint32_t thing) { return (thing * 7 + 3) % size == rank; }, std::to_string(rank));
+}
+
+class Reader {
+ public:
+  explicit Reader(const fs::path& path) : file_(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)) {}
+  ~Reader() { H5Fclose(file_); }
+
+  template <class T>
+  std::vector<T> column(const char* path, hid_t type) const {
+    const hid_t dataset = H5Dopen2(file_, path, H5P_DEFAULT);
+    EXPECT_GE(dataset, 0) << path;
+    if (dataset < 0) return {};
+    const hid_t space = H5Dget_space(dataset);
+    std::vector<T> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
+    EXPECT_GE(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0) << path;
+    H5Sclose(space);
+    H5Dclose(dataset);
+    return values;
+  }
+  std::vector<std::int64_t> integers(const char* path) const { return column<std::int64_t>(path, H5T_NATIVE_INT64); }
+  std::vector<double> reals(const char* path) const { return column<double>(path, H5T_NATIVE_DOUBLE); }
+  std::vector<std::string> texts(const char* path) const {
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const auto pointers = column<char*>(path, type);
+    std::vector<std::string> values(pointers.begin(), pointers.end());
+    for (char* pointer : pointers) H5free_memory(pointer);
+    H5Tclose(type);
+    return values;
+  }
+  std::string attribute(const char* object, const char* name) const {
+    const hid_t attribute = H5Aopen_by_name(file_, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    EXPECT_GE(attribute, 0) << object << " " << name;
+    if (attribute < 0) return "";
+    const hid_t type = H5Aget_type(attribute);
+    char* text = nullptr;
+    H5Aread(attribute, type, &text);
+    std::string value(text ? text : "");
+    H5free_memory(text);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return value;
+  }
+  bool has(const char* path) const { return H5Lexists(file_, path, H5P_DEFAULT) > 0; }
+
+ private:
+  hid_t file_;
+};
+
+TEST_F(Results, holds_every_npu_in_order) {
+  const auto path = folder / "results.h5";
+  write(path, description(), scattered(), test::world());
+  if (!test::world().is_root()) return;
+  EXPECT_EQ(num_files(), 1U);
+  const Reader reader(path);
+  const auto finish = reader.integers("/npus/finish_time");
+  const auto nodes = reader.integers("/npus/nodes_completed");
+  ASSERT_EQ(finish.size(), num_npus);
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
+    EXPECT_EQ(finish[npu], npu_record(npu).finish.ps());
+    EXPECT_EQ(nodes[npu], 5 + npu);
+  }
+  EXPECT_EQ(reader.attribute("/npus/finish_time", "units"), "ps");
+  EXPECT_NE(reader.attribute("/npus/finish_time", "description"), "");
+  EXPECT_EQ(reader.attribute("/", "format"), "orrery-results");
+  EXPECT_EQ(reader.attribute("/", "orrery_version"), version());
+  EXPECT_EQ(reader.attribute("/", "status"), "complete");
+  EXPECT_EQ(reader.texts("/config/resolved").at(0), "workload: x\n");
+  EXPECT_EQ(reader.texts("/config/inputs/network.yml").at(0), "topology: [ Ring ]\n");
+  EXPECT_TRUE(reader.has("/config/inputs/network.yml.2"));
+}
+
+TEST_F(Results, groups_and_collectives_are_ordered_by_name_and_ordinal) {
+  const auto path = folder / "results.h5";
+  write(path, description(), scattered(), test::world());
+  if (!test::world().is_root()) return;
+  const Reader reader(path);
+  EXPECT_EQ(reader.texts("/groups/names"), (std::vector<std::string>{"", "alpha", "b", "b", "zeta"}));
+  const auto offsets = reader.integers("/groups/offsets");
+  const auto members = reader.integers("/groups/members");
+  EXPECT_EQ(offsets, (std::vector<std::int64_t>{0, 37, 39, 41, 43, 45}));
+  // Of two groups of one name the smaller members come first; members keep the order in which the group lists them.
+  EXPECT_EQ(std::vector<std::int64_t>(members.begin() + 37, members.end()),
+            (std::vector<std::int64_t>{0, 36, 2, 3, 2, 4, 3, 1}));
+  // Group number g of the run has g + 1 collectives; in the file the run's groups are in the order 1, 2, 4, 3, 0.
+  EXPECT_EQ(reader.integers("/collectives/group"),
+            (std::vector<std::int64_t>{0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4}));
+  EXPECT_EQ(reader.integers("/collectives/ordinal"),
+            (std::vector<std::int64_t>{0, 1, 0, 1, 2, 0, 1, 2, 3, 4, 0, 1, 2, 3, 0}));
+}
+
+// 1000 bytes in 1000 ps are 1e12 bytes/s. Bus bandwidth of an all-reduce of 4 members: 2 * 3 / 4 of it. An all-gather's
+// size is 4 shards, so its algorithm bandwidth is 4e12 and its bus bandwidth 3/4 of that.
+TEST_F(Results, bandwidths_follow_nccl_tests) {
+  const auto path = folder / "results.h5";
+  write(path, description(), scattered(), test::world());
+  if (!test::world().is_root()) return;
+  const Reader reader(path);
+  const auto algorithm = reader.reals("/collectives/algorithm_bandwidth");
+  const auto bus = reader.reals("/collectives/bus_bandwidth");
+  const auto kind = reader.integers("/collectives/kind");
+  EXPECT_EQ(kind.at(0), 0);
+  EXPECT_EQ(kind.at(1), 1);
+  EXPECT_DOUBLE_EQ(algorithm.at(0), 1e12);
+  EXPECT_DOUBLE_EQ(bus.at(0), 1.5e12);
+  EXPECT_DOUBLE_EQ(algorithm.at(1), 4e12);
+  EXPECT_DOUBLE_EQ(bus.at(1), 3e12);
+  // 37 NPUs busy for 10 ps each on 74 links, the last NPU finishes at 190 ps.
+  EXPECT_DOUBLE_EQ(reader.reals("/network/utilisation").at(0), 370.0 / (74 * 190));
+  EXPECT_EQ(reader.integers("/network/bytes").at(0), 3700);
+  EXPECT_EQ(reader.integers("/kernel/events"),
+            std::vector<std::int64_t>(static_cast<std::size_t>(test::world().size()), 7));
+}
+
+TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
+  const auto path = folder / "results.h5";
+  write(path, description(), scattered(), test::world());
+  if (!test::world().is_root()) return;
+  const Reader reader(path);
+  EXPECT_EQ(reader.texts("/timeline/names"), (std::vector<std::string>{"a", "b", "c"}));
+  const auto offsets = reader.integers("/timeline/offsets");
+  const auto npu = reader.integers("/timeline/npu");
+  const auto node = reader.integers("/timeline/node");
+  const auto name = reader.integers("/timeline/name");
+  ASSERT_EQ(offsets.size(), num_npus + 1);
+  ASSERT_EQ(static_cast<std::size_t>(offsets.back()), npu.size());
+  const std::int64_t sorted_place[] = {1, 0, 2};  // of "b", "a", "c"
+  for (std::uint32_t i = 0; i < num_npus; ++i) {
+    ASSERT_EQ(offsets[i + 1] - offsets[i], i % 4);
+    for (std::uint32_t k = 0; k < i % 4; ++k) {
+      const auto row = static_cast<std::size_t>(offsets[i]) + k;
+      EXPECT_EQ(npu[row], i);
+      EXPECT_EQ(node[row], k + 100 * i);
+      EXPECT_EQ(name[row], sorted_place[(k + i) % 3]);
+    }
+  }
+}
+
+TEST_F(Results, no_timeline_without_rows) {
+  auto mine = scattered();
+  mine.timeline.clear();
+  write(folder / "results.h5", description(), mine, test::world());
+  if (test::world().is_root()) {
+    EXPECT_FALSE(Reader(folder / "results.h5").has("/timeline"));
+  }
+}
+
+// What one rank writes of everything, and what all ranks write of their parts, differ in /kernel and the attributes of
+// /.
+TEST_F(Results, the_same_for_any_number_of_ranks) {
+  write(folder / "many.h5", description(), scattered(), test::world());
+  if (!test::world().is_root()) return;
+  auto serial = parallel::make_serial();
+  write(folder / "one.h5", description(), results_of([](std::uint32_t) { return true; }, "x"), *serial);
+  const std::string command = "h5diff --exclude-path /kernel --exclude-attribute / '" + (folder / "many.h5").string() +
+                              "' '" + (folder / "one.h5").string() + "'";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  auto other = results_of([](std::uint32_t) { return true; }, "x");
+  other.npus[5].bytes_sent = Bytes(1);
+  write(folder / "one.h5", description(), other, *serial);
+  EXPECT_NE(std::system((command + " > /dev/null").c_str()), 0) << "h5diff sees a difference where there is one";
+}
+
+TEST_F(Results, a_missing_folder_fails_on_all_ranks) {
+  EXPECT_ANY_THROW(write(folder / "missing" / "results.h5", description(), scattered(), test::world()));
+  if (!test::world().is_root()) return;
+  try {
+    auto serial = parallel::make_serial();
+    write(folder / "missing" / "results.h5", description(), results_of([](std::uint32_t) { return true; }, "x"),
+          *serial);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::output);
+    EXPECT_NE(std::string(error.what()).find("missing/results.h5"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("No such file"), std::string::npos) << error.what();
+  }
+}
+
+// An NPU without a record, or times that do not add up, is a fault of the program that must not reach a file.
+TEST_F(Results, wrong_records_fail_on_all_ranks_and_leave_the_old_file) {
+  const auto path = folder / "results.h5";
+  if (test::world().is_root()) std::ofstream(path) << "older";
+  auto mine = scattered();
+  if (!mine.npus.empty() && mine.npus.front().npu.value() < 3) mine.npus.front().idle += Time::from_ps(1);
+  EXPECT_ANY_THROW(write(path, description(), mine, test::world()));
+  mine = scattered();
+  std::erase_if(mine.npus, [](const executor::NpuRecord& record) { return record.npu == NpuId(17); });
+  EXPECT_ANY_THROW(write(path, description(), mine, test::world()));
+  if (!test::world().is_root()) return;
+  EXPECT_EQ(num_files(), 1U);
+  std::string text;
+  std::ifstream(path) >> text;
+  EXPECT_EQ(text, "older");
+}
+
+// A full disk, stood in for by a limit on the size of files.
+TEST_F(Results, a_full_disk_fails_on_all_ranks_and_leaves_no_file) {
+  const auto path = folder / "results.h5";
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, old.rlim_max};
+  if (test::world().is_root()) ::setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_ANY_THROW(write(path, description(), scattered(), test::world()));
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  if (test::world().is_root()) {
+    EXPECT_EQ(num_files(), 0U);
+  }
+  test::world().barrier();
+  write(path, description(), scattered(), test::world());  // the library is still usable
+  if (test::world().is_root()) {
+    EXPECT_EQ(num_files(), 1U);
+  }
+}
+
+TEST_F(Results, replaces_an_older_file_when_complete) {
+  const auto path = folder / "results.h5";
+  if (test::world().is_root()) std::ofstream(path) << "older";
+  test::world().barrier();
+  write(path, description(), scattered(), test::world());
+  if (test::world().is_root()) {
+    EXPECT_EQ(Reader(path).integers("/npus/finish_time").size(), num_npus);
+  }
+}
+
+ErrorCode code_of(const fs::path& path, bool force) {
+  try {
+    check_output(path, force);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::internal;
+}
+
+TEST_F(Results, check_output_says_what_could_not_be_written) {
+  if (!test::world().is_root()) return;
+  EXPECT_NO_THROW(check_output(folder / "results.h5", false));
+  EXPECT_EQ(num_files(), 0U);
+  EXPECT_EQ(code_of(folder / "missing" / "results.h5", false), ErrorCode::output);
+  EXPECT_EQ(code_of(folder, true), ErrorCode::output);
+  std::ofstream(folder / "results.h5") << "older";
+  EXPECT_EQ(code_of(folder / "results.h5", false), ErrorCode::output);
+  EXPECT_NO_THROW(check_output(folder / "results.h5", true));
+}
+
+}  // namespace
+}  // namespace orrery::results
