@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Sets up, builds, runs every test; then the same with the address and undefined-behaviour sanitizers, where the tests take
+# fewer cases. The time of each stage and the last words of ctest come at the end.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p build/test-logs
+jobs=$(nproc)
+failed=0
+times=()
+summaries=()
+
+# stage NAME COMMAND...: runs a command and keeps its time; its failure is the script's.
+stage() {
+  local name=$1 begin=$SECONDS status
+  shift
+  echo "== $name"
+  "$@" 2>&1 | tee "build/test-logs/$name.log"
+  status=${PIPESTATUS[0]}
+  times+=("$(printf '%5d s  %s%s' $((SECONDS - begin)) "$name" "$([ "$status" -eq 0 ] || echo ' (failed)')")")
+  [ "$status" -eq 0 ] || failed=1
+  return "$status"
+}
+
+# tests PRESET: every test of a preset; tests say how many cores they take (PROCESSORS) and how long they may last.
+tests() {
+  stage "test-$1" ctest --preset "$1" --parallel "$jobs"
+  summaries+=("$(grep -E 'tests passed, .* tests failed' "build/test-logs/test-$1.log")")
+}
+
+if stage setup scripts/setup.sh && stage build-release scripts/build.sh release; then
+  tests release
+  if stage build-asan scripts/build.sh asan; then
+    tests asan
+  fi
+fi
+
+echo
+printf '%s\n' "${times[@]}"
+printf '%5d s  all\n' "$SECONDS"
+if [ ${#summaries[@]} -eq 2 ]; then
+  echo "with sanitizers: ${summaries[1]}"
+fi
+if [ ${#summaries[@]} -ge 1 ]; then
+  echo "${summaries[0]}"
+fi
+exit "$failed"
