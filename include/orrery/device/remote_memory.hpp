@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/device/options.hpp"
 

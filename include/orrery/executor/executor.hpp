@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orrery/collective/collective.hpp"
+#include "orrery/device/remote_memory.hpp"
+#include "orrery/executor/options.hpp"
+#include "orrery/executor/program.hpp"
+#include "orrery/executor/record.hpp"
+#include "orrery/network/analytical.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/pdes/kernel.hpp"
+#include "orrery/pdes/model.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::executor {
+
+/// A process group of the run as a communicator. Its LP id is num_npus + GroupId.
+struct CommunicatorSpec {
+  GroupId id;
+  const trace::Group* group = nullptr;  ///< empty members = the world
+  std::uint64_t dimensions = trace::all_dimensions;
+  Rank host;
+};
+
+/// One NPU of this rank.
+struct NpuSpec {
+  NpuId id;
+  const trace::NpuTrace* trace = nullptr;
+  const Program* program = nullptr;
+  std::vector<GroupId> groups;  ///< [program uses] the communicators of its collectives
+};
+
+/// What the executor of a rank works with; all of it outlives the executor.
+struct Setting {
+  const Options& options;
+  const topology::Topology& topology;
+  const device::RemoteMemory& memory;
+  collective::Engine& engine;
+  std::span<const CommunicatorSpec> communicators;  ///< [num_groups], alike on all ranks
+  std::span<const NpuSpec> npus;                    ///< of this rank, ascending
+  std::span<const Rank> host_of_npu;                ///< [num_npus]
+  std::span<const Rank> host_of_server;             ///< [num_servers]
+};
+
+/// Something that an unfinished NPU waits for.
+struct Wait {
+  NpuId npu;
+  NodeId node;
+  Time since;
+  NpuId partner;                    ///< of a send or a receive
+  std::uint64_t tag = 0;
+  Bytes size;
+  bool in_collective = false;
+  GroupId group;
+  std::uint32_t ordinal = 0;
+  std::uint32_t members = 0;
+};
+
+/// All logical processes of one rank: its NPUs, the communicators and memory servers that it hosts.
+/// LP ids: NPUs, then communicators, then servers.
+class Executor final : public pdes::Model {
+ public:
+  explicit Executor(const Setting& setting);
+  ~Executor() override;
+
+  /// Delays between this rank's LPs and those of the others, for the kernel; collective.
+  pdes::Options kernel_options(parallel::Communicator& world) const;
+  /// Schedules what happens at time 0.
+  void start(pdes::Kernel& kernel, Rank here);
+
+  void handle(const pdes::Event& event) override;
+  void settle(Time now) override;
+  void delivered(const pdes::Event& event) override;
+  void receive(Rank from, std::span<const std::byte> message) override;
+  pdes::Horizon horizon() override;
+  std::string status() const override;
+
+  std::size_t num_npus() const;
+  std::size_t num_done() const { return num_done_; }
+  const network::Analytical& network() const { return network_; }
+
+  std::vector<NpuRecord> npu_records() const;
+  std::vector<CollectiveRecord> collective_records() const;
+  /// By NPU, start, node.
+  std::vector<TimelineRecord> timeline() const;
+
+  /// What the unfinished NPUs of this rank wait for.
+  std::vector<Wait> waits() const;
+  /// Members of this rank that have not joined a collective.
+  std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal) const;
+
+ private:
+  struct Parts;
+
+  std::uint32_t local(NpuId npu) const;
+  void touch(std::uint32_t npu);
+  void serve(const pdes::Event& event);
+
+  Setting setting_;
+  network::Analytical network_;
+  std::unique_ptr<Parts> parts_;
+  std::size_t num_done_ = 0;
+};
+
+}  // namespace orrery::executor

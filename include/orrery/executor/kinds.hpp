@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/collective/collective.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::executor {
+
+/// What an event of the kernel means here.
+enum class EventKind : std::uint16_t {
+  start,     ///< to an NPU, once, at time 0
+  complete,  ///< to an NPU: node `node` is done
+  data,      ///< to an NPU: a message from `source` with tag `node` and `detail` bytes is there
+  grant,     ///< to an NPU (rendezvous): `source` is ready to receive with tag `node`
+  access,    ///< to a memory server: NPU `source` wants `detail` bytes for its node `node`
+};
+
+/// Chakra's collective type as the engine's.
+collective::Kind engine_kind(trace::CollectiveKind kind);
+
+}  // namespace orrery::executor

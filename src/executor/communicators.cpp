@@ -1,0 +1,255 @@
+#include "communicators.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::executor {
+namespace {
+
+constexpr std::uint32_t none = ~0U;
+
+/// The entry of `ordinal` in a queue whose first entry has number `first`; made, with those before it, if need be.
+template <class Pending>
+Pending& entry(std::deque<Pending>& queue, std::uint32_t first, std::uint32_t ordinal) {
+  check(ordinal >= first, "a collective that is over comes again");
+  while (queue.size() <= ordinal - first) queue.emplace_back();
+  return queue[ordinal - first];
+}
+
+/// Drops what is done from the front.
+template <class Pending>
+void retire(std::deque<Pending>& queue, std::uint32_t& first) {
+  for (; !queue.empty() && queue.front().done; ++first) queue.pop_front();
+}
+
+bool all_equal(std::span<const Time> times) {
+  return std::all_of(times.begin(), times.end(), [&](Time time) { return time == times.front(); });
+}
+
+}  // namespace
+
+Communicators::Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
+                             std::span<const CommunicatorSpec> specs, std::span<const Rank> host_of_npu, Rank here,
+                             LpId first_lp, Announce announce)
+    : kernel_(kernel),
+      engine_(engine),
+      network_(network),
+      host_of_npu_(host_of_npu),
+      here_(here),
+      first_lp_(first_lp),
+      announce_(std::move(announce)) {
+  for (const auto& spec : specs) {
+    const auto size = std::max<std::size_t>(membership_of_.size(), spec.id.index() + 1);
+    membership_of_.resize(size, none);
+    hosted_of_.resize(size, none);
+    add_membership(spec);
+    if (spec.host == here_) add_hosted(spec);
+  }
+}
+
+NpuId Communicators::member(const CommunicatorSpec& spec, std::uint32_t position) const {
+  return spec.group->members.empty() ? NpuId(position) : spec.group->members[position];
+}
+
+std::uint32_t Communicators::num_members(const CommunicatorSpec& spec) const {
+  return static_cast<std::uint32_t>(spec.group->members.empty() ? host_of_npu_.size() : spec.group->members.size());
+}
+
+void Communicators::add_membership(const CommunicatorSpec& spec) {
+  Membership membership;
+  membership.spec = spec;
+  for (std::uint32_t i = 0; i < num_members(spec); ++i)
+    if (const NpuId npu = member(spec, i); host_of_npu_[npu.index()] == here_) membership.npus.push_back(npu);
+  if (membership.npus.empty()) return;
+  membership.joined.resize(membership.npus.size());
+  membership_of_[spec.id.index()] = static_cast<std::uint32_t>(memberships_.size());
+  memberships_.push_back(std::move(membership));
+}
+
+void Communicators::add_hosted(const CommunicatorSpec& spec) {
+  Hosted hosted;
+  hosted.spec = spec;
+  hosted.members = num_members(spec);
+  hosted.layout = engine_.layout(spec.group->members, spec.dimensions);
+  for (std::uint32_t i = 0; i < hosted.members; ++i) {
+    const Rank rank = host_of_npu_[member(spec, i).index()];
+    auto part = std::find_if(hosted.parts.begin(), hosted.parts.end(), [&](const auto& p) { return p.rank == rank; });
+    if (part == hosted.parts.end()) part = hosted.parts.insert(part, Hosted::Part{rank, {}});
+    part->positions.push_back(i);
+  }
+  std::sort(hosted.parts.begin(), hosted.parts.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  hosted_of_[spec.id.index()] = static_cast<std::uint32_t>(hosted_.size());
+  hosted_.push_back(std::move(hosted));
+}
+
+Communicators::Seat Communicators::seat(GroupId group, NpuId npu) const {
+  const auto m = membership_of_.at(group.index());
+  check(m != none, "an NPU joins a group that has no member on this rank");
+  const auto& membership = memberships_[m];
+  const auto& npus = membership.npus;
+  // Groups list their members in any order; the world, and most others, in ascending order.
+  auto found = std::lower_bound(npus.begin(), npus.end(), npu);
+  if (found == npus.end() || *found != npu) found = std::find(npus.begin(), npus.end(), npu);
+  check(found != npus.end(), "an NPU joins a group that it is no member of");
+  return {m, static_cast<std::uint32_t>(found - npus.begin()), num_members(membership.spec)};
+}
+
+void Communicators::require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const {
+  if (first.kind == other.kind && first.size == other.size) return;
+  const auto describe = [](const Call& call) {
+    return fmt::format("NPU {} brings {} of {} bytes (node {})", call.npu,
+                       collective::name(static_cast<collective::Kind>(call.kind)), call.size, call.node_id);
+  };
+  const auto& [low, high] = first.npu < other.npu ? std::tie(first, other) : std::tie(other, first);
+  throw Error(ErrorCode::bad_input, {},
+              fmt::format("the members of group '{}' disagree on their collective number {}: {}, but {}", spec.group->name,
+                          first.ordinal + 1, describe(low), describe(high)),
+              "the same kind and size in the same order on all members", "Correct the traces.");
+}
+
+void Communicators::join(const Seat& seat, const Join& join) {
+  Membership& membership = memberships_[seat.membership];
+  const Call call{.group = membership.spec.id.value(),
+                  .ordinal = membership.joined[seat.local]++,
+                  .npu = join.npu.value(),
+                  .depth = kernel_.depth(LpId(join.npu.value())),
+                  .node_id = join.node_id,
+                  .size = join.size.count(),
+                  .kind = static_cast<std::uint8_t>(join.kind)};
+  auto& pending = entry(membership.pending, membership.first_pending, call.ordinal);
+  if (pending.count == 0) {
+    pending.call = call;
+    pending.arrivals.resize(membership.npus.size());
+    pending.nodes.resize(membership.npus.size());
+  }
+  require_same(pending.call, call, membership.spec);
+  pending.call.depth = std::max(pending.call.depth, call.depth);
+  pending.arrivals[seat.local] = join.now;
+  pending.nodes[seat.local] = join.node;
+  if (++pending.count < membership.npus.size()) return;
+  if (membership.spec.host == here_) {
+    const std::vector<Time> arrivals = std::move(pending.arrivals);  // `pending` may go when the collective completes
+    contribute(here_, Call(pending.call), arrivals);
+  } else {
+    post(membership.spec.host, pending.call, pending.arrivals);
+  }
+}
+
+void Communicators::post(Rank to, Call call, std::span<const Time> times) {
+  if (all_equal(times)) times = times.first(1);
+  call.num_times = static_cast<std::uint32_t>(times.size());
+  call.rank = static_cast<std::uint16_t>(here_.value());
+  message_.resize(sizeof call + times.size_bytes());
+  std::memcpy(message_.data(), &call, sizeof call);
+  std::memcpy(message_.data() + sizeof call, times.data(), times.size_bytes());
+  kernel_.post(to, message_);
+}
+
+void Communicators::receive(std::span<const std::byte> message) {
+  Call call;
+  check(message.size() >= sizeof call, "a post of a communicator without its head");
+  std::memcpy(&call, message.data(), sizeof call);
+  check(message.size() == sizeof call + call.num_times * sizeof(Time), "a post of a communicator of wrong size");
+  std::vector<Time> times(call.num_times);
+  std::memcpy(times.data(), message.data() + sizeof call, times.size() * sizeof(Time));
+  if (call.is_completion)
+    complete(call, times);
+  else
+    contribute(Rank(call.rank), call, times);
+}
+
+/// At the host: the members on one rank have all arrived.
+void Communicators::contribute(Rank from, const Call& call, std::span<const Time> arrivals) {
+  Hosted& hosted = hosted_[hosted_of_[call.group]];
+  auto& pending = entry(hosted.pending, hosted.first_pending, call.ordinal);
+  if (pending.arrivals.empty()) {
+    pending.call = call;
+    pending.arrivals.resize(hosted.members);
+    pending.has.resize(hosted.parts.size());
+    pending.missing = static_cast<std::uint32_t>(hosted.parts.size());
+  }
+  require_same(pending.call, call, hosted.spec);
+  pending.call.depth = std::max(pending.call.depth, call.depth);
+  const auto part = std::lower_bound(hosted.parts.begin(), hosted.parts.end(), from,
+                                     [](const Hosted::Part& p, Rank rank) { return p.rank < rank; });
+  check(part != hosted.parts.end() && part->rank == from, "a contribution from a rank without members");
+  pending.has[static_cast<std::size_t>(part - hosted.parts.begin())] = 1;
+  for (std::size_t i = 0; i < part->positions.size(); ++i)
+    pending.arrivals[part->positions[i]] = arrivals[arrivals.size() == 1 ? 0 : i];
+  if (--pending.missing == 0) finish(hosted, pending);
+}
+
+void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
+  const auto kind = static_cast<collective::Kind>(pending.call.kind);
+  const Bytes size(pending.call.size);
+  completions_.resize(hosted.members);
+  engine_.finish(*hosted.layout, kind, size, pending.arrivals, completions_);
+  const auto& traffic = engine_.traffic(*hosted.layout, kind, size);
+  network_.count_collective(traffic, hosted.members);
+
+  const auto [first, last] = std::minmax_element(pending.arrivals.begin(), pending.arrivals.end());
+  const auto end = *std::max_element(completions_.begin(), completions_.end());
+  records_.push_back({hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end});
+  const LpId lp(first_lp_.value() + hosted.spec.id.value());
+  kernel_.raise_depth(lp, pending.call.depth + 1);
+
+  Call call = pending.call;
+  call.is_completion = 1;
+  call.depth = kernel_.depth(lp);
+  call.size = 0;
+  for (const Bytes sent : traffic) call.size += sent.count();
+  pending.done = true;
+  retire(hosted.pending, hosted.first_pending);
+  std::vector<Time> times;
+  const std::vector<Time> completions = completions_;
+  for (const auto& part : hosted.parts) {
+    times.clear();
+    for (const auto position : part.positions) times.push_back(completions[position]);
+    if (part.rank == here_)
+      complete(call, times);
+    else
+      post(part.rank, call, times);
+  }
+}
+
+/// At a rank with members: a collective is over.
+void Communicators::complete(const Call& call, std::span<const Time> completions) {
+  Membership& membership = memberships_[membership_of_[call.group]];
+  auto& pending = entry(membership.pending, membership.first_pending, call.ordinal);
+  const LpId lp(first_lp_.value() + call.group);
+  kernel_.raise_depth(lp, call.depth);
+  for (std::size_t i = 0; i < membership.npus.size(); ++i) {
+    pdes::Event event;
+    event.time = completions[completions.size() == 1 ? 0 : i];
+    event.order = pdes::Event::make_order(pdes::Stage::npu, lp, call.ordinal);
+    event.target = LpId(membership.npus[i].value());
+    event.node = pending.nodes[i].value();
+    event.kind = static_cast<std::uint16_t>(EventKind::complete);
+    kernel_.schedule(event);
+    announce_(membership.npus[i], pending.nodes[i], event.time, Bytes(call.size));
+  }
+  pending.done = true;
+  retire(membership.pending, membership.first_pending);
+}
+
+Communicators::Waiting Communicators::waiting(const Seat& seat) const {
+  const auto& membership = memberships_[seat.membership];
+  const auto ordinal = membership.joined[seat.local] - 1;
+  const auto& call = membership.pending.at(ordinal - membership.first_pending).call;
+  return {membership.spec.id, ordinal, static_cast<collective::Kind>(call.kind), Bytes(call.size), seat.members};
+}
+
+std::vector<NpuId> Communicators::not_joined(GroupId group, std::uint32_t ordinal) const {
+  std::vector<NpuId> result;
+  if (group.index() >= membership_of_.size() || membership_of_[group.index()] == none) return result;
+  const auto& membership = memberships_[membership_of_[group.index()]];
+  for (std::size_t i = 0; i < membership.npus.size(); ++i)
+    if (membership.joined[i] <= ordinal) result.push_back(membership.npus[i]);
+  return result;
+}
+
+}  // namespace orrery::executor

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "orrery/collective/collective.hpp"
+#include "orrery/executor/executor.hpp"
+#include "orrery/executor/kinds.hpp"
+#include "orrery/executor/record.hpp"
+#include "orrery/network/analytical.hpp"
+#include "orrery/pdes/kernel.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::executor {
+
+/// The communicators of a rank. Members of this rank join here; when the last of them has, their arrival times go to the
+/// communicator's host as one message; when the host has all of them it computes the completion times, and one message
+/// goes back to each rank. That a collective is a pure function of its arrivals makes the order of these messages
+/// irrelevant: they are posts of the kernel, not events.
+class Communicators {
+ public:
+  /// A member's place: which of this rank's memberships, and which of its local members.
+  struct Seat {
+    std::uint32_t membership = 0;
+    std::uint32_t local = 0;
+    std::uint32_t members = 0;  ///< of the whole group
+  };
+  struct Join {
+    NpuId npu;
+    NodeId node;
+    std::uint64_t node_id = 0;  ///< the trace's own, for messages
+    collective::Kind kind = collective::Kind::barrier;
+    Bytes size;
+    Time now;
+  };
+  /// A member's node is done at `time`, having sent `sent` bytes; its event has been scheduled.
+  using Announce = std::function<void(NpuId, NodeId, Time time, Bytes sent)>;
+
+  Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
+                std::span<const CommunicatorSpec> specs, std::span<const Rank> host_of_npu, Rank here, LpId first_lp,
+                Announce announce);
+
+  /// Throws Error (internal) if the NPU is no member of the group or is on another rank.
+  Seat seat(GroupId group, NpuId npu) const;
+
+  /// Throws Error (bad_input) if members do not agree on what they do.
+  void join(const Seat& seat, const Join& join);
+  /// A post of another rank's Communicators.
+  void receive(std::span<const std::byte> message);
+
+  const std::vector<CollectiveRecord>& records() const { return records_; }
+
+  /// For the report of a stuck run: what a member waits in, and which members of this rank have not joined it.
+  struct Waiting {
+    GroupId group;
+    std::uint32_t ordinal = 0;
+    collective::Kind kind = collective::Kind::barrier;
+    Bytes size;
+    std::uint32_t members = 0;
+  };
+  Waiting waiting(const Seat& seat) const;
+  std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal) const;
+
+ private:
+  /// One collective of a group: what the first who came says of it.
+  struct Call {
+    std::uint32_t group = 0;
+    std::uint32_t ordinal = 0;
+    std::uint32_t npu = 0;
+    std::uint32_t depth = 0;
+    std::uint64_t node_id = 0;
+    std::uint64_t size = 0;  ///< bytes; on the way back, what each member sent
+    std::uint32_t num_times = 0;  ///< 1 = the same for all
+    std::uint8_t kind = 0;
+    std::uint8_t is_completion = 0;
+    std::uint16_t rank = 0;
+  };
+  /// Members of one group that live here.
+  struct Membership {
+    CommunicatorSpec spec;
+    std::vector<NpuId> npus;            ///< in the order of the group
+    std::vector<std::uint32_t> joined;  ///< [npus] collectives joined so far
+    struct Pending {
+      Call call;
+      bool done = false;
+      std::uint32_t count = 0;
+      std::vector<Time> arrivals;  ///< [npus]
+      std::vector<NodeId> nodes;   ///< [npus]
+    };
+    std::deque<Pending> pending;  ///< by ordinal, from first_pending on
+    std::uint32_t first_pending = 0;
+  };
+  /// A group hosted here.
+  struct Hosted {
+    CommunicatorSpec spec;
+    std::shared_ptr<const collective::Layout> layout;
+    std::uint32_t members = 0;
+    struct Part {
+      Rank rank;
+      std::vector<std::uint32_t> positions;  ///< in the group, of the members on that rank, ascending
+    };
+    std::vector<Part> parts;  ///< ascending in rank
+    struct Pending {
+      Call call;
+      bool done = false;
+      std::vector<char> has;  ///< [parts]
+      std::uint32_t missing = 0;
+      std::vector<Time> arrivals;  ///< [members]
+    };
+    std::deque<Pending> pending;
+    std::uint32_t first_pending = 0;
+  };
+
+  void add_membership(const CommunicatorSpec& spec);
+  void add_hosted(const CommunicatorSpec& spec);
+  NpuId member(const CommunicatorSpec& spec, std::uint32_t position) const;
+  std::uint32_t num_members(const CommunicatorSpec& spec) const;
+  void require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const;
+  void contribute(Rank from, const Call& call, std::span<const Time> arrivals);
+  void finish(Hosted& hosted, Hosted::Pending& pending);
+  void complete(const Call& call, std::span<const Time> completions);
+  void post(Rank to, Call call, std::span<const Time> times);
+
+  pdes::Kernel& kernel_;
+  collective::Engine& engine_;
+  network::Analytical& network_;
+  std::span<const Rank> host_of_npu_;
+  Rank here_;
+  LpId first_lp_;
+  Announce announce_;
+  std::vector<std::uint32_t> membership_of_, hosted_of_;  // [groups], ~0 = none
+  std::vector<Membership> memberships_;
+  std::vector<Hosted> hosted_;
+  std::vector<CollectiveRecord> records_;
+  std::vector<Time> completions_;   // scratch
+  std::vector<std::byte> message_;  // scratch
+};
+
+}  // namespace orrery::executor

@@ -1,0 +1,197 @@
+#include "orrery/executor/executor.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "communicators.hpp"
+#include "horizon_tree.hpp"
+#include "npu.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::executor {
+namespace {
+
+constexpr std::uint32_t elsewhere = ~0U;
+
+}  // namespace
+
+/// What there is once the kernel is known.
+struct Executor::Parts {
+  struct Server {
+    device::MemoryServer memory;
+    std::uint64_t sequence = 0;
+  };
+
+  Parts(const Setting& setting, network::Analytical& network, pdes::Kernel& the_kernel, pdes::Model& model, Rank here,
+        Communicators::Announce announce)
+      : kernel(the_kernel),
+        communicators(kernel, setting.engine, network, setting.communicators, setting.host_of_npu, here,
+                      LpId(static_cast<std::uint32_t>(setting.host_of_npu.size())), std::move(announce)),
+        around{kernel,
+               model,
+               network,
+               communicators,
+               setting.memory,
+               setting.options,
+               setting.host_of_npu,
+               setting.host_of_server,
+               LpId(static_cast<std::uint32_t>(setting.host_of_npu.size() + setting.communicators.size())),
+               here},
+        horizons(setting.npus.size()),
+        is_touched(setting.npus.size(), 0),
+        is_done(setting.npus.size(), 0) {}
+
+  pdes::Kernel& kernel;
+  Communicators communicators;
+  Surroundings around;
+  std::vector<Npu> npus;
+  std::vector<std::uint32_t> local_of;  // [num_npus of the run] index into npus
+  HorizonTree horizons;
+  std::vector<std::uint32_t> touched;  // by the events of this time
+  std::vector<char> is_touched, is_done;
+  std::map<LpId, Server> servers;
+};
+
+Executor::Executor(const Setting& setting) : setting_(setting), network_(setting.topology) {}
+Executor::~Executor() = default;
+
+std::size_t Executor::num_npus() const { return setting_.npus.size(); }
+
+std::uint32_t Executor::local(NpuId npu) const {
+  const auto index = parts_->local_of[npu.index()];
+  check(index != elsewhere, "an NPU of another rank");
+  return index;
+}
+
+void Executor::touch(std::uint32_t npu) {
+  if (parts_->is_touched[npu]) return;
+  parts_->is_touched[npu] = 1;
+  parts_->touched.push_back(npu);
+}
+
+void Executor::start(pdes::Kernel& kernel, Rank here) {
+  auto announce = [this](NpuId npu, NodeId node, Time time, Bytes sent) {
+    parts_->npus[local(npu)].announce(node, time, sent);
+    parts_->horizons.mark(local(npu));
+  };
+  parts_ = std::make_unique<Parts>(setting_, network_, kernel, *this, here, announce);
+  parts_->local_of.assign(setting_.host_of_npu.size(), elsewhere);
+  parts_->npus.reserve(setting_.npus.size());
+  for (const NpuSpec& spec : setting_.npus) {
+    std::vector<Communicators::Seat> seats;
+    for (const GroupId group : spec.groups) seats.push_back(parts_->communicators.seat(group, spec.id));
+    parts_->local_of[spec.id.index()] = static_cast<std::uint32_t>(parts_->npus.size());
+    parts_->npus.emplace_back(spec.id, *spec.trace, *spec.program, std::move(seats));
+    pdes::Event event;
+    event.order = pdes::Event::make_order(pdes::Stage::npu, LpId(spec.id.value()), 0);
+    event.target = LpId(spec.id.value());
+    event.kind = static_cast<std::uint16_t>(EventKind::start);
+    kernel.schedule(event);
+    parts_->npus.back().start(setting_.options);
+    parts_->horizons.mark(local(spec.id));
+  }
+}
+
+void Executor::handle(const pdes::Event& event) {
+  if (static_cast<EventKind>(event.kind) == EventKind::access) return serve(event);
+  const auto index = local(NpuId(event.target.value()));
+  Npu& npu = parts_->npus[index];
+  switch (static_cast<EventKind>(event.kind)) {
+    case EventKind::start:  // `settle` does it
+      break;
+    case EventKind::complete:
+      npu.complete(NodeId(event.node), event.time);
+      break;
+    case EventKind::data:
+      npu.receive_data(event);
+      break;
+    case EventKind::grant:
+      npu.receive_grant(event, parts_->around);
+      break;
+    case EventKind::access:
+      break;
+  }
+  touch(index);
+}
+
+void Executor::serve(const pdes::Event& event) {
+  auto& server = parts_->servers[event.target];
+  pdes::Event answer;
+  answer.time = server.memory.serve(event.time, setting_.memory.access_time(Bytes(event.detail)));
+  answer.order = pdes::Event::make_order(pdes::Stage::npu, event.target, server.sequence++);
+  answer.target = event.source();
+  answer.node = event.node;
+  answer.kind = static_cast<std::uint16_t>(EventKind::complete);
+  const Rank host = setting_.host_of_npu[event.source().index()];
+  if (host != parts_->around.here) return parts_->kernel.send(host, answer);
+  parts_->kernel.schedule(answer);
+  delivered(answer);
+}
+
+void Executor::settle(Time now) {
+  for (const auto index : parts_->touched) {
+    parts_->is_touched[index] = 0;
+    Npu& npu = parts_->npus[index];
+    npu.settle(now, parts_->around);
+    parts_->horizons.mark(index);
+    if (npu.is_done() && !parts_->is_done[index]) {
+      parts_->is_done[index] = 1;
+      ++num_done_;
+    }
+  }
+  parts_->touched.clear();
+}
+
+void Executor::delivered(const pdes::Event& event) {
+  if (event.stage() == pdes::Stage::server) return;
+  const auto index = local(NpuId(event.target.value()));
+  if (static_cast<EventKind>(event.kind) == EventKind::complete)
+    parts_->npus[index].announce(NodeId(event.node), event.time, Bytes(0));
+  else
+    parts_->npus[index].expect_message(event.time);
+  parts_->horizons.mark(index);
+}
+
+void Executor::receive(Rank, std::span<const std::byte> message) { parts_->communicators.receive(message); }
+
+pdes::Horizon Executor::horizon() {
+  return parts_->horizons.least([this](std::uint32_t npu) { return parts_->npus[npu].horizon(setting_.options); });
+}
+
+std::string Executor::status() const { return fmt::format("{} of {} NPUs of this rank are done", num_done_, num_npus()); }
+
+std::vector<NpuRecord> Executor::npu_records() const {
+  std::vector<NpuRecord> records;
+  for (const auto& npu : parts_->npus) records.push_back(npu.record());
+  return records;
+}
+
+std::vector<CollectiveRecord> Executor::collective_records() const { return parts_->communicators.records(); }
+
+std::vector<TimelineRecord> Executor::timeline() const {
+  std::vector<TimelineRecord> all;
+  for (const auto& npu : parts_->npus) {
+    const auto first = static_cast<std::ptrdiff_t>(all.size());
+    all.insert(all.end(), npu.timeline().begin(), npu.timeline().end());
+    std::sort(all.begin() + first, all.end(), [](const TimelineRecord& a, const TimelineRecord& b) {
+      return std::tie(a.start, a.node) < std::tie(b.start, b.node);
+    });
+  }
+  return all;
+}
+
+std::vector<NpuId> Executor::not_joined(GroupId group, std::uint32_t ordinal) const {
+  return parts_->communicators.not_joined(group, ordinal);
+}
+
+std::vector<Wait> Executor::waits() const {
+  std::vector<Wait> waits;
+  for (const auto& npu : parts_->npus)
+    if (!npu.is_done()) npu.list_waits(parts_->communicators, waits);
+  return waits;
+}
+
+}  // namespace orrery::executor

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+#include "orrery/executor/executor.hpp"
+
+namespace orrery::executor {
+namespace {
+
+/// Collects what may pass from this rank to each other one.
+class Neighbours {
+ public:
+  explicit Neighbours(parallel::Communicator& world) : here_(world.rank()), table_(static_cast<std::size_t>(world.size())) {
+    for (std::size_t r = 0; r < table_.size(); ++r) table_[r].rank = Rank(static_cast<int>(r));
+  }
+
+  void event(Rank to, Time delay) {
+    if (to == here_) return;
+    at(to).event_delay = std::min(at(to).event_delay, delay);
+  }
+  void request(Rank to) {
+    if (to != here_) at(to).requests = true;
+  }
+  void service(Rank to, Time delay) {
+    least_service_ = std::min(least_service_, delay);
+    if (to != here_) at(to).service_delay = std::min(at(to).service_delay, delay);
+  }
+  Time least_service() const { return least_service_; }
+  Time least_event() const {
+    Time least = Time::max();
+    for (const auto& n : table_) least = std::min(least, n.event_delay);
+    return least;
+  }
+
+  /// Those with which anything is exchanged. Collective.
+  std::vector<pdes::Neighbour> agree(parallel::Communicator& world) {
+    std::vector<std::vector<char>> outgoing(table_.size());
+    for (std::size_t r = 0; r < table_.size(); ++r) {
+      auto& n = table_[r];
+      n.outgoing = n.requests || n.event_delay != Time::max() || n.service_delay != Time::max();
+      outgoing[r] = {static_cast<char>(n.outgoing)};
+    }
+    const auto incoming = world.exchange(outgoing);
+    std::vector<pdes::Neighbour> neighbours;
+    for (std::size_t r = 0; r < table_.size(); ++r) {
+      table_[r].incoming = incoming[r].at(0) != 0;
+      if (static_cast<int>(r) != here_.value() && (table_[r].outgoing || table_[r].incoming)) neighbours.push_back(table_[r]);
+    }
+    return neighbours;
+  }
+
+ private:
+  pdes::Neighbour& at(Rank rank) { return table_[rank.index()]; }
+
+  Rank here_;
+  std::vector<pdes::Neighbour> table_;  // [ranks]
+  Time least_service_ = Time::max();
+};
+
+Time least_over_ranks(parallel::Communicator& world, Time mine) {
+  std::int64_t least = mine.ps();
+  world.minimum(std::span(&least, 1));
+  return Time::from_ps(least);
+}
+
+}  // namespace
+
+pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
+  const Rank here = world.rank();
+  const auto& hosts = setting_.host_of_npu;
+  Neighbours neighbours(world);
+  std::vector<Rank> ranks;
+  for (const auto& spec : setting_.communicators) {
+    ranks.clear();
+    const auto size = spec.group->members.empty() ? hosts.size() : spec.group->members.size();
+    for (std::size_t i = 0; i < size; ++i)
+      ranks.push_back(hosts[spec.group->members.empty() ? i : spec.group->members[i].index()]);
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
+    if (is_local) continue;  // its members and its host see each other without the kernel
+    if (spec.host == here) {
+      const Time least = setting_.engine.minimum_duration(*setting_.engine.layout(spec.group->members, spec.dimensions));
+      for (const Rank rank : ranks) neighbours.service(rank, least);
+    } else if (std::binary_search(ranks.begin(), ranks.end(), here)) {
+      neighbours.request(spec.host);
+    }
+  }
+  for (const auto& npu : setting_.npus)
+    for (const NpuId peer : npu.trace->peers)
+      neighbours.event(hosts[peer.index()], setting_.topology.delay(npu.id, peer, Bytes(0)));
+  for (std::uint32_t server = 0; server < setting_.memory.num_servers(); ++server) {
+    const Rank host = setting_.host_of_server[server];
+    for (std::uint32_t i = 0; i < setting_.memory.npus_per_server(); ++i) {
+      const Rank rank = hosts[setting_.memory.first_npu_of(server).index() + i];
+      if (host == here) neighbours.service(rank, setting_.memory.minimum_access_time());
+      if (rank == here) neighbours.request(host);
+    }
+  }
+  pdes::Options options;
+  options.num_lps = static_cast<std::uint32_t>(hosts.size() + setting_.communicators.size()) + setting_.memory.num_servers();
+  options.service_delay = neighbours.least_service();
+  options.least_service_delay = least_over_ranks(world, neighbours.least_service());
+  options.least_event_delay = least_over_ranks(world, neighbours.least_event());
+  options.neighbours = neighbours.agree(world);
+  return options;
+}
+
+}  // namespace orrery::executor

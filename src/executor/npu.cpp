@@ -1,0 +1,351 @@
+#include "npu.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::executor {
+namespace {
+
+using trace::NodeKind;
+
+constexpr std::uint16_t wide = 0xffff;        // in `missing_`: the count is in `wide_`
+constexpr Bytes grant_size(8192);             // the control message of the rendezvous protocol
+constexpr std::uint32_t most_scanned = 64;    // ready nodes that the horizon looks at
+
+void push_ready(std::vector<std::uint32_t>& heap, std::uint32_t id) {
+  heap.push_back(id);
+  std::push_heap(heap.begin(), heap.end(), std::greater<>());
+}
+
+std::uint32_t pop_ready(std::vector<std::uint32_t>& heap) {
+  std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+  const auto id = heap.back();
+  heap.pop_back();
+  return id;
+}
+
+}  // namespace
+
+Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Program& program, std::vector<Communicators::Seat> seats)
+    : id_(id), trace_(trace), program_(program), seats_(std::move(seats)) {
+  const auto n = program.graph->num_nodes();
+  missing_.resize(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const auto count = node(NodeId(i)).num_dependencies;
+    missing_[i] = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, wide));
+    if (count >= wide) wide_.emplace_back(i, count);
+  }
+}
+
+Npu::Resource Npu::resource_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::cpu: return cpu;
+    case NodeKind::compute: return compute;
+    case NodeKind::receive: return unlimited;
+    default: return communication;
+  }
+}
+
+Work Npu::work_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::cpu: return Work::cpu;
+    case NodeKind::compute: return Work::compute;
+    case NodeKind::mem_load:
+    case NodeKind::mem_store: return Work::memory;
+    default: return Work::communication;
+  }
+}
+
+void Npu::start(const Options& options) {
+  free_ = {1, options.compute_streams, options.comm_streams, ~0U};
+  keep_timeline_ = options.timeline;
+  for (std::uint32_t i = 0; i < program_.graph->num_nodes(); ++i) {
+    if (node(NodeId(i)).num_dependencies > 0) continue;
+    if (node(NodeId(i)).kind == NodeKind::instant)
+      finish_node(NodeId(i), Time::zero(), Time::zero());
+    else
+      push_ready(ready_[resource_of(node(NodeId(i)).kind)], i);
+  }
+}
+
+/// Counts a node as done and releases what waited for it only. Instant nodes are done when they are released.
+void Npu::finish_node(NodeId id, Time start, Time now) {
+  released_.push_back(id.value());
+  while (!released_.empty()) {
+    const NodeId done(released_.back());
+    released_.pop_back();
+    ++completed_;
+    if (keep_timeline_)
+      timeline_.push_back({id_, trace_.id_of(done), done == id ? start : now, now, node(done).kind,
+                           trace_.labels->names[done.index()]});
+    release_successors(done);
+  }
+  finish_ = now;
+}
+
+void Npu::release_successors(NodeId id) {
+  for (const auto successor : program_.graph->successors_of(id)) {
+    if (missing_[successor] == wide) {
+      const auto entry = std::find_if(wide_.begin(), wide_.end(), [&](const auto& e) { return e.first == successor; });
+      if (--entry->second == wide - 1U) missing_[successor] = wide - 1;
+      continue;
+    }
+    if (--missing_[successor] > 0) continue;
+    const NodeKind kind = node(NodeId(successor)).kind;
+    if (kind == NodeKind::instant)
+      released_.push_back(successor);
+    else
+      push_ready(ready_[resource_of(kind)], successor);
+  }
+}
+
+Npu::Running& Npu::running_node(NodeId id) {
+  const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& r) { return r.node == id; });
+  check(found != running_.end(), "a node completes that is not running");
+  return *found;
+}
+
+void Npu::complete(NodeId id, Time now) {
+  Running& entry = running_node(id);
+  const Running running = entry;
+  entry = running_.back();
+  running_.pop_back();
+  if (running.resource != unlimited) ++free_[running.resource];
+  activity_.end(work_of(node(id).kind), now);
+  if (node(id).kind == NodeKind::compute) hold_operands(id, false);
+  finish_node(id, running.start, now);
+}
+
+void Npu::settle(Time now, const Surroundings& around) {
+  settled_ = true;
+  do {
+    for (std::size_t r = 0; r < num_resources; ++r)
+      while (free_[r] > 0 && !ready_[r].empty()) issue(NodeId(pop_ready(ready_[r])), now, around);
+    // Nodes that take no time hold their resource until all others of this round have been issued.
+    std::vector<NodeId> over;
+    over.swap(instantly_);
+    for (const NodeId id : over) complete(id, now);
+    if (over.empty()) break;
+  } while (true);
+  if (is_done()) activity_.advance(now);
+}
+
+void Npu::take_until(NodeId id, Time now, Time finish, const Surroundings& around) {
+  Running& running = running_node(id);
+  running.finish = finish;
+  if (finish == now) {
+    instantly_.push_back(id);
+    return;
+  }
+  pdes::Event event;
+  event.time = finish;
+  event.order = pdes::Event::make_order(pdes::Stage::npu, lp(), sequence_++);
+  event.target = lp();
+  event.node = id.value();
+  event.kind = static_cast<std::uint16_t>(EventKind::complete);
+  around.kernel.schedule(event);
+}
+
+void Npu::issue(NodeId id, Time now, const Surroundings& around) {
+  const auto& n = node(id);
+  if (n.kind == NodeKind::receive && !around.options.replay_only) return issue_receive(id, now, around);
+  const Resource resource = resource_of(n.kind);
+  if (resource != unlimited) --free_[resource];
+  running_.push_back({id, now, Time::max(), resource});
+  activity_.begin(work_of(n.kind), now);
+  if (n.kind == NodeKind::compute) hold_operands(id, true);
+  if (around.options.replay_only) return take_until(id, now, now + program_.durations[id.index()], around);
+  switch (n.kind) {
+    case NodeKind::send:
+      return issue_send(id, now, around);
+    case NodeKind::mem_load:
+    case NodeKind::mem_store:
+      return issue_access(id, now, around);
+    case NodeKind::collective: {
+      const auto& seat = seats_[program_.use_of_node(id)];
+      if (seat.members == 1) return take_until(id, now, now, around);
+      return around.communicators.join(
+          seat, {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now});
+    }
+    default:
+      return take_until(id, now, now + program_.durations[id.index()], around);
+  }
+}
+
+void Npu::to_npu(NpuId target, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail,
+                 const Surroundings& around) {
+  pdes::Event event;
+  event.time = time;
+  event.order = pdes::Event::make_order(pdes::Stage::npu, lp(), sequence_++);
+  event.target = LpId(target.value());
+  event.node = tag;
+  event.detail = detail;
+  event.kind = static_cast<std::uint16_t>(kind);
+  const Rank host = around.host_of_npu[target.index()];
+  if (host != around.here) return around.kernel.send(host, event);
+  around.kernel.schedule(event);
+  around.model.delivered(event);
+}
+
+void Npu::issue_send(NodeId id, Time now, const Surroundings& around) {
+  if (!around.options.rendezvous) return transfer(id, now, around);
+  Time granted;
+  if (grants_.take({peer_of(id), tag_of(id)}, granted)) return transfer(id, now, around);
+  grants_.leave({peer_of(id), tag_of(id)}, Running{id, now});
+}
+
+/// The data of a send leave now.
+void Npu::transfer(NodeId id, Time now, const Surroundings& around) {
+  const Bytes size(node(id).size);
+  const Time there = now + around.network.delay(id_, peer_of(id), size);
+  around.network.count_message(id_, peer_of(id), size);
+  sent_ += size;
+  to_npu(peer_of(id), EventKind::data, there, tag_of(id), size.count(), around);
+  take_until(id, now, there, around);
+}
+
+void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
+  activity_.begin(Work::communication, now);
+  if (around.options.rendezvous)
+    to_npu(peer_of(id), EventKind::grant, now + around.network.delay(id_, peer_of(id), grant_size), tag_of(id), 0, around);
+  const typename Matcher<Posted, Bytes>::Key key{peer_of(id), tag_of(id)};
+  Bytes size;
+  if (receives_.take(key, size)) {
+    // The message came first: done in the next round of this settle, as any node that takes no time.
+    require_size(id, size);
+    running_.push_back({id, now, now, unlimited});
+    instantly_.push_back(id);
+    return;
+  }
+  if (posted_receives_++ == 0) receive_tail_ = Time::max();
+  receive_tail_ = std::min(receive_tail_, program_.tails[id.index()]);
+  receives_.leave(key, Posted{id, now});
+}
+
+void Npu::receive_data(const pdes::Event& event) {
+  if (--messages_expected_ == 0) first_message_ = Time::max();
+  const typename Matcher<Posted, Bytes>::Key key{NpuId(event.source().value()), event.node};
+  Posted posted;
+  if (!receives_.take(key, posted)) {
+    receives_.leave(key, Bytes(event.detail));
+    return;
+  }
+  if (--posted_receives_ == 0) receive_tail_ = Time::max();
+  require_size(posted.node, Bytes(event.detail));
+  activity_.end(Work::communication, event.time);
+  finish_node(posted.node, posted.since, event.time);
+}
+
+void Npu::require_size(NodeId id, Bytes size) const {
+  if (size.count() == node(id).size) return;
+  throw Error(ErrorCode::bad_input, {.npu = id_.value(), .node = trace_.id_of(id)},
+              fmt::format("the receive is of {} bytes, the message from NPU {} with tag {} is of {}", node(id).size,
+                          peer_of(id).value(), tag_of(id), size.count()),
+              "the same size on both sides", "Correct the traces.");
+}
+
+void Npu::receive_grant(const pdes::Event& event, const Surroundings& around) {
+  if (--messages_expected_ == 0) first_message_ = Time::max();
+  const typename Matcher<Running, Time>::Key key{NpuId(event.source().value()), event.node};
+  Running waiting;
+  if (grants_.take(key, waiting))
+    transfer(waiting.node, event.time, around);
+  else
+    grants_.leave(key, event.time);
+}
+
+void Npu::issue_access(NodeId id, Time now, const Surroundings& around) {
+  const Bytes size(node(id).size);
+  if (around.memory.num_servers() == 0) return take_until(id, now, now + around.memory.access_time(size), around);
+  const auto server = around.memory.server_of(id_);
+  pdes::Event event;
+  event.time = now;
+  event.order = pdes::Event::make_order(pdes::Stage::server, lp(), sequence_++);
+  event.target = LpId(around.first_server.value() + server);
+  event.node = id.value();
+  event.detail = size.count();
+  event.kind = static_cast<std::uint16_t>(EventKind::access);
+  const Rank host = around.host_of_server[server];
+  if (host == around.here)
+    around.kernel.schedule(event);
+  else
+    around.kernel.send(host, event);
+}
+
+void Npu::announce(NodeId id, Time finish, Bytes sent) {
+  running_node(id).finish = finish;
+  sent_ += sent;
+}
+
+void Npu::hold_operands(NodeId id, bool begin) {
+  const Bytes size(node(id).size);
+  operands_ = begin ? operands_ + size : operands_ - size;
+  peak_operands_ = std::max(peak_operands_, operands_);
+}
+
+/// Least time from the start of a ready node of this resource to what others may notice.
+Time Npu::least_lead(Resource resource) const {
+  const auto& ready = ready_[resource];
+  if (ready.empty()) return Time::max();
+  if (resource == communication || ready.size() > most_scanned) return Time::zero();
+  Time least = Time::max();
+  for (const auto id : ready) least = std::min(least, program_.lead(NodeId(id)));
+  return least;
+}
+
+pdes::Horizon Npu::horizon(const Options& options) const {
+  pdes::Horizon horizon;
+  if (!settled_) horizon.output = Time::zero();
+  for (const Running& running : running_) {
+    const Time tail = std::min(program_.tails[running.node.index()], least_lead(static_cast<Resource>(running.resource)));
+    if (running.finish == Time::max())  // the data of a send that waits for its grant leave with it
+      horizon.reaction = node(running.node).kind == NodeKind::send ? Time::zero() : std::min(horizon.reaction, tail);
+    else
+      horizon.output = std::min(horizon.output, running.finish + tail);
+  }
+  if (posted_receives_ > 0) horizon.reaction = std::min(horizon.reaction, receive_tail_);
+  if (messages_expected_ > 0) {
+    // A grant lets data leave at once; a message lets what follows its receive go on.
+    const Time tail = options.rendezvous ? Time::zero() : posted_receives_ > 0 ? receive_tail_ : Time::max();
+    horizon.output = std::min(horizon.output, first_message_ + tail);
+  }
+  return horizon;
+}
+
+void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& waits) const {
+  for (const Running& running : running_) {
+    if (running.finish != Time::max()) continue;
+    Wait wait{.npu = id_, .node = running.node, .since = running.start, .partner = {}, .size = Bytes(node(running.node).size), .group = {}};
+    if (node(running.node).kind == NodeKind::collective) {
+      const auto waiting = communicators.waiting(seats_[program_.use_of_node(running.node)]);
+      wait.in_collective = true;
+      wait.group = waiting.group;
+      wait.ordinal = waiting.ordinal;
+      wait.members = waiting.members;
+    } else if (node(running.node).kind == NodeKind::send) {
+      wait.partner = peer_of(running.node);
+      wait.tag = tag_of(running.node);
+    }
+    waits.push_back(wait);
+  }
+  receives_.for_each_early([&](const auto& key, const Posted& posted) {
+    waits.push_back({.npu = id_, .node = posted.node, .since = posted.since, .partner = key.other, .tag = key.tag,
+                     .size = Bytes(node(posted.node).size), .group = {}});
+  });
+}
+
+NpuRecord Npu::record() const {
+  NpuRecord record;
+  record.npu = id_;
+  record.finish = finish_;
+  activity_.fill(record);
+  record.nodes_completed = completed_;
+  record.bytes_sent = sent_;
+  record.peak_memory = peak_operands_;
+  return record;
+}
+
+}  // namespace orrery::executor
