@@ -1,0 +1,210 @@
+#include "dependencies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+
+namespace orrery::trace {
+namespace {
+
+constexpr std::uint32_t no_node = std::numeric_limits<std::uint32_t>::max();
+/// How many ids may be unused for each that is used before binary search replaces a table of all ids.
+constexpr std::uint64_t table_sparsity = 16;
+constexpr std::size_t longest_printed_cycle = 8;
+
+/// The dependencies of each node as NodeIds, ascending, each once.
+struct DependencyLists {
+  std::vector<std::uint32_t> first;  ///< [num_nodes + 1]
+  std::vector<std::uint32_t> nodes;
+
+  std::span<const std::uint32_t> of(std::uint32_t node) const {
+    return std::span(nodes).subspan(first[node], first[node + 1] - first[node]);
+  }
+};
+
+std::span<const std::uint64_t> part(const std::vector<std::uint64_t>& all, const RawTrace& raw, std::size_t index,
+                                    std::uint64_t RawNode::*first) {
+  const std::uint64_t begin = raw.nodes[index].*first;
+  const std::uint64_t end = index + 1 < raw.nodes.size() ? raw.nodes[index + 1].*first : all.size();
+  return std::span(all).subspan(begin, end - begin);
+}
+
+DependencyLists collect(const RawTrace& raw, const NodeOrder& order, Dependencies which, Edges& edges) {
+  DependencyLists lists;
+  lists.first.reserve(order.size() + 1);
+  lists.nodes.reserve((which == Dependencies::data ? 0 : raw.ctrl.size()) +
+                      (which == Dependencies::ctrl ? 0 : raw.data.size()));
+  edges.num_absent = 0;
+  for (std::uint32_t node = 0; node < order.size(); ++node) {
+    const std::size_t begin = lists.nodes.size();
+    lists.first.push_back(static_cast<std::uint32_t>(begin));
+    const auto add = [&](std::span<const std::uint64_t> ids) {
+      for (const std::uint64_t id : ids) {
+        const auto found = order.find(id);
+        if (found) {
+          lists.nodes.push_back(*found);
+        } else if (edges.num_absent++ == 0) {
+          edges.absent_of = node;
+          edges.absent_id = id;
+        }
+      }
+    };
+    const std::size_t index = order.raw_index(node);
+    if (which != Dependencies::data) add(part(raw.ctrl, raw, index, &RawNode::first_ctrl));
+    if (which != Dependencies::ctrl) add(part(raw.data, raw, index, &RawNode::first_data));
+    if (lists.nodes.size() - begin < 2) continue;
+    const auto own = lists.nodes.begin() + static_cast<std::ptrdiff_t>(begin);
+    std::sort(own, lists.nodes.end());
+    lists.nodes.erase(std::unique(own, lists.nodes.end()), lists.nodes.end());
+  }
+  check(lists.nodes.size() < no_node, "more than 2^32 dependencies in one trace");
+  lists.first.push_back(static_cast<std::uint32_t>(lists.nodes.size()));
+  return lists;
+}
+
+void invert(const DependencyLists& lists, Edges& edges) {
+  const std::size_t num_nodes = lists.first.size() - 1;
+  edges.first_successor.assign(num_nodes + 1, 0);
+  edges.num_dependencies.resize(num_nodes);
+  for (const std::uint32_t dependency : lists.nodes) ++edges.first_successor[dependency];
+  std::exclusive_scan(edges.first_successor.begin(), edges.first_successor.end(), edges.first_successor.begin(), 0u);
+  std::vector<std::uint32_t> next(edges.first_successor.begin(), edges.first_successor.end() - 1);
+  edges.successors.resize(lists.nodes.size());
+  for (std::uint32_t node = 0; node < num_nodes; ++node) {
+    edges.num_dependencies[node] = lists.first[node + 1] - lists.first[node];
+    for (const std::uint32_t dependency : lists.of(node)) edges.successors[next[dependency]++] = node;
+  }
+}
+
+/// How many dependencies of each node remain when everything that can complete has completed; all 0 without a cycle.
+std::vector<std::uint32_t> remaining_dependencies(const Edges& edges) {
+  std::vector<std::uint32_t> left = edges.num_dependencies;
+  std::vector<std::uint32_t> ready;
+  for (std::uint32_t node = 0; node < left.size(); ++node)
+    if (left[node] == 0) ready.push_back(node);
+  while (!ready.empty()) {
+    const std::uint32_t node = ready.back();
+    ready.pop_back();
+    for (std::uint32_t at = edges.first_successor[node]; at < edges.first_successor[node + 1]; ++at)
+      if (--left[edges.successors[at]] == 0) ready.push_back(edges.successors[at]);
+  }
+  return left;
+}
+
+/// A cycle among the nodes that remain, each followed by one that waits for it, from its lowest id on. A node that
+/// remains depends on one that remains, so following such dependencies comes back to a node seen before: empty only if
+/// nothing remains.
+std::vector<std::uint32_t> find_cycle(const DependencyLists& lists, std::span<const std::uint32_t> left) {
+  const auto start = std::ranges::find_if(left, [](std::uint32_t count) { return count > 0; });
+  if (start == left.end()) return {};
+  std::vector<std::uint32_t> position(left.size(), no_node);
+  std::vector<std::uint32_t> path;
+  auto node = static_cast<std::uint32_t>(start - left.begin());
+  while (position[node] == no_node) {
+    position[node] = static_cast<std::uint32_t>(path.size());
+    path.push_back(node);
+    node = *std::ranges::find_if(lists.of(node), [&](std::uint32_t dependency) { return left[dependency] > 0; });
+  }
+  path.erase(path.begin(), path.begin() + position[node]);
+  std::ranges::reverse(path);
+  std::ranges::rotate(path, std::ranges::min_element(path));
+  return path;
+}
+
+std::string print_cycle(std::span<const std::uint32_t> cycle, const RawTrace& raw, const NodeOrder& order,
+                        const NamePool& names) {
+  const auto one = [&](std::uint32_t node) {
+    const RawNode& its = raw.nodes[order.raw_index(node)];
+    return fmt::format("{} '{}' -> ", its.id, shown(names[its.name]));
+  };
+  const bool whole = cycle.size() <= longest_printed_cycle;
+  const std::size_t head = whole ? cycle.size() : longest_printed_cycle - 2;
+  std::string text;
+  for (const std::uint32_t node : cycle.first(head)) text += one(node);
+  if (!whole) {
+    text += fmt::format("... {} more ... -> ", cycle.size() - head - 1);
+    text += one(cycle.back());
+  }
+  text += one(cycle.front());
+  text.resize(text.size() - std::string_view(" -> ").size());
+  return text;
+}
+
+/// The edges of one policy; a cycle is given back, empty if there is none.
+std::vector<std::uint32_t> try_policy(const RawTrace& raw, const NodeOrder& order, Dependencies which, Edges& edges) {
+  const DependencyLists lists = collect(raw, order, which, edges);
+  invert(lists, edges);
+  return find_cycle(lists, remaining_dependencies(edges));
+}
+
+std::string_view fields_of(Dependencies which) {
+  if (which == Dependencies::data) return "data_deps";
+  return which == Dependencies::ctrl ? "ctrl_deps" : "data_deps and ctrl_deps";
+}
+
+}  // namespace
+
+NodeOrder::NodeOrder(const RawTrace& raw, const Source& source, const NamePool& names) {
+  const std::size_t num_nodes = raw.nodes.size();
+  const auto id_of = [&raw](std::uint32_t index) { return raw.nodes[index].id; };
+  raw_index_.resize(num_nodes);
+  std::iota(raw_index_.begin(), raw_index_.end(), 0u);
+  if (!std::ranges::is_sorted(raw_index_, std::less<>{}, id_of)) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(num_nodes);
+    for (std::uint32_t index = 0; index < num_nodes; ++index) keyed[index] = {id_of(index), index};
+    std::ranges::sort(keyed);
+    for (std::size_t at = 0; at < num_nodes; ++at) raw_index_[at] = keyed[at].second;
+  }
+  ids_.reserve(num_nodes);
+  for (const std::uint32_t index : raw_index_) ids_.push_back(id_of(index));
+  const auto twice = std::ranges::adjacent_find(ids_);
+  if (twice != ids_.end()) {
+    const auto at = static_cast<std::size_t>(twice - ids_.begin());
+    const RawNode& first = raw.nodes[raw_index_[at]];
+    throw Error(
+        ErrorCode::bad_input, place_of(source, raw.nodes[raw_index_[at + 1]], names),
+        fmt::format("the id is used twice; the other is '{}' at byte {}", shown(names[first.name]), first.offset),
+        "an id per node");
+  }
+  if (ids_.empty() || ids_.back() - ids_.front() >= table_sparsity * num_nodes) return;
+  direct_.assign(ids_.back() - ids_.front() + 1, no_node);
+  for (std::uint32_t node = 0; node < num_nodes; ++node) direct_[ids_[node] - ids_.front()] = node;
+}
+
+std::optional<std::uint32_t> NodeOrder::find(std::uint64_t id) const {
+  if (!direct_.empty()) {
+    const std::uint64_t at = id - ids_.front();  // wraps to a large number below the first
+    if (at >= direct_.size() || direct_[at] == no_node) return std::nullopt;
+    return direct_[at];
+  }
+  const auto found = std::ranges::lower_bound(ids_, id);
+  if (found == ids_.end() || *found != id) return std::nullopt;
+  return static_cast<std::uint32_t>(found - ids_.begin());
+}
+
+Edges order_nodes(const RawTrace& raw, const NodeOrder& order, Dependencies policy, const Source& source,
+                  const NamePool& names) {
+  Edges edges;
+  Dependencies which = policy;
+  if (policy == Dependencies::automatic) {
+    which = raw.data.empty() ? Dependencies::ctrl : Dependencies::both;
+    if (raw.data.empty() && !raw.ctrl.empty())
+      edges.decision = "no node has data_deps: ctrl_deps alone order the nodes";
+  }
+  auto cycle = try_policy(raw, order, which, edges);
+  if (!cycle.empty() && policy == Dependencies::automatic && which == Dependencies::both && !raw.ctrl.empty()) {
+    edges.decision = fmt::format("with ctrl_deps the dependencies have a cycle ({}): data_deps alone order the nodes",
+                                 print_cycle(cycle, raw, order, names));
+    which = Dependencies::data;
+    cycle = try_policy(raw, order, which, edges);
+  }
+  if (cycle.empty()) return edges;
+  throw Error(ErrorCode::bad_input, place_of(source, raw.nodes[order.raw_index(cycle.front())], names),
+              fmt::format("the dependencies have a cycle: {}", print_cycle(cycle, raw, order, names)),
+              fmt::format("{} without a cycle (A -> B: B waits for A)", fields_of(which)));
+}
+
+}  // namespace orrery::trace

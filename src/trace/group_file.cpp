@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "orrery/trace/store.hpp"
+#include "parse.hpp"
+
+namespace orrery::trace {
+namespace {
+
+constexpr std::string_view wanted = "{\"NAME\": [NPU, ...], ...}";
+
+/// The text of a file, read by the parser character by character; says how far it was read.
+class Cursor {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  Cursor() = default;
+  Cursor(const char* at, const char** reached) : at_(at), reached_(reached) {}
+
+  reference operator*() const { return *at_; }
+  Cursor& operator++() {
+    *reached_ = ++at_;
+    return *this;
+  }
+  Cursor operator++(int) {
+    const Cursor before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const Cursor& a, const Cursor& b) { return a.at_ == b.at_; }
+
+ private:
+  const char* at_ = nullptr;
+  const char** reached_ = nullptr;
+};
+
+/// Takes the events of the JSON parser and accepts one object of lists of NPUs only.
+class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  GroupFileReader(std::string file, std::string_view text, std::uint32_t num_npus)
+      : file_(std::move(file)), text_(text), reached_(text.data()), num_npus_(num_npus) {}
+
+  NamedGroups read() {
+    const Cursor begin(text_.data(), &reached_);
+    const Cursor end(text_.data() + text_.size(), &reached_);
+    nlohmann::json::sax_parse(begin, end, this);
+    return std::move(groups_);
+  }
+
+  bool null() override { fail_form("null"); }
+  bool boolean(bool) override { fail_form("a truth value"); }
+  bool number_float(double, const std::string& text) override { fail_form(text); }
+  bool string(std::string& text) override { fail_form(fmt::format("\"{}\"", shown(text))); }
+  bool binary(binary_t&) override { fail_form("binary data"); }
+  bool number_integer(std::int64_t value) override {
+    if (!in_list_) fail_form(fmt::format("{}", value));
+    fail(fmt::format("member {} is out of range", value), range());
+  }
+
+  bool number_unsigned(std::uint64_t value) override {
+    if (!in_list_) fail_form(fmt::format("{}", value));
+    if (value >= num_npus_) fail(fmt::format("member {} is out of range", value), range());
+    if (seen_[value]) fail(fmt::format("member {} is listed twice", value), "every member once");
+    seen_[value] = true;
+    members_.emplace_back(static_cast<std::uint32_t>(value));
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (in_object_) fail_form("an object");
+    in_object_ = true;
+    return true;
+  }
+
+  bool key(std::string& name) override {
+    name_ = name;
+    if (name.empty()) fail("the name of a process group is empty", "a name: \"\" is the world already");
+    if (groups_.contains(name)) fail("the process group is defined twice", "each name once");
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (!in_object_ || in_list_) fail_form("a list");
+    in_list_ = true;
+    seen_.assign(num_npus_, false);
+    return true;
+  }
+
+  bool end_array() override {
+    if (members_.empty()) fail("the process group is empty", "one member or more");
+    groups_.emplace(name_, std::move(members_));
+    members_.clear();
+    name_.clear();
+    in_list_ = false;
+    return true;
+  }
+
+  bool end_object() override { return true; }
+
+  bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception&) override {
+    if (reached_ == text_.data() + text_.size() &&
+        token.find_first_not_of(" \t\r\n<>U+0123456789ABCDEF") == std::string::npos)
+      fail("the file ends early", wanted);
+    fail(fmt::format("no JSON at '{}'", shown(token)), wanted);
+  }
+
+ private:
+  std::string range() const { return fmt::format("0 to {}", num_npus_ - 1); }
+  [[noreturn]] void fail_form(std::string_view found) const {
+    fail(fmt::format("{} is not expected here", found), wanted);
+  }
+  /// The parser reads one character ahead, so that one does not count for the line.
+  [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
+    const char* const last = reached_ == text_.data() ? reached_ : reached_ - 1;
+    const auto line = 1 + static_cast<std::uint64_t>(std::count(text_.data(), last, '\n'));
+    throw Error(ErrorCode::bad_input, {.file = file_, .line = line, .key = shown(name_)}, found, expected);
+  }
+
+  std::string file_;
+  std::string_view text_;
+  const char* reached_;
+  std::uint32_t num_npus_;
+  NamedGroups groups_;
+  std::string name_;
+  std::vector<NpuId> members_;
+  std::vector<bool> seen_;
+  bool in_object_ = false;
+  bool in_list_ = false;
+};
+
+}  // namespace
+
+NamedGroups read_group_file(const std::filesystem::path& path, std::uint32_t num_npus) {
+  const auto fail = [&path](std::string_view found) {
+    throw Error(ErrorCode::bad_input, {.file = path.string()}, found, "a communicator file");
+  };
+  if (!std::filesystem::exists(path)) fail("there is no such file");
+  if (std::filesystem::is_directory(path)) fail("this is a directory");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(fmt::format("the file cannot be opened ({})", std::generic_category().message(errno)));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return GroupFileReader(path.string(), text, num_npus).read();
+}
+
+}  // namespace orrery::trace

@@ -1,0 +1,111 @@
+#include "groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "mix.hpp"
+
+namespace orrery::trace {
+namespace {
+
+constexpr std::size_t most_names_listed = 5;
+
+/// Without members, and with the members in ascending order and all there, a group is the world.
+bool is_world(const std::vector<NpuId>& members, std::uint32_t num_npus) {
+  if (members.size() != num_npus) return members.empty();
+  for (std::uint32_t at = 0; at < num_npus; ++at)
+    if (members[at].value() != at) return false;
+  return true;
+}
+
+}  // namespace
+
+Groups::Groups(NamedGroups named, std::uint32_t num_npus) : named_(std::move(named)), num_npus_(num_npus) {}
+
+GroupId Groups::intern(std::string_view name, std::vector<NpuId> members) {
+  if (is_world(members, num_npus_)) members.clear();
+  const std::uint64_t hash = mix_all(mix_all(0, std::span(name)), std::span<const NpuId>(members));
+  const auto [begin, end] = ids_.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    const Group& known = groups_[at->second.index()];
+    if (known.name == name && known.members == members) return at->second;
+  }
+  const GroupId id(static_cast<std::uint32_t>(groups_.size()));
+  groups_.push_back({std::string(name), std::move(members)});
+  ids_.emplace(hash, id);
+  return id;
+}
+
+GroupId Groups::world() { return intern({}, {}); }
+
+std::vector<NpuId> Groups::checked_members(const GroupDefinition& definition, std::string_view name,
+                                           const Place& place) const {
+  const auto fail = [&](std::string_view found) {
+    throw Error(ErrorCode::bad_input, place, fmt::format("process group '{}' of this trace {}", shown(name), found));
+  };
+  if (definition.conflicting) fail("is defined twice with different members");
+  std::vector<NpuId> members;
+  std::vector<bool> seen(num_npus_, false);
+  for (const std::uint64_t rank : definition.members) {
+    if (rank >= num_npus_) fail(fmt::format("has member {}, but there are {} NPUs", rank, num_npus_));
+    if (seen[rank]) fail(fmt::format("lists member {} twice", rank));
+    seen[rank] = true;
+    members.emplace_back(static_cast<std::uint32_t>(rank));
+  }
+  return members;
+}
+
+void Groups::fail_unknown(std::string_view name, const RawTrace& raw, const Place& place) const {
+  std::vector<std::string> known;
+  for (const auto& [its_name, members] : named_) known.push_back(its_name);
+  for (const auto& [its_name, definition] : raw.definitions) known.push_back(its_name);
+  std::ranges::sort(known);
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::string listed;
+  for (const std::string& its_name : std::span(known).first(std::min(known.size(), most_names_listed)))
+    listed += fmt::format("{}'{}'", listed.empty() ? "" : ", ", shown(its_name));
+  if (known.size() > most_names_listed) listed += fmt::format(", ... ({} in all)", known.size());
+  throw Error(ErrorCode::bad_input, place, fmt::format("process group '{}' is not known", shown(name)),
+              known.empty() ? "no group, as none is defined" : "one of " + listed,
+              "Groups come from the communicator file or from process_group:init nodes");
+}
+
+GroupId Groups::id_of_named(NamedGroups::const_iterator named) {
+  const auto known = ids_of_named_.find(named->first);
+  if (known != ids_of_named_.end()) return known->second;
+  const GroupId id = intern(named->first, named->second);
+  ids_of_named_.emplace(named->first, id);
+  return id;
+}
+
+bool Groups::is_same(const GroupDefinition& definition, GroupId id) const {
+  std::vector<NpuId> members;
+  for (const std::uint64_t rank : definition.members) {
+    if (rank >= num_npus_) return false;
+    members.emplace_back(static_cast<std::uint32_t>(rank));
+  }
+  if (is_world(members, num_npus_)) members.clear();
+  return !definition.conflicting && members == groups_[id.index()].members;
+}
+
+GroupId Groups::resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes) {
+  if (name.empty()) return world();
+  const auto defined = raw.definitions.find(name);
+  const auto named = named_.find(name);
+  if (named != named_.end()) {
+    const GroupId id = id_of_named(named);
+    if (defined != raw.definitions.end() && !is_same(defined->second, id))
+      notes.add("group-defined-twice", fmt::format("process group '{}' has other members in the communicator file than "
+                                                   "in the trace: those of the file count",
+                                                   shown(name)));
+    return id;
+  }
+  if (defined != raw.definitions.end()) return intern(name, checked_members(defined->second, name, place));
+  if (name != "0") fail_unknown(name, raw, place);
+  notes.add("group-0", "process group '0' is not defined: it is read as all NPUs");
+  return world();
+}
+
+}  // namespace orrery::trace

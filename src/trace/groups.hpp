@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "notes.hpp"
+#include "orrery/trace/store.hpp"
+#include "parse.hpp"
+
+namespace orrery::trace {
+
+/// The process groups that traces use, each distinct (name, members) once.
+class Groups {
+ public:
+  Groups(NamedGroups named, std::uint32_t num_npus);
+
+  /// The group that a node of a trace with these definitions names; `no_name` is the world. The communicator file goes
+  /// before what the trace defines. Throws Error (bad_input) at `place` for an unknown or a faulty group.
+  GroupId resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes);
+  GroupId world();
+
+  const Group& operator[](GroupId id) const { return groups_[id.index()]; }
+  const std::vector<Group>& all() const { return groups_; }
+
+ private:
+  GroupId intern(std::string_view name, std::vector<NpuId> members);
+  GroupId id_of_named(NamedGroups::const_iterator named);
+  bool is_same(const GroupDefinition& definition, GroupId id) const;
+  std::vector<NpuId> checked_members(const GroupDefinition& definition, std::string_view name,
+                                     const Place& place) const;
+  [[noreturn]] void fail_unknown(std::string_view name, const RawTrace& raw, const Place& place) const;
+
+  NamedGroups named_;
+  std::uint32_t num_npus_;
+  std::vector<Group> groups_;
+  std::unordered_multimap<std::uint64_t, GroupId> ids_;       ///< all of groups_, by a hash of name and members
+  std::map<std::string, GroupId, std::less<>> ids_of_named_;  ///< of groups of the communicator file
+};
+
+}  // namespace orrery::trace

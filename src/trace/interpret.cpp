@@ -1,0 +1,268 @@
+#include "interpret.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "types.hpp"
+
+namespace orrery::trace {
+namespace {
+
+constexpr std::uint64_t ps_per_microsecond = 1'000'000;
+constexpr std::uint64_t longest_duration_micros =
+    static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / ps_per_microsecond;
+
+/// Numbers values in the order of their first use.
+class Slots {
+ public:
+  /// The slot of `value` and whether it is new.
+  std::pair<std::uint32_t, bool> of(std::uint64_t value, std::uint32_t next) {
+    const auto [entry, added] = slots_.try_emplace(value, next);
+    return {entry->second, added};
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, std::uint32_t> slots_;
+};
+
+class Interpreter {
+ public:
+  Interpreter(const RawTrace& raw, const Source& source, const NamePool& names, Groups& groups, std::uint32_t num_npus)
+      : raw_(raw), source_(source), names_(names), groups_(groups), num_npus_(num_npus) {}
+
+  Meaning run(const NodeOrder& order, Edges edges);
+
+ private:
+  Node judge(const RawNode& raw);
+  void collective(const RawNode& raw, Node& node);
+  void message(const RawNode& raw, Node& node, bool sends);
+  void memory(const RawNode& raw, Node& node, NodeKind kind);
+  Time duration(const RawNode& raw) const;
+  std::uint64_t size(const RawNode& raw, Attribute which) const;
+  std::uint64_t whole(const RawNode& raw, Attribute which) const;
+  std::uint32_t npu(const RawNode& raw, Attribute which, bool is_peer) const;
+  std::uint32_t group_slot(const RawNode& raw);
+  void set_own_end(const RawNode& raw, Attribute which);
+  void note(const Edges& edges, const NodeOrder& order);
+  [[noreturn]] void fail(const RawNode& raw, std::string_view found, std::string_view expected = {}) const;
+
+  const RawTrace& raw_;
+  const Source& source_;
+  const NamePool& names_;
+  Groups& groups_;
+  std::uint32_t num_npus_;
+  Meaning meaning_;
+  std::unordered_map<std::uint32_t, std::uint32_t> slot_of_group_name_;
+  Slots group_slots_;
+  Slots peer_slots_;  ///< sends and receives have slots of their own, so that a peer that does both shares structures
+  Slots send_tags_;
+  Slots receive_tags_;
+};
+
+void Interpreter::fail(const RawNode& raw, std::string_view found, std::string_view expected) const {
+  throw Error(ErrorCode::bad_input, place_of(source_, raw, names_), found, expected);
+}
+
+/// The value of an attribute that is there and a whole number of 0 or more.
+std::uint64_t Interpreter::whole(const RawNode& raw, Attribute which) const {
+  const Number value = raw[which];
+  const std::string_view its_name = attribute_names[static_cast<std::size_t>(which)];
+  switch (value.form) {
+    case Form::whole:
+      return value.magnitude;
+    case Form::negative:
+      fail(raw, fmt::format("{} is -{}", its_name, value.magnitude), "a number of 0 or more");
+    case Form::fraction:
+      if (which == Attribute::num_ops) return value.magnitude;
+      fail(raw, fmt::format("{} is not a whole number", its_name), "a whole number");
+    case Form::absent:
+      fail(raw, fmt::format("there is no {}", its_name), fmt::format("the attribute {}", its_name));
+    case Form::out_of_range:
+      fail(raw, fmt::format("{} does not fit 64 bits", its_name), "a whole number");
+    case Form::no_number:
+      fail(raw, fmt::format("{} is not a number", its_name), "a whole number");
+  }
+  check(false, "unknown form of a number");
+  return 0;
+}
+
+std::uint64_t Interpreter::size(const RawNode& raw, Attribute which) const {
+  return raw[which].form == Form::absent ? 0 : whole(raw, which);
+}
+
+Time Interpreter::duration(const RawNode& raw) const {
+  if (raw.duration_micros > longest_duration_micros)
+    fail(raw, fmt::format("a duration of {} microseconds", raw.duration_micros),
+         fmt::format("at most {}", longest_duration_micros));
+  return Time::from_ps(static_cast<std::int64_t>(raw.duration_micros * ps_per_microsecond));
+}
+
+std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which, bool is_peer) const {
+  const Number value = raw[which];
+  const std::string_view its_name = attribute_names[static_cast<std::size_t>(which)];
+  const bool negative = value.form == Form::negative;
+  if (negative || (value.form == Form::whole && value.magnitude >= num_npus_))
+    fail(raw,
+         fmt::format("{} is {}{}, but there are {} NPUs", its_name, negative ? "-" : "", value.magnitude, num_npus_),
+         fmt::format("0 to {}", num_npus_ - 1));
+  if (is_peer && value.form == Form::absent)
+    fail(raw, fmt::format("the peer is missing: there is no {}", its_name), fmt::format("the attribute {}", its_name));
+  return static_cast<std::uint32_t>(whole(raw, which));
+}
+
+void Interpreter::set_own_end(const RawNode& raw, Attribute which) {
+  if (raw[which].form == Form::absent) return;
+  const std::uint32_t end = npu(raw, which, false);
+  if (end != source_.npu)
+    fail(raw,
+         fmt::format("{} is {}, but this is the trace of NPU {}", attribute_names[static_cast<std::size_t>(which)], end,
+                     source_.npu),
+         "the NPU itself, or nothing");
+  if (!meaning_.own_end) meaning_.own_end = Meaning::Use{end, place_of(source_, raw, names_)};
+}
+
+void Interpreter::message(const RawNode& raw, Node& node, bool sends) {
+  node.size = whole(raw, Attribute::comm_size);
+  if (node.size == 0) return;
+  const std::uint32_t peer = npu(raw, sends ? Attribute::comm_dst : Attribute::comm_src, true);
+  set_own_end(raw, sends ? Attribute::comm_src : Attribute::comm_dst);
+  const Number tag_number = raw[Attribute::comm_tag];
+  const std::uint64_t tag = tag_number.form == Form::negative ? 0 - tag_number.magnitude : tag_number.magnitude;
+  const auto [peer_slot, new_peer] =
+      peer_slots_.of(std::uint64_t{peer} * 2 + (sends ? 1 : 0), static_cast<std::uint32_t>(meaning_.peers.size()));
+  if (new_peer) meaning_.peers.push_back({peer, place_of(source_, raw, names_)});
+  const auto [tag_slot, new_tag] =
+      (sends ? send_tags_ : receive_tags_).of(tag, static_cast<std::uint32_t>(meaning_.tags.size()));
+  if (new_tag) meaning_.tags.push_back(tag);
+  node.kind = sends ? NodeKind::send : NodeKind::receive;
+  node.slot = peer_slot;
+  node.detail = tag_slot;
+}
+
+std::uint32_t Interpreter::group_slot(const RawNode& raw) {
+  const auto known = slot_of_group_name_.find(raw.group);
+  if (known != slot_of_group_name_.end()) return known->second;
+  Place place = place_of(source_, raw, names_);
+  const GroupId group =
+      raw.group == no_name ? groups_.world() : groups_.resolve(names_[raw.group], raw_, place, meaning_.notes);
+  const auto [slot, added] = group_slots_.of(group.value(), static_cast<std::uint32_t>(meaning_.groups.size()));
+  if (added) meaning_.groups.push_back({group.value(), std::move(place)});
+  slot_of_group_name_.emplace(raw.group, slot);
+  return slot;
+}
+
+void Interpreter::collective(const RawNode& raw, Node& node) {
+  const std::uint64_t type = whole(raw, Attribute::comm_type);
+  const auto kind = collective_kind(raw_.layout, type);
+  if (!kind) fail(raw, fmt::format("collective type {} is not known", type), "a collective type of Chakra");
+  const bool is_barrier = *kind == CollectiveKind::barrier;
+  node.size = is_barrier ? 0 : whole(raw, Attribute::comm_size);
+  if ((node.size == 0 && !is_barrier) || raw.dimensions == 0) return;
+  node.kind = NodeKind::collective;
+  node.collective = *kind;
+  node.detail = raw.dimensions;
+  node.slot = group_slot(raw);
+  const Number priority = raw[Attribute::comm_priority];
+  if (priority.form != Form::absent && priority.magnitude != 0)
+    meaning_.notes.add("comm-priority", "comm_priority is not used: communication runs in the order of node ids");
+}
+
+void Interpreter::memory(const RawNode& raw, Node& node, NodeKind kind) {
+  node.size = whole(raw, Attribute::tensor_size);
+  if (node.size > 0) node.kind = kind;
+}
+
+Node Interpreter::judge(const RawNode& raw) {
+  const auto type = node_type(raw_.layout, raw.type);
+  if (!type) fail(raw, describe_node_type(raw.type), "a node type of Chakra from METADATA to COMM_COLL");
+  Node node{};
+  node.kind = NodeKind::instant;
+  const bool can_be_cpu = *type == NodeType::comp || *type == NodeType::comm_coll;
+  if (can_be_cpu && size(raw, Attribute::is_cpu_op) != 0) {
+    node.kind = NodeKind::cpu;
+    return node;
+  }
+  switch (*type) {
+    case NodeType::invalid:
+    case NodeType::metadata:
+      break;
+    case NodeType::comp:
+      node.kind = NodeKind::compute;
+      node.size = size(raw, Attribute::tensor_size);
+      node.detail = size(raw, Attribute::num_ops);
+      break;
+    case NodeType::mem_load:
+      memory(raw, node, NodeKind::mem_load);
+      break;
+    case NodeType::mem_store:
+      memory(raw, node, NodeKind::mem_store);
+      break;
+    case NodeType::comm_send:
+    case NodeType::comm_recv:
+      message(raw, node, *type == NodeType::comm_send);
+      break;
+    case NodeType::comm_coll:
+      collective(raw, node);
+      break;
+  }
+  return node;
+}
+
+void Interpreter::note(const Edges& edges, const NodeOrder& order) {
+  if (!edges.decision.empty()) meaning_.notes.add("dependencies", edges.decision);
+  if (edges.num_absent > 0) {
+    const RawNode& node = raw_.nodes[order.raw_index(edges.absent_of)];
+    meaning_.notes.add(
+        "absent-dependency",
+        fmt::format("dependencies on nodes that the trace does not hold are left out (node {} '{}' on {})", node.id,
+                    shown(names_[node.name]), edges.absent_id),
+        edges.num_absent);
+  }
+  if (raw_.unreadable_definitions > 0)
+    meaning_.notes.add("process-group-init", "the process groups of a process_group:init node are not understood",
+                       raw_.unreadable_definitions);
+}
+
+Meaning Interpreter::run(const NodeOrder& order, Edges edges) {
+  Graph& graph = meaning_.graph;
+  Labels& labels = meaning_.labels;
+  const std::uint32_t num_nodes = order.size();
+  graph.nodes.reserve(num_nodes + 1);
+  labels.ids.reserve(num_nodes);
+  labels.names.reserve(num_nodes);
+  if (num_nodes > 0) meaning_.first_id = raw_.nodes[order.raw_index(0)].id;
+  for (std::uint32_t at = 0; at < num_nodes; ++at) {
+    const RawNode& raw = raw_.nodes[order.raw_index(at)];
+    Node node = judge(raw);
+    node.first_successor = edges.first_successor[at];
+    node.num_dependencies = edges.num_dependencies[at];
+    if (node.kind == NodeKind::instant) node.size = 0;
+    if (node.kind != NodeKind::instant && raw.duration_micros > 0) {
+      if (graph.durations.empty()) graph.durations.resize(num_nodes);
+      graph.durations[at] = duration(raw);
+    }
+    graph.nodes.push_back(node);
+    labels.ids.push_back(raw.id - meaning_.first_id);
+    labels.names.push_back(raw.name);
+  }
+  Node sentinel{};
+  sentinel.first_successor = edges.first_successor[num_nodes];
+  graph.nodes.push_back(sentinel);
+  note(edges, order);
+  graph.successors = std::move(edges.successors);
+  graph.num_group_slots = static_cast<std::uint32_t>(meaning_.groups.size());
+  graph.num_peer_slots = static_cast<std::uint32_t>(meaning_.peers.size());
+  graph.num_tag_slots = static_cast<std::uint32_t>(meaning_.tags.size());
+  return std::move(meaning_);
+}
+
+}  // namespace
+
+Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
+                  Groups& groups, std::uint32_t num_npus) {
+  return Interpreter(raw, source, names, groups, num_npus).run(order, std::move(edges));
+}
+
+}  // namespace orrery::trace

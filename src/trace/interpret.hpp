@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dependencies.hpp"
+#include "groups.hpp"
+#include "notes.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::trace {
+
+/// A trace with all that does not depend on which NPU reads it.
+struct Meaning {
+  /// A value of the NPU's tables and the node that used it first.
+  struct Use {
+    std::uint32_t value = 0;
+    Place place;  ///< of the NPU that read the file first
+  };
+
+  Graph graph;
+  Labels labels;
+  std::uint64_t first_id = 0;
+  std::vector<Use> groups;  ///< [num_group_slots] GroupIds
+  std::vector<Use> peers;   ///< [num_peer_slots] NPUs, in range
+  std::vector<std::uint64_t> tags;
+  std::optional<Use> own_end;  ///< where messages of this trace start and end, if a node says so: all say the same
+  Notes notes;
+};
+
+/// Judges the nodes and packs them. Throws Error (bad_input) for the first node, in the order of ids, that cannot be
+/// what it says. Cost O(nodes + dependencies).
+Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
+                  Groups& groups, std::uint32_t num_npus);
+
+}  // namespace orrery::trace

@@ -1,0 +1,77 @@
+#include "message_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace orrery::trace {
+namespace {
+
+constexpr std::size_t chunk = std::size_t{1} << 18;
+/// Protocol buffers allow no larger message.
+constexpr std::uint64_t largest_message = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
+
+MessageSource::MessageSource(const std::filesystem::path& path, Place place)
+    : place_(std::move(place)), reader_(path, place_), buffer_(chunk) {}
+
+void MessageSource::rewind() {
+  reader_.rewind();
+  begin_ = end_ = 0;
+  position_ = 0;
+}
+
+/// Makes `count` bytes available if there are as many. The buffer at most doubles per read that succeeded in full, so
+/// a false length cannot make it larger than twice the file.
+bool MessageSource::provide(std::size_t count) {
+  while (available() < count) {
+    if (begin_ > 0) {
+      std::ranges::copy(std::span(buffer_).subspan(begin_, available()), buffer_.begin());
+      end_ = available();
+      begin_ = 0;
+    }
+    if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
+    const std::size_t got = reader_.read(std::span(buffer_).subspan(end_));
+    if (got == 0) return false;
+    end_ += got;
+  }
+  return true;
+}
+
+std::optional<std::uint64_t> MessageSource::next_length() {
+  if (!provide(1)) return std::nullopt;
+  std::uint64_t length = 0;
+  for (unsigned shift = 0; shift < 35; shift += 7) {
+    if (!provide(1)) fail("the file is truncated: it ends within the length of a message", "another byte");
+    const std::uint8_t byte = buffer_[begin_];
+    ++begin_;
+    ++position_;
+    length |= std::uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return length;
+  }
+  fail("no length of a message", "length-delimited Chakra messages");
+}
+
+std::optional<MessageSource::Message> MessageSource::next() {
+  const auto length = next_length();
+  if (!length) return std::nullopt;
+  if (*length > largest_message)
+    fail(fmt::format("a message of {} bytes", *length), "length-delimited Chakra messages of less than 2 GiB");
+  if (!provide(*length))
+    fail(fmt::format("the file is truncated: a message of {} bytes is cut off after {}", *length, available()),
+         "a whole message");
+  const Message message{std::span(buffer_).subspan(begin_, *length), position_};
+  begin_ += *length;
+  position_ += *length;
+  return message;
+}
+
+void MessageSource::fail(std::string_view found, std::string_view expected) const {
+  Place place = place_;
+  place.byte_offset = position_;
+  throw Error(ErrorCode::bad_input, place, found, expected);
+}
+
+}  // namespace orrery::trace

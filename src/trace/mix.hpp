@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace orrery::trace {
+
+/// Mixes a word into a 64-bit hash. Every use compares in full afterwards.
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+  return hash ^ (hash >> 29);
+}
+
+/// Mixes the bytes of values without padding.
+template <class T>
+std::uint64_t mix_all(std::uint64_t hash, std::span<const T> values) {
+  static_assert(std::has_unique_object_representations_v<T>);
+  const auto bytes = std::as_bytes(values);
+  std::size_t at = 0;
+  std::uint64_t word = 0;
+  for (; at + sizeof(word) <= bytes.size(); at += sizeof(word)) {
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    hash = mix(hash, word);
+  }
+  word = 0;
+  if (at < bytes.size()) std::memcpy(&word, bytes.data() + at, bytes.size() - at);
+  return mix(mix(hash, word), bytes.size());
+}
+
+}  // namespace orrery::trace

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace orrery::trace {
+
+/// Texts kept once each and numbered in order of arrival. Views stay valid as long as the pool lives.
+class NamePool {
+ public:
+  NamePool();
+
+  /// The number of `text`. Allocates only for a text that is new.
+  std::uint32_t intern(std::string_view text);
+  std::string_view operator[](std::uint32_t index) const { return texts_[index]; }
+  std::size_t size() const { return texts_.size(); }
+  std::size_t bytes() const;  ///< memory held
+
+ private:
+  struct Slot {
+    std::uint32_t hash;
+    std::uint32_t entry;  ///< index + 1; 0 = free
+  };
+
+  std::string_view store(std::string_view text);
+  void grow();
+
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::size_t used_ = 0;      ///< bytes used of the last block
+  std::size_t capacity_ = 0;  ///< bytes of the last block
+  std::size_t total_ = 0;     ///< bytes of all blocks
+  std::vector<std::string_view> texts_;
+  std::vector<Slot> slots_;  ///< open addressing; the number of slots is a power of two
+};
+
+}  // namespace orrery::trace

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::trace {
+
+/// How a file lays out its nodes.
+enum class Layout : std::uint8_t {
+  today,  ///< versions 0.0.4 and 1.0.0
+  v0_0_1,
+  v0_0_2,  ///< as 0.0.3, but without METADATA among the node types
+  v0_0_3,
+};
+
+/// What a value of an attribute is as a whole number.
+enum class Form : std::uint8_t {
+  absent,
+  whole,
+  negative,      ///< the magnitude is given
+  fraction,      ///< the whole part is given
+  out_of_range,  ///< a floating-point number beyond 64 bits, or no number
+  no_number,     ///< a text or a list
+};
+
+struct Number {
+  std::uint64_t magnitude = 0;
+  Form form = Form::absent;
+};
+
+/// The numeric attributes that have a meaning here.
+enum class Attribute : std::uint8_t {
+  is_cpu_op,
+  comm_type,
+  comm_size,
+  comm_src,
+  comm_dst,
+  comm_tag,
+  comm_priority,
+  num_ops,
+  tensor_size,
+};
+constexpr std::size_t num_attributes = 9;
+constexpr std::array<std::string_view, num_attributes> attribute_names = {"is_cpu_op",     "comm_type", "comm_size",
+                                                                          "comm_src",      "comm_dst",  "comm_tag",
+                                                                          "comm_priority", "num_ops",   "tensor_size"};
+
+constexpr std::uint32_t no_name = std::numeric_limits<std::uint32_t>::max();
+
+/// A node as the file has it; types are in the numbering of the file's layout.
+struct RawNode {
+  std::uint64_t id = 0;
+  std::uint64_t offset = 0;  ///< of the message in the file
+  std::uint64_t duration_micros = 0;
+  std::uint64_t dimensions = all_dimensions;
+  std::uint64_t first_ctrl = 0;  ///< index into RawTrace::ctrl; the last is before the next node's first
+  std::uint64_t first_data = 0;
+  std::array<std::uint64_t, num_attributes> magnitudes{};
+  std::array<Form, num_attributes> forms{};
+  std::uint32_t name = no_name;   ///< in the pool of names
+  std::uint32_t group = no_name;  ///< pg_name, in the pool of names
+  std::uint32_t type = 0;
+
+  Number operator[](Attribute which) const {
+    const auto at = static_cast<std::size_t>(which);
+    return {magnitudes[at], forms[at]};
+  }
+  void set(Attribute which, Number value) {
+    const auto at = static_cast<std::size_t>(which);
+    magnitudes[at] = value.magnitude;
+    forms[at] = value.form;
+  }
+};
+
+/// A process group as a trace defines it. It is checked when a node uses it.
+struct GroupDefinition {
+  std::vector<std::uint64_t> members;  ///< empty = the world
+  bool conflicting = false;            ///< the file defines the name twice with other members
+};
+
+/// What one file holds, whatever its layout.
+struct RawTrace {
+  Layout layout = Layout::today;
+  std::vector<RawNode> nodes;       ///< in the order of the file
+  std::vector<std::uint64_t> ctrl;  ///< dependencies: ids
+  std::vector<std::uint64_t> data;
+  std::map<std::string, GroupDefinition, std::less<>> definitions;
+  std::uint64_t unreadable_definitions = 0;  ///< process_group:init nodes whose text is not understood
+};
+
+}  // namespace orrery::trace

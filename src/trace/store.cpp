@@ -1,0 +1,182 @@
+#include "orrery/trace/store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+#include "dependencies.hpp"
+#include "groups.hpp"
+#include "interpret.hpp"
+#include "mix.hpp"
+#include "parse.hpp"
+
+namespace orrery::trace {
+namespace {
+
+/// How many files are remembered, so that a file that several NPUs share is read once.
+constexpr std::size_t most_files_remembered = 16;
+
+bool operator==(const Node& a, const Node& b) { return std::memcmp(&a, &b, sizeof(Node)) == 0; }
+
+bool same(const Graph& a, const Graph& b) {
+  const auto equal = [](const Node& x, const Node& y) { return x == y; };
+  return a.num_group_slots == b.num_group_slots && a.num_peer_slots == b.num_peer_slots &&
+         a.num_tag_slots == b.num_tag_slots && std::ranges::equal(a.nodes, b.nodes, equal) &&
+         a.successors == b.successors && a.durations == b.durations;
+}
+
+bool same(const Labels& a, const Labels& b) { return a.ids == b.ids && a.names == b.names; }
+
+std::uint64_t hash_of(const Graph& graph) {
+  std::uint64_t hash = mix(mix(graph.num_group_slots, graph.num_peer_slots), graph.num_tag_slots);
+  hash = mix_all(hash, std::span(graph.nodes));
+  hash = mix_all(hash, std::span(graph.successors));
+  return mix_all(hash, std::span(graph.durations));
+}
+
+std::uint64_t hash_of(const Labels& labels) {
+  return mix_all(mix_all(0, std::span(labels.ids)), std::span(labels.names));
+}
+
+/// Values that are kept once each.
+template <class T>
+class Interned {
+ public:
+  std::shared_ptr<const T> intern(T&& value) {
+    const std::uint64_t hash = hash_of(value);
+    const auto [begin, end] = values_.equal_range(hash);
+    for (auto at = begin; at != end; ++at)
+      if (same(*at->second, value)) return at->second;
+    return values_.emplace(hash, std::make_shared<const T>(std::move(value)))->second;
+  }
+  std::size_t size() const { return values_.size(); }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+
+ private:
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<const T>> values_;
+};
+
+/// A file that was read: its shared parts interned, the rest as `interpret` found it.
+struct Remembered {
+  std::filesystem::path path;
+  std::uint32_t file = 0;
+  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const Labels> labels;
+  Meaning meaning;  ///< its graph and labels moved away
+};
+
+Place for_npu(Place place, NpuId npu) {
+  place.npu = npu.value();
+  return place;
+}
+
+}  // namespace
+
+struct Store::State {
+  State(ReadOptions read_options, NamedGroups named)
+      : options(read_options), groups(std::move(named), read_options.num_npus) {}
+
+  const Remembered& load(const std::filesystem::path& path, NpuId npu);
+  void check_npu(const Remembered& file, NpuId npu) const;
+
+  ReadOptions options;
+  Groups groups;
+  NamePool names;
+  Interned<Graph> graphs;
+  Interned<Labels> labels;
+  std::vector<std::string> files;
+  std::deque<Remembered> remembered;  ///< the latest last
+  Notices notices;
+};
+
+const Remembered& Store::State::load(const std::filesystem::path& path, NpuId npu) {
+  const auto known = std::ranges::find(remembered, path, &Remembered::path);
+  if (known != remembered.end()) return *known;
+  const Source source{path.string(), npu.value()};
+  Remembered file;
+  {
+    const RawTrace raw = parse_file(path, source, names);
+    const NodeOrder order(raw, source, names);
+    Edges edges = order_nodes(raw, order, options.dependencies, source, names);
+    file.meaning = interpret(raw, order, std::move(edges), source, names, groups, options.num_npus);
+  }
+  file.path = path;
+  file.file = static_cast<std::uint32_t>(files.size());
+  file.graph = graphs.intern(std::move(file.meaning.graph));
+  file.labels = labels.intern(std::move(file.meaning.labels));
+  file.meaning.graph = {};
+  file.meaning.labels = {};
+  files.push_back(source.file);
+  if (remembered.size() == most_files_remembered) remembered.pop_front();
+  return remembered.emplace_back(std::move(file));
+}
+
+void Store::State::check_npu(const Remembered& file, NpuId npu) const {
+  const auto fail = [npu](const Meaning::Use& use, std::string_view found, std::string_view expected) {
+    throw Error(ErrorCode::bad_input, for_npu(use.place, npu), found, expected);
+  };
+  for (const Meaning::Use& use : file.meaning.groups) {
+    const Group& group = groups[GroupId(use.value)];
+    if (group.members.empty() || std::ranges::find(group.members, npu) != group.members.end()) continue;
+    fail(use, fmt::format("the NPU is not in its process group '{}' of {}", shown(group.name), group.members.size()),
+         fmt::format("a group with member {}", npu.value()));
+  }
+  for (const Meaning::Use& use : file.meaning.peers)
+    if (use.value == npu.value()) fail(use, "the peer is the NPU itself", "another NPU");
+  const auto& own_end = file.meaning.own_end;
+  if (own_end && own_end->value != npu.value())
+    fail(*own_end,
+         fmt::format("the node's own end is NPU {}, but this is the trace of NPU {}", own_end->value, npu.value()),
+         "the NPU itself, or nothing");
+}
+
+Store::Store(ReadOptions options, NamedGroups groups) : state_(std::make_unique<State>(options, std::move(groups))) {}
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+
+NpuTrace Store::read(const std::filesystem::path& path, NpuId npu) {
+  check(npu.value() < state_->options.num_npus, "a trace is read for an NPU that is not there");
+  const Remembered& file = state_->load(path, npu);
+  state_->check_npu(file, npu);
+  for (const Notes::Note& note : file.meaning.notes.all)
+    state_->notices.add(note.kind, npu.value(), note.text, note.count);
+  NpuTrace trace;
+  trace.graph = file.graph;
+  trace.labels = file.labels;
+  trace.first_id = file.meaning.first_id;
+  trace.tags = file.meaning.tags;
+  trace.file = file.file;
+  trace.groups.reserve(file.meaning.groups.size());
+  for (const Meaning::Use& use : file.meaning.groups) trace.groups.emplace_back(use.value);
+  trace.peers.reserve(file.meaning.peers.size());
+  for (const Meaning::Use& use : file.meaning.peers) trace.peers.emplace_back(use.value);
+  return trace;
+}
+
+const std::vector<Group>& Store::groups() const { return state_->groups.all(); }
+
+std::string_view Store::name(std::uint32_t index) const { return state_->names[index]; }
+
+const std::string& Store::file(const NpuTrace& trace) const { return state_->files[trace.file]; }
+
+Place Store::place(const NpuTrace& trace, NpuId npu, NodeId node) const {
+  return {.file = file(trace), .npu = npu.value(), .node = trace.id_of(node), .node_name = shown(name_of(trace, node))};
+}
+
+std::size_t Store::num_structures() const { return state_->graphs.size(); }
+
+std::size_t Store::bytes() const {
+  std::size_t total = state_->names.bytes();
+  for (const auto& [hash, graph] : state_->graphs) total += graph->bytes();
+  for (const auto& [hash, labels] : state_->labels)
+    total += labels->ids.capacity() * sizeof(std::uint64_t) + labels->names.capacity() * sizeof(std::uint32_t);
+  return total;
+}
+
+const Notices& Store::notices() const { return state_->notices; }
+
+}  // namespace orrery::trace

@@ -1,0 +1,289 @@
+#include "wire.hpp"
+
+#include <google/protobuf/wire_format_lite.h>
+
+#include <bit>
+#include <cmath>
+
+namespace orrery::trace {
+namespace {
+
+using google::protobuf::internal::WireFormatLite;
+
+/// Field numbers of today's Attribute: the scalars; the list of the same type is the next number.
+enum Scalar : int {
+  of_double = 3,
+  of_float = 5,
+  of_int32 = 7,
+  of_int64 = 9,
+  of_uint32 = 11,
+  of_uint64 = 13,
+  of_sint32 = 15,
+  of_sint64 = 17,
+  of_fixed32 = 19,
+  of_fixed64 = 21,
+  of_sfixed32 = 23,
+  of_sfixed64 = 25,
+  of_bool = 27,
+  of_string = 29,
+  of_bytes = 31,
+};
+
+constexpr WireType wire_type_of(int scalar) {
+  switch (scalar) {
+    case of_double:
+    case of_fixed64:
+    case of_sfixed64:
+      return WireType::fixed64;
+    case of_float:
+    case of_fixed32:
+    case of_sfixed32:
+      return WireType::fixed32;
+    case of_string:
+    case of_bytes:
+      return WireType::bytes;
+    default:
+      return WireType::varint;
+  }
+}
+
+/// The number that 64 bits from the wire (32 for the narrow fixed types) mean.
+Number interpret(int scalar, std::uint64_t bits) {
+  switch (scalar) {
+    case of_double:
+      return whole_number(std::bit_cast<double>(bits));
+    case of_float:
+      return whole_number(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
+    case of_int32:
+    case of_int64:
+    case of_sfixed64:
+      return whole_number(static_cast<std::int64_t>(bits));
+    case of_sfixed32:
+      return whole_number(std::int64_t{static_cast<std::int32_t>(static_cast<std::uint32_t>(bits))});
+    case of_sint32:
+    case of_sint64:
+      return whole_number(WireFormatLite::ZigZagDecode64(bits));
+    case of_bool:
+      return whole_number(std::uint64_t{bits != 0});
+    default:
+      return whole_number(bits);
+  }
+}
+
+bool read_bits(Input& input, WireType type, std::uint64_t& bits) {
+  if (type == WireType::varint) return input.ReadVarint64(&bits);
+  if (type == WireType::fixed64) return input.ReadLittleEndian64(&bits);
+  if (type != WireType::fixed32) return false;
+  std::uint32_t narrow = 0;
+  if (!input.ReadLittleEndian32(&narrow)) return false;
+  bits = narrow;
+  return true;
+}
+
+bool read_packed_flags(std::string_view packed, int scalar, AttributeValue& value) {
+  Input input = input_over(packed);
+  while (!at_end(input)) {
+    std::uint64_t bits = 0;
+    if (!read_bits(input, wire_type_of(scalar), bits)) return false;
+    value.add_flag(interpret(scalar, bits).magnitude != 0);
+  }
+  return true;
+}
+
+/// A list message (`values` 1) of numbers or bools as flags.
+bool read_flags(std::string_view list, int scalar, AttributeValue& value) {
+  if (wire_type_of(scalar) == WireType::bytes) return true;
+  Input input = input_over(list);
+  while (const std::uint32_t tag = next_tag(input)) {
+    std::string_view packed;
+    std::uint64_t bits = 0;
+    if (tag == make_tag(1, WireType::bytes)) {
+      if (!read_view(input, packed) || !read_packed_flags(packed, scalar, value)) return false;
+    } else if (tag == make_tag(1, wire_type_of(scalar))) {
+      if (!read_bits(input, wire_type_of(scalar), bits)) return false;
+      value.add_flag(interpret(scalar, bits).magnitude != 0);
+    } else if (!skip_field(input, tag)) {
+      return false;
+    }
+  }
+  return at_end(input);
+}
+
+bool read_scalar(Input& input, int scalar, WireType type, AttributeValue& value) {
+  if (type != wire_type_of(scalar)) return false;
+  if (type == WireType::bytes) {
+    std::string_view text;
+    if (!read_view(input, text)) return false;
+    value.text = text;
+    value.number.form = Form::no_number;
+    return true;
+  }
+  std::uint64_t bits = 0;
+  if (!read_bits(input, type, bits)) return false;
+  value.number = interpret(scalar, bits);
+  value.add_flag(value.number.magnitude != 0);
+  return true;
+}
+
+bool read_list(Input& input, int scalar, WireType type, AttributeValue& value) {
+  std::string_view list;
+  if (type != WireType::bytes || !read_view(input, list)) return false;
+  value.number.form = Form::no_number;
+  return read_flags(list, scalar, value);
+}
+
+bool skip_rest(Input& input) { return input.Skip(input.BytesUntilLimit()); }
+
+/// Texts of the old layout: bools may be packed here, or in a list message.
+bool read_legacy_bytes(Input& input, AttributeValue& value) {
+  std::string_view bytes;
+  if (!read_view(input, bytes)) return false;
+  value.text = bytes;
+  value.number.form = Form::no_number;
+  if (value.name != AttributeValue::Name::involved_dim) return true;
+  const bool packed = bytes.find_first_not_of(std::string_view("\0\1", 2)) == std::string_view::npos;
+  return packed ? read_packed_flags(bytes, of_bool, value) : read_flags(bytes, of_bool, value);
+}
+
+}  // namespace
+
+Input input_over(std::span<const std::uint8_t> bytes) { return Input(bytes.data(), static_cast<int>(bytes.size())); }
+
+Input input_over(std::string_view bytes) {
+  return Input(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+}
+
+std::uint32_t next_tag(Input& input) {
+  const std::uint32_t tag = input.ReadTagNoLastTag();
+  return field_number(tag) == 0 ? 0 : tag;
+}
+
+bool at_end(Input& input) {
+  const void* data = nullptr;
+  int left = 0;
+  input.GetDirectBufferPointerInline(&data, &left);
+  return left == 0;
+}
+
+bool skip_field(Input& input, std::uint32_t tag) {
+  std::uint64_t bits = 0;
+  std::string_view view;
+  switch (wire_type(tag)) {
+    case WireType::varint:
+      return input.ReadVarint64(&bits);
+    case WireType::bytes:
+      return read_view(input, view);
+    default:
+      return WireFormatLite::SkipField(&input, tag);
+  }
+}
+
+bool read_view(Input& input, std::string_view& view) {
+  std::uint32_t length = 0;
+  if (!input.ReadVarint32(&length)) return false;
+  const void* data = nullptr;
+  int left = 0;
+  input.GetDirectBufferPointerInline(&data, &left);
+  if (length > static_cast<std::uint32_t>(left)) return false;
+  view = {static_cast<const char*>(data), length};
+  return input.Skip(static_cast<int>(length));
+}
+
+bool read_integers(Input& input, std::uint32_t tag, std::vector<std::uint64_t>& to) {
+  std::uint64_t value = 0;
+  if (wire_type(tag) == WireType::varint) {
+    if (!input.ReadVarint64(&value)) return false;
+    to.push_back(value);
+    return true;
+  }
+  std::string_view packed;
+  if (wire_type(tag) != WireType::bytes || !read_view(input, packed)) return false;
+  Input list = input_over(packed);
+  while (!at_end(list)) {
+    if (!list.ReadVarint64(&value)) return false;
+    to.push_back(value);
+  }
+  return true;
+}
+
+Number whole_number(std::uint64_t value) { return {value, Form::whole}; }
+
+Number whole_number(std::int64_t value) {
+  if (value >= 0) return {static_cast<std::uint64_t>(value), Form::whole};
+  return {std::uint64_t{0} - static_cast<std::uint64_t>(value), Form::negative};
+}
+
+Number whole_number(double value) {
+  constexpr double limit = 18446744073709551616.0;  // 2^64
+  if (!(std::abs(value) < limit)) return {0, Form::out_of_range};
+  const auto magnitude = static_cast<std::uint64_t>(std::abs(value));
+  if (value < 0) return {magnitude, Form::negative};
+  return {magnitude, std::trunc(value) == value ? Form::whole : Form::fraction};
+}
+
+void AttributeValue::add_flag(bool flag) {
+  if (flag && num_flags < 64) flags |= std::uint64_t{1} << num_flags;
+  ++num_flags;
+}
+
+void name_attribute(std::string_view name, AttributeValue& value) {
+  using Name = AttributeValue::Name;
+  value.name = Name::ignored;
+  if (name.size() < 7 || name.size() > 13) return;  // the shortest and the longest that matter
+  for (std::size_t at = 0; at < num_attributes; ++at) {
+    if (name != attribute_names[at]) continue;
+    value.name = Name::numeric;
+    value.numeric = static_cast<Attribute>(at);
+    return;
+  }
+  if (name == "pg_name") value.name = Name::pg_name;
+  if (name == "involved_dim") value.name = Name::involved_dim;
+  if (name == "runtime") value.name = Name::runtime;
+}
+
+bool read_attribute(Input& input, AttributeValue& value) {
+  while (const std::uint32_t tag = next_tag(input)) {
+    const int field = field_number(tag);
+    bool good = true;
+    if (field == 1) {
+      std::string_view name;
+      good = wire_type(tag) == WireType::bytes && read_view(input, name);
+      if (good) {
+        name_attribute(name, value);
+        if (value.name == AttributeValue::Name::ignored) return skip_rest(input);
+      }
+    } else if (field >= of_double && field <= of_bytes + 1) {
+      good = field % 2 == 1 ? read_scalar(input, field, wire_type(tag), value)
+                            : read_list(input, field - 1, wire_type(tag), value);
+    } else {
+      good = skip_field(input, tag);
+    }
+    if (!good) return false;
+  }
+  return at_end(input);
+}
+
+bool read_legacy_attribute(Input& input, AttributeValue& value) {
+  while (const std::uint32_t tag = next_tag(input)) {
+    const int field = field_number(tag);
+    std::string_view name;
+    bool good = true;
+    if (field == 1) {
+      good = wire_type(tag) == WireType::bytes && read_view(input, name);
+      if (good) name_attribute(name, value);
+    } else if (field <= 3) {
+      good = skip_field(input, tag);
+    } else if (wire_type(tag) == WireType::bytes) {
+      good = read_legacy_bytes(input, value);
+    } else {
+      const int scalar = wire_type(tag) == WireType::varint    ? of_int64
+                         : wire_type(tag) == WireType::fixed64 ? of_double
+                                                               : of_float;
+      good = read_scalar(input, scalar, wire_type(tag), value);
+    }
+    if (!good) return false;
+  }
+  return at_end(input);
+}
+
+}  // namespace orrery::trace
