@@ -13,7 +13,15 @@
 namespace orrery::collective {
 
 enum class Kind : std::uint8_t {
-  all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, barrier,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  barrier,
 };
 std::string_view name(Kind kind);
 
@@ -22,8 +30,8 @@ enum class AlgorithmKind : std::uint8_t { ring, direct, halving_doubling, double
 /// How one dimension carries a collective.
 struct Algorithm {
   AlgorithmKind kind = AlgorithmKind::ring;
-  std::uint32_t window = 0;          ///< direct: sends in flight, 0 = no limit
-  bool whole_communicator = false;   ///< `one*`: all members form one line
+  std::uint32_t window = 0;         ///< direct: sends in flight, 0 = no limit
+  bool whole_communicator = false;  ///< `one*`: all members form one line
 
   friend bool operator==(const Algorithm&, const Algorithm&) = default;
 };
@@ -32,12 +40,12 @@ enum class Optimization : std::uint8_t { baseline, local_bw_aware };
 
 /// Everything of the system that a collective depends on, besides the topology.
 struct Options {
-  /// One per dimension of the topology.
+  /// One per dimension of the topology; a single `one*` stands for all. Empty: no collective of that kind is possible.
   std::vector<Algorithm> all_reduce, all_gather, reduce_scatter, all_to_all;
   Optimization optimization = Optimization::local_bw_aware;
-  std::uint32_t splits = 1;            ///< chunks of a collective (preferred-dataset-splits)
-  std::uint32_t active_chunks = 1;     ///< per dimension
-  std::uint32_t queues = 1;            ///< per dimension
+  std::uint32_t splits = 1;         ///< chunks of a collective (preferred-dataset-splits)
+  std::uint32_t active_chunks = 1;  ///< per dimension
+  std::uint32_t queues = 1;         ///< per dimension
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
@@ -53,6 +61,9 @@ class Layout;
 /// What one collective does to the network: [num_dimensions] bytes that one member sends in each (mean over members).
 using Traffic = std::vector<Bytes>;
 
+/// Every dimension of the world takes part: the value of `dimensions` for an ordinary communicator.
+constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
+
 /// Completion times of collectives as a pure function of the members' arrivals (docs/model.md, 5 to 8). Needs no event,
 /// message or rank. Not thread-safe (it memoises).
 class Engine {
@@ -60,25 +71,35 @@ class Engine {
   Engine(const topology::Topology& topology, Options options);
   ~Engine();
 
-  /// `members` in the order listed; empty = the world. `dimensions`: bit d set = dimension d takes part (world only; a
-  /// mask that names fewer dimensions splits the world, see `split`). Cost O(members).
+  /// With `all_dimensions`: an ordinary communicator of `members` in the order listed; empty = the world. It uses the
+  /// grid of its members' coordinates, or else (always, under Rules::subgroup_is_ring, if smaller than the world) one
+  /// ring in the order listed. With any other mask, `members` are one of the sub-grids of the world that `split` gives
+  /// for it, with lines along the mask's dimensions only and the world's endpoint delay. The layout lives as long as
+  /// the engine. Throws Error (internal) if a member appears twice or the members are no sub-grid. Cost O(members *
+  /// dimensions).
   std::shared_ptr<const Layout> layout(std::span<const NpuId> members, std::uint64_t dimensions);
 
-  /// The NPUs that take part together with `npu` when only `dimensions` of the world are involved: ascending.
+  /// The NPUs that take part together with `npu` when only `dimensions` of the world are involved (bit d: dimension d):
+  /// ascending.
   std::vector<NpuId> split(NpuId npu, std::uint64_t dimensions) const;
 
   /// Throws Error (bad_input) if an algorithm that this collective would use has no rule for it; says which dimension,
   /// algorithm, kind, size, and what is possible. Cost independent of the bytes.
   void validate(const Layout& layout, Kind kind) const;
 
-  /// completions[i] for arrivals[i], in the order of the members. completion >= max(arrivals) + one tick for two members or
-  /// more, = arrival for one. Equal arrivals cost O(1) in the number of members after the first call of a kind (memo),
-  /// unequal ones O(members * steps) each. Monotone in every arrival.
+  /// completions[i] for arrivals[i], in the order of the members. completion >= max(arrivals) + one tick for two
+  /// members or more, = arrival for one. Equal arrivals cost O(1) in the number of members after the first call of a
+  /// kind (memo), unequal ones O(members * chunks * phases) for rings and lines in which all pairs are alike, O(members
+  /// * steps) for the others. Monotone in every arrival; a shift of all arrivals shifts all completions. What
+  /// `validate` refuses must not get here. Throws Error (internal) if a time does not fit.
   void finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals, std::span<Time> completions);
 
-  /// No member completes earlier than the last arrival plus this, whatever the size; at least one tick.
+  /// No member completes earlier than the last arrival plus this, whatever kind and size: the endpoint delays on a path
+  /// through the fewest steps, at least one tick. For one member 0.
   Time minimum_duration(const Layout& layout) const;
 
+  /// What a member sends in the whole collective, all chunks and steps: [num_dimensions] bytes, the mean over the
+  /// members rounded down. A message that crosses several dimensions counts in each that the rules charge. Memoised.
   const Traffic& traffic(const Layout& layout, Kind kind, Bytes size);
 
  private:

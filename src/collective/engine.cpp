@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <unordered_map>
+
+#include "layout.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/collective/collective.hpp"
+#include "plan.hpp"
+#include "traffic.hpp"
+
+namespace orrery::collective {
+namespace {
+
+/// One collective; layouts are shared, so that their address names a class of communicators that behave alike.
+struct Key {
+  const Layout* layout = nullptr;
+  Kind kind = Kind::all_reduce;
+  Bytes size;
+
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const noexcept {
+    std::size_t seed = std::hash<const void*>{}(key.layout) + static_cast<std::size_t>(key.kind) * 0x9E3779B97F4A7C15U;
+    return (seed ^ (seed >> 32)) * 0xBF58476D1CE4E5B9U + std::hash<std::uint64_t>{}(key.size.count());
+  }
+};
+
+struct Memo {
+  Plan plan;
+  std::vector<Ps>
+      relative;  ///< completions after an arrival that all share, where members differ; empty until asked for
+};
+
+bool uses_line(const std::vector<Algorithm>& list) { return std::ranges::any_of(list, &Algorithm::whole_communicator); }
+
+std::string describe(const Algorithm& algorithm) {
+  switch (algorithm.kind) {
+    case AlgorithmKind::ring:
+      return "ring";
+    case AlgorithmKind::direct:
+      return algorithm.window == 0 ? "direct" : fmt::format("direct{}", algorithm.window);
+    case AlgorithmKind::halving_doubling:
+      return "halving-doubling";
+    case AlgorithmKind::double_binary_tree:
+      return "double binary tree";
+  }
+  return {};
+}
+
+void validate_phase(const Phase& phase, Kind asked) {
+  const PhaseShape& shape = phase.shape;
+  const std::uint32_t n = phase.axis->size;
+  const auto refuse = [&](std::string_view why, std::string_view possible) {
+    const std::string where = phase.axis->dimensions.size() == 1
+                                  ? fmt::format("dimension {}", phase.axis->dimensions[0])
+                                  : std::string("all members as one line");
+    const std::string part =
+        shape.kind == asked ? std::string(name(asked)) : fmt::format("{} (part of {})", name(shape.kind), name(asked));
+    throw Error(ErrorCode::bad_input, fmt::format("{}: {} has no rule for {} of {} NPUs: {}; possible: {}", where,
+                                                  describe(shape.algorithm), part, n, why, possible));
+  };
+  if (shape.algorithm.kind == AlgorithmKind::halving_doubling) {
+    if (shape.kind == Kind::all_to_all) refuse("it does not carry all-to-all", "ring, direct");
+    if (!std::has_single_bit(n)) refuse("the size is not a power of two", "ring, direct");
+  }
+  if (shape.algorithm.kind == AlgorithmKind::double_binary_tree && shape.kind != Kind::all_reduce)
+    refuse("it carries all-reduce only", "ring, direct, halving-doubling (a power of two, not for all-to-all)");
+}
+
+}  // namespace
+
+struct Engine::State {
+  State(const topology::Topology& of, Options with) : topology(of), options(std::move(with)) {}
+
+  Memo& memo(const Layout& layout, Kind kind, Bytes size) {
+    const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
+    const auto found = memos.find(key);
+    if (found != memos.end()) return found->second;
+    return memos.emplace(key, Memo{Plan(topology, options, layout, kind, size), {}}).first->second;
+  }
+
+  /// Completions of members that arrive together at 0 and do not behave alike.
+  const std::vector<Ps>& relative(Memo& memo, std::size_t num_members);
+  void finish_unequal(const Memo& memo, std::span<const Time> arrivals, Time first, std::span<Time> completions);
+
+  topology::Topology topology;
+  Options options;
+  std::unordered_map<std::size_t, std::vector<std::shared_ptr<const Layout>>> layouts;  ///< by hash
+  std::unordered_map<Key, Memo, KeyHash> memos;
+  std::unordered_map<Key, Traffic, KeyHash> traffic;
+  Workspace workspace;
+  std::vector<Ps> arrivals, completions;  ///< of the call in progress
+};
+
+Engine::Engine(const topology::Topology& topology, Options options)
+    : state_(std::make_unique<State>(topology, std::move(options))) {
+  state_->options.validate(state_->topology);
+}
+
+Engine::~Engine() = default;
+
+std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std::uint64_t dimensions) {
+  std::vector<NpuId> world;
+  if (members.empty()) {
+    for (std::uint32_t npu = 0; npu < state_->topology.num_npus(); ++npu) world.emplace_back(npu);
+    members = world;
+  }
+  const Options& options = state_->options;
+  const bool needs_line = uses_line(options.all_reduce) || uses_line(options.all_gather) ||
+                          uses_line(options.reduce_scatter) || uses_line(options.all_to_all);
+  Layout built = build_layout(state_->topology, {members, dimensions != all_dimensions, needs_line});
+  std::vector<std::shared_ptr<const Layout>>& alike = state_->layouts[hash(built)];
+  for (const std::shared_ptr<const Layout>& known : alike)
+    if (*known == built) return known;
+  alike.push_back(std::make_shared<const Layout>(std::move(built)));
+  return alike.back();
+}
+
+std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
+  const topology::Topology& topology = state_->topology;
+  std::vector<std::uint32_t> ids{npu.value()};
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    if ((dimensions >> d & 1U) == 0) continue;
+    const std::uint32_t stride = topology.stride(d);
+    const std::size_t known = ids.size();
+    std::vector<std::uint32_t> grown;
+    for (std::uint32_t c = 0; c < topology.dimension(d).size; ++c)
+      for (std::size_t i = 0; i < known; ++i)
+        grown.push_back(ids[i] - topology.coordinate(NpuId(ids[i]), d) * stride + c * stride);
+    ids = std::move(grown);
+  }
+  std::vector<NpuId> members;
+  for (const std::uint32_t id : ids) members.emplace_back(id);
+  return members;
+}
+
+void Engine::validate(const Layout& layout, Kind kind) const {
+  if (layout.num_members == 1) return;
+  if (!layout.always_ring && algorithms(state_->options, kind).empty())
+    throw Error(ErrorCode::bad_input, {.key = fmt::format("{}-implementation", name(parent(kind)))},
+                fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
+                fmt::format("one for each of the {} dimensions of the topology", state_->topology.num_dimensions()));
+  for (const Phase& phase : phases_of(state_->options, layout, kind, Bytes(0))) validate_phase(phase, kind);
+}
+
+void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
+                    std::span<Time> completions) {
+  check(arrivals.size() == layout.num_members && completions.size() == layout.num_members,
+        "a collective needs one arrival and one completion of each member");
+  if (layout.num_members == 1) {
+    completions[0] = arrivals[0];
+    return;
+  }
+  Memo& memo = state_->memo(layout, kind, size);
+  const Time first = std::ranges::min(arrivals);
+  const Time last = std::ranges::max(arrivals);
+  const Time least = last + tick(state_->topology.rules().rounding);
+  (void)plus(last.ps(), memo.plan.end());  // the last completion is no later than this: it fits
+  if (first != last) {
+    state_->finish_unequal(memo, arrivals, first, completions);
+  } else if (memo.plan.alike()) {
+    std::ranges::fill(completions, first + Time::from_ps(memo.plan.end()));
+  } else {
+    const std::vector<Ps>& relative = state_->relative(memo, arrivals.size());
+    for (std::size_t i = 0; i < completions.size(); ++i) completions[i] = first + Time::from_ps(relative[i]);
+  }
+  for (Time& completion : completions) completion = std::max(completion, least);
+}
+
+const std::vector<Ps>& Engine::State::relative(Memo& memo, std::size_t num_members) {
+  std::vector<Ps>& known = memo.relative;
+  if (known.empty()) {
+    arrivals.assign(num_members, 0);
+    known.resize(num_members);
+    memo.plan.run(arrivals, known, workspace);
+  }
+  return known;
+}
+
+void Engine::State::finish_unequal(const Memo& memo, std::span<const Time> since, Time first, std::span<Time> out) {
+  arrivals.resize(since.size());
+  completions.resize(since.size());
+  for (std::size_t i = 0; i < since.size(); ++i) arrivals[i] = (since[i] - first).ps();
+  memo.plan.run(arrivals, completions, workspace);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = first + Time::from_ps(completions[i]);
+}
+
+Time Engine::minimum_duration(const Layout& layout) const {
+  if (layout.num_members == 1) return Time::zero();
+  const Rules& rules = state_->topology.rules();
+  const bool fixed_delay = layout.subgroup && rules.fixed_subgroup_endpoint_delay;
+  const Time endpoint_delay = fixed_delay ? Time::from_ns(10) : state_->options.endpoint_delay;
+  std::uint64_t fewest = ~std::uint64_t{0};
+  for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all}) {
+    if (!layout.always_ring && algorithms(state_->options, kind).empty()) continue;
+    std::uint64_t delays = 0;
+    for (const Phase& phase : phases_of(state_->options, layout, kind, Bytes(0)))
+      delays += num_steps(phase.shape, phase.axis->size) + 1;
+    fewest = std::min(fewest, delays);
+  }
+  if (fewest == ~std::uint64_t{0}) return tick(rules.rounding);
+  return std::max(tick(rules.rounding), Time::from_ps(times(endpoint_delay.ps(), fewest)));
+}
+
+const Traffic& Engine::traffic(const Layout& layout, Kind kind, Bytes size) {
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
+  const auto found = state_->traffic.find(key);
+  if (found != state_->traffic.end()) return found->second;
+  return state_->traffic.emplace(key, traffic_of(state_->topology, state_->options, layout, kind, size)).first->second;
+}
+
+}  // namespace orrery::collective

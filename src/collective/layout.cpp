@@ -1,0 +1,177 @@
+#include "layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::collective {
+namespace {
+
+using topology::Shape;
+using topology::Topology;
+
+/// The members' coordinates in one dimension of a grid, and where each stands among them.
+struct Side {
+  std::uint32_t dimension = 0;
+  std::vector<std::uint32_t> coordinates;  ///< ascending, distinct
+};
+
+/// Appends the normal form of the coordinates in one dimension (see Axis::coordinates).
+void append_normal(const Topology& topology, std::uint32_t d, std::span<const std::uint32_t> coordinates,
+                   std::vector<std::uint32_t>& out) {
+  const topology::Dimension& dimension = topology.dimension(d);
+  if (dimension.shape == Shape::ring) {
+    for (const std::uint32_t c : coordinates) out.push_back((c + dimension.size - coordinates[0]) % dimension.size);
+    return;
+  }
+  std::unordered_map<std::uint32_t, std::uint32_t> label;
+  for (const std::uint32_t c : coordinates)
+    out.push_back(label.try_emplace(c, static_cast<std::uint32_t>(label.size())).first->second);
+}
+
+bool is_iota(std::span<const std::uint32_t> values) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i] != i) return false;
+  return true;
+}
+
+/// A line in one dimension whose delays depend on the difference of places only: shapes in which all pairs are alike,
+/// and places that are spaced evenly around a whole ring.
+bool evenly_spaced(const Topology& topology, const Axis& axis) {
+  if (axis.size == 2) return true;
+  if (axis.dimensions.size() != 1) return false;
+  const topology::Dimension& dimension = topology.dimension(axis.dimensions[0]);
+  if (dimension.shape != Shape::ring) return true;
+  const std::uint64_t step = axis.coordinates[1];
+  for (std::uint64_t i = 0; i < axis.size; ++i)
+    if (axis.coordinates[i] != i * step) return false;
+  return step * axis.size == dimension.size;
+}
+
+std::vector<Side> sides_of(const Topology& topology, std::span<const NpuId> members) {
+  std::vector<Side> sides;
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    std::vector<bool> seen(topology.dimension(d).size);
+    for (const NpuId npu : members) seen[topology.coordinate(npu, d)] = true;
+    Side side{d, {}};
+    for (std::uint32_t c = 0; c < seen.size(); ++c)
+      if (seen[c]) side.coordinates.push_back(c);
+    if (side.coordinates.size() > 1) sides.push_back(std::move(side));
+  }
+  return sides;
+}
+
+/// The member in every cell of the grid, first side fastest; empty if the members do not fill a grid.
+std::vector<std::uint32_t> cells_of(const Topology& topology, std::span<const NpuId> members,
+                                    const std::vector<Side>& sides) {
+  std::uint64_t num_cells = 1;
+  for (const Side& side : sides) {
+    num_cells *= side.coordinates.size();
+    if (num_cells > members.size()) return {};
+  }
+  constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  std::vector<std::uint32_t> cells(num_cells, nobody);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    std::size_t cell = 0;
+    std::size_t stride = 1;
+    for (const Side& side : sides) {
+      const auto at = std::ranges::lower_bound(side.coordinates, topology.coordinate(members[i], side.dimension));
+      cell += static_cast<std::size_t>(at - side.coordinates.begin()) * stride;
+      stride *= side.coordinates.size();
+    }
+    check(cells[cell] == nobody, "a communicator names a member twice");
+    cells[cell] = static_cast<std::uint32_t>(i);
+  }
+  return num_cells == members.size() ? cells : std::vector<std::uint32_t>{};
+}
+
+/// The lines along side `s` of the grid.
+Axis grid_axis(const Topology& topology, const std::vector<Side>& sides, std::size_t s,
+               const std::vector<std::uint32_t>& cells) {
+  Axis axis;
+  axis.size = static_cast<std::uint32_t>(sides[s].coordinates.size());
+  axis.dimensions = {sides[s].dimension};
+  append_normal(topology, sides[s].dimension, sides[s].coordinates, axis.coordinates);
+  std::size_t stride = 1;
+  for (std::size_t k = 0; k < s; ++k) stride *= sides[k].coordinates.size();
+  axis.members.reserve(cells.size());
+  for (std::size_t high = 0; high < cells.size(); high += stride * axis.size)
+    for (std::size_t low = 0; low < stride; ++low)
+      for (std::size_t i = 0; i < axis.size; ++i) axis.members.push_back(cells[high + low + i * stride]);
+  axis.in_order = is_iota(axis.members);
+  axis.circulant = axis.transitive = evenly_spaced(topology, axis);
+  return axis;
+}
+
+/// All members as one line in the order listed.
+Axis line_axis(const Topology& topology, std::span<const NpuId> members) {
+  Axis axis;
+  axis.size = static_cast<std::uint32_t>(members.size());
+  std::vector<std::uint32_t> coordinates(members.size());
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    for (std::size_t i = 0; i < members.size(); ++i) coordinates[i] = topology.coordinate(members[i], d);
+    if (std::ranges::all_of(coordinates, [&](std::uint32_t c) { return c == coordinates[0]; })) continue;
+    axis.dimensions.push_back(d);
+    append_normal(topology, d, coordinates, axis.coordinates);
+  }
+  axis.members.resize(members.size());
+  std::iota(axis.members.begin(), axis.members.end(), 0U);
+  axis.in_order = true;
+  bool world_in_order = members.size() == topology.num_npus();
+  for (std::size_t i = 0; world_in_order && i < members.size(); ++i) world_in_order = members[i].index() == i;
+  // Ids in order are mixed-radix numbers: the lowest digit in which i and j differ, and by how much, follow from
+  // (i - j) mod N alone, because nothing is borrowed below that digit.
+  axis.circulant = evenly_spaced(topology, axis) || (world_in_order && !topology.rules().charge_every_dimension);
+  axis.transitive = axis.circulant || world_in_order;
+  return axis;
+}
+
+void check_distinct(std::span<const NpuId> members) {
+  std::vector<NpuId> sorted(members.begin(), members.end());
+  std::ranges::sort(sorted);
+  check(std::ranges::adjacent_find(sorted) == sorted.end(), "a communicator names a member twice");
+}
+
+std::size_t mix(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15U + (seed >> 29); }
+
+std::size_t hash(const Axis& axis, std::size_t seed) {
+  seed = mix(seed, axis.size);
+  for (const std::uint32_t d : axis.dimensions) seed = mix(seed, d);
+  for (const std::uint32_t c : axis.coordinates) seed = mix(seed, c);
+  for (const std::uint32_t m : axis.members) seed = mix(seed, m);
+  return seed;
+}
+
+}  // namespace
+
+Layout build_layout(const Topology& topology, const LayoutRequest& request) {
+  for (const NpuId npu : request.members) check(npu.value() < topology.num_npus(), "a member that is no NPU");
+  Layout layout;
+  layout.num_members = static_cast<std::uint32_t>(request.members.size());
+  if (layout.num_members == 1) return layout;
+  layout.subgroup = !request.sub_grid && layout.num_members < topology.num_npus();
+  layout.always_ring = layout.subgroup && topology.rules().subgroup_is_ring;
+  if (!layout.always_ring) {
+    const std::vector<Side> sides = sides_of(topology, request.members);
+    const std::vector<std::uint32_t> cells = cells_of(topology, request.members, sides);
+    check(!request.sub_grid || !cells.empty(), "members by involved dimensions are not a grid");
+    for (std::size_t s = 0; !cells.empty() && s < sides.size(); ++s)
+      layout.axes.push_back(grid_axis(topology, sides, s, cells));
+  }
+  if (layout.axes.empty() || request.needs_line) {
+    check_distinct(request.members);
+    layout.line = line_axis(topology, request.members);
+  }
+  return layout;
+}
+
+std::size_t hash(const Layout& layout) {
+  std::size_t seed = mix(layout.num_members, static_cast<std::size_t>(layout.subgroup) * 2 + layout.always_ring);
+  for (const Axis& axis : layout.axes) seed = hash(axis, seed);
+  if (layout.line) seed = hash(*layout.line, mix(seed, 1));
+  return seed;
+}
+
+}  // namespace orrery::collective

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "layout.hpp"
+#include "orrery/collective/collective.hpp"
+#include "ps.hpp"
+
+namespace orrery::collective {
+
+/// One phase of a chunk in the lines of an axis.
+struct PhaseShape {
+  Algorithm algorithm;
+  Kind kind = Kind::all_reduce;  ///< one of the first four
+  Bytes size;                    ///< of the chunk as it enters the phase
+  bool reduces = true;           ///< false: received data are not added up (broadcast, scatter)
+};
+
+constexpr Bytes control_message{8192};  ///< of a rendezvous (docs/model.md, 4)
+
+/// What the delays of a phase depend on besides its shape.
+struct LineContext {
+  const topology::Topology& topology;
+  const Axis& axis;
+  Ps endpoint_delay = 0;
+  Bandwidth local_memory;  ///< 0: reductions are free
+  bool rendezvous = false;
+  std::uint64_t share = 1;  ///< chunks in service that share the bandwidth evenly
+
+  /// In the k-th of the axis' dimensions alone, between coordinates that differ by `difference`.
+  Ps hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const;
+  /// From place i to place j, which differ: link delay of a message (docs/model.md, 3 and 4).
+  Ps link(std::uint32_t i, std::uint32_t j, Bytes size) const;
+  /// Reducing a received message: one write, two reads (docs/model.md, 6).
+  Ps reduction(Bytes size) const;
+  /// With rendezvous the receiver's word to the sender: place j must have posted this long before; else 0.
+  Ps control(std::uint32_t i, std::uint32_t j) const;
+};
+
+/// Arrays that the programs use while they run, kept between calls.
+struct Scratch {
+  std::vector<Ps> first, second;
+};
+
+/// One phase in all lines of an axis, as a function from the members' starts to their finishes: max-plus, hence
+/// monotone in every start, and a shift of all starts shifts all finishes.
+class LineProgram {
+ public:
+  virtual ~LineProgram() = default;
+
+  /// Members that start together finish together.
+  virtual bool alike() const = 0;
+  /// From a start that all share to the last finish. `chunk` matters to double binary trees only.
+  virtual Ps duration(std::uint64_t chunk) const = 0;
+  /// times: [lines][places] starts, which become the finishes.
+  virtual void run(std::uint64_t chunk, std::span<Ps> times, Scratch& scratch) const = 0;
+};
+
+/// Steps in which a member waits for others, at the least: every path through a phase pays an endpoint delay for each
+/// and one to begin.
+std::uint64_t num_steps(const PhaseShape& shape, std::uint32_t size);
+
+std::unique_ptr<LineProgram> make_ring(const PhaseShape& shape, const LineContext& context);
+std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineContext& context);
+std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, const LineContext& context);
+std::unique_ptr<LineProgram> make_double_binary_tree(const PhaseShape& shape, const LineContext& context);
+std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContext& context);
+
+/// The finish of the last member when all start at 0: for programs whose members differ. O(a run on one line).
+Ps last_finish(const LineProgram& program, std::uint64_t chunk, std::uint32_t size);
+
+/// Bytes of one message of a ring or of direct (docs/model.md, 6).
+inline Bytes message_size(const PhaseShape& shape, std::uint32_t size) {
+  return shape.kind == Kind::all_gather ? shape.size : shape.size / size;
+}
+
+inline bool reduces_first(const PhaseShape& shape) {
+  return shape.reduces && (shape.kind == Kind::all_reduce || shape.kind == Kind::reduce_scatter);
+}
+
+/// One of the two trees: a position's parent. Position 0 is the root, its only child the root of an in-order binary
+/// tree of the others, in which odd positions are leaves (Sanders, Speck, Traeff: Two-tree algorithms for full
+/// bandwidth broadcast, reduction and scan, Parallel Computing 35, 2009).
+std::uint32_t tree_parent(std::uint32_t position, std::uint32_t size);
+/// The place that has a position in tree 0 (even chunks) or 1. In tree 1 places are positions; tree 0 is the same tree
+/// mirrored (even sizes) or shifted by one (odd sizes), so that the leaves of one are inner in the other.
+std::uint32_t tree_place(std::uint32_t position, std::uint32_t tree, std::uint32_t size);
+
+}  // namespace orrery::collective

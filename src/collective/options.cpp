@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "orrery/base/error.hpp"
+#include "orrery/collective/collective.hpp"
+
+namespace orrery::collective {
+namespace {
+
+void validate_list(const char* key, const std::vector<Algorithm>& list, const topology::Topology& topology) {
+  if (list.empty()) return;
+  if (list.size() == 1 && list[0].whole_communicator) return;
+  if (list.size() != topology.num_dimensions())
+    throw Error(ErrorCode::bad_input, {.key = key}, fmt::format("it names {} algorithms", list.size()),
+                fmt::format("one for each of the {} dimensions of the topology", topology.num_dimensions()));
+}
+
+void validate_count(const char* key, std::uint32_t count) {
+  if (count == 0) throw Error(ErrorCode::bad_input, {.key = key}, "found 0", "1 or more");
+}
+
+}  // namespace
+
+std::string_view name(Kind kind) {
+  switch (kind) {
+    case Kind::all_reduce:
+      return "all-reduce";
+    case Kind::all_gather:
+      return "all-gather";
+    case Kind::reduce_scatter:
+      return "reduce-scatter";
+    case Kind::all_to_all:
+      return "all-to-all";
+    case Kind::broadcast:
+      return "broadcast";
+    case Kind::reduce:
+      return "reduce";
+    case Kind::gather:
+      return "gather";
+    case Kind::scatter:
+      return "scatter";
+    case Kind::barrier:
+      return "barrier";
+  }
+  fail_check("a kind of collective that does not exist", std::source_location::current());
+}
+
+void Options::validate(const topology::Topology& topology) const {
+  validate_list("all-reduce-implementation", all_reduce, topology);
+  validate_list("all-gather-implementation", all_gather, topology);
+  validate_list("reduce-scatter-implementation", reduce_scatter, topology);
+  validate_list("all-to-all-implementation", all_to_all, topology);
+  validate_count("preferred-dataset-splits", splits);
+  validate_count("active-chunks-per-dimension", active_chunks);
+  validate_count("queues-per-dimension", queues);
+  if (endpoint_delay < Time::zero() || endpoint_delay == Time::max())
+    throw Error(ErrorCode::bad_input, {.key = "endpoint-delay"}, fmt::format("found {} ps", endpoint_delay.ps()),
+                "0 or more");
+  if (!(local_memory.bytes_per_ns() >= 0))
+    throw Error(ErrorCode::bad_input, {.key = "local-mem-bw"},
+                fmt::format("found {} bytes/ns", local_memory.bytes_per_ns()), "0 (reductions are free) or more");
+}
+
+}  // namespace orrery::collective

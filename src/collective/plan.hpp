@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "layout.hpp"
+#include "line.hpp"
+#include "schedule.hpp"
+
+namespace orrery::collective {
+
+/// The kind whose phases and algorithms a kind uses (docs/collectives.md): the first four are their own.
+Kind parent(Kind kind);
+
+const std::vector<Algorithm>& algorithms(const Options& options, Kind kind);
+
+/// One phase of a chunk, with where it runs.
+struct Phase {
+  const Axis* axis = nullptr;
+  PhaseShape shape;
+  std::uint32_t axis_idx = 0;  ///< among the axes in use
+  bool down = false;           ///< the way back down of a local_bw_aware all-reduce
+};
+
+/// How a collective is cut (docs/model.md, 7).
+struct Chunks {
+  std::uint64_t count = 1;
+  Bytes size;
+};
+Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members);
+
+/// The phases of a chunk in order; none for one member. The layout must outlive them.
+std::vector<Phase> phases_of(const Options& options, const Layout& layout, Kind kind, Bytes chunk);
+
+/// Bandwidth is shared by this many chunks in each axis (docs/collectives.md); 1 where the rules do not share it.
+std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, const Options& options,
+                                  std::uint64_t num_chunks);
+
+/// Working memory of Plan::run, kept between calls.
+struct Workspace {
+  std::vector<Ps> arrays;  ///< [Schedule::num_arrays][members]
+  std::vector<Ps> times;   ///< [lines][places]
+  Scratch scratch;
+};
+
+/// Everything that completions follow from, for one layout, kind and size. The layout must outlive it.
+class Plan {
+ public:
+  Plan(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind, Bytes size);
+
+  /// Members that arrive together complete together, `end` later.
+  bool alike() const { return alike_; }
+  /// From an arrival that all share to the last completion.
+  Ps end() const { return schedule_.end; }
+  /// The recurrences (docs/model.md, 5) in the order of the schedule. arrivals and completions: [members]; no arrival
+  /// before 0. O(members * chunks * phases) for rings and the shapes in which all pairs are alike.
+  void run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
+
+ private:
+  struct Stop {
+    const Axis* axis = nullptr;
+    std::unique_ptr<LineProgram> program;
+  };
+
+  std::vector<Stop> stops_;  ///< one per phase
+  Schedule schedule_;
+  bool alike_ = true;
+};
+
+}  // namespace orrery::collective

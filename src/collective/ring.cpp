@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <functional>
+
+#include "line.hpp"
+
+namespace orrery::collective {
+namespace {
+
+// A ring of n places takes K steps, K >= n - 1:
+//
+//   next[i] = max(s[i-1] + L_i, s[i] + c_i) + e + p_k         L_i: delay of the edge into i
+//
+// with c_i = 0, or with rendezvous c_i = D_i + L_i (the receiver's word, then the data). Unrolled over all steps, the
+// finish of i is the longest of the paths of K steps that end in i, each step a move along an edge or a stay, plus the
+// sum of all e + p_k, which every path pays. So no step has to be taken one by one:
+//
+// - All c_i = c, and all L_i >= c or all L_i <= c (no rendezvous, or all edges alike). A path's length is K c plus
+//   w_i = L_i - c for each move. Of the paths from j to i, the moves are congruent to the distance modulo n; if w >= 0
+//   the longest has the most moves that fit, K - n + 1 .. K, else the fewest, 0 .. n - 1. Either way each j has exactly
+//   one number of moves, n in a row over all j; `extra` moves before them are common to all. The maximum over all j is
+//   one suffix and one prefix maximum: O(n), whatever K.
+// - Rendezvous over edges that differ. c_i > L_i for every edge: stays at the worst place are worth more than a round,
+//   but one round may be needed to reach that place. So from j: walk on, and stay at the worst place seen; or go round
+//   once more and stay at the worst of all. O(n^2).
+
+struct Edges {
+  std::vector<Ps> move;  ///< L_i; one value if all are alike
+  std::vector<Ps> stay;  ///< c_i; one value if all are alike
+};
+
+class Ring final : public LineProgram {
+ public:
+  Ring(std::uint32_t size, std::uint64_t num_steps, Ps fixed, Edges edges)
+      : size_(size), num_steps_(num_steps), fixed_(fixed), edges_(std::move(edges)) {
+    alike_ = edges_.move.size() == 1;
+    if (alike_) {
+      duration_ = plus(fixed_, times(std::max(edges_.move[0], edges_.stay[0]), num_steps_));
+      return;
+    }
+    uniform_stay_ = edges_.stay.size() == 1;
+    if (uniform_stay_) set_prefix();
+    const Ps bound = std::max(*std::ranges::max_element(edges_.move), *std::ranges::max_element(edges_.stay));
+    (void)plus(fixed_, times(bound, num_steps_));
+    duration_ = last_finish(*this, 0, size_);
+  }
+
+  bool alike() const override { return alike_; }
+  Ps duration(std::uint64_t) const override { return duration_; }
+
+  void run(std::uint64_t, std::span<Ps> times, Scratch& scratch) const override {
+    scratch.first.resize(size_);
+    scratch.second.resize(size_);
+    for (std::size_t at = 0; at < times.size(); at += size_) {
+      Ps* line = times.data() + at;
+      if (alike_) {
+        const Ps weight = edges_.move[0] - edges_.stay[0];
+        run_line(line, scratch, [weight](std::size_t i) { return weight * static_cast<Ps>(i); });
+      } else if (uniform_stay_) {
+        run_line(line, scratch, [this](std::size_t i) { return prefix_[i]; });
+      } else {
+        run_staying(line, scratch);
+      }
+    }
+  }
+
+ private:
+  void set_prefix() {
+    prefix_.resize(size_ + 1);
+    for (std::size_t i = 1; i <= size_; ++i) prefix_[i] = prefix_[i - 1] + edges_.move[i % size_] - edges_.stay[0];
+  }
+
+  /// prefix(i): weight of the moves from place 0 to place i; prefix(n): of a whole round.
+  template <class Prefix>
+  void run_line(Ps* line, Scratch& scratch, Prefix prefix) const {
+    const std::size_t n = size_;
+    const Ps round = prefix(n);
+    Ps* later =
+        scratch.first.data();  // later[i]: best of the places i .. n - 1, as seen from place 0 of the next round
+    Ps* best = scratch.second.data();
+    later[n - 1] = line[n - 1] - prefix(n - 1) + round;
+    for (std::size_t i = n - 1; i-- > 0;) later[i] = std::max(later[i + 1], line[i] - prefix(i) + round);
+    Ps before = line[0] - prefix(0);
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      before = std::max(before, line[i] - prefix(i));
+      best[i] = std::max(later[i + 1], before) + prefix(i);
+    }
+    best[n - 1] = std::max(before, line[n - 1] - prefix(n - 1)) + prefix(n - 1);
+    const std::uint64_t extra = round >= 0 ? num_steps_ - (n - 1) : 0;
+    const std::size_t shift = extra % n;
+    const Ps common = fixed_ + edges_.stay[0] * static_cast<Ps>(num_steps_) + round * static_cast<Ps>(extra / n);
+    for (std::size_t i = 0; i < shift; ++i)
+      line[i] = best[i + n - shift] + (common + prefix(i) - prefix(i + n - shift) + round);
+    for (std::size_t i = shift; i < n; ++i) line[i] = best[i - shift] + (common + prefix(i) - prefix(i - shift));
+  }
+
+  void run_staying(Ps* line, Scratch& scratch) const {
+    const std::size_t n = size_;
+    Ps round = 0;
+    Ps worst = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      round += edges_.move[i];
+      worst = std::max(worst, edges_.stay[i]);
+    }
+    Ps* out = scratch.second.data();
+    std::fill(out, out + n, std::numeric_limits<Ps>::min());
+    for (std::size_t from = 0; from < n; ++from) {
+      Ps length = line[from];
+      Ps stay = edges_.stay[from];
+      std::size_t i = from;
+      for (std::uint64_t moves = 0; moves < n; ++moves) {
+        out[i] = std::max(out[i], length + stay * static_cast<Ps>(num_steps_ - moves));
+        if (num_steps_ >= moves + n)
+          out[i] = std::max(out[i], length + round + worst * static_cast<Ps>(num_steps_ - moves - n));
+        i = i + 1 == n ? 0 : i + 1;
+        length += edges_.move[i];
+        stay = std::max(stay, edges_.stay[i]);
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) line[i] = out[i] + fixed_;
+  }
+
+  std::uint32_t size_;
+  std::uint64_t num_steps_;
+  Ps fixed_;  ///< endpoint delays and reductions of all steps
+  Edges edges_;
+  std::vector<Ps> prefix_;
+  bool alike_ = false;
+  bool uniform_stay_ = true;
+  Ps duration_ = 0;
+};
+
+void collapse(std::vector<Ps>& values) {
+  if (std::ranges::adjacent_find(values, std::not_equal_to<>{}) == values.end()) values.resize(1);
+}
+
+Edges edges_of(const LineContext& context, Bytes message) {
+  Edges edges;
+  const std::uint32_t n = context.axis.size;
+  // Neighbours in the natural order of a circulant line all have one delay; else every edge is asked for.
+  const std::uint32_t num_edges = context.axis.circulant ? 1 : n;
+  for (std::uint32_t i = 0; i < num_edges; ++i) {
+    const std::uint32_t before = i == 0 ? n - 1 : i - 1;
+    const Ps move = context.link(before, i, message);
+    edges.move.push_back(move);
+    edges.stay.push_back(context.rendezvous ? plus(move, context.control(before, i)) : 0);
+  }
+  collapse(edges.stay);
+  if (edges.stay.size() == 1) collapse(edges.move);
+  return edges;
+}
+
+}  // namespace
+
+std::unique_ptr<LineProgram> make_ring(const PhaseShape& shape, const LineContext& context) {
+  const std::uint32_t n = context.axis.size;
+  const Bytes message = message_size(shape, n);
+  const std::uint64_t steps = num_steps(shape, n);
+  Ps fixed = times(context.endpoint_delay, steps + 1);
+  if (reduces_first(shape)) fixed = plus(fixed, times(context.reduction(message), n - 1));
+  return std::make_unique<Ring>(n, steps, fixed, edges_of(context, message));
+}
+
+}  // namespace orrery::collective

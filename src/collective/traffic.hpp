@@ -1,0 +1,11 @@
+#pragma once
+
+#include "plan.hpp"
+
+namespace orrery::collective {
+
+/// See Engine::traffic. O(members * dimensions) for each phase over one line of all members, else O(phases).
+Traffic traffic_of(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind,
+                   Bytes size);
+
+}  // namespace orrery::collective
