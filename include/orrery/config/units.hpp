@@ -1,35 +1,42 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/quantity.hpp"
 
 namespace orrery::config {
 
 // Quantities as configurations write them: a number, a space (may be left out), a unit. Each parser throws Error
-// (bad_input) that says what was found and gives an example: no unit, an unknown one (with the nearest known one), not
-// a number, negative, not finite, a number with a leading zero, which other programs read as octal. Each formatter's
-// text parses to the same value, bit for bit.
+// (bad_input, at `place`) that says what was found and gives an example: no unit, an unknown one (with the nearest
+// known one), not a number, negative, not finite, a number with a leading zero, which other programs read as octal.
+// Each formatter's text parses to the same value, bit for bit.
 
 /// B/s, kB/s, MB/s, GB/s, TB/s (powers of 1000), KiB/s, MiB/s, GiB/s, TiB/s (of 1024), and b/s, kb/s, Mb/s, Gb/s, Tb/s
 /// (bits). `x GiB/s` is exactly x * (2^30 / 1e9) bytes per ns.
-Bandwidth parse_bandwidth(std::string_view text);
+Bandwidth parse_bandwidth(std::string_view text, const Place& place = {});
 std::string to_text(Bandwidth bandwidth);
 
-/// ps, ns, us, ms, s; the result in nanoseconds.
-double parse_nanoseconds(std::string_view text);
+/// ps, ns, us, ms, s of simulated time; the result in nanoseconds.
+double parse_nanoseconds(std::string_view text, const Place& place = {});
 std::string nanoseconds_to_text(double ns);
 
-/// The same units; the result in seconds of wall-clock time.
-double parse_seconds(std::string_view text);
+/// ms, s, min, h of wall-clock time; the result in seconds.
+double parse_seconds(std::string_view text, const Place& place = {});
 std::string seconds_to_text(double seconds);
 
 /// FLOPS, kFLOPS, MFLOPS, GFLOPS, TFLOPS, PFLOPS, EFLOPS; the result per second.
-double parse_flops(std::string_view text);
+double parse_flops(std::string_view text, const Place& place = {});
 std::string flops_to_text(double flops);
 
 /// B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; a whole number of bytes.
-Bytes parse_bytes(std::string_view text);
+Bytes parse_bytes(std::string_view text, const Place& place = {});
+
+/// A number without a unit: 0 or more, finite.
+double parse_number(std::string_view text, const Place& place = {});
+/// A whole number in decimal digits, minimum..maximum.
+std::uint64_t parse_count(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, const Place& place = {});
 
 }  // namespace orrery::config

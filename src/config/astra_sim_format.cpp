@@ -1,0 +1,286 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "formats.hpp"
+#include "section.hpp"
+#include "suggestion.hpp"
+
+namespace orrery::config {
+namespace {
+
+using collective::Algorithm;
+using topology::Dimension;
+using topology::Shape;
+
+/// Reads one file, keeps its text among the inputs, and gives its top mapping to `read`.
+template <class Parse, class Read>
+void with_file(const std::filesystem::path& path, const std::string& input_name, Configuration& result,
+               Problems& problems, Parse parse, Read read) {
+  problems.attempt([&] {
+    const auto origin = std::make_shared<const Origin>(Origin{path.string(), path.parent_path()});
+    std::string text = read_text(path);
+    const Value root = parse(text, origin, problems);
+    result.inputs.emplace_back(input_name, std::move(text));
+    Section section(&root, "", root, problems);
+    if (root.kind == Value::Kind::null)
+      problems.add(
+          Error(ErrorCode::bad_input, {.file = path.string()}, "the file is empty", "a mapping of keys to values"));
+    else
+      read(section);
+  });
+}
+
+/// ASTRA-sim writes a switch as 0 or 1.
+bool as_switch(const Value& value, const std::string& key) {
+  if (value.kind == Value::Kind::scalar && !value.quoted && (value.text == "true" || value.text == "false"))
+    return value.text == "true";
+  return as_count(value, key, 0, 1) == 1;
+}
+
+double as_positive(const Value& value, const std::string& key) {
+  const double number = as_number(value, key);
+  if (!(number > 0))
+    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), "more than 0");
+  return number;
+}
+
+double as_latency(const Value& value, const std::string& key) {
+  const double ns = as_number(value, key);
+  if (ns > 1e12) throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {} ns", ns), "at most 1000 s");
+  return ns;
+}
+
+std::uint32_t as_positive_count(const Value& value, const std::string& key) { return as_count(value, key); }
+
+/// One warning for all entries that were not asked for; a near miss of a known key is pointed out.
+void warn_unknown(const Section& section, std::string_view file, const std::vector<std::string>& also,
+                  Configuration& result) {
+  std::vector<std::string> names = also;
+  for (const auto* entry : section.unknown()) {
+    const auto near = nearest(entry->key, section.known());
+    names.push_back(near.empty() || entry->key.size() < 3 ? fmt::format("'{}'", entry->key)
+                                                          : fmt::format("'{}' (did you mean '{}'?)", entry->key, near));
+  }
+  if (!names.empty())
+    result.warnings.push_back(fmt::format("{}: ignored, without meaning here: {}", file, fmt::join(names, ", ")));
+}
+
+// ---- network.yml ----
+
+constexpr double astra_sim_gigabyte_per_ns = 1073741824.0 / 1e9;
+
+/// The items of a list, which must be as many as `count` unless that is 0.
+const std::vector<Value>* read_list(Section& section, std::string_view key, std::string_view expected,
+                                    std::size_t count) {
+  const Value* const value = section.need(key, expected);
+  if (value == nullptr) return nullptr;
+  const std::vector<Value>* items = nullptr;
+  section.problems().attempt([&] {
+    items = &as_list(*value, section.path(key), expected);
+    if (count == 0 || items->size() == count) return;
+    const std::size_t found = items->size();
+    items = nullptr;
+    throw Error(ErrorCode::bad_input, value->place(section.path(key)), fmt::format("found a list of {}", found),
+                fmt::format("a list of {}, one entry for each dimension of 'topology'", count));
+  });
+  return items;
+}
+
+void read_network(Section& section, Configuration& result) {
+  const auto* const shapes = read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0);
+  const std::size_t count = shapes == nullptr ? 0 : shapes->size();
+  const auto* const sizes = read_list(section, "npus_count", "a list of whole numbers", count);
+  const auto* const bandwidths = read_list(section, "bandwidth", "a list of numbers, GB/s of 2^30 bytes", count);
+  const auto* const latencies = read_list(section, "latency", "a list of numbers, ns", count);
+  if (shapes == nullptr || sizes == nullptr || bandwidths == nullptr || latencies == nullptr) return;
+  section.problems().attempt([&] {
+    for (std::size_t d = 0; d < count; ++d) {
+      const auto key = [d](std::string_view list) { return fmt::format("{}[{}]", list, d); };
+      Dimension dimension;
+      dimension.shape = parse_shape((*shapes)[d], key("topology"));
+      dimension.size = as_count((*sizes)[d], key("npus_count"));
+      dimension.bandwidth =
+          Bandwidth::from_bytes_per_ns(as_positive((*bandwidths)[d], key("bandwidth")) * astra_sim_gigabyte_per_ns);
+      dimension.latency_ns = as_latency((*latencies)[d], key("latency"));
+      result.dimensions.push_back(dimension);
+    }
+  });
+}
+
+// ---- system.json ----
+
+std::vector<Algorithm> read_algorithms(Section& section, std::string_view list_key, std::size_t num_dimensions) {
+  const std::string key(list_key);
+  std::vector<Algorithm> algorithms;
+  const std::string expected =
+      fmt::format("a list of algorithms, one for each of the {} dimensions of the network", num_dimensions);
+  const Value* const value = section.need(list_key, expected);
+  if (value == nullptr) return algorithms;
+  section.problems().attempt([&] {
+    const auto& items = as_list(*value, key, expected);
+    for (const Value& item : items)
+      algorithms.push_back(parse_algorithm(as_text(item, key, expected), item.place(key)));
+    const bool whole = algorithms.size() == 1 && algorithms[0].whole_communicator;
+    if (num_dimensions > 0 && items.size() != num_dimensions && !whole)
+      throw Error(ErrorCode::bad_input, value->place(key),
+                  fmt::format("{} named, but 'topology' of the network has {}", items.size(), num_dimensions), expected,
+                  "Name one algorithm for each dimension.");
+  });
+  return algorithms;
+}
+
+void read_collectives(Section& section, const AstraSimInputs& files, Configuration& result) {
+  using collective::Optimization;
+  auto& options = result.collectives;
+  const std::size_t count = result.dimensions.size();
+  options.all_reduce = read_algorithms(section, "all-reduce-implementation", count);
+  options.all_gather = read_algorithms(section, "all-gather-implementation", count);
+  options.reduce_scatter = read_algorithms(section, "reduce-scatter-implementation", count);
+  options.all_to_all = read_algorithms(section, "all-to-all-implementation", count);
+  options.optimization =
+      section.choose("collective-optimization", Optimization::baseline,
+                     {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
+  options.active_chunks = section.get("active-chunks-per-dimension", 1U, as_positive_count);
+  options.queues = files.num_queues_per_dim;
+  options.rendezvous = files.rendezvous;
+  options.splits = section.require("preferred-dataset-splits",
+                                   "the number of chunks of a collective, 1 or more (ASTRA-sim's examples: 4)", 1U,
+                                   as_positive_count);
+  // ASTRA-sim scales what is written only, and keeps whole ns.
+  options.endpoint_delay =
+      section.get("endpoint-delay", Time::from_ns(10), [&](const Value& value, const std::string& key) {
+        const double scaled = std::trunc(as_number(value, key)) * files.injection_scale;
+        if (scaled > 1e12)
+          throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {} ns", scaled), "at most 1000 s");
+        return duration_from_ns(scaled, Rounding::down_to_ns);
+      });
+}
+
+void read_compute(Section& section, Configuration& result) {
+  auto& compute = result.executor.compute;
+  compute.roofline = section.get("roofline-enabled", false, as_switch);
+  compute.peak_flops = section.get("peak-perf", 0.0, as_positive) * 1e12;
+  compute.local_memory = Bandwidth::from_bytes_per_ns(section.get("local-mem-bw", 0.0, as_positive));
+  result.collectives.local_memory = compute.local_memory;
+  result.executor.replay_only = section.get("replay-only", false, as_switch);
+  if (!compute.roofline) return;
+  section.need("peak-perf", "a number of TFLOPS, because 'roofline-enabled' is 1");
+  section.need("local-mem-bw", "a number of GB/s, because 'roofline-enabled' is 1");
+}
+
+/// What ASTRA-sim reads and Orrery has no use for: wrong values are faults, values other than the usual are said.
+std::vector<std::string> read_meaningless(Section& section) {
+  std::vector<std::string> said;
+  section.choose("scheduling-policy", 0, {{"LIFO", 0}, {"FIFO", 0}, {"EXPLICIT", 0}});
+  section.get("trace-enabled", false, as_switch);
+  if (section.get("boost-mode", false, as_switch)) said.emplace_back("'boost-mode'");
+  if (section.get("track-local-mem", false, as_switch)) said.emplace_back("'track-local-mem'");
+  if (const Value* file = section.find("local-mem-trace-filename")) {
+    section.problems().attempt([&] { as_text(*file, "local-mem-trace-filename", "the name of a file"); });
+    said.emplace_back("'local-mem-trace-filename'");
+  }
+  for (const std::string_view key : {"local-reduction-delay", "L", "o", "g", "G"}) {
+    if (section.find(key) == nullptr) continue;
+    section.get(key, 0.0, as_number);
+    said.push_back(fmt::format("'{}'", key));
+  }
+  for (const std::string_view key : {"intra-dimension-scheduling", "inter-dimension-scheduling"})
+    if (section.find(key) != nullptr) said.push_back(fmt::format("'{}'", key));
+  return said;
+}
+
+/// What would change results in a way that is not modelled.
+void refuse_unsupported(Section& section) {
+  if (const Value* const bus = section.find("model-shared-bus"))
+    section.problems().attempt([&] {
+      if (as_switch(*bus, "model-shared-bus"))
+        throw Error(ErrorCode::bad_input, bus->place("model-shared-bus"),
+                    "the shared bus between NPU and memory is not modelled", "0",
+                    "Set it to 0; L, o, g and G have no effect then.");
+    });
+  for (const auto* entry : section.unknown())
+    if (entry->key.find("-implementation-") != std::string::npos)
+      section.problems().add(Error(ErrorCode::bad_input, entry->value.place(entry->key),
+                                   "collective algorithms from a file are not supported",
+                                   "'...-implementation' lists of named algorithms"));
+}
+
+void read_system(Section& section, const AstraSimInputs& files, Configuration& result) {
+  read_collectives(section, files, result);
+  read_compute(section, result);
+  result.executor.rendezvous = files.rendezvous;
+  const auto said = read_meaningless(section);
+  refuse_unsupported(section);
+  warn_unknown(section, files.system.string(), said, result);
+}
+
+// ---- remote_memory.json ----
+
+void read_memory(Section& section, const AstraSimInputs& files, Configuration& result) {
+  using device::RemoteMemoryKind;
+  auto& memory = result.remote_memory;
+  section.need("memory-type",
+               "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION or MEMORY_POOL");
+  memory.kind = section.choose("memory-type", RemoteMemoryKind::none,
+                               {{"NO_MEMORY_EXPANSION", RemoteMemoryKind::none},
+                                {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::per_npu},
+                                {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::per_node},
+                                {"MEMORY_POOL", RemoteMemoryKind::pool}});
+  for (const std::string_view key : {"remote-mem-latency", "remote-mem-bw", "num-nodes", "num-npus-per-node"})
+    section.find(key);
+  if (memory.kind != RemoteMemoryKind::none) {
+    memory.latency_ns = section.require("remote-mem-latency", "a number of ns", 0.0, as_latency);
+    memory.bandwidth =
+        Bandwidth::from_bytes_per_ns(section.require("remote-mem-bw", "a number of GB/s", 1.0, as_positive));
+  }
+  if (memory.kind == RemoteMemoryKind::per_node) {
+    memory.npus_per_node =
+        section.require("num-npus-per-node", "a whole number that divides the number of NPUs", 1U, as_positive_count);
+    const std::uint32_t nodes = section.get("num-nodes", 0U, as_positive_count);
+    const std::uint32_t npus = count_npus(result.dimensions);
+    if (nodes > 0 && std::uint64_t{nodes} * memory.npus_per_node < npus)
+      section.problems().add(Error(ErrorCode::bad_input, section.find("num-nodes")->place("num-nodes"),
+                                   fmt::format("{} nodes of {} NPUs hold fewer than the {} NPUs of the network", nodes,
+                                               memory.npus_per_node, npus),
+                                   "nodes for all NPUs"));
+  }
+  warn_unknown(section, files.remote_memory.string(), {}, result);
+}
+
+void warn_flags(const AstraSimInputs& files, Configuration& result) {
+  std::vector<std::string> names = files.ignored;
+  if (files.comm_scale != 1) names.emplace_back("comm-scale");
+  if (files.compute_scale != 1) names.emplace_back("compute-scale");
+  for (auto& name : names) name = "--" + name;
+  if (!names.empty())
+    result.warnings.push_back(fmt::format("without effect, as in ASTRA-sim 2: {}", fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Problems& problems) {
+  Configuration result;
+  result.rule_set = RuleSet::astra_sim;
+  with_file(files.network, "network.yml", result, problems, parse_yaml, [&](Section& section) {
+    read_network(section, result);
+    warn_unknown(section, files.network.string(), {}, result);
+  });
+  with_file(files.system, "system.json", result, problems, parse_json,
+            [&](Section& section) { read_system(section, files, result); });
+  if (!files.remote_memory.empty())
+    with_file(files.remote_memory, "remote_memory.json", result, problems, parse_json,
+              [&](Section& section) { read_memory(section, files, result); });
+  if (const auto npus = count_npus(result.dimensions); !files.workload.empty() && npus > 0)
+    result.workload.traces = {traces_of_prefix(files.workload, npus)};
+  if (!files.groups.empty()) {
+    result.workload.groups = files.groups;
+    if (!system_only) problems.attempt([&] { result.inputs.emplace_back("comm_group.json", read_text(files.groups)); });
+  }
+  warn_flags(files, result);
+  return result;
+}
+
+}  // namespace orrery::config

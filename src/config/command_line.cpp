@@ -1,0 +1,261 @@
+#include "orrery/config/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "formats.hpp"
+#include "orrery/config/units.hpp"
+#include "subcommands.hpp"
+#include "suggestion.hpp"
+
+namespace orrery::config {
+namespace {
+
+constexpr std::string_view commands[] = {"run", "check", "generate", "partition", "show"};
+constexpr std::string_view shown[] = {"trace", "topology", "collective"};
+
+[[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+template <class T>
+std::optional<T> choice(const Arguments& arguments, std::string_view name,
+                        const std::vector<std::pair<std::string_view, T>>& choices) {
+  const auto text = arguments.text(name);
+  if (!text) return {};
+  std::vector<std::string_view> words;
+  for (const auto& [word, meaning] : choices) {
+    if (word == *text) return meaning;
+    words.push_back(word);
+  }
+  arguments.refuse(name, list(words));
+}
+
+bool any_astra_sim(const Arguments& arguments) {
+  for (const auto& option : run_subcommand().groups.back().options)
+    if (arguments.has(option.name)) return true;
+  return false;
+}
+
+AstraSimInputs read_astra_sim_flags(const Arguments& arguments, std::string_view command, bool system_only) {
+  AstraSimInputs files;
+  std::vector<std::string> missing;
+  const auto file = [&](std::string_view name, bool needed) {
+    const auto text = arguments.text(name);
+    if (needed && (!text || text->empty())) missing.push_back(fmt::format("--{}", name));
+    return text.value_or("");
+  };
+  files.workload = file("workload-configuration", !system_only);
+  files.system = file("system-configuration", true);
+  files.network = file("network-configuration", true);
+  files.remote_memory = file("remote-memory-configuration", !system_only);
+  if (!missing.empty())
+    usage(
+        fmt::format("orrery {}: {} missing. ASTRA-sim's files are given all together, or CONFIG.yaml instead of them.",
+                    command, fmt::join(missing, ", ")));
+  if (const auto groups = file("comm-group-configuration", false); groups != "empty") files.groups = groups;
+  files.num_queues_per_dim = arguments.count("num-queues-per-dim").value_or(1);
+  files.injection_scale = arguments.number("injection-scale").value_or(1);
+  files.comm_scale = arguments.number("comm-scale").value_or(1);
+  files.compute_scale = arguments.number("compute-scale").value_or(1);
+  files.rendezvous = arguments.flag("rendezvous-protocol").value_or(false);
+  for (const std::string_view name : {"logging-folder", "logging-configuration"})
+    if (arguments.has(name) && arguments.text(name) != "empty") files.ignored.emplace_back(name);
+  return files;
+}
+
+/// `30` or `500 ms`.
+std::optional<double> interval(const Arguments& arguments) {
+  const auto text = arguments.text("progress-interval");
+  if (!text) return {};
+  const bool bare = text->find_first_not_of("0123456789.") == std::string::npos;
+  try {
+    const double seconds = bare ? parse_number(*text) : parse_seconds(*text);
+    if (seconds > 0) return seconds;
+  } catch (const Error&) {
+  }
+  arguments.refuse("progress-interval", "seconds, more than 0, such as 30");
+}
+
+Flags read_flags(const Arguments& arguments) {
+  Flags flags;
+  if (const auto output = arguments.text("output")) flags.output = *output;
+  if (flags.output && flags.output->empty()) arguments.refuse("output", "the name of a file");
+  flags.force = arguments.flag("force");
+  flags.partition = arguments.text("partition");
+  if (flags.partition && flags.partition->empty()) arguments.refuse("partition", "'block' or the name of a file");
+  flags.timeline = arguments.flag("timeline");
+  flags.progress = choice(arguments, "progress", progress_kinds());
+  flags.progress_interval_s = interval(arguments);
+  flags.quiet = arguments.flag("quiet");
+  flags.print_npus = arguments.flag("print-npus");
+  flags.dependencies = choice(arguments, "dependencies", dependency_policies());
+  return flags;
+}
+
+void check_network(const Arguments& arguments) {
+  const auto network = arguments.text("network");
+  if (!network || *network == "congestion-unaware") return;
+  if (*network == "congestion-aware")
+    usage(
+        "--network=congestion-aware: the congestion-aware network is not offered yet. Use "
+        "--network=congestion-unaware.");
+  arguments.refuse("network", "congestion-unaware");
+}
+
+Inputs read_inputs(const Arguments& arguments, std::string_view command, bool system_only) {
+  Inputs inputs;
+  inputs.system_only = system_only;
+  inputs.overrides = arguments.texts("set");
+  for (const auto& setting : inputs.overrides)
+    if (setting.find('=') == std::string::npos || setting.starts_with('='))
+      usage(fmt::format("orrery {}: --set {}: expected KEY.PATH=VALUE, such as --set system.collectives.chunks=8.",
+                        command, setting));
+  check_network(arguments);
+  const bool astra_sim = any_astra_sim(arguments);
+  if (arguments.positional() && astra_sim)
+    usage(fmt::format("orrery {}: both '{}' and ASTRA-sim's files are given. Give one of them.", command,
+                      *arguments.positional()));
+  if (!arguments.positional() && !astra_sim)
+    usage(fmt::format("orrery {}: no configuration. Give CONFIG.yaml, or ASTRA-sim's files (see 'orrery {} --help').",
+                      command, command));
+  if (astra_sim) {
+    if (!inputs.overrides.empty())
+      usage(fmt::format("orrery {}: --set goes with CONFIG.yaml, not with ASTRA-sim's files.", command));
+    inputs.astra_sim = read_astra_sim_flags(arguments, command, system_only);
+  } else {
+    inputs.file = *arguments.positional();
+  }
+  return inputs;
+}
+
+std::string needed(const Arguments& arguments, std::string_view command, std::string_view name,
+                   std::string_view example) {
+  const auto text = arguments.text(name);
+  if (!text || text->empty())
+    usage(fmt::format("orrery {}: --{} is missing, such as --{} {}.", command, name, name, example));
+  return *text;
+}
+
+Command make_run(const Arguments& arguments) {
+  RunCommand command{read_inputs(arguments, "run", false)};
+  command.inputs.flags = read_flags(arguments);
+  return command;
+}
+
+Command make_check(const Arguments& arguments) {
+  CheckCommand command{read_inputs(arguments, "check", false)};
+  command.inputs.flags = read_flags(arguments);
+  return command;
+}
+
+Command make_generate(const Arguments& arguments) {
+  GenerateCommand command;
+  command.output = needed(arguments, "generate", "output", "traces/workload");
+  command.tensor = arguments.count("tp").value_or(command.tensor);
+  command.pipeline = arguments.count("pp").value_or(command.pipeline);
+  command.data = arguments.count("dp").value_or(command.data);
+  command.layers = arguments.count("layers").value_or(command.layers);
+  command.micro_batches = arguments.count("micro-batches").value_or(command.micro_batches);
+  command.hidden = arguments.count("hidden").value_or(command.hidden);
+  command.sequence = arguments.count("sequence").value_or(command.sequence);
+  if (command.layers % command.pipeline != 0)
+    usage(fmt::format(
+        "orrery generate: {} layers cannot be shared by {} pipeline stages. --layers is a multiple of --pp.",
+        command.layers, command.pipeline));
+  if (command.hidden % command.tensor != 0)
+    usage(fmt::format("orrery generate: a width of {} cannot be shared by {} NPUs. --hidden is a multiple of --tp.",
+                      command.hidden, command.tensor));
+  const unsigned __int128 npus = static_cast<unsigned __int128>(command.tensor) * command.pipeline * command.data;
+  if (npus > std::numeric_limits<std::uint32_t>::max())
+    usage("orrery generate: --tp * --pp * --dp is more than 2^32 - 1 NPUs.");
+  return command;
+}
+
+Command make_partition(const Arguments& arguments) {
+  PartitionCommand command;
+  command.inputs = read_inputs(arguments, "partition", true);
+  needed(arguments, "partition", "ranks", "4");
+  const auto ranks = arguments.count("ranks");
+  if (!ranks || *ranks > 1U << 30U) arguments.refuse("ranks", "at most 2^30 ranks");
+  command.ranks = static_cast<int>(*ranks);
+  command.output = needed(arguments, "partition", "output", "partitions/map.4");
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+Command make_show_trace(const Arguments& arguments) {
+  ShowTraceCommand command;
+  if (!arguments.positional()) usage("orrery show trace: no file. Give a Chakra execution trace.");
+  command.file = *arguments.positional();
+  command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
+  command.json = arguments.flag("json").value_or(false);
+  return command;
+}
+
+Command make_show_topology(const Arguments& arguments) {
+  ShowTopologyCommand command;
+  command.inputs = read_inputs(arguments, "show topology", true);
+  command.json = arguments.flag("json").value_or(false);
+  return command;
+}
+
+Command make_show_collective(const Arguments& arguments) {
+  using collective::Kind;
+  static const std::vector<std::pair<std::string_view, Kind>> kinds = {
+      {"all-reduce", Kind::all_reduce}, {"all-gather", Kind::all_gather}, {"reduce-scatter", Kind::reduce_scatter},
+      {"all-to-all", Kind::all_to_all}, {"broadcast", Kind::broadcast},   {"reduce", Kind::reduce},
+      {"gather", Kind::gather},         {"scatter", Kind::scatter},       {"barrier", Kind::barrier}};
+  ShowCollectiveCommand command;
+  command.inputs = read_inputs(arguments, "show collective", true);
+  needed(arguments, "show collective", "kind", "all-reduce");
+  command.kind = *choice(arguments, "kind", kinds);
+  if (command.kind != Kind::barrier || arguments.has("bytes")) {
+    const std::string text = needed(arguments, "show collective", "bytes", "\"64 MiB\"");
+    try {
+      command.bytes = parse_bytes(text);
+    } catch (const Error& error) {
+      usage(fmt::format("orrery show collective: --bytes: {}", error.what()));
+    }
+  }
+  command.npus = arguments.count("npus");
+  command.json = arguments.flag("json").value_or(false);
+  return command;
+}
+
+using Maker = Command (*)(const Arguments&);
+
+Command make(const Subcommand& subcommand, std::span<const char* const> rest, Maker maker) {
+  const Arguments arguments(subcommand, rest);
+  if (arguments.help()) return HelpCommand{help_text(subcommand), 0};
+  return maker(arguments);
+}
+
+Command show(std::span<const char* const> rest) {
+  const std::string_view what = rest.empty() ? std::string_view("") : rest[0];
+  if (what.empty()) usage(fmt::format("orrery show: of what? Give {}.", list(shown)));
+  if (what == "--help" || what == "-h" || what == "help") return HelpCommand{show_overview(), 0};
+  rest = rest.subspan(1);
+  if (what == "trace") return make(show_trace_subcommand(), rest, make_show_trace);
+  if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
+  if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
+  usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
+}
+
+}  // namespace
+
+Command parse_command_line(std::span<const char* const> arguments) {
+  if (arguments.size() < 2) return HelpCommand{overview(), 2};
+  const std::string_view first = arguments[1];
+  const auto rest = arguments.subspan(2);
+  if (first == "--help" || first == "-h" || first == "help") return HelpCommand{overview(), 0};
+  if (first == "--version") return VersionCommand{};
+  if (first == "run") return make(run_subcommand(), rest, make_run);
+  if (first == "check") return make(check_subcommand(), rest, make_check);
+  if (first == "generate") return make(generate_subcommand(), rest, make_generate);
+  if (first == "partition") return make(partition_subcommand(), rest, make_partition);
+  if (first == "show") return show(rest);
+  if (first.starts_with('-')) usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));
+  usage(fmt::format("unknown command '{}'. {}", first, suggestion(first, commands)));
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,108 @@
+#include "orrery/config/configuration.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "formats.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::config {
+namespace {
+
+void require(bool holds, std::string_view key, std::string_view found, std::string_view expected) {
+  if (!holds) throw Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected);
+}
+
+std::string normal_path(const std::filesystem::path& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string optional_path(const std::optional<std::filesystem::path>& path) {
+  return path ? normal_path(*path) : std::string();
+}
+
+bool same(const collective::Options& a, const collective::Options& b) {
+  const auto fields = [](const collective::Options& o) {
+    return std::tie(o.all_reduce, o.all_gather, o.reduce_scatter, o.all_to_all, o.optimization, o.splits,
+                    o.active_chunks, o.queues, o.endpoint_delay, o.local_memory, o.rendezvous);
+  };
+  return fields(a) == fields(b);
+}
+
+bool same(const executor::Options& a, const executor::Options& b) {
+  const auto fields = [](const executor::Options& o) {
+    return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
+                    o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.timeline);
+  };
+  return fields(a) == fields(b);
+}
+
+bool same(const device::RemoteMemoryOptions& a, const device::RemoteMemoryOptions& b) {
+  const auto fields = [](const device::RemoteMemoryOptions& o) {
+    return std::tie(o.kind, o.bandwidth, o.latency_ns, o.npus_per_node);
+  };
+  return fields(a) == fields(b);
+}
+
+bool same(const Workload& a, const Workload& b) {
+  if (a.dependencies != b.dependencies || optional_path(a.groups) != optional_path(b.groups) ||
+      a.traces.size() != b.traces.size())
+    return false;
+  for (std::size_t i = 0; i < a.traces.size(); ++i) {
+    const TraceFiles &x = a.traces[i], &y = b.traces[i];
+    if (x.first != y.first || x.last != y.last || normal_path(x.pattern) != normal_path(y.pattern)) return false;
+  }
+  return true;
+}
+
+bool same(const RunOptions& a, const RunOptions& b) {
+  const auto fields = [](const RunOptions& o) {
+    return std::tie(o.force, o.progress, o.progress_interval_s, o.quiet, o.print_npus, o.watchdog_s);
+  };
+  return fields(a) == fields(b) && normal_path(a.output) == normal_path(b.output) &&
+         optional_path(a.partition) == optional_path(b.partition);
+}
+
+}  // namespace
+
+std::filesystem::path Workload::trace_of(NpuId npu) const {
+  for (const auto& files : traces) {
+    if (npu.value() < files.first || npu.value() > files.last) continue;
+    constexpr std::string_view placeholder = "{npu}";
+    const std::string number = fmt::to_string(npu.value());
+    std::string path = files.pattern;
+    for (auto at = path.find(placeholder); at != std::string::npos; at = path.find(placeholder, at + number.size()))
+      path.replace(at, placeholder.size(), number);
+    return path;
+  }
+  fail_check("an NPU without a trace", std::source_location::current());
+}
+
+void Configuration::validate() const {
+  const topology::Topology built = topology();
+  collectives.validate(built);
+  executor.validate();
+  remote_memory.validate(built.num_npus());
+  std::uint64_t next = 0;
+  for (const auto& files : workload.traces) {
+    require(files.first == next && files.last >= files.first, "workload.traces",
+            fmt::format("no single trace for NPU {}", next), "ascending ranges that hold every NPU once");
+    next = std::uint64_t{files.last} + 1;
+  }
+  require(workload.traces.empty() || next == built.num_npus(), "workload.traces",
+          fmt::format("traces for {} NPUs", next), fmt::format("traces for {}", built.num_npus()));
+  require(run.progress_interval_s > 0 && std::isfinite(run.progress_interval_s), "run.progress-interval",
+          fmt::format("found {} s", run.progress_interval_s), "more than 0 s");
+  require(run.watchdog_s >= 0 && std::isfinite(run.watchdog_s), "run.watchdog",
+          fmt::format("found {} s", run.watchdog_s), "0 s (never) or more");
+}
+
+bool operator==(const Configuration& a, const Configuration& b) {
+  return a.rule_set == b.rule_set && a.dimensions == b.dimensions && same(a.collectives, b.collectives) &&
+         same(a.executor, b.executor) && same(a.remote_memory, b.remote_memory) && same(a.workload, b.workload) &&
+         same(a.run, b.run);
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/config/configuration.hpp"
+#include "orrery/config/read.hpp"
+#include "value.hpp"
+
+namespace orrery::config {
+
+// The two formats of configurations. Faults go to the problems; what is faulty keeps its default.
+
+/// Orrery's own. `root` is the text with the overrides applied; reads the files that it names as text inputs too.
+Configuration read_own(const Value& root, bool system_only, Problems& problems);
+
+/// ASTRA-sim's files, which are read here.
+Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Problems& problems);
+
+/// "ring", "direct2", ...: throws Error (bad_input) at `place` with the known names.
+collective::Algorithm parse_algorithm(std::string_view text, const Place& place);
+
+/// Throws Error (bad_input) at the value's place unless it is one of the three names of a shape.
+topology::Shape parse_shape(const Value& value, const std::string& key);
+
+/// "auto", "data", "ctrl", "both".
+const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies();
+/// "auto", "plain", "none".
+const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
+
+/// PREFIX -> "PREFIX.{npu}.et" for all NPUs.
+TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
+
+/// The product of the sizes; 0 if there are none or it is above 2^32 - 1.
+std::uint32_t count_npus(const std::vector<topology::Dimension>& dimensions);
+
+}  // namespace orrery::config

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "formats.hpp"
+#include "suggestion.hpp"
+
+namespace orrery::config {
+namespace {
+
+using collective::Algorithm;
+using collective::AlgorithmKind;
+
+struct NamedAlgorithm {
+  std::string_view name;
+  Algorithm algorithm;
+};
+
+constexpr NamedAlgorithm algorithms[] = {
+    {"ring", {AlgorithmKind::ring, 0, false}},
+    {"direct", {AlgorithmKind::direct, 0, false}},
+    {"halvingDoubling", {AlgorithmKind::halving_doubling, 0, false}},
+    {"doubleBinaryTree", {AlgorithmKind::double_binary_tree, 0, false}},
+    {"oneRing", {AlgorithmKind::ring, 0, true}},
+    {"oneDirect", {AlgorithmKind::direct, 0, true}},
+    {"oneHalvingDoubling", {AlgorithmKind::halving_doubling, 0, true}},
+};
+
+/// The w of "direct<w>"; 0 if it is none.
+std::uint32_t window(std::string_view digits) {
+  std::uint32_t value = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, value);
+  return error == std::errc() && end == last && !digits.starts_with('0') ? value : 0;
+}
+
+}  // namespace
+
+Algorithm parse_algorithm(std::string_view text, const Place& place) {
+  for (const auto& [name, algorithm] : algorithms) {
+    if (text == name) return algorithm;
+    if (algorithm.kind != AlgorithmKind::direct || !text.starts_with(name)) continue;
+    if (const auto w = window(text.substr(name.size())); w > 0)
+      return {AlgorithmKind::direct, w, algorithm.whole_communicator};
+  }
+  std::vector<std::string_view> names;
+  for (const auto& entry : algorithms) names.push_back(entry.name);
+  const auto near = nearest(text, names);
+  throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text),
+              list(names) + " (direct2: at most 2 sends in flight)",
+              near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
+}
+
+std::string name(const Algorithm& algorithm) {
+  for (const auto& [word, known] : algorithms) {
+    if (known.kind != algorithm.kind || known.whole_communicator != algorithm.whole_communicator) continue;
+    return algorithm.window > 0 ? fmt::format("{}{}", word, algorithm.window) : std::string(word);
+  }
+  throw Error(ErrorCode::bad_input, "doubleBinaryTree over a whole communicator has no name in a configuration");
+}
+
+std::string_view name(RuleSet rules) { return rules == RuleSet::physical ? "physical" : "astra-sim"; }
+
+topology::Shape parse_shape(const Value& value, const std::string& key) {
+  using topology::Shape;
+  std::vector<std::string_view> names;
+  for (const Shape shape : {Shape::ring, Shape::fully_connected, Shape::switched}) {
+    if (value.kind == Value::Kind::scalar && value.text == topology::name(shape)) return shape;
+    names.push_back(topology::name(shape));
+  }
+  const auto near = value.kind == Value::Kind::scalar ? nearest(value.text, names) : std::string_view{};
+  throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), list(names),
+              near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
+}
+
+const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies() {
+  using trace::Dependencies;
+  static const std::vector<std::pair<std::string_view, Dependencies>> policies = {{"auto", Dependencies::automatic},
+                                                                                  {"data", Dependencies::data},
+                                                                                  {"ctrl", Dependencies::ctrl},
+                                                                                  {"both", Dependencies::both}};
+  return policies;
+}
+
+const std::vector<std::pair<std::string_view, Progress>>& progress_kinds() {
+  static const std::vector<std::pair<std::string_view, Progress>> kinds = {
+      {"auto", Progress::automatic}, {"plain", Progress::plain}, {"none", Progress::none}};
+  return kinds;
+}
+
+TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus) {
+  return {0, num_npus == 0 ? 0 : num_npus - 1, prefix + ".{npu}.et"};
+}
+
+std::uint32_t count_npus(const std::vector<topology::Dimension>& dimensions) {
+  std::uint64_t count = dimensions.empty() ? 0 : 1;
+  for (const auto& dimension : dimensions) {
+    count *= dimension.size;
+    if (count > std::numeric_limits<std::uint32_t>::max()) return 0;
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+}  // namespace orrery::config

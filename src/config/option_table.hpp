@@ -1,0 +1,68 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery::config {
+
+/// One option of a subcommand.
+struct Option {
+  std::string_view name;
+  std::string_view argument;  ///< what the value is called in the help; empty: a switch
+  std::string_view help;
+  bool repeatable = false;
+};
+
+/// Options under one heading of the help.
+struct OptionGroup {
+  std::string_view title;
+  std::vector<Option> options;
+};
+
+/// A subcommand as the help tells it.
+struct Subcommand {
+  std::string_view name;        ///< "run", "show trace", ...
+  std::string_view summary;     ///< one line
+  std::string_view positional;  ///< "CONFIG.yaml"; empty: takes none
+  std::string_view example;     ///< lines of the help's end
+  std::vector<OptionGroup> groups;
+};
+
+/// The options and the positional argument that were given.
+class Arguments {
+ public:
+  /// Throws Error (usage): an unknown option (with the nearest known one), a missing or superfluous argument, an option
+  /// given twice that is not repeatable.
+  Arguments(const Subcommand& command, std::span<const char* const> arguments);
+
+  bool help() const { return help_; }
+  const std::optional<std::string>& positional() const { return positional_; }
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  std::optional<std::string> text(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
+  /// A switch: absent, or true or false.
+  std::optional<bool> flag(std::string_view name) const;
+  std::optional<std::uint32_t> count(std::string_view name, std::uint32_t minimum = 1) const;
+  std::optional<double> number(std::string_view name) const;
+  /// A usage error about the option.
+  [[noreturn]] void refuse(std::string_view name, std::string_view expected) const;
+
+ private:
+  struct Given {
+    std::string name;
+    std::vector<std::string> values;
+  };
+  const Given* find(std::string_view name) const;
+
+  std::string command_;
+  bool help_ = false;
+  std::optional<std::string> positional_;
+  std::vector<Given> given_;
+};
+
+std::string help_text(const Subcommand& command);
+
+}  // namespace orrery::config

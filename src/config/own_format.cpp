@@ -1,0 +1,274 @@
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "formats.hpp"
+#include "orrery/config/units.hpp"
+#include "section.hpp"
+
+namespace orrery::config {
+namespace {
+
+using collective::Algorithm;
+using collective::AlgorithmKind;
+using topology::Dimension;
+using topology::Shape;
+
+constexpr std::string_view dimension_example =
+    "a list such as [{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]";
+constexpr std::string_view traces_example =
+    "a prefix (PREFIX.<npu>.et), {all: FILE}, or a list such as [{npus: 0-31, file: \"a.{npu}.et\"}]";
+
+std::vector<Dimension> read_dimensions(Section& network) {
+  std::vector<Dimension> dimensions;
+  const Value* const list = network.need("dimensions", dimension_example);
+  if (list == nullptr) return dimensions;
+  network.problems().attempt([&] {
+    const auto& items = as_list(*list, network.path("dimensions"), dimension_example);
+    for (std::size_t d = 0; d < items.size(); ++d) {
+      Section item(&items[d], fmt::format("{}.{}", network.path("dimensions"), d), items[d], network.problems());
+      Dimension dimension;
+      dimension.shape = item.require("shape", "Ring, FullyConnected or Switch", Shape::ring, parse_shape);
+      dimension.size = item.require("size", "a whole number, 1 or more", 1U,
+                                    [](const Value& v, const std::string& key) { return as_count(v, key); });
+      dimension.bandwidth =
+          item.require("bandwidth", "of one link, such as '400 GB/s'", Bandwidth::from_bytes_per_ns(1), as_bandwidth);
+      dimension.latency_ns = item.require("latency", "of one hop, such as '500 ns'", 0.0, as_nanoseconds);
+      item.refuse_unknown();
+      dimensions.push_back(dimension);
+    }
+  });
+  return dimensions;
+}
+
+/// The algorithm for a dimension where none is written: what suits its shape.
+Algorithm natural_algorithm(const Dimension& dimension, bool all_to_all) {
+  if (dimension.shape == Shape::ring) return {AlgorithmKind::ring, 0, false};
+  if (dimension.shape == Shape::fully_connected || all_to_all) return {AlgorithmKind::direct, 0, false};
+  return {std::has_single_bit(dimension.size) ? AlgorithmKind::halving_doubling : AlgorithmKind::ring, 0, false};
+}
+
+std::vector<Algorithm> read_algorithms(Section& section, std::string_view key,
+                                       const std::vector<Dimension>& dimensions) {
+  std::vector<Algorithm> algorithms;
+  for (const auto& dimension : dimensions) algorithms.push_back(natural_algorithm(dimension, key == "all-to-all"));
+  const std::string expected =
+      fmt::format("a list of algorithms, one for each of the {} dimensions", dimensions.size());
+  return section.get(key, algorithms, [&](const Value& value, const std::string& path) {
+    std::vector<Algorithm> given;
+    for (const Value& item : as_list(value, path, expected))
+      given.push_back(parse_algorithm(as_text(item, path, expected), item.place(path)));
+    const bool whole = given.size() == 1 && given[0].whole_communicator;
+    if (given.size() != dimensions.size() && !dimensions.empty() && !whole)
+      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()), expected);
+    return given;
+  });
+}
+
+std::uint32_t read_count(Section& section, std::string_view key, std::uint32_t fallback) {
+  return section.get(key, fallback, [](const Value& value, const std::string& path) { return as_count(value, path); });
+}
+
+void read_collectives(Section section, Configuration& result) {
+  using collective::Optimization;
+  auto& options = result.collectives;
+  options.all_reduce = read_algorithms(section, "all-reduce", result.dimensions);
+  options.all_gather = read_algorithms(section, "all-gather", result.dimensions);
+  options.reduce_scatter = read_algorithms(section, "reduce-scatter", result.dimensions);
+  options.all_to_all = read_algorithms(section, "all-to-all", result.dimensions);
+  options.optimization =
+      section.choose("optimization", options.optimization,
+                     {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
+  options.splits = read_count(section, "chunks", options.splits);
+  options.active_chunks = read_count(section, "active-chunks", options.active_chunks);
+  options.queues = read_count(section, "queues", options.queues);
+  options.endpoint_delay =
+      section.get("endpoint-delay", options.endpoint_delay, [&](const Value& value, const std::string& path) {
+        return duration_from_ns(as_nanoseconds(value, path), result.rules().rounding);
+      });
+  section.refuse_unknown();
+}
+
+void read_compute(Section section, Configuration& result) {
+  auto& compute = result.executor.compute;
+  compute.roofline = section.get("roofline", compute.roofline, as_bool);
+  compute.peak_flops = section.get("peak", compute.peak_flops, as_flops);
+  result.executor.compute_streams = read_count(section, "streams", result.executor.compute_streams);
+  Section memory = section.section("local-memory");
+  compute.local_memory = memory.get("bandwidth", compute.local_memory, as_bandwidth);
+  compute.local_memory_latency_ns = memory.get("latency", compute.local_memory_latency_ns, as_nanoseconds);
+  result.collectives.local_memory = compute.local_memory;
+  if (compute.roofline) {
+    section.need("peak", "the peak compute rate, such as '989 TFLOPS', because the roofline is on");
+    memory.need("bandwidth", "the local memory's bandwidth, such as '3350 GB/s', because the roofline is on");
+  }
+  memory.refuse_unknown();
+  section.refuse_unknown();
+}
+
+void read_communication(Section section, Configuration& result) {
+  result.executor.comm_streams = read_count(section, "streams", result.executor.comm_streams);
+  result.executor.rendezvous = section.get("rendezvous", false, as_bool);
+  result.collectives.rendezvous = result.executor.rendezvous;
+  section.refuse_unknown();
+}
+
+void read_remote_memory(Section section, Configuration& result) {
+  using device::RemoteMemoryKind;
+  auto& memory = result.remote_memory;
+  memory.kind = section.choose("kind", memory.kind,
+                               {{"none", RemoteMemoryKind::none},
+                                {"per-npu", RemoteMemoryKind::per_npu},
+                                {"per-node", RemoteMemoryKind::per_node},
+                                {"pool", RemoteMemoryKind::pool}});
+  memory.bandwidth = section.get("bandwidth", memory.bandwidth, as_bandwidth);
+  memory.latency_ns = section.get("latency", memory.latency_ns, as_nanoseconds);
+  memory.npus_per_node = read_count(section, "npus-per-node", memory.npus_per_node);
+  if (memory.kind != RemoteMemoryKind::none) section.need("bandwidth", "of one memory, such as '64 GB/s'");
+  if (memory.kind == RemoteMemoryKind::per_node) {
+    const Value* const value = section.need("npus-per-node", "a whole number that divides the number of NPUs");
+    const std::uint32_t npus = count_npus(result.dimensions);
+    if (value != nullptr && memory.npus_per_node > 0 && npus % memory.npus_per_node != 0)
+      section.problems().add(Error(ErrorCode::bad_input, value->place(section.path("npus-per-node")),
+                                   fmt::format("found {}", memory.npus_per_node),
+                                   fmt::format("a divisor of the {} NPUs", npus)));
+  }
+  section.refuse_unknown();
+}
+
+/// "7" or "0-31".
+std::pair<std::uint32_t, std::uint32_t> parse_range(const Value& value, const std::string& key,
+                                                    std::uint32_t num_npus) {
+  const std::string expected = fmt::format("an NPU or a range such as 0-31, below the number of NPUs, {}", num_npus);
+  const std::string text = as_text(value, key, expected);
+  const auto dash = text.find('-');
+  const std::uint64_t limit = num_npus == 0 ? 0 : num_npus - 1;
+  const auto bound = [&](const std::string& part) {
+    if (part.empty()) throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found '{}'", text), expected);
+    try {
+      return static_cast<std::uint32_t>(parse_count(part, 0, limit));
+    } catch (const Error&) {
+      throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found '{}'", text), expected);
+    }
+  };
+  const std::uint32_t first = bound(text.substr(0, dash));
+  const std::uint32_t last = dash == std::string::npos ? first : bound(text.substr(dash + 1));
+  if (last < first)
+    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found '{}'", text), "a range that ascends");
+  return {first, last};
+}
+
+std::vector<TraceFiles> read_trace_map(const Value& value, const std::string& key, std::uint32_t num_npus,
+                                       Problems& problems) {
+  std::vector<TraceFiles> traces;
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < value.items.size(); ++i) {
+    Section item(&value.items[i], fmt::format("{}.{}", key, i), value.items[i], problems);
+    TraceFiles files;
+    std::tie(files.first, files.last) =
+        item.require("npus", "an NPU or a range such as 0-31", std::pair(next, next),
+                     [&](const Value& v, const std::string& path) { return parse_range(v, path, num_npus); });
+    files.pattern =
+        item.require("file", "the name of a trace, in which {npu} stands for the NPU", std::filesystem::path(), as_path)
+            .string();
+    item.refuse_unknown();
+    if (files.first != next)
+      problems.add(Error(ErrorCode::bad_input, value.items[i].place(item.path("npus")),
+                         files.first < next ? fmt::format("NPU {} has a trace already", files.first)
+                                            : fmt::format("no trace for NPU {}", next),
+                         "ranges in ascending order that hold every NPU once"));
+    next = files.last + 1;
+    traces.push_back(std::move(files));
+  }
+  if (next < num_npus)
+    problems.add(Error(ErrorCode::bad_input, value.place(key), fmt::format("no trace for NPU {}", next),
+                       fmt::format("ranges that hold every one of the {} NPUs once", num_npus)));
+  return traces;
+}
+
+std::vector<TraceFiles> read_traces(Section& workload, std::uint32_t num_npus, bool system_only) {
+  Problems& problems = workload.problems();
+  const Value* const value = system_only ? workload.find("traces") : workload.need("traces", traces_example);
+  const std::string key = workload.path("traces");
+  if (value == nullptr || num_npus == 0) return {};
+  std::vector<TraceFiles> traces;
+  problems.attempt([&] {
+    if (value->kind == Value::Kind::scalar) {
+      traces = {traces_of_prefix(as_path(*value, key).string(), num_npus)};
+    } else if (value->kind == Value::Kind::mapping) {
+      Section all(value, key, *value, problems);
+      const auto file =
+          all.require("all", "the name of a trace that all NPUs execute", std::filesystem::path(), as_path);
+      all.refuse_unknown();
+      traces = {{0, num_npus - 1, file.string()}};
+    } else {
+      as_list(*value, key, traces_example);
+      traces = read_trace_map(*value, key, num_npus, problems);
+    }
+  });
+  return traces;
+}
+
+void read_workload(Section section, Configuration& result, bool system_only) {
+  auto& workload = result.workload;
+  workload.traces = read_traces(section, count_npus(result.dimensions), system_only);
+  if (const Value* const groups = section.find("groups"))
+    section.problems().attempt([&] {
+      workload.groups = as_path(*groups, section.path("groups"));
+      if (!system_only)
+        result.inputs.emplace_back("groups.json", read_text(*workload.groups, groups->place(section.path("groups"))));
+    });
+  workload.dependencies = section.choose("dependencies", workload.dependencies, dependency_policies());
+  result.executor.replay_only = section.get("replay-only", result.executor.replay_only, as_bool);
+  section.refuse_unknown();
+}
+
+void read_run(Section section, Configuration& result) {
+  auto& run = result.run;
+  run.output = section.get("output", run.output, as_path);
+  run.force = section.get("force", run.force, as_bool);
+  run.partition = section.get("partition", run.partition,
+                              [](const Value& value, const std::string& key) -> std::optional<std::filesystem::path> {
+                                if (value.kind == Value::Kind::scalar && !value.quoted && value.text == "block")
+                                  return {};
+                                return as_path(value, key);
+                              });
+  result.executor.timeline = section.get("timeline", result.executor.timeline, as_bool);
+  run.progress = section.choose("progress", run.progress, progress_kinds());
+  run.progress_interval_s =
+      section.get("progress-interval", run.progress_interval_s, [](const Value& value, const std::string& key) {
+        const double seconds = as_seconds(value, key);
+        if (!(seconds > 0))
+          throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()),
+                      "more than 0 s");
+        return seconds;
+      });
+  run.quiet = section.get("quiet", run.quiet, as_bool);
+  run.print_npus = section.get("print-npus", run.print_npus, as_bool);
+  run.watchdog_s = section.get("watchdog", run.watchdog_s, as_seconds);
+  section.refuse_unknown();
+}
+
+}  // namespace
+
+Configuration read_own(const Value& root, bool system_only, Problems& problems) {
+  Configuration result;
+  Section top(&root, "", root, problems);
+  Section system = top.section("system");
+  result.rule_set =
+      system.choose("rules", result.rule_set, {{"physical", RuleSet::physical}, {"astra-sim", RuleSet::astra_sim}});
+  Section network = system.section("network");
+  result.dimensions = read_dimensions(network);
+  network.refuse_unknown();
+  read_collectives(system.section("collectives"), result);
+  read_compute(system.section("compute"), result);
+  read_communication(system.section("communication"), result);
+  read_remote_memory(system.section("remote-memory"), result);
+  system.refuse_unknown();
+  read_workload(top.section("workload"), result, system_only);
+  read_run(top.section("run"), result);
+  top.refuse_unknown();
+  return result;
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,84 @@
+#include "orrery/config/read.hpp"
+
+#include <fmt/format.h>
+
+#include "formats.hpp"
+#include "section.hpp"
+
+namespace orrery::config {
+namespace {
+
+void apply(const Flags& flags, Configuration& result) {
+  RunOptions& run = result.run;
+  run.output = flags.output.value_or(run.output);
+  run.force = flags.force.value_or(run.force);
+  if (flags.partition)
+    run.partition = *flags.partition == "block" ? std::optional<std::filesystem::path>() : *flags.partition;
+  result.executor.timeline = flags.timeline.value_or(result.executor.timeline);
+  run.progress = flags.progress.value_or(run.progress);
+  run.progress_interval_s = flags.progress_interval_s.value_or(run.progress_interval_s);
+  run.quiet = flags.quiet.value_or(run.quiet);
+  run.print_npus = flags.print_npus.value_or(run.print_npus);
+  result.workload.dependencies = flags.dependencies.value_or(result.workload.dependencies);
+}
+
+Configuration read_file(const Inputs& inputs, Problems& problems) {
+  const std::filesystem::path& path = inputs.file;
+  std::string text = read_text(path);
+  const auto origin = std::make_shared<const Origin>(Origin{path.string(), path.parent_path()});
+  Value root = parse_yaml(text, origin, problems);
+  for (const auto& setting : inputs.overrides) problems.attempt([&] { apply_override(root, setting, problems); });
+  Configuration result = read_own(root, inputs.system_only, problems);
+  result.inputs.emplace(result.inputs.begin(), "configuration.yaml", std::move(text));
+  return result;
+}
+
+/// The partition file is a text input too, whoever named it.
+void keep_partition(const Inputs& inputs, Configuration& result, Problems& problems) {
+  if (!result.run.partition || inputs.system_only) return;
+  problems.attempt([&] { result.inputs.emplace_back("partition.txt", read_text(*result.run.partition)); });
+}
+
+std::optional<Configuration> resolve(const Inputs& inputs, Problems& problems) {
+  std::optional<Configuration> result;
+  problems.attempt([&] {
+    result = inputs.astra_sim ? read_astra_sim(*inputs.astra_sim, inputs.system_only, problems)
+                              : read_file(inputs, problems);
+    apply(inputs.flags, *result);
+    keep_partition(inputs, *result, problems);
+    // What a faulty value stands for is a default, so that a look at the whole would tell faults that are none.
+    if (problems.empty()) result->validate();
+  });
+  return result;
+}
+
+}  // namespace
+
+Findings examine(const Inputs& inputs) {
+  Problems problems;
+  Findings findings;
+  auto result = resolve(inputs, problems);
+  if (problems.empty()) findings.configuration = std::move(result);
+  findings.problems = std::move(problems.errors());
+  return findings;
+}
+
+Configuration read(const Inputs& inputs) {
+  Findings findings = examine(inputs);
+  if (!findings.problems.empty()) throw findings.problems.front();
+  return std::move(*findings.configuration);
+}
+
+Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder,
+                    bool system_only) {
+  Problems problems;
+  const auto origin = std::make_shared<const Origin>(Origin{name, folder});
+  const Value root = parse_yaml(text, origin, problems);
+  Configuration result = read_own(root, system_only, problems);
+  if (!problems.empty()) throw problems.errors().front();
+  result.inputs.emplace(result.inputs.begin(), "configuration.yaml", std::string(text));
+  result.validate();
+  return result;
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/quantity.hpp"
+#include "value.hpp"
+
+namespace orrery::config {
+
+// The meaning of a single value. Each throws Error (bad_input) at the value's place; `key` is its path.
+std::string as_text(const Value& value, const std::string& key, std::string_view expected);
+bool as_bool(const Value& value, const std::string& key);
+std::uint32_t as_count(const Value& value, const std::string& key, std::uint32_t minimum = 1,
+                       std::uint32_t maximum = std::numeric_limits<std::uint32_t>::max());
+double as_number(const Value& value, const std::string& key);
+Bandwidth as_bandwidth(const Value& value, const std::string& key);  ///< at least 1 B/s
+double as_nanoseconds(const Value& value, const std::string& key);   ///< 0 to 1000 s
+double as_seconds(const Value& value, const std::string& key);
+double as_flops(const Value& value, const std::string& key);                ///< positive
+std::filesystem::path as_path(const Value& value, const std::string& key);  ///< from the origin's folder
+const std::vector<Value>& as_list(const Value& value, const std::string& key, std::string_view expected);
+
+/// `folder / path` without the dots, or `path` if it is absolute.
+std::filesystem::path joined(const std::filesystem::path& folder, const std::filesystem::path& path);
+
+/// One mapping, read strictly: what is asked for is known, what is not asked for is a fault. A mapping that is absent
+/// reads as an empty one. Faults go to the problems; the default then stands in.
+class Section {
+ public:
+  /// `mapping` may be null. `parent` gives the place where a missing mapping would stand.
+  Section(const Value* mapping, std::string path, const Value& parent, Problems& problems);
+
+  /// Null if absent or empty.
+  const Value* find(std::string_view key);
+  /// A missing key is a problem.
+  const Value* need(std::string_view key, std::string_view expected);
+  Section section(std::string_view key);
+  /// parse(value, key path) if the key is there.
+  template <class T, class Parse>
+  T get(std::string_view key, T fallback, Parse parse) {
+    return read(find(key), key, std::move(fallback), parse);
+  }
+  /// The same for a key that must be there.
+  template <class T, class Parse>
+  T require(std::string_view key, std::string_view expected, T fallback, Parse parse) {
+    return read(need(key, expected), key, std::move(fallback), parse);
+  }
+  template <class T>
+  T choose(std::string_view key, T fallback, const std::vector<std::pair<std::string_view, T>>& choices);
+
+  /// Entries that nobody asked for.
+  std::vector<const Value::Entry*> unknown() const;
+  /// Every unknown entry is a problem, with the nearest known key.
+  void refuse_unknown();
+
+  bool present() const { return mapping_ != nullptr; }
+  std::string path(std::string_view key) const;
+  Place place(std::string_view key) const;
+  Problems& problems() { return problems_; }
+  const std::vector<std::string_view>& known() const { return known_; }
+
+ private:
+  template <class T, class Parse>
+  T read(const Value* value, std::string_view key, T fallback, Parse parse) {
+    if (value != nullptr) problems_.attempt([&] { fallback = parse(*value, path(key)); });
+    return fallback;
+  }
+  void refuse_choice(const Value& value, std::string_view key, const std::vector<std::string_view>& words);
+
+  const Value* mapping_ = nullptr;
+  std::string path_;
+  const Value& parent_;
+  Problems& problems_;
+  std::vector<std::string_view> known_;  ///< literals, or texts that outlive the section
+};
+
+template <class T>
+T Section::choose(std::string_view key, T fallback, const std::vector<std::pair<std::string_view, T>>& choices) {
+  const Value* const value = find(key);
+  if (value == nullptr) return fallback;
+  std::vector<std::string_view> words;
+  for (const auto& [word, meaning] : choices) {
+    if (value->kind == Value::Kind::scalar && value->text == word) return meaning;
+    words.push_back(word);
+  }
+  refuse_choice(*value, key, words);
+  return fallback;
+}
+
+}  // namespace orrery::config

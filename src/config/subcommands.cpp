@@ -1,0 +1,165 @@
+#include "subcommands.hpp"
+
+#include <fmt/format.h>
+
+namespace orrery::config {
+namespace {
+
+OptionGroup own_inputs() {
+  return {"Orrery's own configuration",
+          {{"set", "KEY=VALUE", "replace a value of CONFIG.yaml, as system.collectives.chunks=8; repeatable", true}}};
+}
+
+OptionGroup astra_sim_inputs() {
+  return {"ASTRA-sim's own files instead of CONFIG.yaml",
+          {{"workload-configuration", "PREFIX", "traces PREFIX.<npu>.et, one per NPU"},
+           {"system-configuration", "FILE", "system.json"},
+           {"network-configuration", "FILE", "network.yml"},
+           {"remote-memory-configuration", "FILE", "remote_memory.json"},
+           {"comm-group-configuration", "FILE", "comm_group.json, or 'empty'"},
+           {"num-queues-per-dim", "N", "queues of each dimension (default: 1)"},
+           {"injection-scale", "X", "multiplies the endpoint delay (default: 1)"},
+           {"rendezvous-protocol", "", "=true: a sender waits for its receiver"},
+           {"comm-scale", "X", "accepted, without effect"},
+           {"compute-scale", "X", "accepted, without effect"},
+           {"logging-folder", "DIR", "accepted, without effect"},
+           {"logging-configuration", "FILE", "accepted, without effect"}}};
+}
+
+Option dependencies_option() {
+  return {"dependencies", "POLICY", "what orders nodes: auto, data, ctrl or both (default: auto)"};
+}
+Option json_option() { return {"json", "", "print JSON"}; }
+
+OptionGroup network_model() {
+  return {"Model",
+          {{"network", "MODEL", "congestion-unaware, which is the default and the only one so far"},
+           dependencies_option()}};
+}
+
+}  // namespace
+
+const Subcommand& run_subcommand() {
+  static const Subcommand command{
+      "run",
+      "Simulate a training workload and write its results.",
+      "CONFIG.yaml",
+      "  mpirun -np 2 orrery run configs/llm-64.yaml --set system.collectives.chunks=8 --output results.h5\n"
+      "  orrery run --workload-configuration=traces/workload --system-configuration=system.json \\\n"
+      "             --network-configuration=network.yml --remote-memory-configuration=remote_memory.json "
+      "--output=results.h5",
+      {{"Output",
+        {{"output", "FILE", "results (default: results.h5)"},
+         {"force", "", "replace an existing file"},
+         {"timeline", "", "keep start and finish of every node"},
+         {"print-npus", "", "print ASTRA-sim's line for each NPU"},
+         {"progress", "KIND", "auto, plain or none (default: auto)"},
+         {"progress-interval", "SECONDS", "between two lines of progress (default: 30)"},
+         {"quiet", "", "print errors only"}}},
+       {"Ranks", {{"partition", "block|FILE", "which rank hosts which NPU: blocks, or a rank map (default: block)"}}},
+       network_model(),
+       own_inputs(),
+       astra_sim_inputs()}};
+  return command;
+}
+
+const Subcommand& check_subcommand() {
+  static const Subcommand command{"check",
+                                  "Find everything that is wrong with a run before it is started.",
+                                  "CONFIG.yaml",
+                                  "  orrery check configs/llm-64.yaml",
+                                  {{"Ranks", {{"partition", "block|FILE", "which rank hosts which NPU"}}},
+                                   network_model(),
+                                   own_inputs(),
+                                   astra_sim_inputs()}};
+  return command;
+}
+
+const Subcommand& generate_subcommand() {
+  static const Subcommand command{"generate",
+                                  "Write the traces of one transformer training step on tp * pp * dp NPUs.",
+                                  "",
+                                  "  orrery generate --tp 4 --pp 4 --dp 4 --layers 32 --output traces/workload",
+                                  {{"Output", {{"output", "PREFIX", "traces PREFIX.<npu>.et; needed"}}},
+                                   {"Parallelism",
+                                    {{"tp", "N", "NPUs that share each layer (default: 4)"},
+                                     {"pp", "N", "pipeline stages (default: 4)"},
+                                     {"dp", "N", "replicas (default: 4)"},
+                                     {"micro-batches", "N", "per step and replica (default: 8)"}}},
+                                   {"Model",
+                                    {{"layers", "N", "transformer layers, a multiple of pp (default: 32)"},
+                                     {"hidden", "N", "width, a multiple of tp (default: 4096)"},
+                                     {"sequence", "N", "tokens of a micro-batch (default: 2048)"}}}}};
+  return command;
+}
+
+const Subcommand& partition_subcommand() {
+  static const Subcommand command{"partition",
+                                  "Write a rank map: which MPI rank hosts which NPU.",
+                                  "CONFIG.yaml",
+                                  "  orrery partition configs/llm-64.yaml --ranks 4 --output partitions/llm-64.4",
+                                  {{"Output",
+                                    {{"ranks", "R", "number of ranks; needed"},
+                                     {"output", "FILE", "the rank map; needed"},
+                                     {"force", "", "replace an existing file"}}},
+                                   own_inputs(),
+                                   astra_sim_inputs()}};
+  return command;
+}
+
+const Subcommand& show_trace_subcommand() {
+  static const Subcommand command{"show trace",
+                                  "Print what a Chakra execution trace holds.",
+                                  "FILE",
+                                  "  orrery show trace traces/workload.0.et",
+                                  {{"Output", {json_option()}}, {"Model", {dependencies_option()}}}};
+  return command;
+}
+
+const Subcommand& show_topology_subcommand() {
+  static const Subcommand command{"show topology",
+                                  "Print the dimensions, links and delays of a system.",
+                                  "CONFIG.yaml",
+                                  "  orrery show topology configs/llm-64.yaml --json",
+                                  {{"Output", {json_option()}}, own_inputs(), astra_sim_inputs()}};
+  return command;
+}
+
+const Subcommand& show_collective_subcommand() {
+  static const Subcommand command{
+      "show collective",
+      "Print what one collective costs when all members arrive together.",
+      "CONFIG.yaml",
+      "  orrery show collective configs/llm-64.yaml --kind all-reduce --bytes \"64 MiB\"",
+      {{"Collective",
+        {{"kind", "KIND", "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, ...; needed"},
+         {"bytes", "SIZE", "with its unit, as \"64 MiB\"; needed but for a barrier"},
+         {"npus", "N", "the first N NPUs take part (default: all)"}}},
+       {"Output", {json_option()}},
+       own_inputs(),
+       astra_sim_inputs()}};
+  return command;
+}
+
+std::string overview() {
+  std::string text =
+      "Orrery simulates one step of distributed machine-learning training.\n\nUsage:\n  orrery COMMAND [OPTIONS]\n\n"
+      "Commands:\n";
+  for (const Subcommand* command :
+       {&run_subcommand(), &check_subcommand(), &generate_subcommand(), &partition_subcommand()})
+    text += fmt::format("  {:<16} {}\n", command->name, command->summary);
+  text += fmt::format("  {:<16} {}\n", "show", "Print a trace, a topology or a collective.");
+  text +=
+      "\n  -h, --help       print this, or with a command its options\n  --version        print versions and leave\n";
+  return text + "\nExample:\n  mpirun -np 2 orrery run configs/llm-64.yaml --output results.h5\n";
+}
+
+std::string show_overview() {
+  std::string text = "Print a trace, a topology or a collective.\n\nUsage:\n  orrery show WHAT [OPTIONS]\n\nWhat:\n";
+  for (const Subcommand* command :
+       {&show_trace_subcommand(), &show_topology_subcommand(), &show_collective_subcommand()})
+    text += fmt::format("  {:<16} {}\n", command->name.substr(5), command->summary);
+  return text + "\nExample:\n  orrery show topology configs/llm-64.yaml\n";
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "formats.hpp"
+#include "orrery/config/configuration.hpp"
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+/// A text in double quotes, which YAML reads back as it is.
+std::string in_quotes(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) < 0x20)
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+std::string path_text(const std::filesystem::path& path) {
+  return in_quotes(std::filesystem::absolute(path).lexically_normal().string());
+}
+
+template <class T>
+std::string_view word(const std::vector<std::pair<std::string_view, T>>& words, T meaning) {
+  for (const auto& [text, value] : words)
+    if (value == meaning) return text;
+  return {};
+}
+
+std::string algorithms(const std::vector<collective::Algorithm>& list) {
+  std::string text;
+  for (const auto& algorithm : list) text += (text.empty() ? "" : ", ") + name(algorithm);
+  return text;
+}
+
+std::string network(const Configuration& c) {
+  std::string text = "  network:\n    dimensions:\n";
+  for (const auto& dimension : c.dimensions)
+    text +=
+        fmt::format("      - {{shape: {}, size: {}, bandwidth: {}, latency: {}}}\n", topology::name(dimension.shape),
+                    dimension.size, to_text(dimension.bandwidth), nanoseconds_to_text(dimension.latency_ns));
+  return text;
+}
+
+std::string collectives(const collective::Options& options) {
+  std::string text = "  collectives:\n";
+  text += fmt::format("    all-reduce: [{}]\n", algorithms(options.all_reduce));
+  text += fmt::format("    all-gather: [{}]\n", algorithms(options.all_gather));
+  text += fmt::format("    reduce-scatter: [{}]\n", algorithms(options.reduce_scatter));
+  text += fmt::format("    all-to-all: [{}]\n", algorithms(options.all_to_all));
+  text += fmt::format("    optimization: {}\n",
+                      options.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
+  text += fmt::format("    chunks: {}\n    active-chunks: {}\n    queues: {}\n", options.splits, options.active_chunks,
+                      options.queues);
+  // In ps, which are whole: no rounding on the way back.
+  text += fmt::format("    endpoint-delay: {}\n", options.endpoint_delay.ps() % 1000 == 0
+                                                      ? fmt::format("{} ns", options.endpoint_delay.ps() / 1000)
+                                                      : fmt::format("{} ps", options.endpoint_delay.ps()));
+  return text;
+}
+
+std::string devices(const executor::Options& executor, const device::RemoteMemoryOptions& memory) {
+  const auto& compute = executor.compute;
+  std::string text = fmt::format("  compute:\n    roofline: {}\n", compute.roofline);
+  if (compute.peak_flops > 0) text += fmt::format("    peak: {}\n", flops_to_text(compute.peak_flops));
+  text += "    local-memory:\n";
+  if (compute.local_memory.bytes_per_ns() > 0)
+    text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
+  text += fmt::format("      latency: {}\n", nanoseconds_to_text(compute.local_memory_latency_ns));
+  text += fmt::format("    streams: {}\n", executor.compute_streams);
+  text += fmt::format("  communication:\n    streams: {}\n    rendezvous: {}\n", executor.comm_streams,
+                      executor.rendezvous);
+  constexpr std::string_view kinds[] = {"none", "per-npu", "per-node", "pool"};
+  text += fmt::format("  remote-memory:\n    kind: {}\n", kinds[static_cast<std::size_t>(memory.kind)]);
+  if (memory.bandwidth.bytes_per_ns() > 0) text += fmt::format("    bandwidth: {}\n", to_text(memory.bandwidth));
+  text += fmt::format("    latency: {}\n", nanoseconds_to_text(memory.latency_ns));
+  if (memory.npus_per_node > 0) text += fmt::format("    npus-per-node: {}\n", memory.npus_per_node);
+  return text;
+}
+
+std::string workload(const Configuration& c) {
+  std::string text = "workload:\n";
+  if (!c.workload.traces.empty()) text += "  traces:\n";
+  for (const auto& files : c.workload.traces)
+    text += fmt::format("    - {{npus: {}-{}, file: {}}}\n", files.first, files.last, path_text(files.pattern));
+  if (c.workload.groups) text += fmt::format("  groups: {}\n", path_text(*c.workload.groups));
+  text += fmt::format("  dependencies: {}\n", word(dependency_policies(), c.workload.dependencies));
+  text += fmt::format("  replay-only: {}\n", c.executor.replay_only);
+  return text;
+}
+
+std::string run(const Configuration& c) {
+  const auto& options = c.run;
+  std::string text = fmt::format("run:\n  output: {}\n  force: {}\n", path_text(options.output), options.force);
+  text += fmt::format("  partition: {}\n", options.partition ? path_text(*options.partition) : "block");
+  text += fmt::format("  timeline: {}\n", c.executor.timeline);
+  text += fmt::format("  progress: {}\n", word(progress_kinds(), options.progress));
+  text += fmt::format("  progress-interval: {}\n", seconds_to_text(options.progress_interval_s));
+  text += fmt::format("  quiet: {}\n  print-npus: {}\n", options.quiet, options.print_npus);
+  text += fmt::format("  watchdog: {}\n", seconds_to_text(options.watchdog_s));
+  return text;
+}
+
+}  // namespace
+
+std::string Configuration::to_yaml() const {
+  return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(collectives) +
+         devices(executor, remote_memory) + config::workload(*this) + config::run(*this);
+}
+
+}  // namespace orrery::config

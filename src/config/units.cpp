@@ -1,0 +1,192 @@
+#include "orrery/config/units.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "suggestion.hpp"
+
+namespace orrery::config {
+namespace {
+
+/// A value in the base unit is x * multiplier / divisor; one of the two is 1, so that each conversion rounds once.
+struct Unit {
+  std::string_view name;
+  double multiplier = 1;
+  double divisor = 1;
+};
+
+constexpr double kibi = 1024.0;
+constexpr double mebi = kibi * kibi;
+constexpr double gibi = mebi * kibi;
+constexpr double tebi = gibi * kibi;
+
+constexpr Unit bandwidth_units[] = {
+    {"GB/s"},
+    {"TB/s", 1e3},
+    {"MB/s", 1, 1e3},
+    {"kB/s", 1, 1e6},
+    {"B/s", 1, 1e9},
+    {"GiB/s", gibi / 1e9},
+    {"TiB/s", tebi / 1e9},
+    {"MiB/s", mebi / 1e9},
+    {"KiB/s", kibi / 1e9},
+    {"Gb/s", 1, 8},
+    {"Tb/s", 125},
+    {"Mb/s", 1, 8e3},
+    {"kb/s", 1, 8e6},
+    {"b/s", 1, 8e9},
+};
+constexpr Unit time_units[] = {{"ns"}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"ps", 1, 1e3}};
+constexpr Unit wall_time_units[] = {{"s"}, {"min", 60}, {"h", 3600}, {"ms", 1, 1e3}};
+constexpr Unit flops_units[] = {{"FLOPS"},        {"kFLOPS", 1e3},  {"MFLOPS", 1e6}, {"GFLOPS", 1e9},
+                                {"TFLOPS", 1e12}, {"PFLOPS", 1e15}, {"EFLOPS", 1e18}};
+constexpr Unit byte_units[] = {{"B"},         {"kB", 1e3},   {"MB", 1e6},   {"GB", 1e9},  {"TB", 1e12},
+                               {"KiB", kibi}, {"MiB", mebi}, {"GiB", gibi}, {"TiB", tebi}};
+
+/// What a kind of quantity is called in messages.
+struct Family {
+  std::string_view what;
+  std::string_view example;
+  std::span<const Unit> units;
+};
+
+constexpr Family bandwidths{"a bandwidth", "400 GB/s", bandwidth_units};
+constexpr Family times{"a time", "500 ns", time_units};
+constexpr Family wall_times{"a wall-clock time", "30 s", wall_time_units};
+constexpr Family flops_family{"a compute rate", "989 TFLOPS", flops_units};
+constexpr Family sizes{"a number of bytes", "64 MiB", byte_units};
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// The number at the start of `text`, and what follows it.
+struct Split {
+  double number = 0;
+  std::string_view digits;
+  std::string_view rest;
+};
+
+std::string quoted(std::string_view text) { return fmt::format("found '{}'", text); }
+
+Split split(std::string_view text, const Place& place, std::string_view expected) {
+  text = trimmed(text);
+  const auto bad = [&](std::string_view why, std::string_view hint = {}) {
+    throw Error(ErrorCode::bad_input, place, fmt::format("{}{}", quoted(text), why), expected, hint);
+  };
+  if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) != 0 || text[0] == '.'))
+    bad(!text.empty() && text[0] == '-' ? ", a negative value" : "");
+  if (text.size() > 1 && text[0] == '0' && std::isdigit(static_cast<unsigned char>(text[1])) != 0)
+    bad(", a number with a leading zero", "Some programs read it as octal: write it without the zero.");
+  Split result;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result.number);
+  if (error != std::errc() || !std::isfinite(result.number)) bad(", which is out of range or no number");
+  result.digits = text.substr(0, static_cast<std::size_t>(end - text.data()));
+  result.rest = trimmed(text.substr(result.digits.size()));
+  return result;
+}
+
+const Unit& unit_of(const Split& split, std::string_view text, const Place& place, const Family& family) {
+  const std::string expected = fmt::format("{} with its unit, such as '{}'", family.what, family.example);
+  if (split.rest.empty())
+    throw Error(ErrorCode::bad_input, place, fmt::format("{}, a number without a unit", quoted(trimmed(text))),
+                expected,
+                fmt::format("Write the unit: '{} {}' if that is meant.", split.digits,
+                            family.example.substr(family.example.find(' ') + 1)));
+  std::vector<std::string_view> names;
+  for (const Unit& unit : family.units) {
+    if (unit.name == split.rest) return unit;
+    names.push_back(unit.name);
+  }
+  throw Error(ErrorCode::bad_input, place,
+              fmt::format("{}, with the unknown unit '{}'", quoted(trimmed(text)), split.rest), expected,
+              fmt::format("The units are {}.", list(names)));
+}
+
+double parse(std::string_view text, const Place& place, const Family& family) {
+  const Split parts = split(text, place, fmt::format("{} such as '{}'", family.what, family.example));
+  const Unit& unit = unit_of(parts, text, place, family);
+  const double value = parts.number * unit.multiplier / unit.divisor;
+  if (!std::isfinite(value))
+    throw Error(ErrorCode::bad_input, place, fmt::format("{}, which is out of range", quoted(text)), family.what);
+  return value;
+}
+
+/// The shortest text that parses to `value` exactly; the first unit, which is the base, always does.
+std::string format(double value, const Family& family) {
+  std::string best = fmt::format("{} {}", value, family.units[0].name);
+  if (value == 0) return best;
+  for (const Unit& unit : family.units.subspan(1)) {
+    const double number = value * unit.divisor / unit.multiplier;
+    if (number * unit.multiplier / unit.divisor != value) continue;
+    if (auto text = fmt::format("{} {}", number, unit.name); text.size() < best.size()) best = std::move(text);
+  }
+  return best;
+}
+
+/// In whole numbers where the text is one, so that no size is rounded.
+std::optional<std::uint64_t> whole_bytes(const Split& parts, const Unit& unit) {
+  std::uint64_t count = 0;
+  const char* const last = parts.digits.data() + parts.digits.size();
+  const auto [end, error] = std::from_chars(parts.digits.data(), last, count);
+  const auto factor = static_cast<std::uint64_t>(unit.multiplier);
+  if (error == std::errc() && end == last) {
+    if (count > std::numeric_limits<std::uint64_t>::max() / factor) return {};
+    return count * factor;
+  }
+  const double value = parts.number * unit.multiplier;
+  if (value != std::floor(value) || value > 9007199254740992.0) return {};
+  return static_cast<std::uint64_t>(value);
+}
+
+}  // namespace
+
+Bandwidth parse_bandwidth(std::string_view text, const Place& place) {
+  return Bandwidth::from_bytes_per_ns(parse(text, place, bandwidths));
+}
+std::string to_text(Bandwidth bandwidth) { return format(bandwidth.bytes_per_ns(), bandwidths); }
+
+double parse_nanoseconds(std::string_view text, const Place& place) { return parse(text, place, times); }
+std::string nanoseconds_to_text(double ns) { return format(ns, times); }
+
+double parse_seconds(std::string_view text, const Place& place) { return parse(text, place, wall_times); }
+std::string seconds_to_text(double seconds) { return format(seconds, wall_times); }
+
+double parse_flops(std::string_view text, const Place& place) { return parse(text, place, flops_family); }
+std::string flops_to_text(double flops) { return format(flops, flops_family); }
+
+Bytes parse_bytes(std::string_view text, const Place& place) {
+  const Split parts = split(text, place, fmt::format("{} such as '{}'", sizes.what, sizes.example));
+  const auto count = whole_bytes(parts, unit_of(parts, text, place, sizes));
+  if (!count) throw Error(ErrorCode::bad_input, place, quoted(text), "a whole number of bytes below 2^64");
+  return Bytes(*count);
+}
+
+double parse_number(std::string_view text, const Place& place) {
+  const Split parts = split(text, place, "a number, 0 or more");
+  if (!parts.rest.empty()) throw Error(ErrorCode::bad_input, place, quoted(text), "a number without a unit, 0 or more");
+  return parts.number;
+}
+
+std::uint64_t parse_count(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, const Place& place) {
+  std::string expected = fmt::format("a whole number, {} or more", minimum);
+  if (maximum <= std::numeric_limits<std::uint32_t>::max() / 2)
+    expected = fmt::format("a whole number, {} to {}", minimum, maximum);
+  const Split parts = split(text, place, expected);
+  std::uint64_t count = 0;
+  const char* const last = parts.digits.data() + parts.digits.size();
+  const auto [end, error] = std::from_chars(parts.digits.data(), last, count);
+  if (error != std::errc() || end != last || !parts.rest.empty() || count < minimum || count > maximum)
+    throw Error(ErrorCode::bad_input, place, quoted(text), expected);
+  return count;
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,110 @@
+#include "value.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace orrery::config {
+namespace {
+
+constexpr std::uintmax_t largest_text = 64U << 20U;
+
+bool is_index(std::string_view step) {
+  return !step.empty() && step.find_first_not_of("0123456789") == std::string_view::npos && step.size() < 10;
+}
+
+/// The child of `parent` that `step` names, made if it is a key that is not there yet.
+Value& descend(Value& parent, const std::string& step, const std::string& path,
+               const std::shared_ptr<const Origin>& origin) {
+  const Place place{.file = origin->name, .key = path};
+  if (parent.kind == Value::Kind::sequence) {
+    if (!is_index(step) || std::stoul(step) >= parent.items.size())
+      throw Error(ErrorCode::bad_input, place, fmt::format("no such entry in a list of {}", parent.items.size()),
+                  "a position counted from 0", "");
+    return parent.items[std::stoul(step)];
+  }
+  if (parent.kind == Value::Kind::scalar)
+    throw Error(ErrorCode::bad_input, place, fmt::format("{} is here, which has no keys", parent.description()),
+                "the path of a key", "");
+  if (parent.kind == Value::Kind::null) {
+    parent.kind = Value::Kind::mapping;
+    parent.origin = origin;
+    parent.line.reset();
+  }
+  for (auto& entry : parent.entries)
+    if (entry.key == step) return entry.value;
+  parent.entries.push_back(
+      {step,
+       {},
+       Value{.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}}});
+  return parent.entries.back().value;
+}
+
+}  // namespace
+
+const Value* Value::find(std::string_view key) const {
+  for (const auto& entry : entries)
+    if (entry.key == key) return &entry.value;
+  return nullptr;
+}
+
+Place Value::place(std::string_view key) const {
+  return {.file = origin ? origin->name : std::string(), .line = line, .key = std::string(key)};
+}
+
+std::string Value::description() const {
+  switch (kind) {
+    case Kind::null:
+      return "nothing";
+    case Kind::scalar:
+      return quoted ? fmt::format("the text '{}'", text) : fmt::format("'{}'", text);
+    case Kind::sequence:
+      return fmt::format("a list of {}", items.size());
+    case Kind::mapping:
+      return "a mapping";
+  }
+  return {};
+}
+
+void apply_override(Value& root, const std::string& setting, Problems& problems) {
+  const auto equals = setting.find('=');
+  const std::string path = setting.substr(0, equals);
+  if (equals == std::string::npos || path.empty())
+    throw Error(ErrorCode::usage,
+                fmt::format("--set {}: expected KEY.PATH=VALUE, such as --set system.collectives.chunks=8", setting));
+  const auto origin = std::make_shared<const Origin>(Origin{fmt::format("--set {}", setting), {}});
+  Value value = parse_yaml(std::string_view(setting).substr(equals + 1), origin, problems);
+  Value* target = &root;
+  std::istringstream steps(path);
+  std::string step, so_far;
+  while (std::getline(steps, step, '.')) {
+    so_far += (so_far.empty() ? "" : ".") + step;
+    if (step.empty()) throw Error(ErrorCode::usage, fmt::format("--set {}: an empty name in the key path", setting));
+    target = &descend(*target, step, so_far, origin);
+  }
+  *target = std::move(value);
+}
+
+std::string read_text(const std::filesystem::path& path, const Place& named_by) {
+  std::error_code error;
+  Place place = named_by;
+  if (place.file.empty()) place.file = path.string();
+  const bool other = place.file != path.string();
+  const auto fail = [&](std::string_view why) {
+    throw Error(ErrorCode::bad_input, place, other ? fmt::format("{}: {}", path.string(), why) : std::string(why),
+                "a text file that can be read");
+  };
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) fail("no such file");
+  if (std::filesystem::is_directory(status)) fail("is a folder");
+  if (const auto size = std::filesystem::file_size(path, error); !error && size > largest_text)
+    fail("larger than 64 MiB");
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file.is_open() || file.bad() || (text.fail() && !text.str().empty())) fail("cannot be read");
+  return std::move(text).str();
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::config {
+
+/// Faults found so far. Reading goes on after one, so that `check` can tell them all; `run` throws the first.
+class Problems {
+ public:
+  void add(Error error) { errors_.push_back(std::move(error)); }
+  /// Runs `action`; an Error that it throws becomes a problem.
+  template <class Action>
+  void attempt(Action action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::internal) throw;
+      add(error);
+    }
+  }
+  bool empty() const { return errors_.empty(); }
+  std::vector<Error>& errors() { return errors_; }
+
+ private:
+  std::vector<Error> errors_;
+};
+
+/// Where a value was read: a file or a --set.
+struct Origin {
+  std::string name;              ///< for messages
+  std::filesystem::path folder;  ///< relative paths start here
+};
+
+/// One value of a YAML or JSON text with its place, before it has a meaning.
+struct Value {
+  enum class Kind : std::uint8_t { null, scalar, sequence, mapping };
+  struct Entry;
+
+  Kind kind = Kind::null;
+  std::string text;     ///< of a scalar
+  bool quoted = false;  ///< a scalar that can only be a text
+  std::optional<std::uint64_t> line;
+  std::shared_ptr<const Origin> origin;
+  std::vector<Value> items;
+  std::vector<Entry> entries;
+
+  const Value* find(std::string_view key) const;
+  Place place(std::string_view key) const;
+  /// "the text 'x'", "a list of 3", ...: for messages.
+  std::string description() const;
+};
+
+struct Value::Entry {
+  std::string key;
+  std::optional<std::uint64_t> line;
+  Value value;
+};
+
+/// Parses a YAML or a JSON document. Duplicate keys become problems (the first stays); throws Error (bad_input) with
+/// the line if the text is not well-formed, or nested more than 64 deep.
+Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems);
+Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems);
+
+/// Applies "key.path=value" as if it stood in `root`; the value is YAML, a number in the path is the position in a
+/// list. Missing mappings are made (the strict reading of the result finds unknown ones). Throws Error (usage or
+/// bad_input).
+void apply_override(Value& root, const std::string& setting, Problems& problems);
+
+/// The whole text of a file. Throws Error (bad_input) naming it if it cannot be read or is larger than 64 MiB.
+std::string read_text(const std::filesystem::path& path, const Place& named_by = {});
+
+}  // namespace orrery::config

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "value.hpp"
+
+namespace orrery::config {
+namespace {
+
+constexpr int deepest = 64;
+constexpr std::size_t most_values = 1'000'000;  // aliases can stand for far more than was written
+
+/// Turns yaml-cpp's nodes into values. yaml-cpp keeps duplicate keys silently: they are found here.
+class Converter {
+ public:
+  Converter(std::shared_ptr<const Origin> origin, Problems& problems)
+      : origin_(std::move(origin)), problems_(problems) {}
+
+  Value convert(const YAML::Node& node, int depth) {
+    Value value;
+    value.origin = origin_;
+    value.line = line(node);
+    if (depth > deepest || ++count_ > most_values)
+      throw Error(ErrorCode::bad_input, value.place(""), "nested too deeply, or too many values",
+                  "a plain configuration");
+    if (node.IsScalar()) {
+      value.kind = Value::Kind::scalar;
+      value.text = node.Scalar();
+      value.quoted = node.Tag() == "!";
+    } else if (node.IsSequence()) {
+      value.kind = Value::Kind::sequence;
+      for (const auto& item : node) value.items.push_back(convert(item, depth + 1));
+    } else if (node.IsMap()) {
+      value.kind = Value::Kind::mapping;
+      for (const auto& entry : node) insert(value, entry.first, entry.second, depth);
+    }
+    return value;
+  }
+
+ private:
+  std::optional<std::uint64_t> line(const YAML::Node& node) const {
+    // A --set is one line, which needs no number.
+    if (origin_->name.starts_with("--set ") || node.Mark().is_null()) return {};
+    return static_cast<std::uint64_t>(node.Mark().line) + 1;
+  }
+
+  void insert(Value& mapping, const YAML::Node& key, const YAML::Node& node, int depth) {
+    const auto key_line = line(key);
+    if (!key.IsScalar()) {
+      problems_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line}, "a key that is no word",
+                          "keys that are words"));
+      return;
+    }
+    for (const auto& entry : mapping.entries) {
+      if (entry.key != key.Scalar()) continue;
+      const Place place{.file = origin_->name, .line = key_line, .key = entry.key};
+      problems_.add(Error(ErrorCode::bad_input, place,
+                          entry.line ? fmt::format("the key stands here again, first in line {}", *entry.line)
+                                     : std::string("the key stands here twice"),
+                          "each key once", "Delete one of them."));
+      return;
+    }
+    mapping.entries.push_back({key.Scalar(), key_line, convert(node, depth + 1)});
+  }
+
+  std::shared_ptr<const Origin> origin_;
+  Problems& problems_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems) {
+  try {
+    const auto documents = YAML::LoadAll(std::string(text));
+    if (documents.empty())
+      return {.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}};
+    if (documents.size() > 1)
+      throw Error(ErrorCode::bad_input, {.file = origin->name}, fmt::format("{} YAML documents", documents.size()),
+                  "one", "Delete the lines '---' between them.");
+    return Converter(origin, problems).convert(documents.front(), 0);
+  } catch (const YAML::Exception& error) {
+    Place place{.file = origin->name};
+    if (!error.mark.is_null() && !origin->name.starts_with("--set "))
+      place.line = static_cast<std::uint64_t>(error.mark.line) + 1;
+    throw Error(ErrorCode::bad_input, place, fmt::format("not well-formed YAML: {}", error.msg), "YAML",
+                "Inside { } and [ ] a text with one of , : { } [ ] stands in quotes; tabs cannot indent.");
+  }
+}
+
+}  // namespace orrery::config

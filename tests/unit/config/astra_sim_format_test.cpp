@@ -1,0 +1,295 @@
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "expect_error.hpp"
+#include "orrery/config/command_line.hpp"
+#include "orrery/config/read.hpp"
+
+namespace orrery::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string system_json = R"({
+ "scheduling-policy": "LIFO",
+ "endpoint-delay": 10,
+ "active-chunks-per-dimension": 2,
+ "preferred-dataset-splits": 4,
+ "all-reduce-implementation": ["ring", "direct"],
+ "all-gather-implementation": ["ring", "direct"],
+ "reduce-scatter-implementation": ["ring", "direct"],
+ "all-to-all-implementation": ["ring", "direct"],
+ "collective-optimization": "localBWAware",
+ "local-mem-bw": 1600,
+ "boost-mode": 0,
+ "roofline-enabled": 1,
+ "peak-perf": 900
+})";
+const std::string network_yml =
+    "topology: [ Ring, Switch ]  # two\nnpus_count: [ 4, 2 ]\nbandwidth: [ 50.0, 37.7 ]\nlatency: [ 500.0, 0 ]\n";
+const std::string memory_json = R"({"memory-type": "NO_MEMORY_EXPANSION"})";
+
+class AstraSim : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              (std::string("orrery_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    files_ = {.workload = (folder_ / "workload").string(),
+              .system = folder_ / "system.json",
+              .network = folder_ / "network.yml",
+              .remote_memory = folder_ / "memory.json",
+              .groups = {}};
+    write(files_.system, system_json);
+    write(files_.network, network_yml);
+    write(files_.remote_memory, memory_json);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+  /// `text` with `to` in place of `from`, which must be there.
+  static std::string changed(std::string text, const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  }
+  Configuration load() const { return read({.astra_sim = files_}); }
+  Configuration with_system(const std::string& from, const std::string& to) {
+    write(files_.system, changed(system_json, from, to));
+    return load();
+  }
+  void refused(const std::string& from, const std::string& to, std::initializer_list<std::string_view> parts) {
+    expect_error([&] { with_system(from, to); }, ErrorCode::bad_input, parts);
+  }
+  void refused_network(const std::string& from, const std::string& to, std::initializer_list<std::string_view> parts) {
+    write(files_.network, changed(network_yml, from, to));
+    expect_error([&] { load(); }, ErrorCode::bad_input, parts);
+    write(files_.network, network_yml);
+  }
+  void refused_memory(const std::string& text, std::initializer_list<std::string_view> parts) {
+    write(files_.remote_memory, text);
+    expect_error([&] { load(); }, ErrorCode::bad_input, parts);
+  }
+
+  fs::path folder_;
+  AstraSimInputs files_;
+};
+
+TEST_F(AstraSim, FilesAsTheyAre) {
+  const auto c = load();
+  EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
+  ASSERT_EQ(c.dimensions.size(), 2U);
+  EXPECT_EQ(c.dimensions[1].shape, topology::Shape::switched);
+  EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 50.0 * (1073741824.0 / 1e9));
+  EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 37.7 * (1073741824.0 / 1e9));
+  EXPECT_EQ(c.dimensions[1].latency_ns, 0);
+  EXPECT_EQ(c.collectives.splits, 4U);
+  EXPECT_EQ(c.collectives.active_chunks, 2U);
+  EXPECT_EQ(c.collectives.queues, 1U);
+  EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
+  EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 1600);
+  EXPECT_EQ(c.executor.compute.peak_flops, 900e12);
+  EXPECT_TRUE(c.executor.compute.roofline);
+  EXPECT_EQ(c.workload.trace_of(NpuId(5)), folder_ / "workload.5.et");
+  EXPECT_TRUE(c.warnings.empty()) << c.warnings.front();
+  ASSERT_EQ(c.inputs.size(), 3U);
+  EXPECT_EQ(c.inputs[0].second, network_yml);
+  EXPECT_EQ(c.inputs[1], (std::pair<std::string, std::string>("system.json", system_json)));
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c) << c.to_yaml();
+}
+
+TEST_F(AstraSim, FlagsHaveTheirMeaning) {
+  files_.injection_scale = 3;
+  files_.num_queues_per_dim = 4;
+  files_.rendezvous = true;
+  files_.comm_scale = 2;
+  files_.ignored = {"logging-folder"};
+  const auto c = load();
+  EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(30));
+  EXPECT_EQ(c.collectives.queues, 4U);
+  EXPECT_TRUE(c.collectives.rendezvous && c.executor.rendezvous);
+  ASSERT_EQ(c.warnings.size(), 1U);
+  EXPECT_NE(c.warnings[0].find("--logging-folder, --comm-scale"), std::string::npos) << c.warnings[0];
+}
+
+TEST_F(AstraSim, KeysWithoutMeaningAreNamedInOneWarning) {
+  const auto c =
+      with_system("\"boost-mode\": 0",
+                  R"("boost-mode": 1, "L": 100, "G": 0.01, "track-local-mem": 1, "local-mem-trace-filename": "x",
+                                "local-reduction-delay": 5, "intra-dimension-scheduling": "FIFO", "model-shared-bus": 0,
+                                "trace-enabled": 1, "active-chunks-per-dimnesion": 3, "replay-only": 1)");
+  ASSERT_EQ(c.warnings.size(), 1U);
+  for (const std::string_view part :
+       {"system.json", "'boost-mode'", "'L'", "'G'", "'track-local-mem'", "'local-mem-trace-filename'",
+        "'local-reduction-delay'", "'intra-dimension-scheduling'",
+        "'active-chunks-per-dimnesion' (did you mean 'active-chunks-per-dimension'?)"})
+    EXPECT_NE(c.warnings[0].find(part), std::string::npos) << part << " in " << c.warnings[0];
+  EXPECT_EQ(c.warnings[0].find("trace-enabled'"), std::string::npos);
+  EXPECT_TRUE(c.executor.replay_only);
+}
+
+TEST_F(AstraSim, DefaultsOfAbsentKeys) {
+  write(files_.system, R"({"preferred-dataset-splits": 1, "all-reduce-implementation": ["ring", "ring"],
+    "all-gather-implementation": ["ring", "ring"], "reduce-scatter-implementation": ["ring", "ring"],
+    "all-to-all-implementation": ["ring", "oneDirect4"]})");
+  const auto c = load();
+  EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
+  EXPECT_EQ(c.collectives.active_chunks, 1U);
+  EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 0);
+  EXPECT_FALSE(c.executor.compute.roofline);
+}
+
+TEST_F(AstraSim, SystemRefusals) {
+  refused("\"preferred-dataset-splits\": 4,", "",
+          {"system.json:1", "'preferred-dataset-splits'", "missing", "1 or more"});
+  refused("splits\": 4", "splits\": 0", {"system.json:5", "'preferred-dataset-splits'", "found '0'"});
+  refused("all-reduce-implementation\": [\"ring\", \"direct\"]", "all-reduce-implementation\": [\"ring\"]",
+          {"system.json:6", "'all-reduce-implementation'", "1 named, but 'topology' of the network has 2"});
+  refused("[\"ring\", \"direct\"]", "[\"ring\", \"direct\", \"ring\"]", {"3 named", "has 2"});
+  refused("[\"ring\", \"direct\"]", "[\"ring\", \"dierct\"]", {"found 'dierct'", "Did you mean 'direct'?"});
+  refused("[\"ring\", \"direct\"]", "\"ring\"", {"the text 'ring'", "a list of algorithms"});
+  refused("\"all-to-all-implementation\": [\"ring\", \"direct\"],", "", {"'all-to-all-implementation'", "missing"});
+  refused(",\n \"peak-perf\": 900", "", {"'peak-perf'", "missing", "'roofline-enabled' is 1"});
+  refused("\"local-mem-bw\": 1600,", "", {"'local-mem-bw'", "missing", "'roofline-enabled' is 1"});
+  refused("\"boost-mode\": 0", "\"model-shared-bus\": 1",
+          {"system.json:12", "'model-shared-bus'", "shared bus", "Set it to 0"});
+  refused("\"boost-mode\": 0", "\"all-reduce-implementation-chakra\": [\"x\"]",
+          {"all-reduce-implementation-chakra", "not supported"});
+  refused("LIFO", "LILO", {"system.json:2", "'scheduling-policy'", "LIFO, FIFO or EXPLICIT", "Did you mean 'LIFO'?"});
+  refused("localBWAware", "localBW", {"'collective-optimization'", "localBWAware or baseline"});
+  refused("roofline-enabled\": 1", "roofline-enabled\": 2", {"'roofline-enabled'", "0 to 1"});
+  refused("endpoint-delay\": 10", "endpoint-delay\": -1", {"system.json:3", "'endpoint-delay'", "negative"});
+  refused("endpoint-delay\": 10", "endpoint-delay\": \"10\"", {"'endpoint-delay'", "the text '10'"});
+  refused("\"boost-mode\": 0", "\"boost-mode\": 0, \"endpoint-delay\": 5",
+          {"system.json:12", "'endpoint-delay'", "first in line 3"});
+  refused("\"peak-perf\": 900\n}", "\"peak-perf\": 900,\n", {"system.json", "not well-formed JSON"});
+  write(files_.system, "");
+  expect_error([&] { load(); }, ErrorCode::bad_input, {"system.json", "not well-formed JSON"});
+  write(files_.system, "[1]");
+  expect_error([&] { load(); }, ErrorCode::bad_input, {"system.json:1", "a list of 1", "mapping"});
+  fs::remove(files_.system);
+  expect_error([&] { load(); }, ErrorCode::bad_input, {"system.json", "no such file"});
+}
+
+TEST_F(AstraSim, EndpointDelayAndLatencyZeroAreLegal) {
+  const auto c = with_system("endpoint-delay\": 10", "endpoint-delay\": 0");
+  EXPECT_EQ(c.collectives.endpoint_delay, Time::zero());
+}
+
+TEST_F(AstraSim, OneAlgorithmForTheWholeCommunicator) {
+  const auto c = with_system("[\"ring\", \"direct\"]", "[\"oneRing\"]");
+  ASSERT_EQ(c.collectives.all_reduce.size(), 1U);
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c);
+}
+
+TEST_F(AstraSim, NetworkRefusals) {
+  refused_network("[ 4, 2 ]", "[ 4 ]", {"network.yml:2", "'npus_count'", "a list of 1", "a list of 2"});
+  refused_network("[ 4, 2 ]", "[ 4, 0 ]", {"'npus_count[1]'", "found '0'"});
+  refused_network("[ 4, 2 ]", "[ 010, 2 ]", {"'npus_count[0]'", "leading zero"});
+  refused_network("[ Ring, Switch ]", "[ Ring, Mesh ]",
+                  {"network.yml:1", "'topology[1]'", "found 'Mesh'", "Ring, FullyConnected or Switch"});
+  refused_network("[ Ring, Switch ]", "[]", {"'topology'", "a list of 0"});
+  refused_network("50.0", "0", {"'bandwidth[0]'", "more than 0"});
+  refused_network("500.0", "-1", {"'latency[0]'", "negative"});
+  refused_network("latency: [ 500.0, 0 ]", "", {"'latency'", "missing"});
+}
+
+TEST_F(AstraSim, RemoteMemory) {
+  write(files_.remote_memory,
+        R"({"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 1000, "remote-mem-bw": 64,
+                                  "num-nodes": 2, "num-npus-per-node": 4})");
+  const auto c = load();
+  EXPECT_EQ(c.remote_memory.kind, device::RemoteMemoryKind::per_node);
+  EXPECT_EQ(c.remote_memory.bandwidth.bytes_per_ns(), 64);
+  EXPECT_EQ(c.remote_memory.latency_ns, 1000);
+  EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c);
+  refused_memory("{}", {"memory.json:1", "'memory-type'", "missing"});
+  refused_memory(R"({"memory-type": "POOL"})", {"'memory-type'", "found the text 'POOL'", "MEMORY_POOL"});
+  refused_memory(R"({"memory-type": "MEMORY_POOL"})", {"'remote-mem-latency'", "missing"});
+  refused_memory(R"({"memory-type": "MEMORY_POOL", "remote-mem-latency": 1, "remote-mem-bw": 0})",
+                 {"'remote-mem-bw'", "more than 0"});
+  refused_memory(R"({"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 1, "remote-mem-bw": 1,
+                     "num-nodes": 1, "num-npus-per-node": 4})",
+                 {"'num-nodes'", "fewer than the 8 NPUs"});
+  refused_memory(
+      R"({"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 1, "remote-mem-bw": 1, "num-npus-per-node": 3})",
+      {"num-npus-per-node", "divisor of the 8 NPUs"});
+}
+
+TEST_F(AstraSim, AMissingCommunicatorFile) {
+  files_.groups = folder_ / "groups.json";
+  expect_error([&] { load(); }, ErrorCode::bad_input, {"groups.json", "no such file"});
+  write(files_.groups, "{}");
+  EXPECT_EQ(load().inputs.back(), (std::pair<std::string, std::string>("comm_group.json", "{}")));
+}
+
+// ---- the reference cases ----
+
+fs::path cases_folder() {
+  for (const fs::path& candidate : {fs::path(ORRERY_SOURCE_DIR) / "tests/reference/astra-sim/cases",
+                                    fs::path(ORRERY_SOURCE_DIR) / "../shared/reference/astra-sim/cases"})
+    if (fs::is_directory(candidate)) return candidate;
+  return {};
+}
+
+/// The texts of the list "flags" of an expected.json, whose values hold no quotes.
+std::vector<std::string> flags_of(const fs::path& expected) {
+  std::ostringstream text;
+  text << std::ifstream(expected).rdbuf();
+  const std::string all = text.str();
+  const auto first = all.find('[', all.find("\"flags\""));
+  std::istringstream list(all.substr(first + 1, all.find(']', first) - first - 1));
+  std::vector<std::string> flags;
+  for (std::string part; std::getline(list, part, '"');)
+    if (part.starts_with("--")) flags.push_back(part);
+  return flags;
+}
+
+Inputs inputs_of(const fs::path& folder) {
+  std::vector<std::string> words = {"orrery",
+                                    "run",
+                                    "--workload-configuration=" + (folder / "workload").string(),
+                                    "--system-configuration=" + (folder / "system.json").string(),
+                                    "--network-configuration=" + (folder / "network.yml").string(),
+                                    "--remote-memory-configuration=" + (folder / "remote_memory.json").string()};
+  if (fs::exists(folder / "comm_group.json"))
+    words.push_back("--comm-group-configuration=" + (folder / "comm_group.json").string());
+  for (const auto& flag : flags_of(folder / "expected.json")) words.push_back(flag);
+  std::vector<const char*> argv;
+  for (const auto& word : words) argv.push_back(word.c_str());
+  return std::get<RunCommand>(parse_command_line(argv)).inputs;
+}
+
+TEST(ReferenceCases, LoadOrAreRefusedByName) {
+  const auto folder = cases_folder();
+  if (folder.empty()) GTEST_SKIP() << "the reference cases are not here";
+  const std::map<std::string, std::string> refusals = {
+      {"J_R8_ar_1MB_sharedbus", "model-shared-bus"},   {"K_splits0", "preferred-dataset-splits"},
+      {"K_no_splits_key", "preferred-dataset-splits"}, {"K_impl_too_short", "-implementation"},
+      {"K_no_localmembw_roofline", "local-mem-bw"},    {"K_roofline_key_before", "peak-perf"}};
+  int loaded = 0, refused = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    const auto refusal = refusals.find(name);
+    const auto findings = examine(inputs_of(entry.path()));
+    if (refusal == refusals.end()) {
+      ASSERT_TRUE(findings.problems.empty()) << name << ": " << findings.problems.front().what();
+      EXPECT_TRUE(parse(findings.configuration->to_yaml(), name) == *findings.configuration) << name;
+      ++loaded;
+    } else {
+      ASSERT_FALSE(findings.problems.empty()) << name;
+      EXPECT_EQ(findings.problems.front().code(), ErrorCode::bad_input);
+      EXPECT_NE(std::string(findings.problems.front().what()).find(refusal->second), std::string::npos)
+          << findings.problems.front().what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(loaded, 0);
+  EXPECT_LE(refused, static_cast<int>(refusals.size()));
+}
+
+}  // namespace
+}  // namespace orrery::config

@@ -1,0 +1,193 @@
+#include "orrery/config/command_line.hpp"
+
+#include "expect_error.hpp"
+
+namespace orrery::config {
+namespace {
+
+Command parsed(std::initializer_list<const char*> words) {
+  std::vector<const char*> argv = {"orrery"};
+  argv.insert(argv.end(), words);
+  return parse_command_line(argv);
+}
+
+template <class T>
+T as(std::initializer_list<const char*> words) {
+  return std::get<T>(parsed(words));
+}
+
+void refused(std::initializer_list<const char*> words, std::initializer_list<std::string_view> parts) {
+  expect_error([&] { parsed(words); }, ErrorCode::usage, parts);
+}
+
+TEST(CommandLine, AloneItPrintsHelpAndLeavesWithTwo) {
+  const auto help = as<HelpCommand>({});
+  EXPECT_EQ(help.exit_code, 2);
+  for (const std::string_view part : {"run", "check", "generate", "partition", "show", "Example"})
+    EXPECT_NE(help.text.find(part), std::string::npos) << part;
+  EXPECT_EQ(as<HelpCommand>({"--help"}).exit_code, 0);
+  EXPECT_TRUE(std::holds_alternative<VersionCommand>(parsed({"--version"})));
+}
+
+TEST(CommandLine, EveryHelpHasAnExample) {
+  for (const auto& words :
+       std::initializer_list<std::initializer_list<const char*>>{{"run", "--help"},
+                                                                 {"check", "-h"},
+                                                                 {"generate", "--help"},
+                                                                 {"partition", "--help"},
+                                                                 {"show", "--help"},
+                                                                 {"show", "trace", "--help"},
+                                                                 {"show", "topology", "--help"},
+                                                                 {"show", "collective", "--help"}}) {
+    const auto help = as<HelpCommand>(words);
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_NE(help.text.find("Example:\n  "), std::string::npos) << help.text;
+    EXPECT_NE(help.text.find("orrery"), std::string::npos);
+    EXPECT_NE(help.text.find("Usage:"), std::string::npos);
+  }
+  const auto run = as<HelpCommand>({"run", "--help"}).text;
+  EXPECT_NE(run.find("--workload-configuration PREFIX"), std::string::npos) << run;
+  EXPECT_EQ(run.find("positional"), std::string::npos) << run;
+}
+
+TEST(CommandLine, RunWithItsOwnConfiguration) {
+  const auto inputs =
+      as<RunCommand>({"run", "c.yaml", "--set", "a.b=[1, 2]", "--set=c=1,2", "--output", "r.h5", "--force",
+                      "--partition=map.txt", "--timeline", "--progress=plain", "--progress-interval", "5", "--quiet",
+                      "--print-npus", "--network=congestion-unaware", "--dependencies=data"})
+          .inputs;
+  EXPECT_EQ(inputs.file, "c.yaml");
+  EXPECT_FALSE(inputs.astra_sim);
+  EXPECT_FALSE(inputs.system_only);
+  EXPECT_EQ(inputs.overrides, (std::vector<std::string>{"a.b=[1, 2]", "c=1,2"}));
+  EXPECT_EQ(inputs.flags.output, "r.h5");
+  EXPECT_EQ(inputs.flags.force, true);
+  EXPECT_EQ(inputs.flags.partition, "map.txt");
+  EXPECT_EQ(inputs.flags.timeline, true);
+  EXPECT_EQ(inputs.flags.progress, Progress::plain);
+  EXPECT_EQ(inputs.flags.progress_interval_s, 5);
+  EXPECT_EQ(inputs.flags.quiet, true);
+  EXPECT_EQ(inputs.flags.print_npus, true);
+  EXPECT_EQ(inputs.flags.dependencies, trace::Dependencies::data);
+  EXPECT_EQ(as<RunCommand>({"run", "c.yaml", "--progress-interval=500 ms"}).inputs.flags.progress_interval_s, 0.5);
+  const auto plain = as<RunCommand>({"run", "c.yaml"}).inputs.flags;
+  EXPECT_FALSE(plain.output || plain.force || plain.partition || plain.timeline || plain.progress || plain.quiet);
+}
+
+TEST(CommandLine, RunWithAstraSimsFiles) {
+  const auto inputs =
+      as<RunCommand>({"run", "--workload-configuration=a,b/w", "--system-configuration", "s.json",
+                      "--network-configuration=n.yml", "--remote-memory-configuration=m.json",
+                      "--comm-group-configuration=g.json", "--num-queues-per-dim=4", "--injection-scale=1.5",
+                      "--comm-scale=2", "--compute-scale=1", "--rendezvous-protocol=true", "--logging-folder=log",
+                      "--logging-configuration=empty", "--output=r.h5"})
+          .inputs;
+  ASSERT_TRUE(inputs.astra_sim);
+  const auto& files = *inputs.astra_sim;
+  EXPECT_EQ(files.workload, "a,b/w");
+  EXPECT_EQ(files.system, "s.json");
+  EXPECT_EQ(files.network, "n.yml");
+  EXPECT_EQ(files.remote_memory, "m.json");
+  EXPECT_EQ(files.groups, "g.json");
+  EXPECT_EQ(files.num_queues_per_dim, 4U);
+  EXPECT_EQ(files.injection_scale, 1.5);
+  EXPECT_EQ(files.comm_scale, 2);
+  EXPECT_TRUE(files.rendezvous);
+  EXPECT_EQ(files.ignored, std::vector<std::string>{"logging-folder"});
+  EXPECT_EQ(inputs.flags.output, "r.h5");
+  const auto none =
+      as<CheckCommand>({"check", "--workload-configuration=w", "--system-configuration=s", "--network-configuration=n",
+                        "--remote-memory-configuration=m", "--comm-group-configuration=empty"});
+  EXPECT_TRUE(none.inputs.astra_sim->groups.empty());
+}
+
+TEST(CommandLine, UsageErrorsOfTheInputs) {
+  refused({"run"}, {"no configuration", "CONFIG.yaml"});
+  refused({"run", "c.yaml", "--system-configuration=s"}, {"both 'c.yaml' and ASTRA-sim's files"});
+  refused({"run", "--system-configuration=s", "--workload-configuration=w"},
+          {"--network-configuration, --remote-memory-configuration missing"});
+  refused({"run", "c.yaml", "--set", "x"}, {"--set x", "KEY.PATH=VALUE"});
+  refused({"run", "c.yaml", "d.yaml"}, {"unexpected argument 'd.yaml' after 'c.yaml'"});
+  refused({"run", "c.yaml", "--network=congestion-aware"}, {"congestion-aware", "not offered yet"});
+  refused({"run", "c.yaml", "--network=ns3"}, {"--network: found 'ns3'", "congestion-unaware"});
+  refused({"check", "c.yaml", "--output=x"}, {"unknown option '--output'", "orrery check --help"});
+}
+
+TEST(CommandLine, UsageErrorsOfOptions) {
+  refused({"rum"}, {"unknown command 'rum'", "Did you mean 'run'?"});
+  refused({"--quiet"}, {"unknown option '--quiet' before a command"});
+  refused({"run", "c.yaml", "--outptu=x"},
+          {"unknown option '--outptu'", "Did you mean '--output'?", "orrery run --help"});
+  refused({"run", "c.yaml", "--output"}, {"output"});
+  refused({"run", "c.yaml", "--output="}, {"--output"});
+  refused({"run", "c.yaml", "--output=a", "--output=b"}, {"--output is given twice"});
+  refused({"run", "c.yaml", "--force=perhaps"}, {"--force: found 'perhaps'", "true or false"});
+  refused({"run", "c.yaml", "--progress=sometimes"}, {"--progress: found 'sometimes'", "auto, plain or none"});
+  refused({"run", "c.yaml", "--progress-interval=0"}, {"--progress-interval"});
+  refused({"run", "c.yaml", "--dependencies=none"}, {"auto, data, ctrl or both"});
+  refused({"run", "--num-queues-per-dim=0", "--workload-configuration=w", "--system-configuration=s",
+           "--network-configuration=n", "--remote-memory-configuration=m"},
+          {"--num-queues-per-dim: found '0'", "1 or more"});
+  refused({"run", "--injection-scale=-1", "--workload-configuration=w", "--system-configuration=s",
+           "--network-configuration=n", "--remote-memory-configuration=m"},
+          {"--injection-scale: found '-1'"});
+}
+
+TEST(CommandLine, Generate) {
+  const auto command = as<GenerateCommand>({"generate", "--output=p/w", "--tp", "2", "--pp=3", "--dp=5", "--layers=6",
+                                            "--micro-batches=7", "--hidden=8", "--sequence=9"});
+  EXPECT_EQ(command.output, "p/w");
+  EXPECT_EQ(command.tensor, 2U);
+  EXPECT_EQ(command.pipeline, 3U);
+  EXPECT_EQ(command.data, 5U);
+  EXPECT_EQ(command.layers, 6U);
+  EXPECT_EQ(command.micro_batches, 7U);
+  EXPECT_EQ(command.hidden, 8U);
+  EXPECT_EQ(command.sequence, 9U);
+  refused({"generate"}, {"--output is missing"});
+  refused({"generate", "extra", "--output=w"}, {"unexpected argument 'extra'"});
+  refused({"generate", "--output=w", "--tp=0"}, {"--tp: found '0'", "1 or more"});
+  refused({"generate", "--output=w", "--pp=3", "--layers=4"}, {"4 layers", "3 pipeline stages"});
+  refused({"generate", "--output=w", "--dp=4000000000"}, {"2^32"});
+}
+
+TEST(CommandLine, Partition) {
+  const auto command = as<PartitionCommand>({"partition", "c.yaml", "--ranks=4", "--output=map", "--force"});
+  EXPECT_EQ(command.inputs.file, "c.yaml");
+  EXPECT_TRUE(command.inputs.system_only);
+  EXPECT_EQ(command.ranks, 4);
+  EXPECT_EQ(command.output, "map");
+  EXPECT_TRUE(command.force);
+  EXPECT_TRUE(as<PartitionCommand>(
+                  {"partition", "--system-configuration=s", "--network-configuration=n", "--ranks=1", "--output=m"})
+                  .inputs.astra_sim);
+  refused({"partition", "c.yaml", "--output=map"}, {"--ranks is missing"});
+  refused({"partition", "c.yaml", "--ranks=4"}, {"--output is missing"});
+  refused({"partition", "c.yaml", "--ranks=none", "--output=m"}, {"--ranks: found 'none'"});
+}
+
+TEST(CommandLine, Show) {
+  const auto trace = as<ShowTraceCommand>({"show", "trace", "w.0.et", "--json", "--dependencies=ctrl"});
+  EXPECT_EQ(trace.file, "w.0.et");
+  EXPECT_TRUE(trace.json);
+  EXPECT_EQ(trace.dependencies, trace::Dependencies::ctrl);
+  EXPECT_TRUE(as<ShowTopologyCommand>({"show", "topology", "c.yaml"}).inputs.system_only);
+  const auto collective = as<ShowCollectiveCommand>(
+      {"show", "collective", "c.yaml", "--kind", "all-to-all", "--bytes", "64 MiB", "--npus=8"});
+  EXPECT_EQ(collective.kind, collective::Kind::all_to_all);
+  EXPECT_EQ(collective.bytes, Bytes(64U << 20U));
+  EXPECT_EQ(collective.npus, 8U);
+  EXPECT_FALSE(collective.json);
+  EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
+  refused({"show"}, {"trace, topology or collective"});
+  refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
+  refused({"show", "trace"}, {"no file"});
+  refused({"show", "collective", "c.yaml", "--bytes=1 B"}, {"--kind is missing"});
+  refused({"show", "collective", "c.yaml", "--kind=all-reduce"}, {"--bytes is missing"});
+  refused({"show", "collective", "c.yaml", "--kind=all-reduce", "--bytes=64"}, {"--bytes", "without a unit"});
+  refused({"show", "collective", "c.yaml", "--kind=allreduce", "--bytes=64 B"},
+          {"--kind: found 'allreduce'", "all-reduce"});
+}
+
+}  // namespace
+}  // namespace orrery::config

@@ -1,0 +1,310 @@
+#include <filesystem>
+#include <fstream>
+
+#include "expect_error.hpp"
+#include "orrery/config/read.hpp"
+
+namespace orrery::config {
+namespace {
+
+using collective::AlgorithmKind;
+
+const std::string ring = R"(system:
+  network:
+    dimensions:
+      - {shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}
+workload:
+  traces: data/workload
+)";
+
+Configuration parsed(const std::string& text) { return parse(text, "c.yaml", "/base"); }
+
+void refused(const std::string& text, std::initializer_list<std::string_view> parts) {
+  expect_error([&] { parsed(text); }, ErrorCode::bad_input, parts);
+}
+
+/// The smallest configuration with `text` in place of `what`.
+std::string with(const std::string& what, const std::string& text) {
+  std::string result = ring;
+  result.replace(result.find(what), what.size(), text);
+  return result;
+}
+
+TEST(OwnFormat, TheSmallestConfigurationAndItsDefaults) {
+  const auto c = parsed(ring);
+  EXPECT_EQ(c.rule_set, RuleSet::physical);
+  ASSERT_EQ(c.dimensions.size(), 1U);
+  EXPECT_EQ(c.dimensions[0].size, 8U);
+  EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 400);
+  EXPECT_EQ(c.dimensions[0].latency_ns, 500);
+  EXPECT_EQ(c.collectives.all_reduce, (std::vector<collective::Algorithm>{{AlgorithmKind::ring, 0, false}}));
+  EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
+  EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/data/workload.7.et");
+  EXPECT_EQ(c.run.output, "results.h5");
+  EXPECT_FALSE(c.run.partition);
+  ASSERT_EQ(c.inputs.size(), 1U);
+  EXPECT_EQ(c.inputs[0], (std::pair<std::string, std::string>("configuration.yaml", ring)));
+  EXPECT_TRUE(c.warnings.empty());
+}
+
+const std::string everything = R"(system:
+  rules: astra-sim
+  network:
+    dimensions:
+      - {shape: FullyConnected, size: 4, bandwidth: 37.7 GiB/s, latency: 123.4 ns}
+      - shape: Switch
+        size: 2
+        bandwidth: 400 Gb/s
+        latency: 1 us
+  collectives:
+    all-reduce: [direct2, oneHalvingDoubling]
+    all-gather: [oneRing, oneDirect]
+    reduce-scatter: [oneDirect3, halvingDoubling]
+    all-to-all: [ring, direct]
+    optimization: baseline
+    chunks: 16
+    active-chunks: 4
+    queues: 2
+    endpoint-delay: 20 ns
+  compute: {roofline: true, peak: 989.5 TFLOPS, local-memory: {bandwidth: 3350 GB/s, latency: 80 ns}, streams: 2}
+  communication: {streams: 3, rendezvous: true}
+  remote-memory: {kind: per-node, bandwidth: 64 GB/s, latency: 1 us, npus-per-node: 4}
+workload:
+  traces:
+    - {npus: 0-3, file: "a.{npu}.et"}
+    - {npus: 4, file: 'odd "name".et'}
+    - npus: 5-7
+      file: b/{npu}/{npu}.et
+  dependencies: ctrl
+  replay-only: true
+run:
+  output: out/results.h5
+  force: true
+  timeline: true
+  progress: plain
+  progress-interval: 500 ms
+  quiet: true
+  print-npus: true
+  watchdog: 1 min
+)";
+
+TEST(OwnFormat, EveryKey) {
+  const auto c = parsed(everything);
+  EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
+  EXPECT_EQ(c.rules().rounding, Rounding::down_to_ns);
+  EXPECT_EQ(c.dimensions[0].shape, topology::Shape::fully_connected);
+  EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 50);
+  EXPECT_EQ(c.collectives.all_reduce[0], (collective::Algorithm{AlgorithmKind::direct, 2, false}));
+  EXPECT_EQ(c.collectives.all_reduce[1], (collective::Algorithm{AlgorithmKind::halving_doubling, 0, true}));
+  EXPECT_EQ(c.collectives.reduce_scatter[0], (collective::Algorithm{AlgorithmKind::direct, 3, true}));
+  EXPECT_EQ(c.collectives.optimization, collective::Optimization::baseline);
+  EXPECT_EQ(c.collectives.splits, 16U);
+  EXPECT_EQ(c.collectives.active_chunks, 4U);
+  EXPECT_EQ(c.collectives.queues, 2U);
+  EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(20));
+  EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 3350);
+  EXPECT_TRUE(c.collectives.rendezvous);
+  EXPECT_TRUE(c.executor.rendezvous);
+  EXPECT_TRUE(c.executor.compute.roofline);
+  EXPECT_EQ(c.executor.compute.peak_flops, 989.5e12);
+  EXPECT_EQ(c.executor.compute.local_memory.bytes_per_ns(), 3350);
+  EXPECT_EQ(c.executor.compute.local_memory_latency_ns, 80);
+  EXPECT_EQ(c.executor.compute_streams, 2U);
+  EXPECT_EQ(c.executor.comm_streams, 3U);
+  EXPECT_TRUE(c.executor.replay_only);
+  EXPECT_TRUE(c.executor.timeline);
+  EXPECT_EQ(c.remote_memory.kind, device::RemoteMemoryKind::per_node);
+  EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
+  EXPECT_EQ(c.workload.trace_of(NpuId(3)), "/base/a.3.et");
+  EXPECT_EQ(c.workload.trace_of(NpuId(4)), "/base/odd \"name\".et");
+  EXPECT_EQ(c.workload.trace_of(NpuId(6)), "/base/b/6/6.et");
+  EXPECT_EQ(c.workload.dependencies, trace::Dependencies::ctrl);
+  EXPECT_EQ(c.run.output, "/base/out/results.h5");
+  EXPECT_EQ(c.run.progress, Progress::plain);
+  EXPECT_EQ(c.run.progress_interval_s, 0.5);
+  EXPECT_EQ(c.run.watchdog_s, 60);
+  EXPECT_TRUE(c.run.force && c.run.quiet && c.run.print_npus);
+}
+
+TEST(OwnFormat, TheResolvedConfigurationReadsBackEqual) {
+  for (const std::string& text : {ring, everything}) {
+    const auto c = parsed(text);
+    const auto again = parse(c.to_yaml(), "resolved.yaml", "/elsewhere");
+    EXPECT_TRUE(again == c) << c.to_yaml() << "\n---\n" << again.to_yaml();
+    EXPECT_EQ(again.to_yaml(), c.to_yaml());
+  }
+  EXPECT_FALSE(parsed(ring) == parsed(everything));
+}
+
+TEST(OwnFormat, OneFileForAllNpus) {
+  const auto c = parsed(with("data/workload", "{all: one.et}"));
+  EXPECT_EQ(c.workload.trace_of(NpuId(0)), "/base/one.et");
+  EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/one.et");
+}
+
+TEST(OwnFormat, AlgorithmsSuitTheShapes) {
+  const auto c = parse(R"(system:
+  network:
+    dimensions:
+      - {shape: FullyConnected, size: 3, bandwidth: 1 GB/s, latency: 0 ns}
+      - {shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 0 ns}
+      - {shape: Switch, size: 6, bandwidth: 1 GB/s, latency: 0 ns}
+)",
+                       "c.yaml", {}, true);
+  ASSERT_EQ(c.collectives.all_reduce.size(), 3U);
+  EXPECT_EQ(name(c.collectives.all_reduce[0]), "direct");
+  EXPECT_EQ(name(c.collectives.all_reduce[1]), "halvingDoubling");
+  EXPECT_EQ(name(c.collectives.all_reduce[2]), "ring");
+  EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
+}
+
+TEST(OwnFormat, UnknownKeysAreErrorsWithTheNearestKnown) {
+  refused(with("bandwidth", "bandwith"),
+          {"c.yaml:4", "'system.network.dimensions.0.bandwidth'", "missing", "Is 'bandwith' meant for it?"});
+  refused(ring + "  tracks: x\n", {"c.yaml:7", "'workload.tracks'", "unknown key", "Did you mean 'traces'?"});
+  refused(ring + "sistem: 1\n", {"c.yaml:7", "'sistem'", "Did you mean 'system'?"});
+  refused(ring + "zzzzzzzz: 1\n", {"Known here: system, workload, run."});
+}
+
+TEST(OwnFormat, DuplicateKeys) {
+  refused(ring + "  traces: again\n", {"c.yaml:7", "'traces'", "again, first in line 6"});
+  refused(with("size: 8", "size: 8, size: 9"), {"c.yaml:4", "'size'"});
+}
+
+TEST(OwnFormat, MissingKeys) {
+  refused("run: {quiet: true}\n", {"c.yaml", "'system.network.dimensions'", "missing", "shape: Ring"});
+  refused(with(", latency: 500 ns", ""), {"c.yaml:4", "dimensions.0.latency", "missing", "'500 ns'"});
+  refused(ring.substr(0, ring.find("workload")), {"'workload.traces'", "missing", "prefix"});
+  refused(ring + "run:\nsystem2:\n", {"system2"});
+  refused("", {"missing"});
+}
+
+TEST(OwnFormat, WrongTypesAndValues) {
+  refused(with("400 GB/s", "400"), {"c.yaml:4", "system.network.dimensions.0.bandwidth", "found '400'", "400 GB/s"});
+  refused(with("400 GB/s", "0 GB/s"), {"1 B/s or more"});
+  refused(with("size: 8", "size: 010"), {"c.yaml:4", "leading zero", "octal"});
+  refused(with("size: 8", "size: 0"), {"dimensions.0.size", "found '0'", "1 or more"});
+  refused(with("size: 8", "size: 8.0"), {"whole number"});
+  refused(with("size: 8", "size: '8'"), {"the text '8'", "whole number"});
+  refused(with("size: 8", "size: [8]"), {"a list of 1"});
+  refused(with("shape: Ring", "shape: ring"), {"Ring, FullyConnected or Switch", "Did you mean 'Ring'?"});
+  refused(with("500 ns", "2000 s"), {"at most 1000 s"});
+  refused(ring + "run: {force: yes}\n", {"c.yaml:7", "'run.force'", "found 'yes'", "true or false"});
+  refused(ring + "run: 5\n", {"'run'", "found '5'", "mapping"});
+  refused(ring + "run: {progress: plane}\n", {"auto, plain or none", "Did you mean 'plain'?"});
+  refused(ring + "run: {progress-interval: 0 s}\n", {"more than 0 s"});
+  refused(ring + "  dependencies: dta\n", {"auto, data, ctrl or both", "'data'"});
+  refused(with("system:\n", "system:\n  rules: astrasim\n"), {"physical or astra-sim", "Did you mean 'astra-sim'?"});
+  refused(with("system:\n", "system:\n  collectives: {all-reduce: [rings]}\n"),
+          {"found 'rings'", "Did you mean 'ring'?"});
+  refused(with("system:\n", "system:\n  collectives: {all-reduce: [direct0]}\n"), {"found 'direct0'"});
+  refused(with("system:\n", "system:\n  collectives: {all-reduce: [ring, ring]}\n"),
+          {"a list of 2", "each of the 1 dimensions"});
+  refused(with("system:\n", "system:\n  collectives: {chunks: 0}\n"), {"system.collectives.chunks", "1 or more"});
+  refused(with("system:\n", "system:\n  compute: {roofline: true}\n"), {"system.compute.peak", "roofline is on"});
+  refused(with("system:\n", "system:\n  compute: {roofline: true, peak: 1 TFLOPS}\n"), {"local-memory.bandwidth"});
+  refused(with("system:\n", "system:\n  remote-memory: {kind: pool}\n"), {"system.remote-memory.bandwidth"});
+  refused(with("system:\n", "system:\n  remote-memory: {kind: per-node, bandwidth: 1 GB/s, npus-per-node: 3}\n"),
+          {"npus-per-node", "divisor of the 8 NPUs"});
+}
+
+TEST(OwnFormat, TracesThatDoNotHoldEveryNpuOnce) {
+  refused(with("data/workload", "[{npus: 0-6, file: a}]"), {"no trace for NPU 7"});
+  refused(with("data/workload", "[{npus: 0-5, file: a}, {npus: 5-7, file: a}]"), {"NPU 5 has a trace already"});
+  refused(with("data/workload", "[{npus: 0-8, file: a}]"), {"found '0-8'", "below the number of NPUs, 8"});
+  refused(with("data/workload", "[{npus: 3-1, file: a}]"), {"ascends"});
+  refused(with("data/workload", "[{npus: 0-7, fil: a}]"), {"workload.traces.0.file", "missing"});
+}
+
+TEST(OwnFormat, TextsThatAreNoYaml) {
+  refused("system: {a: [}\n", {"c.yaml:1", "not well-formed YAML"});
+  refused("\tsystem: 1\n", {"c.yaml:1", "not well-formed YAML"});
+  refused("a: 1\n---\nb: 2\n", {"2 YAML documents"});
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep += "[";
+  refused(deep, {"c.yaml"});
+  refused("- 1\n- 2\n", {"a list of 2", "mapping"});
+}
+
+TEST(OwnFormat, CheckTellsEveryFault) {
+  const auto path = std::filesystem::temp_directory_path() / "orrery_config_check_test.yaml";
+  std::ofstream(path) << with("400 GB/s", "400") << "  tracks: x\nrun: {force: 1}\n";
+  const auto findings = examine({.file = path});
+  EXPECT_FALSE(findings.configuration);
+  EXPECT_EQ(findings.problems.size(), 3U);
+  std::filesystem::remove(path);
+}
+
+class Overrides : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::filesystem::temp_directory_path() / "orrery_config_override_test.yaml";
+    std::ofstream(path_) << ring;
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+  Configuration with_settings(std::vector<std::string> settings, Flags flags = {}) const {
+    return read({.file = path_, .overrides = std::move(settings), .flags = std::move(flags)});
+  }
+  std::filesystem::path path_;
+};
+
+TEST_F(Overrides, ReplaceAndAddValues) {
+  const auto c = with_settings({"system.network.dimensions.0.size=16", "system.collectives.all-reduce=[direct]",
+                                "system.collectives.chunks=8", "run.output=here.h5", "system.collectives.chunks=4"});
+  EXPECT_EQ(c.dimensions[0].size, 16U);
+  EXPECT_EQ(name(c.collectives.all_reduce[0]), "direct");
+  EXPECT_EQ(c.collectives.splits, 4U);
+  EXPECT_EQ(c.run.output, "here.h5");  // from the current folder, not the file's
+}
+
+TEST_F(Overrides, FlagsStandAboveThem) {
+  Flags flags;
+  flags.output = "flag.h5";
+  flags.partition = "block";
+  flags.dependencies = trace::Dependencies::data;
+  const auto c = with_settings({"run.output=set.h5", "run.partition=nowhere", "workload.dependencies=ctrl"}, flags);
+  EXPECT_EQ(c.run.output, "flag.h5");
+  EXPECT_FALSE(c.run.partition);
+  EXPECT_EQ(c.workload.dependencies, trace::Dependencies::data);
+}
+
+TEST_F(Overrides, UnknownPathsAndBadValues) {
+  const auto bad = [&](const std::string& setting, ErrorCode code, std::initializer_list<std::string_view> parts) {
+    expect_error([&] { with_settings({setting}); }, code, parts);
+  };
+  bad("system.colectives.chunks=8", ErrorCode::bad_input,
+      {"--set system.colectives.chunks=8", "Did you mean 'collectives'?"});
+  bad("system.network.dimensions.3.size=8", ErrorCode::bad_input, {"no such entry in a list of 1"});
+  bad("workload.traces.a=8", ErrorCode::bad_input, {"no keys"});
+  bad("system.collectives.chunks=none", ErrorCode::bad_input, {"--set system.collectives.chunks=none", "whole number"});
+  bad("system.collectives.chunks=[", ErrorCode::bad_input, {"not well-formed YAML"});
+  bad("system.collectives.chunks", ErrorCode::usage, {"KEY.PATH=VALUE"});
+  bad("system..chunks=1", ErrorCode::usage, {"empty name"});
+}
+
+TEST_F(Overrides, FilesThatCannotBeRead) {
+  expect_error([] { read({.file = "no/such.yaml"}); }, ErrorCode::bad_input, {"no/such.yaml", "no such file"});
+  expect_error([] { read({.file = "/"}); }, ErrorCode::bad_input, {"is a folder"});
+  expect_error([&] { with_settings({"workload.groups=no/groups.json"}); }, ErrorCode::bad_input,
+               {"workload.groups", "no/groups.json", "no such file"});
+  expect_error([&] { with_settings({"run.partition=no/map"}); }, ErrorCode::bad_input, {"no/map", "no such file"});
+}
+
+TEST(Configs, AllOfTheProjectsOwnLoad) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(ORRERY_SOURCE_DIR) / "configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++count;
+    const auto c = read({.file = entry.path()});
+    EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c) << entry.path();
+    if (entry.path().filename() == "llm-64.yaml") {
+      EXPECT_EQ(c.topology().num_npus(), 64U);
+      EXPECT_EQ(c.workload.trace_of(NpuId(63)),
+                std::filesystem::path(ORRERY_SOURCE_DIR) / "build/quickstart/llm-64/workload.63.et");
+    }
+  }
+  EXPECT_GE(count, 2);
+}
+
+}  // namespace
+}  // namespace orrery::config
