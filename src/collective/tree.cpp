@@ -8,10 +8,10 @@ namespace {
 
 // A chunk goes whole over one of two trees, even chunks over tree 0: up with reductions, then down.
 //
-//   up[i]   = max(s[i], max over children c of max(up[c], s[i] + D) + L(c, i)) + e + p     (leaf: s[i])
+//   up[i]   = max(s[i], max over children c of max(up[c], s[i] + D) + L(c, i)) + e + p     (leaf: s[i] + e)
 //   down[i] = max(up[i], max(down[parent], up[i] + D) + L(parent, i)) + e + q              (root: up[i])
 //
-// Positions grow away from the root only in part: `order` lists the places so that each comes after its parent.
+// Positions do not all grow away from the root, so a tree lists its nodes each after its parent.
 
 struct Node {
   std::uint32_t place = 0;
@@ -25,12 +25,9 @@ struct Node {
 class DoubleBinaryTree final : public LineProgram {
  public:
   DoubleBinaryTree(const LineContext& context, std::array<std::vector<Node>, 2> trees)
-      : size_(context.axis.size),
-        endpoint_delay_(context.endpoint_delay),
-        rendezvous_(context.rendezvous),
-        trees_(std::move(trees)) {
+      : size_(context.axis.size), rendezvous_(context.rendezvous), trees_(std::move(trees)) {
     for (const std::uint64_t tree : {0U, 1U}) {
-      Ps bound = endpoint_delay_;
+      Ps bound = 0;
       for (const Node& node : trees_[tree])
         bound = plus(bound, plus(plus(times(plus(node.link, node.word), 2), node.up_cost), node.down_cost));
       durations_[tree] = last_finish(*this, tree, size_);
@@ -48,7 +45,7 @@ class DoubleBinaryTree final : public LineProgram {
 
  private:
   void run_line(const std::vector<Node>& tree, Ps* line, Ps* ready) const {
-    for (std::size_t i = 0; i < size_; ++i) line[i] = ready[i] = line[i] + endpoint_delay_;
+    for (std::size_t i = 0; i < size_; ++i) ready[i] = line[i];
     // Children come after their parents, so that backwards a node's `ready` holds all that its children sent.
     for (std::size_t k = size_; k-- > 1;) {
       const Node& node = tree[k];
@@ -67,7 +64,6 @@ class DoubleBinaryTree final : public LineProgram {
   }
 
   std::uint32_t size_;
-  Ps endpoint_delay_;
   bool rendezvous_;
   std::array<std::vector<Node>, 2> trees_;
   std::array<Ps, 2> durations_{};
@@ -92,7 +88,8 @@ std::vector<Node> make_tree(const PhaseShape& shape, const LineContext& context,
       node.word = context.control(node.place, node.parent);
     }
     const std::size_t num_children = children[position].size();
-    if (num_children > 0) node.up_cost = plus(context.endpoint_delay, times(reduction, every ? num_children : 1));
+    node.up_cost =
+        plus(context.endpoint_delay, times(reduction, every ? num_children : std::min<std::size_t>(num_children, 1)));
     // As measured, ASTRA-sim's inner nodes pay a reduction on the way down too.
     node.down_cost = plus(context.endpoint_delay, !every && num_children > 0 ? reduction : 0);
     nodes.push_back(node);
