@@ -132,6 +132,21 @@ std::vector<Algorithm> read_algorithms(Section& section, std::string_view list_k
   return algorithms;
 }
 
+/// ASTRA-sim needs it and ends without a result where it is absent or 0.
+std::uint32_t read_splits(Section& section) {
+  constexpr std::string_view key = "preferred-dataset-splits";
+  constexpr std::string_view expected = "the number of chunks of a collective, 1 or more";
+  constexpr std::string_view hint = "Write \"preferred-dataset-splits\": 1 for collectives in one piece.";
+  std::uint32_t splits = 1;
+  section.problems().attempt([&] {
+    const Value* const value = section.find(key);
+    if (value == nullptr) throw Error(ErrorCode::bad_input, section.place(key), "the key is missing", expected, hint);
+    splits = as_count(*value, std::string(key), 0);
+    if (splits == 0) throw Error(ErrorCode::bad_input, value->place(key), "found 0", expected, hint);
+  });
+  return splits;
+}
+
 void read_collectives(Section& section, const AstraSimInputs& files, Configuration& result) {
   using collective::Optimization;
   auto& options = result.collectives;
@@ -146,9 +161,7 @@ void read_collectives(Section& section, const AstraSimInputs& files, Configurati
   options.active_chunks = section.get("active-chunks-per-dimension", 1U, as_positive_count);
   options.queues = files.num_queues_per_dim;
   options.rendezvous = files.rendezvous;
-  options.splits = section.require("preferred-dataset-splits",
-                                   "the number of chunks of a collective, 1 or more (ASTRA-sim's examples: 4)", 1U,
-                                   as_positive_count);
+  options.splits = read_splits(section);
   // ASTRA-sim scales what is written only, and keeps whole ns.
   options.endpoint_delay =
       section.get("endpoint-delay", Time::from_ns(10), [&](const Value& value, const std::string& key) {

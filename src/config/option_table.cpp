@@ -20,15 +20,19 @@ namespace {
                                             hint.empty() ? "" : " ", hint, command));
 }
 
-cxxopts::Options declare(const Subcommand& command) {
+/// For the help, switches are declared as such: else it would show the values that they can be given.
+cxxopts::Options declare(const Subcommand& command, bool for_help = false) {
   cxxopts::Options options(fmt::format("orrery {}", command.name), std::string(command.summary));
   options.custom_help("[OPTIONS]");
   options.positional_help(std::string(command.positional));
   options.allow_unrecognised_options();
   for (const auto& group : command.groups)
     for (const auto& option : group.options) {
-      auto value = cxxopts::value<std::vector<std::string>>();
-      if (option.argument.empty()) value->implicit_value("true");
+      std::shared_ptr<cxxopts::Value> value = cxxopts::value<std::vector<std::string>>();
+      if (option.argument.empty() && for_help)
+        value = cxxopts::value<bool>();
+      else if (option.argument.empty())
+        value->implicit_value("true");
       options.add_option(std::string(group.title), "", std::string(option.name), std::string(option.help), value,
                          std::string(option.argument));
     }
@@ -138,7 +142,15 @@ std::string help_text(const Subcommand& command) {
   std::vector<std::string> titles;
   for (const auto& group : command.groups) titles.emplace_back(group.title);
   titles.emplace_back("Other");
-  return declare(command).help(titles) + fmt::format("\nExample:\n{}\n", command.example);
+  auto options = declare(command, true);
+  options.set_width(110);
+  std::string text = options.help(titles);
+  for (const auto& title : titles) {
+    const std::string heading = fmt::format(" {} options:", title);
+    if (const auto at = text.find(heading); at != std::string::npos)
+      text.replace(at, heading.size(), fmt::format(" {}:", title));
+  }
+  return text + fmt::format("\nExample:\n{}\n", command.example);
 }
 
 }  // namespace orrery::config

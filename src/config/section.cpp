@@ -90,11 +90,13 @@ std::filesystem::path joined(const std::filesystem::path& folder, const std::fil
 Section::Section(const Value* mapping, std::string path, const Value& parent, Problems& problems)
     : path_(std::move(path)), parent_(parent), problems_(problems) {
   if (mapping == nullptr || mapping->kind == Value::Kind::null) return;
-  if (mapping->kind == Value::Kind::mapping)
+  if (mapping->kind == Value::Kind::mapping) {
     mapping_ = mapping;
-  else
-    problems_.add(Error(ErrorCode::bad_input, mapping->place(path_), fmt::format("found {}", mapping->description()),
-                        "a mapping of keys to values"));
+    return;
+  }
+  broken_ = true;
+  problems_.add(Error(ErrorCode::bad_input, mapping->place(path_), fmt::format("found {}", mapping->description()),
+                      "a mapping of keys to values"));
 }
 
 const Value* Section::find(std::string_view key) {
@@ -105,7 +107,7 @@ const Value* Section::find(std::string_view key) {
 
 const Value* Section::need(std::string_view key, std::string_view expected) {
   const Value* const value = find(key);
-  if (value != nullptr) return value;
+  if (value != nullptr || broken_) return value;
   std::vector<std::string_view> others;
   for (const auto* entry : unknown()) others.push_back(entry->key);
   const auto near = nearest(key, others);

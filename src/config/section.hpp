@@ -73,6 +73,7 @@ class Section {
   void refuse_choice(const Value& value, std::string_view key, const std::vector<std::string_view>& words);
 
   const Value* mapping_ = nullptr;
+  bool broken_ = false;  ///< no mapping but something else, which is a problem already
   std::string path_;
   const Value& parent_;
   Problems& problems_;

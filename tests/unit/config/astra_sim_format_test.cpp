@@ -144,7 +144,8 @@ TEST_F(AstraSim, DefaultsOfAbsentKeys) {
 TEST_F(AstraSim, SystemRefusals) {
   refused("\"preferred-dataset-splits\": 4,", "",
           {"system.json:1", "'preferred-dataset-splits'", "missing", "1 or more"});
-  refused("splits\": 4", "splits\": 0", {"system.json:5", "'preferred-dataset-splits'", "found '0'"});
+  refused("splits\": 4", "splits\": 0",
+          {"system.json:5", "'preferred-dataset-splits'", "found 0", "Write \"preferred-dataset-splits\": 1"});
   refused("all-reduce-implementation\": [\"ring\", \"direct\"]", "all-reduce-implementation\": [\"ring\"]",
           {"system.json:6", "'all-reduce-implementation'", "1 named, but 'topology' of the network has 2"});
   refused("[\"ring\", \"direct\"]", "[\"ring\", \"direct\", \"ring\"]", {"3 named", "has 2"});
