@@ -20,6 +20,15 @@ bool is_world(const std::vector<NpuId>& members, std::uint32_t num_npus) {
   return true;
 }
 
+/// Some producers write the number of a group as a float: "3.0" is 3 then. Other names stay as they are.
+std::string_view without_fraction(std::string_view name) {
+  const auto point = name.find('.');
+  if (point == std::string_view::npos || point == 0) return name;
+  const bool digits = name.find_first_not_of("0123456789") == point;
+  const bool zeros = point + 1 < name.size() && name.find_first_not_of('0', point + 1) == std::string_view::npos;
+  return digits && zeros ? name.substr(0, point) : name;
+}
+
 }  // namespace
 
 Groups::Groups(NamedGroups named, std::uint32_t num_npus) : named_(std::move(named)), num_npus_(num_npus) {}
@@ -91,21 +100,31 @@ bool Groups::is_same(const GroupDefinition& definition, GroupId id) const {
 }
 
 GroupId Groups::resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes) {
+  if (const auto known = find(name, raw, place, notes)) return *known;
+  const std::string_view whole = without_fraction(name);
+  if (whole.size() < name.size()) {
+    notes.add("group-number", fmt::format("process group '{}' is not defined: it is read as '{}'", name, whole));
+    if (const auto known = find(whole, raw, place, notes)) return *known;
+  }
+  if (whole != "0") fail_unknown(name, raw, place);
+  notes.add("group-0", "process group '0' is not defined: it is read as all NPUs");
+  return world();
+}
+
+std::optional<GroupId> Groups::find(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes) {
   if (name.empty()) return world();
   const auto defined = raw.definitions.find(name);
   const auto named = named_.find(name);
-  if (named != named_.end()) {
-    const GroupId id = id_of_named(named);
-    if (defined != raw.definitions.end() && !is_same(defined->second, id))
-      notes.add("group-defined-twice", fmt::format("process group '{}' has other members in the communicator file than "
-                                                   "in the trace: those of the file count",
-                                                   shown(name)));
-    return id;
+  if (named == named_.end()) {
+    if (defined == raw.definitions.end()) return std::nullopt;
+    return intern(name, checked_members(defined->second, name, place));
   }
-  if (defined != raw.definitions.end()) return intern(name, checked_members(defined->second, name, place));
-  if (name != "0") fail_unknown(name, raw, place);
-  notes.add("group-0", "process group '0' is not defined: it is read as all NPUs");
-  return world();
+  const GroupId id = id_of_named(named);
+  if (defined != raw.definitions.end() && !is_same(defined->second, id))
+    notes.add("group-defined-twice", fmt::format("process group '{}' has other members in the communicator file than "
+                                                 "in the trace: those of the file count",
+                                                 shown(name)));
+  return id;
 }
 
 }  // namespace orrery::trace

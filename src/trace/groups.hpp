@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,6 +28,7 @@ class Groups {
   const std::vector<Group>& all() const { return groups_; }
 
  private:
+  std::optional<GroupId> find(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes);
   GroupId intern(std::string_view name, std::vector<NpuId> members);
   GroupId id_of_named(NamedGroups::const_iterator named);
   bool is_same(const GroupDefinition& definition, GroupId id) const;

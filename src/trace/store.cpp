@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <unordered_map>
 
 #include "dependencies.hpp"
@@ -87,6 +88,7 @@ struct Store::State {
   NamePool names;
   Interned<Graph> graphs;
   Interned<Labels> labels;
+  std::set<std::pair<const Graph*, const Labels*>> structures;
   std::vector<std::string> files;
   std::deque<Remembered> remembered;  ///< the latest last
   Notices notices;
@@ -107,6 +109,7 @@ const Remembered& Store::State::load(const std::filesystem::path& path, NpuId np
   file.file = static_cast<std::uint32_t>(files.size());
   file.graph = graphs.intern(std::move(file.meaning.graph));
   file.labels = labels.intern(std::move(file.meaning.labels));
+  structures.emplace(file.graph.get(), file.labels.get());
   file.meaning.graph = {};
   file.meaning.labels = {};
   files.push_back(source.file);
@@ -167,7 +170,9 @@ Place Store::place(const NpuTrace& trace, NpuId npu, NodeId node) const {
   return {.file = file(trace), .npu = npu.value(), .node = trace.id_of(node), .node_name = shown(name_of(trace, node))};
 }
 
-std::size_t Store::num_structures() const { return state_->graphs.size(); }
+std::size_t Store::num_structures() const { return state_->structures.size(); }
+
+std::size_t Store::num_graphs() const { return state_->graphs.size(); }
 
 std::size_t Store::bytes() const {
   std::size_t total = state_->names.bytes();

@@ -41,8 +41,8 @@ class Store {
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
 
-  /// Reads one Chakra execution trace for one NPU and closes the file. A file that was read before with the same NPU-independent
-  /// meaning is not parsed again if `path` is the same (one file for many NPUs). Cost O(bytes).
+  /// Reads one Chakra execution trace for one NPU and closes the file. One of the last 16 files is not parsed again if
+  /// `path` is the same (one file for many NPUs). Cost O(bytes).
   /// Throws Error (bad_input) for every fault that this file shows by itself: docs/traces.md lists them.
   /// Groups of NpuTrace are indices into groups() of this store until `renumber_groups`.
   NpuTrace read(const std::filesystem::path& path, NpuId npu);
@@ -56,7 +56,10 @@ class Store {
   /// Where a node is, for messages.
   Place place(const NpuTrace& trace, NpuId npu, NodeId node) const;
 
+  /// How many traces differ in more than peers, groups, tags and a shift of the ids.
   std::size_t num_structures() const;
+  /// How many graphs are kept: structures that differ in names and ids only share one.
+  std::size_t num_graphs() const;
   std::size_t bytes() const;  ///< memory held by structures, labels and names
   const Notices& notices() const;
 

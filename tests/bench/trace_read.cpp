@@ -1,0 +1,96 @@
+// Reading of Chakra execution traces: nodes per second, and bytes kept per node. The files are made here and resemble
+// what STAGE (about 300 bytes a node) and the PyTorch converter (about 600) write.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "et_writer.hpp"
+#include "orrery/trace/store.hpp"
+
+namespace orrery::trace {
+namespace {
+
+et::Message texts(std::initializer_list<std::string_view> values) {
+  et::Message list;
+  for (const auto value : values) list.bytes(1, value);
+  return et::Message().message(30, list);
+}
+
+et::Node stage_node(std::uint64_t at, std::uint64_t id, std::uint64_t before) {
+  const auto name = fmt::format("mb{}_transformer_{}_mha_q_proj_{}", at % 16, at / 16 % 32, id);
+  if (at % 4 == 3) {
+    et::Node node = et::collective(id, name + "_COMM", at % 8 == 3 ? 2 : 7, 4194304);
+    node.data({before}).int32("is_cpu_op", 0).text("pg_name", at % 8 == 3 ? "17" : "18");
+    node.attribute("inputs", texts({name + "_input", "4194304", "stage:0", "batch/dp,seq,model/tp"}));
+    node.attribute("outputs", et::Message());
+    return node;
+  }
+  et::Node node = et::compute(id, name, 2199023255552, 8388608);
+  node.data({before}).text("op_type", "matmul");
+  node.attribute("inputs", texts({name + "_x", "8388608", name + "_w", "2097152"}));
+  node.attribute("outputs", texts({name + "_y", "8388608"}));
+  return node;
+}
+
+et::Node pytorch_node(std::uint64_t at, std::uint64_t id, std::uint64_t before) {
+  et::Node node(id, fmt::format("aten::operation_{}", at % 300), et::comp);
+  node.data({before}).ctrl({id > 5 ? id - 5 : before}).micros(at % 97);
+  const std::string tensors = "[[723, 724, 0, 6144, 4, 'cuda:0'], [718, 715, 0, 6144, 4, 'cuda:0'], '<Object>', -1]";
+  const std::string types = "['Tensor(float)', 'Tensor(float)', 'Object', 'GenericList[Int,Int,Int,Int]', 'Int']";
+  const auto io = et::Message().bytes(1, tensors).bytes(2, "[[6144], [6144], [], []]").bytes(3, types);
+  node.message(8, io).message(9, io);
+  node.int64("rf_id", static_cast<std::int64_t>(at)).int64("fw_parent", 0).int64("seq_id", -1).int64("scope", 7);
+  node.int64("tid", 1).int64("fw_tid", 0).text("op_schema", "aten::add.Tensor(Tensor self, Tensor other) -> Tensor");
+  node.boolean("is_cpu_op", at % 6 != 0).int64("stream", 7).int64("ts", 1699999999 + static_cast<std::int64_t>(at));
+  return node;
+}
+
+using MakeNode = et::Node (*)(std::uint64_t, std::uint64_t, std::uint64_t);
+
+/// Ids with gaps, and every third pair of nodes the other way round, as real files have it.
+std::string make_file(std::uint64_t num_nodes, MakeNode make) {
+  et::File file;
+  file.metadata();
+  for (std::uint64_t position = 0; position < num_nodes; ++position) {
+    std::uint64_t at = position;
+    if (position % 6 == 0 && position + 1 < num_nodes) at = position + 1;
+    if (position % 6 == 1) at = position - 1;
+    const std::uint64_t id = 100 + 3 * at;
+    file.add(make(at, id, at == 0 ? id + 1 : id - 3));
+  }
+  return file.text();
+}
+
+void read_trace(benchmark::State& state, MakeNode make) {
+  const auto num_nodes = static_cast<std::uint64_t>(state.range(0));
+  const std::string bytes = make_file(num_nodes, make);
+  std::string pattern = (std::filesystem::temp_directory_path() / "orrery-bench-XXXXXX").string();
+  const std::filesystem::path folder = mkdtemp(pattern.data());
+  et::write(folder / "t.0.et", bytes);
+  std::size_t kept = 0;
+  for (auto _ : state) {
+    Store store({.num_npus = 64}, {{"17", {NpuId(0), NpuId(1)}}, {"18", {NpuId(0), NpuId(2)}}});
+    benchmark::DoNotOptimize(store.read(folder / "t.0.et", NpuId(0)));
+    kept = store.bytes();
+  }
+  std::filesystem::remove_all(folder);
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes.size()));
+  state.counters["file_bytes_per_node"] = static_cast<double>(bytes.size()) / static_cast<double>(num_nodes);
+  state.counters["kept_bytes_per_node"] = static_cast<double>(kept) / static_cast<double>(num_nodes);
+}
+
+void stage(benchmark::State& state) { read_trace(state, stage_node); }
+void pytorch(benchmark::State& state) { read_trace(state, pytorch_node); }
+
+BENCHMARK(stage)->Arg(5'000)->Arg(500'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(pytorch)->Arg(5'000)->Arg(500'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace orrery::trace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,168 @@
+// Traces that other tools wrote, from ../shared/traces or ORRERY_TRACES. They are not part of the repository: without
+// them these tests are skipped.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fixture.hpp"
+
+namespace orrery::trace {
+namespace {
+
+class RealTraces : public TraceTest {
+ protected:
+  /// Unpacks an archive into the test's folder. False if it is not there.
+  bool unpack(const std::string& archive) {
+    const char* const given = std::getenv("ORRERY_TRACES");
+    const std::filesystem::path traces =
+        given != nullptr ? given : std::filesystem::path(ORRERY_SOURCE_DIR) / ".." / "shared" / "traces";
+    const auto file = traces / (archive + ".tar.xz");
+    if (!std::filesystem::exists(file)) return false;
+    return std::system(fmt::format("tar xf '{}' -C '{}'", file.string(), folder_.string()).c_str()) == 0;
+  }
+
+  /// Reads PREFIX.<npu>.et of all NPUs; PREFIX is relative to the archive.
+  Store read_all(const std::string& prefix, std::uint32_t num_npus, NamedGroups groups = {}) {
+    Store store = make_store(std::move(groups), Dependencies::automatic, num_npus);
+    traces_.clear();
+    num_nodes_ = 0;
+    for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
+      traces_.push_back(store.read(folder_ / fmt::format("{}.{}.et", prefix, npu), NpuId(npu)));
+      num_nodes_ += traces_.back().graph->num_nodes();
+    }
+    return store;
+  }
+
+  std::size_t count(const NpuTrace& trace, NodeKind kind) const {
+    return static_cast<std::size_t>(std::count_if(trace.graph->nodes.begin(), trace.graph->nodes.end() - 1,
+                                                  [kind](const Node& node) { return node.kind == kind; }));
+  }
+
+  /// What is kept of each node of the traces, shared parts and tables together.
+  double bytes_per_node(const Store& store) const {
+    std::size_t tables = 0;
+    for (const NpuTrace& trace : traces_)
+      tables += sizeof(NpuTrace) + trace.groups.size() * sizeof(GroupId) + trace.peers.size() * sizeof(NpuId) +
+                trace.tags.size() * sizeof(std::uint64_t);
+    return static_cast<double>(store.bytes() + tables) / static_cast<double>(num_nodes_);
+  }
+
+  void report(const Store& store) const {
+    fmt::print("{} nodes, {} structures, {} graphs, {:.1f} bytes kept per node\n", num_nodes_, store.num_structures(),
+               store.num_graphs(), bytes_per_node(store));
+    for (const auto& [kind, entry] : store.notices().entries()) fmt::print("  {} x {}\n", entry.count, entry.text);
+  }
+
+  std::vector<NpuTrace> traces_;
+  std::size_t num_nodes_ = 0;
+};
+
+struct StageCase {
+  std::string archive;
+  std::string folder;
+  std::size_t num_nodes_of_npu_0;
+  std::size_t structures;
+};
+
+class StageTraces : public RealTraces, public testing::WithParamInterface<StageCase> {};
+
+TEST_P(StageTraces, EqualStructuresAreKeptOnce) {
+  const StageCase& its = GetParam();
+  if (!unpack(its.archive)) GTEST_SKIP() << its.archive << " is not here";
+  const auto groups = read_group_file(folder_ / its.folder / "workload.json", 64);
+  const Store store = read_all(its.folder + "/workload", 64, groups);
+  report(store);
+  EXPECT_EQ(traces_.front().graph->num_nodes(), its.num_nodes_of_npu_0);
+  EXPECT_EQ(store.num_structures(), its.structures);
+  EXPECT_LT(bytes_per_node(store), 40.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StageTraces,
+                         testing::Values(StageCase{"stage-gpt_64_tp8sp2dp4_sp", "gpt_64_tp8sp2dp4_sp", 394, 1},
+                                         StageCase{"stage-moe_64_dp4tp2pp2ep4", "moe_64_dp4tp2pp2ep4", 357, 2},
+                                         StageCase{"stage-llama-s_64_dp4tp4pp4", "llama-s_64_dp4tp4pp4", 5220, 4}),
+                         [](const auto& its) { return its.param.archive.substr(6, 3); });
+
+TEST_F(RealTraces, DlrmLaunchersAreHostWork) {
+  if (!unpack("dlrm-8gpu")) GTEST_SKIP() << "dlrm-8gpu is not here";
+  const Store store = read_all("dlrm", 8);
+  report(store);
+  for (const NpuTrace& trace : traces_) {
+    EXPECT_EQ(count(trace, NodeKind::collective), 8u);
+    EXPECT_GE(count(trace, NodeKind::cpu), 16u);
+    EXPECT_FALSE(trace.graph->durations.empty());
+  }
+  EXPECT_TRUE(store.notices().entries().contains("absent-dependency"));
+}
+
+TEST_F(RealTraces, Resnet50OfAllNpusIsOneStructure) {
+  if (!unpack("resnet50-dp-64")) GTEST_SKIP() << "resnet50-dp-64 is not here";
+  const Store store = read_all("resnet50_DataParallel", 64);
+  report(store);
+  EXPECT_EQ(store.num_structures(), 1u);
+  EXPECT_EQ(count(traces_[3], NodeKind::collective), 54u);
+  EXPECT_EQ(count(traces_[3], NodeKind::compute), 161u);
+  EXPECT_EQ(traces_[63].first_id, 63u * 215u);
+  EXPECT_TRUE(store.notices().entries().contains("dependencies"));
+}
+
+TEST_F(RealTraces, PyTorchTracesOfOneNpu) {
+  if (!unpack("chakra-pytorch-single")) GTEST_SKIP() << "chakra-pytorch-single is not here";
+  Store store = make_store({}, Dependencies::automatic, 1);
+  const NpuTrace packed = store.read(folder_ / "pytorch_schema1.1.0.0.et.gz", NpuId(0));
+  EXPECT_EQ(packed.graph->num_nodes(), 11347u);
+  EXPECT_EQ(count(packed, NodeKind::collective), 14u);
+  const NpuTrace cyclic = store.read(folder_ / "resnet_schema1.0.1.0.et", NpuId(0));
+  EXPECT_EQ(cyclic.graph->num_nodes(), 3664u);
+  for (const auto& [kind, entry] : store.notices().entries()) fmt::print("  {} x {}\n", entry.count, entry.text);
+  EXPECT_HAS(store.notices().entries().at("dependencies").text, "data_deps alone");
+}
+
+TEST_F(RealTraces, AllTypesAreReadOrRefusedByName) {
+  if (!unpack("chakra-all-types")) GTEST_SKIP() << "chakra-all-types is not here";
+  for (const std::string name : {"ALL_GATHER", "ALL_REDUCE", "ALL_TO_ALL", "BARRIER", "BROADCAST", "REDUCE_SCATTER"}) {
+    read_all(name, 4);
+    EXPECT_EQ(count(traces_[1], NodeKind::collective), 1u) << name;
+  }
+  for (const std::string name :
+       {"one_comp_node", "two_comp_nodes_dependent", "two_comp_nodes_independent", "one_remote_mem_load_node",
+        "one_remote_mem_store_node", "one_metadata_node_all_types"})
+    EXPECT_GE(read_all(name, 4).num_structures(), 1u) << name;
+  EXPECT_HAS(refusal_of([&] { read_all("one_comm_send_node", 4); }), "there is no comm_size");
+  EXPECT_HAS(refusal_of([&] { read_all("one_comm_recv_node", 4); }), "there is no comm_size");
+}
+
+TEST_F(RealTraces, LegacySchemas) {
+  if (!unpack("chakra-legacy-schemas")) GTEST_SKIP() << "chakra-legacy-schemas is not here";
+  read_all("legacy_v001", 4);
+  EXPECT_EQ(count(traces_[0], NodeKind::collective), 6u);
+  EXPECT_EQ(count(traces_[0], NodeKind::compute), 6u);
+  EXPECT_EQ(count(traces_[0], NodeKind::send), 1u);
+  EXPECT_EQ(count(traces_[0], NodeKind::receive), 1u);
+  EXPECT_EQ(count(traces_[0], NodeKind::mem_load), 1u);
+  EXPECT_EQ(traces_[0].graph->duration_of(NodeId(0)), Time::from_ns(100'000));
+  EXPECT_EQ(traces_[0].graph->nodes[1].detail, 1u) << "involved_dim [1, 0]";
+  read_all("legacy_v003", 4);
+  EXPECT_EQ(count(traces_[0], NodeKind::collective), 6u);
+  EXPECT_EQ(count(traces_[0], NodeKind::compute), 6u);
+  EXPECT_EQ(traces_[0].graph->duration_of(NodeId(0)), Time::from_ns(100'000));
+}
+
+TEST_F(RealTraces, GroupZeroOfTheMultitenantTorusIsAGroup) {
+  if (!unpack("torus-multitenant")) GTEST_SKIP() << "torus-multitenant is not here";
+  std::filesystem::path folder;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_))
+    if (entry.path().filename() == "T2D-analytical") folder = entry.path();
+  ASSERT_FALSE(folder.empty());
+  const auto groups = read_group_file(folder / "inputs" / "comm_group.json", 16);
+  Store store = make_store(groups, Dependencies::automatic, 16);
+  for (std::uint32_t npu = 0; std::filesystem::exists(folder / "trace" / fmt::format("trace.{}.et", npu)); ++npu)
+    traces_.push_back(store.read(folder / "trace" / fmt::format("trace.{}.et", npu), NpuId(npu)));
+  ASSERT_FALSE(traces_.empty());
+  EXPECT_FALSE(store.notices().entries().contains("group-0"));
+  EXPECT_TRUE(store.notices().entries().contains("group-number"));
+  for (const Group& group : store.groups()) EXPECT_EQ(group.members.size(), 4u) << group.name;
+}
+
+}  // namespace
+}  // namespace orrery::trace
