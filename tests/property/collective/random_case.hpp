@@ -1,0 +1,31 @@
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "message_simulation.hpp"
+#include "orrery/collective/collective.hpp"
+
+namespace orrery::collective::test {
+
+/// One random system and one collective on its world.
+struct RandomCase {
+  Rules rules;
+  std::vector<topology::Dimension> dimensions;
+  Options options;
+  Kind kind = Kind::all_reduce;
+  Bytes size;
+
+  topology::Topology topology() const { return topology::Topology(dimensions, rules); }
+  std::uint32_t num_npus() const;
+};
+
+/// 2 to `most` NPUs, any rules, algorithms that have a rule for the kind.
+RandomCase random_case(std::mt19937_64& random, std::uint32_t most);
+
+std::vector<Time> random_arrivals(std::mt19937_64& random, std::uint32_t count);
+
+/// The same collective for the message simulation, built from docs/model.md and not from the engine. One queue only.
+Scenario scenario_of(const RandomCase& sample, const topology::Topology& topology);
+
+}  // namespace orrery::collective::test
