@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""One answer: whatever the number of ranks and the partition, the results outside /kernel are the same.
+
+Reference cases and random workloads (also without the oracle: larger ones, more skewed), with timelines.
+"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+import random_workload  # noqa: E402
+import reference_case  # noqa: E402
+
+SEEDS = range(9001, 9003 if harness.SANITIZED else 9011)
+
+
+def chosen():
+    """Of each letter of the names the first two cases that ASTRA-sim finishes."""
+    cases = {}
+    for case in reference_case.all_cases():
+        if case.kind == "exact":
+            cases.setdefault(case.name[0], []).append(case)
+    return [case for letter in sorted(cases) for case in cases[letter][:1 if harness.SANITIZED else 2]]
+
+
+class OneAnswer(harness.Folder):
+    def test_reference_cases(self):
+        for case in chosen():
+            with self.subTest(case.name):
+                self.check_one_answer(case.arguments() + ["--timeline"], case.num_npus, ranks=(2, 3))
+
+    def test_random_workloads(self):
+        for seed in SEEDS:
+            workload = random_workload.Workload(seed, max_npus=64, operations=(40, 200))
+            arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+            with self.subTest(f"seed {seed}"):
+                self.check_one_answer(arguments, workload.num_npus, ranks=(1, 2, 3, 4) if seed % 5 == 0 else (2, 3))
+            for path in self.folder.iterdir():
+                path.unlink()
+
+
+class Comparison(harness.Folder):
+    """The comparison sees a difference where there is one."""
+
+    def test_sees_a_difference(self):
+        workload = random_workload.Workload(1)
+        arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
+        one = self.run_once(arguments, "one.h5")
+        workload.system.latency = [latency + 1 for latency in workload.system.latency]
+        other = self.run_once([arguments[0]] + workload.system.write(self.folder), "other.h5")
+        self.assertNotEqual(harness.difference(one, other), "")
+
+
+if __name__ == "__main__":
+    harness.main()

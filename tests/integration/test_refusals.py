@@ -1,0 +1,474 @@
+#!/usr/bin/python3
+"""What cannot be simulated is refused before the run: with one message that says where and what, and nothing written.
+
+Each case spoils a good workload of 4 NPUs at one place, mostly at NPU 2 alone, and runs it without mpirun and on 3 ranks, where
+one rank alone sees the fault.
+"""
+import gzip
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+from chakra import Node, Typed  # noqa: E402
+
+MIB = 1 << 20
+FAULTY = 2
+
+
+def good_traces():
+    """On each of 4 NPUs: compute, an all-reduce of the world, a message to the next NPU and one from the previous, a
+    reduce-scatter in pairs, an update."""
+    traces = []
+    for npu in range(4):
+        pair = "1" if npu < 2 else "2"
+        after, before = (npu + 1) % 4, (npu - 1) % 4
+        traces.append([
+            Node(10, chakra.COMP, "forward", duration=5),
+            Node(20, chakra.COLL, "gradients", [10], comm_type=chakra.ALL_REDUCE, comm_size=MIB),
+            Node(30, chakra.SEND, "to_next", [20], comm_src=npu, comm_dst=after, comm_tag=7, comm_size=1000),
+            Node(40, chakra.RECV, "from_previous", [20], comm_src=before, comm_dst=npu, comm_tag=7, comm_size=1000),
+            Node(50, chakra.COLL, "in_pair", [30, 40], comm_type=chakra.REDUCE_SCATTER, comm_size=MIB, pg_name=pair),
+            Node(55, chakra.COLL, "gather", [50], comm_type=chakra.ALL_GATHER, comm_size=MIB, pg_name=pair),
+            Node(60, chakra.COMP, "update", [55], duration=3),
+        ])
+    return traces
+
+
+def good_system():
+    return harness.System(groups={"1": [0, 1], "2": [2, 3]})
+
+
+class Job:
+    """A good workload on disk, to be spoiled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.traces, self.system = good_traces(), good_system()
+        self.after = []           # what is done to the files once they are written
+        self.arguments = None     # instead of ASTRA-sim's files
+
+    def node(self, name, npu=FAULTY):
+        return next(node for node in self.traces[npu] if node.name == name)
+
+    def file(self, npu=FAULTY):
+        return self.folder / f"workload.{npu}.et"
+
+    def write(self):
+        arguments = [harness.write_workload(self.folder, self.traces)] + self.system.write(self.folder)
+        for change in self.after:
+            change()
+        return self.arguments or arguments
+
+
+CASES = {}
+
+
+def case(expected, codes=(3,), place=None):
+    """Registers a way to spoil a job. `expected`: regular expressions, each of which the message has to match. `place`: the name
+    of the node at NPU 2 that the message has to give, with the trace's file and the NPU."""
+    def register(spoil):
+        patterns = [expected] if isinstance(expected, str) else list(expected)
+        if place:
+            number = next(node.id for node in good_traces()[FAULTY] if node.name == place)
+            patterns += [rf"workload\.{FAULTY}\.et", rf"NPU {FAULTY}\b", rf"node {number}\b", rf"'{place}'"]
+        CASES[spoil.__name__] = (spoil, patterns, codes)
+        return spoil
+    return register
+
+
+def rewritten(job, change):
+    """Changes the bytes of the trace of NPU 2."""
+    def now():
+        job.file().write_bytes(change(job.file().read_bytes()))
+    job.after.append(now)
+
+
+# ---- files that are no traces ----
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+", r"(?i)truncated|ends|cut"])
+def truncated_message(job):
+    rewritten(job, lambda data: data[:len(data) * 2 // 3])
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+"])
+def truncated_length(job):
+    rewritten(job, lambda data: data + b"\xff")
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+"])
+def length_beyond_the_end(job):
+    rewritten(job, lambda data: data + b"\xff\xff\xff\xff\x07abc")
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+"])
+def garbage(job):
+    rewritten(job, lambda data: bytes((i * 131 + 89) % 256 for i in range(len(data))))
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+"])
+def garbage_in_one_message(job):
+    def spoil(data):
+        at = data.index(b"in_pair") - 4
+        return data[:at] + b"\xff" * 12 + data[at + 12:]
+    rewritten(job, spoil)
+
+
+@case([r"workload\.2\.et", r"NPU 2\b"])
+def text_file(job):
+    job.after.append(lambda: job.file().write_text("this is not an execution trace\n" * 20))
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"(?i)gzip|truncated|unpack|inflate|ends"])
+def truncated_gzip(job):
+    rewritten(job, lambda data: gzip.compress(data)[:-30])
+
+
+@case([r"workload\.2\.et", r"(?i)no such file|cannot be (read|opened)|missing|not there|does not exist"])
+def missing_file(job):
+    job.after.append(lambda: job.file().unlink())
+
+
+@case([r"workload\.2\.et"])
+def folder_in_place_of_a_file(job):
+    job.after.append(lambda: (job.file().unlink(), job.file().mkdir()))
+
+
+# ---- nodes ----
+
+@case(r"(?i)duplicate|twice|second|already|same id", place="gradients")
+def duplicate_id(job):
+    job.traces[FAULTY].insert(4, Node(20, chakra.COMP, "gradients", [10], duration=1))
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"(?i)cycle", r"\b20\b", r"\b50\b"])
+def cycle(job):
+    job.node("gradients").data_deps.append(50)
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"(?i)cycle|itself", r"\b20\b"])
+def cycle_of_one(job):
+    job.node("gradients").ctrl_deps.append(20)
+    job.node("gradients").data_deps.append(20)
+
+
+@case(r"\b99\b", place="update")
+def unknown_node_type(job):
+    job.node("update").type = 99
+
+
+@case(r"\b42\b", place="gradients")
+def unknown_collective_type(job):
+    job.node("gradients").attributes["comm_type"] = 42
+
+
+@case(r"comm_type", place="gradients")
+def missing_collective_type(job):
+    del job.node("gradients").attributes["comm_type"]
+
+
+@case(r"comm_size", place="gradients")
+def missing_size(job):
+    del job.node("gradients").attributes["comm_size"]
+
+
+@case(r"comm_size", place="gradients")
+def size_of_a_wrong_type(job):
+    job.node("gradients").attributes["comm_size"] = "a lot"
+
+
+@case(r"comm_size|negative", place="gradients")
+def negative_size(job):
+    job.node("gradients").attributes["comm_size"] = Typed("int64", -5)
+
+
+@case(r"comm_dst", place="to_next")
+def missing_destination(job):
+    del job.node("to_next").attributes["comm_dst"]
+
+
+@case(r"comm_src", place="from_previous")
+def missing_source(job):
+    del job.node("from_previous").attributes["comm_src"]
+
+
+@case(r"\b4\b", place="to_next")
+def destination_out_of_range(job):
+    job.node("to_next").attributes["comm_dst"] = 4
+
+
+@case(r"\b4000000000\b", place="from_previous")
+def source_out_of_range(job):
+    job.node("from_previous").attributes["comm_src"] = Typed("uint32", 4000000000)
+
+
+@case(r"'?nowhere'?", place="in_pair")
+def unknown_group(job):
+    job.node("in_pair").attributes["pg_name"] = "nowhere"
+
+
+@case([r"(?i)member|belong|in it|contain", r"'1'"], place="in_pair")
+def not_in_its_group(job):
+    job.node("in_pair").attributes["pg_name"] = "1"
+
+
+# ---- NPUs that do not fit each other ----
+
+@case([r"workload\.1\.et", r"NPU 1\b", r"node 30\b", r"'to_next'", r"(?i)receive"])
+def send_without_receive(job):
+    job.traces[FAULTY].remove(job.node("from_previous"))
+    job.node("in_pair").data_deps.remove(40)
+
+
+@case([r"workload\.3\.et", r"NPU 3\b", r"node 40\b", r"'from_previous'", r"(?i)send"])
+def receive_without_send(job):
+    job.traces[FAULTY].remove(job.node("to_next"))
+    job.node("in_pair").data_deps.remove(30)
+
+
+@case([r"NPU [12]\b", r"(?i)tag|receive|send"])
+def tags_that_differ(job):
+    job.node("from_previous").attributes["comm_tag"] = 8
+
+
+@case([r"NPU 2\b", r"\b1000\b", r"\b999\b"], codes=(3, 4))
+def message_sizes_that_differ(job):
+    job.node("from_previous").attributes["comm_size"] = 999
+
+
+@case([r"NPU [0-3]\b", r"(?i)all-reduce", r"(?i)all-gather"], codes=(3, 4))
+def kinds_that_differ(job):
+    job.node("gradients").attributes["comm_type"] = chakra.ALL_GATHER
+
+
+@case([r"NPU [0-3]\b", rf"\b{MIB}\b", rf"\b{MIB // 2}\b"], codes=(3, 4))
+def sizes_that_differ(job):
+    job.node("gradients").attributes["comm_size"] = MIB // 2
+
+
+@case([r"NPU [23]\b", r"'2'", r"(?i)reduce-scatter", r"(?i)all-gather"], codes=(3, 4))
+def orders_that_differ(job):
+    first, second, end = job.node("in_pair"), job.node("gather"), job.node("update")
+    first.data_deps, second.data_deps, end.data_deps = [55], [30, 40], [50]
+
+
+@case([r"NPU [0-3]\b", r"(?i)collective|gather|member"], codes=(3, 4))
+def one_collective_too_few(job):
+    job.traces[FAULTY].remove(job.node("gather"))
+    job.node("update").data_deps = [50]
+
+
+@case([r"NPU 2\b", r"(?i)remote"])
+def remote_memory_that_is_not_there(job):
+    job.traces[FAULTY].append(Node(70, chakra.MEM_LOAD, "fetch", [60], tensor_size=1000))
+
+
+@case([r"workload\.2\.et", r"NPU 2\b", r"node 70\b", r"'fetch'", r"tensor_size"])
+def remote_access_without_a_size(job):
+    job.system.memory = {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}
+    job.traces[FAULTY].append(Node(70, chakra.MEM_LOAD, "fetch", [60]))
+
+
+# ---- configuration ----
+
+@case([r"workload\.[4-7]\.et"])
+def more_npus_than_traces(job):
+    job.system.counts = [8]
+
+
+@case([r"network\.yml", r"(?i)Torus"])
+def unknown_topology(job):
+    job.system.topology = ["Torus"]
+
+
+@case([r"network\.yml", r"bandwidth"])
+def lists_of_different_lengths(job):
+    job.system.bandwidth = [50.0, 50.0]
+
+
+@case([r"network\.yml", r"npus_count"])
+def no_npus(job):
+    job.system.counts = [0]
+
+
+@case([r"network\.yml", r"latency"])
+def negative_latency(job):
+    job.system.latency = [-1.0]
+
+
+@case([r"network\.yml", r"bandwidth"])
+def no_bandwidth(job):
+    job.system.bandwidth = [0.0]
+
+
+@case([r"network\.yml", r"latency"])
+def key_of_the_network_missing(job):
+    def spoil():
+        path = job.folder / "network.yml"
+        path.write_text("".join(line for line in path.read_text().splitlines(True) if "latency" not in line))
+    job.after.append(spoil)
+
+
+@case([r"network\.yml", r"(?i)\b3\b|line"])
+def network_that_is_no_yaml(job):
+    job.after.append(lambda: (job.folder / "network.yml").write_text("topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0\nlatency: ]\n"))
+
+
+@case([r"network\.yml"])
+def network_missing(job):
+    job.after.append(lambda: (job.folder / "network.yml").unlink())
+
+
+@case([r"system\.json"])
+def system_that_is_no_json(job):
+    job.after.append(lambda: (job.folder / "system.json").write_text('{"endpoint-delay": 10,,}'))
+
+
+@case([r"preferred-dataset-splits|chunks"])
+def no_chunks(job):
+    job.system.system["preferred-dataset-splits"] = 0
+
+
+@case([r"all-reduce-implementation", r"(?i)spiral"])
+def unknown_algorithm(job):
+    job.system.system["all-reduce-implementation"] = ["spiral"]
+
+
+@case([r"(?i)halving", r"\b3\b"])
+def algorithm_that_cannot(job):
+    job.traces, job.system.counts = job.traces[:3], [3]
+    job.system.groups = {"1": [0, 1], "2": [2]}
+    job.traces = [[Node(10, chakra.COLL, "gradients", comm_type=chakra.ALL_REDUCE, comm_size=MIB)] for _ in range(3)]
+    job.system.system["all-reduce-implementation"] = ["halvingDoubling"]
+
+
+@case([r"remote_memory\.json", r"memory-type", r"(?i)FOG"])
+def unknown_memory(job):
+    job.system.memory = {"memory-type": "FOG"}
+
+
+@case([r"comm_group\.json", r"\b4\b"])
+def group_member_out_of_range(job):
+    job.system.groups["1"] = [0, 1, 4]
+
+
+@case([r"comm_group\.json", r"(?i)twice|duplicate|more than once"])
+def group_member_twice(job):
+    job.system.groups["1"] = [0, 1, 0]
+
+
+@case([r"comm_group\.json"])
+def groups_that_are_no_json(job):
+    job.after.append(lambda: (job.folder / "comm_group.json").write_text("[0, 1"))
+
+
+def own_configuration(job, text):
+    def spoil():
+        (job.folder / "job.yaml").write_text(text)
+    job.after.append(spoil)
+    job.arguments = [job.folder / "job.yaml"]
+
+
+OWN = """system:
+  network:
+    dimensions:
+      - {shape: Ring, size: 4, bandwidth: 50 GB/s, latency: 500 ns}
+workload:
+  traces: workload
+  groups: comm_group.json
+"""
+
+
+@case([r"job\.yaml", r"\b4\b", r"bandwith", r"bandwidth"])
+def unknown_key(job):
+    own_configuration(job, OWN.replace("bandwidth", "bandwith"))
+
+
+@case([r"job\.yaml", r"latency", r"(?i)unit|ns"])
+def bare_number(job):
+    own_configuration(job, OWN.replace("500 ns", "500"))
+
+
+@case([r"job\.yaml", r"(?i)twice|duplicate|already|again"])
+def duplicate_key(job):
+    own_configuration(job, OWN + "workload:\n  traces: other\n")
+
+
+class Refusals(harness.Folder):
+    """One test for each case: see the end of this file."""
+
+    def refuse(self, name, ranks):
+        spoil, patterns, codes = CASES[name]
+        job = Job(self.folder)
+        spoil(job)
+        arguments = job.write()
+        for older in (False, True):
+            output = self.folder / "results.h5"
+            if older:
+                output.write_text("older results")
+            before = sorted(path.name for path in self.folder.iterdir())
+            outcome = harness.orrery("run", *arguments, f"--output={output}", *(["--force"] if older else []), "--progress=none", ranks=ranks, timeout=30)
+            self.assertIn(outcome.code, codes, outcome.err)
+            self.assertEqual(len(harness.errors(outcome)), 1, f"one message of an error: {outcome.err}")
+            text = "\n".join(harness.messages(outcome))
+            for pattern in patterns:
+                self.assertRegex(text, pattern)
+            self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before, "nothing is left behind")
+            if older:
+                self.assertEqual(output.read_text(), "older results")
+            elif ranks:
+                break  # the older file is a matter of rank 0 alone
+
+
+class Good(harness.Folder):
+    """What the cases spoil runs, in both forms."""
+
+    def test_runs(self):
+        for ranks in (0, 3):
+            self.run_once(Job(self.folder).write(), ranks=ranks)
+
+    def test_runs_from_own_configuration(self):
+        job = Job(self.folder)
+        own_configuration(job, OWN)
+        self.run_once(job.write())
+
+
+class Check(harness.Folder):
+    """`orrery check` finds what `run` refuses, and all of it."""
+
+    def test_finds_every_fault(self):
+        job = Job(self.folder)
+        for name in ("missing_size", "destination_out_of_range", "unknown_node_type"):
+            CASES[name][0](job)
+        del job.node("gradients", 0).attributes["comm_size"]
+        outcome = harness.orrery("check", *job.write())
+        self.assertEqual(outcome.code, 3, outcome.err)
+        text = outcome.out + outcome.err
+        for pattern in (r"workload\.0\.et.*NPU 0, node 20 'gradients'", r"workload\.2\.et.*NPU 2, node \d+ '\w+'"):
+            self.assertRegex(text, pattern)
+
+    def test_finds_every_fault_of_the_configuration(self):
+        job = Job(self.folder)
+        own_configuration(job, OWN.replace("bandwidth", "bandwith").replace("500 ns", "500").replace("groups", "grups"))
+        outcome = harness.orrery("check", *job.write())
+        self.assertEqual(outcome.code, 3, outcome.err)
+        for word in ("bandwith", "latency", "grups"):
+            self.assertIn(word, outcome.out + outcome.err)
+
+    def test_finds_nothing_wrong_with_a_good_job(self):
+        outcome = harness.orrery("check", *Job(self.folder).write())
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertEqual(list(self.folder.glob("*.h5")), [])
+
+
+for case_name in CASES:
+    for number in (0, 3):
+        def run_case(self, name=case_name, ranks=number):
+            self.refuse(name, ranks)
+        setattr(Refusals, f"test_{case_name}" + (f"_on_{number}_ranks" if number else ""), run_case)
+
+
+if __name__ == "__main__":
+    harness.main()
