@@ -1,0 +1,331 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "orrery/base/error.hpp"
+#include "orrery/collective/collective.hpp"
+
+namespace orrery::collective {
+namespace {
+
+using topology::Shape;
+
+constexpr Algorithm ring{};
+constexpr Algorithm direct{AlgorithmKind::direct, 0, false};
+constexpr Algorithm halving_doubling{AlgorithmKind::halving_doubling, 0, false};
+constexpr Algorithm double_binary_tree{AlgorithmKind::double_binary_tree, 0, false};
+
+// Every test uses links of 10 B/ns and 100 ns, an endpoint delay of 7 ns and a memory of 100 B/ns unless it says
+// otherwise: a message of m bytes takes L = 100 h + m / 10 ns over h hops, its reduction r = 3 m / 100 ns.
+topology::Dimension dimension(Shape shape, std::uint32_t size) {
+  return {shape, size, Bandwidth::from_bytes_per_ns(10), 100};
+}
+
+Options options_of(std::vector<Algorithm> list) {
+  Options options;
+  options.all_reduce = options.all_gather = options.reduce_scatter = options.all_to_all = std::move(list);
+  options.endpoint_delay = Time::from_ns(7);
+  options.local_memory = Bandwidth::from_bytes_per_ns(100);
+  return options;
+}
+
+struct System {
+  System(std::vector<topology::Dimension> dimensions, Options options, Rules rules = Rules::physical())
+      : engine(topology::Topology(std::move(dimensions), rules), std::move(options)) {}
+
+  std::vector<Time> finish(Kind kind, std::uint64_t bytes, const std::vector<Time>& arrivals,
+                           const std::vector<NpuId>& members = {}, std::uint64_t mask = all_dimensions) {
+    const auto layout = engine.layout(members, mask);
+    engine.validate(*layout, kind);
+    std::vector<Time> completions(arrivals.size());
+    engine.finish(*layout, kind, Bytes(bytes), arrivals, completions);
+    return completions;
+  }
+  /// Of all members, which must complete together.
+  Time together(Kind kind, std::uint64_t bytes, std::size_t count) {
+    const std::vector<Time> completions = finish(kind, bytes, std::vector<Time>(count));
+    for (const Time time : completions) EXPECT_EQ(time, completions[0]);
+    return completions[0];
+  }
+  std::string refusal(Kind kind, const std::vector<NpuId>& members = {}) {
+    try {
+      engine.validate(*engine.layout(members, all_dimensions), kind);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_input);
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  Engine engine;
+};
+
+std::vector<NpuId> npus(std::initializer_list<std::uint32_t> ids) {
+  std::vector<NpuId> result;
+  for (const std::uint32_t id : ids) result.emplace_back(id);
+  return result;
+}
+
+std::vector<Time> at_ns(std::initializer_list<std::int64_t> values) {
+  std::vector<Time> result;
+  for (const std::int64_t ns : values) result.push_back(Time::from_ns(ns));
+  return result;
+}
+
+// Ring of 4, 4000 B: m = 1000, L = 200, r = 30. All-reduce e + 6 (L + e) + 3 r; reduce-scatter e + 3 (L + e + r);
+// all-to-all e + 6 (L + e); all-gather moves whole shards, m = 4000, L = 500: e + 3 (L + e).
+TEST(Engine, Ring) {
+  System system({dimension(Shape::ring, 4)}, options_of({ring}));
+  EXPECT_EQ(system.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 6 * 207 + 90));
+  EXPECT_EQ(system.together(Kind::reduce_scatter, 4000, 4), Time::from_ns(7 + 3 * 237));
+  EXPECT_EQ(system.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 6 * 207));
+  EXPECT_EQ(system.together(Kind::all_gather, 4000, 4), Time::from_ns(7 + 3 * 507));
+}
+
+// Direct on a ring of 4: the farthest is 2 hops away, L = 200 + 100. All-reduce e + L + e + r + L + e.
+// A window of 2 makes two rounds of the three distances, {1, 2} and {3}: L = 300, then 200; each of the reducing half
+// pays r.
+TEST(Engine, Direct) {
+  System system({dimension(Shape::ring, 4)}, options_of({direct}));
+  EXPECT_EQ(system.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 300 + 7 + 30 + 300 + 7));
+  EXPECT_EQ(system.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 300 + 7));
+  System window({dimension(Shape::ring, 4)}, options_of({Algorithm{AlgorithmKind::direct, 2, false}}));
+  EXPECT_EQ(window.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 2 * (307 + 207) + 2 * 30));
+}
+
+// Halving-doubling on a ring of 4, 4000 B: messages of 2000 B to distance 1 and 1000 B to distance 2, then back.
+// L = 300 and 300. Physical rules reduce both messages (60 + 30), astra-sim rules the second one's size only.
+TEST(Engine, HalvingDoubling) {
+  System physical({dimension(Shape::ring, 4)}, options_of({halving_doubling}));
+  EXPECT_EQ(physical.together(Kind::reduce_scatter, 4000, 4), Time::from_ns(7 + 2 * 307 + 90));
+  EXPECT_EQ(physical.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 90));
+  System astra({dimension(Shape::ring, 4)}, options_of({halving_doubling}), Rules::astra_sim());
+  EXPECT_EQ(astra.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 30));
+}
+
+// Two members, one tree edge. Tree of chunk 0: root 1, leaf 0. The leaf sends at e, is there at e + L (L = 100 + 400),
+// the root reduces 4000 B: up = e + L + e + r (r = 120); back: + L + e.
+TEST(Engine, DoubleBinaryTreeOfTwo) {
+  System system({dimension(Shape::ring, 2)}, options_of({double_binary_tree}));
+  const std::vector<Time> completions = system.finish(Kind::all_reduce, 4000, std::vector<Time>(2));
+  EXPECT_EQ(completions[1], Time::from_ns(7 + 500 + 7 + 120));
+  EXPECT_EQ(completions[0], Time::from_ns(7 + 500 + 7 + 120 + 507));
+}
+
+// Any number of members: each completion waits for every arrival.
+TEST(Engine, DoubleBinaryTreeWaitsForAll) {
+  for (std::uint32_t n = 2; n < 20; ++n) {
+    Options options = options_of({double_binary_tree});
+    options.splits = 2;
+    System system({dimension(Shape::switched, n)}, options);
+    for (std::uint32_t late = 0; late < n; ++late) {
+      std::vector<Time> arrivals(n);
+      arrivals[late] = Time::from_ns(1'000'000);
+      for (const Time time : system.finish(Kind::all_reduce, 4000, arrivals)) EXPECT_GT(time, arrivals[late]);
+    }
+  }
+}
+
+// Ring(2) x FullyConnected(2), 4000 B, local_bw_aware: reduce-scatter of 4000 in dimension 0 (m = 2000: e + L + e + r =
+// 7 + 300 + 7 + 60), all-reduce of 2000 in dimension 1 (m = 1000: 7 + 200 + 7 + 30 + 200 + 7), all-gather of 2000 in
+// dimension 0 (m = 2000: 7 + 300 + 7). Baseline: all-reduces of 4000 (7 + 2 * 307 + 60) in each.
+TEST(Engine, DimensionsInTurn) {
+  System aware({dimension(Shape::ring, 2), dimension(Shape::fully_connected, 2)}, options_of({ring, direct}));
+  EXPECT_EQ(aware.together(Kind::all_reduce, 4000, 4), Time::from_ns(374 + 451 + 314));
+  Options options = options_of({ring, direct});
+  options.optimization = Optimization::baseline;
+  System baseline({dimension(Shape::ring, 2), dimension(Shape::fully_connected, 2)}, options);
+  EXPECT_EQ(baseline.together(Kind::all_reduce, 4000, 4), Time::from_ns(2 * (7 + 2 * 307 + 60)));
+}
+
+// Ring of 2, all-to-all of 4 chunks of 1000 B (m = 500, L = 150, one step: e + L + e = 164): one after the other. Two
+// in service under astra-sim rules take half the time; under physical rules each has half the bandwidth (L = 200, 214).
+TEST(Engine, ChunksInService) {
+  Options options = options_of({ring});
+  options.splits = 4;
+  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(4 * 164));
+  options.active_chunks = 2;
+  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options, Rules::astra_sim()).together(Kind::all_to_all, 4000, 2),
+            Time::from_ns(2 * 164));
+  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(2 * 214));
+}
+
+// 4001 B in 4: chunks of 1000 B, and the one byte left over makes a fifth of full size. 5 B in 4: chunks are raised to
+// as many bytes as NPUs, 2 B (m = 1, L = 100.1). An all-gather of 3 B in 4: three chunks of 1 B, L = 100.1.
+TEST(Engine, RemainderAndSmallChunks) {
+  Options options = options_of({ring});
+  options.splits = 4;
+  System system({dimension(Shape::ring, 2)}, options);
+  EXPECT_EQ(system.together(Kind::all_to_all, 4001, 2), Time::from_ns(5 * 164));
+  EXPECT_EQ(system.together(Kind::all_to_all, 5, 2), Time::from_ps(4 * 114'100));
+  EXPECT_EQ(system.together(Kind::all_gather, 3, 2), Time::from_ps(3 * 114'100));
+}
+
+// All-gather over a ring of 3, 1000 B shards (L = 200, e = 7), arrivals 0, 50, 1000 ns. Sends at 7, 57, 1007.
+// Step 1: 0 hears 2 at 1207, 1 hears 0 at 207, 2 hears 1 at 257 but is busy until 1007: next sends 1214, 214, 1014.
+// Step 2: 0 hears 2 at 1214, 1 hears 0 at 1414, 2 hears 1 at 414: ends 1221, 1421, 1021.
+TEST(Engine, SkewedRing) {
+  System system({dimension(Shape::ring, 3)}, options_of({ring}));
+  EXPECT_EQ(system.finish(Kind::all_gather, 1000, at_ns({0, 50, 1000})), at_ns({1221, 1421, 1021}));
+}
+
+// Direct all-to-all among 3, 3000 B, m = 1000, L = 200: each waits for the latest of the others. Sends at 7, 57, 1007:
+// 0 and 1 hear 2 at 1207, 2 hears 1 at 257 and is itself at 1007.
+TEST(Engine, SkewedDirect) {
+  System system({dimension(Shape::fully_connected, 3)}, options_of({direct}));
+  EXPECT_EQ(system.finish(Kind::all_to_all, 3000, at_ns({0, 50, 1000})), at_ns({1214, 1214, 1014}));
+}
+
+// Rendezvous: the 8192 B word takes 100 + 819.2 ns, then the data 100 + 50: e + 919.2 + 150 + e.
+TEST(Engine, Rendezvous) {
+  Options options = options_of({ring});
+  options.rendezvous = true;
+  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 1000, 2), Time::from_ps(1'083'200));
+}
+
+// Physical rules: {0, 1, 2} of a ring of 6 is a line whose edges take 1, 1 and 2 hops. All-gather, shards of 1000 B,
+// L = 200, 200, 300 (from 2 to 0): after step 1 the members are at 7 + 307, 7 + 207, 7 + 207; after step 2: 0 hears 2:
+// 214 + 300 + 7; 1 hears 0: 314 + 200 + 7; 2 hears 1: 214 + 200 + 7.
+TEST(Engine, PartOfARing) {
+  System system({dimension(Shape::ring, 6)}, options_of({ring}));
+  EXPECT_EQ(system.finish(Kind::all_gather, 1000, at_ns({0, 0, 0}), npus({0, 1, 2})), at_ns({521, 521, 421}));
+}
+
+// Physical rules: {1, 3, 5, 7} of Ring(4) x FullyConnected(2) is a grid of two by two: 2 hops apart in the ring.
+// All-to-all 4000 B with chunk 4000: two phases of m = 2000, L = 400 and 300. Under astra-sim rules it is one ring in
+// the order listed, with 10 ns endpoint delays: 1-3 2 hops, 3-5 2 hops (ring first), 5-7 2 hops, 7-1 2 hops: m = 1000,
+// L = 300.
+TEST(Engine, GroupsAreGridsOrRings) {
+  const std::vector<topology::Dimension> dimensions{dimension(Shape::ring, 4), dimension(Shape::fully_connected, 2)};
+  System physical(dimensions, options_of({ring, direct}));
+  EXPECT_EQ(physical.finish(Kind::all_to_all, 4000, at_ns({0, 0, 0, 0}), npus({1, 3, 5, 7}))[0],
+            Time::from_ns(7 + 407 + 7 + 307));
+  System astra(dimensions, options_of({ring, direct}), Rules::astra_sim());
+  EXPECT_EQ(astra.finish(Kind::all_to_all, 4000, at_ns({0, 0, 0, 0}), npus({1, 3, 5, 7}))[0],
+            Time::from_ns(10 + 6 * 310));
+}
+
+// Involved dimensions keep the dimension's algorithm and the world's endpoint delay under astra-sim rules too.
+TEST(Engine, InvolvedDimensions) {
+  System system({dimension(Shape::ring, 4), dimension(Shape::switched, 2)}, options_of({ring, direct}),
+                Rules::astra_sim());
+  EXPECT_EQ(system.engine.split(NpuId(6), 0b10), npus({2, 6}));
+  EXPECT_EQ(system.engine.split(NpuId(6), 0b01), npus({4, 5, 6, 7}));
+  EXPECT_EQ(system.engine.split(NpuId(6), 0), npus({6}));
+  // Switch, 2 members, m = 2000: L = 200 + 200.
+  EXPECT_EQ(system.finish(Kind::all_to_all, 4000, at_ns({0, 0}), npus({2, 6}), 0b10)[0], Time::from_ns(7 + 407));
+}
+
+TEST(Engine, AlikeGroupsShareALayout) {
+  System system({dimension(Shape::ring, 4), dimension(Shape::switched, 4)}, options_of({ring, direct}));
+  Engine& engine = system.engine;
+  EXPECT_EQ(engine.layout(npus({0, 1, 2, 3}), all_dimensions), engine.layout(npus({4, 5, 6, 7}), all_dimensions));
+  EXPECT_EQ(engine.layout(npus({0, 1}), all_dimensions), engine.layout(npus({2, 3}), all_dimensions));
+  EXPECT_NE(engine.layout(npus({0, 1}), all_dimensions), engine.layout(npus({0, 2}), all_dimensions));
+  EXPECT_NE(engine.layout(npus({0, 1}), all_dimensions), engine.layout(npus({0, 4}), all_dimensions));
+}
+
+// Broadcast is the all-reduce's plan without r, reduce with it; scatter the reduce-scatter's without; gather the
+// all-gather's; a barrier an all-reduce of one byte per member (m = 1, L = 100.1, r = 0.03 ns).
+TEST(Engine, OtherKinds) {
+  System system({dimension(Shape::ring, 4)}, options_of({ring}));
+  EXPECT_EQ(system.together(Kind::broadcast, 4000, 4), Time::from_ns(7 + 6 * 207));
+  EXPECT_EQ(system.together(Kind::reduce, 4000, 4), Time::from_ns(7 + 6 * 207 + 90));
+  EXPECT_EQ(system.together(Kind::scatter, 4000, 4), Time::from_ns(7 + 3 * 207));
+  EXPECT_EQ(system.together(Kind::gather, 4000, 4), Time::from_ns(7 + 3 * 507));
+  EXPECT_EQ(system.together(Kind::barrier, 0, 4), Time::from_ps(7'000 + 6 * 107'100 + 3 * 30));
+}
+
+TEST(Engine, OneMemberAndFreeLinks) {
+  Options options = options_of({ring});
+  options.endpoint_delay = Time::zero();
+  System alone({dimension(Shape::ring, 1)}, options);
+  EXPECT_EQ(alone.finish(Kind::all_reduce, 1000, at_ns({5})), at_ns({5}));
+  EXPECT_EQ(alone.engine.minimum_duration(*alone.engine.layout({}, all_dimensions)), Time::zero());
+  System free({{Shape::ring, 2, Bandwidth::from_bytes_per_ns(1e6), 0}}, options, Rules::astra_sim());
+  EXPECT_EQ(free.finish(Kind::all_gather, 1, at_ns({5, 9})), at_ns({10, 10}));
+}
+
+// Ring of 4, 4000 B in 2 chunks: 2 * 3 messages of 500 B. Halving-doubling: 2 * (1000 + 500) twice. Trees: 3 edges,
+// both ways, whole chunks, over 4 members: 2 * 2 * 3 * 2000 / 4.
+TEST(Engine, Traffic) {
+  Options options = options_of({ring});
+  options.splits = 2;
+  const auto sent = [&](Algorithm algorithm, Kind kind) {
+    options.all_reduce = options.all_gather = {algorithm};
+    System system({dimension(Shape::ring, 4)}, options);
+    return system.engine.traffic(*system.engine.layout({}, all_dimensions), kind, Bytes(4000))[0].count();
+  };
+  EXPECT_EQ(sent(ring, Kind::all_reduce), 6000U);
+  EXPECT_EQ(sent(direct, Kind::all_reduce), 6000U);
+  EXPECT_EQ(sent(halving_doubling, Kind::all_reduce), 6000U);
+  EXPECT_EQ(sent(double_binary_tree, Kind::all_reduce), 6000U);
+  EXPECT_EQ(sent(ring, Kind::all_gather), 12000U);
+  EXPECT_EQ(sent(halving_doubling, Kind::all_gather), 12000U);
+}
+
+// One line over Ring(2) x Switch(2): of the edges 0-1, 1-2, 2-3, 3-0 all four cross dimension 0, and 1-2 and 3-0 cross
+// dimension 1 too. Physical rules charge both. All-gather of 1000 B: 3 steps.
+TEST(Engine, TrafficOfOneLine) {
+  System system({dimension(Shape::ring, 2), dimension(Shape::switched, 2)},
+                options_of({{AlgorithmKind::ring, 0, true}}));
+  const Traffic& traffic =
+      system.engine.traffic(*system.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
+  EXPECT_EQ(traffic[0], Bytes(3000));
+  EXPECT_EQ(traffic[1], Bytes(1500));
+  System pairs({dimension(Shape::ring, 2), dimension(Shape::switched, 2)},
+               options_of({{AlgorithmKind::direct, 0, true}}), Rules::astra_sim());
+  // Each sends to three others: two differ in dimension 0, one in dimension 1 alone.
+  const Traffic& sent = pairs.engine.traffic(*pairs.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
+  EXPECT_EQ(sent[0], Bytes(2000));
+  EXPECT_EQ(sent[1], Bytes(1000));
+}
+
+TEST(Engine, RefusesWhatHasNoRule) {
+  System six({dimension(Shape::switched, 6)}, options_of({halving_doubling}));
+  EXPECT_NE(six.refusal(Kind::all_reduce).find("dimension 0: halving-doubling has no rule for all-reduce of 6 NPUs"),
+            std::string::npos);
+  System eight({dimension(Shape::ring, 2), dimension(Shape::switched, 8)}, options_of({ring, halving_doubling}));
+  EXPECT_NE(eight.refusal(Kind::all_to_all).find("dimension 1: halving-doubling"), std::string::npos);
+  EXPECT_EQ(eight.refusal(Kind::all_reduce), "accepted");
+  EXPECT_NE(eight.refusal(Kind::all_reduce, npus({0, 2, 4})).find("of 3 NPUs"), std::string::npos);
+  System trees({dimension(Shape::ring, 2), dimension(Shape::switched, 8)}, options_of({double_binary_tree, ring}));
+  EXPECT_NE(trees.refusal(Kind::all_reduce).find("reduce-scatter (part of all-reduce)"), std::string::npos);
+  Options none = options_of({ring});
+  none.all_to_all.clear();
+  EXPECT_NE(System({dimension(Shape::ring, 2)}, none).refusal(Kind::all_to_all).find("all-to-all-implementation"),
+            std::string::npos);
+}
+
+TEST(Options, ValidateNamesTheKey) {
+  const topology::Topology topology({dimension(Shape::ring, 2), dimension(Shape::ring, 2)}, Rules::physical());
+  const auto refusal = [&](auto change) {
+    Options options = options_of({ring, ring});
+    change(options);
+    try {
+      options.validate(topology);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal([](Options&) {}), "accepted");
+  EXPECT_NE(refusal([](Options& o) { o.splits = 0; }).find("preferred-dataset-splits"), std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.active_chunks = 0; }).find("active-chunks-per-dimension"), std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.queues = 0; }).find("queues-per-dimension"), std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.all_gather = {ring}; }).find("all-gather-implementation"), std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.endpoint_delay = Time::from_ns(-1); }).find("endpoint-delay"),
+            std::string::npos);
+  EXPECT_EQ(refusal([](Options& o) { o.all_gather = {{AlgorithmKind::ring, 0, true}}; }), "accepted");
+}
+
+TEST(Engine, RefusesMembersTwiceAndTimesThatDoNotFit) {
+  System system({dimension(Shape::ring, 4)}, options_of({ring}));
+  EXPECT_THROW(system.engine.layout(npus({1, 1}), all_dimensions), Error);
+  EXPECT_THROW(system.engine.layout(npus({1, 9}), all_dimensions), Error);
+  EXPECT_THROW(system.together(Kind::all_gather, std::uint64_t{1} << 62, 4), Error);
+}
+
+}  // namespace
+}  // namespace orrery::collective
