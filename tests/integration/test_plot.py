@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""scripts/plot_results.py draws what the program writes, with and without a timeline, and says what it cannot read."""
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+import random_workload  # noqa: E402
+
+SCRIPT = harness.SOURCE / "scripts/plot_results.py"
+
+
+class Plot(harness.Folder):
+    def plot(self, *arguments):
+        return subprocess.run([sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+    def results(self, *more):
+        workload = random_workload.Workload(3)
+        arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
+        return self.run_once(arguments + list(more))
+
+    def test_draws_a_picture(self):
+        for more in ((), ("--timeline",)):
+            picture = self.folder / f"picture{len(more)}.png"
+            outcome = self.plot(self.results(*more), "--output", picture)
+            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+            self.assertGreater(picture.stat().st_size, 10_000)
+
+    def test_says_which_npu_is_not_there(self):
+        outcome = self.plot(self.results("--timeline"), "--npus", "0,100000")
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertIn("100000", outcome.stderr)
+
+    def test_says_what_it_cannot_read(self):
+        text = self.folder / "no.h5"
+        text.write_text("no results")
+        for path in (text, self.folder / "missing.h5"):
+            outcome = self.plot(path)
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertIn(path.name, outcome.stderr)
+            self.assertNotIn("Traceback", outcome.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
