@@ -157,14 +157,15 @@ void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const
     return;
   }
   Memo& memo = state_->memo(layout, kind, size);
-  const Time first = std::ranges::min(arrivals);
-  const Time last = std::ranges::max(arrivals);
+  const auto [first, last] = std::ranges::minmax(arrivals);
   const Time least = last + tick(state_->topology.rules().rounding);
   (void)plus(last.ps(), memo.plan.end());  // the last completion is no later than this: it fits
+  if (first == last && memo.plan.alike()) {
+    std::ranges::fill(completions, std::max(first + Time::from_ps(memo.plan.end()), least));
+    return;
+  }
   if (first != last) {
     state_->finish_unequal(memo, arrivals, first, completions);
-  } else if (memo.plan.alike()) {
-    std::ranges::fill(completions, first + Time::from_ps(memo.plan.end()));
   } else {
     const std::vector<Ps>& relative = state_->relative(memo, arrivals.size());
     for (std::size_t i = 0; i < completions.size(); ++i) completions[i] = first + Time::from_ps(relative[i]);
