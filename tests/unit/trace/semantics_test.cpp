@@ -1,0 +1,149 @@
+// What nodes and attributes mean, and which nodes are refused.
+#include "fixture.hpp"
+
+namespace orrery::trace {
+namespace {
+
+class Semantics : public TraceTest {
+ protected:
+  Node one(const et::Message& node) {
+    return store_.read(write(file_of({node}), std::to_string(num_files_++)), NpuId(0)).graph->nodes[0];
+  }
+  std::string refused(const et::Message& node) {
+    return refusal_of([&] { one(node); });
+  }
+  int num_files_ = 0;
+};
+
+TEST_F(Semantics, ComputeNodes) {
+  const Node node = one(et::compute(4, "a", 123, 456));
+  EXPECT_EQ(node.kind, NodeKind::compute);
+  EXPECT_EQ(node.detail, 123u);
+  EXPECT_EQ(node.size, 456u);
+  EXPECT_EQ(one(et::Node(4, "a", et::comp)).size, 0u) << "tensor_size may be absent";
+  EXPECT_EQ(one(et::compute(4, "a").boolean("is_cpu_op", false)).kind, NodeKind::compute);
+}
+
+TEST_F(Semantics, HostWork) {
+  const NpuTrace trace = read({et::compute(4, "a").boolean("is_cpu_op", true).micros(5)});
+  EXPECT_EQ(trace.graph->nodes[0].kind, NodeKind::cpu);
+  EXPECT_EQ(trace.graph->duration_of(NodeId(0)), Time::from_ns(5000));
+  EXPECT_EQ(one(et::Node(1, "launcher", et::comm_coll).int32("is_cpu_op", 1)).kind, NodeKind::cpu);
+}
+
+TEST_F(Semantics, NodesThatCompleteAtOnce) {
+  EXPECT_EQ(one(et::Node(1, "m", et::metadata)).kind, NodeKind::instant);
+  EXPECT_EQ(one(et::Node(1, "i", et::invalid)).kind, NodeKind::instant);
+  EXPECT_EQ(one(et::collective(1, "c", 0, 0)).kind, NodeKind::instant);
+  EXPECT_EQ(one(et::send(1, "s", 0, 0)).kind, NodeKind::instant);
+  EXPECT_EQ(one(et::receive(1, "r", 0, 0)).kind, NodeKind::instant);
+  EXPECT_EQ(one(et::Node(1, "l", et::mem_load).uint64("tensor_size", 0)).kind, NodeKind::instant);
+  EXPECT_EQ(one(et::collective(1, "c", 0, 8).bools("involved_dim", {0, 0})).kind, NodeKind::instant);
+  EXPECT_TRUE(read({et::Node(1, "m", et::metadata).micros(7)}).graph->durations.empty());
+}
+
+TEST_F(Semantics, ABarrierNeedsNoSizeAndIsNeverInstant) {
+  EXPECT_EQ(one(et::Node(1, "b", et::comm_coll).int64("comm_type", 9)).kind, NodeKind::collective);
+  EXPECT_EQ(one(et::collective(1, "b", 9, 0)).kind, NodeKind::collective);
+  EXPECT_EQ(one(et::collective(1, "b", 9, 0)).collective, CollectiveKind::barrier);
+}
+
+TEST_F(Semantics, CollectiveTypes) {
+  for (const std::int64_t type : {0, 1, 2, 3, 4, 5, 6, 7, 9})
+    EXPECT_EQ(static_cast<std::int64_t>(one(et::collective(1, "c", type, 8)).collective), type);
+  EXPECT_EQ(one(et::collective(1, "c", 8, 8)).collective, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(name(CollectiveKind::reduce_scatter), "reduce-scatter");
+  EXPECT_HAS(refused(et::collective(1, "c", 10, 8)), "collective type 10 is not known");
+  EXPECT_HAS(refused(et::collective(1, "c", -1, 8)), "comm_type is -1");
+  EXPECT_HAS(refused(et::Node(1, "c", et::comm_coll).int64("comm_size", 8)), "there is no comm_type");
+}
+
+TEST_F(Semantics, InvolvedDimensions) {
+  EXPECT_EQ(one(et::collective(1, "c", 0, 8)).detail, all_dimensions);
+  EXPECT_EQ(one(et::collective(1, "c", 0, 8).bools("involved_dim", {1, 0, 1})).detail, 5u);
+  EXPECT_EQ(one(et::collective(1, "c", 0, 8).bools("involved_dim", {1, 1})).detail, all_dimensions);
+  const auto ints = et::Message().message(10, et::Message().varint(1, 0).varint(1, 1));
+  EXPECT_EQ(one(et::collective(1, "c", 0, 8).attribute("involved_dim", ints)).detail, 2u);
+}
+
+TEST_F(Semantics, PointToPoint) {
+  const NpuTrace trace = read({et::send(1, "s", 3, 10, 7), et::receive(2, "r", 5, 20, 8), et::send(3, "t", 3, 30, 9)});
+  EXPECT_EQ(trace.graph->nodes[0].kind, NodeKind::send);
+  EXPECT_EQ(trace.graph->nodes[1].kind, NodeKind::receive);
+  EXPECT_EQ(trace.graph->nodes[2].slot, 0u);
+  EXPECT_EQ(trace.graph->nodes[2].size, 30u);
+  EXPECT_EQ(trace.peers, npus({3, 5}));
+  EXPECT_EQ(trace.tags, (std::vector<std::uint64_t>{7, 8, 9}));
+  EXPECT_EQ(trace.graph->nodes[2].detail, 2u);
+}
+
+TEST_F(Semantics, BothEndsMayBeGiven) {
+  EXPECT_EQ(one(et::send(1, "s", 3, 10).int32("comm_src", 0)).kind, NodeKind::send);
+  EXPECT_EQ(one(et::receive(1, "r", 3, 10).int32("comm_dst", 0)).kind, NodeKind::receive);
+  EXPECT_HAS(refused(et::send(1, "s", 3, 10).int32("comm_src", 2)), "comm_src is 2, but this is the trace of NPU 0");
+  EXPECT_HAS(refused(et::receive(1, "r", 3, 10).int32("comm_dst", 2)), "comm_dst is 2, but this is the trace of NPU 0");
+}
+
+TEST_F(Semantics, PeersAreChecked) {
+  EXPECT_HAS(refused(et::Node(17, "s", et::comm_send).int64("comm_size", 8)),
+             "NPU 0, node 17 's' (byte 9): the peer is missing: there is no comm_dst");
+  EXPECT_HAS(refused(et::Node(1, "r", et::comm_recv).int64("comm_size", 8)), "there is no comm_src");
+  EXPECT_HAS(refused(et::send(1, "s", 8, 10)), "comm_dst is 8, but there are 8 NPUs; expected 0 to 7");
+  EXPECT_HAS(refused(et::send(1, "s", -1, 10)), "comm_dst is -1, but there are 8 NPUs");
+  EXPECT_HAS(refused(et::send(1, "s", 0, 10)), "the peer is the NPU itself");
+}
+
+TEST_F(Semantics, SizesAreChecked) {
+  EXPECT_HAS(refused(et::Node(5, "c", et::comm_coll).int64("comm_type", 0)),
+             "node 5 'c' (byte 9): there is no comm_size");
+  EXPECT_HAS(refused(et::collective(5, "c", 0, -4)), "comm_size is -4");
+  EXPECT_HAS(refused(et::Node(5, "s", et::comm_send).int32("comm_dst", 1)), "there is no comm_size");
+  EXPECT_HAS(refused(et::Node(5, "l", et::mem_load)), "there is no tensor_size");
+  EXPECT_HAS(refused(et::Node(5, "l", et::mem_store)), "there is no tensor_size");
+  const auto half = et::Message().fixed64(3, std::bit_cast<std::uint64_t>(1.5));
+  EXPECT_HAS(refused(et::Node(5, "l", et::mem_store).attribute("tensor_size", half)),
+             "tensor_size is not a whole number");
+  EXPECT_HAS(refused(et::Node(5, "l", et::mem_store).text("tensor_size", "12")), "tensor_size is not a number");
+  EXPECT_EQ(one(et::Node(5, "c", et::comp).attribute("num_ops", half)).detail, 1u);
+  EXPECT_EQ(one(et::compute(5, "c").int64("comm_type", 77).int64("comm_size", -1)).kind, NodeKind::compute)
+      << "noise of other kinds of node is not judged";
+}
+
+TEST_F(Semantics, UnknownNodeTypes) {
+  EXPECT_HAS(refused(et::Node(5, "x", 11)), "node 5 'x' (byte 9): node type 11 is not known");
+  EXPECT_HAS(refused(et::Node(5, "x", 8)), "node type 8 (storage) is not supported");
+  EXPECT_HAS(refused(et::Node(5, "x", 9)), "node type 9 (batch) is not supported");
+  EXPECT_HAS(refused(et::Node(5, "x", 10)), "node type 10 (checkpoint) is not supported");
+}
+
+TEST_F(Semantics, DurationsFitTime) {
+  EXPECT_HAS(refused(et::compute(5, "x").micros(9'223'372'036'855)), "a duration of 9223372036855 microseconds");
+  EXPECT_EQ(read({et::compute(5, "x").micros(9'223'372'036'854)}).graph->durations[0].ps(), 9'223'372'036'854'000'000);
+}
+
+TEST_F(Semantics, CommPriorityIsSaidOnce) {
+  read({et::collective(1, "a", 0, 8).int32("comm_priority", 3), et::collective(2, "b", 0, 8).int32("comm_priority", 0),
+        et::collective(3, "c", 0, 8).int32("comm_priority", 1)});
+  EXPECT_EQ(store_.notices().entries().at("comm-priority").count, 2u);
+}
+
+TEST_F(Semantics, NodesAreNumberedByTheirIds) {
+  const NpuTrace trace = read({et::compute(30, "c", 3), et::compute(10, "a", 1), et::compute(20, "b", 2).data({30})});
+  EXPECT_EQ(trace.first_id, 10u);
+  EXPECT_EQ(trace.graph->nodes[0].detail, 1u);
+  EXPECT_EQ(trace.graph->nodes[1].detail, 2u);
+  EXPECT_EQ(trace.id_of(NodeId(2)), 30u);
+  EXPECT_EQ(successors(trace, 2), std::vector<std::uint32_t>{1});
+  const Place place = store_.place(trace, NpuId(0), NodeId(1));
+  EXPECT_EQ(place.node, 20u);
+  EXPECT_EQ(place.node_name, "b");
+  EXPECT_EQ(place.file, (folder_ / "t.0.et").string());
+}
+
+TEST_F(Semantics, DuplicateIds) {
+  EXPECT_HAS(refusal({et::compute(3, "a"), et::compute(4, "b"), et::compute(3, "c")}),
+             "node 3 'c' (byte 87): the id is used twice; the other is 'a' at byte 9");
+}
+
+}  // namespace
+}  // namespace orrery::trace

@@ -1,0 +1,119 @@
+// What NPUs share: structures, labels, names, and files.
+#include <fmt/format.h>
+
+#include "fixture.hpp"
+
+namespace orrery::trace {
+namespace {
+
+class Sharing : public TraceTest {};
+
+/// One pipeline stage: a receive, work, a collective and a send, with ids from `first` on.
+et::File stage(std::uint64_t first, std::int64_t from, std::int64_t to, std::int64_t tag, std::string_view group) {
+  et::File file;
+  file.metadata();
+  file.add(et::receive(first, "receive", from, 64, tag));
+  file.add(et::compute(first + 1, "work").data({first}));
+  file.add(et::collective(first + 5, "sum", 0, 4096).text("pg_name", group).data({first + 1}));
+  file.add(et::send(first + 9, "send", to, 64, tag + 1).data({first + 5}));
+  return file;
+}
+
+TEST_F(Sharing, NpusThatDifferInPeersGroupsTagsAndIdsShareAll) {
+  store_ = make_store({{"a", npus({1, 2})}, {"b", npus({3})}});
+  const NpuTrace a = store_.read(write(stage(10, 0, 2, 5, "a"), "1.et"), NpuId(1));
+  const NpuTrace b = store_.read(write(stage(900, 2, 4, 70, "b"), "3.et"), NpuId(3));
+  EXPECT_EQ(a.graph, b.graph);
+  EXPECT_EQ(a.labels, b.labels);
+  EXPECT_EQ(store_.num_structures(), 1u);
+  EXPECT_EQ(a.peers, npus({0, 2}));
+  EXPECT_EQ(b.peers, npus({2, 4}));
+  EXPECT_EQ(a.tags, (std::vector<std::uint64_t>{5, 6}));
+  EXPECT_EQ(b.tags, (std::vector<std::uint64_t>{70, 71}));
+  EXPECT_NE(a.groups, b.groups);
+  EXPECT_EQ(b.id_of(NodeId(3)), 909u);
+}
+
+TEST_F(Sharing, APeerThatBothSendsAndReceivesMakesNoOtherStructure) {
+  store_ = make_store({{"a", npus({1, 3})}});
+  const NpuTrace ends = store_.read(write(stage(10, 0, 0, 5, "a"), "1.et"), NpuId(1));
+  const NpuTrace middle = store_.read(write(stage(10, 2, 4, 5, "a"), "3.et"), NpuId(3));
+  EXPECT_EQ(ends.graph, middle.graph);
+  EXPECT_EQ(ends.peers, npus({0, 0}));
+}
+
+TEST_F(Sharing, OtherNamesShareTheGraphButCountAsAStructure) {
+  const NpuTrace a = store_.read(write(file_of({et::compute(1, "a")}), "a"), NpuId(0));
+  const NpuTrace b = store_.read(write(file_of({et::compute(1, "b")}), "b"), NpuId(1));
+  const NpuTrace c = store_.read(write(file_of({et::compute(1, "a", 7)}), "c"), NpuId(2));
+  EXPECT_EQ(a.graph, b.graph);
+  EXPECT_NE(a.labels, b.labels);
+  EXPECT_NE(a.graph, c.graph);
+  EXPECT_EQ(a.labels, c.labels);
+  EXPECT_EQ(store_.num_graphs(), 2u);
+  EXPECT_EQ(store_.num_structures(), 3u);
+}
+
+TEST_F(Sharing, AFileOfSeveralNpusIsReadOnce) {
+  store_ = make_store({{"a", npus({0, 1})}});
+  const auto path = write(file_of(
+      {et::collective(1, "c", 0, 8).text("pg_name", "a"), et::send(2, "s", 2, 8), et::compute(3, "d").data({99})}));
+  const NpuTrace a = store_.read(path, NpuId(0));
+  std::filesystem::remove(path);
+  const NpuTrace b = store_.read(path, NpuId(1));
+  EXPECT_EQ(a.graph, b.graph);
+  EXPECT_EQ(a.file, b.file);
+  EXPECT_EQ(store_.notices().entries().at("absent-dependency").count, 2u) << "said for each NPU";
+  EXPECT_HAS(refusal_of([&] { store_.read(path, NpuId(3)); }),
+             "NPU 3, node 1 'c' (byte 9): the NPU is not in its process group 'a'");
+}
+
+TEST_F(Sharing, ChecksOfTheNpuHoldForEveryReaderOfAFile) {
+  const auto path = write(file_of({et::send(1, "s", 2, 8)}), "peer");
+  store_.read(path, NpuId(0));
+  EXPECT_HAS(refusal_of([&] { store_.read(path, NpuId(2)); }),
+             "NPU 2, node 1 's' (byte 9): the peer is the NPU itself");
+  const auto both = write(file_of({et::send(1, "s", 2, 8).int32("comm_src", 0)}), "both");
+  store_.read(both, NpuId(0));
+  EXPECT_HAS(refusal_of([&] { store_.read(both, NpuId(1)); }),
+             "the node's own end is NPU 0, but this is the trace of NPU 1");
+}
+
+TEST_F(Sharing, ManyFilesAreForgottenButStayRight) {
+  std::vector<NpuTrace> traces;
+  for (int round = 0; round < 2; ++round)
+    for (int at = 0; at < 20; ++at)
+      traces.push_back(store_.read(write(file_of({et::compute(1, "n", at)}), fmt::format("{}.et", at)), NpuId(0)));
+  EXPECT_EQ(store_.num_structures(), 20u);
+  for (std::size_t at = 0; at < 20; ++at) {
+    EXPECT_EQ(traces[at].graph, traces[at + 20].graph);
+    EXPECT_EQ(store_.file(traces[at]), (folder_ / fmt::format("{}.et", at)).string());
+  }
+}
+
+TEST_F(Sharing, BytesPerNode) {
+  et::File file;
+  constexpr std::uint64_t num_nodes = 10'000;
+  for (std::uint64_t id = 0; id < num_nodes; ++id)
+    file.add(et::compute(id, fmt::format("layer{}", id % 100)).data({id == 0 ? num_nodes : id - 1}));
+  const NpuTrace trace = read_bytes(file.text());
+  // 32 of the node, 4 of a dependency, 8 of the id and 4 of the name; names repeat.
+  EXPECT_LT(static_cast<double>(store_.bytes()) / static_cast<double>(num_nodes), 50.0);
+  EXPECT_LT(static_cast<double>(trace.graph->bytes()) / static_cast<double>(num_nodes), 36.1);
+  const std::size_t before = store_.bytes();
+  for (std::uint32_t npu = 1; npu < 8; ++npu) store_.read(write(file, fmt::format("{}.et", npu)), NpuId(npu));
+  EXPECT_EQ(store_.bytes(), before);
+}
+
+TEST_F(Sharing, ManyNamesKeepTheirNumbers) {
+  et::File file;
+  for (std::uint64_t id = 0; id < 5000; ++id) file.add(et::compute(id, fmt::format("node {}", id)));
+  file.add(et::compute(5000, std::string(70'000, 'x')));
+  const NpuTrace trace = read_bytes(file.text());
+  for (std::uint32_t at = 0; at < 5000; ++at) ASSERT_EQ(store_.name_of(trace, NodeId(at)), fmt::format("node {}", at));
+  EXPECT_EQ(store_.name_of(trace, NodeId(5000)).size(), 70'000u);
+  EXPECT_LT(store_.place(trace, NpuId(0), NodeId(5000)).node_name.size(), 100u);
+}
+
+}  // namespace
+}  // namespace orrery::trace
