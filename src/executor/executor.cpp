@@ -163,6 +163,12 @@ pdes::Horizon Executor::horizon() {
 
 std::string Executor::status() const { return fmt::format("{} of {} NPUs of this rank are done", num_done_, num_npus()); }
 
+std::uint64_t Executor::num_completed_nodes() const {
+  std::uint64_t count = 0;
+  for (const auto& npu : parts_->npus) count += npu.completed();
+  return count;
+}
+
 std::vector<NpuRecord> Executor::npu_records() const {
   std::vector<NpuRecord> records;
   for (const auto& npu : parts_->npus) records.push_back(npu.record());

@@ -35,16 +35,25 @@ void Communicator::broadcast(std::string& text, Rank root) {
 }
 
 void Communicator::agree(const std::function<void()>& body) {
+  constexpr auto nobody = std::numeric_limits<std::int64_t>::max();
   std::exception_ptr failure;
+  std::int64_t code = 0;
   try {
     body();
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    code = static_cast<std::int64_t>(error.code());
   } catch (...) {
     failure = std::current_exception();
+    code = static_cast<std::int64_t>(ErrorCode::internal);
   }
-  std::int64_t lowest = failure ? rank_.value() : std::numeric_limits<std::int64_t>::max();
+  // The lowest rank that failed, and its exit code, in one minimum.
+  std::int64_t lowest = failure ? rank_.value() * std::int64_t{256} + code : nobody;
   minimum(std::span(&lowest, 1));
-  if (lowest == rank_.value()) std::rethrow_exception(failure);
-  if (lowest != std::numeric_limits<std::int64_t>::max()) throw FailedElsewhere();
+  if (lowest == nobody) return;
+  failure_is_agreed_ = true;
+  if (lowest / 256 == rank_.value()) std::rethrow_exception(failure);
+  throw FailedElsewhere{static_cast<int>(lowest % 256)};
 }
 
 std::unique_ptr<Communicator> make_serial() { return std::make_unique<Serial>(); }

@@ -82,6 +82,7 @@ class Executor final : public pdes::Model {
 
   std::size_t num_npus() const;
   std::size_t num_done() const { return num_done_; }
+  std::uint64_t num_completed_nodes() const;  ///< O(NPUs)
   const network::Analytical& network() const { return network_; }
 
   std::vector<NpuRecord> npu_records() const;

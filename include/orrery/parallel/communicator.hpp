@@ -15,7 +15,9 @@
 namespace orrery::parallel {
 
 /// What `agree` throws on a rank that need not speak, because another one does.
-struct FailedElsewhere {};
+struct FailedElsewhere {
+  int exit_code = 1;
+};
 
 /// All ranks of the job. A serial program is just another implementation, in which no MPI call is made.
 /// Every function is collective unless it says otherwise; MPI errors are thrown as Error (internal).
@@ -80,6 +82,8 @@ class Communicator {
   /// If `body` throws on some ranks, every rank throws: the lowest failing one its own error, the others FailedElsewhere.
   /// So ranks agree on a failure before they enter the next collective call.
   void agree(const std::function<void()>& body);
+  /// True after `agree` has thrown: all ranks know of the failure, so the job can end in order.
+  bool failure_is_agreed() const { return failure_is_agreed_; }
 
  protected:
   Communicator(Rank rank, int size) : rank_(rank), size_(size) {}
@@ -94,6 +98,7 @@ class Communicator {
 
   Rank rank_;
   int size_;
+  bool failure_is_agreed_ = false;
 };
 
 /// One rank, no MPI.

@@ -68,4 +68,7 @@ class Store {
   std::unique_ptr<State> state_;
 };
 
+/// "3.21.12", of the headers that this was built with.
+std::string protobuf_version();
+
 }  // namespace orrery::trace

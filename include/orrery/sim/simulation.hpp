@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orrery/config/configuration.hpp"
+#include "orrery/executor/executor.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/pdes/kernel.hpp"
+#include "orrery/sim/preparation.hpp"
+
+namespace orrery::sim {
+
+/// The run itself, from time 0 until nothing can happen any more.
+class Simulation {
+ public:
+  Simulation(Preparation& preparation, const config::RunOptions& options, parallel::Communicator& world);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  /// Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not all of them finish.
+  void run();
+
+  const executor::Executor& executor() const { return executor_; }
+  const pdes::Statistics& kernel_statistics() const { return kernel_->statistics(); }
+  double wall_seconds() const { return wall_seconds_; }
+
+ private:
+  Preparation& preparation_;
+  parallel::Communicator& world_;
+  executor::Executor executor_;
+  std::unique_ptr<pdes::Kernel> kernel_;
+  double wall_seconds_ = 0;
+};
+
+/// The report of a stuck run: for the first unfinished NPUs, which node waits since when for what. On rank 0; empty
+/// elsewhere. Collective.
+std::string report_stuck(const Preparation& preparation, const executor::Executor& executor, parallel::Communicator& world);
+
+}  // namespace orrery::sim

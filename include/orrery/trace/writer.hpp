@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::trace {
+
+/// Writes one NPU's execution trace in Chakra's schema of today (version "0.0.4"), as any Chakra tool reads it.
+/// Every function throws Error (output) if the file cannot be written.
+class Writer {
+ public:
+  /// What all kinds of nodes have. Dependencies are ids of this file.
+  struct Common {
+    std::uint64_t id = 0;
+    std::string_view name;
+    std::span<const std::uint64_t> data_deps;
+  };
+
+  /// The file is complete, and there, only after `close`.
+  explicit Writer(const std::filesystem::path& path);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size);
+  void collective(const Common& node, CollectiveKind kind, Bytes size, std::string_view group);
+  void send(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);
+  void receive(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);
+  void close();
+
+ private:
+  struct State;
+  void message(NpuId from, NpuId to, std::uint32_t tag, Bytes size);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace orrery::trace

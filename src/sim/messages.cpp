@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "agreement.hpp"
+
+namespace orrery::sim {
+namespace {
+
+using trace::NodeKind;
+
+/// All messages from one NPU to another with one tag, as one of the two sides has them.
+struct Stream {
+  std::uint32_t sender = 0, receiver = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t digest = 0;  ///< of the sizes, whatever their order
+
+  auto key() const { return std::tie(sender, receiver, tag); }
+};
+
+std::uint64_t mix(std::uint64_t value) {  // the finaliser of splitmix64
+  value += 0x9e3779b97f4a7c15U;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31);
+}
+
+/// The streams of this rank's NPUs of one side, sorted by key.
+std::vector<Stream> streams_of(const Parties& parties, NodeKind side) {
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, Stream> streams;
+  for (const auto& npu : parties.npus) {
+    const auto& graph = *npu.trace->graph;
+    if (graph.num_peer_slots == 0) continue;
+    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+      const auto& node = graph.nodes[i];
+      if (node.kind != side) continue;
+      const auto peer = npu.trace->peers[node.slot].value();
+      const auto own = npu.id.value();
+      const auto tag = npu.trace->tags[node.detail];
+      const auto [sender, receiver] = side == NodeKind::send ? std::pair(own, peer) : std::pair(peer, own);
+      Stream& stream = streams[{sender, receiver, tag}];
+      stream.sender = sender;
+      stream.receiver = receiver;
+      stream.tag = tag;
+      ++stream.count;
+      stream.bytes += node.size;
+      stream.digest += mix(node.size);
+    }
+  }
+  std::vector<Stream> result;
+  for (const auto& [key, stream] : streams) result.push_back(stream);
+  return result;
+}
+
+/// The `index`-th node (from 0) of one side of a stream.
+NodeId node_of(const executor::NpuSpec& npu, NodeKind side, const Stream& stream, std::uint64_t index) {
+  const auto& graph = *npu.trace->graph;
+  const auto peer = side == NodeKind::send ? stream.receiver : stream.sender;
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (node.kind == side && npu.trace->peers[node.slot].value() == peer && npu.trace->tags[node.detail] == stream.tag &&
+        index-- == 0)
+      return NodeId(i);
+  }
+  check(false, "a stream without nodes");
+  return NodeId(0);
+}
+
+[[noreturn]] void refuse(const Parties& parties, NodeKind side, const Stream& mine, const Stream& theirs) {
+  const NpuId own(side == NodeKind::send ? mine.sender : mine.receiver);
+  const auto npu = std::find_if(parties.npus.begin(), parties.npus.end(), [&](const auto& n) { return n.id == own; });
+  const bool extra = mine.count > theirs.count;
+  const NodeId node = node_of(*npu, side, mine, extra ? theirs.count : 0);
+  const Place place = parties.store.place(*npu->trace, own, node);
+  const char* hint = "Correct the traces of both NPUs.";
+  if (!extra)
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("NPU {} sends {} messages of {} bytes in all with tag {} to NPU {}, which receives {} bytes",
+                            mine.sender, theirs.count, theirs.bytes, mine.tag, mine.receiver, mine.bytes),
+                "the same sizes on both sides", hint);
+  if (side == NodeKind::send)
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("a send without a receive: NPU {} sends {} messages with tag {} to NPU {}, which receives {}",
+                            mine.sender, mine.count, mine.tag, mine.receiver, theirs.count),
+                "as many receives as sends", hint);
+  throw Error(ErrorCode::bad_input, place,
+              fmt::format("a receive without a send: NPU {} receives {} messages with tag {} from NPU {}, which sends {}",
+                          mine.receiver, mine.count, mine.tag, mine.sender, theirs.count),
+              "as many sends as receives", hint);
+}
+
+/// Compares one side with what the other side's ranks say of it.
+void compare(const Parties& parties, NodeKind side, const std::vector<Stream>& mine, std::vector<Stream> theirs) {
+  std::sort(theirs.begin(), theirs.end(), [](const Stream& a, const Stream& b) { return a.key() < b.key(); });
+  auto other = theirs.begin();
+  for (const Stream& stream : mine) {
+    while (other != theirs.end() && other->key() < stream.key()) ++other;
+    const bool there = other != theirs.end() && other->key() == stream.key();
+    const Stream found = there ? *other : Stream{};
+    if (stream.count > found.count) refuse(parties, side, stream, found);
+    // Too few here is the other side's to say; sizes are the receiver's.
+    if (side == NodeKind::receive && stream.count == found.count && stream.digest != found.digest)
+      refuse(parties, side, stream, found);
+  }
+}
+
+}  // namespace
+
+void check_messages(const Parties& parties, parallel::Communicator& world) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const auto sends = streams_of(parties, NodeKind::send);
+  const auto receives = streams_of(parties, NodeKind::receive);
+  std::vector<std::vector<Stream>> to_receivers(ranks), to_senders(ranks);
+  for (const Stream& s : sends) to_receivers[parties.host_of_npu[s.receiver].index()].push_back(s);
+  for (const Stream& s : receives) to_senders[parties.host_of_npu[s.sender].index()].push_back(s);
+  const auto flatten = [](const std::vector<std::vector<Stream>>& parts) {
+    std::vector<Stream> all;
+    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  };
+  const auto sent_to_us = flatten(world.exchange(to_receivers));
+  const auto received_from_us = flatten(world.exchange(to_senders));
+  compare(parties, NodeKind::send, sends, received_from_us);
+  compare(parties, NodeKind::receive, receives, sent_to_us);
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,115 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "orrery/parallel/environment.hpp"
+#include "orrery/results/results.hpp"
+#include "orrery/sim/commands.hpp"
+#include "orrery/sim/preparation.hpp"
+#include "orrery/sim/simulation.hpp"
+#include "summary.hpp"
+
+namespace orrery::sim {
+namespace {
+
+void log_warnings(const config::Configuration& configuration, const Notices& notices) {
+  for (const auto& warning : configuration.warnings) spdlog::warn("{}", warning);
+  for (const auto& [kind, entry] : notices.entries())
+    spdlog::warn("{} (NPU {}{})", entry.text, entry.npu,
+                 entry.count > 1 ? fmt::format(" first, {} times in all", entry.count) : "");
+}
+
+results::KernelRecord kernel_record(const pdes::Statistics& s) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {.events = s.events,
+          .data_messages = s.data_messages,
+          .null_messages = s.null_messages,
+          .promise_requests = s.promise_requests,
+          .message_bytes = s.message_bytes,
+          .reductions = s.reductions,
+          .null_messages_received = s.null_messages_received,
+          .peak_pending_events = s.peak_pending_events,
+          .peak_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024,
+          .critical_path = s.critical_path,
+          .blocked_time = s.blocked_seconds,
+          .busy_time = s.busy_seconds};
+}
+
+/// Sums over ranks; the peak memory is the largest.
+results::KernelRecord total_of(const results::KernelRecord& mine, parallel::Communicator& world) {
+  results::KernelRecord total;
+  for (const auto& rank : world.gather(std::span(&mine, 1), Rank(0))) {
+    total.events += rank.events;
+    total.data_messages += rank.data_messages;
+    total.null_messages += rank.null_messages;
+    total.peak_memory_bytes = std::max(total.peak_memory_bytes, rank.peak_memory_bytes);
+  }
+  return total;
+}
+
+std::vector<executor::NpuRecord> gather_npus(std::span<const executor::NpuRecord> mine, parallel::Communicator& world) {
+  auto all = world.gather(mine, Rank(0));
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.npu < b.npu; });
+  return all;
+}
+
+results::RankResults collect(const Preparation& preparation, const Simulation& simulation) {
+  const auto& executor = simulation.executor();
+  const auto bytes = executor.network().bytes();
+  const auto busy = executor.network().busy_time();
+  results::RankResults mine;
+  mine.npus = executor.npu_records();
+  mine.collectives = executor.collective_records();
+  mine.timeline = executor.timeline();
+  std::uint32_t num_names = 0;
+  for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
+  for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
+  mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
+  mine.kernel = kernel_record(simulation.kernel_statistics());
+  mine.host = parallel::host_name();
+  return mine;
+}
+
+results::RunDescription describe(const config::Configuration& configuration, const Preparation& preparation,
+                                 const std::string& command_line, double wall_seconds) {
+  results::RunDescription run;
+  run.num_npus = preparation.num_npus();
+  run.groups = preparation.groups();
+  for (const auto& dimension : configuration.dimensions) run.dimension_sizes.push_back(dimension.size);
+  run.command_line = command_line;
+  config::Configuration simulated = configuration;
+  simulated.run = {};  // how it ran, and where to, is no part of what was simulated
+  run.resolved_configuration = simulated.to_yaml();
+  run.inputs = configuration.inputs;
+  run.wall_time = wall_seconds;
+  return run;
+}
+
+}  // namespace
+
+void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world) {
+  config::Configuration configuration;
+  world.agree([&] { configuration = config::read(command.inputs); });
+  const auto& options = configuration.run;
+  world.agree([&] {
+    if (world.is_root()) results::check_output(options.output, options.force);
+  });
+  Preparation preparation(configuration, world);
+  if (world.is_root()) log_warnings(configuration, preparation.notices());
+  Simulation simulation(preparation, options, world);
+  simulation.run();
+
+  const auto mine = collect(preparation, simulation);
+  results::write(options.output, describe(configuration, preparation, command_line, simulation.wall_seconds()), mine, world);
+  const auto total = total_of(mine.kernel, world);
+  const auto npus = gather_npus(mine.npus, world);
+  if (!world.is_root()) return;
+  if (options.print_npus) print_npus(npus);
+  if (!options.quiet) print_summary(npus, total, world.size(), simulation.wall_seconds(), options);
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,41 @@
+#include "orrery/sim/simulation.hpp"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "progress.hpp"
+
+namespace orrery::sim {
+
+Simulation::Simulation(Preparation& preparation, const config::RunOptions& options, parallel::Communicator& world)
+    : preparation_(preparation), world_(world), executor_(preparation.setting()) {
+  pdes::Options kernel_options = executor_.kernel_options(world);
+  kernel_options.watchdog_seconds = options.watchdog_s;
+  if (world.is_root() && options.progress != config::Progress::none && !options.quiet) {
+    auto line = std::make_shared<ProgressLine>(options, executor_, preparation.num_nodes());
+    kernel_options.progress = [line](std::uint64_t events, Time now) { line->update(events, now); };
+  }
+  kernel_ = std::make_unique<pdes::Kernel>(world, executor_, std::move(kernel_options));
+}
+
+Simulation::~Simulation() = default;
+
+void Simulation::run() {
+  world_.barrier();
+  const auto start = std::chrono::steady_clock::now();
+  executor_.start(*kernel_, world_.rank());
+  kernel_->run();
+  wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::int64_t unfinished = static_cast<std::int64_t>(executor_.num_npus() - executor_.num_done());
+  world_.sum(std::span(&unfinished, 1));
+  if (unfinished == 0) return;
+  const std::string report = report_stuck(preparation_, executor_, world_);
+  world_.agree([&] {
+    if (!world_.is_root()) return;
+    throw Error(ErrorCode::stuck, fmt::format("the simulated system is stuck: {} of {} NPUs do not finish\n{}", unfinished,
+                                              preparation_.num_npus(), report));
+  });
+}
+
+}  // namespace orrery::sim

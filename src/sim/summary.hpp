@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "orrery/config/configuration.hpp"
+#include "orrery/executor/record.hpp"
+#include "orrery/results/results.hpp"
+
+namespace orrery::sim {
+
+/// Prints step time, the breakdown of the slowest, median and fastest NPU, and what the run cost, on standard output.
+void print_summary(const std::vector<executor::NpuRecord>& npus, const results::KernelRecord& total, int num_ranks,
+                   double wall_seconds, const config::RunOptions& options);
+
+/// ASTRA-sim's line per NPU, on standard output.
+void print_npus(const std::vector<executor::NpuRecord>& npus);
+
+}  // namespace orrery::sim

@@ -1,0 +1,146 @@
+#include "orrery/trace/writer.hpp"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "orrery/base/error.hpp"
+#include "wire.hpp"
+
+namespace orrery::trace {
+namespace {
+
+using Output = google::protobuf::io::CodedOutputStream;
+
+// Chakra's numbering of node types.
+constexpr std::uint64_t type_compute = 4, type_send = 5, type_receive = 6, type_collective = 7;
+
+/// Builds one message.
+class Message {
+ public:
+  Message() : stream_(&text_), output_(std::make_unique<Output>(&stream_)) {}
+
+  void number(int field, std::uint64_t value) {
+    output_->WriteTag(make_tag(field, WireType::varint));
+    output_->WriteVarint64(value);
+  }
+  void bytes(int field, std::string_view value) {
+    output_->WriteTag(make_tag(field, WireType::bytes));
+    output_->WriteVarint64(value.size());
+    output_->WriteRaw(value.data(), static_cast<int>(value.size()));
+  }
+  std::string take() {
+    output_.reset();  // flushes
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+  google::protobuf::io::StringOutputStream stream_;
+  std::unique_ptr<Output> output_;
+};
+
+// Fields of Attribute by type of value.
+constexpr int int64_field = 9, uint32_field = 11, bool_field = 27, string_field = 29;
+
+std::string attribute(std::string_view name, int field, std::uint64_t value) {
+  Message message;
+  message.bytes(1, name);
+  message.number(field, value);
+  return message.take();
+}
+
+std::string attribute(std::string_view name, std::string_view value) {
+  Message message;
+  message.bytes(1, name);
+  message.bytes(string_field, value);
+  return message.take();
+}
+
+}  // namespace
+
+struct Writer::State {
+  std::filesystem::path path, beside;
+  std::ofstream file;
+  std::vector<std::string> attributes;  // of the node that is being written
+
+  void frame(const std::string& message) {
+    std::string length;
+    {
+      google::protobuf::io::StringOutputStream stream(&length);
+      Output(&stream).WriteVarint64(message.size());
+    }
+    file << length << message;
+    if (!file) throw Error(ErrorCode::output, {.file = beside.string()}, std::strerror(errno));
+  }
+
+  void node(const Common& common, std::uint64_t type) {
+    Message message;
+    message.number(1, common.id);
+    message.bytes(2, common.name);
+    message.number(3, type);
+    for (const auto id : common.data_deps) message.number(5, id);
+    message.bytes(10, attribute("is_cpu_op", bool_field, 0));
+    for (const auto& text : attributes) message.bytes(10, text);
+    attributes.clear();
+    frame(message.take());
+  }
+};
+
+Writer::Writer(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
+  state_->path = path;
+  state_->beside = std::filesystem::path(path).concat(".partial");
+  state_->file.open(state_->beside, std::ios::binary | std::ios::trunc);
+  if (!state_->file)
+    throw Error(ErrorCode::output, {.file = path.string()}, std::strerror(errno), "a folder that can be written to");
+  Message metadata;
+  metadata.bytes(1, "0.0.4");
+  state_->frame(metadata.take());
+}
+
+Writer::~Writer() {
+  if (!state_->file.is_open()) return;
+  state_->file.close();
+  std::error_code ignored;
+  std::filesystem::remove(state_->beside, ignored);
+}
+
+void Writer::compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size) {
+  state_->attributes = {attribute("num_ops", int64_field, num_ops),
+                        attribute("tensor_size", int64_field, tensor_size.count())};
+  state_->node(node, type_compute);
+}
+
+void Writer::collective(const Common& node, CollectiveKind kind, Bytes size, std::string_view group) {
+  state_->attributes = {attribute("comm_type", int64_field, static_cast<std::uint64_t>(kind)),
+                        attribute("comm_size", int64_field, size.count()), attribute("pg_name", group)};
+  state_->node(node, type_collective);
+}
+
+void Writer::message(NpuId from, NpuId to, std::uint32_t tag, Bytes size) {
+  state_->attributes = {attribute("comm_src", uint32_field, from.value()), attribute("comm_dst", uint32_field, to.value()),
+                        attribute("comm_tag", uint32_field, tag), attribute("comm_size", int64_field, size.count())};
+}
+
+void Writer::send(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size) {
+  message(from, to, tag, size);
+  state_->node(node, type_send);
+}
+
+void Writer::receive(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size) {
+  message(from, to, tag, size);
+  state_->node(node, type_receive);
+}
+
+void Writer::close() {
+  state_->file.close();
+  std::error_code failure;
+  if (state_->file) std::filesystem::rename(state_->beside, state_->path, failure);
+  if (!state_->file || failure)
+    throw Error(ErrorCode::output, {.file = state_->path.string()}, "the trace could not be written");
+}
+
+}  // namespace orrery::trace
