@@ -1,5 +1,8 @@
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
+
+#include <sstream>
 
 #include "value.hpp"
 
@@ -67,17 +70,42 @@ class Converter {
   std::size_t count_ = 0;
 };
 
+/// Notes where documents start and ignores what they hold.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { last_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+  const YAML::Mark& last() const { return last_; }
+
+ private:
+  YAML::Mark last_;
+};
+
+/// YAML::Load reads the first document and drops the rest; YAML::LoadAll never ends on a stray bracket.
+void refuse_second_document(const std::string& text, const Origin& origin) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return;
+  Place place{.file = origin.name};
+  if (!origin.name.starts_with("--set ")) place.line = static_cast<std::uint64_t>(starts.last().line) + 1;
+  throw Error(ErrorCode::bad_input, place, "the YAML document ends here but the text goes on", "one document",
+              "Look for a stray bracket or comma, or a line '---'.");
+}
+
 }  // namespace
 
 Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems) {
   try {
-    const auto documents = YAML::LoadAll(std::string(text));
-    if (documents.empty())
-      return {.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}};
-    if (documents.size() > 1)
-      throw Error(ErrorCode::bad_input, {.file = origin->name}, fmt::format("{} YAML documents", documents.size()),
-                  "one", "Delete the lines '---' between them.");
-    return Converter(origin, problems).convert(documents.front(), 0);
+    refuse_second_document(std::string(text), *origin);
+    return Converter(origin, problems).convert(YAML::Load(std::string(text)), 0);
   } catch (const YAML::Exception& error) {
     Place place{.file = origin->name};
     if (!error.mark.is_null() && !origin->name.starts_with("--set "))
