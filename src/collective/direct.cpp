@@ -72,6 +72,10 @@ class CirculantDirect final : public LineProgram {
   bool alike() const override { return true; }
   Ps duration(std::uint64_t) const override { return duration_; }
 
+  std::size_t memory() const override {
+    return sizeof(*this) + delays_.size() * sizeof(Ps) + rounds_.size() * sizeof(Round);
+  }
+
   void run(std::uint64_t, std::span<Ps> times, Scratch& scratch) const override {
     scratch.first.resize(2 * std::size_t{size_});
     for (std::size_t at = 0; at < times.size(); at += size_) {
@@ -141,6 +145,11 @@ class PairDelays {
     }
   }
 
+  std::size_t memory() const {
+    std::size_t entries = 0;
+    for (const std::vector<Ps>& table : tables_) entries += table.size();
+    return entries * sizeof(Ps);
+  }
   Ps operator()(std::uint32_t i, std::uint32_t j) const {
     Ps total = 0;
     for (std::size_t k = 0; k < tables_.size(); ++k) {
@@ -184,6 +193,8 @@ class GeneralDirect final : public LineProgram {
 
   bool alike() const override { return alike_; }
   Ps duration(std::uint64_t) const override { return duration_; }
+
+  std::size_t memory() const override { return sizeof(*this) + 2 * delays_.memory() + rounds_.size() * sizeof(Round); }
 
   void run(std::uint64_t, std::span<Ps> times, Scratch& scratch) const override {
     scratch.first.resize(size_);

@@ -14,6 +14,8 @@
 namespace orrery::collective {
 namespace {
 
+constexpr std::size_t max_memo_bytes = std::size_t{128} << 20U;
+
 /// One collective; layouts are shared, so that their address names a class of communicators that behave alike.
 struct Key {
   const Layout* layout = nullptr;
@@ -77,13 +79,7 @@ void validate_phase(const Phase& phase, Kind asked) {
 struct Engine::State {
   State(const topology::Topology& of, Options with) : topology(of), options(std::move(with)) {}
 
-  Memo& memo(const Layout& layout, Kind kind, Bytes size) {
-    const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
-    const auto found = memos.find(key);
-    if (found != memos.end()) return found->second;
-    return memos.emplace(key, Memo{Plan(topology, options, layout, kind, size), {}}).first->second;
-  }
-
+  Memo& memo(const Layout& layout, Kind kind, Bytes size);
   /// Completions of members that arrive together at 0 and do not behave alike.
   const std::vector<Ps>& relative(Memo& memo, std::size_t num_members);
   void finish_unequal(const Memo& memo, std::span<const Time> arrivals, Time first, std::span<Time> completions);
@@ -92,6 +88,7 @@ struct Engine::State {
   Options options;
   std::unordered_map<std::size_t, std::vector<std::shared_ptr<const Layout>>> layouts;  ///< by hash
   std::unordered_map<Key, Memo, KeyHash> memos;
+  std::size_t memo_bytes = 0;  ///< of the memos, roughly
   std::unordered_map<Key, Traffic, KeyHash> traffic;
   Workspace workspace;
   std::vector<Ps> arrivals, completions;  ///< of the call in progress
@@ -171,6 +168,21 @@ void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const
     for (std::size_t i = 0; i < completions.size(); ++i) completions[i] = first + Time::from_ps(relative[i]);
   }
   for (Time& completion : completions) completion = std::max(completion, least);
+}
+
+Memo& Engine::State::memo(const Layout& layout, Kind kind, Bytes size) {
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
+  const auto found = memos.find(key);
+  if (found != memos.end()) return found->second;
+  Plan plan(topology, options, layout, kind, size);
+  // A workload in which no two collectives are alike must not fill the memory. Results do not depend on what is kept.
+  const std::size_t bytes = plan.memory() + (plan.alike() ? 0 : layout.num_members * sizeof(Ps));
+  if (memo_bytes + bytes > max_memo_bytes) {
+    memos.clear();
+    memo_bytes = 0;
+  }
+  memo_bytes += bytes;
+  return memos.emplace(key, Memo{std::move(plan), {}}).first->second;
 }
 
 const std::vector<Ps>& Engine::State::relative(Memo& memo, std::size_t num_members) {

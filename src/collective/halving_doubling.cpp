@@ -34,6 +34,10 @@ class HalvingDoubling final : public LineProgram {
   bool alike() const override { return alike_; }
   Ps duration(std::uint64_t) const override { return duration_; }
 
+  std::size_t memory() const override {
+    return sizeof(*this) + steps_.size() * (sizeof(Step) + 2 * steps_[0].link.size() * sizeof(Ps));
+  }
+
   void run(std::uint64_t, std::span<Ps> times, Scratch&) const override {
     for (std::size_t at = 0; at < times.size(); at += size_) {
       Ps* line = times.data() + at;

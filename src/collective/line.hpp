@@ -55,6 +55,8 @@ class LineProgram {
   virtual bool alike() const = 0;
   /// From a start that all share to the last finish. `chunk` matters to double binary trees only.
   virtual Ps duration(std::uint64_t chunk) const = 0;
+  /// Bytes that the program holds, within a factor of two.
+  virtual std::size_t memory() const = 0;
   /// times: [lines][places] starts, which become the finishes.
   virtual void run(std::uint64_t chunk, std::span<Ps> times, Scratch& scratch) const = 0;
 };

@@ -142,6 +142,12 @@ Plan::Plan(const topology::Topology& topology, const Options& options, const Lay
   schedule_ = make_schedule(stages, chunks.count, in_service(options), options.queues);
 }
 
+std::size_t Plan::memory() const {
+  std::size_t bytes = sizeof(Plan) + schedule_.services.size() * sizeof(Service);
+  for (const Stop& stop : stops_) bytes += sizeof(Stop) + stop.program->memory();
+  return bytes;
+}
+
 void Plan::run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
   const std::size_t n = arrivals.size();
   workspace.arrays.resize(schedule_.num_arrays * n);

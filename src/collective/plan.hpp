@@ -54,6 +54,8 @@ class Plan {
   bool alike() const { return alike_; }
   /// From an arrival that all share to the last completion.
   Ps end() const { return schedule_.end; }
+  /// Bytes that the plan holds, within a factor of two.
+  std::size_t memory() const;
   /// The recurrences (docs/model.md, 5) in the order of the schedule. arrivals and completions: [members]; no arrival
   /// before 0. O(members * chunks * phases) for rings and the shapes in which all pairs are alike.
   void run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;

@@ -47,6 +47,10 @@ class Ring final : public LineProgram {
   bool alike() const override { return alike_; }
   Ps duration(std::uint64_t) const override { return duration_; }
 
+  std::size_t memory() const override {
+    return sizeof(*this) + (edges_.move.size() + edges_.stay.size() + prefix_.size()) * sizeof(Ps);
+  }
+
   void run(std::uint64_t, std::span<Ps> times, Scratch& scratch) const override {
     scratch.first.resize(size_);
     scratch.second.resize(size_);

@@ -37,6 +37,8 @@ class DoubleBinaryTree final : public LineProgram {
   bool alike() const override { return false; }
   Ps duration(std::uint64_t chunk) const override { return durations_[chunk % 2]; }
 
+  std::size_t memory() const override { return sizeof(*this) + 2 * trees_[0].size() * sizeof(Node); }
+
   void run(std::uint64_t chunk, std::span<Ps> times, Scratch& scratch) const override {
     scratch.first.resize(size_);
     for (std::size_t at = 0; at < times.size(); at += size_)

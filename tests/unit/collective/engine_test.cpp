@@ -282,6 +282,15 @@ TEST(Engine, TrafficOfOneLine) {
   EXPECT_EQ(sent[1], Bytes(1000));
 }
 
+// 400 plans of two trees of 4096 are more than the engine keeps: the first is forgotten, and comes out the same again.
+TEST(Engine, ForgetsWithoutHarm) {
+  System system({dimension(Shape::switched, 4096)}, options_of({double_binary_tree}));
+  const std::vector<Time> arrivals(4096);
+  const std::vector<Time> before = system.finish(Kind::all_reduce, 1'000'000, arrivals);
+  for (std::uint64_t k = 1; k <= 400; ++k) system.finish(Kind::all_reduce, 1'000'000 + k, arrivals);
+  EXPECT_EQ(system.finish(Kind::all_reduce, 1'000'000, arrivals), before);
+}
+
 TEST(Engine, RefusesWhatHasNoRule) {
   System six({dimension(Shape::switched, 6)}, options_of({halving_doubling}));
   EXPECT_NE(six.refusal(Kind::all_reduce).find("dimension 0: halving-doubling has no rule for all-reduce of 6 NPUs"),
