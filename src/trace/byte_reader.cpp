@@ -35,6 +35,8 @@ ByteReader::ByteReader(const std::filesystem::path& path, Place place) : place_(
   if (!std::filesystem::is_regular_file(status)) fail("this is not a regular file", "a Chakra execution trace");
   file_.reset(std::fopen(path.c_str(), "rb"));
   if (!file_) fail(fmt::format("the file cannot be opened ({})", std::generic_category().message(errno)));
+  size_ = std::filesystem::file_size(path, error);
+  if (error) size_ = 0;
   std::setvbuf(file_.get(), nullptr, _IONBF, 0);
   std::array<std::uint8_t, 2> magic{};
   if (read_raw(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) inflater_ = std::make_unique<Inflater>();

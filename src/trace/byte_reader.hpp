@@ -21,6 +21,8 @@ class ByteReader {
 
   /// Fills as much of `to` as there is; fewer only at the end. Throws Error (bad_input) if reading or unpacking fails.
   std::size_t read(std::span<std::uint8_t> to);
+  /// How many bytes there are, 0 if only reading will tell.
+  std::uint64_t size() const { return inflater_ ? 0 : size_; }
   /// Back to the first byte.
   void rewind();
 
@@ -35,6 +37,7 @@ class ByteReader {
   [[noreturn]] void fail(std::string_view found, std::string_view expected = {}) const;
 
   Place place_;
+  std::uint64_t size_ = 0;  ///< of the file
   std::unique_ptr<std::FILE, Close> file_;
   std::unique_ptr<Inflater> inflater_;  ///< null if the file is not packed
 };

@@ -68,6 +68,11 @@ std::optional<MessageSource::Message> MessageSource::next() {
   return message;
 }
 
+double MessageSource::remaining_per_given() const {
+  if (reader_.size() <= position_ || position_ == 0) return 0;
+  return static_cast<double>(reader_.size() - position_) / static_cast<double>(position_);
+}
+
 void MessageSource::fail(std::string_view found, std::string_view expected) const {
   Place place = place_;
   place.byte_offset = position_;

@@ -23,6 +23,8 @@ class MessageSource {
 
   /// Nothing at the end of the file. Throws Error (bad_input) if the file ends within a message.
   std::optional<Message> next();
+  /// Bytes still to come for each byte given so far; 0 if that is not known.
+  double remaining_per_given() const;
   /// Back to the first message.
   void rewind();
 

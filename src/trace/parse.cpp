@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "layout.hpp"
 #include "message_source.hpp"
 #include "node_parser.hpp"
@@ -10,6 +12,11 @@ namespace orrery::trace {
 namespace {
 
 constexpr std::size_t longest_shown_name = 80;
+
+/// After so many nodes their number is estimated, so that a large trace does not grow step by step.
+constexpr std::size_t nodes_of_estimate = 4096;
+/// How far the estimate is believed: a few strangely small messages at the start must not reserve a fortune.
+constexpr double most_growth = 256;
 
 using Parser = bool (*)(Input&, RawNode&, RawTrace&, NamePool&);
 
@@ -25,6 +32,16 @@ Parser parser_of(Layout layout) {
   }
   check(false, "unknown layout");
   return nullptr;
+}
+
+void reserve(RawTrace& trace, double remaining_per_given) {
+  const double growth = 1.02 * (1 + std::min(remaining_per_given, most_growth));
+  const auto grown = [growth](std::size_t count) {
+    return static_cast<std::size_t>(growth * static_cast<double>(count));
+  };
+  trace.nodes.reserve(grown(trace.nodes.size()));
+  trace.ctrl.reserve(grown(trace.ctrl.size()));
+  trace.data.reserve(grown(trace.data.size()));
 }
 
 }  // namespace
@@ -58,6 +75,7 @@ RawTrace parse_file(const std::filesystem::path& path, const Source& source, Nam
     const bool metadata = !any && format.has_metadata;
     any = true;
     if (metadata) continue;
+    if (trace.nodes.size() == nodes_of_estimate) reserve(trace, messages.remaining_per_given());
     RawNode& node = trace.nodes.emplace_back();
     node.offset = message->offset;
     node.first_ctrl = trace.ctrl.size();

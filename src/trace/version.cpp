@@ -4,8 +4,6 @@
 
 namespace orrery::trace {
 
-std::string protobuf_version() {
-  return google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION);
-}
+std::string protobuf_version() { return google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION); }
 
 }  // namespace orrery::trace

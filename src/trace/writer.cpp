@@ -121,8 +121,9 @@ void Writer::collective(const Common& node, CollectiveKind kind, Bytes size, std
 }
 
 void Writer::message(NpuId from, NpuId to, std::uint32_t tag, Bytes size) {
-  state_->attributes = {attribute("comm_src", uint32_field, from.value()), attribute("comm_dst", uint32_field, to.value()),
-                        attribute("comm_tag", uint32_field, tag), attribute("comm_size", int64_field, size.count())};
+  state_->attributes = {attribute("comm_src", uint32_field, from.value()),
+                        attribute("comm_dst", uint32_field, to.value()), attribute("comm_tag", uint32_field, tag),
+                        attribute("comm_size", int64_field, size.count())};
 }
 
 void Writer::send(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size) {
