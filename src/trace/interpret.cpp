@@ -14,6 +14,11 @@ constexpr std::uint64_t ps_per_microsecond = 1'000'000;
 constexpr std::uint64_t longest_duration_micros =
     static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / ps_per_microsecond;
 
+std::string_view what_is_missing(Attribute which) {
+  if (which == Attribute::comm_size || which == Attribute::tensor_size) return "the size is missing: ";
+  return which == Attribute::comm_type ? "the collective type is missing: " : "the peer is missing: ";
+}
+
 /// Numbers values in the order of their first use.
 class Slots {
  public:
@@ -42,7 +47,7 @@ class Interpreter {
   Time duration(const RawNode& raw) const;
   std::uint64_t size(const RawNode& raw, Attribute which) const;
   std::uint64_t whole(const RawNode& raw, Attribute which) const;
-  std::uint32_t npu(const RawNode& raw, Attribute which, bool is_peer) const;
+  std::uint32_t npu(const RawNode& raw, Attribute which) const;
   std::uint32_t group_slot(const RawNode& raw);
   void set_own_end(const RawNode& raw, Attribute which);
   void note(const Edges& edges, const NodeOrder& order);
@@ -78,7 +83,8 @@ std::uint64_t Interpreter::whole(const RawNode& raw, Attribute which) const {
       if (which == Attribute::num_ops) return value.magnitude;
       fail(raw, fmt::format("{} is not a whole number", its_name), "a whole number");
     case Form::absent:
-      fail(raw, fmt::format("there is no {}", its_name), fmt::format("the attribute {}", its_name));
+      fail(raw, fmt::format("{}there is no {}", what_is_missing(which), its_name),
+           fmt::format("the attribute {}", its_name));
     case Form::out_of_range:
       fail(raw, fmt::format("{} does not fit 64 bits", its_name), "a whole number");
     case Form::no_number:
@@ -99,7 +105,7 @@ Time Interpreter::duration(const RawNode& raw) const {
   return Time::from_ps(static_cast<std::int64_t>(raw.duration_micros * ps_per_microsecond));
 }
 
-std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which, bool is_peer) const {
+std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which) const {
   const Number value = raw[which];
   const std::string_view its_name = attribute_names[static_cast<std::size_t>(which)];
   const bool negative = value.form == Form::negative;
@@ -107,14 +113,12 @@ std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which, bool is_peer
     fail(raw,
          fmt::format("{} is {}{}, but there are {} NPUs", its_name, negative ? "-" : "", value.magnitude, num_npus_),
          fmt::format("0 to {}", num_npus_ - 1));
-  if (is_peer && value.form == Form::absent)
-    fail(raw, fmt::format("the peer is missing: there is no {}", its_name), fmt::format("the attribute {}", its_name));
   return static_cast<std::uint32_t>(whole(raw, which));
 }
 
 void Interpreter::set_own_end(const RawNode& raw, Attribute which) {
   if (raw[which].form == Form::absent) return;
-  const std::uint32_t end = npu(raw, which, false);
+  const std::uint32_t end = npu(raw, which);
   if (end != source_.npu)
     fail(raw,
          fmt::format("{} is {}, but this is the trace of NPU {}", attribute_names[static_cast<std::size_t>(which)], end,
@@ -126,7 +130,7 @@ void Interpreter::set_own_end(const RawNode& raw, Attribute which) {
 void Interpreter::message(const RawNode& raw, Node& node, bool sends) {
   node.size = whole(raw, Attribute::comm_size);
   if (node.size == 0) return;
-  const std::uint32_t peer = npu(raw, sends ? Attribute::comm_dst : Attribute::comm_src, true);
+  const std::uint32_t peer = npu(raw, sends ? Attribute::comm_dst : Attribute::comm_src);
   set_own_end(raw, sends ? Attribute::comm_src : Attribute::comm_dst);
   const Number tag_number = raw[Attribute::comm_tag];
   const std::uint64_t tag = tag_number.form == Form::negative ? 0 - tag_number.magnitude : tag_number.magnitude;

@@ -55,7 +55,8 @@ TEST_F(Semantics, CollectiveTypes) {
   EXPECT_EQ(name(CollectiveKind::reduce_scatter), "reduce-scatter");
   EXPECT_HAS(refused(et::collective(1, "c", 10, 8)), "collective type 10 is not known");
   EXPECT_HAS(refused(et::collective(1, "c", -1, 8)), "comm_type is -1");
-  EXPECT_HAS(refused(et::Node(1, "c", et::comm_coll).int64("comm_size", 8)), "there is no comm_type");
+  EXPECT_HAS(refused(et::Node(1, "c", et::comm_coll).int64("comm_size", 8)),
+             "the collective type is missing: there is no comm_type");
 }
 
 TEST_F(Semantics, InvolvedDimensions) {
@@ -95,7 +96,7 @@ TEST_F(Semantics, PeersAreChecked) {
 
 TEST_F(Semantics, SizesAreChecked) {
   EXPECT_HAS(refused(et::Node(5, "c", et::comm_coll).int64("comm_type", 0)),
-             "node 5 'c' (byte 9): there is no comm_size");
+             "node 5 'c' (byte 9): the size is missing: there is no comm_size");
   EXPECT_HAS(refused(et::collective(5, "c", 0, -4)), "comm_size is -4");
   EXPECT_HAS(refused(et::Node(5, "s", et::comm_send).int32("comm_dst", 1)), "there is no comm_size");
   EXPECT_HAS(refused(et::Node(5, "l", et::mem_load)), "there is no tensor_size");
