@@ -37,7 +37,8 @@ void Channels::append(Channel& channel, const Record& record, std::span<const st
 void Channels::send(Rank to, const Event& event) {
   Channel& c = channel(to);
   check(c.neighbour.outgoing, "an event to a rank that this one may not send to");
-  check(event.time >= c.events_told, "an event earlier than what its channel has promised");
+  const Time told = event.stage() == Stage::npu ? c.events_told : c.requests_told;
+  check(event.time >= told, "an event earlier than what its channel has promised");
   append(c, {sizeof(Event), 0}, std::as_bytes(std::span(&event, 1)));
 }
 
