@@ -137,18 +137,17 @@ void File::label(const std::string& path, const Label& label) {
   attribute(path, "description", label.description);
 }
 
-void File::scale(const std::string& path, std::uint64_t size, const Label& label_of, bool coordinates) {
-  create<std::uint32_t>(path, size, label_of);
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  if (coordinates) {
-    std::vector<std::uint32_t> values(size);
-    std::iota(values.begin(), values.end(), 0U);
-    write<std::uint32_t>(path, 0, values);
-  } else {
-    name = fmt::format("This is a netCDF dimension but not a netCDF variable.{:10}", size);
+void File::scale(const std::string& path, std::uint64_t size, const Label& label_of) {
+  // Coordinates compress to almost nothing.
+  create<std::uint64_t>(path, size, label_of, Layout::compressed);
+  std::vector<std::uint64_t> values(std::min<std::uint64_t>(size, 16 * chunk_rows));
+  for (std::uint64_t first = 0; first < size; first += values.size()) {
+    values.resize(std::min<std::uint64_t>(values.size(), size - first));
+    std::iota(values.begin(), values.end(), first);
+    write<std::uint64_t>(path, first, values);
   }
   const Handle dataset = open(path);
-  checked(H5DSset_scale(dataset.id(), name.c_str()), "scale " + path);
+  checked(H5DSset_scale(dataset.id(), path.c_str() + path.find_last_of('/') + 1), "scale " + path);
 }
 
 void File::attach(const std::string& dataset, const std::string& scale) {

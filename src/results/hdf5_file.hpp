@@ -47,8 +47,8 @@ struct Label {
 template <class T>
 hid_t memory_type();
 
-/// To be called before any other call of HDF5. After a file could not be closed (a full disk) the library would crash when
-/// the program ends, in its handler of exit: it is not to have one. Files here are always closed in time.
+/// To be called before any other call of HDF5. After a file could not be closed (a full disk) the library would crash
+/// when the program ends, in its handler of exit: it is not to have one. Files here are always closed in time.
 void start_library();
 
 /// One HDF5 file that is being written by this process alone. Every failure is an Error (output) that names the file
@@ -83,9 +83,8 @@ class File {
   void strings(const std::string& path, std::span<const std::string> values, const Label& label);
   void text(const std::string& path, const std::string& value, const Label& label);
 
-  /// A dimension scale of `size` rows with the coordinates 0, 1, ... or, without them, as netCDF-4 writes a dimension
-  /// that has no variable.
-  void scale(const std::string& path, std::uint64_t size, const Label& label, bool coordinates);
+  /// A dimension scale of `size` rows with the coordinates 0, 1, ...
+  void scale(const std::string& path, std::uint64_t size, const Label& label);
   /// The first dimension of `dataset` is `scale`.
   void attach(const std::string& dataset, const std::string& scale);
 

@@ -77,6 +77,7 @@ class Writer {
   }
 
   void configuration();
+  void inputs(const std::string& group, std::span<const std::pair<std::string, std::string>> texts);
   void npus();
   void groups();
   void collectives();
@@ -101,23 +102,27 @@ void Writer::configuration() {
     file().group("/config", "what was simulated");
     file().text("/config/resolved", run_.resolved_configuration,
                 {"", "resolved configuration", "the whole configuration as YAML; it can be run again"});
-    file().group("/config/inputs", "the text inputs, verbatim");
-    std::set<std::string> taken;
-    for (const auto& [name, text] : run_.inputs) {
-      std::string base = name.substr(name.find_last_of('/') + 1);
-      if (base.empty() || base == ".") base = "input";
-      std::string free = base;
-      for (int next = 2; !taken.insert(free).second; ++next) free = fmt::format("{}.{}", base, next);
-      file().text("/config/inputs/" + free, text, {"", name, "an input file as it was read"});
-    }
+    inputs("/config/inputs", run_.inputs);
   });
+}
+
+/// Each under the last part of its name; a number tells equal ones apart. Rank 0 only.
+void Writer::inputs(const std::string& group, std::span<const std::pair<std::string, std::string>> texts) {
+  file().group(group, "the text inputs, verbatim");
+  std::set<std::string> taken;
+  for (const auto& [name, text] : texts) {
+    std::string base = name.substr(name.find_last_of('/') + 1);
+    if (base.empty() || base == ".") base = "input";
+    std::string free = base;
+    for (int next = 2; !taken.insert(free).second; ++next) free = fmt::format("{}.{}", base, next);
+    file().text(group + "/" + free, text, {"", name, "an input file as it was read"});
+  }
 }
 
 void Writer::npus() {
   on_root([&] {
     file().group("/npus", "one row per NPU");
-    file().scale("/npus/npu", run_.num_npus, {"1", "NPU", "number of the NPU, dimension 0 of the topology fastest"},
-                 true);
+    file().scale("/npus/npu", run_.num_npus, {"1", "NPU", "number of the NPU, dimension 0 of the topology fastest"});
     for (const auto& quantity : format::npu_quantities) {
       const std::string path = std::string("/npus/") + quantity.name;
       file().create<std::int64_t>(path, run_.num_npus, quantity.label);
@@ -166,17 +171,15 @@ void Writer::groups() {
       offsets.push_back(members.size());
     }
     file().group("/groups", "process groups: group g has the members offsets[g] to offsets[g + 1] - 1");
-    file().scale("/groups/group", names.size(), {"1", "group", "index of the process group"}, true);
+    file().scale("/groups/group", names.size(), {"1", "group", "index of the process group"});
     file().strings("/groups/names", names, {"", "name", "name of the process group; empty: the world"});
     file().attach("/groups/names", "/groups/group");
-    file().scale("/groups/bound", offsets.size(), {"1", "bound", "dimension without coordinates: groups and one more"},
-                 false);
+    file().scale("/groups/bound", offsets.size(), {"1", "bound", "index of an offset"});
     file().column<std::uint64_t>(
         "/groups/offsets", offsets,
         {"1", "offset", "index into members of the group's first member; the last value is the number of all members"});
     file().attach("/groups/offsets", "/groups/bound");
-    file().scale("/groups/member", members.size(),
-                 {"1", "member", "dimension without coordinates: members of all groups"}, false);
+    file().scale("/groups/member", members.size(), {"1", "member", "row of members"});
     file().column<std::uint32_t>("/groups/members", members,
                                  {"1", "member", "NPU, in the order in which the group lists it"});
     file().attach("/groups/members", "/groups/member");
@@ -204,8 +207,7 @@ void Writer::collectives() {
 
   on_root([&] {
     file().group("/collectives", "one row per collective, in the order of group and ordinal");
-    file().scale("/collectives/collective", total, {"1", "collective", "dimension without coordinates: collectives"},
-                 false);
+    file().scale("/collectives/collective", total, {"1", "collective", "row of the columns"});
     auto create = [&]<class T>(const char* name, T, const Label& label) {
       const std::string path = std::string("/collectives/") + name;
       file().create<T>(path, total, label);
@@ -277,7 +279,7 @@ void Writer::network() {
         utilisation[d] = static_cast<double>(busy[d]) / (links * static_cast<double>(simulated_time_.ps()));
     }
     file().group("/network", "one row per dimension of the topology");
-    file().scale("/network/dimension", dimensions, {"1", "dimension", "dimension of the topology, 0 innermost"}, true);
+    file().scale("/network/dimension", dimensions, {"1", "dimension", "dimension of the topology, 0 innermost"});
     file().column<std::uint32_t>("/network/size", run_.dimension_sizes,
                                  {"1", "size", "NPUs in a line of the dimension"});
     file().column<std::int64_t>("/network/bytes", bytes, {"byte", "bytes", "bytes sent by all NPUs"});
@@ -318,15 +320,14 @@ void Writer::create_timeline(std::span<const std::int64_t> rows, std::span<const
   for (const auto count : rows) offsets.push_back(offsets.back() + static_cast<std::uint64_t>(count));
   const std::uint64_t total = offsets.back();
   file().group("/timeline", "one row per node that ran: NPU i has the rows offsets[i] to offsets[i + 1] - 1, by start");
-  file().scale("/timeline/bound", offsets.size(), {"1", "bound", "dimension without coordinates: NPUs and one more"},
-               false);
+  file().scale("/timeline/bound", offsets.size(), {"1", "bound", "index of an offset"});
   file().column<std::uint64_t>("/timeline/offsets", offsets,
                                {"1", "offset", "first row of the NPU; the last value is the number of rows"});
   file().attach("/timeline/offsets", "/timeline/bound");
-  file().scale("/timeline/name_id", names.size(), {"1", "name id", "what the column name holds"}, true);
+  file().scale("/timeline/name_id", names.size(), {"1", "name id", "what the column name holds"});
   file().strings("/timeline/names", names, {"", "name", "names of nodes, sorted"});
   file().attach("/timeline/names", "/timeline/name_id");
-  file().scale("/timeline/row", total, {"1", "row", "dimension without coordinates: nodes that ran"}, false);
+  file().scale("/timeline/row", total, {"1", "row", "row of the columns"});
   auto create = [&]<class T>(const char* name, T, const Label& label) {
     const std::string path = std::string("/timeline/") + name;
     file().create<T>(path, total, label, File::Layout::compressed);
@@ -377,7 +378,8 @@ void Writer::kernel() {
   const auto ranks = world_.gather<KernelRecord>(std::span(&mine_.kernel, 1), Rank(0));
   on_root([&] {
     file().group("/kernel", "one row per MPI rank: how the simulation went, not what it found");
-    file().scale("/kernel/rank", ranks.size(), {"1", "rank", "MPI rank"}, true);
+    if (!run_.kernel_inputs.empty()) inputs("/kernel/inputs", run_.kernel_inputs);
+    file().scale("/kernel/rank", ranks.size(), {"1", "rank", "MPI rank"});
     for (const auto& quantity : format::kernel_quantities) {
       const std::string path = std::string("/kernel/") + quantity.name;
       if (quantity.count) {

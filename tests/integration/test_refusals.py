@@ -311,7 +311,7 @@ def key_of_the_network_missing(job):
     job.after.append(spoil)
 
 
-@case([r"network\.yml", r"(?i)\b3\b|line"])
+@case([r"network\.yml:\d+:", r"(?i)YAML"])
 def network_that_is_no_yaml(job):
     job.after.append(lambda: (job.folder / "network.yml").write_text("topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0\nlatency: ]\n"))
 

@@ -150,13 +150,15 @@ def check_identity(test, path):
 
 
 def difference(one, other):
-    """What h5diff finds between two files outside /kernel and the attributes of /; empty if nothing."""
-    command = ["h5diff", "--report", "--exclude-path", "/kernel", "--exclude-attribute", "/", str(one), str(other)]
-    process = subprocess.run(command, capture_output=True, text=True)
-    compared = subprocess.run(command[:1] + ["--contents"] + command[2:], capture_output=True, text=True)
-    if process.returncode == 0 and "not comparable" not in process.stdout + compared.stdout:
-        return ""
-    return (process.stdout + process.stderr + compared.stdout) or f"h5diff: exit code {process.returncode}"
+    """What h5diff finds between two files outside /kernel and the attributes of /; empty if nothing. Files with dimension scales
+    hold lists of references, which h5diff cannot compare."""
+    files = ["--exclude-path", "/kernel", "--exclude-attribute", "/", str(one), str(other)]
+    found = subprocess.run(["h5diff", *files], capture_output=True, text=True)
+    if found.returncode != 0:
+        return found.stdout + found.stderr or f"h5diff: exit code {found.returncode}"
+    seen = subprocess.run(["h5diff", "-c", *files], capture_output=True, text=True)
+    lines = [line for line in seen.stdout.splitlines() if line.strip() and "DIMENSION_LIST" not in line and "REFERENCE_LIST" not in line]
+    return "\n".join(line for line in lines if "ot comparable" in line and not line.startswith("Some objects") and "empty dataset" not in line)
 
 
 def scattered_partition(path, num_npus, ranks):

@@ -50,6 +50,8 @@ struct RunDescription {
   std::string resolved_configuration;                       ///< YAML
   std::vector<std::pair<std::string, std::string>> inputs;  ///< name, text; verbatim
   double wall_time = 0;
+  /// Text inputs that say how to run and not what to simulate, as a partition: kept in /kernel/inputs.
+  std::vector<std::pair<std::string, std::string>> kernel_inputs = {};
   std::vector<std::uint64_t> links =
       {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
 };

@@ -58,6 +58,7 @@ RunDescription description() {
   run.resolved_configuration = "workload: x\n";
   run.inputs = {{"a/network.yml", "topology: [ Ring ]\n"}, {"b/network.yml", ""}};
   run.wall_time = 1.5;
+  run.kernel_inputs = {{"partition.txt", "0\n"}};
   return run;
 }
 
@@ -178,6 +179,7 @@ TEST_F(Results, holds_every_npu_in_order) {
   EXPECT_EQ(reader.texts("/config/resolved").at(0), "workload: x\n");
   EXPECT_EQ(reader.texts("/config/inputs/network.yml").at(0), "topology: [ Ring ]\n");
   EXPECT_TRUE(reader.has("/config/inputs/network.yml.2"));
+  EXPECT_EQ(reader.texts("/kernel/inputs/partition.txt").at(0), "0\n");
 }
 
 TEST_F(Results, groups_and_collectives_are_ordered_by_name_and_ordinal) {
