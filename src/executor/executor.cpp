@@ -40,6 +40,7 @@ struct Executor::Parts {
                setting.host_of_server,
                LpId(static_cast<std::uint32_t>(setting.host_of_npu.size() + setting.communicators.size())),
                here},
+        lookaheads(setting, here),
         horizons(setting.npus.size()),
         is_touched(setting.npus.size(), 0),
         is_done(setting.npus.size(), 0) {}
@@ -47,6 +48,7 @@ struct Executor::Parts {
   pdes::Kernel& kernel;
   Communicators communicators;
   Surroundings around;
+  Lookaheads lookaheads;
   std::vector<Npu> npus;
   std::vector<std::uint32_t> local_of;  // [num_npus of the run] index into npus
   HorizonTree horizons;
@@ -84,7 +86,7 @@ void Executor::start(pdes::Kernel& kernel, Rank here) {
     std::vector<Communicators::Seat> seats;
     for (const GroupId group : spec.groups) seats.push_back(parts_->communicators.seat(group, spec.id));
     parts_->local_of[spec.id.index()] = static_cast<std::uint32_t>(parts_->npus.size());
-    parts_->npus.emplace_back(spec.id, *spec.trace, *spec.program, std::move(seats));
+    parts_->npus.emplace_back(spec.id, *spec.trace, parts_->lookaheads.of(spec), std::move(seats));
     pdes::Event event;
     event.order = pdes::Event::make_order(pdes::Stage::npu, LpId(spec.id.value()), 0);
     event.target = LpId(spec.id.value());

@@ -29,9 +29,9 @@ std::uint32_t pop_ready(std::vector<std::uint32_t>& heap) {
 
 }  // namespace
 
-Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Program& program, std::vector<Communicators::Seat> seats)
-    : id_(id), trace_(trace), program_(program), seats_(std::move(seats)) {
-  const auto n = program.graph->num_nodes();
+Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats)
+    : id_(id), trace_(trace), program_(*lookahead.program), lookahead_(lookahead), seats_(std::move(seats)) {
+  const auto n = program_.graph->num_nodes();
   missing_.resize(n);
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto count = node(NodeId(i)).num_dependencies;
@@ -221,7 +221,7 @@ void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
     return;
   }
   if (posted_receives_++ == 0) receive_tail_ = Time::max();
-  receive_tail_ = std::min(receive_tail_, program_.tails[id.index()]);
+  receive_tail_ = std::min(receive_tail_, lookahead_.tail(id));
   receives_.leave(key, Posted{id, now});
 }
 
@@ -290,9 +290,9 @@ void Npu::hold_operands(NodeId id, bool begin) {
 Time Npu::least_lead(Resource resource) const {
   const auto& ready = ready_[resource];
   if (ready.empty()) return Time::max();
-  if (resource == communication || ready.size() > most_scanned) return Time::zero();
+  if (ready.size() > most_scanned) return Time::zero();
   Time least = Time::max();
-  for (const auto id : ready) least = std::min(least, program_.lead(NodeId(id)));
+  for (const auto id : ready) least = std::min(least, lookahead_.lead(NodeId(id)));
   return least;
 }
 
@@ -300,7 +300,7 @@ pdes::Horizon Npu::horizon(const Options& options) const {
   pdes::Horizon horizon;
   if (!settled_) horizon.output = Time::zero();
   for (const Running& running : running_) {
-    const Time tail = std::min(program_.tails[running.node.index()], least_lead(static_cast<Resource>(running.resource)));
+    const Time tail = std::min(lookahead_.tail(running.node), least_lead(static_cast<Resource>(running.resource)));
     if (running.finish == Time::max())  // the data of a send that waits for its grant leave with it
       horizon.reaction = node(running.node).kind == NodeKind::send ? Time::zero() : std::min(horizon.reaction, tail);
     else

@@ -8,6 +8,7 @@
 
 #include "activity.hpp"
 #include "communicators.hpp"
+#include "lookahead.hpp"
 #include "matcher.hpp"
 #include "orrery/device/remote_memory.hpp"
 #include "orrery/executor/kinds.hpp"
@@ -51,7 +52,7 @@ class Npu {
     Time since;
   };
 
-  Npu(NpuId id, const trace::NpuTrace& trace, const Program& program, std::vector<Communicators::Seat> seats);
+  Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats);
 
   /// At time 0, before the first settle: what depends on nothing is ready.
   void start(const Options& options);
@@ -106,6 +107,7 @@ class Npu {
   NpuId id_;
   const trace::NpuTrace& trace_;
   const Program& program_;
+  const Lookahead& lookahead_;
   std::vector<Communicators::Seat> seats_;        // [uses]
   std::vector<std::uint16_t> missing_;            // [num_nodes] dependencies; wide_ holds what does not fit
   std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;

@@ -123,19 +123,18 @@ std::uint64_t Kernel::process() {
   return handled;
 }
 
-/// The model may see less far than the pending set: before the earliest event nothing happens here by itself.
-Horizon Kernel::horizon() {
-  Horizon horizon = model_.horizon();
-  horizon.output = std::max(horizon.output, std::min(pending_[npu].time(), pending_[server].time()));
-  return horizon;
+/// When something that other ranks may notice can happen here if nothing arrives any more. What waits, waits for something
+/// that an event of this rank brings about; and before the earliest of these nothing happens at all.
+Time Kernel::own_output(const Horizon& horizon) const {
+  const Time earliest = std::min(pending_[npu].time(), pending_[server].time());
+  return std::max(earliest, std::min(horizon.output, earliest + horizon.reaction));
 }
 
 Outlook Kernel::outlook() {
-  const Horizon horizon = this->horizon();
+  const Horizon horizon = model_.horizon();
   const Time incoming = std::min({channels_->events_promised(), channels_->requests_promised() + options_.service_delay,
                                   pending_[server].time() + options_.service_delay});
-  const Time reaction = horizon.reaction == Time::max() ? Time::max() : incoming + horizon.reaction;
-  const Time output = std::min(horizon.output, reaction);
+  const Time output = std::min(own_output(horizon), incoming + horizon.reaction);
   return {output, std::min({pending_[server].time(), channels_->requests_promised(), output})};
 }
 
@@ -189,7 +188,7 @@ void Kernel::run_with_others() {
     channels_->flush(here, false);
     channels_->ask(need(), here);
     const Time answers = pending_[server].time() + options_.service_delay;
-    channels_->join_reduction({std::min(horizon().output, answers), pending_[server].time(),
+    channels_->join_reduction({std::min(own_output(model_.horizon()), answers), pending_[server].time(),
                                std::min(pending_[npu].time(), pending_[server].time())});
     const auto stand = channels_->try_reduction(options_.least_event_delay, options_.least_service_delay);
     if (stand && stand->event == Time::max()) break;

@@ -126,7 +126,7 @@ void Preparation::make_programs() {
     auto& program = programs_[trace.graph.get()];
     if (!program)
       program = std::make_unique<executor::Program>(
-          executor::make_program(trace.graph, configuration_.executor, topology_.rules(), memory_, in_use));
+          executor::make_program(trace.graph, configuration_.executor, topology_.rules(), in_use));
     if (program->num_unknown_compute > 0)
       own_notices_.add("roofline", local_npus_[i].value(),
                         "compute nodes have neither num_ops nor tensor_size: with the roofline on they take no time",

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "orrery/base/rules.hpp"
-#include "orrery/device/remote_memory.hpp"
 #include "orrery/executor/options.hpp"
 #include "orrery/trace/graph.hpp"
 
@@ -26,20 +25,15 @@ struct Program {
   std::vector<Time> durations;        ///< [num_nodes] of compute and CPU nodes; of all nodes with replay_only
   std::vector<GroupUse> uses;         ///< distinct (slot, dimensions) of the collectives, by first occurrence
   std::vector<std::uint32_t> use_of;  ///< [num_nodes] index into uses; empty if it is the group slot
-  /// [num_nodes] least time from the completion of a node to the next thing its NPU does that another NPU or a server may
-  /// notice; max() = never. Sums of compute times, minimum over successors (docs/kernel.md, lookahead).
-  std::vector<Time> tails;
   std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the roofline gives no time though one was recorded
 
   std::uint32_t use_of_node(NodeId node) const {
     return use_of.empty() ? graph->nodes[node.index()].slot : use_of[node.index()];
   }
-  /// Least time from the start of a node to what others may notice; 0 for communication.
-  Time lead(NodeId node) const;
 };
 
-/// Cost O(nodes + dependencies). `num_dimensions` bits of GroupUse::dimensions count.
+/// Cost O(nodes + dependencies). `dimensions_in_use`: bits of the dimensions of more than one NPU.
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options, const Rules& rules,
-                     const device::RemoteMemory& memory, std::uint64_t dimensions_in_use);
+                     std::uint64_t dimensions_in_use);
 
 }  // namespace orrery::executor

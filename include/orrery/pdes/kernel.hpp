@@ -86,7 +86,7 @@ class Kernel {
   void accept(const Event& event);
   bool npus_are_safe() const;
   bool server_is_safe() const;
-  Horizon horizon();
+  Time own_output(const Horizon& horizon) const;
   Outlook outlook();
   void run_with_others();
   /// What the next event here waits for.

@@ -9,12 +9,12 @@
 
 namespace orrery::pdes {
 
-/// How far ahead a rank's model can see, if no other rank interferes.
+/// How far ahead a rank's model can see.
 struct Horizon {
-  /// No other rank notices anything of what is already under way here before this time.
+  /// What is under way here, and known to end, is not noticed by another rank before this time.
   Time output = Time::max();
-  /// What waits for something that is not yet known: from its arrival to what another rank may notice of it, at least
-  /// this. max() if nothing waits.
+  /// What waits here for something that is not known yet: from that something, be it an event of this rank or a message, to
+  /// what another rank may notice of it, at least this. max() if nothing waits.
   Time reaction = Time::max();
 };
 

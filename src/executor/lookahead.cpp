@@ -1,0 +1,170 @@
+#include "lookahead.hpp"
+
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::executor {
+namespace {
+
+using trace::NodeKind;
+
+/// A graph read backwards, and the nodes' places in an order in which dependencies come first.
+class Backwards {
+ public:
+  explicit Backwards(const trace::Graph& graph) : first_(graph.num_nodes() + 1), place_(graph.num_nodes()) {
+    const auto n = graph.num_nodes();
+    std::vector<std::uint32_t> missing(n);
+    order_.reserve(n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      missing[i] = graph.nodes[i].num_dependencies;
+      first_[i + 1] = first_[i] + missing[i];
+      if (missing[i] == 0) order_.push_back(i);
+    }
+    predecessors_.resize(first_[n]);
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      place_[order_[k]] = static_cast<std::uint32_t>(k);
+      for (const auto successor : graph.successors_of(NodeId(order_[k]))) {
+        predecessors_[next[successor]++] = order_[k];
+        if (--missing[successor] == 0) order_.push_back(successor);
+      }
+    }
+    check(order_.size() == n, "a graph with a cycle");
+  }
+
+  const std::vector<std::uint32_t>& order() const { return order_; }
+  std::uint32_t place(std::uint32_t node) const { return place_[node]; }
+  std::span<const std::uint32_t> predecessors(std::uint32_t node) const {
+    return std::span(predecessors_).subspan(first_[node], first_[node + 1] - first_[node]);
+  }
+
+ private:
+  std::vector<std::uint32_t> first_, place_, predecessors_, order_;
+};
+
+// A noticed node starts when all paths to it are done. So from the completion of a node to the start of a noticed one the
+// *longest* path between them is a bound, and the least of these over the noticed nodes is the node's tail. Each noticed
+// node is walked back from, no farther than to other noticed nodes: what lies behind those is noticed earlier.
+class TailFinder {
+ public:
+  TailFinder(const Program& program, const std::vector<char>& noticed, Lookahead& result)
+      : graph_(*program.graph), durations_(program.durations), noticed_(noticed), result_(result), backwards_(graph_),
+        longest_(graph_.num_nodes()), seen_by_(graph_.num_nodes(), none) {}
+
+  void run() {
+    // Walks may overlap; past this much work shortest paths, which one pass finds for all nodes, are bound enough.
+    const std::size_t most = 64 * (graph_.nodes.size() + graph_.successors.size());
+    for (const auto node : backwards_.order()) {
+      if (!noticed_[node]) continue;
+      if (work_ > most) return run_shortest();
+      walk_back(node);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~0U;
+
+  /// Longest paths from the ancestors of `target` to it.
+  void walk_back(std::uint32_t target) {
+    result_.leads[target] = Time::zero();
+    reach(target, target, Time::zero());
+    while (!open_.empty()) {
+      std::pop_heap(open_.begin(), open_.end());
+      const auto node = backwards_.order()[open_.back()];
+      open_.pop_back();
+      Time& tail = result_.tails[node];
+      tail = std::min(tail, longest_[node]);
+      if (noticed_[node]) continue;
+      const Time lead = durations_[node] + longest_[node];
+      result_.leads[node] = std::min(result_.leads[node], lead);
+      reach(node, target, lead);
+    }
+  }
+
+  /// The predecessors of `node` have a path of this length, from their completion, to the target.
+  void reach(std::uint32_t node, std::uint32_t target, Time length) {
+    for (const auto before : backwards_.predecessors(node)) {
+      ++work_;
+      if (seen_by_[before] == target) {
+        longest_[before] = std::max(longest_[before], length);
+        continue;
+      }
+      seen_by_[before] = target;
+      longest_[before] = length;
+      open_.push_back(backwards_.place(before));  // the last in the order first: then all its paths are known
+      std::push_heap(open_.begin(), open_.end());
+    }
+  }
+
+  void run_shortest() {
+    const auto& order = backwards_.order();
+    for (auto node = order.rbegin(); node != order.rend(); ++node) {
+      Time tail = Time::max();
+      for (const auto s : graph_.successors_of(NodeId(*node))) tail = std::min(tail, result_.leads[s]);
+      result_.tails[*node] = tail;
+      result_.leads[*node] = noticed_[*node] ? Time::zero() : durations_[*node] + tail;
+    }
+  }
+
+  const trace::Graph& graph_;
+  const std::vector<Time>& durations_;
+  const std::vector<char>& noticed_;
+  Lookahead& result_;
+  Backwards backwards_;
+  std::vector<Time> longest_;           // [num_nodes] to the present target
+  std::vector<std::uint32_t> seen_by_;  // [num_nodes] the last target that reached the node
+  std::vector<std::uint32_t> open_;     // a heap of places in the order
+  std::size_t work_ = 0;
+};
+
+}  // namespace
+
+Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
+  Pattern pattern;
+  for (const GroupId group : npu.groups) {
+    const auto& spec = setting_.communicators[group.index()];
+    const auto is_elsewhere = [&](NpuId member) { return setting_.host_of_npu[member.index()] != here_; };
+    const auto& members = spec.group->members;
+    pattern.push_back(spec.host != here_ ||
+                      (members.empty() ? setting_.npus.size() != setting_.host_of_npu.size()
+                                       : std::any_of(members.begin(), members.end(), is_elsewhere)));
+  }
+  for (const NpuId peer : npu.trace->peers) pattern.push_back(setting_.host_of_npu[peer.index()] != here_);
+  pattern.push_back(setting_.memory.num_servers() > 0 && setting_.host_of_server[setting_.memory.server_of(npu.id)] != here_);
+  return pattern;
+}
+
+bool Lookaheads::is_noticed(const Program& program, const Pattern& pattern, const trace::Node& node, std::uint32_t i) const {
+  if (setting_.options.replay_only) return false;
+  switch (node.kind) {
+    case NodeKind::collective:
+      return pattern[program.use_of_node(NodeId(i))];
+    case NodeKind::send:
+      return pattern[program.uses.size() + node.slot];
+    case NodeKind::receive:
+      return setting_.options.rendezvous && pattern[program.uses.size() + node.slot];
+    case NodeKind::mem_load:
+    case NodeKind::mem_store:
+      return pattern.back();
+    default:
+      return false;
+  }
+}
+
+const Lookahead& Lookaheads::of(const NpuSpec& npu) {
+  const Pattern pattern = pattern_of(npu);
+  auto& made = made_[{npu.program, pattern}];
+  if (made) return *made;
+  const auto& program = *npu.program;
+  const auto& graph = *program.graph;
+  std::vector<char> noticed(graph.num_nodes());
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) noticed[i] = is_noticed(program, pattern, graph.nodes[i], i);
+  const std::vector<Time> never(graph.num_nodes(), Time::max());
+  Lookahead lookahead{&program, never, never};
+  TailFinder(program, noticed, lookahead).run();
+  made = std::make_unique<const Lookahead>(std::move(lookahead));
+  return *made;
+}
+
+}  // namespace orrery::executor

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "orrery/executor/executor.hpp"
+#include "orrery/executor/program.hpp"
+
+namespace orrery::executor {
+
+/// How far ahead NPUs of one structure can be seen that are alike in which of their partners live on other ranks.
+struct Lookahead {
+  const Program* program = nullptr;
+  /// [num_nodes] least time from the start of a node to the first thing that another rank may notice: 0 if that is the
+  /// node itself, else its compute time and its tail; max() = never.
+  std::vector<Time> leads;
+  /// [num_nodes] the same from the completion of a node.
+  std::vector<Time> tails;
+
+  Time lead(NodeId node) const { return leads[node.index()]; }
+  Time tail(NodeId node) const { return tails[node.index()]; }
+};
+
+/// Makes each Lookahead once. Cost about O(nodes + dependencies), 64 times that at most, for each distinct one.
+class Lookaheads {
+ public:
+  Lookaheads(const Setting& setting, Rank here) : setting_(setting), here_(here) {}
+
+  const Lookahead& of(const NpuSpec& npu);
+
+ private:
+  /// Which of an NPU's partners are on other ranks: uses, then peer slots, then the memory server.
+  using Pattern = std::vector<bool>;
+
+  Pattern pattern_of(const NpuSpec& npu) const;
+  bool is_noticed(const Program& program, const Pattern& pattern, const trace::Node& node, std::uint32_t i) const;
+
+  const Setting& setting_;
+  Rank here_;
+  std::map<std::pair<const Program*, Pattern>, std::unique_ptr<const Lookahead>> made_;
+};
+
+}  // namespace orrery::executor
