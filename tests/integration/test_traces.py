@@ -91,10 +91,11 @@ class Traces(harness.Folder):
 
     def test_tori(self):
         """Process groups on tori; the group "0" is not the world."""
-        for folder in sorted((unpacked("torus-multitenant") / "examples").glob("*-analytical")):
+        for folder in sorted((unpacked("torus-multitenant") / "examples").glob("T?D-analytical")):
             inputs = folder / "inputs"
             files = [f"--network-configuration={inputs / 'network.yml'}", f"--system-configuration={inputs / 'sys.json'}",
-                     f"--remote-memory-configuration={inputs / 'RemoteMemory.json'}", f"--comm-group-configuration={inputs / 'comm_group.json'}"]
+                     f"--remote-memory-configuration={inputs / 'RemoteMemory.json'}"]
+            files += [f"--comm-group-configuration={path}" for path in inputs.glob("comm_group*.json")]
             with self.subTest(folder.name):
                 self.one_answer(folder / "trace/trace", files)
 
