@@ -203,6 +203,13 @@ void Engine::State::finish_unequal(const Memo& memo, std::span<const Time> since
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = first + Time::from_ps(completions[i]);
 }
 
+Time Engine::least_duration(const Layout& layout, Kind kind, Bytes size) {
+  if (layout.num_members == 1) return Time::zero();
+  Memo& memo = state_->memo(layout, kind, size);
+  const Ps least = memo.plan.alike() ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members));
+  return std::max(Time::from_ps(least), tick(state_->topology.rules().rounding));
+}
+
 Time Engine::minimum_duration(const Layout& layout) const {
   if (layout.num_members == 1) return Time::zero();
   const Rules& rules = state_->topology.rules();

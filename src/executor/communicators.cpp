@@ -174,6 +174,11 @@ void Communicators::contribute(Rank from, const Call& call, std::span<const Time
   }
   require_same(pending.call, call, hosted.spec);
   pending.call.depth = std::max(pending.call.depth, call.depth);
+  if (hosted.parts.size() > 1) {
+    const Time first = *std::min_element(arrivals.begin(), arrivals.end());
+    const Time least = engine_.least_duration(*hosted.layout, static_cast<collective::Kind>(call.kind), Bytes(call.size));
+    pending.reply = std::min(pending.reply, first + least);
+  }
   const auto part = std::lower_bound(hosted.parts.begin(), hosted.parts.end(), from,
                                      [](const Hosted::Part& p, Rank rank) { return p.rank < rank; });
   check(part != hosted.parts.end() && part->rank == from, "a contribution from a rank without members");
@@ -181,6 +186,31 @@ void Communicators::contribute(Rank from, const Call& call, std::span<const Time
   for (std::size_t i = 0; i < part->positions.size(); ++i)
     pending.arrivals[part->positions[i]] = arrivals[arrivals.size() == 1 ? 0 : i];
   if (--pending.missing == 0) finish(hosted, pending);
+  track(hosted);
+}
+
+/// Keeps `open_`.
+void Communicators::track(Hosted& hosted) {
+  const auto index = static_cast<std::uint32_t>(&hosted - hosted_.data());
+  const bool is_open = !hosted.pending.empty();
+  if (is_open == hosted.is_open) return;
+  hosted.is_open = is_open;
+  if (is_open)
+    open_.push_back(index);
+  else
+    open_.erase(std::find(open_.begin(), open_.end(), index));
+}
+
+Time Communicators::pending_reply(Rank to) const {
+  Time least = Time::max();
+  for (const auto index : open_) {
+    const Hosted& hosted = hosted_[index];
+    const auto has_members = [&](const Hosted::Part& part) { return part.rank == to; };
+    if (std::none_of(hosted.parts.begin(), hosted.parts.end(), has_members)) continue;
+    for (const auto& pending : hosted.pending)
+      if (!pending.done) least = std::min(least, pending.reply);
+  }
+  return least;
 }
 
 void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {

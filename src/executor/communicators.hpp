@@ -53,6 +53,10 @@ class Communicators {
   /// A post of another rank's Communicators.
   void receive(std::span<const std::byte> message);
 
+  /// Least completion, for members on rank `to`, of the collectives hosted here that some members on other ranks have yet
+  /// to join, if these do not come before the first who has. See pdes::Model::pending_reply. O(such collectives).
+  Time pending_reply(Rank to) const;
+
   const std::vector<CollectiveRecord>& records() const { return records_; }
 
   /// For the report of a stuck run: what a member waits in, and which members of this rank have not joined it.
@@ -108,12 +112,14 @@ class Communicators {
     struct Pending {
       Call call;
       bool done = false;
+      Time reply = Time::max();  ///< when members complete at the earliest, if nobody comes before the first
       std::vector<char> has;  ///< [parts]
       std::uint32_t missing = 0;
       std::vector<Time> arrivals;  ///< [members]
     };
     std::deque<Pending> pending;
     std::uint32_t first_pending = 0;
+    bool is_open = false;
   };
 
   void add_membership(const CommunicatorSpec& spec);
@@ -123,6 +129,7 @@ class Communicators {
   void require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const;
   void contribute(Rank from, const Call& call, std::span<const Time> arrivals);
   void finish(Hosted& hosted, Hosted::Pending& pending);
+  void track(Hosted& hosted);
   void complete(const Call& call, std::span<const Time> completions);
   void post(Rank to, Call call, std::span<const Time> times);
 
@@ -136,6 +143,7 @@ class Communicators {
   std::vector<std::uint32_t> membership_of_, hosted_of_;  // [groups], ~0 = none
   std::vector<Membership> memberships_;
   std::vector<Hosted> hosted_;
+  std::vector<std::uint32_t> open_;  // hosted groups with collectives that have begun
   std::vector<CollectiveRecord> records_;
   std::vector<Time> completions_;   // scratch
   std::vector<std::byte> message_;  // scratch

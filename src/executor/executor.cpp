@@ -163,6 +163,8 @@ pdes::Horizon Executor::horizon() {
   return parts_->horizons.least([this](std::uint32_t npu) { return parts_->npus[npu].horizon(setting_.options); });
 }
 
+Time Executor::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }
+
 std::string Executor::status() const { return fmt::format("{} of {} NPUs of this rank are done", num_done_, num_npus()); }
 
 std::uint64_t Executor::num_completed_nodes() const {

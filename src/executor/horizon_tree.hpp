@@ -39,8 +39,12 @@ class HorizonTree {
     for (i /= 2; i >= 1; i /= 2) {
       const auto& left = tree_[2 * i];
       const auto& right = tree_[2 * i + 1];
-      tree_[i] = {std::min(left.output, right.output), std::min(left.reaction, right.reaction)};
+      tree_[i] = {least(left.sends, right.sends), least(left.calls, right.calls)};
     }
+  }
+
+  static pdes::Reach least(const pdes::Reach& a, const pdes::Reach& b) {
+    return {std::min(a.output, b.output), std::min(a.reaction, b.reaction)};
   }
 
   std::size_t num_npus_;

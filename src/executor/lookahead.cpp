@@ -48,7 +48,7 @@ class Backwards {
 // node is walked back from, no farther than to other noticed nodes: what lies behind those is noticed earlier.
 class TailFinder {
  public:
-  TailFinder(const Program& program, const std::vector<char>& noticed, Lookahead& result)
+  TailFinder(const Program& program, const std::vector<char>& noticed, Distances& result)
       : graph_(*program.graph), durations_(program.durations), noticed_(noticed), result_(result), backwards_(graph_),
         longest_(graph_.num_nodes()), seen_by_(graph_.num_nodes(), none) {}
 
@@ -110,7 +110,7 @@ class TailFinder {
   const trace::Graph& graph_;
   const std::vector<Time>& durations_;
   const std::vector<char>& noticed_;
-  Lookahead& result_;
+  Distances& result_;
   Backwards backwards_;
   std::vector<Time> longest_;           // [num_nodes] to the present target
   std::vector<std::uint32_t> seen_by_;  // [num_nodes] the last target that reached the node
@@ -135,21 +135,16 @@ Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
   return pattern;
 }
 
-bool Lookaheads::is_noticed(const Program& program, const Pattern& pattern, const trace::Node& node, std::uint32_t i) const {
-  if (setting_.options.replay_only) return false;
-  switch (node.kind) {
-    case NodeKind::collective:
-      return pattern[program.use_of_node(NodeId(i))];
-    case NodeKind::send:
-      return pattern[program.uses.size() + node.slot];
-    case NodeKind::receive:
-      return setting_.options.rendezvous && pattern[program.uses.size() + node.slot];
-    case NodeKind::mem_load:
-    case NodeKind::mem_store:
-      return pattern.back();
-    default:
-      return false;
-  }
+bool Lookaheads::is_send(const Program& program, const Pattern& pattern, NodeId id) const {
+  const auto& node = program.graph->nodes[id.index()];
+  if (node.kind != NodeKind::send && !(node.kind == NodeKind::receive && setting_.options.rendezvous)) return false;
+  return pattern[program.uses.size() + node.slot];
+}
+
+bool Lookaheads::is_call(const Program& program, const Pattern& pattern, NodeId id) const {
+  const auto& node = program.graph->nodes[id.index()];
+  if (node.kind == NodeKind::collective) return pattern[program.use_of_node(id)];
+  return (node.kind == NodeKind::mem_load || node.kind == NodeKind::mem_store) && pattern.back();
 }
 
 const Lookahead& Lookaheads::of(const NpuSpec& npu) {
@@ -157,13 +152,18 @@ const Lookahead& Lookaheads::of(const NpuSpec& npu) {
   auto& made = made_[{npu.program, pattern}];
   if (made) return *made;
   const auto& program = *npu.program;
-  const auto& graph = *program.graph;
-  std::vector<char> noticed(graph.num_nodes());
-  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) noticed[i] = is_noticed(program, pattern, graph.nodes[i], i);
-  const std::vector<Time> never(graph.num_nodes(), Time::max());
-  Lookahead lookahead{&program, never, never};
-  TailFinder(program, noticed, lookahead).run();
-  made = std::make_unique<const Lookahead>(std::move(lookahead));
+  const auto distances = [&](auto is_noticed) {
+    const auto n = program.graph->num_nodes();
+    std::vector<char> noticed(n);
+    if (!setting_.options.replay_only)
+      for (std::uint32_t i = 0; i < n; ++i) noticed[i] = is_noticed(NodeId(i));
+    Distances result{std::vector<Time>(n, Time::max()), std::vector<Time>(n, Time::max())};
+    TailFinder(program, noticed, result).run();
+    return result;
+  };
+  made = std::make_unique<const Lookahead>(Lookahead{
+      &program, distances([&](NodeId node) { return is_send(program, pattern, node); }),
+      distances([&](NodeId node) { return is_call(program, pattern, node); })});
   return *made;
 }
 

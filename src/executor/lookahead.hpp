@@ -10,17 +10,23 @@
 
 namespace orrery::executor {
 
-/// How far ahead NPUs of one structure can be seen that are alike in which of their partners live on other ranks.
-struct Lookahead {
-  const Program* program = nullptr;
-  /// [num_nodes] least time from the start of a node to the first thing that another rank may notice: 0 if that is the
-  /// node itself, else its compute time and its tail; max() = never.
+/// Times to the next node of a kind that another rank may notice.
+struct Distances {
+  /// [num_nodes] least time from the start of a node to such a thing: 0 if that is the node itself, else its compute time
+  /// and its tail; max() = never.
   std::vector<Time> leads;
   /// [num_nodes] the same from the completion of a node.
   std::vector<Time> tails;
 
   Time lead(NodeId node) const { return leads[node.index()]; }
   Time tail(NodeId node) const { return tails[node.index()]; }
+};
+
+/// How far ahead NPUs of one structure can be seen that are alike in which of their partners live on other ranks.
+struct Lookahead {
+  const Program* program = nullptr;
+  Distances sends;  ///< to messages for NPUs on other ranks
+  Distances calls;  ///< to collectives with members on other ranks, and accesses to memory servers there
 };
 
 /// Makes each Lookahead once. Cost about O(nodes + dependencies), 64 times that at most, for each distinct one.
@@ -35,7 +41,8 @@ class Lookaheads {
   using Pattern = std::vector<bool>;
 
   Pattern pattern_of(const NpuSpec& npu) const;
-  bool is_noticed(const Program& program, const Pattern& pattern, const trace::Node& node, std::uint32_t i) const;
+  bool is_send(const Program& program, const Pattern& pattern, NodeId node) const;
+  bool is_call(const Program& program, const Pattern& pattern, NodeId node) const;
 
   const Setting& setting_;
   Rank here_;

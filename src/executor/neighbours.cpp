@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 
 #include "orrery/base/error.hpp"
 #include "orrery/executor/executor.hpp"
+#include "orrery/executor/kinds.hpp"
 
 namespace orrery::executor {
 namespace {
@@ -24,7 +26,16 @@ class Neighbours {
     least_service_ = std::min(least_service_, delay);
     if (to != here_) at(to).service_delay = std::min(at(to).service_delay, delay);
   }
+  /// To this rank itself too.
+  void reply(Rank to, Time delay, Time final_delay) {
+    at(to).reply_delay = std::min(at(to).reply_delay, delay);
+    least_reply_ = std::min(least_reply_, delay);
+    least_final_ = std::min(least_final_, final_delay);
+  }
+  Time reply_here() const { return table_[here_.index()].reply_delay; }
   Time least_service() const { return least_service_; }
+  Time least_reply() const { return least_reply_; }
+  Time least_final() const { return least_final_; }
   Time least_event() const {
     Time least = Time::max();
     for (const auto& n : table_) least = std::min(least, n.event_delay);
@@ -36,7 +47,7 @@ class Neighbours {
     std::vector<std::vector<char>> outgoing(table_.size());
     for (std::size_t r = 0; r < table_.size(); ++r) {
       auto& n = table_[r];
-      n.outgoing = n.requests || n.event_delay != Time::max() || n.service_delay != Time::max();
+      n.outgoing = n.requests || std::min({n.event_delay, n.service_delay, n.reply_delay}) != Time::max();
       outgoing[r] = {static_cast<char>(n.outgoing)};
     }
     const auto incoming = world.exchange(outgoing);
@@ -53,8 +64,33 @@ class Neighbours {
 
   Rank here_;
   std::vector<pdes::Neighbour> table_;  // [ranks]
-  Time least_service_ = Time::max();
+  Time least_service_ = Time::max(), least_reply_ = Time::max(), least_final_ = Time::max();
 };
+
+/// The shortest collective of each group that this rank's NPUs take part in, by the engine's least_duration.
+std::vector<Time> shortest_collectives(const Setting& setting) {
+  std::vector<Time> shortest(setting.communicators.size(), Time::max());
+  std::map<std::pair<const Program*, GroupId>, bool> done;  // NPUs of one program and group do the same
+  for (const auto& npu : setting.npus) {
+    const auto& graph = *npu.program->graph;
+    std::vector<std::shared_ptr<const collective::Layout>> layouts(npu.groups.size());
+    for (std::size_t use = 0; use < npu.groups.size(); ++use) {
+      if (!done.try_emplace({npu.program, npu.groups[use]}, true).second) continue;
+      const auto& spec = setting.communicators[npu.groups[use].index()];
+      layouts[use] = setting.engine.layout(spec.group->members, spec.dimensions);
+    }
+    if (std::none_of(layouts.begin(), layouts.end(), [](const auto& layout) { return layout != nullptr; })) continue;
+    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+      const auto& node = graph.nodes[i];
+      if (node.kind != trace::NodeKind::collective) continue;
+      const auto use = npu.program->use_of_node(NodeId(i));
+      if (!layouts[use]) continue;
+      Time& least = shortest[npu.groups[use].index()];
+      least = std::min(least, setting.engine.least_duration(*layouts[use], engine_kind(node.collective), Bytes(node.size)));
+    }
+  }
+  return shortest;
+}
 
 Time least_over_ranks(parallel::Communicator& world, Time mine) {
   std::int64_t least = mine.ps();
@@ -68,6 +104,8 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
   const Rank here = world.rank();
   const auto& hosts = setting_.host_of_npu;
   Neighbours neighbours(world);
+  const auto shortest = setting_.options.replay_only ? std::vector<Time>(setting_.communicators.size(), Time::max())
+                                                       : shortest_collectives(setting_);
   std::vector<Rank> ranks;
   for (const auto& spec : setting_.communicators) {
     ranks.clear();
@@ -79,8 +117,8 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
     const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
     if (is_local) continue;  // its members and its host see each other without the kernel
     if (spec.host == here) {
-      const Time least = setting_.engine.minimum_duration(*setting_.engine.layout(spec.group->members, spec.dimensions));
-      for (const Rank rank : ranks) neighbours.service(rank, least);
+      const Time final_delay = setting_.engine.minimum_duration(*setting_.engine.layout(spec.group->members, spec.dimensions));
+      for (const Rank rank : ranks) neighbours.reply(rank, shortest[spec.id.index()], final_delay);
     } else if (std::binary_search(ranks.begin(), ranks.end(), here)) {
       neighbours.request(spec.host);
     }
@@ -99,6 +137,9 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
   pdes::Options options;
   options.num_lps = static_cast<std::uint32_t>(hosts.size() + setting_.communicators.size()) + setting_.memory.num_servers();
   options.service_delay = neighbours.least_service();
+  options.reply_delay = neighbours.reply_here();
+  options.final_delay = std::min(least_over_ranks(world, neighbours.least_final()), Time::from_ns(1'000'000'000));
+  options.least_reply_delay = least_over_ranks(world, neighbours.least_reply());
   options.least_service_delay = least_over_ranks(world, neighbours.least_service());
   options.least_event_delay = least_over_ranks(world, neighbours.least_event());
   options.neighbours = neighbours.agree(world);

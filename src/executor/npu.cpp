@@ -220,8 +220,9 @@ void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
     instantly_.push_back(id);
     return;
   }
-  if (posted_receives_++ == 0) receive_tail_ = Time::max();
-  receive_tail_ = std::min(receive_tail_, lookahead_.tail(id));
+  if (posted_receives_++ == 0) receive_send_tail_ = receive_call_tail_ = Time::max();
+  receive_send_tail_ = std::min(receive_send_tail_, lookahead_.sends.tail(id));
+  receive_call_tail_ = std::min(receive_call_tail_, lookahead_.calls.tail(id));
   receives_.leave(key, Posted{id, now});
 }
 
@@ -233,7 +234,7 @@ void Npu::receive_data(const pdes::Event& event) {
     receives_.leave(key, Bytes(event.detail));
     return;
   }
-  if (--posted_receives_ == 0) receive_tail_ = Time::max();
+  --posted_receives_;
   require_size(posted.node, Bytes(event.detail));
   activity_.end(Work::communication, event.time);
   finish_node(posted.node, posted.since, event.time);
@@ -287,32 +288,39 @@ void Npu::hold_operands(NodeId id, bool begin) {
 }
 
 /// Least time from the start of a ready node of this resource to what others may notice.
-Time Npu::least_lead(Resource resource) const {
+Time Npu::least_lead(Resource resource, const Distances& distances) const {
   const auto& ready = ready_[resource];
-  if (ready.empty()) return Time::max();
   if (ready.size() > most_scanned) return Time::zero();
   Time least = Time::max();
-  for (const auto id : ready) least = std::min(least, lookahead_.lead(NodeId(id)));
+  for (const auto id : ready) least = std::min(least, distances.lead(NodeId(id)));
   return least;
 }
 
-pdes::Horizon Npu::horizon(const Options& options) const {
-  pdes::Horizon horizon;
-  if (!settled_) horizon.output = Time::zero();
+pdes::Reach Npu::reach(const Distances& distances, Time receive_tail, bool rendezvous) const {
+  pdes::Reach reach;
+  if (!settled_) reach.output = Time::zero();
   for (const Running& running : running_) {
-    const Time tail = std::min(lookahead_.tail(running.node), least_lead(static_cast<Resource>(running.resource)));
-    if (running.finish == Time::max())  // the data of a send that waits for its grant leave with it
-      horizon.reaction = node(running.node).kind == NodeKind::send ? Time::zero() : std::min(horizon.reaction, tail);
+    const bool awaits_grant = running.finish == Time::max() && node(running.node).kind == NodeKind::send;
+    const Time tail = awaits_grant ? Time::zero()  // its data leave with the grant
+                                   : std::min(distances.tail(running.node),
+                                              least_lead(static_cast<Resource>(running.resource), distances));
+    if (running.finish == Time::max())
+      reach.reaction = std::min(reach.reaction, tail);
     else
-      horizon.output = std::min(horizon.output, running.finish + tail);
+      reach.output = std::min(reach.output, running.finish + tail);
   }
-  if (posted_receives_ > 0) horizon.reaction = std::min(horizon.reaction, receive_tail_);
+  if (posted_receives_ > 0) reach.reaction = std::min(reach.reaction, receive_tail);
   if (messages_expected_ > 0) {
     // A grant lets data leave at once; a message lets what follows its receive go on.
-    const Time tail = options.rendezvous ? Time::zero() : posted_receives_ > 0 ? receive_tail_ : Time::max();
-    horizon.output = std::min(horizon.output, first_message_ + tail);
+    const Time tail = rendezvous ? Time::zero() : posted_receives_ > 0 ? receive_tail : Time::max();
+    reach.output = std::min(reach.output, first_message_ + tail);
   }
-  return horizon;
+  return reach;
+}
+
+pdes::Horizon Npu::horizon(const Options& options) const {
+  return {reach(lookahead_.sends, receive_send_tail_, options.rendezvous),
+          reach(lookahead_.calls, receive_call_tail_, options.rendezvous)};
 }
 
 void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& waits) const {

@@ -101,7 +101,8 @@ class Npu {
   void to_npu(NpuId target, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail, const Surroundings& around);
   NpuId peer_of(NodeId id) const { return trace_.peers[node(id).slot]; }
   std::uint32_t tag_of(NodeId id) const { return static_cast<std::uint32_t>(trace_.tags[node(id).detail]); }
-  Time least_lead(Resource resource) const;
+  Time least_lead(Resource resource, const Distances& distances) const;
+  pdes::Reach reach(const Distances& distances, Time receive_tail, bool rendezvous) const;
   void hold_operands(NodeId id, bool begin);
 
   NpuId id_;
@@ -125,7 +126,7 @@ class Npu {
   Bytes sent_, operands_, peak_operands_;
   // For the horizon: bounds that are exact whenever nothing of their kind is outstanding.
   std::uint32_t posted_receives_ = 0, messages_expected_ = 0;
-  Time receive_tail_ = Time::max(), first_message_ = Time::max();
+  Time receive_send_tail_ = Time::max(), receive_call_tail_ = Time::max(), first_message_ = Time::max();
   bool settled_ = false;  ///< has issued its first nodes
   bool keep_timeline_ = false;
   std::vector<TimelineRecord> timeline_;

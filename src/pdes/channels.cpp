@@ -8,13 +8,13 @@
 
 namespace orrery::pdes {
 
-Channels::Channels(parallel::Communicator& world, std::vector<Neighbour> neighbours, Handlers handlers,
-                   Statistics& statistics)
+Channels::Channels(std::unique_ptr<parallel::Transport> transport, int num_ranks,
+                   const std::vector<Neighbour>& neighbours, Handlers handlers, Statistics& statistics)
     : handlers_(std::move(handlers)),
       statistics_(statistics),
-      transport_(parallel::make_transport(world)),
-      index_(static_cast<std::size_t>(world.size()), -1) {
-  for (auto& neighbour : neighbours) {
+      transport_(std::move(transport)),
+      index_(static_cast<std::size_t>(num_ranks), -1) {
+  for (const auto& neighbour : neighbours) {
     index_[neighbour.rank.index()] = static_cast<int>(channels_.size());
     channels_.emplace_back().neighbour = neighbour;
   }
@@ -38,7 +38,8 @@ void Channels::send(Rank to, const Event& event) {
   Channel& c = channel(to);
   check(c.neighbour.outgoing, "an event to a rank that this one may not send to");
   const Time told = event.stage() == Stage::npu ? c.events_told : c.requests_told;
-  check(event.time >= told, "an event earlier than what its channel has promised");
+  if (event.time < told) [[unlikely]]
+    fail_causality(event, "is sent", "its channel's promise is", told);
   append(c, {sizeof(Event), 0}, std::as_bytes(std::span(&event, 1)));
 }
 
@@ -46,10 +47,11 @@ void Channels::post(Rank to, std::span<const std::byte> message) {
   append(channel(to), {static_cast<std::uint32_t>(message.size()), 1}, message);
 }
 
-void Channels::promise(Channel& channel, const Outlook& outlook) const {
+void Channels::promise(Channel& channel, const Outlook& outlook) {
   const auto& n = channel.neighbour;
-  const Time events = std::min(outlook.output + n.event_delay, outlook.service + n.service_delay);
-  const Time requests = n.requests ? outlook.output : Time::max();
+  const Time reply = outlook.replies[static_cast<std::size_t>(&channel - channels_.data())];
+  const Time events = std::min({outlook.sends + n.event_delay, outlook.service + n.service_delay, reply});
+  const Time requests = n.requests ? outlook.calls : Time::max();
   channel.events_told = std::max(channel.events_told, events);
   channel.requests_told = std::max(channel.requests_told, requests);
 }
@@ -85,7 +87,7 @@ void Channels::ask(Need need, const Outlook& outlook) {
   for (const Channel& c : channels_) {
     if (!c.wanted) continue;
     const auto& n = c.neighbour;
-    const Time delay = std::min(n.event_delay, n.service_delay);
+    const Time delay = std::min({n.event_delay, n.service_delay, n.reply_delay});
     const Time events = delay == Time::max() ? c.wanted->requests : std::max(c.wanted->requests, c.wanted->events - delay);
     need.events = std::max(need.events, events);
     need.requests = std::max(need.requests, events);
@@ -154,7 +156,8 @@ void Channels::update_promised() {
 // received ones. So all contributions describe one state, in which all ranks are blocked and nothing is under way.
 void Channels::join_reduction(const Stand& mine) {
   if (reducing_) return;
-  const std::array<std::int64_t, 3> minima{mine.output.ps(), mine.request.ps(), mine.event.ps()};
+  const std::array<std::int64_t, 5> minima{mine.sends.ps(), mine.calls.ps(), mine.reply.ps(), mine.request.ps(),
+                                           mine.event.ps()};
   const std::array<std::int64_t, 2> sums{sent_, received_};
   transport_->start_reduction(minima, sums);
   reducing_ = true;
@@ -164,20 +167,23 @@ void Channels::join_reduction(const Stand& mine) {
   received_ahead_ = 0;
 }
 
-std::optional<Channels::Stand> Channels::try_reduction(Time least_event_delay, Time least_service_delay) {
+std::optional<Channels::Stand> Channels::try_reduction(const Options& options) {
   if (!reducing_) return std::nullopt;
   const auto reduced = transport_->finish_reduction();
   if (!reduced) return std::nullopt;
   reducing_ = false;
   if (reduced->sums[0] != reduced->sums[1]) return std::nullopt;
-  const Stand stand{Time::from_ps(reduced->minima[0]), Time::from_ps(reduced->minima[1]),
-                    Time::from_ps(reduced->minima[2])};
-  // From that state on no NPU does anything noticeable before `output`: no request and no post comes earlier. An event
-  // comes from an NPU's action, one event delay later at least, or from a server, called at `request` or `output`.
-  const Time events = std::min(stand.output + least_event_delay, std::min(stand.request, stand.output) + least_service_delay);
+  const auto least = [&](std::size_t i) { return Time::from_ps(reduced->minima[i]); };
+  const Stand stand{least(0), least(1), least(2), least(3), least(4)};
+  // From that state on, the first event that reaches a rank comes from a send, one event delay later at least; from a
+  // server, called at `request` or `calls`; or from posts, of which `reply` speaks for those that have come. What it
+  // then brings about comes later still.
+  const Time reply = std::max(std::min(stand.reply, stand.calls + options.least_reply_delay), stand.calls + options.final_delay);
+  const Time events = std::min({stand.sends + options.least_event_delay,
+                                std::min(stand.request, stand.calls) + options.least_service_delay, reply});
   for (Channel& c : channels_) {
     c.events_promise = std::max(c.events_promise, events);
-    c.requests_promise = std::max(c.requests_promise, stand.output);
+    c.requests_promise = std::max(c.requests_promise, std::min(stand.calls, events));
   }
   update_promised();
   return stand;

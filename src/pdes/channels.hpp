@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orrery/parallel/transport.hpp"
@@ -19,11 +20,16 @@ struct Need {
   Time requests = Time::from_ps(-1);
 };
 
-/// What a rank knows of its own future (docs/kernel.md).
+/// What a rank knows of its own future (docs/kernel.md): nothing of each kind happens here before the time given.
 struct Outlook {
-  Time output = Time::zero();   ///< no NPU here does anything that another rank may notice before this
-  Time service = Time::zero();  ///< no server here is called before this
+  Time sends;    ///< an NPU sends an event to an NPU of another rank
+  Time calls;    ///< an NPU calls a server of another rank, or posts
+  Time service;  ///< a server of this rank is called
+  std::vector<Time> replies;  ///< [neighbours] posts bring about an event there
 };
+
+/// Throws Error (internal): an event that comes too late for `who`, whose clock is known.
+[[noreturn]] void fail_causality(const Event& event, std::string_view what, std::string_view who, Time clock);
 
 /// The channels between this rank and its neighbours: batches, promises, requests for promises, and the reduction that
 /// finds out where the whole system stands once every rank is blocked.
@@ -34,7 +40,8 @@ class Channels {
     std::function<void(Rank, std::span<const std::byte>)> post;
   };
 
-  Channels(parallel::Communicator& world, std::vector<Neighbour> neighbours, Handlers handlers, Statistics& statistics);
+  Channels(std::unique_ptr<parallel::Transport> transport, int num_ranks, const std::vector<Neighbour>& neighbours,
+           Handlers handlers, Statistics& statistics);
 
   /// The least promise of the incoming channels: no event / no request or post comes earlier.
   Time events_promised() const { return events_promised_; }
@@ -52,14 +59,19 @@ class Channels {
 
   /// What a reduction over all blocked ranks shows.
   struct Stand {
-    Time output;    ///< least Outlook::output, as if no message were to come
+    Time sends;     ///< least time of a send to another rank, as if no message were to come
+    Time calls;     ///< the same of a call or post
+    Time reply;     ///< least Model::pending_reply
     Time request;   ///< least time of a request that waits at a server
     Time event;     ///< least time of any pending event: max() = nothing can ever happen again
   };
   /// Joins the reduction (unless one is under way) with this rank's own figures.
   void join_reduction(const Stand& mine);
   /// The common result, if a reduction has ended and no message was on its way. Raises the promises by it.
-  std::optional<Stand> try_reduction(Time least_event_delay, Time least_service_delay);
+  std::optional<Stand> try_reduction(const Options& options);
+
+  std::size_t num_neighbours() const { return channels_.size(); }
+  const Neighbour& neighbour(std::size_t i) const { return channels_[i].neighbour; }
 
   /// One line per neighbour, for the watchdog.
   std::string describe() const;
@@ -90,7 +102,7 @@ class Channels {
 
   Channel& channel(Rank rank);
   void append(Channel& channel, const Record& record, std::span<const std::byte> bytes);
-  void promise(Channel& channel, const Outlook& outlook) const;
+  void promise(Channel& channel, const Outlook& outlook);
   void transmit(Channel& channel, std::optional<Need> request);
   void take(Rank from, std::span<const std::byte> message);
   void update_promised();

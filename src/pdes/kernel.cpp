@@ -19,11 +19,22 @@ constexpr std::uint64_t burst = 256;
 
 }  // namespace
 
+void fail_causality(const Event& event, std::string_view what, std::string_view who, Time clock) {
+  throw Error(ErrorCode::internal,
+              fmt::format("causality: an event of LP {} for LP {} at {} ps {} when {} at {} ps already. "
+                          "This is a fault of Orrery, please report it.",
+                          event.source().value(), event.target.value(), event.time.ps(), what, who, clock.ps()));
+}
+
 Kernel::Kernel(parallel::Communicator& world, Model& model, Options options)
-    : model_(model), options_(std::move(options)), depth_(options_.num_lps) {
-  if (world.size() == 1) return;
+    : Kernel(model, std::move(options), world.size() > 1 ? parallel::make_transport(world) : nullptr, world.rank(),
+             world.size()) {}
+
+Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transport> transport, Rank here, int num_ranks)
+    : here_(here), model_(model), options_(std::move(options)), depth_(options_.num_lps) {
+  if (num_ranks == 1) return;
   channels_ = std::make_unique<Channels>(
-      world, options_.neighbours,
+      std::move(transport), num_ranks, options_.neighbours,
       Channels::Handlers{[this](const Event& event) { accept(event); },
                          [this](Rank from, std::span<const std::byte> message) { model_.receive(from, message); }},
       statistics_);
@@ -33,7 +44,8 @@ Kernel::~Kernel() = default;
 
 void Kernel::schedule(Event event) {
   const auto stage = static_cast<std::size_t>(event.stage());
-  check(event.time > clock_[stage], "an event is scheduled in the past of its stage");
+  if (event.time <= clock_[stage]) [[unlikely]]
+    fail_causality(event, "is scheduled", "this rank is", clock_[stage]);
   event.depth = depth_[event.source().index()];
   pending_[stage].push(event);
 }
@@ -54,11 +66,8 @@ void Kernel::raise_depth(LpId lp, std::uint32_t depth) { depth_[lp.index()] = st
 /// An event from another rank.
 void Kernel::accept(const Event& event) {
   const auto stage = static_cast<std::size_t>(event.stage());
-  if (event.time <= clock_[stage])
-    throw Error(ErrorCode::internal,
-                fmt::format("causality: an event of LP {} for LP {} at {} ps arrives when this rank is at {} ps already. "
-                            "This is a fault of Orrery, please report it.",
-                            event.source().value(), event.target.value(), event.time.ps(), clock_[stage].ps()));
+  if (event.time <= clock_[stage]) [[unlikely]]
+    fail_causality(event, "arrives", "this rank is", clock_[stage]);
   pending_[stage].push(event);
   model_.delivered(event);
 }
@@ -72,15 +81,25 @@ void Kernel::handle(const Event& event) {
   model_.handle(event);
 }
 
-// Events of NPUs are safe before all that can still come: an event from another rank; the answer of a server of this rank to
-// a request that waits here or comes from another rank. An answer to a request that an NPU of this rank has yet to make
-// comes later than the event that makes it.
-bool Kernel::npus_are_safe() const {
-  const Time time = pending_[npu].time();
-  if (pending_[server].time() + options_.service_delay <= time) return false;
-  if (!channels_) return true;
-  return time < channels_->events_promised() && time < channels_->requests_promised() + options_.service_delay;
+// Posts that belong together bring about their reply one reply delay after the first, and one final delay after the last
+// of them, at least. Those that are to come are not earlier than `posts`; those that have come the model knows.
+Time Kernel::earliest_reply(Rank to, Time reply_delay, Time posts) const {
+  if (reply_delay == Time::max()) return Time::max();
+  return std::max(std::min(model_.pending_reply(to), posts + reply_delay), posts + options_.final_delay);
 }
+
+Time Kernel::incoming() const {
+  const Time answer = pending_[server].time() + options_.service_delay;
+  if (!channels_) return answer;
+  const Time requests = channels_->requests_promised();
+  return std::min({answer, channels_->events_promised(), requests + options_.service_delay,
+                   earliest_reply(here_, options_.reply_delay, requests)});
+}
+
+// Events of NPUs are safe before all that can still come: an event from another rank; the answer of a server of this rank to
+// a request that waits here or comes from another rank; the reply to posts of which some are still to come from another
+// rank. What an event of this rank brings about comes later than that event.
+bool Kernel::npus_are_safe() const { return pending_[npu].time() < incoming(); }
 
 // A request is safe when no NPU, here or elsewhere, can make an earlier one: those of this rank are past its time, and stay
 // so whatever arrives.
@@ -123,19 +142,26 @@ std::uint64_t Kernel::process() {
   return handled;
 }
 
-/// When something that other ranks may notice can happen here if nothing arrives any more. What waits, waits for something
-/// that an event of this rank brings about; and before the earliest of these nothing happens at all.
-Time Kernel::own_output(const Horizon& horizon) const {
+/// When something that other ranks notice can happen here if nothing arrives any more. What waits, waits for something that
+/// an event of this rank brings about; and before the earliest of these nothing happens at all.
+Time Kernel::own_output(const Reach& reach) const {
   const Time earliest = std::min(pending_[npu].time(), pending_[server].time());
-  return std::max(earliest, std::min(horizon.output, earliest + horizon.reaction));
+  return std::max(earliest, std::min(reach.output, earliest + reach.reaction));
 }
 
 Outlook Kernel::outlook() {
   const Horizon horizon = model_.horizon();
-  const Time incoming = std::min({channels_->events_promised(), channels_->requests_promised() + options_.service_delay,
-                                  pending_[server].time() + options_.service_delay});
-  const Time output = std::min(own_output(horizon), incoming + horizon.reaction);
-  return {output, std::min({pending_[server].time(), channels_->requests_promised(), output})};
+  const Time incoming = this->incoming();
+  Outlook outlook;
+  outlook.sends = std::min(own_output(horizon.sends), incoming + horizon.sends.reaction);
+  outlook.calls = std::min(own_output(horizon.calls), incoming + horizon.calls.reaction);
+  const Time posts = std::min(channels_->requests_promised(), outlook.calls);
+  outlook.service = std::min(pending_[server].time(), posts);
+  for (std::size_t i = 0; i < channels_->num_neighbours(); ++i) {
+    const Neighbour& n = channels_->neighbour(i);
+    outlook.replies.push_back(earliest_reply(n.rank, n.reply_delay, posts));
+  }
+  return outlook;
 }
 
 Need Kernel::need() const {
@@ -143,8 +169,14 @@ Need Kernel::need() const {
   const Time time = pending_[npu].time();
   if (request < time) return {request, request};
   if (time == Time::max()) return {};
-  if (options_.service_delay == Time::max()) return {.events = time};
-  return {time, time - options_.service_delay};
+  Need need{.events = time};
+  if (options_.service_delay != Time::max()) need.requests = std::max(need.requests, time - options_.service_delay);
+  if (options_.reply_delay == Time::max() || earliest_reply(here_, options_.reply_delay, channels_->requests_promised()) > time)
+    return need;
+  // Posts hold it up: those that are to come must be known to be late enough, in one way or the other.
+  const bool by_reply = model_.pending_reply(here_) > time;
+  need.requests = std::max(need.requests, time - (by_reply ? options_.reply_delay : options_.final_delay));
+  return need;
 }
 
 void Kernel::run() {
@@ -187,10 +219,13 @@ void Kernel::run_with_others() {
     const Outlook here = outlook();
     channels_->flush(here, false);
     channels_->ask(need(), here);
-    const Time answers = pending_[server].time() + options_.service_delay;
-    channels_->join_reduction({std::min(own_output(model_.horizon()), answers), pending_[server].time(),
+    Time reply = model_.pending_reply(here_);
+    for (std::size_t i = 0; i < channels_->num_neighbours(); ++i)
+      reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
+    const Horizon horizon = model_.horizon();
+    channels_->join_reduction({own_output(horizon.sends), own_output(horizon.calls), reply, pending_[server].time(),
                                std::min(pending_[npu].time(), pending_[server].time())});
-    const auto stand = channels_->try_reduction(options_.least_event_delay, options_.least_service_delay);
+    const auto stand = channels_->try_reduction(options_);
     if (stand && stand->event == Time::max()) break;
     if (options_.watchdog_seconds > 0 && seconds_since(last_sign) > options_.watchdog_seconds) watch();
   }

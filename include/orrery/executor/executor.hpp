@@ -78,6 +78,7 @@ class Executor final : public pdes::Model {
   void delivered(const pdes::Event& event) override;
   void receive(Rank from, std::span<const std::byte> message) override;
   pdes::Horizon horizon() override;
+  Time pending_reply(Rank to) const override;
   std::string status() const override;
 
   std::size_t num_npus() const;

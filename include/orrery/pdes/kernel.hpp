@@ -26,6 +26,7 @@ struct Neighbour {
   bool incoming = false;              ///< it may send to this rank
   Time event_delay = Time::max();     ///< from an action of an NPU here to its event there
   Time service_delay = Time::max();   ///< from a request to a server here to the answer there
+  Time reply_delay = Time::max();     ///< from the first of the posts that belong together here to their reply there
   bool requests = false;              ///< NPUs here may call servers there, without delay
 };
 
@@ -33,8 +34,11 @@ struct Options {
   std::vector<Neighbour> neighbours;           ///< ascending in rank, without this one
   std::uint32_t num_lps = 0;                   ///< on all ranks; ids are below
   Time service_delay = Time::max();            ///< of the servers of this rank: from a request to any answer
+  Time reply_delay = Time::max();              ///< from the first of the posts that belong together to their reply here
+  Time final_delay = Time::from_ps(1);         ///< from the last of the posts that belong together to any reply
   Time least_event_delay = Time::max();        ///< over all channels of all ranks
   Time least_service_delay = Time::max();      ///< over all servers of all ranks
+  Time least_reply_delay = Time::max();        ///< over all ranks
   double watchdog_seconds = 300;               ///< no clock of any rank advances for so long: report and give up; 0 = never
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then between events
 };
@@ -56,6 +60,8 @@ struct Statistics {
 class Kernel {
  public:
   Kernel(parallel::Communicator& world, Model& model, Options options);
+  /// With messages of a transport other than `world`'s own.
+  Kernel(Model& model, Options options, std::unique_ptr<parallel::Transport> transport, Rank here, int num_ranks);
   ~Kernel();
 
   /// For an LP of this rank. `event.time` must lie in the future of its stage; anything else is an Error (internal).
@@ -86,13 +92,18 @@ class Kernel {
   void accept(const Event& event);
   bool npus_are_safe() const;
   bool server_is_safe() const;
-  Time own_output(const Horizon& horizon) const;
+  Time own_output(const Reach& reach) const;
+  /// No post brings about an event for NPUs of `to` before this, if none is earlier than `posts`.
+  Time earliest_reply(Rank to, Time reply_delay, Time posts) const;
+  /// No event from another rank, and none that a server or a post brings about, reaches NPUs here before this.
+  Time incoming() const;
   Outlook outlook();
   void run_with_others();
   /// What the next event here waits for.
   Need need() const;
   [[noreturn]] void watch();
 
+  Rank here_;
   Model& model_;
   Options options_;
   PendingSet pending_[2];  // by stage

@@ -9,13 +9,19 @@
 
 namespace orrery::pdes {
 
-/// How far ahead a rank's model can see.
-struct Horizon {
-  /// What is under way here, and known to end, is not noticed by another rank before this time.
+/// How far ahead a rank's model can see of one kind of thing that other ranks notice.
+struct Reach {
+  /// What is under way here, and known to end, leads to no such thing before this time.
   Time output = Time::max();
   /// What waits here for something that is not known yet: from that something, be it an event of this rank or a message, to
-  /// what another rank may notice of it, at least this. max() if nothing waits.
+  /// such a thing, at least this. max() if nothing waits.
   Time reaction = Time::max();
+};
+
+/// How far ahead a rank's model can see: events that NPUs here send to NPUs on other ranks; calls of servers there, and posts.
+struct Horizon {
+  Reach sends;
+  Reach calls;
 };
 
 /// The whole contract between the kernel and what it simulates on one rank. The LPs of a rank live behind it.
@@ -39,6 +45,11 @@ class Model {
 
   /// Called when a promise is due; amortised O(1) per event is expected.
   virtual Horizon horizon() = 0;
+
+  /// Posts that have come already will, together with others that are still to come, bring about events for NPUs of rank
+  /// `to` (which may be this one), none before this time unless a post that is to come is earlier still. max() if there are
+  /// none. See Neighbour::reply_delay.
+  virtual Time pending_reply(Rank to) const = 0;
 
   /// One line about where this rank stands, for the watchdog.
   virtual std::string status() const = 0;
