@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "orrery/network/analytical.hpp"
+
+namespace orrery::network {
+namespace {
+
+using topology::Dimension;
+using topology::Shape;
+using topology::Topology;
+
+/// 2 x 4 x 4 NPUs; 10, 20 and 40 bytes/ns; 100, 200 and 400 ns per hop. Strides are 1, 2 and 8.
+Topology three_dimensions(Rules rules) {
+  const auto bandwidth = [](double value) { return Bandwidth::from_bytes_per_ns(value); };
+  return Topology({{Shape::fully_connected, 2, bandwidth(10), 100},
+                   {Shape::ring, 4, bandwidth(20), 200},
+                   {Shape::switched, 4, bandwidth(40), 400}},
+                  rules);
+}
+
+constexpr NpuId origin{0};
+constexpr NpuId across{1 + 2 * 2 + 8 * 3};  // one FullyConnected hop, two Ring hops, two Switch hops
+
+std::vector<std::uint64_t> counts(std::span<const Bytes> bytes) {
+  std::vector<std::uint64_t> all;
+  for (const Bytes b : bytes) all.push_back(b.count());
+  return all;
+}
+std::vector<std::int64_t> nanoseconds(std::span<const Time> times) {
+  std::vector<std::int64_t> all;
+  for (const Time t : times) all.push_back(t.ps() / 1000);
+  return all;
+}
+
+using Counts = std::vector<std::uint64_t>;
+using Nanoseconds = std::vector<std::int64_t>;
+
+TEST(Analytical, NothingIsCountedBeforeAnythingPasses) {
+  const auto topology = three_dimensions(Rules::physical());
+  const Analytical network(topology);
+  EXPECT_EQ(counts(network.bytes()), (Counts{0, 0, 0}));
+  EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{0, 0, 0}));
+}
+
+// Physical rules: stored and forwarded through each differing dimension, hops * latency + size / bandwidth in each.
+TEST(Analytical, AMessagePaysEveryDifferingDimension) {
+  const auto topology = three_dimensions(Rules::physical());
+  Analytical network(topology);
+  EXPECT_EQ(network.delay(origin, across, Bytes(4000)), Time::from_ns((100 + 400) + (2 * 200 + 200) + (2 * 400 + 100)));
+  network.count_message(origin, across, Bytes(4000));
+  EXPECT_EQ(counts(network.bytes()), (Counts{4000, 4000, 4000}));
+  EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{400, 200, 100}));
+}
+
+// `astra-sim` rules: the lowest differing dimension alone.
+TEST(Analytical, AMessagePaysTheFirstDifferingDimensionUnderAstraSim) {
+  const auto topology = three_dimensions(Rules::astra_sim());
+  Analytical network(topology);
+  EXPECT_EQ(network.delay(origin, across, Bytes(4000)), Time::from_ns(500));
+  network.count_message(origin, across, Bytes(4000));
+  network.count_message(origin, NpuId(2 * 2 + 8), Bytes(4010));
+  EXPECT_EQ(counts(network.bytes()), (Counts{4000, 4010, 0}));
+  EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{400, 200, 0}));  // 200.5 is truncated
+}
+
+TEST(Analytical, EqualCoordinatesCostNothing) {
+  const auto topology = three_dimensions(Rules::physical());
+  Analytical network(topology);
+  EXPECT_EQ(network.delay(NpuId(1), NpuId(9), Bytes(4000)), Time::from_ns(900));
+  network.count_message(NpuId(1), NpuId(9), Bytes(4000));
+  EXPECT_EQ(counts(network.bytes()), (Counts{0, 0, 4000}));
+}
+
+TEST(Analytical, ACollectiveCountsForEachMember) {
+  const auto topology = three_dimensions(Rules::physical());
+  Analytical network(topology);
+  const std::vector<Bytes> per_member{Bytes(1000), Bytes(0), Bytes(500)};
+  network.count_collective(per_member, 32);
+  EXPECT_EQ(counts(network.bytes()), (Counts{32'000, 0, 16'000}));
+  EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{3200, 0, 400}));
+  network.count_collective(per_member, 2);
+  EXPECT_EQ(counts(network.bytes()), (Counts{34'000, 0, 17'000}));
+}
+
+// Ranks count apart and add up: the sum of whole numbers does not depend on how messages are shared out.
+TEST(Analytical, CountsOfRanksAddUp) {
+  const auto topology = three_dimensions(Rules::physical());
+  Analytical all(topology), one(topology), other(topology);
+  for (std::uint32_t npu = 1; npu < topology.num_npus(); ++npu) {
+    all.count_message(origin, NpuId(npu), Bytes(npu * 7));
+    (npu % 3 == 0 ? one : other).count_message(origin, NpuId(npu), Bytes(npu * 7));
+  }
+  for (std::uint32_t d = 0; d < 3; ++d) {
+    EXPECT_EQ(all.bytes()[d], one.bytes()[d] + other.bytes()[d]);
+    EXPECT_EQ(all.busy_time()[d], one.busy_time()[d] + other.busy_time()[d]);
+  }
+}
+
+}  // namespace
+}  // namespace orrery::network
