@@ -1,0 +1,410 @@
+#include "random_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace orrery::pdes::test {
+namespace {
+
+enum Purpose : std::uint64_t {
+  partition = 1'000'000'000,
+  layout,
+  delay_of,
+  start_of,
+  extra_of,
+  completion_of,
+  horizon_of
+};
+
+template <class T, std::size_t N>
+T pick(const std::array<T, N>& values, std::uint64_t random) {
+  return values[random % N];
+}
+
+/// A stream of numbers for the layout of a model.
+class Stream {
+ public:
+  explicit Stream(std::uint64_t seed) : seed_(seed) {}
+  std::uint64_t next() { return mix(seed_, layout, count_++); }
+  std::uint32_t below(std::uint64_t n) { return static_cast<std::uint32_t>(next() % n); }
+  Time delay(std::int64_t spread) {
+    return Time::from_ps(1 + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(spread)));
+  }
+
+ private:
+  std::uint64_t seed_, count_ = 0;
+};
+
+void spread_over_ranks(Setting& setting) {
+  const auto ranks = static_cast<std::uint64_t>(setting.ranks);
+  const auto way = mix(setting.seed, partition) % 4;
+  for (std::uint32_t lp = 0; lp < setting.num_lps(); ++lp) {
+    std::uint64_t rank = 0;
+    switch (way) {
+      case 0:
+        rank = lp % ranks;
+        break;
+      case 1:
+        rank = lp * ranks / setting.num_lps();
+        break;
+      case 2:
+        rank = mix(setting.seed, partition, lp) % ranks;
+        break;
+      default:
+        rank = ranks < 2 ? 0 : mix(setting.seed, partition, lp) % (ranks - 1) + 1;
+        break;  // rank 0 has nothing
+    }
+    setting.host.push_back(Rank(static_cast<int>(rank)));
+  }
+}
+
+}  // namespace
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t z = a * 0x9e3779b97f4a7c15U + b + 0x632be59bd9b4e019U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+Setting make_setting(std::uint64_t seed, int ranks) {
+  Setting setting;
+  setting.seed = seed;
+  setting.ranks = ranks;
+  Stream random(seed);
+  setting.sight = static_cast<Sight>(random.below(3));
+  setting.spread = pick<std::int64_t, 5>({1, 2, 10, 100, 10000}, random.next());
+  setting.least_quiet_steps = random.below(3);
+  setting.quiet_delay = Time::from_ps(pick<std::int64_t, 4>({1, 5, 100, 5000}, random.next()));
+  setting.npus.resize(2 + random.below(25));
+  setting.servers.resize(random.below(4));
+  setting.groups.resize(random.below(4));
+  const auto n = static_cast<std::uint32_t>(setting.npus.size());
+  const auto cluster = pick<std::uint32_t, 3>({n, 3, 8}, random.next());  // peers are near: some ranks never talk
+  const auto start_spread = pick<std::int64_t, 3>({1, 20, 5000}, random.next());
+  for (std::uint32_t i = 0; i < n; ++i) {
+    auto& npu = setting.npus[i];
+    for (std::uint32_t p = random.below(4); p > 0; --p) {
+      const std::uint32_t peer = i / cluster * cluster + random.below(cluster);
+      if (peer >= n || peer == i) continue;
+      npu.peers.push_back(peer);
+      npu.delays.push_back(random.delay(setting.spread));
+    }
+    if (!setting.servers.empty() && random.below(2) == 0)
+      npu.server = static_cast<int>(random.below(setting.servers.size()));
+    npu.budget = random.below(40);
+    for (std::uint32_t s = random.below(4); s > 0; --s) npu.starts.push_back(random.delay(start_spread));
+  }
+  for (auto& server : setting.servers) server.delay = random.delay(2 * setting.spread);
+  for (std::uint32_t g = 0; g < setting.groups.size(); ++g) {
+    auto& group = setting.groups[g];
+    const auto first = random.below(n), count = 1 + random.below(std::min<std::uint32_t>(n, 9));
+    for (std::uint32_t i = 0; i < count; ++i) group.members.push_back((first + i) % n);
+    for (const auto member : group.members) setting.npus[member].groups.push_back(g);
+    group.from_first = random.delay(10 * setting.spread);
+    group.from_last = random.delay(setting.spread);
+  }
+  spread_over_ranks(setting);
+  return setting;
+}
+
+bool Setting::is_local(const Group& group, std::uint32_t g) const {
+  const Rank at = host[group_lp(g).index()];
+  return std::all_of(group.members.begin(), group.members.end(), [&](auto m) { return host[m] == at; });
+}
+
+namespace {
+
+/// All that may pass from `here`, per rank.
+std::vector<Neighbour> outgoing(const Setting& setting, Rank here) {
+  std::vector<Neighbour> table(static_cast<std::size_t>(setting.ranks));
+  for (std::size_t r = 0; r < table.size(); ++r) table[r].rank = Rank(static_cast<int>(r));
+  const auto at = [&](LpId lp) -> Neighbour& { return table[setting.host[lp.index()].index()]; };
+  for (std::uint32_t i = 0; i < setting.npus.size(); ++i) {
+    const auto& npu = setting.npus[i];
+    const bool is_here = setting.host[i] == here;
+    if (is_here)
+      for (std::size_t p = 0; p < npu.peers.size(); ++p)
+        at(LpId(npu.peers[p])).event_delay = std::min(at(LpId(npu.peers[p])).event_delay, npu.delays[p]);
+    if (npu.server < 0) continue;
+    const auto s = static_cast<std::uint32_t>(npu.server);
+    if (is_here) at(setting.server_lp(s)).requests = true;
+    if (setting.host[setting.server_lp(s).index()] == here)
+      at(LpId(i)).service_delay = std::min(at(LpId(i)).service_delay, setting.servers[s].delay);
+  }
+  for (std::uint32_t g = 0; g < setting.groups.size(); ++g) {
+    const auto& group = setting.groups[g];
+    if (setting.is_local(group, g)) continue;
+    for (const auto member : group.members) {
+      if (setting.host[member] == here) at(setting.group_lp(g)).requests = true;
+      if (setting.host[setting.group_lp(g).index()] == here)
+        at(LpId(member)).reply_delay = std::min(at(LpId(member)).reply_delay, group.from_first);
+    }
+  }
+  for (auto& n : table)
+    n.outgoing = n.requests || std::min({n.event_delay, n.service_delay, n.reply_delay}) != Time::max();
+  return table;
+}
+
+}  // namespace
+
+Options Setting::kernel_options(Rank here) const {
+  Options options;
+  options.num_lps = num_lps();
+  options.watchdog_seconds = 30;
+  Time least_final = Time::max();
+  for (const auto& group : groups) least_final = std::min(least_final, group.from_last);
+  if (least_final != Time::max()) options.final_delay = least_final;
+  for (int r = 0; r < ranks; ++r) {
+    const Rank rank(r);
+    const auto table = outgoing(*this, rank);
+    for (const auto& n : table) {
+      if (n.rank != rank) options.least_event_delay = std::min(options.least_event_delay, n.event_delay);
+      options.least_service_delay = std::min(options.least_service_delay, n.service_delay);
+      options.least_reply_delay = std::min(options.least_reply_delay, n.reply_delay);
+    }
+    if (rank == here) continue;
+    auto neighbour = outgoing(*this, here)[static_cast<std::size_t>(r)];
+    neighbour.incoming = table[here.index()].outgoing;
+    if (neighbour.incoming || neighbour.outgoing) options.neighbours.push_back(neighbour);
+  }
+  for (const auto& n : outgoing(*this, here)) options.service_delay = std::min(options.service_delay, n.service_delay);
+  options.reply_delay = outgoing(*this, here)[here.index()].reply_delay;
+  return options;
+}
+
+RandomModel::RandomModel(const Setting& setting, Rank here)
+    : setting_(setting),
+      here_(here),
+      npus_(setting.npus.size()),
+      servers_(setting.servers.size()),
+      groups_(setting.groups.size()),
+      logs_(setting.num_lps()) {
+  sends_.may.resize(npus_.size());
+  calls_.may.resize(npus_.size());
+  for (std::uint32_t i = 0; i < npus_.size(); ++i) {
+    const auto& npu = setting.npus[i];
+    const auto is_far = [&](auto peer) { return host(LpId(peer)) != here; };
+    sends_.may[i] = std::any_of(npu.peers.begin(), npu.peers.end(), is_far);
+    calls_.may[i] = npu.server >= 0 && is_far(setting.server_lp(static_cast<std::uint32_t>(npu.server)).value());
+    for (const auto g : npu.groups)
+      if (!setting.is_local(setting.groups[g], g)) calls_.may[i] = 1;
+  }
+}
+
+void RandomModel::start(Kernel& kernel) {
+  kernel_ = &kernel;
+  for (std::uint32_t i = 0; i < npus_.size(); ++i) {
+    if (host(LpId(i)) != here_) continue;
+    npus_[i].budget = setting_.npus[i].budget;
+    for (auto* outward : {&sends_, &calls_}) outward->active += outward->may[i] && npus_[i].budget > 0 ? 1U : 0U;
+    for (const Time time : setting_.npus[i].starts) {
+      Event event = event_of(i, Stage::npu, start_event, time - Time::from_ps(1), LpId(i));
+      event.node = static_cast<std::uint32_t>(event.detail % 4);
+      dispatch(event);
+    }
+  }
+}
+
+Time RandomModel::extra(std::uint64_t random) const {
+  if (random % 2 == 0) return Time::zero();
+  return Time::from_ps(static_cast<std::int64_t>(random / 2 % static_cast<std::uint64_t>(setting_.spread)));
+}
+
+Time RandomModel::step_delay(const Event& event) const {
+  return setting_.quiet_delay + extra(mix(event.detail, extra_of, event.node));
+}
+
+Time RandomModel::loud_time(const Event& event) const {
+  Time time = event.time;
+  for (Event e = event; e.node > 0; --e.node) time += step_delay(e);
+  return time;
+}
+
+Event RandomModel::event_of(std::uint32_t npu, Stage stage, Kind kind, Time time, LpId target) {
+  Event event;
+  event.time = time;
+  event.order = Event::make_order(stage, LpId(npu), npus_[npu].sequence++);
+  event.detail = draw(npu, npus_[npu].draws);
+  event.target = target;
+  event.kind = kind;
+  return event;
+}
+
+void RandomModel::dispatch(const Event& event) {
+  if (host(event.target) != here_) return kernel_->send(host(event.target), event);
+  kernel_->schedule(event);
+  delivered(event);
+}
+
+void RandomModel::delivered(const Event& event) {
+  if (event.stage() == Stage::server) return;
+  for (auto* outward : {&sends_, &calls_})
+    if (outward->may[event.target.index()]) outward->times.insert(loud_time(event));
+}
+
+void RandomModel::handle(const Event& event) {
+  Log& log = logs_[event.target.index()];
+  log.hash =
+      mix(log.hash, static_cast<std::uint64_t>(event.time.ps()), event.order, event.detail, event.node, event.kind);
+  ++log.events;
+  if (event.stage() == Stage::server) return serve(event);
+  check(event.time > settled_, "an event after its time has been settled");
+  const auto npu = event.target.value();
+  for (auto* outward : {&sends_, &calls_})
+    if (outward->may[npu]) outward->times.erase(outward->times.find(loud_time(event)));
+  Npu& me = npus_[npu];
+  if (event.kind == completion) me.waiting.erase(event.source().value() - setting_.group_lp(0).value());
+  if (event.node > 0) {
+    Event next = event;
+    next.time += step_delay(event);
+    next.order = Event::make_order(Stage::npu, event.target, me.sequence++);
+    --next.node;
+    next.kind = step;
+    return dispatch(next);
+  }
+  if (me.budget == 0) return;
+  if (--me.budget == 0)
+    for (auto* outward : {&sends_, &calls_}) outward->active -= outward->may[npu] ? 1U : 0U;
+  if (me.loud++ == 0) touched_.push_back(npu);
+  act(npu, event.time);
+}
+
+/// Events for peers and for itself, now and then many at once.
+void RandomModel::act(std::uint32_t npu, Time now) {
+  Npu& me = npus_[npu];
+  const auto& about = setting_.npus[npu];
+  const auto random = draw(npu, me.draws);
+  for (auto count = random % 16 == 0 ? 6 : random % 3; count > 0; --count) {
+    const auto choice = draw(npu, me.draws);
+    const auto peer = choice / 16 % (about.peers.size() + 1);
+    const bool to_itself = peer == about.peers.size();
+    const Time delay = to_itself ? Time::from_ps(1) : about.delays[peer];
+    Event event = event_of(npu, Stage::npu, message, now + delay + extra(choice / 1024),
+                           LpId(to_itself ? npu : about.peers[peer]));
+    event.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + event.detail % 3);
+    dispatch(event);
+  }
+}
+
+/// Requests and joins wait until all events of the time are known.
+void RandomModel::settle(Time now) {
+  check(now > settled_, "a time is settled twice");
+  settled_ = now;
+  for (const auto npu : touched_) {
+    Npu& me = npus_[npu];
+    const auto& about = setting_.npus[npu];
+    const auto random = draw(npu, me.draws) + me.loud;
+    me.loud = 0;
+    if (about.server >= 0 && random % 4 != 0)
+      dispatch(
+          event_of(npu, Stage::server, request, now, setting_.server_lp(static_cast<std::uint32_t>(about.server))));
+    for (const auto group : about.groups)
+      if (mix(random, group) % 4 != 0 && me.waiting.insert(group).second) join(npu, group, now, mix(random, npu));
+  }
+  touched_.clear();
+}
+
+void RandomModel::serve(const Event& event) {
+  const auto s = event.target.value() - setting_.server_lp(0).value();
+  Server& server = servers_[s];
+  server.free =
+      std::max(server.free, event.time) + setting_.servers[s].delay + extra(draw(event.target.value(), server.draws));
+  Event reply;
+  reply.time = server.free;
+  reply.order = Event::make_order(Stage::npu, event.target, server.sequence++);
+  reply.detail = mix(event.detail, server.draws);
+  reply.target = event.source();
+  reply.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + reply.detail % 2);
+  reply.kind = answer;
+  dispatch(reply);
+}
+
+void RandomModel::join(std::uint32_t npu, std::uint32_t group, Time now, std::uint64_t payload) {
+  const Post post{.time = now, .payload = payload, .group = group, .depth = kernel_->depth(LpId(npu))};
+  if (const Rank to = host(setting_.group_lp(group)); to != here_)
+    kernel_->post(to, std::as_bytes(std::span(&post, 1)));
+  else
+    contribute(post);
+}
+
+void RandomModel::contribute(const Post& post) {
+  const auto& about = setting_.groups[post.group];
+  Group& group = groups_[post.group];
+  const LpId lp = setting_.group_lp(post.group);
+  group.first = std::min(group.first, post.time);
+  group.last = std::max(group.last, post.time);
+  group.depth = std::max(group.depth, post.depth);
+  group.payload += post.payload;
+  if (++group.arrived < about.members.size()) return;
+  kernel_->raise_depth(lp, group.depth + 1);
+  const Group whole = std::exchange(group, Group{.round = group.round + 1});
+  const Time least = std::max(whole.first + about.from_first, whole.last + about.from_last);
+  for (std::uint32_t p = 0; p < about.members.size(); ++p) {
+    const Post result{.time = least + extra(mix(setting_.seed, completion_of, post.group, whole.round, p)),
+                      .payload = mix(whole.payload, p),
+                      .group = post.group,
+                      .round = whole.round,
+                      .position = p,
+                      .depth = kernel_->depth(lp),
+                      .is_completion = 1};
+    if (const Rank to = host(LpId(about.members[p])); to != here_)
+      kernel_->post(to, std::as_bytes(std::span(&result, 1)));
+    else
+      complete(result);
+  }
+}
+
+void RandomModel::complete(const Post& post) {
+  const auto& members = setting_.groups[post.group].members;
+  const LpId lp = setting_.group_lp(post.group);
+  kernel_->raise_depth(lp, post.depth);
+  Event event;
+  event.time = post.time;
+  event.order = Event::make_order(Stage::npu, lp, post.round * members.size() + post.position);
+  event.detail = post.payload;
+  event.target = LpId(members[post.position]);
+  event.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + post.payload % 2);
+  event.kind = completion;
+  dispatch(event);
+}
+
+void RandomModel::receive(Rank, std::span<const std::byte> bytes) {
+  Post post;
+  check(bytes.size() == sizeof post, "a post of wrong size");
+  std::memcpy(&post, bytes.data(), sizeof post);
+  if (post.is_completion)
+    complete(post);
+  else
+    contribute(post);
+}
+
+Reach RandomModel::reach(const Outward& outward) {
+  Reach reach;
+  if (!outward.times.empty()) reach.output = *outward.times.begin();
+  if (outward.active > 0) reach.reaction = setting_.quiet_delay * setting_.least_quiet_steps;
+  if (setting_.sight == Sight::blind) reach = {Time::zero(), Time::zero()};
+  if (setting_.sight == Sight::sloppy) {  // a little less, in a way that is not monotone
+    for (Time* time : {&reach.output, &reach.reaction}) {
+      const auto part = static_cast<std::int64_t>(mix(setting_.seed, horizon_of, horizons_++) % 4);
+      if (*time != Time::max()) *time -= Time::from_ps(time->ps() / 8 * part);
+    }
+  }
+  return {reach.output + setting_.lie, reach.reaction + setting_.lie};
+}
+
+Horizon RandomModel::horizon() { return {reach(sends_), reach(calls_)}; }
+
+Time RandomModel::pending_reply(Rank to) const {
+  Time least = Time::max();
+  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+    const auto& about = setting_.groups[g];
+    if (groups_[g].arrived == 0 || setting_.is_local(about, g)) continue;
+    if (std::any_of(about.members.begin(), about.members.end(), [&](auto m) { return host(LpId(m)) == to; }))
+      least = std::min(least, groups_[g].first + about.from_first);
+  }
+  return least;
+}
+
+}  // namespace orrery::pdes::test

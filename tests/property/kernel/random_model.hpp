@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orrery/pdes/kernel.hpp"
+
+namespace orrery::pdes::test {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b);
+template <class... More>
+std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c, More... more) {
+  return mix(mix(a, b), c, more...);
+}
+
+/// How well the model knows its own future.
+enum class Sight : std::uint8_t { exact, sloppy, blind };
+
+/// A random simulation, a pure function of its seed; where its LPs live depends on the number of ranks as well.
+/// LPs: NPUs, then servers, then groups.
+struct Setting {
+  struct Npu {
+    std::vector<std::uint32_t> peers;
+    std::vector<Time> delays;  // [peers]
+    int server = -1;
+    std::vector<std::uint32_t> groups;
+    std::uint32_t budget = 0;  ///< events on which it acts
+    std::vector<Time> starts;
+  };
+  struct Server {
+    Time delay;
+  };
+  struct Group {
+    std::vector<std::uint32_t> members;
+    Time from_first, from_last;  ///< least times from the first and from the last arrival to any completion
+  };
+
+  std::uint64_t seed = 0;
+  int ranks = 1;
+  Sight sight = Sight::exact;
+  Time lie;                 ///< added to every horizon: a broken promise
+  std::int64_t spread = 1;  ///< of random delays
+  std::uint32_t least_quiet_steps = 0;
+  Time quiet_delay;
+  std::vector<Npu> npus;
+  std::vector<Server> servers;
+  std::vector<Group> groups;
+  std::vector<Rank> host;  // [LPs]
+
+  std::uint32_t num_lps() const { return static_cast<std::uint32_t>(npus.size() + servers.size() + groups.size()); }
+  LpId server_lp(std::uint32_t s) const { return LpId(static_cast<std::uint32_t>(npus.size()) + s); }
+  LpId group_lp(std::uint32_t g) const { return LpId(static_cast<std::uint32_t>(npus.size() + servers.size()) + g); }
+  bool is_local(const Group& group, std::uint32_t g) const;
+  Options kernel_options(Rank here) const;
+};
+
+Setting make_setting(std::uint64_t seed, int ranks);
+
+/// What an LP went through: the hash chains the key and payload of every event that it handled, in its order.
+struct Log {
+  std::uint64_t hash = 0, events = 0;
+  friend bool operator==(const Log&, const Log&) = default;
+};
+
+/// The LPs of one rank. An NPU takes some quiet steps, each known in advance, and then acts: it sends events to peers,
+/// calls its server without delay, joins groups. Random numbers are keyed by (seed, LP, draw), so that any change of
+/// the order changes everything after it.
+class RandomModel final : public Model {
+ public:
+  RandomModel(const Setting& setting, Rank here);
+
+  void start(Kernel& kernel);
+
+  void handle(const Event& event) override;
+  void settle(Time now) override;
+  void delivered(const Event& event) override;
+  void receive(Rank from, std::span<const std::byte> message) override;
+  Horizon horizon() override;
+  Time pending_reply(Rank to) const override;
+  std::string status() const override { return "random model"; }
+
+  const std::vector<Log>& logs() const { return logs_; }
+
+ private:
+  enum Kind : std::uint16_t { start_event, message, step, request, answer, completion };
+  struct Npu {
+    std::uint64_t draws = 0, sequence = 0;
+    std::uint32_t budget = 0, loud = 0;
+    std::set<std::uint32_t> waiting;  // groups that it has joined
+  };
+  struct Server {
+    Time free = Time::zero();
+    std::uint64_t sequence = 0, draws = 0;
+  };
+  struct Group {
+    std::uint32_t round = 0, arrived = 0, depth = 0;
+    Time first = Time::max(), last = Time::zero();
+    std::uint64_t payload = 0;
+  };
+  struct Outward {              // of one kind of thing that other ranks notice
+    std::multiset<Time> times;  // when pending events make NPUs act that may do it
+    std::vector<char> may;      // [NPUs]
+    std::uint32_t active = 0;   // NPUs that may still do it
+  };
+  struct Post {
+    Time time;
+    std::uint64_t payload = 0;
+    std::uint32_t group = 0, round = 0, position = 0, depth = 0, is_completion = 0, reserved = 0;
+  };
+
+  std::uint64_t draw(std::uint32_t lp, std::uint64_t& draws) const { return mix(setting_.seed, lp, draws++); }
+  Time extra(std::uint64_t random) const;
+  Time step_delay(const Event& event) const;
+  Time loud_time(const Event& event) const;
+  Event event_of(std::uint32_t npu, Stage stage, Kind kind, Time time, LpId target);
+  void dispatch(const Event& event);
+  Reach reach(const Outward& outward);
+  void act(std::uint32_t npu, Time now);
+  void serve(const Event& event);
+  void join(std::uint32_t npu, std::uint32_t group, Time now, std::uint64_t payload);
+  void contribute(const Post& post);
+  void complete(const Post& post);
+  Rank host(LpId lp) const { return setting_.host[lp.index()]; }
+
+  const Setting& setting_;
+  Rank here_;
+  Kernel* kernel_ = nullptr;
+  std::vector<Npu> npus_;
+  std::vector<Server> servers_;
+  std::vector<Group> groups_;
+  std::vector<Log> logs_;
+  Outward sends_, calls_;
+  std::vector<std::uint32_t> touched_;
+  std::uint64_t horizons_ = 0;
+  Time settled_ = Time::from_ps(-1);
+};
+
+}  // namespace orrery::pdes::test
