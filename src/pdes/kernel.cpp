@@ -143,9 +143,9 @@ std::uint64_t Kernel::process() {
 }
 
 /// When something that other ranks notice can happen here if nothing arrives any more. What waits, waits for something that
-/// an event of this rank brings about; and before the earliest of these nothing happens at all.
+/// an event of this rank brings about, or a server here; and before the earliest of these no NPU does anything.
 Time Kernel::own_output(const Reach& reach) const {
-  const Time earliest = std::min(pending_[npu].time(), pending_[server].time());
+  const Time earliest = std::min(pending_[npu].time(), pending_[server].time() + options_.service_delay);
   return std::max(earliest, std::min(reach.output, earliest + reach.reaction));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -64,16 +65,32 @@ std::vector<Communication> gather_sorted(const std::set<Communication>& mine, pa
 
 }  // namespace
 
+Preparation::Foundations Preparation::lay_foundations(const config::Configuration& configuration,
+                                                      parallel::Communicator& world) {
+  std::optional<Foundations> result;
+  world.agree([&] {
+    auto topology = configuration.topology();
+    const auto num_npus = topology.num_npus();
+    result.emplace(Foundations{std::move(topology), make_partition(configuration, num_npus, world.size()),
+                               read_groups(configuration, num_npus)});
+  });
+  return std::move(*result);
+}
+
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world,
                          std::vector<Error>* problems)
+    : Preparation(configuration, world, problems, lay_foundations(configuration, world)) {}
+
+Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world,
+                         std::vector<Error>* problems, Foundations foundations)
     : configuration_(configuration),
       world_(world),
       problems_(problems),
-      topology_(configuration.topology()),
-      partition_(make_partition(configuration, topology_.num_npus(), world.size())),
+      topology_(std::move(foundations.topology)),
+      partition_(std::move(foundations.partition)),
       memory_(configuration.remote_memory, topology_.num_npus(), topology_.rules().rounding),
       engine_(topology_, configuration.collectives),
-      store_({configuration.workload.dependencies, topology_.num_npus()}, read_groups(configuration, topology_.num_npus())) {
+      store_({configuration.workload.dependencies, topology_.num_npus()}, std::move(foundations.groups)) {
   for (std::uint32_t i = 0; i < topology_.num_npus(); ++i) host_of_npu_.push_back(partition_.rank_of(NpuId(i)));
   for (std::uint32_t s = 0; s < memory_.num_servers(); ++s)
     host_of_server_.push_back(host_of_npu_[memory_.first_npu_of(s).index()]);

@@ -84,7 +84,10 @@ results::RunDescription describe(const config::Configuration& configuration, con
   config::Configuration simulated = configuration;
   simulated.run = {};  // how it ran, and where to, is no part of what was simulated
   run.resolved_configuration = simulated.to_yaml();
-  run.inputs = configuration.inputs;
+  for (const auto& input : configuration.inputs)
+    (input.first == "partition.txt" ? run.kernel_inputs : run.inputs).push_back(input);
+  for (const auto& dimension : configuration.dimensions)
+    run.links.push_back(topology::directed_links(dimension) * (run.num_npus / dimension.size));
   run.wall_time = wall_seconds;
   return run;
 }

@@ -48,6 +48,20 @@ std::string_view name(Shape shape) {
   fail_check("a shape that does not exist", std::source_location::current());
 }
 
+std::uint64_t directed_links(const Dimension& dimension) {
+  const std::uint64_t n = dimension.size;
+  if (n == 1) return 0;
+  switch (dimension.shape) {
+    case Shape::fully_connected:
+      return n * (n - 1);
+    case Shape::ring:
+      return n == 2 ? 2 : 2 * n;
+    case Shape::switched:
+      return n;
+  }
+  return 0;
+}
+
 Topology::Topology(std::vector<Dimension> dimensions, Rules rules) : dimensions_(std::move(dimensions)), rules_(rules) {
   if (dimensions_.empty()) throw Error(ErrorCode::bad_input, "the topology has no dimension; expected 1 to 64");
   if (dimensions_.size() > max_dimensions)

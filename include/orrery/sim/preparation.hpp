@@ -42,6 +42,17 @@ class Preparation {
   std::uint64_t num_nodes() const;       ///< of this rank's NPUs
 
  private:
+  /// What is read before any trace.
+  struct Foundations {
+    topology::Topology topology;
+    topology::Partition partition;
+    trace::NamedGroups groups;
+  };
+  static Foundations lay_foundations(const config::Configuration& configuration, parallel::Communicator& world);
+
+  Preparation(const config::Configuration& configuration, parallel::Communicator& world, std::vector<Error>* problems,
+              Foundations foundations);
+
   void read_traces();
   void make_programs();
   void require_remote_memory();
