@@ -1,0 +1,69 @@
+#include "orrery/base/error.hpp"
+
+#include <gtest/gtest.h>
+
+#include "orrery/base/notices.hpp"
+
+namespace orrery {
+namespace {
+
+TEST(Error, NamesEverythingThatIsKnown) {
+  const Error error(ErrorCode::bad_input, {.file = "a.et", .byte_offset = 40, .npu = 3, .node = 17, .node_name = "x"},
+                    "a loop", "a DAG", "Remove it.");
+  EXPECT_STREQ(error.what(), "a.et: NPU 3, node 17 'x' (byte 40): a loop; expected a DAG. Remove it.");
+  EXPECT_EQ(error.code(), ErrorCode::bad_input);
+}
+
+TEST(Error, LeavesOutWhatIsNot) {
+  EXPECT_STREQ(Error(ErrorCode::usage, {}, "found").what(), "found");
+  EXPECT_STREQ(Error(ErrorCode::usage, {.file = "f.yaml", .line = 7}, "found").what(), "f.yaml:7: found");
+  EXPECT_STREQ(Error(ErrorCode::usage, {.line = 7, .key = "k"}, "found").what(), "line 7: key 'k': found");
+  EXPECT_STREQ(Error(ErrorCode::usage, {.byte_offset = 9}, "found").what(), "(byte 9): found");
+  EXPECT_STREQ(Error(ErrorCode::usage, {.node_name = "n"}, "found", "more").what(), "'n': found; expected more");
+  EXPECT_STREQ(Error(ErrorCode::stuck, "as it is").what(), "as it is");
+}
+
+TEST(Check, SaysWhereItWasBroken) {
+  EXPECT_NO_THROW(check(true, "fine"));
+  try {
+    check(false, "broken");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::internal);
+    const std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("broken (error_test.cpp:")) << text;
+    EXPECT_TRUE(text.ends_with("). This is a fault of Orrery, please report it.")) << text;
+  }
+}
+
+TEST(Notices, KeepTheLowestNpuAndCount) {
+  Notices notices;
+  notices.add("kind", 5, "five");
+  notices.add("kind", 9, "nine", 2);
+  notices.add("kind", 2, "two");
+  notices.add("other", 7, "seven");
+  const auto& entry = notices.entries().at("kind");
+  EXPECT_EQ(entry.text, "two");
+  EXPECT_EQ(entry.npu, 2U);
+  EXPECT_EQ(entry.count, 4U);
+  EXPECT_EQ(notices.entries().size(), 2U);
+}
+
+TEST(Notices, MergeInAnyOrder) {
+  Notices low, high, none;
+  low.add("kind", 1, "one");
+  high.add("kind", 8, "eight", 3);
+  high.add("other", 8, "alone");
+  Notices a = low, b = high;
+  a.merge(high);
+  b.merge(low);
+  b.merge(none);
+  for (const auto* notices : {&a, &b}) {
+    EXPECT_EQ(notices->entries().at("kind").text, "one");
+    EXPECT_EQ(notices->entries().at("kind").count, 4U);
+    EXPECT_EQ(notices->entries().at("other").text, "alone");
+  }
+}
+
+}  // namespace
+}  // namespace orrery

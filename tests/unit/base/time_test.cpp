@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/base/time.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr Bandwidth rate(double bytes_per_ns) { return Bandwidth::from_bytes_per_ns(bytes_per_ns); }
+
+TEST(Time, NeverPlusADelayIsNever) {
+  EXPECT_EQ(Time::max() + Time::from_ps(1), Time::max());
+  EXPECT_EQ(Time::from_ps(1) + Time::max(), Time::max());
+  Time time = Time::max();
+  time += Time::from_ns(5);
+  EXPECT_EQ(time, Time::max());
+}
+
+TEST(Time, CountsPicoseconds) {
+  EXPECT_EQ(Time::from_ns(3), Time::from_ps(3000));
+  EXPECT_EQ((Time::from_ns(3) - Time::from_ps(1)).ps(), 2999);
+  EXPECT_EQ((Time::from_ps(7) * 3).ps(), 21);
+  EXPECT_LT(Time::zero(), Time::from_ps(1));
+  EXPECT_DOUBLE_EQ(Time::from_ns(1500).seconds(), 1.5e-6);
+}
+
+TEST(Tick, FollowsTheRounding) {
+  EXPECT_EQ(tick(Rounding::up_to_ps), Time::from_ps(1));
+  EXPECT_EQ(tick(Rounding::down_to_ns), Time::from_ns(1));
+}
+
+TEST(Duration, IsRoundedToPicosecondsOrCutToNanoseconds) {
+  EXPECT_EQ(duration_from_ns(1.2345, Rounding::up_to_ps).ps(), 1235);  // the nearest: 1234.5
+  EXPECT_EQ(duration_from_ns(1.9999, Rounding::down_to_ns).ps(), 1000);
+  EXPECT_EQ(duration_from_ns(0.9, Rounding::down_to_ns).ps(), 0);
+}
+
+TEST(Delay, OfATransferIsRoundedUp) {
+  EXPECT_EQ(delay(0, Bytes(3), rate(0.3), Rounding::up_to_ps).ps(), 10'000);        // exact although 0.3 is not
+  EXPECT_EQ(delay(0, Bytes(1), rate(3), Rounding::up_to_ps).ps(), 334);             // 333.3
+  EXPECT_EQ(delay(500, Bytes(1000), rate(300), Rounding::up_to_ps).ps(), 503'334);  // 500 ns + 3333.3 ps
+  EXPECT_EQ(delay(0, Bytes(1), rate(2000), Rounding::up_to_ps).ps(), 1);            // half a picosecond
+  EXPECT_EQ(delay(7, Bytes(0), rate(50), Rounding::up_to_ps).ps(), 7000);
+}
+
+TEST(Delay, OfAstraSimIsTheSumCutOnce) {
+  EXPECT_EQ(delay(0.6, Bytes(60), rate(100), Rounding::down_to_ns).ps(), 1000);  // 0.6 + 0.6 ns; each alone would be 0
+  EXPECT_EQ(delay(500, Bytes(1000), rate(300), Rounding::down_to_ns).ps(), 503'000);
+  EXPECT_EQ(delay(0, Bytes(99), rate(100), Rounding::down_to_ns).ps(), 0);
+}
+
+TEST(Delay, RefusesWhatDoesNotFit) {
+  for (const auto rounding : {Rounding::up_to_ps, Rounding::down_to_ns}) {
+    EXPECT_THROW(delay(0, Bytes(1), rate(0), rounding), Error);
+    EXPECT_THROW(delay(0, Bytes(1), rate(-1), rounding), Error);
+    EXPECT_THROW(delay(0, Bytes(~std::uint64_t{0}), rate(1e-3), rounding), Error);
+    EXPECT_THROW(delay(1e16, Bytes(0), rate(1), rounding), Error);
+    EXPECT_THROW(delay(-1, Bytes(0), rate(1), rounding), Error);
+    EXPECT_THROW(duration_from_ns(-1, rounding), Error);
+    EXPECT_THROW(duration_from_ns(1e16, rounding), Error);
+  }
+}
+
+TEST(Bytes, AddAndMultiply) {
+  Bytes bytes(5);
+  bytes += Bytes(7);
+  EXPECT_EQ((bytes * 3).count(), 36U);
+  EXPECT_EQ((bytes - Bytes(2)).count(), 10U);
+  EXPECT_EQ((Bytes(11) / 4).count(), 2U);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,108 @@
+#include "orrery/parallel/transport.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "mpi_world.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::parallel {
+namespace {
+
+using orrery::test::world;
+
+int me() { return world().rank().value(); }
+
+/// Message `number` of a channel: its number, then bytes that depend on it; lengths go from nothing to beyond what MPI
+/// sends at once.
+std::vector<std::byte> message(std::uint32_t number) {
+  const std::size_t length = number % 50 == 49 ? 200'000 : number * 37 % 300;
+  std::vector<std::byte> bytes(sizeof number + length, static_cast<std::byte>(number));
+  std::memcpy(bytes.data(), &number, sizeof number);
+  return bytes;
+}
+
+TEST(Transport, KeepsTheOrderOfEachChannel) {
+  constexpr std::uint32_t count = 400;
+  const auto transport = make_transport(world());
+  const auto ranks = static_cast<std::size_t>(world().size());
+  std::vector<std::uint32_t> received(ranks);
+  const auto take = [&](Rank from, std::span<const std::byte> bytes) {
+    const auto expected = message(received[from.index()]++);
+    ASSERT_EQ(bytes.size(), expected.size());
+    EXPECT_EQ(std::memcmp(bytes.data(), expected.data(), bytes.size()), 0);
+  };
+  std::vector<std::byte> buffer;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::size_t to = 0; to < ranks; ++to) {
+      if (static_cast<int>(to) == me()) continue;
+      buffer = message(i);
+      transport->send(Rank(static_cast<int>(to)), buffer);
+      std::fill(buffer.begin(), buffer.end(), std::byte{0xff});  // the transport has its own copy
+    }
+    if (i % 3 == 0) transport->poll(take);
+  }
+  std::size_t total = 0;
+  do {
+    transport->poll(take);
+    total = 0;
+    for (const auto n : received) total += n;
+  } while (total < count * (ranks - 1));
+  EXPECT_EQ(received[world().rank().index()], 0U);
+  world().barrier();
+  EXPECT_EQ(transport->poll(take), 0);
+}
+
+TEST(Transport, ReportsTheNumberOfMessages) {
+  const auto transport = make_transport(world());
+  int calls = 0, reported = 0;
+  const auto count = [&](Rank, std::span<const std::byte> bytes) { calls += bytes.empty() ? 1 : 0; };
+  for (int to = 0; to < world().size(); ++to)
+    if (to != me()) transport->send(Rank(to), {});
+  while (reported < world().size() - 1) reported += transport->poll(count);
+  EXPECT_EQ(calls, world().size() - 1);
+}
+
+TEST(Transport, ReducesAgainAndAgain) {
+  const auto transport = make_transport(world());
+  const auto n = world().size();
+  for (std::int64_t round = 0; round < 50; ++round) {
+    const std::vector<std::int64_t> minima{round + me(), -me(), 7}, sums{round, me()};
+    transport->start_reduction(minima, sums);
+    std::optional<Transport::Reduced> reduced;
+    while (!reduced) {
+      transport->poll([](Rank, std::span<const std::byte>) {});
+      reduced = transport->finish_reduction();
+    }
+    EXPECT_EQ(std::vector(reduced->minima.begin(), reduced->minima.end()),
+              (std::vector<std::int64_t>{round, -(n - 1), 7}));
+    EXPECT_EQ(std::vector(reduced->sums.begin(), reduced->sums.end()),
+              (std::vector<std::int64_t>{n * round, n * (n - 1) / 2}));
+  }
+}
+
+TEST(Transport, AReductionWaitsForAllRanks) {
+  const auto transport = make_transport(world());
+  const std::vector<std::int64_t> minima{1}, sums{1};
+  if (me() != 0) {
+    transport->start_reduction(minima, sums);
+    if (world().size() > 1) {
+      EXPECT_FALSE(transport->finish_reduction());
+    }
+  }
+  world().barrier();
+  if (me() == 0) transport->start_reduction(minima, sums);
+  while (!transport->finish_reduction()) {
+  }
+}
+
+TEST(Transport, AloneSendsNothing) {
+  const auto alone = make_serial();
+  const auto transport = make_transport(*alone);
+  EXPECT_THROW(transport->send(Rank(0), {}), Error);
+  EXPECT_EQ(transport->poll([](Rank, std::span<const std::byte>) {}), 0);
+}
+
+}  // namespace
+}  // namespace orrery::parallel
