@@ -27,7 +27,8 @@ void print(const ordered_json& value, bool as_json) {
     fmt::print("{}\n", value.dump(2));
     return;
   }
-  for (const auto& [key, item] : value.flatten().items()) {
+  const ordered_json flat = value.flatten();
+  for (const auto& [key, item] : flat.items()) {
     std::string path = key.substr(1);
     std::replace(path.begin(), path.end(), '/', '.');
     fmt::print("{}: {}\n", path, item.is_string() ? item.get<std::string>() : item.dump());
@@ -37,8 +38,7 @@ void print(const ordered_json& value, bool as_json) {
 }  // namespace
 
 void show(const config::ShowTraceCommand& command) {
-  // Peers and groups are shown as they stand: a trace is looked at without its system.
-  trace::Store store({.dependencies = command.dependencies, .num_npus = 0}, {});
+  trace::Store store({.dependencies = command.dependencies, .alone = true}, {});
   const auto trace = store.read(command.file, NpuId(0));
   const auto& graph = *trace.graph;
   ordered_json result;

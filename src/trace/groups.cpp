@@ -31,7 +31,8 @@ std::string_view without_fraction(std::string_view name) {
 
 }  // namespace
 
-Groups::Groups(NamedGroups named, std::uint32_t num_npus) : named_(std::move(named)), num_npus_(num_npus) {}
+Groups::Groups(NamedGroups named, const ReadOptions& options)
+    : named_(std::move(named)), num_npus_(options.npu_limit()), alone_(options.alone) {}
 
 GroupId Groups::intern(std::string_view name, std::vector<NpuId> members) {
   if (is_world(members, num_npus_)) members.clear();
@@ -100,6 +101,7 @@ bool Groups::is_same(const GroupDefinition& definition, GroupId id) const {
 }
 
 GroupId Groups::resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes) {
+  if (alone_) return intern(name, {});
   if (const auto known = find(name, raw, place, notes)) return *known;
   const std::string_view whole = without_fraction(name);
   if (whole.size() < name.size()) {

@@ -17,7 +17,7 @@ namespace orrery::trace {
 /// The process groups that traces use, each distinct (name, members) once.
 class Groups {
  public:
-  Groups(NamedGroups named, std::uint32_t num_npus);
+  Groups(NamedGroups named, const ReadOptions& options);
 
   /// The group that a node of a trace with these definitions names; `no_name` is the world. The communicator file goes
   /// before what the trace defines. Throws Error (bad_input) at `place` for an unknown or a faulty group.
@@ -38,6 +38,7 @@ class Groups {
 
   NamedGroups named_;
   std::uint32_t num_npus_;
+  bool alone_;
   std::vector<Group> groups_;
   std::unordered_multimap<std::uint64_t, GroupId> ids_;       ///< all of groups_, by a hash of name and members
   std::map<std::string, GroupId, std::less<>> ids_of_named_;  ///< of groups of the communicator file

@@ -78,7 +78,7 @@ Place for_npu(Place place, NpuId npu) {
 
 struct Store::State {
   State(ReadOptions read_options, NamedGroups named)
-      : options(read_options), groups(std::move(named), read_options.num_npus) {}
+      : options(read_options), groups(std::move(named), read_options) {}
 
   const Remembered& load(const std::filesystem::path& path, NpuId npu);
   void check_npu(const Remembered& file, NpuId npu) const;
@@ -103,7 +103,7 @@ const Remembered& Store::State::load(const std::filesystem::path& path, NpuId np
     const RawTrace raw = parse_file(path, source, names);
     const NodeOrder order(raw, source, names);
     Edges edges = order_nodes(raw, order, options.dependencies, source, names);
-    file.meaning = interpret(raw, order, std::move(edges), source, names, groups, options.num_npus);
+    file.meaning = interpret(raw, order, std::move(edges), source, names, groups, options.npu_limit());
   }
   file.path = path;
   file.file = static_cast<std::uint32_t>(files.size());
@@ -142,9 +142,9 @@ Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
 NpuTrace Store::read(const std::filesystem::path& path, NpuId npu) {
-  check(npu.value() < state_->options.num_npus, "a trace is read for an NPU that is not there");
+  check(npu.value() < state_->options.npu_limit(), "a trace is read for an NPU that is not there");
   const Remembered& file = state_->load(path, npu);
-  state_->check_npu(file, npu);
+  if (!state_->options.alone) state_->check_npu(file, npu);
   for (const Notes::Note& note : file.meaning.notes.all)
     state_->notices.add(note.kind, npu.value(), note.text, note.count);
   NpuTrace trace;

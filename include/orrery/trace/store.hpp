@@ -27,6 +27,10 @@ using NamedGroups = std::map<std::string, std::vector<NpuId>, std::less<>>;
 struct ReadOptions {
   Dependencies dependencies = Dependencies::automatic;
   std::uint32_t num_npus = 0;  ///< of the topology
+  /// A trace is looked at without its system: peers and groups are taken as they stand, whoever reads it.
+  bool alone = false;
+
+  std::uint32_t npu_limit() const { return alone ? ~std::uint32_t{0} : num_npus; }
 };
 
 /// Reads `{"name": [npu, ...], ...}`. Throws Error (bad_input) with file and line for anything else, a member out of
