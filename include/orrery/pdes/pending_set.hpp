@@ -20,14 +20,7 @@ class PendingSet {
   void push(const Event& event) {
     heap_.push_back(event);
     if (heap_.size() > peak_) peak_ = heap_.size();
-    std::size_t i = heap_.size() - 1;
-    while (i > 0) {
-      const std::size_t parent = (i - 1) / 4;
-      if (!before(event, heap_[parent])) break;
-      heap_[i] = heap_[parent];
-      i = parent;
-    }
-    heap_[i] = event;
+    rise(event, heap_.size() - 1);
   }
 
   Event pop() {
@@ -39,20 +32,35 @@ class PendingSet {
   }
 
  private:
-  /// Puts `event` where the root was and lets it sink.
+  /// Puts `event` where the root was. It came from the bottom and most likely belongs there: so the gap sinks all the way
+  /// along the least children, and `event` rises from there. The choice of a child has no branches to mispredict.
   void sink(const Event& event) {
     const std::size_t n = heap_.size();
     std::size_t i = 0;
-    for (;;) {
-      const std::size_t first = 4 * i + 1;
-      if (first >= n) break;
+    for (std::size_t first = 1; first < n; first = 4 * i + 1) {
       std::size_t least = first;
-      const std::size_t end = first + 4 < n ? first + 4 : n;
-      for (std::size_t child = first + 1; child < end; ++child)
-        if (before(heap_[child], heap_[least])) least = child;
-      if (!before(heap_[least], event)) break;
+      if (first + 4 <= n) {
+        const Event* child = heap_.data() + first;
+        const std::size_t left = before(child[1], child[0]);
+        const std::size_t right = 2 + static_cast<std::size_t>(before(child[3], child[2]));
+        least = first + left + (right - left) * static_cast<std::size_t>(before(child[right], child[left]));
+      } else {
+        for (std::size_t child = first + 1; child < n; ++child)
+          if (before(heap_[child], heap_[least])) least = child;
+      }
       heap_[i] = heap_[least];
       i = least;
+    }
+    rise(event, i);
+  }
+
+  /// Puts `event` at position `i` or as far above as it belongs.
+  void rise(const Event& event, std::size_t i) {
+    while (i > 0) {
+      const std::size_t parent = (i - 1) / 4;
+      if (!before(event, heap_[parent])) break;
+      heap_[i] = heap_[parent];
+      i = parent;
     }
     heap_[i] = event;
   }
