@@ -1,6 +1,7 @@
 // The kernel on one rank.
 #include "orrery/pdes/kernel.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,12 +18,12 @@ class Script final : public Model {
   std::vector<std::string> log;
 
   void handle(const Event& event) override {
-    log.push_back((event.stage() == Stage::npu ? "n" : "s") + std::to_string(event.target.value()) + "@" +
-                  std::to_string(event.time.ps()) + "<" + std::to_string(event.source().value()));
+    log.push_back(fmt::format("{}{}@{}<{}", event.stage() == Stage::npu ? 'n' : 's', event.target.value(),
+                              event.time.ps(), event.source().value()));
     on_event(event);
   }
   void settle(Time now) override {
-    log.push_back("settle@" + std::to_string(now.ps()));
+    log.push_back(fmt::format("settle@{}", now.ps()));
     on_settle(now);
   }
   void delivered(const Event&) override { FAIL(); }
@@ -109,8 +110,8 @@ TEST(Kernel, RefusesThePast) {
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::internal);
-      const std::string expected = "causality: an event of LP 1 for LP 2 at " + std::to_string(ps) +
-                                   " ps is scheduled when this rank is at 10 ps already.";
+      const auto expected = fmt::format(
+          "causality: an event of LP 1 for LP 2 at {} ps is scheduled when this rank is at 10 ps already.", ps);
       EXPECT_TRUE(std::string(error.what()).starts_with(expected)) << error.what();
     }
   }

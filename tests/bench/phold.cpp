@@ -1,0 +1,168 @@
+// PHOLD, the usual benchmark of parallel discrete-event kernels (Fujimoto 1990): every event that an LP handles makes
+// one more, for itself or, with probability `remote`, for an LP drawn at random on another rank, after the lookahead
+// and an exponential delay. On one rank the remote events go to any other LP.
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cxxopts.hpp>
+#include <exception>
+
+#include "orrery/parallel/environment.hpp"
+#include "orrery/pdes/kernel.hpp"
+
+namespace orrery::pdes {
+namespace {
+
+struct Setting {
+  std::uint32_t lps = 4096;
+  std::uint32_t pending = 32768;
+  double remote = 0.25;
+  std::int64_t lookahead = 100'000;  // ps
+  double mean = 1'000'000;           // ps
+  std::int64_t end = 0;              // ps
+};
+
+std::uint64_t mixed(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+double unit(std::uint64_t random) { return (static_cast<double>(random >> 11) + 0.5) * 0x1p-53; }
+
+/// LPs are dealt to the ranks in turn.
+class Phold final : public Model {
+ public:
+  Phold(const Setting& setting, int rank, int ranks)
+      : setting_(setting),
+        rank_(static_cast<std::uint32_t>(rank)),
+        ranks_(static_cast<std::uint32_t>(ranks)),
+        sequence_(setting.lps) {}
+
+  void start(Kernel& kernel) {
+    kernel_ = &kernel;
+    for (std::uint32_t i = 0; i < setting_.pending; ++i) {
+      const std::uint32_t lp = i % setting_.lps;
+      if (lp % ranks_ == rank_) kernel.schedule(next(Time::zero(), lp, lp, random(lp)));
+    }
+  }
+
+  void handle(const Event& event) override {
+    if (event.time.ps() >= setting_.end) return;
+    const auto lp = event.target.value();
+    const auto first = random(lp), second = mixed(first + 0x9e3779b97f4a7c15U);
+    std::uint32_t to = lp;
+    if (unit(first) < setting_.remote) {
+      to = static_cast<std::uint32_t>(mixed(second) % setting_.lps);
+      if (ranks_ > 1 && to % ranks_ == rank_) to = to + 1 == setting_.lps ? to - 1 : to + 1;
+    }
+    const Event made = next(event.time, lp, to, second);
+    if (to % ranks_ == rank_)
+      kernel_->schedule(made);
+    else
+      kernel_->send(Rank(static_cast<int>(to % ranks_)), made);
+  }
+  void settle(Time) override {}
+  void delivered(const Event&) override {}
+  void receive(Rank, std::span<const std::byte>) override {}
+  /// Any event may send at once; the kernel knows when the next one is.
+  Horizon horizon() override { return {{Time::zero(), Time::zero()}, {}}; }
+  Time pending_reply(Rank) const override { return Time::max(); }
+  std::string status() const override { return {}; }
+
+ private:
+  std::uint64_t random(std::uint32_t lp) const {
+    return mixed((static_cast<std::uint64_t>(lp) << 32 | sequence_[lp]) * 0x9e3779b97f4a7c15U + 1);
+  }
+  Event next(Time now, std::uint32_t from, std::uint32_t to, std::uint64_t random) {
+    Event event;
+    event.time =
+        now + Time::from_ps(setting_.lookahead + static_cast<std::int64_t>(-std::log(unit(random)) * setting_.mean));
+    event.order = Event::make_order(Stage::npu, LpId(from), sequence_[from]++);
+    event.target = LpId(to);
+    return event;
+  }
+
+  const Setting& setting_;
+  std::uint32_t rank_, ranks_;
+  std::vector<std::uint32_t> sequence_;  // [LPs]
+  Kernel* kernel_ = nullptr;
+};
+
+Options kernel_options(const Setting& setting, parallel::Communicator& world) {
+  Options options;
+  options.num_lps = setting.lps;
+  options.least_event_delay = Time::from_ps(setting.lookahead);
+  for (int r = 0; r < world.size(); ++r)
+    if (r != world.rank().value())
+      options.neighbours.push_back(
+          {.rank = Rank(r), .outgoing = true, .incoming = true, .event_delay = options.least_event_delay});
+  return options;
+}
+
+void run(const Setting& setting, parallel::Communicator& world) {
+  Phold model(setting, world.rank().value(), world.size());
+  Kernel kernel(world, model, kernel_options(setting, world));
+  model.start(kernel);
+  world.barrier();
+  const auto start = std::chrono::steady_clock::now();
+  kernel.run();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto& mine = kernel.statistics();
+  const auto micros = [](double s) { return static_cast<std::int64_t>(s * 1e6); };
+  std::array<std::int64_t, 7> sums{
+      static_cast<std::int64_t>(mine.events),          static_cast<std::int64_t>(mine.data_messages),
+      static_cast<std::int64_t>(mine.null_messages),   static_cast<std::int64_t>(mine.promise_requests),
+      static_cast<std::int64_t>(mine.reductions),      micros(mine.blocked_seconds),
+      micros(mine.blocked_seconds + mine.busy_seconds)};
+  std::int64_t longest = micros(seconds);
+  world.sum(sums);
+  world.maximum(std::span(&longest, 1));
+  if (!world.is_root()) return;
+  const auto events = static_cast<double>(sums[0]);
+  const double rate =
+      setting.pending / (static_cast<double>(setting.lookahead) + setting.mean) / world.size();  // per ps and rank
+  fmt::print(
+      "ranks {}  events/lookahead/rank {:.3g}  events {}  M events/s {:.2f}  data messages {}  null {}  null/data "
+      "{:.3f}  "
+      "null per 100 events {:.3f}  requests {}  reductions {}  blocked {:.1f} %\n",
+      world.size(), rate * static_cast<double>(setting.lookahead), sums[0], events / static_cast<double>(longest),
+      sums[1], sums[2], static_cast<double>(sums[2]) / static_cast<double>(std::max<std::int64_t>(sums[1], 1)),
+      100 * static_cast<double>(sums[2]) / events, sums[3], sums[4],
+      100 * static_cast<double>(sums[5]) / static_cast<double>(std::max<std::int64_t>(sums[6], 1)));
+}
+
+}  // namespace
+}  // namespace orrery::pdes
+
+int main(int argc, char** argv) {
+  orrery::pdes::Setting setting;
+  cxxopts::Options options("bench_phold", "PHOLD: events per second of the kernel");
+  options.add_options()("pending", "events that wait at any time, on all ranks",
+                        cxxopts::value(setting.pending)->default_value("32768"))(
+      "lps", "logical processes", cxxopts::value(setting.lps)->default_value("4096"))(
+      "remote", "share of events for other ranks", cxxopts::value(setting.remote)->default_value("0.25"))(
+      "lookahead", "least delay in ps", cxxopts::value(setting.lookahead)->default_value("100000"))(
+      "mean", "mean of the exponential delay in ps", cxxopts::value(setting.mean)->default_value("1000000"))(
+      "end", "simulated ps; 0 for about 10 million events", cxxopts::value(setting.end)->default_value("0"))(
+      "help", "this text");
+  try {
+    if (options.parse(argc, argv).count("help")) return fmt::print("{}", options.help()), 0;
+  } catch (const std::exception& error) {
+    return fmt::print(stderr, "{}\n", error.what()), 2;
+  }
+  if (setting.lookahead < 1 || setting.lps < 2 || setting.pending < 1)
+    return fmt::print(stderr, "a lookahead of 1 ps, 2 LPs and 1 pending event are the least\n"), 2;
+  if (setting.end == 0)
+    setting.end =
+        static_cast<std::int64_t>(1e7 / setting.pending * (static_cast<double>(setting.lookahead) + setting.mean));
+  orrery::parallel::Environment environment;
+  try {
+    orrery::pdes::run(setting, environment.world());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    orrery::parallel::Environment::abort(1);
+  }
+}
