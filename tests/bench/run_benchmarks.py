@@ -136,6 +136,7 @@ def benchmarks(shared):
     for npus, peer, finish in ((1024, (12.2, 356), 6792760), (4096, None, None), (16384, None, None)):
         add(f"all-reduce ring {npus}", one_all_reduce(one_ring(npus)), finish and (finish, finish), peer)
     add("late ring 1024", late_all_reduce(one_ring(1024), 1024), (7738490, 7816760), (18.8, 358))
+    add("late ring 16384", late_all_reduce(one_ring(16384), 16384))  # as many structures as NPUs
     for npus, peer in ((256, (3.7, 77)), (1024, (24.2, 278)), (16384, None)):
         add(f"data-parallel step {npus}", data_parallel_step(three_dimensions(npus)), (24639584, 24639584), peer, ranks=(1, 2) if npus == 16384 else (1,))
     for name in ("gpt_64_tp8sp2dp4_sp", "moe_64_dp4tp2pp2ep4", "llama-s_64_dp4tp4pp4"):
