@@ -57,8 +57,8 @@ TEST_F(LookaheadTest, ComputeTimesOfAChainAddUp) {
   graph.timed(NodeKind::cpu, 7, {0});
   graph.collective(world, trace::all_dimensions, {1});
   const auto found = find(graph);
-  EXPECT_EQ(found.tails, (std::vector{ns(7), zero, never}));
-  EXPECT_EQ(found.leads, (std::vector{ns(12), ns(7), zero}));
+  EXPECT_EQ(found.calls.tails, (std::vector{ns(7), zero, never}));
+  EXPECT_EQ(found.calls.leads, (std::vector{ns(12), ns(7), zero}));
 }
 
 // Both branches end in the collective, which waits for the longer one.
@@ -68,20 +68,33 @@ TEST_F(LookaheadTest, BranchesThatMeetCountByTheLonger) {
   graph.timed(NodeKind::compute, 5, {0});
   graph.timed(NodeKind::compute, 9, {0});
   graph.collective(world, trace::all_dimensions, {1, 2});
-  EXPECT_EQ(find(graph).tails, (std::vector{ns(9), zero, zero, never}));
+  EXPECT_EQ(find(graph).calls.tails, (std::vector{ns(9), zero, zero, never}));
 }
 
-// Two things to notice: the nearer one counts.
+// Two sends: the nearer one counts.
 TEST_F(LookaheadTest, BranchesThatPartCountByTheShorter) {
   GraphBuilder graph;
   graph.timed(NodeKind::compute, 1, {});
   graph.timed(NodeKind::compute, 5, {0});
-  graph.collective(world, trace::all_dimensions, {1});
+  graph.message(NodeKind::send, away, {1});
   graph.timed(NodeKind::compute, 3, {0});
   graph.message(NodeKind::send, away, {3});
   const auto found = find(graph);
-  EXPECT_EQ(found.tails[0], ns(3));
-  EXPECT_EQ(found.leads[0], ns(4));
+  EXPECT_EQ(found.sends.tails[0], ns(3));
+  EXPECT_EQ(found.sends.leads[0], ns(4));
+}
+
+// Messages and collectives are looked for apart, each past the other: a send 9 after the collective is 16 after the
+// start.
+TEST_F(LookaheadTest, SendsAndCallsAreFoundApart) {
+  GraphBuilder graph;
+  graph.timed(NodeKind::compute, 7, {});
+  graph.collective(world, trace::all_dimensions, {0});
+  graph.timed(NodeKind::compute, 9, {1});
+  graph.message(NodeKind::send, away, {2});
+  const auto found = find(graph);
+  EXPECT_EQ(found.calls.leads, (std::vector{ns(7), zero, never, never}));
+  EXPECT_EQ(found.sends.leads, (std::vector{ns(16), ns(9), ns(9), zero}));
 }
 
 TEST_F(LookaheadTest, NothingIsNoticedAfterTheLastCommunication) {
@@ -89,8 +102,8 @@ TEST_F(LookaheadTest, NothingIsNoticedAfterTheLastCommunication) {
   graph.message(NodeKind::send, away, {});
   graph.timed(NodeKind::compute, 8, {0});
   const auto found = find(graph);
-  EXPECT_EQ(found.tails, (std::vector{never, never}));
-  EXPECT_EQ(found.leads, (std::vector{zero, never}));
+  EXPECT_EQ(found.sends.tails, (std::vector{never, never}));
+  EXPECT_EQ(found.sends.leads, (std::vector{zero, never}));
 }
 
 // What stays on the rank takes 0 at least and hides nothing behind it.
@@ -102,8 +115,8 @@ TEST_F(LookaheadTest, PartnersOnTheSameRankAreNotNoticed) {
   graph.timed(NodeKind::compute, 6, {2});
   graph.message(NodeKind::send, away, {3});
   const auto found = find(graph);
-  EXPECT_EQ(found.tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
-  EXPECT_EQ(found.leads, (std::vector{ns(11), ns(6), ns(6), ns(6), zero}));
+  EXPECT_EQ(found.sends.tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
+  EXPECT_EQ(found.sends.leads, (std::vector{ns(11), ns(6), ns(6), ns(6), zero}));
 }
 
 // An eager receive tells nobody; with rendezvous its word goes to the sender.
@@ -113,9 +126,9 @@ TEST_F(LookaheadTest, ReceivesAreNoticedWithRendezvousOnly) {
   graph.message(NodeKind::receive, away, {0});
   graph.timed(NodeKind::compute, 4, {1});
   graph.message(NodeKind::send, away, {2});
-  EXPECT_EQ(find(graph).tails, (std::vector{ns(4), ns(4), zero, never}));
+  EXPECT_EQ(find(graph).sends.tails, (std::vector{ns(4), ns(4), zero, never}));
   options_.rendezvous = true;
-  EXPECT_EQ(find(graph).tails, (std::vector{zero, ns(4), zero, never}));
+  EXPECT_EQ(find(graph).sends.tails, (std::vector{zero, ns(4), zero, never}));
 }
 
 // A memory pool is served by one rank, here the other one; memory of the NPU's own by nobody else.
@@ -123,8 +136,8 @@ TEST_F(LookaheadTest, AccessesAreNoticedByASharedServer) {
   GraphBuilder graph;
   graph.timed(NodeKind::compute, 5, {});
   graph.timed(NodeKind::mem_load, 0, {0});
-  EXPECT_EQ(find(graph, device::RemoteMemoryKind::pool).tails, (std::vector{zero, never}));
-  EXPECT_EQ(find(graph, device::RemoteMemoryKind::per_npu).tails, (std::vector{never, never}));
+  EXPECT_EQ(find(graph, device::RemoteMemoryKind::pool).calls.tails, (std::vector{zero, never}));
+  EXPECT_EQ(find(graph, device::RemoteMemoryKind::per_npu).calls.tails, (std::vector{never, never}));
 }
 
 TEST_F(LookaheadTest, ReplayedTracesAreNotNoticed) {
@@ -132,7 +145,7 @@ TEST_F(LookaheadTest, ReplayedTracesAreNotNoticed) {
   GraphBuilder graph;
   graph.timed(NodeKind::compute, 5, {});
   graph.collective(world, trace::all_dimensions, {0});
-  EXPECT_EQ(find(graph).tails, (std::vector{never, never}));
+  EXPECT_EQ(find(graph).calls.tails, (std::vector{never, never}));
 }
 
 bool is_away(const trace::Node& node) { return node.kind == NodeKind::send && node.slot == 1; }
@@ -192,12 +205,13 @@ TEST_F(LookaheadTest, NothingIsNoticedBeforeTheTail) {
     const auto found = find(graph);
     const auto& program = *found.program;
     for (std::uint32_t node = 0; node < program.graph->num_nodes(); ++node) {
-      EXPECT_LE(found.tail(NodeId(node)), earliest_noticed(program, node, true))
+      EXPECT_LE(found.sends.tail(NodeId(node)), earliest_noticed(program, node, true))
           << "round " << round << " node " << node;
-      EXPECT_EQ(found.tail(NodeId(node)), earliest_noticed(program, node, false))
+      EXPECT_EQ(found.sends.tail(NodeId(node)), earliest_noticed(program, node, false))
           << "round " << round << " node " << node;
       const bool away_itself = is_away(program.graph->nodes[node]);
-      EXPECT_EQ(found.lead(NodeId(node)), away_itself ? zero : program.durations[node] + found.tail(NodeId(node)));
+      EXPECT_EQ(found.sends.lead(NodeId(node)),
+                away_itself ? zero : program.durations[node] + found.sends.tail(NodeId(node)));
     }
   }
 }
