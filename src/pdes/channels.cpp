@@ -73,17 +73,21 @@ void Channels::transmit(Channel& channel, std::optional<Need> request) {
   }
 }
 
-void Channels::flush(const Outlook& outlook, bool tell_all) {
+void Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
+  need = with_what_others_want(need);
   for (Channel& c : channels_) {
     if (c.batch.empty() && !c.wanted) continue;
     promise(c, outlook);
     const bool suffices = c.wanted && c.events_told > c.wanted->events && c.requests_told > c.wanted->requests;
-    if (!c.batch.empty() || suffices || tell_all) transmit(c, std::nullopt);
+    if (c.batch.empty() && !suffices && !tell_all) continue;
+    const bool asks = must_ask(c, need);
+    if (asks) c.asked = need;
+    transmit(c, asks ? std::optional(need) : std::nullopt);
   }
 }
 
-void Channels::ask(Need need, const Outlook& outlook) {
-  // What a neighbour wants of us we can promise only if we are promised as much, less the delay of what we would do.
+/// What a neighbour wants of us we can promise only if we are promised as much, less the delay of what we would do.
+Need Channels::with_what_others_want(Need need) const {
   for (const Channel& c : channels_) {
     if (!c.wanted) continue;
     const auto& n = c.neighbour;
@@ -92,11 +96,20 @@ void Channels::ask(Need need, const Outlook& outlook) {
     need.events = std::max(need.events, events);
     need.requests = std::max(need.requests, events);
   }
+  return need;
+}
+
+bool Channels::must_ask(const Channel& c, const Need& need) const {
+  if (!c.neighbour.incoming) return false;
+  const bool holds_up = c.events_promise <= need.events || c.requests_promise <= need.requests;
+  const bool is_new = c.asked.events < need.events || c.asked.requests < need.requests;
+  return holds_up && is_new;
+}
+
+void Channels::ask(Need need, const Outlook& outlook) {
+  need = with_what_others_want(need);
   for (Channel& c : channels_) {
-    if (!c.neighbour.incoming) continue;
-    const bool holds_up = c.events_promise <= need.events || c.requests_promise <= need.requests;
-    const bool is_new = c.asked.events < need.events || c.asked.requests < need.requests;
-    if (!holds_up || !is_new) continue;
+    if (!must_ask(c, need)) continue;
     c.asked = need;
     promise(c, outlook);
     transmit(c, need);

@@ -52,8 +52,9 @@ class Channels {
 
   /// Takes in what has arrived: events, posts, promises, requests. Returns the number of messages.
   int poll();
-  /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`).
-  void flush(const Outlook& outlook, bool tell_all);
+  /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`). What leaves
+  /// asks for `need` where `ask` would.
+  void flush(const Outlook& outlook, bool tell_all, Need need);
   /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need.
   void ask(Need need, const Outlook& outlook);
 
@@ -103,6 +104,8 @@ class Channels {
   Channel& channel(Rank rank);
   void append(Channel& channel, const Record& record, std::span<const std::byte> bytes);
   void promise(Channel& channel, const Outlook& outlook);
+  Need with_what_others_want(Need need) const;
+  bool must_ask(const Channel& channel, const Need& need) const;
   void transmit(Channel& channel, std::optional<Need> request);
   void take(Rank from, std::span<const std::byte> message);
   void update_promised();

@@ -16,6 +16,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 constexpr std::size_t npu = static_cast<std::size_t>(Stage::npu);
 constexpr std::size_t server = static_cast<std::size_t>(Stage::server);
 constexpr std::uint64_t burst = 256;
+constexpr int polls_before_asking = 4, polls_before_reduction = 20;  // in vain, one after the other
 
 }  // namespace
 
@@ -193,32 +194,40 @@ void Kernel::run() {
 }
 
 // A rank handles what is safe in bursts. Between bursts it takes in messages, sends what has gathered, and answers who
-// waits. When nothing is safe it asks those neighbours whose promises hold it up; a chain of waiting ranks passes the
-// question on; a circle of them, or the end, shows in the reduction that all blocked ranks join.
+// waits. When nothing is safe it asks those neighbours whose promises hold it up, with the data that leaves for them if
+// there is any; a chain of waiting ranks passes the question on; a circle of them, or the end, shows in the reduction that
+// all blocked ranks join, some time later because most waits are over before.
 void Kernel::run_with_others() {
-  Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since;
+  Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since, freed = blocked_since;
   bool blocked = false;
+  int idle_polls = 0;
   for (;;) {
     const auto handled = process();
     if (handled > 0) {
-      if (blocked) statistics_.blocked_seconds += seconds_since(blocked_since);
+      if (blocked) statistics_.blocked_seconds += std::chrono::duration<double>(freed - blocked_since).count();
       blocked = false;
       const bool tell_all = seconds_since(last_told) > 1;  // who waits shall know that this rank lives
       if (tell_all) last_told = Clock::now();
-      channels_->flush(outlook(), tell_all);
+      channels_->flush(outlook(), tell_all, handled < burst ? need() : Need{});
       channels_->poll();
       if (options_.progress) options_.progress(statistics_.events, now_);
       continue;
     }
-    if (!blocked) blocked_since = last_sign = Clock::now();
-    blocked = true;
+    if (!blocked) {
+      freed = blocked_since = last_sign = Clock::now();
+      blocked = true;
+      idle_polls = 0;
+    }
     if (channels_->poll() > 0) {
-      last_sign = Clock::now();
+      freed = last_sign = Clock::now();
+      idle_polls = 0;
       continue;
     }
+    if (++idle_polls < polls_before_asking) continue;  // what it waits for is most likely on its way
     const Outlook here = outlook();
-    channels_->flush(here, false);
+    channels_->flush(here, false, {});
     channels_->ask(need(), here);
+    if (idle_polls < polls_before_reduction) continue;
     Time reply = model_.pending_reply(here_);
     for (std::size_t i = 0; i < channels_->num_neighbours(); ++i)
       reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
@@ -227,6 +236,7 @@ void Kernel::run_with_others() {
                                std::min(pending_[npu].time(), pending_[server].time())});
     const auto stand = channels_->try_reduction(options_);
     if (stand && stand->event == Time::max()) break;
+    if (stand) freed = Clock::now();
     if (options_.watchdog_seconds > 0 && seconds_since(last_sign) > options_.watchdog_seconds) watch();
   }
   statistics_.blocked_seconds += seconds_since(blocked_since);
