@@ -1,5 +1,6 @@
 #include "orrery/config/command_line.hpp"
 
+#include <charconv>
 #include <fmt/format.h>
 
 #include <array>
@@ -64,16 +65,39 @@ AstraSimInputs read_astra_sim_flags(const Arguments& arguments, std::string_view
 }
 
 /// `30` or `500 ms`.
-std::optional<double> interval(const Arguments& arguments) {
-  const auto text = arguments.text("progress-interval");
+std::optional<double> seconds(const Arguments& arguments, std::string_view option) {
+  const auto text = arguments.text(option);
   if (!text) return {};
   const bool bare = text->find_first_not_of("0123456789.") == std::string::npos;
   try {
-    const double seconds = bare ? parse_number(*text) : parse_seconds(*text);
-    if (seconds > 0) return seconds;
+    const double value = bare ? parse_number(*text) : parse_seconds(*text);
+    if (value > 0) return value;
   } catch (const Error&) {
   }
-  arguments.refuse("progress-interval", "seconds, more than 0, such as 30");
+  arguments.refuse(option, "seconds, more than 0, such as 30");
+}
+
+/// A whole number from `least` on.
+std::optional<std::uint32_t> whole_number(const Arguments& arguments, std::string_view option, std::uint32_t least) {
+  const auto text = arguments.text(option);
+  if (!text) return {};
+  std::uint32_t value = 0;
+  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (failure != std::errc() || end != text->data() + text->size() || value < least)
+    arguments.refuse(option, fmt::format("a whole number from {} on", least));
+  return value;
+}
+
+/// A share from 0 to below 1.
+std::optional<double> share(const Arguments& arguments, std::string_view option) {
+  const auto text = arguments.text(option);
+  if (!text) return {};
+  try {
+    const double value = parse_number(*text);
+    if (value >= 0 && value < 1) return value;
+  } catch (const Error&) {
+  }
+  arguments.refuse(option, "a share from 0 to below 1, such as 0.05");
 }
 
 Flags read_flags(const Arguments& arguments) {
@@ -85,7 +109,11 @@ Flags read_flags(const Arguments& arguments) {
   if (flags.partition && flags.partition->empty()) arguments.refuse("partition", "'block' or the name of a file");
   flags.timeline = arguments.flag("timeline");
   flags.progress = choice(arguments, "progress", progress_kinds());
-  flags.progress_interval_s = interval(arguments);
+  flags.progress_interval_s = seconds(arguments, "progress-interval");
+  flags.max_walltime_s = seconds(arguments, "max-walltime");
+  flags.iterations = whole_number(arguments, "iterations", 1);
+  flags.compute_noise = share(arguments, "noise");
+  flags.noise_seed = whole_number(arguments, "noise-seed", 0);
   flags.quiet = arguments.flag("quiet");
   flags.print_npus = arguments.flag("print-npus");
   flags.dependencies = choice(arguments, "dependencies", dependency_policies());

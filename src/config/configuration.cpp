@@ -34,7 +34,8 @@ bool same(const collective::Options& a, const collective::Options& b) {
 bool same(const executor::Options& a, const executor::Options& b) {
   const auto fields = [](const executor::Options& o) {
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
-                    o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.timeline);
+                    o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.iterations, o.compute_noise,
+                    o.noise_seed, o.timeline);
   };
   return fields(a) == fields(b);
 }
@@ -59,7 +60,8 @@ bool same(const Workload& a, const Workload& b) {
 
 bool same(const RunOptions& a, const RunOptions& b) {
   const auto fields = [](const RunOptions& o) {
-    return std::tie(o.force, o.progress, o.progress_interval_s, o.quiet, o.print_npus, o.watchdog_s);
+    return std::tie(o.force, o.progress, o.progress_interval_s, o.quiet, o.print_npus, o.max_walltime_s,
+                    o.watchdog_s);
   };
   return fields(a) == fields(b) && normal_path(a.output) == normal_path(b.output) &&
          optional_path(a.partition) == optional_path(b.partition);
@@ -95,6 +97,8 @@ void Configuration::validate() const {
           fmt::format("traces for {} NPUs", next), fmt::format("traces for {}", built.num_npus()));
   require(run.progress_interval_s > 0 && std::isfinite(run.progress_interval_s), "run.progress-interval",
           fmt::format("found {} s", run.progress_interval_s), "more than 0 s");
+  require(run.max_walltime_s >= 0 && std::isfinite(run.max_walltime_s), "run.max-walltime",
+          fmt::format("found {} s", run.max_walltime_s), "0 s (no limit) or more");
   require(run.watchdog_s >= 0 && std::isfinite(run.watchdog_s), "run.watchdog",
           fmt::format("found {} s", run.watchdog_s), "0 s (never) or more");
 }

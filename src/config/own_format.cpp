@@ -94,6 +94,8 @@ void read_compute(Section section, Configuration& result) {
   compute.roofline = section.get("roofline", compute.roofline, as_bool);
   compute.peak_flops = section.get("peak", compute.peak_flops, as_flops);
   result.executor.compute_streams = read_count(section, "streams", result.executor.compute_streams);
+  result.executor.compute_noise = section.get("noise", result.executor.compute_noise, as_number);
+  result.executor.noise_seed = read_count(section, "noise-seed", result.executor.noise_seed);
   Section memory = section.section("local-memory");
   compute.local_memory = memory.get("bandwidth", compute.local_memory, as_bandwidth);
   compute.local_memory_latency_ns = memory.get("latency", compute.local_memory_latency_ns, as_nanoseconds);
@@ -220,6 +222,8 @@ void read_workload(Section section, Configuration& result, bool system_only) {
     });
   workload.dependencies = section.choose("dependencies", workload.dependencies, dependency_policies());
   result.executor.replay_only = section.get("replay-only", result.executor.replay_only, as_bool);
+  result.executor.iterations = section.get("iterations", result.executor.iterations,
+                                           [](const Value& value, const std::string& key) { return as_count(value, key); });
   section.refuse_unknown();
 }
 
@@ -245,6 +249,7 @@ void read_run(Section section, Configuration& result) {
       });
   run.quiet = section.get("quiet", run.quiet, as_bool);
   run.print_npus = section.get("print-npus", run.print_npus, as_bool);
+  run.max_walltime_s = section.get("max-walltime", run.max_walltime_s, as_seconds);
   run.watchdog_s = section.get("watchdog", run.watchdog_s, as_seconds);
   section.refuse_unknown();
 }

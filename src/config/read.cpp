@@ -17,6 +17,10 @@ void apply(const Flags& flags, Configuration& result) {
   result.executor.timeline = flags.timeline.value_or(result.executor.timeline);
   run.progress = flags.progress.value_or(run.progress);
   run.progress_interval_s = flags.progress_interval_s.value_or(run.progress_interval_s);
+  run.max_walltime_s = flags.max_walltime_s.value_or(run.max_walltime_s);
+  result.executor.iterations = flags.iterations.value_or(result.executor.iterations);
+  result.executor.compute_noise = flags.compute_noise.value_or(result.executor.compute_noise);
+  result.executor.noise_seed = flags.noise_seed.value_or(result.executor.noise_seed);
   run.quiet = flags.quiet.value_or(run.quiet);
   run.print_npus = flags.print_npus.value_or(run.print_npus);
   result.workload.dependencies = flags.dependencies.value_or(result.workload.dependencies);

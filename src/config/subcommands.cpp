@@ -34,7 +34,10 @@ Option json_option() { return {"json", "", "print JSON"}; }
 OptionGroup network_model() {
   return {"Model",
           {{"network", "MODEL", "congestion-unaware, which is the default and the only one so far"},
-           dependencies_option()}};
+           dependencies_option(),
+           {"iterations", "N", "each NPU repeats its trace so often (default: 1)"},
+           {"noise", "SHARE", "compute times vary by this share of themselves, seeded (default: 0)"},
+           {"noise-seed", "N", "another seed, other times (default: 1)"}}};
 }
 
 }  // namespace
@@ -53,6 +56,7 @@ const Subcommand& run_subcommand() {
          {"force", "", "replace an existing file"},
          {"timeline", "", "keep start and finish of every node"},
          {"print-npus", "", "print ASTRA-sim's line for each NPU"},
+         {"max-walltime", "SECONDS", "stop in order at 0.99 of it: results so far, exit code 75"},
          {"progress", "KIND", "auto, plain or none (default: auto)"},
          {"progress-interval", "SECONDS", "between two lines of progress (default: 30)"},
          {"quiet", "", "print errors only"}}},

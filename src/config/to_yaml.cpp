@@ -74,7 +74,8 @@ std::string devices(const executor::Options& executor, const device::RemoteMemor
   if (compute.local_memory.bytes_per_ns() > 0)
     text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
   text += fmt::format("      latency: {}\n", nanoseconds_to_text(compute.local_memory_latency_ns));
-  text += fmt::format("    streams: {}\n", executor.compute_streams);
+  text += fmt::format("    streams: {}\n    noise: {}\n    noise-seed: {}\n", executor.compute_streams, executor.compute_noise,
+                      executor.noise_seed);
   text += fmt::format("  communication:\n    streams: {}\n    rendezvous: {}\n", executor.comm_streams,
                       executor.rendezvous);
   constexpr std::string_view kinds[] = {"none", "per-npu", "per-node", "pool"};
@@ -92,7 +93,7 @@ std::string workload(const Configuration& c) {
     text += fmt::format("    - {{npus: {}-{}, file: {}}}\n", files.first, files.last, path_text(files.pattern));
   if (c.workload.groups) text += fmt::format("  groups: {}\n", path_text(*c.workload.groups));
   text += fmt::format("  dependencies: {}\n", word(dependency_policies(), c.workload.dependencies));
-  text += fmt::format("  replay-only: {}\n", c.executor.replay_only);
+  text += fmt::format("  replay-only: {}\n  iterations: {}\n", c.executor.replay_only, c.executor.iterations);
   return text;
 }
 
@@ -104,6 +105,7 @@ std::string run(const Configuration& c) {
   text += fmt::format("  progress: {}\n", word(progress_kinds(), options.progress));
   text += fmt::format("  progress-interval: {}\n", seconds_to_text(options.progress_interval_s));
   text += fmt::format("  quiet: {}\n  print-npus: {}\n", options.quiet, options.print_npus);
+  text += fmt::format("  max-walltime: {}\n", seconds_to_text(options.max_walltime_s));
   text += fmt::format("  watchdog: {}\n", seconds_to_text(options.watchdog_s));
   return text;
 }

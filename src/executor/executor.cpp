@@ -97,6 +97,10 @@ void Executor::start(pdes::Kernel& kernel, Rank here) {
   }
 }
 
+void Executor::stop(Time now) {
+  for (auto& npu : parts_->npus) npu.stop(now);
+}
+
 void Executor::handle(const pdes::Event& event) {
   if (static_cast<EventKind>(event.kind) == EventKind::access) return serve(event);
   const auto index = local(NpuId(event.target.value()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "noise.hpp"
 #include "orrery/base/error.hpp"
 
 namespace orrery::executor {
@@ -48,11 +49,22 @@ class Backwards {
 // node is walked back from, no farther than to other noticed nodes: what lies behind those is noticed earlier.
 class TailFinder {
  public:
-  TailFinder(const Program& program, const std::vector<char>& noticed, Distances& result)
+  TailFinder(const Program& program, const Options& options, const std::vector<char>& noticed, Distances& result)
       : graph_(*program.graph), durations_(program.durations), noticed_(noticed), result_(result), backwards_(graph_),
-        longest_(graph_.num_nodes()), seen_by_(graph_.num_nodes(), none) {}
+        longest_(graph_.num_nodes()), seen_by_(graph_.num_nodes(), none) {
+    for (Time& duration : durations_) duration = least_noisy(duration, options.compute_noise);
+    repeats_ = options.iterations > 1;
+  }
 
   void run() {
+    find();
+    if (repeats_) add_next_iteration();
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~0U;
+
+  void find() {
     // Walks may overlap; past this much work shortest paths, which one pass finds for all nodes, are bound enough.
     const std::size_t most = 64 * (graph_.nodes.size() + graph_.successors.size());
     for (const auto node : backwards_.order()) {
@@ -62,8 +74,20 @@ class TailFinder {
     }
   }
 
- private:
-  static constexpr std::uint32_t none = ~0U;
+  /// When all nodes are done, the first ones start again.
+  void add_next_iteration() {
+    Time first = Time::max();
+    for (const auto node : backwards_.order())
+      if (graph_.nodes[node].num_dependencies == 0) first = std::min(first, result_.leads[node]);
+    const auto& order = backwards_.order();
+    for (auto node = order.rbegin(); node != order.rend(); ++node) {
+      Time& to_end = longest_[*node];  // from the completion of a node to that of all that depend on it
+      to_end = Time::zero();
+      for (const auto s : graph_.successors_of(NodeId(*node))) to_end = std::max(to_end, durations_[s] + longest_[s]);
+      result_.tails[*node] = std::min(result_.tails[*node], to_end + first);
+      if (!noticed_[*node]) result_.leads[*node] = std::min(result_.leads[*node], durations_[*node] + to_end + first);
+    }
+  }
 
   /// Longest paths from the ancestors of `target` to it.
   void walk_back(std::uint32_t target) {
@@ -108,7 +132,8 @@ class TailFinder {
   }
 
   const trace::Graph& graph_;
-  const std::vector<Time>& durations_;
+  std::vector<Time> durations_;  // [num_nodes] at least
+  bool repeats_ = false;
   const std::vector<char>& noticed_;
   Distances& result_;
   Backwards backwards_;
@@ -158,7 +183,7 @@ const Lookahead& Lookaheads::of(const NpuSpec& npu) {
     if (!setting_.options.replay_only)
       for (std::uint32_t i = 0; i < n; ++i) noticed[i] = is_noticed(NodeId(i));
     Distances result{std::vector<Time>(n, Time::max()), std::vector<Time>(n, Time::max())};
-    TailFinder(program, noticed, result).run();
+    TailFinder(program, setting_.options, noticed, result).run();
     return result;
   };
   made = std::make_unique<const Lookahead>(Lookahead{

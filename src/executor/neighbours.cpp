@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "orrery/base/error.hpp"
 #include "orrery/executor/executor.hpp"
@@ -70,14 +70,17 @@ class Neighbours {
 /// The shortest collective of each group that this rank's NPUs take part in, by the engine's least_duration.
 std::vector<Time> shortest_collectives(const Setting& setting) {
   std::vector<Time> shortest(setting.communicators.size(), Time::max());
-  std::map<std::pair<const Program*, GroupId>, bool> done;  // NPUs of one program and group do the same
+  std::set<std::pair<const Program*, GroupId>> done;  // NPUs of one program and group do the same
+  std::vector<std::shared_ptr<const collective::Layout>> layout_of(setting.communicators.size());
   for (const auto& npu : setting.npus) {
     const auto& graph = *npu.program->graph;
     std::vector<std::shared_ptr<const collective::Layout>> layouts(npu.groups.size());
     for (std::size_t use = 0; use < npu.groups.size(); ++use) {
-      if (!done.try_emplace({npu.program, npu.groups[use]}, true).second) continue;
+      if (!done.emplace(npu.program, npu.groups[use]).second) continue;
       const auto& spec = setting.communicators[npu.groups[use].index()];
-      layouts[use] = setting.engine.layout(spec.group->members, spec.dimensions);
+      auto& layout = layout_of[spec.id.index()];
+      if (!layout) layout = setting.engine.layout(spec.group->members, spec.dimensions);
+      layouts[use] = layout;
     }
     if (std::none_of(layouts.begin(), layouts.end(), [](const auto& layout) { return layout != nullptr; })) continue;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "noise.hpp"
 #include "orrery/base/error.hpp"
 
 namespace orrery::executor {
@@ -14,6 +15,13 @@ using trace::NodeKind;
 constexpr std::uint16_t wide = 0xffff;        // in `missing_`: the count is in `wide_`
 constexpr Bytes grant_size(8192);             // the control message of the rendezvous protocol
 constexpr std::uint32_t most_scanned = 64;    // ready nodes that the horizon looks at
+
+std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {  // the finaliser of splitmix64
+  std::uint64_t bits = (seed + 0x9e3779b97f4a7c15U) ^ value;
+  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31U);
+}
 
 void push_ready(std::vector<std::uint32_t>& heap, std::uint32_t id) {
   heap.push_back(id);
@@ -30,15 +38,7 @@ std::uint32_t pop_ready(std::vector<std::uint32_t>& heap) {
 }  // namespace
 
 Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats)
-    : id_(id), trace_(trace), program_(*lookahead.program), lookahead_(lookahead), seats_(std::move(seats)) {
-  const auto n = program_.graph->num_nodes();
-  missing_.resize(n);
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const auto count = node(NodeId(i)).num_dependencies;
-    missing_[i] = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, wide));
-    if (count >= wide) wide_.emplace_back(i, count);
-  }
-}
+    : id_(id), trace_(trace), program_(*lookahead.program), lookahead_(lookahead), seats_(std::move(seats)) {}
 
 Npu::Resource Npu::resource_of(NodeKind kind) {
   switch (kind) {
@@ -61,11 +61,25 @@ Work Npu::work_of(NodeKind kind) {
 
 void Npu::start(const Options& options) {
   free_ = {1, options.compute_streams, options.comm_streams, ~0U};
+  iterations_ = options.iterations;
   keep_timeline_ = options.timeline;
-  for (std::uint32_t i = 0; i < program_.graph->num_nodes(); ++i) {
+  missing_.resize(program_.graph->num_nodes());
+  begin_iteration(Time::zero());
+}
+
+/// Nothing is done; what depends on nothing is ready.
+void Npu::begin_iteration(Time now) {
+  const auto n = program_.graph->num_nodes();
+  wide_.clear();
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const auto count = node(NodeId(i)).num_dependencies;
+    missing_[i] = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, wide));
+    if (count >= wide) wide_.emplace_back(i, count);
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
     if (node(NodeId(i)).num_dependencies > 0) continue;
     if (node(NodeId(i)).kind == NodeKind::instant)
-      finish_node(NodeId(i), Time::zero(), Time::zero());
+      finish_node(NodeId(i), now, now);
     else
       push_ready(ready_[resource_of(node(NodeId(i)).kind)], i);
   }
@@ -128,7 +142,13 @@ void Npu::settle(Time now, const Surroundings& around) {
     std::vector<NodeId> over;
     over.swap(instantly_);
     for (const NodeId id : over) complete(id, now);
-    if (over.empty()) break;
+    const auto n = program_.graph->num_nodes();
+    if (n > 0 && completed_ == (iteration_ + 1) * n && iteration_ + 1 < iterations_) {
+      ++iteration_;
+      begin_iteration(now);
+    } else if (over.empty()) {
+      break;
+    }
   } while (true);
   if (is_done()) activity_.advance(now);
 }
@@ -171,8 +191,17 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
           seat, {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now});
     }
     default:
-      return take_until(id, now, now + program_.durations[id.index()], around);
+      return take_until(id, now, now + compute_time(id, around.options), around);
   }
+}
+
+/// Of compute and CPU nodes. The draw depends on the seed, the NPU, the node and the iteration alone.
+Time Npu::compute_time(NodeId id, const Options& options) const {
+  const Time exact = program_.durations[id.index()];
+  if (options.compute_noise == 0) return exact;
+  std::uint64_t bits = mix(mix(mix(options.noise_seed, id_.value()), id.value()), iteration_);
+  const double draw = static_cast<double>(bits >> 11U) * 0x1p-53;  // [0, 1)
+  return noisy(exact, options.compute_noise, draw);
 }
 
 void Npu::to_npu(NpuId target, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail,
@@ -343,6 +372,12 @@ void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& wait
     waits.push_back({.npu = id_, .node = posted.node, .since = posted.since, .partner = key.other, .tag = key.tag,
                      .size = Bytes(node(posted.node).size), .group = {}});
   });
+}
+
+void Npu::stop(Time now) {
+  if (is_done() || now < finish_) return;
+  activity_.advance(now);
+  finish_ = now;
 }
 
 NpuRecord Npu::record() const {

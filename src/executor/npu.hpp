@@ -71,10 +71,12 @@ class Npu {
 
   NpuId id() const { return id_; }
   LpId lp() const { return LpId(id_.value()); }
-  bool is_done() const { return completed_ == program_.graph->num_nodes(); }
+  bool is_done() const { return completed_ == iterations_ * program_.graph->num_nodes(); }
   std::uint64_t completed() const { return completed_; }
   pdes::Horizon horizon(const Options& options) const;
 
+  /// The run ends before this NPU does: its times count up to `now`.
+  void stop(Time now);
   NpuRecord record() const;
   /// Appends what this NPU waits for.
   void list_waits(const Communicators& communicators, std::vector<Wait>& waits) const;
@@ -88,6 +90,8 @@ class Npu {
   static Resource resource_of(trace::NodeKind kind);
   static Work work_of(trace::NodeKind kind);
 
+  void begin_iteration(Time now);
+  Time compute_time(NodeId id, const Options& options) const;
   void release_successors(NodeId id);
   void finish_node(NodeId id, Time start, Time now);
   void issue(NodeId id, Time now, const Surroundings& around);
@@ -120,6 +124,7 @@ class Npu {
   Matcher<Posted, Bytes> receives_;               // posted, or arrived (size)
   Matcher<Running, Time> grants_;                 // sends that wait, or granted (rendezvous)
   std::uint64_t completed_ = 0;
+  std::uint64_t iterations_ = 1, iteration_ = 0;
   std::uint64_t sequence_ = 0;
   Time finish_;
   Activity activity_;

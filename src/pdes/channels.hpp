@@ -65,6 +65,8 @@ class Channels {
     Time reply;     ///< least Model::pending_reply
     Time request;   ///< least time of a request that waits at a server
     Time event;     ///< least time of any pending event: max() = nothing can ever happen again
+    Time stop;      ///< latest clock if some rank wants to stop, else max(); a rank gives its own clock
+    bool stops = false;  ///< this rank wants to stop
   };
   /// Joins the reduction (unless one is under way) with this rank's own figures.
   void join_reduction(const Stand& mine);

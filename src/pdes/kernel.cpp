@@ -129,10 +129,10 @@ void Kernel::process_server() {
 std::uint64_t Kernel::process() {
   std::uint64_t handled = 0;
   while (handled < burst) {
-    if (!pending_[server].empty() && server_is_safe()) {
+    if (!pending_[server].empty() && may_handle(pending_[server].time()) && server_is_safe()) {
       process_server();
       ++handled;
-    } else if (!pending_[npu].empty() && npus_are_safe()) {
+    } else if (!pending_[npu].empty() && may_handle(pending_[npu].time()) && npus_are_safe()) {
       handled += process_npus();
     } else {
       break;
@@ -185,12 +185,21 @@ void Kernel::run() {
   if (channels_) {
     run_with_others();
   } else {
-    while (process() > 0)
+    while (process() > 0) {
       if (options_.progress) options_.progress(statistics_.events, now_);
+      heed_stop_request();
+      if (stopping_) limit_ = std::max(clock_[npu], clock_[server]);
+      stopping_ = false;
+    }
   }
   statistics_.peak_pending_events = std::max<std::uint64_t>(statistics_.peak_pending_events,
                                                             std::max(pending_[npu].peak(), pending_[server].peak()));
+  if (limit_ != Time::max()) stopped_at_ = std::max(limit_, Time::zero());
   statistics_.busy_seconds = seconds_since(start) - statistics_.blocked_seconds;
+}
+
+void Kernel::heed_stop_request() {
+  if (limit_ == Time::max() && !stopping_ && options_.stop_requested) stopping_ = options_.stop_requested();
 }
 
 // A rank handles what is safe in bursts. Between bursts it takes in messages, sends what has gathered, and answers who
@@ -202,6 +211,7 @@ void Kernel::run_with_others() {
   bool blocked = false;
   int idle_polls = 0;
   for (;;) {
+    heed_stop_request();
     const auto handled = process();
     if (handled > 0) {
       if (blocked) statistics_.blocked_seconds += std::chrono::duration<double>(freed - blocked_since).count();
@@ -233,10 +243,15 @@ void Kernel::run_with_others() {
       reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
     const Horizon horizon = model_.horizon();
     channels_->join_reduction({own_output(horizon.sends), own_output(horizon.calls), reply, pending_[server].time(),
-                               std::min(pending_[npu].time(), pending_[server].time())});
+                               std::min(pending_[npu].time(), pending_[server].time()),
+                               std::max(clock_[npu], clock_[server]), stopping_});
     const auto stand = channels_->try_reduction(options_);
-    if (stand && stand->event == Time::max()) break;
     if (stand) freed = Clock::now();
+    if (stand && stand->stops) {
+      limit_ = stand->stop;
+      stopping_ = false;
+    }
+    if (stand && (stand->event == Time::max() || stand->event > limit_)) break;
     if (options_.watchdog_seconds > 0 && seconds_since(last_sign) > options_.watchdog_seconds) watch();
   }
   statistics_.blocked_seconds += seconds_since(blocked_since);

@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -10,6 +11,8 @@
 #include "orrery/sim/commands.hpp"
 #include "orrery/sim/preparation.hpp"
 #include "orrery/sim/simulation.hpp"
+#include "progress.hpp"
+#include "stop_request.hpp"
 #include "summary.hpp"
 
 namespace orrery::sim {
@@ -92,9 +95,27 @@ results::RunDescription describe(const config::Configuration& configuration, con
   return run;
 }
 
+/// All ranks end with the exit code of a run that was stopped on request.
+void refuse_to_be_complete(Time stopped_at, const config::RunOptions& options, parallel::Communicator& world) {
+  std::string reason = stop_reason();
+  reason.resize(20);  // of the same size on all ranks
+  std::string reasons;
+  for (const char c : world.gather(std::span<const char>(reason), Rank(0))) reasons += c;
+  const auto first = reasons.find_first_not_of('\0');
+  world.agree([&] {
+    if (!world.is_root()) return;
+    throw Error(ErrorCode::interrupted,
+                fmt::format("stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). Run it again",
+                            first == std::string::npos ? "a request" : reasons.c_str() + first, readable(stopped_at),
+                            options.output.string()));
+  });
+}
+
 }  // namespace
 
 void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world) {
+  const auto start = std::chrono::steady_clock::now();
+  heed_signals();
   config::Configuration configuration;
   world.agree([&] { configuration = config::read(command.inputs); });
   const auto& options = configuration.run;
@@ -103,13 +124,16 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   });
   Preparation preparation(configuration, world);
   if (world.is_root()) log_warnings(configuration, preparation.notices());
-  Simulation simulation(preparation, options, world);
+  Simulation simulation(preparation, options, stop_request(options.max_walltime_s, start), world);
   simulation.run();
 
   const auto mine = collect(preparation, simulation);
-  results::write(options.output, describe(configuration, preparation, command_line, simulation.wall_seconds()), mine, world);
+  auto description = describe(configuration, preparation, command_line, simulation.wall_seconds());
+  if (simulation.stopped_at()) description.status = results::Status::interrupted;
+  results::write(options.output, description, mine, world);
   const auto total = total_of(mine.kernel, world);
   const auto npus = gather_npus(mine.npus, world);
+  if (simulation.stopped_at()) refuse_to_be_complete(*simulation.stopped_at(), options, world);
   if (!world.is_root()) return;
   if (options.print_npus) print_npus(npus);
   if (!options.quiet) print_summary(npus, total, world.size(), simulation.wall_seconds(), options);

@@ -8,10 +8,12 @@
 
 namespace orrery::sim {
 
-Simulation::Simulation(Preparation& preparation, const config::RunOptions& options, parallel::Communicator& world)
+Simulation::Simulation(Preparation& preparation, const config::RunOptions& options,
+                       std::function<bool()> stop_requested, parallel::Communicator& world)
     : preparation_(preparation), world_(world), executor_(preparation.setting()) {
   pdes::Options kernel_options = executor_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
+  kernel_options.stop_requested = std::move(stop_requested);
   if (world.is_root() && options.progress != config::Progress::none && !options.quiet) {
     auto line = std::make_shared<ProgressLine>(options, executor_, preparation.num_nodes());
     kernel_options.progress = [line](std::uint64_t events, Time now) { line->update(events, now); };
@@ -30,6 +32,11 @@ void Simulation::run() {
   std::int64_t unfinished = static_cast<std::int64_t>(executor_.num_npus() - executor_.num_done());
   world_.sum(std::span(&unfinished, 1));
   if (unfinished == 0) return;
+  if (kernel_->stopped_at()) {
+    stopped_at_ = kernel_->stopped_at();
+    executor_.stop(*stopped_at_);
+    return;
+  }
   const std::string report = report_stuck(preparation_, executor_, world_);
   world_.agree([&] {
     if (!world_.is_root()) return;

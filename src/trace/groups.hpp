@@ -23,6 +23,8 @@ class Groups {
   /// before what the trace defines. Throws Error (bad_input) at `place` for an unknown or a faulty group.
   GroupId resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes);
   GroupId world();
+  /// Traces are looked at without their system.
+  bool alone() const { return alone_; }
 
   const Group& operator[](GroupId id) const { return groups_[id.index()]; }
   const std::vector<Group>& all() const { return groups_; }

@@ -117,7 +117,7 @@ std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which) const {
 }
 
 void Interpreter::set_own_end(const RawNode& raw, Attribute which) {
-  if (raw[which].form == Form::absent) return;
+  if (raw[which].form == Form::absent || groups_.alone()) return;
   const std::uint32_t end = npu(raw, which);
   if (end != source_.npu)
     fail(raw,

@@ -35,6 +35,10 @@ struct Flags {
   std::optional<bool> timeline = {};
   std::optional<Progress> progress = {};
   std::optional<double> progress_interval_s = {};
+  std::optional<double> max_walltime_s = {};
+  std::optional<std::uint32_t> iterations = {};
+  std::optional<double> compute_noise = {};
+  std::optional<std::uint32_t> noise_seed = {};
   std::optional<bool> quiet = {};
   std::optional<bool> print_npus = {};
   std::optional<trace::Dependencies> dependencies = {};

@@ -73,6 +73,9 @@ class Executor final : public pdes::Model {
   /// Schedules what happens at time 0.
   void start(pdes::Kernel& kernel, Rank here);
 
+  /// The run ends at `now` although NPUs are not done: their times count up to it.
+  void stop(Time now);
+
   void handle(const pdes::Event& event) override;
   void settle(Time now) override;
   void delivered(const pdes::Event& event) override;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -41,6 +42,7 @@ struct Options {
   Time least_reply_delay = Time::max();        ///< over all ranks
   double watchdog_seconds = 300;               ///< no clock of any rank advances for so long: report and give up; 0 = never
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then between events
+  std::function<bool()> stop_requested;        ///< asked now and then: shall the run end before its end? Any rank may say so
 };
 
 struct Statistics {
@@ -74,7 +76,10 @@ class Kernel {
 
   /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken and
   /// when the watchdog finds no progress.
+  ///
+  /// When a stop is requested the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
   void run();
+  std::optional<Time> stopped_at() const { return stopped_at_; }
 
   /// Time of the event that is being handled.
   Time now() const { return now_; }
@@ -87,6 +92,8 @@ class Kernel {
   /// Handles what is safe, about a burst of events at most; returns how many.
   std::uint64_t process();
   std::uint64_t process_npus();
+  void heed_stop_request();
+  bool may_handle(Time time) const { return time <= limit_ && !stopping_; }
   void process_server();
   void handle(const Event& event);
   void accept(const Event& event);
@@ -109,6 +116,9 @@ class Kernel {
   PendingSet pending_[2];  // by stage
   Time clock_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // of the last event handled, by stage
   Time now_ = Time::zero();
+  Time limit_ = Time::max();           // no later event is handled
+  bool stopping_ = false;              // a stop is requested here: nothing is handled until the ranks agree on the limit
+  std::optional<Time> stopped_at_;
   std::vector<std::uint32_t> depth_;  // [num_lps]
   std::unique_ptr<Channels> channels_;  // none if this rank is alone
   Statistics statistics_;

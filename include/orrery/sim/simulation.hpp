@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +18,17 @@ namespace orrery::sim {
 /// The run itself, from time 0 until nothing can happen any more.
 class Simulation {
  public:
-  Simulation(Preparation& preparation, const config::RunOptions& options, parallel::Communicator& world);
+  /// `stop_requested` is asked now and then: see pdes::Options.
+  Simulation(Preparation& preparation, const config::RunOptions& options, std::function<bool()> stop_requested,
+             parallel::Communicator& world);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
   /// Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not all of them finish.
   void run();
+  /// The time at which a requested stop ended the run before all NPUs were done.
+  std::optional<Time> stopped_at() const { return stopped_at_; }
 
   const executor::Executor& executor() const { return executor_; }
   const pdes::Statistics& kernel_statistics() const { return kernel_->statistics(); }
@@ -33,6 +40,7 @@ class Simulation {
   executor::Executor executor_;
   std::unique_ptr<pdes::Kernel> kernel_;
   double wall_seconds_ = 0;
+  std::optional<Time> stopped_at_;
 };
 
 /// The report of a stuck run: for the first unfinished NPUs, which node waits since when for what. On rank 0; empty
