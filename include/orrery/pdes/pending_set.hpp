@@ -32,8 +32,8 @@ class PendingSet {
   }
 
  private:
-  /// Puts `event` where the root was. It came from the bottom and most likely belongs there: so the gap sinks all the way
-  /// along the least children, and `event` rises from there. The choice of a child has no branches to mispredict.
+  /// Puts `event` where the root was. It came from the bottom and most likely belongs there: so the gap sinks all the
+  /// way along the least children, and `event` rises from there. The choice of a child has no branches to mispredict.
   void sink(const Event& event) {
     const std::size_t n = heap_.size();
     std::size_t i = 0;
