@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""Runs that end before their end, and runs that repeat their traces: stop requests, a killed rank, iterations, compute noise."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+from chakra import Node  # noqa: E402
+
+FOR_EVER = "--iterations=100000000"
+
+
+def step(npu, npus=8):
+    """Compute, then hand on around the ring, then agree."""
+    return [Node(1, chakra.COMP, "forward", duration=10 + npu),
+            Node(2, chakra.SEND, "hand on", [1], comm_dst=(npu + 1) % npus, comm_tag=1, comm_size=4096),
+            Node(3, chakra.RECV, "take over", [], comm_src=(npu - 1) % npus, comm_tag=1, comm_size=4096),
+            Node(4, chakra.COMP, "backward", [1, 3], duration=20),
+            Node(5, chakra.COLL, "gradients", [4], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)]
+
+
+class Stop(harness.Folder):
+    def setUp(self):
+        super().setUp()
+        system = harness.System(counts=(8,))
+        self.inputs = [harness.write_workload(self.folder, [step(npu) for npu in range(8)])] + system.write(self.folder)
+        self.output = self.folder / "results.h5"
+
+    def run_orrery(self, *more, ranks=0, timeout=60):
+        return harness.orrery("run", *self.inputs, f"--output={self.output}", *more, ranks=ranks, timeout=timeout)
+
+    def assert_interrupted(self, code, err, expected=75):
+        import h5py
+        self.assertEqual(code, expected, err)
+        self.assertEqual(err.count("orrery: error:"), 1, err)
+        self.assertIn("stopped by", err)
+        with h5py.File(self.output) as results:
+            self.assertEqual(results.attrs["status"], "interrupted")
+            npus = results["npus"]
+            self.assertGreater(int(npus["nodes_completed"][:].min()), 5)
+            parts = sum(npus[part][:] for part in harness.PARTS)
+            self.assertEqual(parts.tolist(), npus["finish_time"][:].tolist())
+            # No NPU is done: all of them stop at the time that the ranks agreed on.
+            self.assertEqual(len(set(npus["finish_time"][:].tolist())), 1)
+
+    def test_wall_time_limit(self):
+        for ranks in (0, 3):
+            with self.subTest(ranks=ranks):
+                begin = time.monotonic()
+                outcome = self.run_orrery(FOR_EVER, "--max-walltime=2", "--force", ranks=ranks)
+                self.assert_interrupted(outcome.code, outcome.err)
+                self.assertIn("wall-time limit", outcome.err)
+                self.assertLess(time.monotonic() - begin, 15)
+
+    def test_signals(self):
+        # mpirun passes both on to the ranks; after a SIGTERM its own exit code is 1 whatever theirs is.
+        for name, ranks, code in (("SIGTERM", 0, 75), ("SIGUSR1", 0, 75), ("SIGTERM", 2, 1), ("SIGUSR1", 3, 75)):
+            with self.subTest(signal=name, ranks=ranks):
+                arguments = ["run", *self.inputs, f"--output={self.output}", FOR_EVER, "--force"]
+                process = subprocess.Popen(harness.launch(arguments, ranks), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.PIPE, text=True, start_new_session=True)
+                try:
+                    time.sleep(3)
+                    process.send_signal(getattr(signal, name))
+                    _, err = process.communicate(timeout=30)
+                finally:
+                    if process.poll() is None:
+                        os.killpg(process.pid, signal.SIGKILL)
+                self.assert_interrupted(process.returncode, err, code)
+                self.assertIn(name, err)
+
+    def test_a_killed_rank_ends_the_job(self):
+        arguments = ["run", *self.inputs, f"--output={self.output}", FOR_EVER]
+        process = subprocess.Popen(harness.launch(arguments, 2), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            time.sleep(3)
+            children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True).stdout.split()
+            os.kill(int(children[-1]), signal.SIGKILL)
+            begin = time.monotonic()
+            process.communicate(timeout=30)
+            self.assertLess(time.monotonic() - begin, 10)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertFalse(self.output.exists())
+
+    def test_iterations_repeat_the_trace(self):
+        """A chain of one compute node takes N times as long; nodes are counted each time."""
+        import h5py
+        folder = self.folder / "chain"
+        folder.mkdir()
+        system = harness.System(counts=(2,))
+        inputs = [harness.write_workload(folder, [[Node(1, chakra.COMP, "c", duration=7)], [Node(1, chakra.COMP, "c", duration=9)]])]
+        outcome = harness.orrery("run", *inputs, *system.write(folder), f"--output={self.output}", "--iterations=5")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        with h5py.File(self.output) as results:
+            self.assertEqual(results["npus/finish_time"][:].tolist(), [35_000_000, 45_000_000])
+            self.assertEqual(results["npus/nodes_completed"][:].tolist(), [5, 5])
+
+    def test_noise_is_the_same_on_any_number_of_ranks(self):
+        seen = {}
+        for ranks in (0, 2, 3, 4):
+            self.assertEqual(self.run_orrery("--iterations=50", "--noise=0.1", "--force", ranks=ranks).code, 0)
+            seen[ranks] = harness.finish_times(self.output)
+        self.assertEqual(len({tuple(times) for times in seen.values()}), 1, seen)
+        exact = self.run_orrery("--iterations=50", "--force")
+        self.assertEqual(exact.code, 0)
+        self.assertNotEqual(harness.finish_times(self.output), seen[0])
+        self.assertEqual(self.run_orrery("--iterations=50", "--noise=0.1", "--noise-seed=2", "--force").code, 0)
+        self.assertNotEqual(harness.finish_times(self.output), seen[0])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
