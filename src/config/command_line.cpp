@@ -14,7 +14,7 @@ namespace orrery::config {
 namespace {
 
 constexpr std::string_view commands[] = {"run", "check", "generate", "partition", "show"};
-constexpr std::string_view shown[] = {"trace", "topology", "collective"};
+constexpr std::string_view shown[] = {"trace", "topology", "collective", "kernel"};
 
 [[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
@@ -106,7 +106,7 @@ Flags read_flags(const Arguments& arguments) {
   if (flags.output && flags.output->empty()) arguments.refuse("output", "the name of a file");
   flags.force = arguments.flag("force");
   flags.partition = arguments.text("partition");
-  if (flags.partition && flags.partition->empty()) arguments.refuse("partition", "'block' or the name of a file");
+  if (flags.partition && flags.partition->empty()) arguments.refuse("partition", "a strategy or the name of a file");
   flags.timeline = arguments.flag("timeline");
   flags.progress = choice(arguments, "progress", progress_kinds());
   flags.progress_interval_s = seconds(arguments, "progress-interval");
@@ -202,6 +202,8 @@ Command make_generate(const Arguments& arguments) {
 Command make_partition(const Arguments& arguments) {
   PartitionCommand command;
   command.inputs = read_inputs(arguments, "partition", true);
+  command.inputs.flags.partition = arguments.text("strategy").value_or("block");
+  if (command.inputs.flags.partition->empty()) arguments.refuse("strategy", "a strategy or the name of a file");
   needed(arguments, "partition", "ranks", "4");
   const auto ranks = arguments.count("ranks");
   if (!ranks || *ranks > 1U << 30U) arguments.refuse("ranks", "at most 2^30 ranks");
@@ -250,6 +252,14 @@ Command make_show_collective(const Arguments& arguments) {
   return command;
 }
 
+Command make_show_kernel(const Arguments& arguments) {
+  ShowKernelCommand command;
+  if (!arguments.positional()) usage("orrery show kernel: no file. Give the results of a run.");
+  command.file = *arguments.positional();
+  command.json = arguments.flag("json").value_or(false);
+  return command;
+}
+
 using Maker = Command (*)(const Arguments&);
 
 Command make(const Subcommand& subcommand, std::span<const char* const> rest, Maker maker) {
@@ -266,6 +276,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "trace") return make(show_trace_subcommand(), rest, make_show_trace);
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
+  if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
   usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
 }
 

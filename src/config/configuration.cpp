@@ -58,13 +58,17 @@ bool same(const Workload& a, const Workload& b) {
   return true;
 }
 
+bool same(const topology::PartitionOptions& a, const topology::PartitionOptions& b) {
+  return a.strategy == b.strategy && a.dimension == b.dimension &&
+         (a.strategy != topology::Strategy::file || normal_path(a.file) == normal_path(b.file));
+}
+
 bool same(const RunOptions& a, const RunOptions& b) {
   const auto fields = [](const RunOptions& o) {
     return std::tie(o.force, o.progress, o.progress_interval_s, o.quiet, o.print_npus, o.max_walltime_s,
                     o.watchdog_s);
   };
-  return fields(a) == fields(b) && normal_path(a.output) == normal_path(b.output) &&
-         optional_path(a.partition) == optional_path(b.partition);
+  return fields(a) == fields(b) && normal_path(a.output) == normal_path(b.output) && same(a.partition, b.partition);
 }
 
 }  // namespace
@@ -87,6 +91,7 @@ void Configuration::validate() const {
   collectives.validate(built);
   executor.validate();
   remote_memory.validate(built.num_npus());
+  run.partition.validate(built);
   std::uint64_t next = 0;
   for (const auto& files : workload.traces) {
     require(files.first == next && files.last >= files.first, "workload.traces",

@@ -231,12 +231,13 @@ void read_run(Section section, Configuration& result) {
   auto& run = result.run;
   run.output = section.get("output", run.output, as_path);
   run.force = section.get("force", run.force, as_bool);
-  run.partition = section.get("partition", run.partition,
-                              [](const Value& value, const std::string& key) -> std::optional<std::filesystem::path> {
-                                if (value.kind == Value::Kind::scalar && !value.quoted && value.text == "block")
-                                  return {};
-                                return as_path(value, key);
-                              });
+  run.partition = section.get(
+      "partition", run.partition, [](const Value& value, const std::string& key) -> topology::PartitionOptions {
+        if (value.kind == Value::Kind::scalar && !value.quoted)
+          if (auto named = parse_partition(value.text, value.place(key)); named.strategy != topology::Strategy::file)
+            return named;
+        return {.strategy = topology::Strategy::file, .file = as_path(value, key)};
+      });
   result.executor.timeline = section.get("timeline", result.executor.timeline, as_bool);
   run.progress = section.choose("progress", run.progress, progress_kinds());
   run.progress_interval_s =

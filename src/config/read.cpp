@@ -2,18 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "formats.hpp"
 #include "section.hpp"
+#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {
+
+constexpr std::string_view partition_strategies[] = {"block", "round-robin", "dimension:0", "metis"};
 
 void apply(const Flags& flags, Configuration& result) {
   RunOptions& run = result.run;
   run.output = flags.output.value_or(run.output);
   run.force = flags.force.value_or(run.force);
-  if (flags.partition)
-    run.partition = *flags.partition == "block" ? std::optional<std::filesystem::path>() : *flags.partition;
   result.executor.timeline = flags.timeline.value_or(result.executor.timeline);
   run.progress = flags.progress.value_or(run.progress);
   run.progress_interval_s = flags.progress_interval_s.value_or(run.progress_interval_s);
@@ -38,9 +41,17 @@ Configuration read_file(const Inputs& inputs, Problems& problems) {
 }
 
 /// The partition file is a text input too, whoever named it.
-void keep_partition(const Inputs& inputs, Configuration& result, Problems& problems) {
-  if (!result.run.partition || inputs.system_only) return;
-  problems.attempt([&] { result.inputs.emplace_back("partition.txt", read_text(*result.run.partition)); });
+void settle_partition(const Inputs& inputs, Configuration& result, Problems& problems) {
+  auto& partition = result.run.partition;
+  problems.attempt([&] {
+    if (inputs.flags.partition) partition = parse_partition(*inputs.flags.partition, {.key = "--partition"});
+    if (partition.strategy != topology::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
+    std::error_code failure;
+    if (!std::filesystem::exists(partition.file, failure))
+      throw Error(ErrorCode::bad_input, {.file = partition.file.string(), .key = "run.partition"}, "no such file",
+                  "a strategy or a rank map", suggestion(partition.file.filename().string(), partition_strategies));
+    result.inputs.emplace_back("partition.txt", read_text(partition.file));
+  });
 }
 
 std::optional<Configuration> resolve(const Inputs& inputs, Problems& problems) {
@@ -49,7 +60,7 @@ std::optional<Configuration> resolve(const Inputs& inputs, Problems& problems) {
     result = inputs.astra_sim ? read_astra_sim(*inputs.astra_sim, inputs.system_only, problems)
                               : read_file(inputs, problems);
     apply(inputs.flags, *result);
-    keep_partition(inputs, *result, problems);
+    settle_partition(inputs, *result, problems);
     // What a faulty value stands for is a default, so that a look at the whole would tell faults that are none.
     if (problems.empty()) result->validate();
   });
@@ -57,6 +68,22 @@ std::optional<Configuration> resolve(const Inputs& inputs, Problems& problems) {
 }
 
 }  // namespace
+
+topology::PartitionOptions parse_partition(std::string_view text, const Place& place) {
+  using topology::Strategy;
+  if (text == "block") return {};
+  if (text == "round-robin") return {.strategy = Strategy::round_robin};
+  if (text == "metis") return {.strategy = Strategy::metis};
+  constexpr std::string_view by_dimension = "dimension:";
+  if (!text.starts_with(by_dimension)) return {.strategy = Strategy::file, .file = text};
+  const std::string_view number = text.substr(by_dimension.size());
+  topology::PartitionOptions options{.strategy = Strategy::dimension};
+  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), options.dimension);
+  if (failure != std::errc() || end != number.data() + number.size())
+    throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text), "the number of a dimension",
+                "Such as dimension:0, the innermost one.");
+  return options;
+}
 
 Findings examine(const Inputs& inputs) {
   Problems problems;

@@ -29,6 +29,11 @@ OptionGroup astra_sim_inputs() {
 Option dependencies_option() {
   return {"dependencies", "POLICY", "what orders nodes: auto, data, ctrl or both (default: auto)"};
 }
+Option partition_option() {
+  return {"partition", "STRATEGY",
+          "which rank hosts which NPU: block, round-robin, dimension:<d>, metis or a rank map's "
+          "file (default: block)"};
+}
 Option json_option() { return {"json", "", "print JSON"}; }
 
 OptionGroup network_model() {
@@ -60,7 +65,7 @@ const Subcommand& run_subcommand() {
          {"progress", "KIND", "auto, plain or none (default: auto)"},
          {"progress-interval", "SECONDS", "between two lines of progress (default: 30)"},
          {"quiet", "", "print errors only"}}},
-       {"Ranks", {{"partition", "block|FILE", "which rank hosts which NPU: blocks, or a rank map (default: block)"}}},
+       {"Ranks", {partition_option()}},
        network_model(),
        own_inputs(),
        astra_sim_inputs()}};
@@ -72,10 +77,7 @@ const Subcommand& check_subcommand() {
                                   "Find everything that is wrong with a run before it is started.",
                                   "CONFIG.yaml",
                                   "  orrery check configs/llm-64.yaml",
-                                  {{"Ranks", {{"partition", "block|FILE", "which rank hosts which NPU"}}},
-                                   network_model(),
-                                   own_inputs(),
-                                   astra_sim_inputs()}};
+                                  {{"Ranks", {partition_option()}}, network_model(), own_inputs(), astra_sim_inputs()}};
   return command;
 }
 
@@ -98,16 +100,18 @@ const Subcommand& generate_subcommand() {
 }
 
 const Subcommand& partition_subcommand() {
-  static const Subcommand command{"partition",
-                                  "Write a rank map: which MPI rank hosts which NPU.",
-                                  "CONFIG.yaml",
-                                  "  orrery partition configs/llm-64.yaml --ranks 4 --output partitions/llm-64.4",
-                                  {{"Output",
-                                    {{"ranks", "R", "number of ranks; needed"},
-                                     {"output", "FILE", "the rank map; needed"},
-                                     {"force", "", "replace an existing file"}}},
-                                   own_inputs(),
-                                   astra_sim_inputs()}};
+  static const Subcommand command{
+      "partition",
+      "Write a rank map, which MPI rank hosts which NPU, and print what it cuts.",
+      "CONFIG.yaml",
+      "  orrery partition configs/llm-64.yaml --ranks 4 --strategy metis --output llm-64.part.4",
+      {{"Output",
+        {{"ranks", "R", "number of ranks; needed"},
+         {"strategy", "STRATEGY", "block, round-robin, dimension:<d>, metis or a rank map's file (default: block)"},
+         {"output", "FILE", "the rank map; needed"},
+         {"force", "", "replace an existing file"}}},
+       own_inputs(),
+       astra_sim_inputs()}};
   return command;
 }
 
@@ -145,6 +149,15 @@ const Subcommand& show_collective_subcommand() {
   return command;
 }
 
+const Subcommand& show_kernel_subcommand() {
+  static const Subcommand command{"show kernel",
+                                  "Print how a run went on each rank, and what limits it.",
+                                  "RESULTS.h5",
+                                  "  orrery show kernel results.h5",
+                                  {{"Output", {json_option()}}}};
+  return command;
+}
+
 std::string overview() {
   std::string text =
       "Orrery simulates one step of distributed machine-learning training.\n\nUsage:\n  orrery COMMAND [OPTIONS]\n\n"
@@ -152,16 +165,17 @@ std::string overview() {
   for (const Subcommand* command :
        {&run_subcommand(), &check_subcommand(), &generate_subcommand(), &partition_subcommand()})
     text += fmt::format("  {:<16} {}\n", command->name, command->summary);
-  text += fmt::format("  {:<16} {}\n", "show", "Print a trace, a topology or a collective.");
+  text += fmt::format("  {:<16} {}\n", "show", "Print a trace, a topology, a collective or how a run went.");
   text +=
       "\n  -h, --help       print this, or with a command its options\n  --version        print versions and leave\n";
   return text + "\nExample:\n  mpirun -np 2 orrery run configs/llm-64.yaml --output results.h5\n";
 }
 
 std::string show_overview() {
-  std::string text = "Print a trace, a topology or a collective.\n\nUsage:\n  orrery show WHAT [OPTIONS]\n\nWhat:\n";
-  for (const Subcommand* command :
-       {&show_trace_subcommand(), &show_topology_subcommand(), &show_collective_subcommand()})
+  std::string text =
+      "Print a trace, a topology, a collective or how a run went.\n\nUsage:\n  orrery show WHAT [OPTIONS]\n\nWhat:\n";
+  for (const Subcommand* command : {&show_trace_subcommand(), &show_topology_subcommand(),
+                                    &show_collective_subcommand(), &show_kernel_subcommand()})
     text += fmt::format("  {:<16} {}\n", command->name.substr(5), command->summary);
   return text + "\nExample:\n  orrery show topology configs/llm-64.yaml\n";
 }

@@ -13,6 +13,7 @@ const Subcommand& partition_subcommand();
 const Subcommand& show_trace_subcommand();
 const Subcommand& show_topology_subcommand();
 const Subcommand& show_collective_subcommand();
+const Subcommand& show_kernel_subcommand();
 
 /// `orrery --help`, and `orrery show --help`.
 std::string overview();

@@ -97,10 +97,14 @@ std::string workload(const Configuration& c) {
   return text;
 }
 
+std::string partition_text(const topology::PartitionOptions& options) {
+  return options.strategy == topology::Strategy::file ? path_text(options.file) : topology::name(options);
+}
+
 std::string run(const Configuration& c) {
   const auto& options = c.run;
   std::string text = fmt::format("run:\n  output: {}\n  force: {}\n", path_text(options.output), options.force);
-  text += fmt::format("  partition: {}\n", options.partition ? path_text(*options.partition) : "block");
+  text += fmt::format("  partition: {}\n", partition_text(options.partition));
   text += fmt::format("  timeline: {}\n", c.executor.timeline);
   text += fmt::format("  progress: {}\n", word(progress_kinds(), options.progress));
   text += fmt::format("  progress-interval: {}\n", seconds_to_text(options.progress_interval_s));

@@ -5,18 +5,16 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
+#include "orrery/parallel/communicator.hpp"
 #include "orrery/sim/commands.hpp"
-#include "orrery/topology/partition.hpp"
+#include "orrery/sim/partitioning.hpp"
+#include "progress.hpp"
 
 namespace orrery::sim {
+namespace {
 
-void partition(const config::PartitionCommand& command) {
-  const auto configuration = config::read(command.inputs);
-  const auto num_npus = configuration.topology().num_npus();
-  const auto partition = topology::Partition::blocks(num_npus, command.ranks);
-  if (!command.force && std::filesystem::exists(command.output))
-    throw Error(ErrorCode::output, {.file = command.output.string()}, "the file exists", {}, "Give --force to replace it.");
-  const auto beside = std::filesystem::path(command.output).concat(".partial");
+void write_map(const topology::Partition& partition, std::uint32_t num_npus, const std::filesystem::path& path) {
+  const auto beside = std::filesystem::path(path).concat(".partial");
   {
     std::ofstream file(beside);
     for (std::uint32_t i = 0; i < num_npus; ++i) file << partition.rank_of(NpuId(i)).value() << '\n';
@@ -24,9 +22,63 @@ void partition(const config::PartitionCommand& command) {
     if (!file) throw Error(ErrorCode::output, {.file = beside.string()}, "the rank map could not be written");
   }
   std::error_code failure;
-  std::filesystem::rename(beside, command.output, failure);
-  if (failure) throw Error(ErrorCode::output, {.file = command.output.string()}, failure.message());
-  fmt::print("{} NPUs on {} ranks in contiguous blocks: {}\n", num_npus, command.ranks, command.output.string());
+  std::filesystem::rename(beside, path, failure);
+  if (failure) throw Error(ErrorCode::output, {.file = path.string()}, failure.message());
+}
+
+/// The traces that the configuration names are there. Only METIS cannot do without.
+bool has_workload(const config::Configuration& configuration) {
+  const bool needed = configuration.run.partition.strategy == topology::Strategy::metis;
+  const auto& workload = configuration.workload;
+  if (workload.traces.empty()) {
+    if (needed)
+      throw Error(ErrorCode::bad_input, {.key = "workload.traces"}, "none", "traces",
+                  "METIS cuts the graph of who talks to whom, which is in the traces.");
+    return false;
+  }
+  std::error_code failure;
+  return needed || std::filesystem::exists(workload.trace_of(NpuId(0)), failure);
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void print(const Cut& cut) {
+  fmt::print("cut: {} of {} bytes ({:.1f} %), {} of {} communicators, {} of {} messages\n", cut.bytes, cut.total_bytes,
+             share(cut.bytes, cut.total_bytes), cut.groups, cut.total_groups, cut.messages, cut.total_messages);
+  fmt::print("balance: {:.3f} (largest load of a rank over the mean; loads are nodes of traces)\n", cut.balance);
+  fmt::print("lookahead: {}\n", cut.lookahead ? readable(*cut.lookahead) : "no limit, as nothing crosses the cut");
+}
+
+}  // namespace
+
+void partition(const config::PartitionCommand& command) {
+  auto configuration = config::read(command.inputs);
+  if (!command.force && std::filesystem::exists(command.output))
+    throw Error(ErrorCode::output, {.file = command.output.string()}, "the file exists", {},
+                "Give --force to replace it.");
+  const auto options = configuration.run.partition;
+  const bool with_workload = has_workload(configuration);
+  configuration.run.partition = {};  // of this command itself, which is one rank
+  const auto topology = configuration.topology();
+  const auto num_npus = topology.num_npus();
+  const auto world = parallel::make_serial();
+  std::optional<Preparation> preparation;
+  Conversation conversation;
+  if (with_workload) conversation = converse(preparation.emplace(configuration, *world), *world);
+  const auto partition = options.strategy == topology::Strategy::metis
+                             ? cut(conversation, command.ranks)
+                             : topology::Partition::make(options, topology, command.ranks);
+  write_map(partition, num_npus, command.output);
+  fmt::print("{} NPUs on {} ranks by {}: {}\n", num_npus, command.ranks, name(options), command.output.string());
+  if (with_workload) {
+    print(measure(*preparation, conversation, partition));
+    return;
+  }
+  const std::vector<std::uint64_t> alike(num_npus, 1);
+  fmt::print("balance: {:.3f} (largest load of a rank over the mean; loads are NPUs)\n", balance(alike, partition));
+  fmt::print("cut and lookahead: unknown without the traces of the workload\n");
 }
 
 }  // namespace orrery::sim

@@ -9,6 +9,7 @@
 
 #include "agreement.hpp"
 #include "orrery/executor/kinds.hpp"
+#include "orrery/sim/partitioning.hpp"
 #include "packing.hpp"
 
 namespace orrery::sim {
@@ -23,12 +24,6 @@ struct Communication {
 
   friend auto operator<=>(const Communication&, const Communication&) = default;
 };
-
-topology::Partition make_partition(const config::Configuration& configuration, std::uint32_t num_npus, int num_ranks) {
-  const auto& file = configuration.run.partition;
-  return file ? topology::Partition::from_file(*file, num_npus, num_ranks)
-              : topology::Partition::blocks(num_npus, num_ranks);
-}
 
 trace::NamedGroups read_groups(const config::Configuration& configuration, std::uint32_t num_npus) {
   const auto& file = configuration.workload.groups;
@@ -67,14 +62,14 @@ std::vector<Communication> gather_sorted(const std::set<Communication>& mine, pa
 
 Preparation::Foundations Preparation::lay_foundations(const config::Configuration& configuration,
                                                       parallel::Communicator& world) {
-  std::optional<Foundations> result;
+  std::optional<topology::Topology> topology;
+  trace::NamedGroups groups;
   world.agree([&] {
-    auto topology = configuration.topology();
-    const auto num_npus = topology.num_npus();
-    result.emplace(Foundations{std::move(topology), make_partition(configuration, num_npus, world.size()),
-                               read_groups(configuration, num_npus)});
+    topology = configuration.topology();
+    groups = read_groups(configuration, topology->num_npus());
   });
-  return std::move(*result);
+  auto partition = make_partition(configuration, *topology, world);
+  return {std::move(*topology), std::move(partition), std::move(groups)};
 }
 
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world,

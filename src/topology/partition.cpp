@@ -35,7 +35,39 @@ std::optional<Rank> read_rank(std::string_view line, const Place& place, int num
   return Rank(rank);
 }
 
+/// Runs of `length` NPUs dealt to ranks in contiguous blocks; `length` divides `num_npus`.
+std::vector<Rank> dealt(std::uint32_t num_npus, std::uint32_t length, int num_ranks) {
+  check(num_ranks > 0, "a partition needs at least one rank");
+  const std::uint64_t num_runs = num_npus / length;
+  std::vector<Rank> ranks(num_npus);
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu)
+    ranks[npu] = Rank(static_cast<int>(npu / length * static_cast<std::uint64_t>(num_ranks) / num_runs));
+  return ranks;
+}
+
 }  // namespace
+
+void PartitionOptions::validate(const Topology& topology) const {
+  if (strategy != Strategy::dimension || dimension < topology.num_dimensions()) return;
+  throw Error(ErrorCode::bad_input, {.key = "run.partition"}, fmt::format("found {}", name(*this)),
+              fmt::format("a dimension of the topology, 0 to {}", topology.num_dimensions() - 1));
+}
+
+std::string name(const PartitionOptions& options) {
+  switch (options.strategy) {
+    case Strategy::block:
+      return "block";
+    case Strategy::round_robin:
+      return "round-robin";
+    case Strategy::dimension:
+      return fmt::format("dimension:{}", options.dimension);
+    case Strategy::metis:
+      return "metis";
+    case Strategy::file:
+      return options.file.string();
+  }
+  fail_check("a strategy has a name", std::source_location::current());
+}
 
 Partition::Partition(std::vector<Rank> ranks, int num_ranks) : ranks_(std::move(ranks)) {
   hosted_.resize(static_cast<std::size_t>(num_ranks));
@@ -43,11 +75,45 @@ Partition::Partition(std::vector<Rank> ranks, int num_ranks) : ranks_(std::move(
     hosted_[ranks_[npu].index()].push_back(NpuId(static_cast<std::uint32_t>(npu)));
 }
 
+Partition Partition::make(const PartitionOptions& options, const Topology& topology, int num_ranks) {
+  switch (options.strategy) {
+    case Strategy::block:
+      return blocks(topology.num_npus(), num_ranks);
+    case Strategy::round_robin:
+      return round_robin(topology.num_npus(), num_ranks);
+    case Strategy::dimension:
+      return lines(topology, options.dimension, num_ranks);
+    case Strategy::file:
+      return from_file(options.file, topology.num_npus(), num_ranks);
+    case Strategy::metis:
+      break;
+  }
+  fail_check("a partition that the topology alone gives", std::source_location::current());
+}
+
 Partition Partition::blocks(std::uint32_t num_npus, int num_ranks) {
+  return Partition(dealt(num_npus, 1, num_ranks), num_ranks);
+}
+
+Partition Partition::round_robin(std::uint32_t num_npus, int num_ranks) {
   check(num_ranks > 0, "a partition needs at least one rank");
   std::vector<Rank> ranks(num_npus);
-  for (std::uint64_t npu = 0; npu < num_npus; ++npu)
-    ranks[npu] = Rank(static_cast<int>(npu * static_cast<std::uint64_t>(num_ranks) / num_npus));
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu)
+    ranks[npu] = Rank(static_cast<int>(npu % static_cast<std::uint32_t>(num_ranks)));
+  return Partition(std::move(ranks), num_ranks);
+}
+
+Partition Partition::lines(const Topology& topology, std::uint32_t last, int num_ranks) {
+  check(last < topology.num_dimensions(), "a partition by a dimension that is not there");
+  // Dimension 0 varies fastest, so NPUs that differ in dimensions up to `last` only have ids in one run.
+  return Partition(dealt(topology.num_npus(), topology.stride(last) * topology.dimension(last).size, num_ranks),
+                   num_ranks);
+}
+
+Partition Partition::from_ranks(std::vector<Rank> ranks, int num_ranks) {
+  check(num_ranks > 0, "a partition needs at least one rank");
+  for (const Rank rank : ranks)
+    check(rank.value() >= 0 && rank.value() < num_ranks, "a partition names a rank that does not exist");
   return Partition(std::move(ranks), num_ranks);
 }
 

@@ -22,6 +22,7 @@ FOREIGN = [
     (r"yaml-cpp/", ["config"]),
     (r"cxxopts", ["config"]),
     (r"nlohmann/", ["config", "trace", "workload", "src/sim/show.cpp"]),
+    (r"metis\.h", ["src/sim/partitioning.cpp"]),
     (r"spdlog/", ["sim", "src/main.cpp"]),
 ]
 CODE = {".cpp", ".hpp", ".in"}

@@ -45,9 +45,9 @@ struct GenerateCommand {
   std::uint32_t sequence = 2048;    ///< tokens of a micro-batch
 };
 
-/// `orrery partition`: write a rank map (partitions/README.md).
+/// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.
 struct PartitionCommand {
-  Inputs inputs;  ///< system_only
+  Inputs inputs;  ///< system_only, but the workload is used where there is one; flags.partition is the strategy
   int ranks = 1;
   std::filesystem::path output;
   bool force = false;  ///< replace an existing file
@@ -75,8 +75,14 @@ struct ShowCollectiveCommand {
   bool json = false;
 };
 
+/// `orrery show kernel FILE`: how a run went, from its results.
+struct ShowKernelCommand {
+  std::filesystem::path file;
+  bool json = false;
+};
+
 using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
-                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand>;
+                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowKernelCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read.

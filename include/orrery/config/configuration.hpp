@@ -13,6 +13,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/device/options.hpp"
 #include "orrery/executor/options.hpp"
+#include "orrery/topology/partition.hpp"
 #include "orrery/topology/topology.hpp"
 #include "orrery/trace/store.hpp"
 
@@ -51,8 +52,8 @@ enum class Progress : std::uint8_t {
 /// How the simulation runs and what it leaves behind; no simulated result depends on it.
 struct RunOptions {
   std::filesystem::path output = "results.h5";
-  bool force = false;                              ///< replace an existing output
-  std::optional<std::filesystem::path> partition;  ///< rank map (partitions/README.md); none: contiguous blocks
+  bool force = false;                    ///< replace an existing output
+  topology::PartitionOptions partition;  ///< which rank hosts which NPU (partitions/README.md)
   Progress progress = Progress::automatic;
   double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
   bool quiet = false;               ///< neither progress nor summary

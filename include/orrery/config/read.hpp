@@ -31,7 +31,7 @@ struct AstraSimInputs {
 struct Flags {
   std::optional<std::filesystem::path> output = {};
   std::optional<bool> force = {};
-  std::optional<std::string> partition = {};  ///< "block" or a file
+  std::optional<std::string> partition = {};  ///< a strategy or a file (parse_partition)
   std::optional<bool> timeline = {};
   std::optional<Progress> progress = {};
   std::optional<double> progress_interval_s = {};
@@ -52,6 +52,10 @@ struct Inputs {
   Flags flags = {};
   bool system_only = false;  ///< the command needs no workload: it may be absent, and is not looked for
 };
+
+/// "block", "round-robin", "dimension:<d>", "metis"; anything else is the name of a file. Throws Error (bad_input) at
+/// `place` for a "dimension:" without a number.
+topology::PartitionOptions parse_partition(std::string_view text, const Place& place);
 
 /// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates. Existence of trace files is not checked
 /// here. Throws the first Error: bad_input with file, line and key, what was found, what was expected and what to do;

@@ -18,6 +18,7 @@ void partition(const config::PartitionCommand& command);
 void show(const config::ShowTraceCommand& command);
 void show(const config::ShowTopologyCommand& command);
 void show(const config::ShowCollectiveCommand& command);
+void show(const config::ShowKernelCommand& command);
 
 /// What `orrery --version` prints.
 std::string version_text();

@@ -30,15 +30,15 @@ TEST(CommandLine, AloneItPrintsHelpAndLeavesWithTwo) {
 }
 
 TEST(CommandLine, EveryHelpHasAnExample) {
-  for (const auto& words :
-       std::initializer_list<std::initializer_list<const char*>>{{"run", "--help"},
-                                                                 {"check", "-h"},
-                                                                 {"generate", "--help"},
-                                                                 {"partition", "--help"},
-                                                                 {"show", "--help"},
-                                                                 {"show", "trace", "--help"},
-                                                                 {"show", "topology", "--help"},
-                                                                 {"show", "collective", "--help"}}) {
+  for (const auto& words : std::initializer_list<std::initializer_list<const char*>>{{"run", "--help"},
+                                                                                     {"check", "-h"},
+                                                                                     {"generate", "--help"},
+                                                                                     {"partition", "--help"},
+                                                                                     {"show", "--help"},
+                                                                                     {"show", "trace", "--help"},
+                                                                                     {"show", "topology", "--help"},
+                                                                                     {"show", "collective", "--help"},
+                                                                                     {"show", "kernel", "--help"}}) {
     const auto help = as<HelpCommand>(words);
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_NE(help.text.find("Example:\n  "), std::string::npos) << help.text;
@@ -158,6 +158,10 @@ TEST(CommandLine, Partition) {
   EXPECT_EQ(command.ranks, 4);
   EXPECT_EQ(command.output, "map");
   EXPECT_TRUE(command.force);
+  EXPECT_EQ(command.inputs.flags.partition, "block");
+  EXPECT_EQ(as<PartitionCommand>({"partition", "c.yaml", "--ranks=4", "--output=m", "--strategy=metis"})
+                .inputs.flags.partition,
+            "metis");
   EXPECT_TRUE(as<PartitionCommand>(
                   {"partition", "--system-configuration=s", "--network-configuration=n", "--ranks=1", "--output=m"})
                   .inputs.astra_sim);
@@ -179,9 +183,13 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(collective.npus, 8U);
   EXPECT_FALSE(collective.json);
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
-  refused({"show"}, {"trace, topology or collective"});
+  refused({"show"}, {"trace, topology, collective or kernel"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
   refused({"show", "trace"}, {"no file"});
+  const auto kernel = as<ShowKernelCommand>({"show", "kernel", "r.h5", "--json"});
+  EXPECT_EQ(kernel.file, "r.h5");
+  EXPECT_TRUE(kernel.json);
+  refused({"show", "kernel"}, {"no file"});
   refused({"show", "collective", "c.yaml", "--bytes=1 B"}, {"--kind is missing"});
   refused({"show", "collective", "c.yaml", "--kind=all-reduce"}, {"--bytes is missing"});
   refused({"show", "collective", "c.yaml", "--kind=all-reduce", "--bytes=64"}, {"--bytes", "without a unit"});

@@ -41,7 +41,7 @@ TEST(OwnFormat, TheSmallestConfigurationAndItsDefaults) {
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
   EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/data/workload.7.et");
   EXPECT_EQ(c.run.output, "results.h5");
-  EXPECT_FALSE(c.run.partition);
+  EXPECT_EQ(c.run.partition.strategy, topology::Strategy::block);
   ASSERT_EQ(c.inputs.size(), 1U);
   EXPECT_EQ(c.inputs[0], (std::pair<std::string, std::string>("configuration.yaml", ring)));
   EXPECT_TRUE(c.warnings.empty());
@@ -266,8 +266,23 @@ TEST_F(Overrides, FlagsStandAboveThem) {
   flags.dependencies = trace::Dependencies::data;
   const auto c = with_settings({"run.output=set.h5", "run.partition=nowhere", "workload.dependencies=ctrl"}, flags);
   EXPECT_EQ(c.run.output, "flag.h5");
-  EXPECT_FALSE(c.run.partition);
+  EXPECT_EQ(c.run.partition.strategy, topology::Strategy::block);
   EXPECT_EQ(c.workload.dependencies, trace::Dependencies::data);
+}
+
+TEST_F(Overrides, Partitions) {
+  using topology::Strategy;
+  const auto of = [&](const std::string& value) { return with_settings({"run.partition=" + value}).run.partition; };
+  EXPECT_EQ(of("block").strategy, Strategy::block);
+  EXPECT_EQ(of("round-robin").strategy, Strategy::round_robin);
+  EXPECT_EQ(of("metis").strategy, Strategy::metis);
+  EXPECT_EQ(of("dimension:0").strategy, Strategy::dimension);
+  EXPECT_EQ(of("dimension:0").dimension, 0U);
+  Flags flags;
+  flags.partition = "metis";
+  EXPECT_EQ(with_settings({"run.partition=round-robin"}, flags).run.partition.strategy, Strategy::metis);
+  for (const std::string value : {"dimension:7", "dimension:", "dimension:x", "dimension:-1"})
+    expect_error([&] { of(value); }, ErrorCode::bad_input, {"run.partition", value});
 }
 
 TEST_F(Overrides, UnknownPathsAndBadValues) {
@@ -289,6 +304,8 @@ TEST_F(Overrides, FilesThatCannotBeRead) {
   expect_error([] { read({.file = "/"}); }, ErrorCode::bad_input, {"is a folder"});
   expect_error([&] { with_settings({"workload.groups=no/groups.json"}); }, ErrorCode::bad_input,
                {"workload.groups", "no/groups.json", "no such file"});
+  expect_error([&] { with_settings({"run.partition=round-robbin"}); }, ErrorCode::bad_input,
+               {"no such file", "Did you mean 'round-robin'?"});
   expect_error([&] { with_settings({"run.partition=no/map"}); }, ErrorCode::bad_input, {"no/map", "no such file"});
 }
 

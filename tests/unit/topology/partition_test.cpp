@@ -76,5 +76,74 @@ TEST_F(PartitionFile, RefusesWithFileAndLine) {
   }
 }
 
+/// 3 x 2 x 5 NPUs.
+Topology stack() {
+  const auto dimension = [](std::uint32_t size) {
+    return Dimension{Shape::ring, size, Bandwidth::from_bytes_per_ns(50), 500};
+  };
+  return Topology({dimension(3), dimension(2), dimension(5)}, Rules::physical());
+}
+
+TEST(Partition, RoundRobinDealsOneByOne) {
+  const Partition partition = Partition::round_robin(7, 3);
+  EXPECT_EQ(partition.num_ranks(), 3);
+  for (std::uint32_t npu = 0; npu < 7; ++npu) EXPECT_EQ(partition.rank_of(NpuId(npu)), Rank(static_cast<int>(npu % 3)));
+  EXPECT_EQ(partition.npus_of(Rank(0)).size(), 3U);
+}
+
+TEST(Partition, LinesStayTogether) {
+  const Topology topology = stack();
+  for (std::uint32_t last = 0; last < topology.num_dimensions(); ++last)
+    for (const int ranks : {1, 2, 3, 4, 7, 40}) {
+      const Partition partition = Partition::lines(topology, last, ranks);
+      int previous = 0;
+      for (std::uint32_t a = 0; a < topology.num_npus(); ++a) {
+        EXPECT_GE(partition.rank_of(NpuId(a)).value(), previous) << "contiguous";
+        previous = partition.rank_of(NpuId(a)).value();
+        for (std::uint32_t b = 0; b < a; ++b) {
+          bool together = true;
+          for (std::uint32_t d = last + 1; d < topology.num_dimensions(); ++d)
+            together = together && topology.coordinate(NpuId(a), d) == topology.coordinate(NpuId(b), d);
+          if (together) {
+            EXPECT_EQ(partition.rank_of(NpuId(a)), partition.rank_of(NpuId(b))) << a << " " << b;
+          }
+        }
+      }
+      const std::uint32_t run = topology.stride(last) * topology.dimension(last).size;
+      const auto runs = static_cast<std::size_t>(topology.num_npus() / run);
+      for (int r = 0; r < ranks; ++r) {
+        const std::size_t mine = partition.npus_of(Rank(r)).size() / run;
+        EXPECT_GE(mine, runs / static_cast<std::size_t>(ranks)) << "balanced";
+        EXPECT_LE(mine, runs / static_cast<std::size_t>(ranks) + 1) << "balanced";
+      }
+    }
+}
+
+TEST(Partition, MakesWhatTheOptionsName) {
+  const Topology topology = stack();
+  const auto ranks = [&](const PartitionOptions& options) {
+    const Partition partition = Partition::make(options, topology, 4);
+    std::vector<Rank> result;
+    for (std::uint32_t i = 0; i < topology.num_npus(); ++i) result.push_back(partition.rank_of(NpuId(i)));
+    return result;
+  };
+  EXPECT_EQ(ranks({})[29], Rank(3));
+  EXPECT_EQ(ranks({.strategy = Strategy::round_robin})[5], Rank(1));
+  EXPECT_EQ(ranks({.strategy = Strategy::dimension, .dimension = 2}), std::vector<Rank>(30, Rank(0)));
+  EXPECT_THROW(ranks({.strategy = Strategy::metis}), Error);
+  EXPECT_THROW(Partition::from_ranks({Rank(0), Rank(2)}, 2), Error);
+}
+
+TEST(Partition, NamesAndLimitsOfOptions) {
+  EXPECT_EQ(name(PartitionOptions{}), "block");
+  EXPECT_EQ(name({.strategy = Strategy::round_robin}), "round-robin");
+  EXPECT_EQ(name({.strategy = Strategy::dimension, .dimension = 2}), "dimension:2");
+  EXPECT_EQ(name({.strategy = Strategy::metis}), "metis");
+  EXPECT_EQ(name({.strategy = Strategy::file, .file = "a/map"}), "a/map");
+  const Topology topology = stack();
+  EXPECT_NO_THROW((PartitionOptions{.strategy = Strategy::dimension, .dimension = 2}.validate(topology)));
+  EXPECT_THROW((PartitionOptions{.strategy = Strategy::dimension, .dimension = 3}.validate(topology)), Error);
+}
+
 }  // namespace
 }  // namespace orrery::topology

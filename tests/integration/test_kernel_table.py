@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""`orrery show kernel` prints what /kernel of the results holds and what follows from it; scripts/plot_kernel.py draws it."""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+import random_workload  # noqa: E402
+
+SCRIPT = harness.SOURCE / "scripts/plot_kernel.py"
+COLUMNS = {"events": "events", "data_messages": "data_messages", "null_messages": "null_messages", "promise_requests": "promise_requests",
+           "message_bytes": "message_bytes", "reductions": "reductions", "blocked_time": "blocked_time_s", "busy_time": "busy_time_s",
+           "peak_pending_events": "peak_pending_events", "peak_memory": "peak_memory_bytes", "critical_path": "critical_path"}
+
+
+class KernelTable(harness.Folder):
+    def results(self, ranks, *more):
+        workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
+        arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
+        return self.run_once(arguments + list(more), f"on{ranks}.h5", ranks=ranks)
+
+    def show(self, *arguments):
+        return harness.orrery("show", "kernel", *arguments)
+
+    def test_json_is_what_the_file_holds(self):
+        import h5py
+        for ranks in (1, 3):
+            path = self.results(ranks)
+            outcome = self.show(path, "--json")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            shown = json.loads(outcome.out)
+            self.assertEqual((shown["status"], len(shown["ranks"])), ("complete", ranks))
+            with h5py.File(path) as results:
+                for column, key in COLUMNS.items():
+                    self.assertEqual([row[key] for row in shown["ranks"]], list(results["kernel/" + column][:]), column)
+            events = [row["events"] for row in shown["ranks"]]
+            self.assertEqual(shown["total"]["events"], sum(events))
+            self.assertAlmostEqual(shown["efficiency"], sum(events) / ranks / max(events))
+            path_length = max(row["critical_path"] for row in shown["ranks"])
+            self.assertAlmostEqual(shown["best_possible_speedup"], sum(events) / path_length)
+            null, data = shown["total"]["null_messages"], shown["total"]["data_messages"]
+            self.assertAlmostEqual(shown["null_messages_per_100_events"], 100 * null / sum(events))
+            if data:
+                self.assertAlmostEqual(shown["null_messages_per_data_message"], null / data)
+            self.assertEqual(shown["limit"] == "one rank", ranks == 1)
+
+    def test_uneven_ranks_are_told(self):
+        """All NPUs on the first of two ranks: the other one has nothing to do."""
+        workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
+        everything = self.folder / "map"
+        everything.write_text("0\n" * workload.num_npus)
+        shown = json.loads(self.show(self.results(2, f"--partition={everything}"), "--json").out)
+        self.assertEqual(shown["efficiency"], 0.5)
+        self.assertEqual(shown["limit"], "imbalance", shown)
+
+    def test_text(self):
+        outcome = self.show(self.results(2))
+        self.assertEqual(outcome.code, 0, outcome.err)
+        for word in ("rank", "events", "data", "null", "requests", "bytes", "reductions", "blocked", "busy", "pending", "memory", "critical",
+                     "per data message", "per hundred events", "efficiency: ", "best possible speedup: ", "limit: "):
+            self.assertIn(word, outcome.out)
+        rows = [line.split()[0] for line in outcome.out.splitlines() if line.strip()]
+        for row in ("0", "1", "all"):
+            self.assertIn(row, rows)
+
+    def test_says_what_it_cannot_read(self):
+        import h5py
+        text = self.folder / "text.h5"
+        text.write_text("no results")
+        other = self.folder / "other.h5"
+        with h5py.File(other, "w") as file:
+            file["x"] = 1
+        broken = self.results(1)
+        with h5py.File(broken, "a") as file:
+            del file["kernel/events"]
+        for path, word in ((self.folder / "missing.h5", "no such file"), (text, "HDF5"), (other, "format"), (broken, "/kernel/events")):
+            outcome = self.show(path)
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertEqual(len(outcome.err.strip().splitlines()), 1, outcome.err)
+            self.assertIn(path.name, outcome.err)
+            self.assertIn(word, outcome.err)
+
+    def test_plot(self):
+        picture = self.folder / "picture.png"
+        outcome = subprocess.run([sys.executable, str(SCRIPT), str(self.results(3)), "--output", str(picture)], capture_output=True, text=True, timeout=120)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertGreater(picture.stat().st_size, 10_000)
+        outcome = subprocess.run([sys.executable, str(SCRIPT), str(self.folder / "missing.h5")], capture_output=True, text=True, timeout=120)
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertIn("missing.h5", outcome.stderr)
+        self.assertNotIn("Traceback", outcome.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
