@@ -66,6 +66,7 @@ void Communicators::add_membership(const CommunicatorSpec& spec) {
     if (const NpuId npu = member(spec, i); host_of_npu_[npu.index()] == here_) membership.npus.push_back(npu);
   if (membership.npus.empty()) return;
   membership.joined.resize(membership.npus.size());
+  membership.is_spread = membership.npus.size() < num_members(spec);
   membership_of_[spec.id.index()] = static_cast<std::uint32_t>(memberships_.size());
   memberships_.push_back(std::move(membership));
 }
@@ -125,6 +126,7 @@ void Communicators::join(const Seat& seat, const Join& join) {
     pending.call = call;
     pending.arrivals.resize(membership.npus.size());
     pending.nodes.resize(membership.npus.size());
+    if (membership.is_spread && membership.npus.size() > 1) begun_.emplace_back(seat.membership, call.ordinal);
   }
   require_same(pending.call, call, membership.spec);
   pending.call.depth = std::max(pending.call.depth, call.depth);
@@ -137,6 +139,23 @@ void Communicators::join(const Seat& seat, const Join& join) {
   } else {
     post(membership.spec.host, pending.call, pending.arrivals);
   }
+}
+
+void Communicators::settle() {
+  for (const auto& [m, ordinal] : begun_) {
+    Membership& membership = memberships_[m];
+    if (ordinal < membership.first_pending) continue;
+    const auto& pending = membership.pending[ordinal - membership.first_pending];
+    if (pending.count == 0 || pending.count == membership.npus.size()) continue;
+    Call call = pending.call;
+    call.what = CallKind::begin;
+    const Time first = kernel_.now();  // of this time are all who have joined
+    if (membership.spec.host == here_)
+      begin(call, first);
+    else
+      post(membership.spec.host, call, std::span(&first, 1));
+  }
+  begun_.clear();
 }
 
 void Communicators::post(Rank to, Call call, std::span<const Time> times) {
@@ -156,15 +175,16 @@ void Communicators::receive(std::span<const std::byte> message) {
   check(message.size() == sizeof call + call.num_times * sizeof(Time), "a post of a communicator of wrong size");
   std::vector<Time> times(call.num_times);
   std::memcpy(times.data(), message.data() + sizeof call, times.size() * sizeof(Time));
-  if (call.is_completion)
-    complete(call, times);
-  else
+  if (call.what == CallKind::begin)
+    begin(call, times.at(0));
+  else if (call.what == CallKind::contribution)
     contribute(Rank(call.rank), call, times);
+  else
+    complete(call, times);
 }
 
-/// At the host: the members on one rank have all arrived.
-void Communicators::contribute(Rank from, const Call& call, std::span<const Time> arrivals) {
-  Hosted& hosted = hosted_[hosted_of_[call.group]];
+/// At the host: a collective that somebody has come to, at `first` perhaps before all others.
+Communicators::Hosted::Pending& Communicators::hosted_call(Hosted& hosted, const Call& call, Time first) {
   auto& pending = entry(hosted.pending, hosted.first_pending, call.ordinal);
   if (pending.arrivals.empty()) {
     pending.call = call;
@@ -173,12 +193,24 @@ void Communicators::contribute(Rank from, const Call& call, std::span<const Time
     pending.missing = static_cast<std::uint32_t>(hosted.parts.size());
   }
   require_same(pending.call, call, hosted.spec);
-  pending.call.depth = std::max(pending.call.depth, call.depth);
   if (hosted.parts.size() > 1) {
-    const Time first = *std::min_element(arrivals.begin(), arrivals.end());
     const Time least = engine_.least_duration(*hosted.layout, static_cast<collective::Kind>(call.kind), Bytes(call.size));
     pending.reply = std::min(pending.reply, first + least);
   }
+  return pending;
+}
+
+void Communicators::begin(const Call& call, Time first) {
+  Hosted& hosted = hosted_[hosted_of_[call.group]];
+  hosted_call(hosted, call, first);
+  track(hosted);
+}
+
+/// At the host: the members on one rank have all arrived.
+void Communicators::contribute(Rank from, const Call& call, std::span<const Time> arrivals) {
+  Hosted& hosted = hosted_[hosted_of_[call.group]];
+  auto& pending = hosted_call(hosted, call, *std::min_element(arrivals.begin(), arrivals.end()));
+  pending.call.depth = std::max(pending.call.depth, call.depth);
   const auto part = std::lower_bound(hosted.parts.begin(), hosted.parts.end(), from,
                                      [](const Hosted::Part& p, Rank rank) { return p.rank < rank; });
   check(part != hosted.parts.end() && part->rank == from, "a contribution from a rank without members");
@@ -228,7 +260,7 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
   kernel_.raise_depth(lp, pending.call.depth + 1);
 
   Call call = pending.call;
-  call.is_completion = 1;
+  call.what = CallKind::completion;
   call.depth = kernel_.depth(lp);
   call.size = 0;
   for (const Bytes sent : traffic) call.size += sent.count();

@@ -50,6 +50,9 @@ class Communicators {
 
   /// Throws Error (bad_input) if members do not agree on what they do.
   void join(const Seat& seat, const Join& join);
+  /// All joins of this time have been made. Tells hosts of collectives that have begun here but are not complete: what they
+  /// promise rests on the first arrival.
+  void settle();
   /// A post of another rank's Communicators.
   void receive(std::span<const std::byte> message);
 
@@ -71,6 +74,11 @@ class Communicators {
   std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal) const;
 
  private:
+  enum class CallKind : std::uint8_t {
+    begin,         ///< to the host: the first member of a rank is there, others of that rank are not
+    contribution,  ///< to the host: all members of a rank are there
+    completion,    ///< from the host
+  };
   /// One collective of a group: what the first who came says of it.
   struct Call {
     std::uint32_t group = 0;
@@ -81,7 +89,7 @@ class Communicators {
     std::uint64_t size = 0;  ///< bytes; on the way back, what each member sent
     std::uint32_t num_times = 0;  ///< 1 = the same for all
     std::uint8_t kind = 0;
-    std::uint8_t is_completion = 0;
+    CallKind what = CallKind::contribution;
     std::uint16_t rank = 0;
   };
   /// Members of one group that live here.
@@ -98,6 +106,7 @@ class Communicators {
     };
     std::deque<Pending> pending;  ///< by ordinal, from first_pending on
     std::uint32_t first_pending = 0;
+    bool is_spread = false;  ///< some members live on other ranks
   };
   /// A group hosted here.
   struct Hosted {
@@ -127,6 +136,8 @@ class Communicators {
   NpuId member(const CommunicatorSpec& spec, std::uint32_t position) const;
   std::uint32_t num_members(const CommunicatorSpec& spec) const;
   void require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const;
+  Hosted::Pending& hosted_call(Hosted& hosted, const Call& call, Time first);
+  void begin(const Call& call, Time first);
   void contribute(Rank from, const Call& call, std::span<const Time> arrivals);
   void finish(Hosted& hosted, Hosted::Pending& pending);
   void track(Hosted& hosted);
@@ -143,6 +154,7 @@ class Communicators {
   std::vector<std::uint32_t> membership_of_, hosted_of_;  // [groups], ~0 = none
   std::vector<Membership> memberships_;
   std::vector<Hosted> hosted_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> begun_;  // (membership, ordinal) of this time
   std::vector<std::uint32_t> open_;  // hosted groups with collectives that have begun
   std::vector<CollectiveRecord> records_;
   std::vector<Time> completions_;   // scratch

@@ -149,6 +149,7 @@ void Executor::settle(Time now) {
     }
   }
   parts_->touched.clear();
+  parts_->communicators.settle();
 }
 
 void Executor::delivered(const pdes::Event& event) {

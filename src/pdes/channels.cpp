@@ -180,7 +180,7 @@ void Channels::join_reduction(const Stand& mine) {
   received_ahead_ = 0;
 }
 
-std::optional<Channels::Stand> Channels::try_reduction(const Options& options) {
+std::optional<Stand> Channels::try_reduction(const Options& options) {
   if (!reducing_) return std::nullopt;
   const auto reduced = transport_->finish_reduction();
   if (!reduced) return std::nullopt;

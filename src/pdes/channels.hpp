@@ -31,6 +31,17 @@ struct Outlook {
 /// Throws Error (internal): an event that comes too late for `who`, whose clock is known.
 [[noreturn]] void fail_causality(const Event& event, std::string_view what, std::string_view who, Time clock);
 
+/// What a reduction over all blocked ranks shows.
+struct Stand {
+  Time sends;     ///< least time of a send to another rank, as if no message were to come
+  Time calls;     ///< the same of a call or post
+  Time reply;     ///< least Model::pending_reply
+  Time request;   ///< least time of a request that waits at a server
+  Time event;     ///< least time of any pending event: max() = nothing can ever happen again
+  Time stop;      ///< latest clock if some rank wants to stop, else max(); a rank gives its own clock
+  bool stops = false;  ///< this rank wants to stop
+};
+
 /// The channels between this rank and its neighbours: batches, promises, requests for promises, and the reduction that
 /// finds out where the whole system stands once every rank is blocked.
 class Channels {
@@ -58,16 +69,6 @@ class Channels {
   /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need.
   void ask(Need need, const Outlook& outlook);
 
-  /// What a reduction over all blocked ranks shows.
-  struct Stand {
-    Time sends;     ///< least time of a send to another rank, as if no message were to come
-    Time calls;     ///< the same of a call or post
-    Time reply;     ///< least Model::pending_reply
-    Time request;   ///< least time of a request that waits at a server
-    Time event;     ///< least time of any pending event: max() = nothing can ever happen again
-    Time stop;      ///< latest clock if some rank wants to stop, else max(); a rank gives its own clock
-    bool stops = false;  ///< this rank wants to stop
-  };
   /// Joins the reduction (unless one is under way) with this rank's own figures.
   void join_reduction(const Stand& mine);
   /// The common result, if a reduction has ended and no message was on its way. Raises the promises by it.

@@ -16,7 +16,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 constexpr std::size_t npu = static_cast<std::size_t>(Stage::npu);
 constexpr std::size_t server = static_cast<std::size_t>(Stage::server);
 constexpr std::uint64_t burst = 256;
-constexpr int polls_before_asking = 4, polls_before_reduction = 20;  // in vain, one after the other
+// Of waiting in vain; as times, because on a machine with more ranks than cores a single poll takes much longer.
+constexpr double seconds_before_asking = 1e-6, seconds_before_reduction = 10e-6;
 
 }  // namespace
 
@@ -202,6 +203,16 @@ void Kernel::heed_stop_request() {
   if (limit_ == Time::max() && !stopping_ && options_.stop_requested) stopping_ = options_.stop_requested();
 }
 
+/// This rank's contribution to a reduction.
+Stand Kernel::stand() const {
+  Time reply = model_.pending_reply(here_);
+  for (std::size_t i = 0; i < channels_->num_neighbours(); ++i)
+    reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
+  const Horizon horizon = model_.horizon();
+  return {own_output(horizon.sends), own_output(horizon.calls), reply, pending_[server].time(),
+          std::min(pending_[npu].time(), pending_[server].time()), std::max(clock_[npu], clock_[server]), stopping_};
+}
+
 // A rank handles what is safe in bursts. Between bursts it takes in messages, sends what has gathered, and answers who
 // waits. When nothing is safe it asks those neighbours whose promises hold it up, with the data that leaves for them if
 // there is any; a chain of waiting ranks passes the question on; a circle of them, or the end, shows in the reduction that
@@ -209,7 +220,6 @@ void Kernel::heed_stop_request() {
 void Kernel::run_with_others() {
   Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since, freed = blocked_since;
   bool blocked = false;
-  int idle_polls = 0;
   for (;;) {
     heed_stop_request();
     const auto handled = process();
@@ -226,33 +236,27 @@ void Kernel::run_with_others() {
     if (!blocked) {
       freed = blocked_since = last_sign = Clock::now();
       blocked = true;
-      idle_polls = 0;
     }
     if (channels_->poll() > 0) {
       freed = last_sign = Clock::now();
-      idle_polls = 0;
       continue;
     }
-    if (++idle_polls < polls_before_asking) continue;  // what it waits for is most likely on its way
-    const Outlook here = outlook();
-    channels_->flush(here, false, {});
-    channels_->ask(need(), here);
-    if (idle_polls < polls_before_reduction) continue;
-    Time reply = model_.pending_reply(here_);
-    for (std::size_t i = 0; i < channels_->num_neighbours(); ++i)
-      reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
-    const Horizon horizon = model_.horizon();
-    channels_->join_reduction({own_output(horizon.sends), own_output(horizon.calls), reply, pending_[server].time(),
-                               std::min(pending_[npu].time(), pending_[server].time()),
-                               std::max(clock_[npu], clock_[server]), stopping_});
-    const auto stand = channels_->try_reduction(options_);
-    if (stand) freed = Clock::now();
-    if (stand && stand->stops) {
-      limit_ = stand->stop;
-      stopping_ = false;
+    const double waited = seconds_since(last_sign);
+    if (waited >= seconds_before_asking) {  // before, what it waits for is most likely on its way
+      const Outlook here = outlook();
+      channels_->flush(here, false, {});
+      channels_->ask(need(), here);
     }
-    if (stand && (stand->event == Time::max() || stand->event > limit_)) break;
-    if (options_.watchdog_seconds > 0 && seconds_since(last_sign) > options_.watchdog_seconds) watch();
+    if (waited >= seconds_before_reduction) channels_->join_reduction(stand());
+    if (const auto all = channels_->try_reduction(options_)) {
+      freed = Clock::now();
+      if (all->stops) {
+        limit_ = all->stop;
+        stopping_ = false;
+      }
+      if (all->event == Time::max() || all->event > limit_) break;
+    }
+    if (options_.watchdog_seconds > 0 && waited > options_.watchdog_seconds) watch();
   }
   statistics_.blocked_seconds += seconds_since(blocked_since);
 }

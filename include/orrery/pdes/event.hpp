@@ -40,7 +40,7 @@ struct Event {
 };
 static_assert(sizeof(Event) == 40 && std::is_trivially_copyable_v<Event>);
 
-/// The fixed order. Events of different LPs that are equal here do not exist: (source, sequence) differ.
+/// The fixed order. Events of one LP are never equal here: (source, sequence) differ.
 inline bool before(const Event& a, const Event& b) {
   using Wide = unsigned __int128;
   const auto key = [](const Event& e) { return static_cast<Wide>(static_cast<std::uint64_t>(e.time.ps())) << 64 | e.order; };

@@ -19,6 +19,7 @@ namespace orrery::pdes {
 class Channels;
 struct Need;
 struct Outlook;
+struct Stand;
 
 /// What may pass between this rank and another one, as least delays; max() = never.
 struct Neighbour {
@@ -105,6 +106,7 @@ class Kernel {
   /// No event from another rank, and none that a server or a post brings about, reaches NPUs here before this.
   Time incoming() const;
   Outlook outlook();
+  Stand stand() const;
   void run_with_others();
   /// What the next event here waits for.
   Need need() const;
