@@ -49,7 +49,8 @@ else
   echo "setup: as root, run: apt-get update && apt-get install --no-install-recommends ${missing[*]}" >&2
   exit 1
 fi
-echo "setup: installing ${missing[*]} ${absent[*]}"
+needed=("${missing[@]}" "${absent[@]}")
+echo "setup: installing ${needed[*]}"
 if [ ${#missing[@]} -gt 0 ]; then
   "${as_root[@]}" apt-get update
   "${as_root[@]}" "${install[@]}" "${missing[@]}"

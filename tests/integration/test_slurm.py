@@ -78,11 +78,16 @@ class Slurm(harness.Folder):
             (described,) = slurm.job(job)
             self.assertEqual((described["NodeList"], described["NumTasks"]), ("n[1-2]", "2"), launcher)
 
-    def test_results_have_a_name_of_their_own(self):
+    def test_results_of_a_requeued_job_have_a_name_of_their_own(self):
         job = self.submit(*self.run_arguments, "--quiet", options=["--ntasks=1", f"--chdir={self.folder}", "--account=physics", "--partition=all"])
         self.check_end(job, "COMPLETED", 0)
         self.assertEqual(self.status(self.folder / f"orrery-{job}.h5"), ("complete", 1))
         self.assertEqual(slurm.job(job)[0]["Account"], "physics")
+        time.sleep(2)  # the node has to be done with the first time
+        slurm.command("scontrol", "requeue", job)
+        slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now")
+        self.check_end(job, "COMPLETED", 0)
+        self.assertEqual(self.status(self.folder / f"orrery-{job}.1.h5"), ("complete", 1))
 
     def test_srun_and_mpirun_in_an_allocation(self):
         alone = self.run_once(self.run_arguments, "alone.h5")
