@@ -5,7 +5,8 @@
         state, code = slurm.wait(job)
 
 Nothing of the machine's own Slurm, if there is one, is read or touched. Whatever is started is stopped at the end, after failures too:
-the daemons are children that die with the test, and orphans of jobs become the test's own children and are killed.
+the daemons are children that die with the test, and orphans of jobs become the test's own children and are killed. If the test itself is
+killed, a guard process sees its end and does the same.
 """
 import atexit
 import ctypes
@@ -16,6 +17,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -145,6 +147,31 @@ def reap():
             continue
 
 
+def guard(folder):
+    """Waits for the end of standard input, which is that of the test; then kills what still runs with this cluster's environment."""
+    sys.stdin.read()
+    mark = f"SLURM_CONF={folder}/slurm.conf".encode()
+    for _ in range(50):
+        left = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != os.getpid() and has(pid, mark)]
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if not left:
+            break
+        time.sleep(0.1)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def has(pid, mark):
+    """Whether a process was started with this line in its environment."""
+    try:
+        return mark in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
 class Cluster:
     def __init__(self, ready_within=30):
         check_available()
@@ -158,6 +185,9 @@ class Cluster:
         libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.before = children_of_this()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-slurm-", dir="/tmp"))
+        self.guard = subprocess.Popen([sys.executable, __file__, str(self.folder)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                      start_new_session=True)
+        self.before.add(self.guard.pid)
         atexit.register(self.stop)
         try:
             self.start()
@@ -237,6 +267,12 @@ class Cluster:
             reap()
             time.sleep(0.02)
         libc.prctl(SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        self.guard.stdin.close()
+        try:
+            self.guard.wait(10)
+        except subprocess.TimeoutExpired:
+            self.guard.kill()
+            self.guard.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder, self.daemons = None, []
         atexit.unregister(self.stop)
@@ -306,3 +342,7 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise Failed(f"job {number} is {[job['JobState'] for job in jobs]} after {timeout} s\n{self.logs()}")
             time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    guard(sys.argv[1])
