@@ -116,9 +116,9 @@ std::string run(const Configuration& c) {
 
 }  // namespace
 
-std::string Configuration::to_yaml() const {
+std::string Configuration::to_yaml(bool with_run) const {
   return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(collectives) +
-         devices(executor, remote_memory) + config::workload(*this) + config::run(*this);
+         devices(executor, remote_memory) + config::workload(*this) + (with_run ? config::run(*this) : "");
 }
 
 }  // namespace orrery::config

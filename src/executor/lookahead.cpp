@@ -13,25 +13,15 @@ using trace::NodeKind;
 /// A graph read backwards, and the nodes' places in an order in which dependencies come first.
 class Backwards {
  public:
-  explicit Backwards(const trace::Graph& graph) : first_(graph.num_nodes() + 1), place_(graph.num_nodes()) {
-    const auto n = graph.num_nodes();
-    std::vector<std::uint32_t> missing(n);
-    order_.reserve(n);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      missing[i] = graph.nodes[i].num_dependencies;
-      first_[i + 1] = first_[i] + missing[i];
-      if (missing[i] == 0) order_.push_back(i);
-    }
-    predecessors_.resize(first_[n]);
+  explicit Backwards(const trace::Graph& graph)
+      : first_(graph.num_nodes() + 1), place_(graph.num_nodes()), order_(graph.topological_order()) {
+    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) first_[i + 1] = first_[i] + graph.nodes[i].num_dependencies;
+    predecessors_.resize(first_.back());
     std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
     for (std::size_t k = 0; k < order_.size(); ++k) {
       place_[order_[k]] = static_cast<std::uint32_t>(k);
-      for (const auto successor : graph.successors_of(NodeId(order_[k]))) {
-        predecessors_[next[successor]++] = order_[k];
-        if (--missing[successor] == 0) order_.push_back(successor);
-      }
+      for (const auto successor : graph.successors_of(NodeId(order_[k]))) predecessors_[next[successor]++] = order_[k];
     }
-    check(order_.size() == n, "a graph with a cycle");
   }
 
   const std::vector<std::uint32_t>& order() const { return order_; }
@@ -41,7 +31,7 @@ class Backwards {
   }
 
  private:
-  std::vector<std::uint32_t> first_, place_, predecessors_, order_;
+  std::vector<std::uint32_t> first_, place_, order_, predecessors_;
 };
 
 // A noticed node starts when all paths to it are done. So from the completion of a node to the start of a noticed one the

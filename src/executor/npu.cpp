@@ -6,6 +6,7 @@
 
 #include "noise.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/mix.hpp"
 
 namespace orrery::executor {
 namespace {
@@ -15,13 +16,6 @@ using trace::NodeKind;
 constexpr std::uint16_t wide = 0xffff;        // in `missing_`: the count is in `wide_`
 constexpr Bytes grant_size(8192);             // the control message of the rendezvous protocol
 constexpr std::uint32_t most_scanned = 64;    // ready nodes that the horizon looks at
-
-std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {  // the finaliser of splitmix64
-  std::uint64_t bits = (seed + 0x9e3779b97f4a7c15U) ^ value;
-  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
-  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
-  return bits ^ (bits >> 31U);
-}
 
 void push_ready(std::vector<std::uint32_t>& heap, std::uint32_t id) {
   heap.push_back(id);
@@ -199,7 +193,7 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
 Time Npu::compute_time(NodeId id, const Options& options) const {
   const Time exact = program_.durations[id.index()];
   if (options.compute_noise == 0) return exact;
-  std::uint64_t bits = mix(mix(mix(options.noise_seed, id_.value()), id.value()), iteration_);
+  const std::uint64_t bits = mix(mix(mix(options.noise_seed, id_.value()), id.value()), iteration_);
   const double draw = static_cast<double>(bits >> 11U) * 0x1p-53;  // [0, 1)
   return noisy(exact, options.compute_noise, draw);
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "agreement.hpp"
+#include "orrery/base/mix.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "packing.hpp"
 
@@ -28,13 +29,6 @@ struct Digest {
   std::uint64_t order = 0;     ///< the same, in order; 0 if dependencies do not fix it
 };
 
-std::uint64_t mix(std::uint64_t value, std::uint64_t more) {  // the finaliser of splitmix64
-  value ^= more + 0x9e3779b97f4a7c15U + (value << 6);
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31);
-}
-
 std::uint64_t digest_of(const trace::Node& node) { return mix(static_cast<std::uint64_t>(node.collective) + 1, node.size); }
 
 // The collectives of a use are ordered by dependencies if and only if each has another number of them before it on its
@@ -45,14 +39,8 @@ std::vector<Sequence> sequences_of(const executor::Program& program) {
   std::vector<Sequence> sequences(program.uses.size());
   for (std::uint32_t i = 0; i < n; ++i)
     if (graph.nodes[i].kind == NodeKind::collective) sequences[program.use_of_node(NodeId(i))].nodes.push_back(i);
-  std::vector<std::uint32_t> missing(n), depth(n);
-  std::vector<std::uint32_t> order;
-  order.reserve(n);
-  for (std::uint32_t i = 0; i < n; ++i)
-    if ((missing[i] = graph.nodes[i].num_dependencies) == 0) order.push_back(i);
-  for (std::size_t k = 0; k < order.size(); ++k)
-    for (const auto s : graph.successors_of(NodeId(order[k])))
-      if (--missing[s] == 0) order.push_back(s);
+  std::vector<std::uint32_t> depth(n);
+  const auto order = graph.topological_order();
   for (std::uint32_t use = 0; use < sequences.size(); ++use) {
     auto& sequence = sequences[use];
     std::fill(depth.begin(), depth.end(), 0);

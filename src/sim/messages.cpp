@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "agreement.hpp"
+#include "orrery/base/mix.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -21,13 +22,6 @@ struct Stream {
 
   auto key() const { return std::tie(sender, receiver, tag); }
 };
-
-std::uint64_t mix(std::uint64_t value) {  // the finaliser of splitmix64
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31);
-}
 
 /// The streams of this rank's NPUs of one side, sorted by key.
 std::vector<Stream> streams_of(const Parties& parties, NodeKind side) {
@@ -48,7 +42,7 @@ std::vector<Stream> streams_of(const Parties& parties, NodeKind side) {
       stream.tag = tag;
       ++stream.count;
       stream.bytes += node.size;
-      stream.digest += mix(node.size);
+      stream.digest += mix(0, node.size);
     }
   }
   std::vector<Stream> result;

@@ -84,9 +84,7 @@ results::RunDescription describe(const config::Configuration& configuration, con
   run.groups = preparation.groups();
   for (const auto& dimension : configuration.dimensions) run.dimension_sizes.push_back(dimension.size);
   run.command_line = command_line;
-  config::Configuration simulated = configuration;
-  simulated.run = {};  // how it ran, and where to, is no part of what was simulated
-  run.resolved_configuration = simulated.to_yaml();
+  run.resolved_configuration = configuration.to_yaml(false);
   for (const auto& input : configuration.inputs)
     (input.first == "partition.txt" ? run.kernel_inputs : run.inputs).push_back(input);
   for (const auto& dimension : configuration.dimensions)

@@ -5,13 +5,9 @@
 #include <span>
 #include <type_traits>
 
-namespace orrery::trace {
+#include "orrery/base/mix.hpp"
 
-/// Mixes a word into a 64-bit hash. Every use compares in full afterwards.
-constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-  return hash ^ (hash >> 29);
-}
+namespace orrery::trace {
 
 /// Mixes the bytes of values without padding.
 template <class T>

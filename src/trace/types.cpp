@@ -69,6 +69,20 @@ std::string_view name(CollectiveKind kind) {
   return {};
 }
 
+std::vector<std::uint32_t> Graph::topological_order() const {
+  std::vector<std::uint32_t> order, missing(num_nodes());
+  order.reserve(num_nodes());
+  for (std::uint32_t i = 0; i < num_nodes(); ++i) {
+    missing[i] = nodes[i].num_dependencies;
+    if (missing[i] == 0) order.push_back(i);
+  }
+  for (std::size_t k = 0; k < order.size(); ++k)
+    for (const auto successor : successors_of(NodeId(order[k])))
+      if (--missing[successor] == 0) order.push_back(successor);
+  check(order.size() == num_nodes(), "a graph with a cycle");
+  return order;
+}
+
 std::size_t Graph::bytes() const {
   return sizeof(Graph) + nodes.capacity() * sizeof(Node) + successors.capacity() * sizeof(std::uint32_t) +
          durations.capacity() * sizeof(Time);

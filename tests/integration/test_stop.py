@@ -118,6 +118,21 @@ class Stop(harness.Folder):
         self.assertEqual(self.run_orrery("--iterations=50", "--noise=0.1", "--noise-seed=2", "--force").code, 0)
         self.assertNotEqual(harness.finish_times(self.output), seen[0])
 
+    def test_noise_on_a_training_step(self):
+        """Members of one rank that arrive at different times, in collectives of other ranks too: what hosts promise must hold."""
+        prefix = self.folder / "llm/workload"
+        made = harness.orrery("generate", "--layers=8", "--micro-batches=4", f"--output={prefix}")
+        self.assertEqual(made.code, 0, made.err)
+        arguments = ["run", harness.SOURCE / "configs/llm-64.yaml", f"--set=workload.traces={prefix}", f"--set=workload.groups={prefix}.json",
+                     "--iterations=10", "--noise=0.05", "--quiet", "--force", f"--output={self.output}"]
+        seen = []
+        for ranks in (0, 2, 3):
+            outcome = harness.orrery(*arguments, ranks=ranks)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            seen.append(harness.finish_times(self.output))
+        self.assertEqual(seen[0], seen[1])
+        self.assertEqual(seen[0], seen[2])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

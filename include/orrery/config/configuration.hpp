@@ -86,7 +86,8 @@ struct Configuration {
   void validate() const;
 
   /// The configuration as CONFIG.yaml with all defaults written out and absolute paths: reading it gives an equal one.
-  std::string to_yaml() const;
+  /// Without `with_run` its `run` section, which no simulated result depends on, is left out.
+  std::string to_yaml(bool with_run = true) const;
 
   /// Equal but for inputs and warnings; paths are equal if they name the same file from the current folder.
   friend bool operator==(const Configuration& a, const Configuration& b);

@@ -71,6 +71,8 @@ struct Graph {
     return std::span(successors).subspan(first, nodes[node.index() + 1].first_successor - first);
   }
   Time duration_of(NodeId node) const { return durations.empty() ? Time::zero() : durations[node.index()]; }
+  /// NodeId values in an order in which dependencies come first. O(nodes + dependencies).
+  std::vector<std::uint32_t> topological_order() const;
   std::size_t bytes() const;  ///< memory held
 };
 
