@@ -1,7 +1,7 @@
 #include "orrery/config/command_line.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
+#include <charconv>
 
 #include <array>
 

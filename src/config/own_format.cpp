@@ -222,8 +222,9 @@ void read_workload(Section section, Configuration& result, bool system_only) {
     });
   workload.dependencies = section.choose("dependencies", workload.dependencies, dependency_policies());
   result.executor.replay_only = section.get("replay-only", result.executor.replay_only, as_bool);
-  result.executor.iterations = section.get("iterations", result.executor.iterations,
-                                           [](const Value& value, const std::string& key) { return as_count(value, key); });
+  result.executor.iterations =
+      section.get("iterations", result.executor.iterations,
+                  [](const Value& value, const std::string& key) { return as_count(value, key); });
   section.refuse_unknown();
 }
 

@@ -74,8 +74,8 @@ std::string devices(const executor::Options& executor, const device::RemoteMemor
   if (compute.local_memory.bytes_per_ns() > 0)
     text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
   text += fmt::format("      latency: {}\n", nanoseconds_to_text(compute.local_memory_latency_ns));
-  text += fmt::format("    streams: {}\n    noise: {}\n    noise-seed: {}\n", executor.compute_streams, executor.compute_noise,
-                      executor.noise_seed);
+  text += fmt::format("    streams: {}\n    noise: {}\n    noise-seed: {}\n", executor.compute_streams,
+                      executor.compute_noise, executor.noise_seed);
   text += fmt::format("  communication:\n    streams: {}\n    rendezvous: {}\n", executor.comm_streams,
                       executor.rendezvous);
   constexpr std::string_view kinds[] = {"none", "per-npu", "per-node", "pool"};

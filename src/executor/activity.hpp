@@ -11,8 +11,8 @@ namespace orrery::executor {
 /// What an NPU is busy with, in the order in which a moment with several counts.
 enum class Work : std::uint8_t { compute = 0, cpu = 1, communication = 2, memory = 3 };
 
-/// Splits an NPU's time by what it is busy with. compute + cpu + exposed communication + exposed memory + idle = the time
-/// of the last change.
+/// Splits an NPU's time by what it is busy with. compute + cpu + exposed communication + exposed memory + idle = the
+/// time of the last change.
 class Activity {
  public:
   void begin(Work work, Time now) {

@@ -107,8 +107,8 @@ void Communicators::require_same(const Call& first, const Call& other, const Com
   };
   const auto& [low, high] = first.npu < other.npu ? std::tie(first, other) : std::tie(other, first);
   throw Error(ErrorCode::bad_input, {},
-              fmt::format("the members of group '{}' disagree on their collective number {}: {}, but {}", spec.group->name,
-                          first.ordinal + 1, describe(low), describe(high)),
+              fmt::format("the members of group '{}' disagree on their collective number {}: {}, but {}",
+                          spec.group->name, first.ordinal + 1, describe(low), describe(high)),
               "the same kind and size in the same order on all members", "Correct the traces.");
 }
 
@@ -194,7 +194,8 @@ Communicators::Hosted::Pending& Communicators::hosted_call(Hosted& hosted, const
   }
   require_same(pending.call, call, hosted.spec);
   if (hosted.parts.size() > 1) {
-    const Time least = engine_.least_duration(*hosted.layout, static_cast<collective::Kind>(call.kind), Bytes(call.size));
+    const Time least =
+        engine_.least_duration(*hosted.layout, static_cast<collective::Kind>(call.kind), Bytes(call.size));
     pending.reply = std::min(pending.reply, first + least);
   }
   return pending;
@@ -255,7 +256,8 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
 
   const auto [first, last] = std::minmax_element(pending.arrivals.begin(), pending.arrivals.end());
   const auto end = *std::max_element(completions_.begin(), completions_.end());
-  records_.push_back({hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end});
+  records_.push_back(
+      {hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end});
   const LpId lp(first_lp_.value() + hosted.spec.id.value());
   kernel_.raise_depth(lp, pending.call.depth + 1);
 

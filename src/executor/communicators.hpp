@@ -18,10 +18,10 @@
 
 namespace orrery::executor {
 
-/// The communicators of a rank. Members of this rank join here; when the last of them has, their arrival times go to the
-/// communicator's host as one message; when the host has all of them it computes the completion times, and one message
-/// goes back to each rank. That a collective is a pure function of its arrivals makes the order of these messages
-/// irrelevant: they are posts of the kernel, not events.
+/// The communicators of a rank. Members of this rank join here; when the last of them has, their arrival times go to
+/// the communicator's host as one message; when the host has all of them it computes the completion times, and one
+/// message goes back to each rank. That a collective is a pure function of its arrivals makes the order of these
+/// messages irrelevant: they are posts of the kernel, not events.
 class Communicators {
  public:
   /// A member's place: which of this rank's memberships, and which of its local members.
@@ -50,14 +50,14 @@ class Communicators {
 
   /// Throws Error (bad_input) if members do not agree on what they do.
   void join(const Seat& seat, const Join& join);
-  /// All joins of this time have been made. Tells hosts of collectives that have begun here but are not complete: what they
-  /// promise rests on the first arrival.
+  /// All joins of this time have been made. Tells hosts of collectives that have begun here but are not complete: what
+  /// they promise rests on the first arrival.
   void settle();
   /// A post of another rank's Communicators.
   void receive(std::span<const std::byte> message);
 
-  /// Least completion, for members on rank `to`, of the collectives hosted here that some members on other ranks have yet
-  /// to join, if these do not come before the first who has. See pdes::Model::pending_reply. O(such collectives).
+  /// Least completion, for members on rank `to`, of the collectives hosted here that some members on other ranks have
+  /// yet to join, if these do not come before the first who has. See pdes::Model::pending_reply. O(such collectives).
   Time pending_reply(Rank to) const;
 
   const std::vector<CollectiveRecord>& records() const { return records_; }
@@ -86,7 +86,7 @@ class Communicators {
     std::uint32_t npu = 0;
     std::uint32_t depth = 0;
     std::uint64_t node_id = 0;
-    std::uint64_t size = 0;  ///< bytes; on the way back, what each member sent
+    std::uint64_t size = 0;       ///< bytes; on the way back, what each member sent
     std::uint32_t num_times = 0;  ///< 1 = the same for all
     std::uint8_t kind = 0;
     CallKind what = CallKind::contribution;
@@ -122,7 +122,7 @@ class Communicators {
       Call call;
       bool done = false;
       Time reply = Time::max();  ///< when members complete at the earliest, if nobody comes before the first
-      std::vector<char> has;  ///< [parts]
+      std::vector<char> has;     ///< [parts]
       std::uint32_t missing = 0;
       std::vector<Time> arrivals;  ///< [members]
     };
@@ -155,7 +155,7 @@ class Communicators {
   std::vector<Membership> memberships_;
   std::vector<Hosted> hosted_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> begun_;  // (membership, ordinal) of this time
-  std::vector<std::uint32_t> open_;  // hosted groups with collectives that have begun
+  std::vector<std::uint32_t> open_;                             // hosted groups with collectives that have begun
   std::vector<CollectiveRecord> records_;
   std::vector<Time> completions_;   // scratch
   std::vector<std::byte> message_;  // scratch

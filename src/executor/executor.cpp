@@ -170,7 +170,9 @@ pdes::Horizon Executor::horizon() {
 
 Time Executor::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }
 
-std::string Executor::status() const { return fmt::format("{} of {} NPUs of this rank are done", num_done_, num_npus()); }
+std::string Executor::status() const {
+  return fmt::format("{} of {} NPUs of this rank are done", num_done_, num_npus());
+}
 
 std::uint64_t Executor::num_completed_nodes() const {
   std::uint64_t count = 0;

@@ -9,11 +9,12 @@
 
 namespace orrery::executor {
 
-/// The least horizon over the NPUs of a rank, kept in a tournament tree: an NPU that changed costs O(log NPUs), and only
-/// when the horizon is asked for.
+/// The least horizon over the NPUs of a rank, kept in a tournament tree: an NPU that changed costs O(log NPUs), and
+/// only when the horizon is asked for.
 class HorizonTree {
  public:
-  explicit HorizonTree(std::size_t num_npus) : num_npus_(num_npus), tree_(2 * std::max<std::size_t>(num_npus, 1)), dirty_(num_npus, 0) {}
+  explicit HorizonTree(std::size_t num_npus)
+      : num_npus_(num_npus), tree_(2 * std::max<std::size_t>(num_npus, 1)), dirty_(num_npus, 0) {}
 
   void mark(std::uint32_t npu) {
     if (dirty_[npu]) return;

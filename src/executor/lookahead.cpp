@@ -34,14 +34,19 @@ class Backwards {
   std::vector<std::uint32_t> first_, place_, order_, predecessors_;
 };
 
-// A noticed node starts when all paths to it are done. So from the completion of a node to the start of a noticed one the
-// *longest* path between them is a bound, and the least of these over the noticed nodes is the node's tail. Each noticed
-// node is walked back from, no farther than to other noticed nodes: what lies behind those is noticed earlier.
+// A noticed node starts when all paths to it are done. So from the completion of a node to the start of a noticed one
+// the *longest* path between them is a bound, and the least of these over the noticed nodes is the node's tail. Each
+// noticed node is walked back from, no farther than to other noticed nodes: what lies behind those is noticed earlier.
 class TailFinder {
  public:
   TailFinder(const Program& program, const Options& options, const std::vector<char>& noticed, Distances& result)
-      : graph_(*program.graph), durations_(program.durations), noticed_(noticed), result_(result), backwards_(graph_),
-        longest_(graph_.num_nodes()), seen_by_(graph_.num_nodes(), none) {
+      : graph_(*program.graph),
+        durations_(program.durations),
+        noticed_(noticed),
+        result_(result),
+        backwards_(graph_),
+        longest_(graph_.num_nodes()),
+        seen_by_(graph_.num_nodes(), none) {
     for (Time& duration : durations_) duration = least_noisy(duration, options.compute_noise);
     repeats_ = options.iterations > 1;
   }
@@ -146,7 +151,8 @@ Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
                                        : std::any_of(members.begin(), members.end(), is_elsewhere)));
   }
   for (const NpuId peer : npu.trace->peers) pattern.push_back(setting_.host_of_npu[peer.index()] != here_);
-  pattern.push_back(setting_.memory.num_servers() > 0 && setting_.host_of_server[setting_.memory.server_of(npu.id)] != here_);
+  pattern.push_back(setting_.memory.num_servers() > 0 &&
+                    setting_.host_of_server[setting_.memory.server_of(npu.id)] != here_);
   return pattern;
 }
 
@@ -176,9 +182,9 @@ const Lookahead& Lookaheads::of(const NpuSpec& npu) {
     TailFinder(program, setting_.options, noticed, result).run();
     return result;
   };
-  made = std::make_unique<const Lookahead>(Lookahead{
-      &program, distances([&](NodeId node) { return is_send(program, pattern, node); }),
-      distances([&](NodeId node) { return is_call(program, pattern, node); })});
+  made = std::make_unique<const Lookahead>(
+      Lookahead{&program, distances([&](NodeId node) { return is_send(program, pattern, node); }),
+                distances([&](NodeId node) { return is_call(program, pattern, node); })});
   return *made;
 }
 

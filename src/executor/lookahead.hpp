@@ -12,8 +12,8 @@ namespace orrery::executor {
 
 /// Times to the next node of a kind that another rank may notice.
 struct Distances {
-  /// [num_nodes] least time from the start of a node to such a thing: 0 if that is the node itself, else its compute time
-  /// and its tail; max() = never.
+  /// [num_nodes] least time from the start of a node to such a thing: 0 if that is the node itself, else its compute
+  /// time and its tail; max() = never.
   std::vector<Time> leads;
   /// [num_nodes] the same from the completion of a node.
   std::vector<Time> tails;

@@ -11,7 +11,8 @@ namespace {
 /// Collects what may pass from this rank to each other one.
 class Neighbours {
  public:
-  explicit Neighbours(parallel::Communicator& world) : here_(world.rank()), table_(static_cast<std::size_t>(world.size())) {
+  explicit Neighbours(parallel::Communicator& world)
+      : here_(world.rank()), table_(static_cast<std::size_t>(world.size())) {
     for (std::size_t r = 0; r < table_.size(); ++r) table_[r].rank = Rank(static_cast<int>(r));
   }
 
@@ -54,7 +55,8 @@ class Neighbours {
     std::vector<pdes::Neighbour> neighbours;
     for (std::size_t r = 0; r < table_.size(); ++r) {
       table_[r].incoming = incoming[r].at(0) != 0;
-      if (static_cast<int>(r) != here_.value() && (table_[r].outgoing || table_[r].incoming)) neighbours.push_back(table_[r]);
+      if (static_cast<int>(r) != here_.value() && (table_[r].outgoing || table_[r].incoming))
+        neighbours.push_back(table_[r]);
     }
     return neighbours;
   }
@@ -89,7 +91,8 @@ std::vector<Time> shortest_collectives(const Setting& setting) {
       const auto use = npu.program->use_of_node(NodeId(i));
       if (!layouts[use]) continue;
       Time& least = shortest[npu.groups[use].index()];
-      least = std::min(least, setting.engine.least_duration(*layouts[use], engine_kind(node.collective), Bytes(node.size)));
+      least =
+          std::min(least, setting.engine.least_duration(*layouts[use], engine_kind(node.collective), Bytes(node.size)));
     }
   }
   return shortest;
@@ -108,7 +111,7 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
   const auto& hosts = setting_.host_of_npu;
   Neighbours neighbours(world);
   const auto shortest = setting_.options.replay_only ? std::vector<Time>(setting_.communicators.size(), Time::max())
-                                                       : shortest_collectives(setting_);
+                                                     : shortest_collectives(setting_);
   std::vector<Rank> ranks;
   for (const auto& spec : setting_.communicators) {
     ranks.clear();
@@ -120,7 +123,8 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
     const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
     if (is_local) continue;  // its members and its host see each other without the kernel
     if (spec.host == here) {
-      const Time final_delay = setting_.engine.minimum_duration(*setting_.engine.layout(spec.group->members, spec.dimensions));
+      const Time final_delay =
+          setting_.engine.minimum_duration(*setting_.engine.layout(spec.group->members, spec.dimensions));
       for (const Rank rank : ranks) neighbours.reply(rank, shortest[spec.id.index()], final_delay);
     } else if (std::binary_search(ranks.begin(), ranks.end(), here)) {
       neighbours.request(spec.host);
@@ -138,7 +142,8 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
     }
   }
   pdes::Options options;
-  options.num_lps = static_cast<std::uint32_t>(hosts.size() + setting_.communicators.size()) + setting_.memory.num_servers();
+  options.num_lps =
+      static_cast<std::uint32_t>(hosts.size() + setting_.communicators.size()) + setting_.memory.num_servers();
   options.service_delay = neighbours.least_service();
   options.reply_delay = neighbours.reply_here();
   options.final_delay = std::min(least_over_ranks(world, neighbours.least_final()), Time::from_ns(1'000'000'000));

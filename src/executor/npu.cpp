@@ -13,9 +13,9 @@ namespace {
 
 using trace::NodeKind;
 
-constexpr std::uint16_t wide = 0xffff;        // in `missing_`: the count is in `wide_`
-constexpr Bytes grant_size(8192);             // the control message of the rendezvous protocol
-constexpr std::uint32_t most_scanned = 64;    // ready nodes that the horizon looks at
+constexpr std::uint16_t wide = 0xffff;      // in `missing_`: the count is in `wide_`
+constexpr Bytes grant_size(8192);           // the control message of the rendezvous protocol
+constexpr std::uint32_t most_scanned = 64;  // ready nodes that the horizon looks at
 
 void push_ready(std::vector<std::uint32_t>& heap, std::uint32_t id) {
   heap.push_back(id);
@@ -36,20 +36,28 @@ Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std
 
 Npu::Resource Npu::resource_of(NodeKind kind) {
   switch (kind) {
-    case NodeKind::cpu: return cpu;
-    case NodeKind::compute: return compute;
-    case NodeKind::receive: return unlimited;
-    default: return communication;
+    case NodeKind::cpu:
+      return cpu;
+    case NodeKind::compute:
+      return compute;
+    case NodeKind::receive:
+      return unlimited;
+    default:
+      return communication;
   }
 }
 
 Work Npu::work_of(NodeKind kind) {
   switch (kind) {
-    case NodeKind::cpu: return Work::cpu;
-    case NodeKind::compute: return Work::compute;
+    case NodeKind::cpu:
+      return Work::cpu;
+    case NodeKind::compute:
+      return Work::compute;
     case NodeKind::mem_load:
-    case NodeKind::mem_store: return Work::memory;
-    default: return Work::communication;
+    case NodeKind::mem_store:
+      return Work::memory;
+    default:
+      return Work::communication;
   }
 }
 
@@ -181,8 +189,8 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
     case NodeKind::collective: {
       const auto& seat = seats_[program_.use_of_node(id)];
       if (seat.members == 1) return take_until(id, now, now, around);
-      return around.communicators.join(
-          seat, {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now});
+      return around.communicators.join(seat,
+                                       {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now});
     }
     default:
       return take_until(id, now, now + compute_time(id, around.options), around);
@@ -233,7 +241,8 @@ void Npu::transfer(NodeId id, Time now, const Surroundings& around) {
 void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
   activity_.begin(Work::communication, now);
   if (around.options.rendezvous)
-    to_npu(peer_of(id), EventKind::grant, now + around.network.delay(id_, peer_of(id), grant_size), tag_of(id), 0, around);
+    to_npu(peer_of(id), EventKind::grant, now + around.network.delay(id_, peer_of(id), grant_size), tag_of(id), 0,
+           around);
   const typename Matcher<Posted, Bytes>::Key key{peer_of(id), tag_of(id)};
   Bytes size;
   if (receives_.take(key, size)) {
@@ -349,7 +358,12 @@ pdes::Horizon Npu::horizon(const Options& options) const {
 void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& waits) const {
   for (const Running& running : running_) {
     if (running.finish != Time::max()) continue;
-    Wait wait{.npu = id_, .node = running.node, .since = running.start, .partner = {}, .size = Bytes(node(running.node).size), .group = {}};
+    Wait wait{.npu = id_,
+              .node = running.node,
+              .since = running.start,
+              .partner = {},
+              .size = Bytes(node(running.node).size),
+              .group = {}};
     if (node(running.node).kind == NodeKind::collective) {
       const auto waiting = communicators.waiting(seats_[program_.use_of_node(running.node)]);
       wait.in_collective = true;
@@ -363,8 +377,13 @@ void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& wait
     waits.push_back(wait);
   }
   receives_.for_each_early([&](const auto& key, const Posted& posted) {
-    waits.push_back({.npu = id_, .node = posted.node, .since = posted.since, .partner = key.other, .tag = key.tag,
-                     .size = Bytes(node(posted.node).size), .group = {}});
+    waits.push_back({.npu = id_,
+                     .node = posted.node,
+                     .since = posted.since,
+                     .partner = key.other,
+                     .tag = key.tag,
+                     .size = Bytes(node(posted.node).size),
+                     .group = {}});
   });
 }
 

@@ -102,7 +102,8 @@ class Npu {
   void transfer(NodeId id, Time now, const Surroundings& around);
   void require_size(NodeId id, Bytes size) const;
   Running& running_node(NodeId id);
-  void to_npu(NpuId target, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail, const Surroundings& around);
+  void to_npu(NpuId target, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail,
+              const Surroundings& around);
   NpuId peer_of(NodeId id) const { return trace_.peers[node(id).slot]; }
   std::uint32_t tag_of(NodeId id) const { return static_cast<std::uint32_t>(trace_.tags[node(id).detail]); }
   Time least_lead(Resource resource, const Distances& distances) const;
@@ -113,16 +114,16 @@ class Npu {
   const trace::NpuTrace& trace_;
   const Program& program_;
   const Lookahead& lookahead_;
-  std::vector<Communicators::Seat> seats_;        // [uses]
-  std::vector<std::uint16_t> missing_;            // [num_nodes] dependencies; wide_ holds what does not fit
+  std::vector<Communicators::Seat> seats_;  // [uses]
+  std::vector<std::uint16_t> missing_;      // [num_nodes] dependencies; wide_ holds what does not fit
   std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;
   std::array<std::vector<std::uint32_t>, num_resources> ready_;  // heaps, lowest id on top
   std::array<std::uint32_t, num_resources> free_{};
   std::vector<Running> running_;
-  std::vector<std::uint32_t> released_;           // work list of finish_node
-  std::vector<NodeId> instantly_;                 // done in the same settle
-  Matcher<Posted, Bytes> receives_;               // posted, or arrived (size)
-  Matcher<Running, Time> grants_;                 // sends that wait, or granted (rendezvous)
+  std::vector<std::uint32_t> released_;  // work list of finish_node
+  std::vector<NodeId> instantly_;        // done in the same settle
+  Matcher<Posted, Bytes> receives_;      // posted, or arrived (size)
+  Matcher<Running, Time> grants_;        // sends that wait, or granted (rendezvous)
   std::uint64_t completed_ = 0;
   std::uint64_t iterations_ = 1, iteration_ = 0;
   std::uint64_t sequence_ = 0;

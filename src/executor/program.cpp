@@ -47,7 +47,8 @@ Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& o
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto& node = graph->nodes[i];
     program.durations[i] = duration(*graph, NodeId(i), options, rules);
-    if (node.kind == NodeKind::compute && program.durations[i] == Time::zero() && graph->duration_of(NodeId(i)) > Time::zero())
+    if (node.kind == NodeKind::compute && program.durations[i] == Time::zero() &&
+        graph->duration_of(NodeId(i)) > Time::zero())
       ++program.num_unknown_compute;
   }
   program.graph = std::move(graph);

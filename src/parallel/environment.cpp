@@ -31,8 +31,10 @@ void require_one_job(int size) {
     const int expected = number_in(variable);
     if (expected > 1 && size == 1)
       throw Error(ErrorCode::usage, {},
-                  fmt::format("the launcher started {} processes ({}), but each sees an MPI job of one rank", expected, variable),
-                  "one job of all ranks", "Use `srun --mpi=pmix`, or the mpirun of the MPI library that Orrery was built with.");
+                  fmt::format("the launcher started {} processes ({}), but each sees an MPI job of one rank", expected,
+                              variable),
+                  "one job of all ranks",
+                  "Use `srun --mpi=pmix`, or the mpirun of the MPI library that Orrery was built with.");
   }
 }
 

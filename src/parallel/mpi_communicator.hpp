@@ -21,7 +21,8 @@ class MpiCommunicator final : public Communicator {
   void minimum(std::span<std::int64_t> values) override;
   void maximum(std::span<std::int64_t> values) override;
   void broadcast_bytes(std::vector<std::byte>& bytes, Rank root) override;
-  std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root, std::vector<std::size_t>& sizes) override;
+  std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root,
+                                      std::vector<std::size_t>& sizes) override;
   std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) override;
 
  private:

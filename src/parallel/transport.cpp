@@ -95,7 +95,8 @@ class MpiTransport final : public Transport {
     if (requests_.empty()) return;
     completed_.resize(requests_.size());
     int count = 0;
-    mpi(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), MPI_STATUSES_IGNORE));
+    mpi(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
+                     MPI_STATUSES_IGNORE));
     if (count <= 0) return;
     std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
     for (int i = 0; i < count; ++i) {

@@ -59,8 +59,13 @@ void Channels::promise(Channel& channel, const Outlook& outlook) {
 void Channels::transmit(Channel& channel, std::optional<Need> request) {
   const bool data = !channel.batch.empty();
   if (!data) channel.batch.resize(sizeof(Header));
-  Header header{channel.events_told, channel.requests_told, request.value_or(Need{}),
-                static_cast<std::uint32_t>(channel.batch.size() - sizeof(Header)), round_, request ? 1U : 0U, 0};
+  Header header{channel.events_told,
+                channel.requests_told,
+                request.value_or(Need{}),
+                static_cast<std::uint32_t>(channel.batch.size() - sizeof(Header)),
+                round_,
+                request ? 1U : 0U,
+                0};
   std::memcpy(channel.batch.data(), &header, sizeof header);
   transport_->send(channel.neighbour.rank, channel.batch);
   ++sent_;
@@ -68,7 +73,8 @@ void Channels::transmit(Channel& channel, std::optional<Need> request) {
   ++(data ? statistics_.data_messages : statistics_.null_messages);
   if (request) ++statistics_.promise_requests;
   channel.batch.clear();
-  if (channel.wanted && channel.events_told > channel.wanted->events && channel.requests_told > channel.wanted->requests) {
+  if (channel.wanted && channel.events_told > channel.wanted->events &&
+      channel.requests_told > channel.wanted->requests) {
     channel.wanted.reset();
   }
 }
@@ -92,7 +98,8 @@ Need Channels::with_what_others_want(Need need) const {
     if (!c.wanted) continue;
     const auto& n = c.neighbour;
     const Time delay = std::min({n.event_delay, n.service_delay, n.reply_delay});
-    const Time events = delay == Time::max() ? c.wanted->requests : std::max(c.wanted->requests, c.wanted->events - delay);
+    const Time events =
+        delay == Time::max() ? c.wanted->requests : std::max(c.wanted->requests, c.wanted->events - delay);
     need.events = std::max(need.events, events);
     need.requests = std::max(need.requests, events);
   }
@@ -161,15 +168,16 @@ void Channels::update_promised() {
 }
 
 // The reduction shows a state that the whole system was in at one moment, if no message was under way then. Each rank
-// contributes when it is blocked, with the number of messages it has sent and received, and goes on living. Messages sent
-// after a contribution carry the next round's number and are not counted as received in this one. Suppose the sums of
-// sent and received agree. Then every message sent before its sender's contribution was received before its receiver's.
-// A blocked rank changes its state only when it receives something; the first that did so between its contribution and
-// the last one would have received a message sent before a contribution, and that one would be missing in the sum of
-// received ones. So all contributions describe one state, in which all ranks are blocked and nothing is under way.
+// contributes when it is blocked, with the number of messages it has sent and received, and goes on living. Messages
+// sent after a contribution carry the next round's number and are not counted as received in this one. Suppose the sums
+// of sent and received agree. Then every message sent before its sender's contribution was received before its
+// receiver's. A blocked rank changes its state only when it receives something; the first that did so between its
+// contribution and the last one would have received a message sent before a contribution, and that one would be missing
+// in the sum of received ones. So all contributions describe one state, in which all ranks are blocked and nothing is
+// under way.
 void Channels::join_reduction(const Stand& mine) {
   if (reducing_) return;
-  const std::array<std::int64_t, 7> minima{mine.sends.ps(), mine.calls.ps(),  mine.reply.ps(),   mine.request.ps(),
+  const std::array<std::int64_t, 7> minima{mine.sends.ps(), mine.calls.ps(), mine.reply.ps(),   mine.request.ps(),
                                            mine.event.ps(), -mine.stop.ps(), mine.stops ? 0 : 1};
   const std::array<std::int64_t, 2> sums{sent_, received_};
   transport_->start_reduction(minima, sums);
@@ -188,11 +196,14 @@ std::optional<Stand> Channels::try_reduction(const Options& options) {
   if (reduced->sums[0] != reduced->sums[1]) return std::nullopt;
   const auto least = [&](std::size_t i) { return Time::from_ps(reduced->minima[i]); };
   const bool stops = reduced->minima[6] == 0;
-  const Stand stand{least(0), least(1), least(2), least(3), least(4), stops ? Time::from_ps(-reduced->minima[5]) : Time::max(), stops};
+  const Stand stand{least(0), least(1), least(2),
+                    least(3), least(4), stops ? Time::from_ps(-reduced->minima[5]) : Time::max(),
+                    stops};
   // From that state on, the first event that reaches a rank comes from a send, one event delay later at least; from a
   // server, called at `request` or `calls`; or from posts, of which `reply` speaks for those that have come. What it
   // then brings about comes later still.
-  const Time reply = std::max(std::min(stand.reply, stand.calls + options.least_reply_delay), stand.calls + options.final_delay);
+  const Time reply =
+      std::max(std::min(stand.reply, stand.calls + options.least_reply_delay), stand.calls + options.final_delay);
   const Time events = std::min({stand.sends + options.least_event_delay,
                                 std::min(stand.request, stand.calls) + options.least_service_delay, reply});
   for (Channel& c : channels_) {
@@ -206,9 +217,10 @@ std::optional<Stand> Channels::try_reduction(const Options& options) {
 std::string Channels::describe() const {
   std::string text;
   for (const Channel& c : channels_)
-    text += fmt::format("  channel with rank {}: promised to us {} ps events, {} ps requests; we promised {} and {}; {}\n",
-                        c.neighbour.rank.value(), c.events_promise.ps(), c.requests_promise.ps(), c.events_told.ps(),
-                        c.requests_told.ps(), c.wanted ? "it waits for us" : "it does not wait for us");
+    text +=
+        fmt::format("  channel with rank {}: promised to us {} ps events, {} ps requests; we promised {} and {}; {}\n",
+                    c.neighbour.rank.value(), c.events_promise.ps(), c.requests_promise.ps(), c.events_told.ps(),
+                    c.requests_told.ps(), c.wanted ? "it waits for us" : "it does not wait for us");
   return text;
 }
 

@@ -22,9 +22,9 @@ struct Need {
 
 /// What a rank knows of its own future (docs/kernel.md): nothing of each kind happens here before the time given.
 struct Outlook {
-  Time sends;    ///< an NPU sends an event to an NPU of another rank
-  Time calls;    ///< an NPU calls a server of another rank, or posts
-  Time service;  ///< a server of this rank is called
+  Time sends;                 ///< an NPU sends an event to an NPU of another rank
+  Time calls;                 ///< an NPU calls a server of another rank, or posts
+  Time service;               ///< a server of this rank is called
   std::vector<Time> replies;  ///< [neighbours] posts bring about an event there
 };
 
@@ -33,12 +33,12 @@ struct Outlook {
 
 /// What a reduction over all blocked ranks shows.
 struct Stand {
-  Time sends;     ///< least time of a send to another rank, as if no message were to come
-  Time calls;     ///< the same of a call or post
-  Time reply;     ///< least Model::pending_reply
-  Time request;   ///< least time of a request that waits at a server
-  Time event;     ///< least time of any pending event: max() = nothing can ever happen again
-  Time stop;      ///< latest clock if some rank wants to stop, else max(); a rank gives its own clock
+  Time sends;          ///< least time of a send to another rank, as if no message were to come
+  Time calls;          ///< the same of a call or post
+  Time reply;          ///< least Model::pending_reply
+  Time request;        ///< least time of a request that waits at a server
+  Time event;          ///< least time of any pending event: max() = nothing can ever happen again
+  Time stop;           ///< latest clock if some rank wants to stop, else max(); a rank gives its own clock
   bool stops = false;  ///< this rank wants to stop
 };
 
@@ -63,8 +63,8 @@ class Channels {
 
   /// Takes in what has arrived: events, posts, promises, requests. Returns the number of messages.
   int poll();
-  /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`). What leaves
-  /// asks for `need` where `ask` would.
+  /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`). What
+  /// leaves asks for `need` where `ask` would.
   void flush(const Outlook& outlook, bool tell_all, Need need);
   /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need.
   void ask(Need need, const Outlook& outlook);

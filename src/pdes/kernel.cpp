@@ -83,8 +83,8 @@ void Kernel::handle(const Event& event) {
   model_.handle(event);
 }
 
-// Posts that belong together bring about their reply one reply delay after the first, and one final delay after the last
-// of them, at least. Those that are to come are not earlier than `posts`; those that have come the model knows.
+// Posts that belong together bring about their reply one reply delay after the first, and one final delay after the
+// last of them, at least. Those that are to come are not earlier than `posts`; those that have come the model knows.
 Time Kernel::earliest_reply(Rank to, Time reply_delay, Time posts) const {
   if (reply_delay == Time::max()) return Time::max();
   return std::max(std::min(model_.pending_reply(to), posts + reply_delay), posts + options_.final_delay);
@@ -98,13 +98,13 @@ Time Kernel::incoming() const {
                    earliest_reply(here_, options_.reply_delay, requests)});
 }
 
-// Events of NPUs are safe before all that can still come: an event from another rank; the answer of a server of this rank to
-// a request that waits here or comes from another rank; the reply to posts of which some are still to come from another
-// rank. What an event of this rank brings about comes later than that event.
+// Events of NPUs are safe before all that can still come: an event from another rank; the answer of a server of this
+// rank to a request that waits here or comes from another rank; the reply to posts of which some are still to come from
+// another rank. What an event of this rank brings about comes later than that event.
 bool Kernel::npus_are_safe() const { return pending_[npu].time() < incoming(); }
 
-// A request is safe when no NPU, here or elsewhere, can make an earlier one: those of this rank are past its time, and stay
-// so whatever arrives.
+// A request is safe when no NPU, here or elsewhere, can make an earlier one: those of this rank are past its time, and
+// stay so whatever arrives.
 bool Kernel::server_is_safe() const {
   const Time time = pending_[server].time();
   if (time >= pending_[npu].time()) return false;
@@ -144,8 +144,8 @@ std::uint64_t Kernel::process() {
   return handled;
 }
 
-/// When something that other ranks notice can happen here if nothing arrives any more. What waits, waits for something that
-/// an event of this rank brings about, or a server here; and before the earliest of these no NPU does anything.
+/// When something that other ranks notice can happen here if nothing arrives any more. What waits, waits for something
+/// that an event of this rank brings about, or a server here; and before the earliest of these no NPU does anything.
 Time Kernel::own_output(const Reach& reach) const {
   const Time earliest = std::min(pending_[npu].time(), pending_[server].time() + options_.service_delay);
   return std::max(earliest, std::min(reach.output, earliest + reach.reaction));
@@ -173,7 +173,8 @@ Need Kernel::need() const {
   if (time == Time::max()) return {};
   Need need{.events = time};
   if (options_.service_delay != Time::max()) need.requests = std::max(need.requests, time - options_.service_delay);
-  if (options_.reply_delay == Time::max() || earliest_reply(here_, options_.reply_delay, channels_->requests_promised()) > time)
+  if (options_.reply_delay == Time::max() ||
+      earliest_reply(here_, options_.reply_delay, channels_->requests_promised()) > time)
     return need;
   // Posts hold it up: those that are to come must be known to be late enough, in one way or the other.
   const bool by_reply = model_.pending_reply(here_) > time;
@@ -193,8 +194,8 @@ void Kernel::run() {
       stopping_ = false;
     }
   }
-  statistics_.peak_pending_events = std::max<std::uint64_t>(statistics_.peak_pending_events,
-                                                            std::max(pending_[npu].peak(), pending_[server].peak()));
+  statistics_.peak_pending_events =
+      std::max<std::uint64_t>(statistics_.peak_pending_events, std::max(pending_[npu].peak(), pending_[server].peak()));
   if (limit_ != Time::max()) stopped_at_ = std::max(limit_, Time::zero());
   statistics_.busy_seconds = seconds_since(start) - statistics_.blocked_seconds;
 }
@@ -209,16 +210,22 @@ Stand Kernel::stand() const {
   for (std::size_t i = 0; i < channels_->num_neighbours(); ++i)
     reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
   const Horizon horizon = model_.horizon();
-  return {own_output(horizon.sends), own_output(horizon.calls), reply, pending_[server].time(),
-          std::min(pending_[npu].time(), pending_[server].time()), std::max(clock_[npu], clock_[server]), stopping_};
+  return {own_output(horizon.sends),
+          own_output(horizon.calls),
+          reply,
+          pending_[server].time(),
+          std::min(pending_[npu].time(), pending_[server].time()),
+          std::max(clock_[npu], clock_[server]),
+          stopping_};
 }
 
 // A rank handles what is safe in bursts. Between bursts it takes in messages, sends what has gathered, and answers who
 // waits. When nothing is safe it asks those neighbours whose promises hold it up, with the data that leaves for them if
-// there is any; a chain of waiting ranks passes the question on; a circle of them, or the end, shows in the reduction that
-// all blocked ranks join, some time later because most waits are over before.
+// there is any; a chain of waiting ranks passes the question on; a circle of them, or the end, shows in the reduction
+// that all blocked ranks join, some time later because most waits are over before.
 void Kernel::run_with_others() {
-  Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since, freed = blocked_since;
+  Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since,
+                    freed = blocked_since;
   bool blocked = false;
   for (;;) {
     heed_stop_request();
@@ -262,11 +269,12 @@ void Kernel::run_with_others() {
 }
 
 void Kernel::watch() {
-  throw Error(ErrorCode::internal,
-              fmt::format("no progress for {:.0f} s: NPU events handled to {} ps, next at {} ps; requests to servers to {} "
-                          "ps, next at {} ps; {}\n{}This is a fault of Orrery or of the machine's network, please report it.",
-                          options_.watchdog_seconds, clock_[npu].ps(), pending_[npu].time().ps(), clock_[server].ps(),
-                          pending_[server].time().ps(), model_.status(), channels_->describe()));
+  throw Error(
+      ErrorCode::internal,
+      fmt::format("no progress for {:.0f} s: NPU events handled to {} ps, next at {} ps; requests to servers to {} "
+                  "ps, next at {} ps; {}\n{}This is a fault of Orrery or of the machine's network, please report it.",
+                  options_.watchdog_seconds, clock_[npu].ps(), pending_[npu].time().ps(), clock_[server].ps(),
+                  pending_[server].time().ps(), model_.status(), channels_->describe()));
 }
 
 }  // namespace orrery::pdes

@@ -16,10 +16,12 @@ int check(const config::CheckCommand& command) {
     const auto world = parallel::make_serial();
     try {
       const Preparation preparation(configuration, *world, &problems);
-      for (const auto& [kind, entry] : preparation.notices().entries()) spdlog::warn("{} (NPU {})", entry.text, entry.npu);
+      for (const auto& [kind, entry] : preparation.notices().entries())
+        spdlog::warn("{} (NPU {})", entry.text, entry.npu);
       if (problems.empty())
-        fmt::print("{} NPUs, {} nodes of {} distinct structures, {} groups: nothing wrong was found\n", preparation.num_npus(),
-                   preparation.num_nodes(), preparation.store().num_structures(), preparation.groups().size());
+        fmt::print("{} NPUs, {} nodes of {} distinct structures, {} groups: nothing wrong was found\n",
+                   preparation.num_npus(), preparation.num_nodes(), preparation.store().num_structures(),
+                   preparation.groups().size());
     } catch (const Error& error) {
       problems.push_back(error);
     }

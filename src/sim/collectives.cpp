@@ -29,7 +29,9 @@ struct Digest {
   std::uint64_t order = 0;     ///< the same, in order; 0 if dependencies do not fix it
 };
 
-std::uint64_t digest_of(const trace::Node& node) { return mix(static_cast<std::uint64_t>(node.collective) + 1, node.size); }
+std::uint64_t digest_of(const trace::Node& node) {
+  return mix(static_cast<std::uint64_t>(node.collective) + 1, node.size);
+}
 
 // The collectives of a use are ordered by dependencies if and only if each has another number of them before it on its
 // longest chain: the one with k before it then depends on one with k - 1 before it, and there is only one such.
@@ -52,7 +54,8 @@ std::vector<Sequence> sequences_of(const executor::Program& program) {
     const auto shallower = [&](std::uint32_t a, std::uint32_t b) { return depth[a] < depth[b]; };
     std::vector<std::uint32_t> sorted = sequence.nodes;
     std::stable_sort(sorted.begin(), sorted.end(), shallower);
-    const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), [&](auto a, auto b) { return depth[a] == depth[b]; });
+    const auto twice =
+        std::adjacent_find(sorted.begin(), sorted.end(), [&](auto a, auto b) { return depth[a] == depth[b]; });
     sequence.is_ordered = twice == sorted.end();
     if (sequence.is_ordered) sequence.nodes = std::move(sorted);
   }
@@ -131,7 +134,8 @@ struct Account {
   std::vector<Step> steps;
 };
 
-std::vector<std::byte> pack_account(const Parties& parties, const executor::NpuSpec& npu, GroupId group, Sequences& sequences) {
+std::vector<std::byte> pack_account(const Parties& parties, const executor::NpuSpec& npu, GroupId group,
+                                    Sequences& sequences) {
   Packer packer;
   packer.put(npu.id.value());
   packer.put_text(parties.store.file(*npu.trace));
@@ -152,7 +156,8 @@ std::vector<std::byte> pack_account(const Parties& parties, const executor::NpuS
   return packer.take();
 }
 
-[[noreturn]] void refuse(const trace::Group& group, const Dispute& dispute, std::map<std::uint32_t, Account>& accounts) {
+[[noreturn]] void refuse(const trace::Group& group, const Dispute& dispute,
+                         std::map<std::uint32_t, Account>& accounts) {
   const Account& a = accounts[dispute.first];
   const Account& b = accounts[dispute.second];
   std::size_t k = 0;
@@ -162,11 +167,12 @@ std::vector<std::byte> pack_account(const Parties& parties, const executor::NpuS
   };
   const bool first_has = k < a.steps.size();
   const Account& shown = first_has ? a : b;
-  throw Error(ErrorCode::bad_input, {.file = shown.file, .npu = first_has ? dispute.first : dispute.second},
-              fmt::format("the members of group '{}' disagree on their collective number {}: NPU {} has {} of {} in all, "
-                          "NPU {} has {} of {} in all",
-                          group.name, k + 1, dispute.first, step(a), a.steps.size(), dispute.second, step(b), b.steps.size()),
-              "the same kinds and sizes in the same order on all members", "Correct the traces.");
+  throw Error(
+      ErrorCode::bad_input, {.file = shown.file, .npu = first_has ? dispute.first : dispute.second},
+      fmt::format("the members of group '{}' disagree on their collective number {}: NPU {} has {} of {} in all, "
+                  "NPU {} has {} of {} in all",
+                  group.name, k + 1, dispute.first, step(a), a.steps.size(), dispute.second, step(b), b.steps.size()),
+      "the same kinds and sizes in the same order on all members", "Correct the traces.");
 }
 
 }  // namespace

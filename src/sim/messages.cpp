@@ -56,8 +56,8 @@ NodeId node_of(const executor::NpuSpec& npu, NodeKind side, const Stream& stream
   const auto peer = side == NodeKind::send ? stream.receiver : stream.sender;
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
-    if (node.kind == side && npu.trace->peers[node.slot].value() == peer && npu.trace->tags[node.detail] == stream.tag &&
-        index-- == 0)
+    if (node.kind == side && npu.trace->peers[node.slot].value() == peer &&
+        npu.trace->tags[node.detail] == stream.tag && index-- == 0)
       return NodeId(i);
   }
   check(false, "a stream without nodes");
@@ -72,19 +72,22 @@ NodeId node_of(const executor::NpuSpec& npu, NodeKind side, const Stream& stream
   const Place place = parties.store.place(*npu->trace, own, node);
   const char* hint = "Correct the traces of both NPUs.";
   if (!extra)
-    throw Error(ErrorCode::bad_input, place,
-                fmt::format("NPU {} sends {} messages of {} bytes in all with tag {} to NPU {}, which receives {} bytes",
-                            mine.sender, theirs.count, theirs.bytes, mine.tag, mine.receiver, mine.bytes),
-                "the same sizes on both sides", hint);
+    throw Error(
+        ErrorCode::bad_input, place,
+        fmt::format("NPU {} sends {} messages of {} bytes in all with tag {} to NPU {}, which receives {} bytes",
+                    mine.sender, theirs.count, theirs.bytes, mine.tag, mine.receiver, mine.bytes),
+        "the same sizes on both sides", hint);
   if (side == NodeKind::send)
-    throw Error(ErrorCode::bad_input, place,
-                fmt::format("a send without a receive: NPU {} sends {} messages with tag {} to NPU {}, which receives {}",
-                            mine.sender, mine.count, mine.tag, mine.receiver, theirs.count),
-                "as many receives as sends", hint);
-  throw Error(ErrorCode::bad_input, place,
-              fmt::format("a receive without a send: NPU {} receives {} messages with tag {} from NPU {}, which sends {}",
-                          mine.receiver, mine.count, mine.tag, mine.sender, theirs.count),
-              "as many sends as receives", hint);
+    throw Error(
+        ErrorCode::bad_input, place,
+        fmt::format("a send without a receive: NPU {} sends {} messages with tag {} to NPU {}, which receives {}",
+                    mine.sender, mine.count, mine.tag, mine.receiver, theirs.count),
+        "as many receives as sends", hint);
+  throw Error(
+      ErrorCode::bad_input, place,
+      fmt::format("a receive without a send: NPU {} receives {} messages with tag {} from NPU {}, which sends {}",
+                  mine.receiver, mine.count, mine.tag, mine.sender, theirs.count),
+      "as many sends as receives", hint);
 }
 
 /// Compares one side with what the other side's ranks say of it.

@@ -141,11 +141,12 @@ void Preparation::make_programs() {
           executor::make_program(trace.graph, configuration_.executor, topology_.rules(), in_use));
     if (program->num_unknown_compute > 0)
       own_notices_.add("roofline", local_npus_[i].value(),
-                        "compute nodes have neither num_ops nor tensor_size: with the roofline on they take no time",
-                        program->num_unknown_compute);
+                       "compute nodes have neither num_ops nor tensor_size: with the roofline on they take no time",
+                       program->num_unknown_compute);
     for (const auto tag : trace.tags)
       if (tag > 0xffffffffU)
-        throw Error(ErrorCode::bad_input, {.file = store_.file(trace), .npu = local_npus_[i].value(), .key = "comm_tag"},
+        throw Error(ErrorCode::bad_input,
+                    {.file = store_.file(trace), .npu = local_npus_[i].value(), .key = "comm_tag"},
                     fmt::format("found {}", tag), "a tag below 2^32");
     npus_.push_back({local_npus_[i], &trace, program.get(), {}});
   }

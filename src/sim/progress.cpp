@@ -21,7 +21,8 @@ std::string readable(Time time) {
   return fmt::format("{} ps", time.ps());
 }
 
-ProgressLine::ProgressLine(const config::RunOptions& options, const executor::Executor& executor, std::uint64_t num_nodes)
+ProgressLine::ProgressLine(const config::RunOptions& options, const executor::Executor& executor,
+                           std::uint64_t num_nodes)
     : executor_(executor),
       num_nodes_(num_nodes),
       renews_(options.progress == config::Progress::automatic && isatty(STDERR_FILENO) == 1),
@@ -38,12 +39,14 @@ void ProgressLine::update(std::uint64_t events, Time now) {
   const std::chrono::duration<double> since = time - last_;
   if (since < interval_) return;
   const std::chrono::duration<double> elapsed = time - start_;
-  const double share = static_cast<double>(executor_.num_completed_nodes()) / static_cast<double>(num_nodes_ ? num_nodes_ : 1);
+  const double share =
+      static_cast<double>(executor_.num_completed_nodes()) / static_cast<double>(num_nodes_ ? num_nodes_ : 1);
   std::string end = "?";
   if (share > 0.01) end = fmt::format("{:.0f} s", elapsed.count() * (1 - share) / share);
-  const auto line = fmt::format("rank 0: {:.1f} s, simulated {}, {} of {} NPUs done, {:.1f} % of nodes, {:.2f} M events/s, {} to go",
-                                elapsed.count(), readable(now), executor_.num_done(), executor_.num_npus(), 100 * share,
-                                static_cast<double>(events - last_events_) / since.count() * 1e-6, end);
+  const auto line =
+      fmt::format("rank 0: {:.1f} s, simulated {}, {} of {} NPUs done, {:.1f} % of nodes, {:.2f} M events/s, {} to go",
+                  elapsed.count(), readable(now), executor_.num_done(), executor_.num_npus(), 100 * share,
+                  static_cast<double>(events - last_events_) / since.count() * 1e-6, end);
   fmt::print(stderr, "{}{}{}", renews_ ? "\r\x1b[K" : "", line, renews_ ? "" : "\n");
   std::fflush(stderr);
   shown_ = true;

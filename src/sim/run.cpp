@@ -102,10 +102,12 @@ void refuse_to_be_complete(Time stopped_at, const config::RunOptions& options, p
   const auto first = reasons.find_first_not_of('\0');
   world.agree([&] {
     if (!world.is_root()) return;
-    throw Error(ErrorCode::interrupted,
-                fmt::format("stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). Run it again",
-                            first == std::string::npos ? "a request" : reasons.c_str() + first, readable(stopped_at),
-                            options.output.string()));
+    throw Error(
+        ErrorCode::interrupted,
+        fmt::format(
+            "stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). Run it again",
+            first == std::string::npos ? "a request" : reasons.c_str() + first, readable(stopped_at),
+            options.output.string()));
   });
 }
 

@@ -180,7 +180,8 @@ void show(const config::ShowCollectiveCommand& command) {
   const auto topology = configuration.topology();
   const auto count = command.npus.value_or(topology.num_npus());
   if (count == 0 || count > topology.num_npus())
-    throw Error(ErrorCode::usage, {.key = "--npus"}, fmt::format("found {}", count), fmt::format("1 to {}", topology.num_npus()));
+    throw Error(ErrorCode::usage, {.key = "--npus"}, fmt::format("found {}", count),
+                fmt::format("1 to {}", topology.num_npus()));
   std::vector<NpuId> members;
   if (count < topology.num_npus())
     for (std::uint32_t i = 0; i < count; ++i) members.emplace_back(i);
@@ -198,7 +199,8 @@ void show(const config::ShowCollectiveCommand& command) {
   result["first_done_ps"] = first->ps();
   result["last_done_ps"] = last->ps();
   result["time"] = readable(*last);
-  result["algorithm_bandwidth_bytes_per_s"] = static_cast<double>(command.bytes.count()) / std::max(last->seconds(), 1e-12);
+  result["algorithm_bandwidth_bytes_per_s"] =
+      static_cast<double>(command.bytes.count()) / std::max(last->seconds(), 1e-12);
   for (const Bytes bytes : engine.traffic(*layout, command.kind, command.bytes))
     result["bytes_sent_per_member_and_dimension"].push_back(bytes.count());
   print(result, command.json);

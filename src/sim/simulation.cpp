@@ -40,8 +40,8 @@ void Simulation::run() {
   const std::string report = report_stuck(preparation_, executor_, world_);
   world_.agree([&] {
     if (!world_.is_root()) return;
-    throw Error(ErrorCode::stuck, fmt::format("the simulated system is stuck: {} of {} NPUs do not finish\n{}", unfinished,
-                                              preparation_.num_npus(), report));
+    throw Error(ErrorCode::stuck, fmt::format("the simulated system is stuck: {} of {} NPUs do not finish\n{}",
+                                              unfinished, preparation_.num_npus(), report));
   });
 }
 

@@ -5,8 +5,8 @@
 
 namespace orrery::sim {
 
-/// Lets SIGTERM and SIGUSR1 (a batch system's warning before the time limit) ask the run to stop in order. A second signal of the same kind
-/// does what it always did: it ends the process at once. For the rest of the process's life.
+/// Lets SIGTERM and SIGUSR1 (a batch system's warning before the time limit) ask the run to stop in order. A second
+/// signal of the same kind does what it always did: it ends the process at once. For the rest of the process's life.
 void heed_signals();
 
 /// True once a signal has come, or 0.99 of `max_walltime_s` (0: no limit) has passed since `start`.

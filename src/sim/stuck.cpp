@@ -34,8 +34,9 @@ std::string describe(const executor::Wait& wait, const Preparation& preparation)
                                  [&](const auto& npu) { return npu.id == wait.npu; });
   const auto& trace = *spec->trace;
   const auto& node = trace.graph->nodes[wait.node.index()];
-  std::string text = fmt::format("NPU {}: node {} '{}' waits since {} ps for ", wait.npu.value(), trace.id_of(wait.node),
-                                 preparation.store().name_of(trace, wait.node), wait.since.ps());
+  std::string text =
+      fmt::format("NPU {}: node {} '{}' waits since {} ps for ", wait.npu.value(), trace.id_of(wait.node),
+                  preparation.store().name_of(trace, wait.node), wait.since.ps());
   if (wait.in_collective)
     text += fmt::format("{} number {} of group '{}' ({} bytes)", trace::name(node.collective), wait.ordinal + 1,
                         preparation.groups()[wait.group.index()].name, node.size);
@@ -85,7 +86,8 @@ std::string list(std::vector<NpuId> npus) {
 
 }  // namespace
 
-std::string report_stuck(const Preparation& preparation, const executor::Executor& executor, parallel::Communicator& world) {
+std::string report_stuck(const Preparation& preparation, const executor::Executor& executor,
+                         parallel::Communicator& world) {
   auto waits = executor.waits();
   std::int64_t num_waits = static_cast<std::int64_t>(waits.size());
   world.sum(std::span(&num_waits, 1));
@@ -106,7 +108,8 @@ std::string report_stuck(const Preparation& preparation, const executor::Executo
     report += "  " + line.text;
     if (line.in_collective) {
       const auto& absent = missing[line.call];
-      report += fmt::format(": {} of {} members are there, missing NPU {}", line.members - absent.size(), line.members, list(absent));
+      report += fmt::format(": {} of {} members are there, missing NPU {}", line.members - absent.size(), line.members,
+                            list(absent));
     }
     report += "\n";
   }

@@ -13,8 +13,8 @@ void print_row(const char* label, const executor::NpuRecord& npu) {
   const double whole = std::max<double>(static_cast<double>(npu.finish.ps()), 1);
   const auto share = [&](Time time) { return 100 * static_cast<double>(time.ps()) / whole; };
   fmt::print("  {:<8} NPU {:<7} {:>14}  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %\n", label,
-             npu.npu.value(), readable(npu.finish), share(npu.compute), share(npu.cpu), share(npu.exposed_communication),
-             share(npu.exposed_memory), share(npu.idle));
+             npu.npu.value(), readable(npu.finish), share(npu.compute), share(npu.cpu),
+             share(npu.exposed_communication), share(npu.exposed_memory), share(npu.idle));
 }
 
 }  // namespace
@@ -22,25 +22,25 @@ void print_row(const char* label, const executor::NpuRecord& npu) {
 void print_summary(const std::vector<executor::NpuRecord>& npus, const results::KernelRecord& total, int num_ranks,
                    double wall_seconds, const config::RunOptions& options) {
   std::vector<executor::NpuRecord> sorted = npus;
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu;
-  });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
   fmt::print("step time {} ({} NPUs)\n", readable(sorted.back().finish), npus.size());
   fmt::print("                               finish    compute        CPU  exp. comm.   exp. mem.      idle\n");
   print_row("slowest", sorted.back());
   print_row("median", sorted[sorted.size() / 2]);
   print_row("fastest", sorted.front());
   const double events = static_cast<double>(total.events);
-  fmt::print("{} events in {:.3f} s on {} rank{} ({:.2f} M events/s), {} data and {} null messages, largest rank {:.0f} MiB\n",
-             total.events, wall_seconds, num_ranks, num_ranks == 1 ? "" : "s", events / std::max(wall_seconds, 1e-9) * 1e-6,
-             total.data_messages, total.null_messages, static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
+  fmt::print(
+      "{} events in {:.3f} s on {} rank{} ({:.2f} M events/s), {} data and {} null messages, largest rank {:.0f} MiB\n",
+      total.events, wall_seconds, num_ranks, num_ranks == 1 ? "" : "s", events / std::max(wall_seconds, 1e-9) * 1e-6,
+      total.data_messages, total.null_messages, static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
   fmt::print("results in {}\n", options.output.string());
 }
 
 void print_npus(const std::vector<executor::NpuRecord>& npus) {
   for (const auto& npu : npus)
-    fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", npu.npu.value(), npu.finish.ps() / 1000,
-               (npu.exposed_communication + npu.exposed_memory + npu.idle).ps() / 1000);
+    fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", npu.npu.value(),
+               npu.finish.ps() / 1000, (npu.exposed_communication + npu.exposed_memory + npu.idle).ps() / 1000);
 }
 
 }  // namespace orrery::sim

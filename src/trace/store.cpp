@@ -77,8 +77,7 @@ Place for_npu(Place place, NpuId npu) {
 }  // namespace
 
 struct Store::State {
-  State(ReadOptions read_options, NamedGroups named)
-      : options(read_options), groups(std::move(named), read_options) {}
+  State(ReadOptions read_options, NamedGroups named) : options(read_options), groups(std::move(named), read_options) {}
 
   const Remembered& load(const std::filesystem::path& path, NpuId npu);
   void check_npu(const Remembered& file, NpuId npu) const;

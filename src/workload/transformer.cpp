@@ -13,7 +13,7 @@
 namespace orrery::workload {
 namespace {
 
-constexpr std::uint64_t bytes_per_value = 2;           // bf16
+constexpr std::uint64_t bytes_per_value = 2;             // bf16
 constexpr std::uint64_t optimizer_bytes_per_value = 16;  // fp32 master weight, two moments, gradient
 constexpr std::uint64_t optimizer_ops_per_value = 12;
 
@@ -35,8 +35,8 @@ struct Pass {
   std::uint32_t micro_batch = 0;
 };
 
-/// The order of one stage's work under 1F1B (Narayanan et al., SC 2021): as many forward passes as there are stages after
-/// it, then one of each in turn, then the backward passes that are left.
+/// The order of one stage's work under 1F1B (Narayanan et al., SC 2021): as many forward passes as there are stages
+/// after it, then one of each in turn, then the backward passes that are left.
 std::vector<Pass> one_forward_one_backward(const Transformer& model, std::uint32_t stage) {
   const std::uint32_t warm_up = std::min(model.pipeline - stage - 1, model.micro_batches);
   std::vector<Pass> order;
@@ -96,8 +96,8 @@ class Author {
   void layer(const Pass& pass, std::uint32_t layer) {
     const auto h = model_.hidden, s = model_.sequence;
     const std::uint64_t times = pass.forward ? 1 : 2;
-    const auto label = fmt::format("{}.micro_batch_{}.layer_{}", pass.forward ? "forward" : "backward", pass.micro_batch,
-                                   place_.stage * (model_.layers / model_.pipeline) + layer);
+    const auto label = fmt::format("{}.micro_batch_{}.layer_{}", pass.forward ? "forward" : "backward",
+                                   pass.micro_batch, place_.stage * (model_.layers / model_.pipeline) + layer);
     const auto attention = [&] {
       compute(label + ".attention", times * s * (8 * h * h + 4 * s * h) / model_.tensor,
               times * (4 * h * h * bytes_per_value / model_.tensor + 2 * activation_bytes()));
@@ -124,8 +124,9 @@ class Author {
     if (first) return;
     Place from = place_;
     from.stage = pass.forward ? place_.stage - 1 : place_.stage + 1;
-    const auto common = node(fmt::format("receive.{}.micro_batch_{}", pass.forward ? "forward" : "backward", pass.micro_batch),
-                             after_chain());
+    const auto common =
+        node(fmt::format("receive.{}.micro_batch_{}", pass.forward ? "forward" : "backward", pass.micro_batch),
+             after_chain());
     writer_.receive(common, npu_at(model_, from), npu_at(model_, place_), tag(pass), Bytes(activation_bytes()));
     chain_ = common.id;
   }
@@ -134,8 +135,8 @@ class Author {
     if (last) return;
     Place to = place_;
     to.stage = pass.forward ? place_.stage + 1 : place_.stage - 1;
-    const auto common = node(fmt::format("send.{}.micro_batch_{}", pass.forward ? "forward" : "backward", pass.micro_batch),
-                             after_chain());
+    const auto common = node(
+        fmt::format("send.{}.micro_batch_{}", pass.forward ? "forward" : "backward", pass.micro_batch), after_chain());
     writer_.send(common, npu_at(model_, place_), npu_at(model_, to), tag(pass), Bytes(activation_bytes()));
   }
   std::uint32_t tag(const Pass& pass) const { return 2 * pass.micro_batch + (pass.forward ? 0 : 1); }
@@ -158,8 +159,8 @@ class Author {
   Place place_;
   trace::Writer writer_;
   std::uint64_t next_ = 0;
-  std::optional<std::uint64_t> chain_;         // the last node that computes, or that computing waits for
-  std::vector<std::uint64_t> last_gradient_;   // [layers of this stage] node after which a layer's gradient is complete
+  std::optional<std::uint64_t> chain_;        // the last node that computes, or that computing waits for
+  std::vector<std::uint64_t> last_gradient_;  // [layers of this stage] node after which a layer's gradient is complete
   std::vector<std::uint64_t> deps_;
   std::string name_;
 };
@@ -201,8 +202,8 @@ void Transformer::validate() const {
     throw Error(ErrorCode::usage, {.key = "--layers"}, fmt::format("found {} layers for {} stages", layers, pipeline),
                 "as many layers on each stage");
   if (hidden % tensor != 0)
-    throw Error(ErrorCode::usage, {.key = "--hidden"}, fmt::format("found {} for {} tensor-parallel NPUs", hidden, tensor),
-                "a multiple");
+    throw Error(ErrorCode::usage, {.key = "--hidden"},
+                fmt::format("found {} for {} tensor-parallel NPUs", hidden, tensor), "a multiple");
 }
 
 void write_traces(const Transformer& model, const std::filesystem::path& prefix) {

@@ -7,11 +7,12 @@
 
 namespace orrery {
 
-/// Warnings about the input that are said once, however many NPUs give cause: a text per kind, the first place, a count.
+/// Warnings about the input that are said once, however many NPUs give cause: a text per kind, the first place, a
+/// count.
 class Notices {
  public:
   struct Entry {
-    std::string text;         ///< of the lowest NPU that gave cause
+    std::string text;  ///< of the lowest NPU that gave cause
     std::uint32_t npu = 0;
     std::uint64_t count = 0;  ///< how often
   };

@@ -7,7 +7,8 @@ namespace orrery {
 /// The two sets of arithmetic rules (docs/model.md, 1) as one small value. No formula is written twice: it asks here.
 struct Rules {
   Rounding rounding = Rounding::up_to_ps;
-  /// Halving-doubling pays the reduction of every received message; else it skips the first step's (docs/model.md, 6.3).
+  /// Halving-doubling pays the reduction of every received message; else it skips the first step's
+  /// (docs/model.md, 6.3).
   bool reduce_every_message = true;
   /// Point to point over several dimensions pays for every differing one; else for the first that differs only.
   bool charge_every_dimension = true;

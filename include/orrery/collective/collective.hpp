@@ -98,8 +98,8 @@ class Engine {
   /// through the fewest steps, at least one tick. For one member 0.
   Time minimum_duration(const Layout& layout) const;
 
-  /// No member completes earlier than the first arrival plus this: what the first to complete takes if all arrive together.
-  /// Memoised.
+  /// No member completes earlier than the first arrival plus this: what the first to complete takes if all arrive
+  /// together. Memoised.
   Time least_duration(const Layout& layout, Kind kind, Bytes size);
 
   /// What a member sends in the whole collective, all chunks and steps: [num_dimensions] bytes, the mean over the

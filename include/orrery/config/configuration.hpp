@@ -58,7 +58,8 @@ struct RunOptions {
   double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
   bool quiet = false;               ///< neither progress nor summary
   bool print_npus = false;          ///< ASTRA-sim's line per NPU on standard output at the end
-  double max_walltime_s = 0;  ///< wall-clock seconds of the whole job; at 0.99 of it the run stops in order; 0: no limit
+  double max_walltime_s =
+      0;                    ///< wall-clock seconds of the whole job; at 0.99 of it the run stops in order; 0: no limit
   double watchdog_s = 300;  ///< wall-clock seconds without any progress of a clock until the run aborts; 0: never
 };
 

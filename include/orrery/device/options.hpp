@@ -10,8 +10,8 @@ namespace orrery::device {
 struct ComputeOptions {
   /// On: num_ops / min(peak, local memory bandwidth * num_ops / tensor_size). Off: the recorded duration.
   bool roofline = false;
-  double peak_flops = 0;          ///< per second; needed with roofline
-  Bandwidth local_memory;         ///< needed with roofline
+  double peak_flops = 0;   ///< per second; needed with roofline
+  Bandwidth local_memory;  ///< needed with roofline
   double local_memory_latency_ns = 0;
 
   /// Throws Error (bad_input) that names the key.

@@ -52,7 +52,7 @@ struct Wait {
   NpuId npu;
   NodeId node;
   Time since;
-  NpuId partner;                    ///< of a send or a receive
+  NpuId partner;  ///< of a send or a receive
   std::uint64_t tag = 0;
   Bytes size;
   bool in_collective = false;

@@ -13,11 +13,11 @@ struct Options {
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< the same of the communication resource
   std::uint32_t iterations = 1;       ///< each NPU starts its trace again when its own last node is done
-  /// Every compute node takes its time times 1 + noise * r, r in [-1, 1) drawn for each node, NPU and iteration from the
-  /// seed alone. 0 = none, below 1.
+  /// Every compute node takes its time times 1 + noise * r, r in [-1, 1) drawn for each node, NPU and iteration from
+  /// the seed alone. 0 = none, below 1.
   double compute_noise = 0;
   std::uint32_t noise_seed = 1;
-  bool timeline = false;              ///< keep start and finish of every node
+  bool timeline = false;  ///< keep start and finish of every node
 
   /// Throws Error (bad_input) that names the key.
   void validate() const;

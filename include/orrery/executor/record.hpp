@@ -16,15 +16,15 @@ struct NpuRecord {
   NpuId npu;
   Time finish;
   Time compute;
-  Time cpu;                    ///< CPU busy and compute not
-  Time communication;          ///< a collective, send or receive in progress, overlapped or not
+  Time cpu;            ///< CPU busy and compute not
+  Time communication;  ///< a collective, send or receive in progress, overlapped or not
   Time exposed_communication;
-  Time memory;                 ///< a remote memory access in progress, overlapped or not
+  Time memory;  ///< a remote memory access in progress, overlapped or not
   Time exposed_memory;
   Time idle;
   std::uint64_t nodes_completed = 0;
   Bytes bytes_sent;
-  Bytes peak_memory;           ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
+  Bytes peak_memory;  ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
 };
 
 struct CollectiveRecord {

@@ -24,8 +24,10 @@ class Analytical {
   /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d.
   void count_collective(std::span<const Bytes> per_member, std::uint32_t members);
 
-  std::span<const Bytes> bytes() const { return bytes_; }          ///< [num_dimensions]
-  std::span<const Time> busy_time() const { return busy_time_; }   ///< [num_dimensions] time of links spent on those bytes
+  std::span<const Bytes> bytes() const { return bytes_; }  ///< [num_dimensions]
+  std::span<const Time> busy_time() const {
+    return busy_time_;
+  }  ///< [num_dimensions] time of links spent on those bytes
 
  private:
   void count(std::uint32_t dimension, Bytes size, std::uint32_t times);

@@ -36,7 +36,8 @@ class Communicator {
   virtual void maximum(std::span<std::int64_t> values) = 0;
   virtual void broadcast_bytes(std::vector<std::byte>& bytes, Rank root) = 0;
   /// On `root`: the concatenation in rank order; `sizes` the bytes of each rank. Empty elsewhere. Any size (64-bit).
-  virtual std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root, std::vector<std::size_t>& sizes) = 0;
+  virtual std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root,
+                                              std::vector<std::size_t>& sizes) = 0;
   /// outgoing[r] goes to rank r; returns what came from each.
   virtual std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) = 0;
 
@@ -79,8 +80,8 @@ class Communicator {
     for (const auto& values : exchange_bytes(bytes)) incoming.push_back(from_bytes<T>(values));
     return incoming;
   }
-  /// If `body` throws on some ranks, every rank throws: the lowest failing one its own error, the others FailedElsewhere.
-  /// So ranks agree on a failure before they enter the next collective call.
+  /// If `body` throws on some ranks, every rank throws: the lowest failing one its own error, the others
+  /// FailedElsewhere. So ranks agree on a failure before they enter the next collective call.
   void agree(const std::function<void()>& body);
   /// True after `agree` has thrown: all ranks know of the failure, so the job can end in order.
   bool failure_is_agreed() const { return failure_is_agreed_; }

@@ -7,8 +7,8 @@
 
 namespace orrery::parallel {
 
-/// MPI for as long as this lives. Started by a launcher (mpirun, srun), the job's ranks; started alone, one rank without
-/// any call of MPI, whose initialisation costs half a second.
+/// MPI for as long as this lives. Started by a launcher (mpirun, srun), the job's ranks; started alone, one rank
+/// without any call of MPI, whose initialisation costs half a second.
 class Environment {
  public:
   /// Throws Error (usage) if the launcher started several jobs of one rank instead of one job of several.

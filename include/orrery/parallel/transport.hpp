@@ -13,8 +13,8 @@
 
 namespace orrery::parallel {
 
-/// Non-blocking messages between ranks, in order on each channel, and one non-blocking reduction at a time. Nothing here
-/// waits for another rank, so no order of calls can deadlock.
+/// Non-blocking messages between ranks, in order on each channel, and one non-blocking reduction at a time. Nothing
+/// here waits for another rank, so no order of calls can deadlock.
 class Transport {
  public:
   using Receiver = std::function<void(Rank from, std::span<const std::byte> message)>;

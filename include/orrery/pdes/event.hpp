@@ -14,11 +14,12 @@ namespace orrery::pdes {
 enum class Stage : std::uint8_t { npu = 0, server = 1 };
 
 /// An event of one logical process. Trivially copyable: it travels between ranks as it is. 40 bytes.
-/// Events of one LP are handled in the order (time, stage, source LP, sequence number of that source), never by rank or arrival.
+/// Events of one LP are handled in the order (time, stage, source LP, sequence number of that source), never by rank or
+/// arrival.
 struct Event {
   Time time;
-  std::uint64_t order = 0;  ///< stage (4 bits) | source (28) | sequence (32)
-  std::uint64_t detail = 0; ///< the model's
+  std::uint64_t order = 0;   ///< stage (4 bits) | source (28) | sequence (32)
+  std::uint64_t detail = 0;  ///< the model's
   LpId target;
   std::uint32_t node = 0;   ///< the model's
   std::uint32_t depth = 0;  ///< events on the longest chain of causes that ends here; set by the kernel
@@ -43,7 +44,9 @@ static_assert(sizeof(Event) == 40 && std::is_trivially_copyable_v<Event>);
 /// The fixed order. Events of one LP are never equal here: (source, sequence) differ.
 inline bool before(const Event& a, const Event& b) {
   using Wide = unsigned __int128;
-  const auto key = [](const Event& e) { return static_cast<Wide>(static_cast<std::uint64_t>(e.time.ps())) << 64 | e.order; };
+  const auto key = [](const Event& e) {
+    return static_cast<Wide>(static_cast<std::uint64_t>(e.time.ps())) << 64 | e.order;
+  };
   return key(a) < key(b);
 }
 

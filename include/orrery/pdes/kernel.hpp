@@ -24,38 +24,38 @@ struct Stand;
 /// What may pass between this rank and another one, as least delays; max() = never.
 struct Neighbour {
   Rank rank;
-  bool outgoing = false;              ///< this rank may send to it
-  bool incoming = false;              ///< it may send to this rank
-  Time event_delay = Time::max();     ///< from an action of an NPU here to its event there
-  Time service_delay = Time::max();   ///< from a request to a server here to the answer there
-  Time reply_delay = Time::max();     ///< from the first of the posts that belong together here to their reply there
-  bool requests = false;              ///< NPUs here may call servers there, without delay
+  bool outgoing = false;             ///< this rank may send to it
+  bool incoming = false;             ///< it may send to this rank
+  Time event_delay = Time::max();    ///< from an action of an NPU here to its event there
+  Time service_delay = Time::max();  ///< from a request to a server here to the answer there
+  Time reply_delay = Time::max();    ///< from the first of the posts that belong together here to their reply there
+  bool requests = false;             ///< NPUs here may call servers there, without delay
 };
 
 struct Options {
-  std::vector<Neighbour> neighbours;           ///< ascending in rank, without this one
-  std::uint32_t num_lps = 0;                   ///< on all ranks; ids are below
-  Time service_delay = Time::max();            ///< of the servers of this rank: from a request to any answer
-  Time reply_delay = Time::max();              ///< from the first of the posts that belong together to their reply here
-  Time final_delay = Time::from_ps(1);         ///< from the last of the posts that belong together to any reply
-  Time least_event_delay = Time::max();        ///< over all channels of all ranks
-  Time least_service_delay = Time::max();      ///< over all servers of all ranks
-  Time least_reply_delay = Time::max();        ///< over all ranks
-  double watchdog_seconds = 300;               ///< no clock of any rank advances for so long: report and give up; 0 = never
+  std::vector<Neighbour> neighbours;       ///< ascending in rank, without this one
+  std::uint32_t num_lps = 0;               ///< on all ranks; ids are below
+  Time service_delay = Time::max();        ///< of the servers of this rank: from a request to any answer
+  Time reply_delay = Time::max();          ///< from the first of the posts that belong together to their reply here
+  Time final_delay = Time::from_ps(1);     ///< from the last of the posts that belong together to any reply
+  Time least_event_delay = Time::max();    ///< over all channels of all ranks
+  Time least_service_delay = Time::max();  ///< over all servers of all ranks
+  Time least_reply_delay = Time::max();    ///< over all ranks
+  double watchdog_seconds = 300;           ///< no clock of any rank advances for so long: report and give up; 0 = never
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then between events
-  std::function<bool()> stop_requested;        ///< asked now and then: shall the run end before its end? Any rank may say so
+  std::function<bool()> stop_requested;  ///< asked now and then: shall the run end before its end? Any rank may say so
 };
 
 struct Statistics {
   std::uint64_t events = 0;
-  std::uint64_t data_messages = 0;        ///< sent, with events or posts in them
-  std::uint64_t null_messages = 0;        ///< sent, with nothing but promises (requests for promises among them)
+  std::uint64_t data_messages = 0;  ///< sent, with events or posts in them
+  std::uint64_t null_messages = 0;  ///< sent, with nothing but promises (requests for promises among them)
   std::uint64_t null_messages_received = 0;
-  std::uint64_t promise_requests = 0;     ///< sent
-  std::uint64_t message_bytes = 0;        ///< sent
-  std::uint64_t reductions = 0;           ///< joined
+  std::uint64_t promise_requests = 0;  ///< sent
+  std::uint64_t message_bytes = 0;     ///< sent
+  std::uint64_t reductions = 0;        ///< joined
   std::uint64_t peak_pending_events = 0;
-  std::uint64_t critical_path = 0;        ///< events on the longest chain of causes
+  std::uint64_t critical_path = 0;  ///< events on the longest chain of causes
   double busy_seconds = 0, blocked_seconds = 0;
 };
 
@@ -69,14 +69,14 @@ class Kernel {
 
   /// For an LP of this rank. `event.time` must lie in the future of its stage; anything else is an Error (internal).
   void schedule(Event event);
-  /// For an LP of another rank, at least the channel's event delay (stage npu, from an NPU), or its service delay after the
-  /// request (from a server), from now.
+  /// For an LP of another rank, at least the channel's event delay (stage npu, from an NPU), or its service delay after
+  /// the request (from a server), from now.
   void send(Rank to, Event event);
   /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise to servers covers it.
   void post(Rank to, std::span<const std::byte> message);
 
-  /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken and
-  /// when the watchdog finds no progress.
+  /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken
+  /// and when the watchdog finds no progress.
   ///
   /// When a stop is requested the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
   void run();
@@ -115,13 +115,13 @@ class Kernel {
   Rank here_;
   Model& model_;
   Options options_;
-  PendingSet pending_[2];  // by stage
+  PendingSet pending_[2];                                   // by stage
   Time clock_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // of the last event handled, by stage
   Time now_ = Time::zero();
-  Time limit_ = Time::max();           // no later event is handled
-  bool stopping_ = false;              // a stop is requested here: nothing is handled until the ranks agree on the limit
+  Time limit_ = Time::max();  // no later event is handled
+  bool stopping_ = false;     // a stop is requested here: nothing is handled until the ranks agree on the limit
   std::optional<Time> stopped_at_;
-  std::vector<std::uint32_t> depth_;  // [num_lps]
+  std::vector<std::uint32_t> depth_;    // [num_lps]
   std::unique_ptr<Channels> channels_;  // none if this rank is alone
   Statistics statistics_;
 };

@@ -20,12 +20,13 @@
 
 namespace orrery::sim {
 
-/// Everything that stands before the run: the traces of this rank's NPUs, read and checked, and what the ranks have agreed
-/// on. It outlives the executor, which borrows from it. Every function is collective.
+/// Everything that stands before the run: the traces of this rank's NPUs, read and checked, and what the ranks have
+/// agreed on. It outlives the executor, which borrows from it. Every function is collective.
 class Preparation {
  public:
-  /// Reads the traces and finds what is wrong before the run. Throws Error (bad_input) for the first fault, on all ranks
-  /// (parallel::Communicator::agree); with `problems`, which must be of a single rank, collects all of them instead.
+  /// Reads the traces and finds what is wrong before the run. Throws Error (bad_input) for the first fault, on all
+  /// ranks (parallel::Communicator::agree); with `problems`, which must be of a single rank, collects all of them
+  /// instead.
   Preparation(const config::Configuration& configuration, parallel::Communicator& world,
               std::vector<Error>* problems = nullptr);
 
@@ -39,7 +40,7 @@ class Preparation {
   std::uint32_t num_npus() const { return topology_.num_npus(); }
   /// Of all ranks, on rank 0.
   const Notices& notices() const { return notices_; }
-  std::uint64_t num_nodes() const;       ///< of this rank's NPUs
+  std::uint64_t num_nodes() const;  ///< of this rank's NPUs
 
  private:
   /// What is read before any trace.

@@ -45,6 +45,7 @@ class Simulation {
 
 /// The report of a stuck run: for the first unfinished NPUs, which node waits since when for what. On rank 0; empty
 /// elsewhere. Collective.
-std::string report_stuck(const Preparation& preparation, const executor::Executor& executor, parallel::Communicator& world);
+std::string report_stuck(const Preparation& preparation, const executor::Executor& executor,
+                         parallel::Communicator& world);
 
 }  // namespace orrery::sim

@@ -48,7 +48,8 @@ class Partition {
   /// ranks[i] is the rank of NPU i, 0 .. num_ranks - 1.
   static Partition from_ranks(std::vector<Rank> ranks, int num_ranks);
   /// partitions/README.md: line i holds the rank of NPU i; blank lines and lines that start with # or % are skipped.
-  /// Throws Error (bad_input) with file and line: not a number, a rank out of 0..num_ranks-1, too few or too many lines.
+  /// Throws Error (bad_input) with file and line: not a number, a rank out of 0..num_ranks-1, too few or too many
+  /// lines.
   static Partition from_file(const std::filesystem::path& path, std::uint32_t num_npus, int num_ranks);
 
   int num_ranks() const { return static_cast<int>(hosted_.size()); }

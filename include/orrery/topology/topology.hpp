@@ -25,8 +25,8 @@ struct Dimension {
   friend bool operator==(const Dimension&, const Dimension&) = default;
 };
 
-/// Ways that messages of one line may take at a time: Ring 2n links (2 for n = 2), FullyConnected n(n-1) links, Switch n
-/// (an up-link with the down-link that it leads to); 0 for a line of one.
+/// Ways that messages of one line may take at a time: Ring 2n links (2 for n = 2), FullyConnected n(n-1) links, Switch
+/// n (an up-link with the down-link that it leads to); 0 for a line of one.
 std::uint64_t directed_links(const Dimension& dimension);
 
 /// A stack of dimensions, dimension 0 innermost. An NPU's id is a mixed-radix number of its coordinates, dimension 0

@@ -13,9 +13,9 @@
 namespace orrery::trace {
 
 enum class NodeKind : std::uint8_t {
-  instant,     ///< METADATA, INVALID and zero-size communication: completes when released, holds no resource
-  cpu,         ///< host work: takes its recorded duration on the CPU
-  compute,     ///< roofline or recorded duration on the compute resource
+  instant,  ///< METADATA, INVALID and zero-size communication: completes when released, holds no resource
+  cpu,      ///< host work: takes its recorded duration on the CPU
+  compute,  ///< roofline or recorded duration on the compute resource
   collective,
   send,
   receive,
@@ -42,8 +42,8 @@ std::string_view name(CollectiveKind kind);
 /// One node of an execution trace; 32 bytes. What differs between NPUs of one structure is not here: nodes refer to
 /// groups, peers and tags by slots of the NPU's own tables (NpuTrace).
 struct Node {
-  std::uint64_t size;             ///< bytes: tensor_size of compute and memory nodes, comm_size of communication
-  std::uint64_t detail;           ///< compute: FLOPs; collective: bit d set = dimension d takes part; send, receive: tag slot
+  std::uint64_t size;    ///< bytes: tensor_size of compute and memory nodes, comm_size of communication
+  std::uint64_t detail;  ///< compute: FLOPs; collective: bit d set = dimension d takes part; send, receive: tag slot
   std::uint32_t first_successor;  ///< index into Graph::successors; the last one is before the next node's first
   std::uint32_t num_dependencies;
   std::uint32_t slot;  ///< collective: group slot; send and receive: peer slot
@@ -87,10 +87,10 @@ struct NpuTrace {
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<const Labels> labels;
   std::uint64_t first_id = 0;
-  std::vector<GroupId> groups;       ///< [num_group_slots]
-  std::vector<NpuId> peers;          ///< [num_peer_slots]
-  std::vector<std::uint64_t> tags;   ///< [num_tag_slots]
-  std::uint32_t file = 0;            ///< index into the Store's files
+  std::vector<GroupId> groups;      ///< [num_group_slots]
+  std::vector<NpuId> peers;         ///< [num_peer_slots]
+  std::vector<std::uint64_t> tags;  ///< [num_tag_slots]
+  std::uint32_t file = 0;           ///< index into the Store's files
 
   std::uint64_t id_of(NodeId node) const { return first_id + labels->ids[node.index()]; }
 };
