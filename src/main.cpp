@@ -1,7 +1,14 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include <fmt/format.h>
@@ -9,6 +16,7 @@
 #include <spdlog/spdlog.h>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/host.hpp"
 #include "orrery/config/command_line.hpp"
 #include "orrery/parallel/environment.hpp"
 #include "orrery/sim/commands.hpp"
@@ -20,9 +28,19 @@ using orrery::ErrorCode;
 namespace config = orrery::config;
 namespace sim = orrery::sim;
 
+constexpr unsigned seconds_to_abort = 5;
+
 int report(const Error& error) {
   spdlog::error("{}", error.what());
   return static_cast<int>(error.code());
+}
+
+int report(const std::bad_alloc&, std::string_view who = "this process") {
+  spdlog::error(
+      "{} on {} ran out of memory. Use more ranks on more machines, or raise the limit of memory (docs/user-guide.md, "
+      "Out of memory).",
+      who, orrery::host_name());
+  return static_cast<int>(ErrorCode::internal);
 }
 
 int report(const std::exception& error) {
@@ -41,11 +59,14 @@ int run(const config::RunCommand& command, const std::string& command_line) {
     code = failure.exit_code;
   } catch (const Error& error) {
     code = report(error);
+  } catch (const std::bad_alloc& error) {
+    code = report(error, fmt::format("rank {} of {}", world.rank().value(), world.size()));
   } catch (const std::exception& error) {
     code = report(error);
   }
   if (code != 0 && !world.failure_is_agreed()) {
     spdlog::shutdown();
+    ::alarm(seconds_to_abort);  // MPI may need memory that is not there
     orrery::parallel::Environment::abort(code);
   }
   return code;
@@ -81,9 +102,16 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("%n: %l: %v");
   std::string command_line;
   for (int i = 0; i < argc; ++i) command_line.append(i == 0 ? "" : " ").append(argv[i]);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write
   try {
-    return std::visit(Execute{command_line}, config::parse_command_line({argv, static_cast<std::size_t>(argc)}));
+    const int code =
+        std::visit(Execute{command_line}, config::parse_command_line({argv, static_cast<std::size_t>(argc)}));
+    if (std::fflush(stdout) != 0 && code == 0)
+      throw Error(ErrorCode::output, {.file = "standard output"}, std::strerror(errno));
+    return code;
   } catch (const Error& error) {
+    return report(error);
+  } catch (const std::bad_alloc& error) {
     return report(error);
   } catch (const std::exception& error) {
     return report(error);

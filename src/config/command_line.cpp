@@ -108,6 +108,7 @@ Flags read_flags(const Arguments& arguments) {
   flags.partition = arguments.text("partition");
   if (flags.partition && flags.partition->empty()) arguments.refuse("partition", "a strategy or the name of a file");
   flags.timeline = arguments.flag("timeline");
+  flags.record_iterations = whole_number(arguments, "record-iterations", 0);
   flags.progress = choice(arguments, "progress", progress_kinds());
   flags.progress_interval_s = seconds(arguments, "progress-interval");
   flags.max_walltime_s = seconds(arguments, "max-walltime");
@@ -179,6 +180,7 @@ Command make_check(const Arguments& arguments) {
 Command make_generate(const Arguments& arguments) {
   GenerateCommand command;
   command.output = needed(arguments, "generate", "output", "traces/workload");
+  command.force = arguments.flag("force").value_or(false);
   command.tensor = arguments.count("tp").value_or(command.tensor);
   command.pipeline = arguments.count("pp").value_or(command.pipeline);
   command.data = arguments.count("dp").value_or(command.data);

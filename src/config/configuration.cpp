@@ -35,7 +35,7 @@ bool same(const executor::Options& a, const executor::Options& b) {
   const auto fields = [](const executor::Options& o) {
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
                     o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.iterations, o.compute_noise,
-                    o.noise_seed, o.timeline);
+                    o.noise_seed, o.timeline, o.record_iterations);
   };
   return fields(a) == fields(b);
 }

@@ -240,6 +240,7 @@ void read_run(Section section, Configuration& result) {
         return {.strategy = topology::Strategy::file, .file = as_path(value, key)};
       });
   result.executor.timeline = section.get("timeline", result.executor.timeline, as_bool);
+  result.executor.record_iterations = read_count(section, "record-iterations", result.executor.record_iterations);
   run.progress = section.choose("progress", run.progress, progress_kinds());
   run.progress_interval_s =
       section.get("progress-interval", run.progress_interval_s, [](const Value& value, const std::string& key) {

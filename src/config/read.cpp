@@ -18,6 +18,7 @@ void apply(const Flags& flags, Configuration& result) {
   run.output = flags.output.value_or(run.output);
   run.force = flags.force.value_or(run.force);
   result.executor.timeline = flags.timeline.value_or(result.executor.timeline);
+  result.executor.record_iterations = flags.record_iterations.value_or(result.executor.record_iterations);
   run.progress = flags.progress.value_or(run.progress);
   run.progress_interval_s = flags.progress_interval_s.value_or(run.progress_interval_s);
   run.max_walltime_s = flags.max_walltime_s.value_or(run.max_walltime_s);

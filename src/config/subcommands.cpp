@@ -60,11 +60,12 @@ const Subcommand& run_subcommand() {
         {{"output", "FILE", "results (default: results.h5)"},
          {"force", "", "replace an existing file"},
          {"timeline", "", "keep start and finish of every node"},
+         {"record-iterations", "N", "iterations of which collectives and the timeline are kept (default: 1)"},
          {"print-npus", "", "print ASTRA-sim's line for each NPU"},
          {"max-walltime", "SECONDS", "stop in order at 0.99 of it: results so far, exit code 75"},
          {"progress", "KIND", "auto, plain or none (default: auto)"},
          {"progress-interval", "SECONDS", "between two lines of progress (default: 30)"},
-         {"quiet", "", "print errors only"}}},
+         {"quiet", "", "print errors and warnings only"}}},
        {"Ranks", {partition_option()}},
        network_model(),
        own_inputs(),
@@ -82,20 +83,21 @@ const Subcommand& check_subcommand() {
 }
 
 const Subcommand& generate_subcommand() {
-  static const Subcommand command{"generate",
-                                  "Write the traces of one transformer training step on tp * pp * dp NPUs.",
-                                  "",
-                                  "  orrery generate --tp 4 --pp 4 --dp 4 --layers 32 --output traces/workload",
-                                  {{"Output", {{"output", "PREFIX", "traces PREFIX.<npu>.et; needed"}}},
-                                   {"Parallelism",
-                                    {{"tp", "N", "NPUs that share each layer (default: 4)"},
-                                     {"pp", "N", "pipeline stages (default: 4)"},
-                                     {"dp", "N", "replicas (default: 4)"},
-                                     {"micro-batches", "N", "per step and replica (default: 8)"}}},
-                                   {"Model",
-                                    {{"layers", "N", "transformer layers, a multiple of pp (default: 32)"},
-                                     {"hidden", "N", "width, a multiple of tp (default: 4096)"},
-                                     {"sequence", "N", "tokens of a micro-batch (default: 2048)"}}}}};
+  static const Subcommand command{
+      "generate",
+      "Write the traces of one transformer training step on tp * pp * dp NPUs.",
+      "",
+      "  orrery generate --tp 4 --pp 4 --dp 4 --layers 32 --output traces/workload",
+      {{"Output", {{"output", "PREFIX", "traces PREFIX.<npu>.et; needed"}, {"force", "", "replace existing files"}}},
+       {"Parallelism",
+        {{"tp", "N", "NPUs that share each layer (default: 4)"},
+         {"pp", "N", "pipeline stages (default: 4)"},
+         {"dp", "N", "replicas (default: 4)"},
+         {"micro-batches", "N", "per step and replica (default: 8)"}}},
+       {"Model",
+        {{"layers", "N", "transformer layers, a multiple of pp (default: 32)"},
+         {"hidden", "N", "width, a multiple of tp (default: 4096)"},
+         {"sequence", "N", "tokens of a micro-batch (default: 2048)"}}}}};
   return command;
 }
 

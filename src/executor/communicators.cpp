@@ -120,7 +120,8 @@ void Communicators::join(const Seat& seat, const Join& join) {
                   .depth = kernel_.depth(LpId(join.npu.value())),
                   .node_id = join.node_id,
                   .size = join.size.count(),
-                  .kind = static_cast<std::uint8_t>(join.kind)};
+                  .kind = static_cast<std::uint8_t>(join.kind),
+                  .is_recorded = join.is_recorded};
   auto& pending = entry(membership.pending, membership.first_pending, call.ordinal);
   if (pending.count == 0) {
     pending.call = call;
@@ -130,6 +131,7 @@ void Communicators::join(const Seat& seat, const Join& join) {
   }
   require_same(pending.call, call, membership.spec);
   pending.call.depth = std::max(pending.call.depth, call.depth);
+  pending.call.is_recorded &= call.is_recorded;
   pending.arrivals[seat.local] = join.now;
   pending.nodes[seat.local] = join.node;
   if (++pending.count < membership.npus.size()) return;
@@ -161,14 +163,13 @@ void Communicators::settle() {
 void Communicators::post(Rank to, Call call, std::span<const Time> times) {
   if (all_equal(times)) times = times.first(1);
   call.num_times = static_cast<std::uint32_t>(times.size());
-  call.rank = static_cast<std::uint16_t>(here_.value());
   message_.resize(sizeof call + times.size_bytes());
   std::memcpy(message_.data(), &call, sizeof call);
   std::memcpy(message_.data() + sizeof call, times.data(), times.size_bytes());
   kernel_.post(to, message_);
 }
 
-void Communicators::receive(std::span<const std::byte> message) {
+void Communicators::receive(Rank from, std::span<const std::byte> message) {
   Call call;
   check(message.size() >= sizeof call, "a post of a communicator without its head");
   std::memcpy(&call, message.data(), sizeof call);
@@ -178,7 +179,7 @@ void Communicators::receive(std::span<const std::byte> message) {
   if (call.what == CallKind::begin)
     begin(call, times.at(0));
   else if (call.what == CallKind::contribution)
-    contribute(Rank(call.rank), call, times);
+    contribute(from, call, times);
   else
     complete(call, times);
 }
@@ -212,6 +213,7 @@ void Communicators::contribute(Rank from, const Call& call, std::span<const Time
   Hosted& hosted = hosted_[hosted_of_[call.group]];
   auto& pending = hosted_call(hosted, call, *std::min_element(arrivals.begin(), arrivals.end()));
   pending.call.depth = std::max(pending.call.depth, call.depth);
+  pending.call.is_recorded &= call.is_recorded;
   const auto part = std::lower_bound(hosted.parts.begin(), hosted.parts.end(), from,
                                      [](const Hosted::Part& p, Rank rank) { return p.rank < rank; });
   check(part != hosted.parts.end() && part->rank == from, "a contribution from a rank without members");
@@ -256,8 +258,10 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
 
   const auto [first, last] = std::minmax_element(pending.arrivals.begin(), pending.arrivals.end());
   const auto end = *std::max_element(completions_.begin(), completions_.end());
-  records_.push_back(
-      {hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end});
+  ++num_collectives_;
+  if (pending.call.is_recorded)
+    records_.push_back(
+        {hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end});
   const LpId lp(first_lp_.value() + hosted.spec.id.value());
   kernel_.raise_depth(lp, pending.call.depth + 1);
 

@@ -37,6 +37,7 @@ class Communicators {
     collective::Kind kind = collective::Kind::barrier;
     Bytes size;
     Time now;
+    bool is_recorded = true;
   };
   /// A member's node is done at `time`, having sent `sent` bytes; its event has been scheduled.
   using Announce = std::function<void(NpuId, NodeId, Time time, Bytes sent)>;
@@ -54,13 +55,16 @@ class Communicators {
   /// they promise rests on the first arrival.
   void settle();
   /// A post of another rank's Communicators.
-  void receive(std::span<const std::byte> message);
+  void receive(Rank from, std::span<const std::byte> message);
 
   /// Least completion, for members on rank `to`, of the collectives hosted here that some members on other ranks have
   /// yet to join, if these do not come before the first who has. See pdes::Model::pending_reply. O(such collectives).
   Time pending_reply(Rank to) const;
 
+  /// Of the collectives hosted here that their members wanted to be recorded.
   const std::vector<CollectiveRecord>& records() const { return records_; }
+  /// Of all collectives hosted here that are over.
+  std::uint64_t num_collectives() const { return num_collectives_; }
 
   /// For the report of a stuck run: what a member waits in, and which members of this rank have not joined it.
   struct Waiting {
@@ -90,7 +94,7 @@ class Communicators {
     std::uint32_t num_times = 0;  ///< 1 = the same for all
     std::uint8_t kind = 0;
     CallKind what = CallKind::contribution;
-    std::uint16_t rank = 0;
+    bool is_recorded = true;  ///< by all members that have joined
   };
   /// Members of one group that live here.
   struct Membership {
@@ -157,6 +161,7 @@ class Communicators {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> begun_;  // (membership, ordinal) of this time
   std::vector<std::uint32_t> open_;                             // hosted groups with collectives that have begun
   std::vector<CollectiveRecord> records_;
+  std::uint64_t num_collectives_ = 0;
   std::vector<Time> completions_;   // scratch
   std::vector<std::byte> message_;  // scratch
 };

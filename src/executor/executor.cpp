@@ -162,7 +162,7 @@ void Executor::delivered(const pdes::Event& event) {
   parts_->horizons.mark(index);
 }
 
-void Executor::receive(Rank, std::span<const std::byte> message) { parts_->communicators.receive(message); }
+void Executor::receive(Rank from, std::span<const std::byte> message) { parts_->communicators.receive(from, message); }
 
 pdes::Horizon Executor::horizon() {
   return parts_->horizons.least([this](std::uint32_t npu) { return parts_->npus[npu].horizon(setting_.options); });
@@ -187,6 +187,8 @@ std::vector<NpuRecord> Executor::npu_records() const {
 }
 
 std::vector<CollectiveRecord> Executor::collective_records() const { return parts_->communicators.records(); }
+
+std::uint64_t Executor::num_collectives() const { return parts_->communicators.num_collectives(); }
 
 std::vector<TimelineRecord> Executor::timeline() const {
   std::vector<TimelineRecord> all;

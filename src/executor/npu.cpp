@@ -64,6 +64,7 @@ Work Npu::work_of(NodeKind kind) {
 void Npu::start(const Options& options) {
   free_ = {1, options.compute_streams, options.comm_streams, ~0U};
   iterations_ = options.iterations;
+  record_iterations_ = options.record_iterations;
   keep_timeline_ = options.timeline;
   missing_.resize(program_.graph->num_nodes());
   begin_iteration(Time::zero());
@@ -94,7 +95,7 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
     const NodeId done(released_.back());
     released_.pop_back();
     ++completed_;
-    if (keep_timeline_)
+    if (keep_timeline_ && is_recorded())
       timeline_.push_back({id_, trace_.id_of(done), done == id ? start : now, now, node(done).kind,
                            trace_.labels->names[done.index()]});
     release_successors(done);
@@ -189,8 +190,8 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
     case NodeKind::collective: {
       const auto& seat = seats_[program_.use_of_node(id)];
       if (seat.members == 1) return take_until(id, now, now, around);
-      return around.communicators.join(seat,
-                                       {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now});
+      return around.communicators.join(
+          seat, {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now, is_recorded()});
     }
     default:
       return take_until(id, now, now + compute_time(id, around.options), around);

@@ -90,6 +90,7 @@ class Npu {
   static Resource resource_of(trace::NodeKind kind);
   static Work work_of(trace::NodeKind kind);
 
+  bool is_recorded() const { return iteration_ < record_iterations_; }
   void begin_iteration(Time now);
   Time compute_time(NodeId id, const Options& options) const;
   void release_successors(NodeId id);
@@ -125,7 +126,7 @@ class Npu {
   Matcher<Posted, Bytes> receives_;      // posted, or arrived (size)
   Matcher<Running, Time> grants_;        // sends that wait, or granted (rendezvous)
   std::uint64_t completed_ = 0;
-  std::uint64_t iterations_ = 1, iteration_ = 0;
+  std::uint64_t iterations_ = 1, record_iterations_ = 1, iteration_ = 0;
   std::uint64_t sequence_ = 0;
   Time finish_;
   Activity activity_;

@@ -1,7 +1,6 @@
 #include "orrery/parallel/environment.hpp"
 
 #include <mpi.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
@@ -76,12 +75,6 @@ std::string library_version() {
   std::string version(whole.substr(0, whole.find(',')));
   if (version.starts_with("Open MPI v")) version.erase(9, 1);
   return version;
-}
-
-std::string host_name() {
-  std::array<char, 256> text{};
-  gethostname(text.data(), text.size() - 1);
-  return text.data();
 }
 
 }  // namespace orrery::parallel

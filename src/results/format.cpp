@@ -2,18 +2,33 @@
 
 #include <limits>
 
+#include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 
 namespace orrery::results::format {
 namespace {
 
+using executor::CollectiveRecord;
 using executor::NpuRecord;
+using executor::TimelineRecord;
 
 std::int64_t signed_count(std::uint64_t count) { return static_cast<std::int64_t>(count); }
 
+std::vector<std::string> collective_kinds() {
+  std::vector<std::string> names;
+  for (std::uint8_t kind = 0; kind <= static_cast<std::uint8_t>(collective::Kind::barrier); ++kind) {
+    names.emplace_back(collective::name(static_cast<collective::Kind>(kind)));
+  }
+  return names;
+}
+
+std::vector<std::string> node_kinds() {
+  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store"};
+}
+
 }  // namespace
 
-const std::array<NpuQuantity, 11> npu_quantities{{
+const std::array<Column<NpuRecord>, 11> npu_columns{{
     {"finish_time",
      {"ps", "finish time", "when the last node of the NPU completed"},
      [](const NpuRecord& npu) { return npu.finish.ps(); }},
@@ -50,6 +65,52 @@ const std::array<NpuQuantity, 11> npu_quantities{{
     {"peak_memory",
      {"byte", "peak memory", "largest operand footprint of the compute nodes in service at one time"},
      [](const NpuRecord& npu) { return signed_count(npu.peak_memory.count()); }},
+}};
+
+const std::array<Column<CollectiveRecord>, 10> collective_columns{{
+    {"group", {"1", "group", "index into /groups"}, [](const CollectiveRecord& c) { return c.group.value(); }},
+    {"ordinal",
+     {"1", "ordinal", "which of the group's collectives, from 0"},
+     [](const CollectiveRecord& c) { return c.ordinal; }},
+    {"kind",
+     {"1", "kind", "index into the attribute values"},
+     [](const CollectiveRecord& c) { return static_cast<std::int8_t>(c.kind); },
+     collective_kinds},
+    {"bytes",
+     {"byte", "bytes", "all-gather: the shard that each member brings; others: the whole buffer of a member"},
+     [](const CollectiveRecord& c) { return signed_count(c.size.count()); }},
+    {"members", {"1", "members", "number of members"}, [](const CollectiveRecord& c) { return c.members; }},
+    {"first_arrival",
+     {"ps", "first arrival", "when the first member joined"},
+     [](const CollectiveRecord& c) { return c.first_arrival.ps(); }},
+    {"last_arrival",
+     {"ps", "last arrival", "when the last member joined"},
+     [](const CollectiveRecord& c) { return c.last_arrival.ps(); }},
+    {"finish",
+     {"ps", "finish", "when the last member had completed it"},
+     [](const CollectiveRecord& c) { return c.finish.ps(); }},
+    {"algorithm_bandwidth",
+     {"byte/s", "algorithm bandwidth",
+      "bytes (all-gather: times members) over finish - last_arrival; NaN if that is 0"},
+     algorithm_bandwidth},
+    {"bus_bandwidth",
+     {"byte/s", "bus bandwidth",
+      "algorithm bandwidth times the factor of the kind in nccl-tests, to compare with a link's bandwidth"},
+     [](const CollectiveRecord& c) { return algorithm_bandwidth(c) * bus_factor(c); }},
+}};
+
+const std::array<Column<TimelineRecord>, 6> timeline_columns{{
+    {"npu", {"1", "NPU", "number of the NPU"}, [](const TimelineRecord& r) { return r.npu.value(); }},
+    {"node",
+     {"1", "node", "id of the node in the NPU's execution trace"},
+     [](const TimelineRecord& r) { return r.node; }},
+    {"start", {"ps", "start", "when the node was issued"}, [](const TimelineRecord& r) { return r.start.ps(); }},
+    {"finish", {"ps", "finish", "when the node completed"}, [](const TimelineRecord& r) { return r.finish.ps(); }},
+    {"kind",
+     {"1", "kind", "index into the attribute values"},
+     [](const TimelineRecord& r) { return static_cast<std::int8_t>(r.kind); },
+     node_kinds},
+    {"name", {"1", "name", "index into names"}, [](const TimelineRecord& r) { return r.name; }},
 }};
 
 const std::array<KernelQuantity, 12> kernel_quantities{{
@@ -94,16 +155,16 @@ const std::array<KernelQuantity, 12> kernel_quantities{{
      nullptr},
 }};
 
-std::vector<std::string> collective_kinds() {
-  std::vector<std::string> names;
-  for (std::uint8_t kind = 0; kind <= static_cast<std::uint8_t>(collective::Kind::barrier); ++kind) {
-    names.emplace_back(collective::name(static_cast<collective::Kind>(kind)));
+std::string_view status_name(Status status) {
+  switch (status) {
+    case Status::complete:
+      return "complete";
+    case Status::stuck:
+      return "stuck";
+    case Status::interrupted:
+      return "interrupted";
   }
-  return names;
-}
-
-std::vector<std::string> node_kinds() {
-  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store"};
+  fail_check("a status has a name", std::source_location::current());
 }
 
 double algorithm_bandwidth(const executor::CollectiveRecord& collective) {

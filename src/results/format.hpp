@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "hdf5_file.hpp"
@@ -14,13 +16,22 @@ namespace orrery::results::format {
 constexpr const char* name = "orrery-results";
 constexpr std::int64_t version = 1;
 
-/// One dataset of /npus.
-struct NpuQuantity {
+/// One dataset of a table: what it says of itself, and its value of a record.
+template <class Record>
+struct Column {
+  template <class T>
+  using Value = T (*)(const Record&);
+
   const char* name;
   Label label;
-  std::int64_t (*value)(const executor::NpuRecord&);
+  std::variant<Value<std::int8_t>, Value<std::uint32_t>, Value<std::int64_t>, Value<std::uint64_t>, Value<double>>
+      value;
+  /// The texts that the numbers stand for, if any: index = number.
+  std::vector<std::string> (*values)() = nullptr;
 };
-extern const std::array<NpuQuantity, 11> npu_quantities;
+extern const std::array<Column<executor::NpuRecord>, 11> npu_columns;
+extern const std::array<Column<executor::CollectiveRecord>, 10> collective_columns;
+extern const std::array<Column<executor::TimelineRecord>, 6> timeline_columns;
 
 /// One dataset of /kernel: a count or a wall-clock time.
 struct KernelQuantity {
@@ -31,10 +42,8 @@ struct KernelQuantity {
 };
 extern const std::array<KernelQuantity, 12> kernel_quantities;
 
-/// `values` of /collectives/kind: index = number in the column.
-std::vector<std::string> collective_kinds();
-/// `values` of /timeline/kind.
-std::vector<std::string> node_kinds();
+/// "complete", "stuck", "interrupted".
+std::string_view status_name(Status status);
 
 /// Bytes that a collective works on over the time from the last arrival to its finish, as nccl-tests counts them: the
 /// whole buffer (of all-gather: members * shard). NaN where that time is zero. In bytes per second.

@@ -4,6 +4,9 @@
 #include <hdf5_hl.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <numeric>
 
 #include "orrery/base/error.hpp"
@@ -23,9 +26,22 @@ hid_t file_type(hid_t memory) {
   return memory;
 }
 
-/// The innermost entry of HDF5's error stack says what the system said, with errno.
-herr_t keep_innermost(unsigned depth, const H5E_error2_t* entry, void* text) {
-  if (depth == 0 && entry->desc) *static_cast<std::string*>(text) = entry->desc;
+/// What HDF5's error stack says.
+struct Reason {
+  std::string text;
+  bool out_of_memory = false;
+};
+
+/// The innermost entry quotes the system's error as "errno = 28, error message = '...', buf = ...".
+herr_t read_entry(unsigned depth, const H5E_error2_t* entry, void* result) {
+  auto& reason = *static_cast<Reason*>(result);
+  if (depth > 0 || !entry->desc) return 0;
+  reason.text = entry->desc;
+  constexpr std::string_view mark = "errno = ";
+  if (const auto at = reason.text.find(mark); at != std::string::npos)
+    reason.text = std::strerror(std::atoi(reason.text.c_str() + at + mark.size()));
+  else
+    reason.out_of_memory = entry->maj_num == H5E_RESOURCE && entry->min_num == H5E_NOSPACE;
   return 0;
 }
 
@@ -35,7 +51,7 @@ void start_library() {
   H5dont_atexit();  // a negative answer means that the library has started already
 }
 
-File::File(std::filesystem::path path) : path_(std::move(path)) {
+File::File(const std::filesystem::path& path, std::filesystem::path target) : target_(std::move(target)) {
   start_library();
   H5Eget_auto2(H5E_DEFAULT, &old_report_, &old_report_data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
@@ -49,7 +65,7 @@ File::File(std::filesystem::path path) : path_(std::move(path)) {
   const Handle creation(checked(H5Pcreate(H5P_FILE_CREATE), "making a property list"), H5Pclose);
   checked(H5Pset_link_creation_order(creation.id(), in_order), "making a property list");
   checked(H5Pset_obj_track_times(creation.id(), false), "making a property list");
-  file_ = Handle(checked(H5Fcreate(path_.c_str(), H5F_ACC_EXCL, creation.id(), H5P_DEFAULT), "creating it"), H5Fclose);
+  file_ = Handle(checked(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.id(), H5P_DEFAULT), "creating it"), H5Fclose);
 }
 
 File::~File() {
@@ -58,12 +74,13 @@ File::~File() {
 }
 
 void File::fail(std::string_view doing) const {
-  std::string reason;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &reason);
-  if (reason.empty()) reason = "HDF5 gives no reason";
-  Place place;
-  place.file = path_.string();
-  throw Error(ErrorCode::output, place, fmt::format("cannot be written ({}): {}", doing, reason));
+  Reason reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, read_entry, &reason);
+  if (reason.out_of_memory) throw std::bad_alloc();
+  if (reason.text.empty()) reason.text = "HDF5 gives no reason";
+  throw Error(ErrorCode::output, {.file = target_.string()},
+              fmt::format("cannot be written ({}): {}", doing, reason.text), {},
+              "Free space there or give another --output, and run again.");
 }
 
 Handle File::open(const std::string& object) {

@@ -52,13 +52,13 @@ hid_t memory_type();
 void start_library();
 
 /// One HDF5 file that is being written by this process alone. Every failure is an Error (output) that names the file
-/// and the system's reason. Objects carry no times, so that equal contents give equal bytes.
+/// and the system's reason, or std::bad_alloc. Objects carry no times, so that equal contents give equal bytes.
 class File {
  public:
   enum class Layout { contiguous, compressed };
 
-  /// Creates `path`, which must not exist.
-  explicit File(std::filesystem::path path);
+  /// Creates `path`, which must not exist. Errors name `target`.
+  File(const std::filesystem::path& path, std::filesystem::path target);
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -110,7 +110,7 @@ class File {
   }
   [[noreturn]] void fail(std::string_view doing) const;
 
-  std::filesystem::path path_;
+  std::filesystem::path target_;
   Handle file_;
   Handle string_type_;
   Handle group_creation_;

@@ -43,6 +43,10 @@ class Source {
                 "Give the HDF5 file of --output.");
   }
 
+  void require_format() const {
+    if (text("format") != format::name) fail("was not written by Orrery");
+  }
+
   /// An attribute of the root that is one number.
   template <class T>
   T number(const char* name) const {
@@ -93,7 +97,7 @@ class Source {
 
 KernelTable read_kernel(const std::filesystem::path& path) {
   const Source source(path);
-  if (source.text("format") != format::name) source.fail("was not written by Orrery");
+  source.require_format();
   if (const auto version = source.number<std::int64_t>("format_version"); version != format::version)
     source.fail(fmt::format("has version {} of the format, where {} is known", version, format::version));
   KernelTable table{source.text("status"), source.number<double>("wall_time"), {}};
@@ -114,6 +118,16 @@ KernelTable read_kernel(const std::filesystem::path& path) {
       fill(column, quantity.seconds);
   }
   return table;
+}
+
+bool is_interrupted(const std::filesystem::path& path) {
+  try {
+    const Source source(path);
+    source.require_format();
+    return source.text("status") == format::status_name(Status::interrupted);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace orrery::results

@@ -8,15 +8,17 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <variant>
 
 #include "format.hpp"
 #include "gather.hpp"
 #include "hdf5_file.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/output_file.hpp"
 #include "orrery/base/version.hpp"
 #include "orrery/parallel/environment.hpp"
 #include "orrery/results/results.hpp"
-#include "partial_file.hpp"
 
 namespace orrery::results {
 namespace {
@@ -27,7 +29,7 @@ using executor::TimelineRecord;
 
 /// The file on rank 0; on the other ranks nothing.
 struct Output {
-  explicit Output(const std::filesystem::path& path) : partial(path), file(partial.partial()) {}
+  explicit Output(const std::filesystem::path& path) : partial(path), file(partial.partial(), path) {}
 
   PartialFile partial;  // outlives `file`
   File file;
@@ -47,7 +49,7 @@ class Writer {
   Writer(const RunDescription& run, const RankResults& mine, parallel::Communicator& world)
       : run_(run), mine_(mine), world_(world) {}
 
-  void write(const std::filesystem::path& path) {
+  Gathered write(const std::filesystem::path& path) {
     world_.agree([&] {
       if (world_.is_root()) output_ = std::make_unique<Output>(path);
     });
@@ -62,8 +64,9 @@ class Writer {
     world_.agree([&] {
       if (!world_.is_root()) return;
       file().close();
-      output_->partial.commit();
+      output_->partial.commit_durably();
     });
+    return std::move(gathered_);
   }
 
  private:
@@ -75,6 +78,15 @@ class Writer {
       if (world_.is_root()) body();
     });
   }
+
+  /// The empty datasets of a table, with rows as `scale` has them. Rank 0 only.
+  template <class Columns>
+  void create_columns(const std::string& group, const Columns& columns, std::uint64_t num_rows, const char* scale,
+                      File::Layout layout);
+  /// Rows from `first` on. Rank 0 only.
+  template <class Columns, class Record>
+  void write_columns(const std::string& group, const Columns& columns, std::uint64_t first,
+                     std::span<const Record> records);
 
   void configuration();
   void inputs(const std::string& group, std::span<const std::pair<std::string, std::string>> texts);
@@ -95,7 +107,30 @@ class Writer {
   std::unique_ptr<Output> output_;
   std::vector<std::uint32_t> group_position_;  ///< place of each group in the file
   Time simulated_time_;                        ///< rank 0 only
+  Gathered gathered_;
 };
+
+template <class Columns>
+void Writer::create_columns(const std::string& group, const Columns& columns, std::uint64_t num_rows, const char* scale,
+                            File::Layout layout) {
+  for (const auto& column : columns) {
+    const std::string path = group + "/" + column.name;
+    std::visit(
+        [&]<class T, class Record>(T (*)(const Record&)) { file().create<T>(path, num_rows, column.label, layout); },
+        column.value);
+    file().attach(path, group + "/" + scale);
+    if (column.values) file().attribute(path, "values", column.values());
+  }
+}
+
+template <class Columns, class Record>
+void Writer::write_columns(const std::string& group, const Columns& columns, std::uint64_t first,
+                           std::span<const Record> records) {
+  for (const auto& column : columns)
+    std::visit([&]<class T>(T (*value)(
+                   const Record&)) { file().write<T>(group + "/" + column.name, first, column_of<T>(records, value)); },
+               column.value);
+}
 
 void Writer::configuration() {
   on_root([&] {
@@ -123,11 +158,7 @@ void Writer::npus() {
   on_root([&] {
     file().group("/npus", "one row per NPU");
     file().scale("/npus/npu", run_.num_npus, {"1", "NPU", "number of the NPU, dimension 0 of the topology fastest"});
-    for (const auto& quantity : format::npu_quantities) {
-      const std::string path = std::string("/npus/") + quantity.name;
-      file().create<std::int64_t>(path, run_.num_npus, quantity.label);
-      file().attach(path, "/npus/npu");
-    }
+    create_columns("/npus", format::npu_columns, run_.num_npus, "npu", File::Layout::contiguous);
   });
   const std::vector<std::int64_t> one_each(run_.num_npus, 1);
   auto consume = [&](std::uint64_t first, std::span<const NpuRecord> records) {
@@ -139,10 +170,8 @@ void Writer::npus() {
             "the times of an NPU add up to its finish time");
       simulated_time_ = std::max(simulated_time_, npu.finish);
     }
-    for (const auto& quantity : format::npu_quantities) {
-      file().write<std::int64_t>(std::string("/npus/") + quantity.name, first,
-                                 column_of<std::int64_t>(records, quantity.value));
-    }
+    write_columns("/npus", format::npu_columns, first, records);
+    gathered_.npus.insert(gathered_.npus.end(), records.begin(), records.end());
   };
   gather_in_order<NpuRecord>(
       world_, mine_.npus, one_each, [](const NpuRecord& npu) { return npu.npu.index(); },
@@ -204,48 +233,18 @@ void Writer::collectives() {
   for (const auto& record : records) ++rows[record.group.index()];
   world_.sum(rows);
   const auto total = static_cast<std::uint64_t>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}));
+  auto all = static_cast<std::int64_t>(mine_.num_collectives);
+  world_.sum(std::span(&all, 1));
 
   on_root([&] {
-    file().group("/collectives", "one row per collective, in the order of group and ordinal");
+    file().group("/collectives", "one row per recorded collective, in the order of group and ordinal");
     file().scale("/collectives/collective", total, {"1", "collective", "row of the columns"});
-    auto create = [&]<class T>(const char* name, T, const Label& label) {
-      const std::string path = std::string("/collectives/") + name;
-      file().create<T>(path, total, label);
-      file().attach(path, "/collectives/collective");
-    };
-    create("group", std::uint32_t{}, {"1", "group", "index into /groups"});
-    create("ordinal", std::uint32_t{}, {"1", "ordinal", "which of the group's collectives, from 0"});
-    create("kind", std::int8_t{}, {"1", "kind", "index into the attribute values"});
-    file().attribute("/collectives/kind", "values", format::collective_kinds());
-    create("bytes", std::int64_t{},
-           {"byte", "bytes", "all-gather: the shard that each member brings; others: the whole buffer of a member"});
-    create("members", std::uint32_t{}, {"1", "members", "number of members"});
-    create("first_arrival", std::int64_t{}, {"ps", "first arrival", "when the first member joined"});
-    create("last_arrival", std::int64_t{}, {"ps", "last arrival", "when the last member joined"});
-    create("finish", std::int64_t{}, {"ps", "finish", "when the last member had completed it"});
-    create("algorithm_bandwidth", double{},
-           {"byte/s", "algorithm bandwidth",
-            "bytes (all-gather: times members) over finish - last_arrival; NaN if that is 0"});
-    create("bus_bandwidth", double{},
-           {"byte/s", "bus bandwidth",
-            "algorithm bandwidth times the factor of the kind in nccl-tests, to compare with a link's bandwidth"});
+    file().attribute("/collectives", "recorded", static_cast<std::int64_t>(total));
+    file().attribute("/collectives", "total", all);
+    create_columns("/collectives", format::collective_columns, total, "collective", File::Layout::compressed);
   });
-
   auto consume = [&](std::uint64_t first, std::span<const CollectiveRecord> block) {
-    auto write = [&]<class T>(const char* name, T, auto value) {
-      file().write<T>(std::string("/collectives/") + name, first, column_of<T>(block, value));
-    };
-    write("group", std::uint32_t{}, [](const CollectiveRecord& c) { return c.group.value(); });
-    write("ordinal", std::uint32_t{}, [](const CollectiveRecord& c) { return c.ordinal; });
-    write("kind", std::int8_t{}, [](const CollectiveRecord& c) { return static_cast<std::int8_t>(c.kind); });
-    write("bytes", std::int64_t{}, [](const CollectiveRecord& c) { return static_cast<std::int64_t>(c.size.count()); });
-    write("members", std::uint32_t{}, [](const CollectiveRecord& c) { return c.members; });
-    write("first_arrival", std::int64_t{}, [](const CollectiveRecord& c) { return c.first_arrival.ps(); });
-    write("last_arrival", std::int64_t{}, [](const CollectiveRecord& c) { return c.last_arrival.ps(); });
-    write("finish", std::int64_t{}, [](const CollectiveRecord& c) { return c.finish.ps(); });
-    write("algorithm_bandwidth", double{}, format::algorithm_bandwidth);
-    write("bus_bandwidth", double{},
-          [](const CollectiveRecord& c) { return format::algorithm_bandwidth(c) * format::bus_factor(c); });
+    write_columns("/collectives", format::collective_columns, first, block);
   };
   // Every field takes part, so that the order is the same wherever the records come from.
   auto before = [](const CollectiveRecord& a, const CollectiveRecord& b) {
@@ -319,7 +318,8 @@ void Writer::create_timeline(std::span<const std::int64_t> rows, std::span<const
   std::vector<std::uint64_t> offsets{0};
   for (const auto count : rows) offsets.push_back(offsets.back() + static_cast<std::uint64_t>(count));
   const std::uint64_t total = offsets.back();
-  file().group("/timeline", "one row per node that ran: NPU i has the rows offsets[i] to offsets[i + 1] - 1, by start");
+  file().group("/timeline",
+               "one row per recorded node that ran: NPU i has the rows offsets[i] to offsets[i + 1] - 1, by start");
   file().scale("/timeline/bound", offsets.size(), {"1", "bound", "index of an offset"});
   file().column<std::uint64_t>("/timeline/offsets", offsets,
                                {"1", "offset", "first row of the NPU; the last value is the number of rows"});
@@ -328,18 +328,11 @@ void Writer::create_timeline(std::span<const std::int64_t> rows, std::span<const
   file().strings("/timeline/names", names, {"", "name", "names of nodes, sorted"});
   file().attach("/timeline/names", "/timeline/name_id");
   file().scale("/timeline/row", total, {"1", "row", "row of the columns"});
-  auto create = [&]<class T>(const char* name, T, const Label& label) {
-    const std::string path = std::string("/timeline/") + name;
-    file().create<T>(path, total, label, File::Layout::compressed);
-    file().attach(path, "/timeline/row");
-  };
-  create("npu", std::uint32_t{}, {"1", "NPU", "number of the NPU"});
-  create("node", std::uint64_t{}, {"1", "node", "id of the node in the NPU's execution trace"});
-  create("start", std::int64_t{}, {"ps", "start", "when the node was issued"});
-  create("finish", std::int64_t{}, {"ps", "finish", "when the node completed"});
-  create("kind", std::int8_t{}, {"1", "kind", "index into the attribute values"});
-  file().attribute("/timeline/kind", "values", format::node_kinds());
-  create("name", std::uint32_t{}, {"1", "name", "index into names"});
+  std::int64_t nodes = 0;
+  for (const auto& npu : gathered_.npus) nodes += static_cast<std::int64_t>(npu.nodes_completed);
+  file().attribute("/timeline", "recorded", static_cast<std::int64_t>(total));
+  file().attribute("/timeline", "total", nodes);
+  create_columns("/timeline", format::timeline_columns, total, "row", File::Layout::compressed);
 }
 
 void Writer::timeline() {
@@ -356,15 +349,7 @@ void Writer::timeline() {
   const auto records = renumbered_timeline(names);
   on_root([&] { create_timeline(rows, names); });
   auto consume = [&](std::uint64_t first, std::span<const TimelineRecord> block) {
-    auto write = [&]<class T>(const char* name, T, auto value) {
-      file().write<T>(std::string("/timeline/") + name, first, column_of<T>(block, value));
-    };
-    write("npu", std::uint32_t{}, [](const TimelineRecord& r) { return r.npu.value(); });
-    write("node", std::uint64_t{}, [](const TimelineRecord& r) { return r.node; });
-    write("start", std::int64_t{}, [](const TimelineRecord& r) { return r.start.ps(); });
-    write("finish", std::int64_t{}, [](const TimelineRecord& r) { return r.finish.ps(); });
-    write("kind", std::int8_t{}, [](const TimelineRecord& r) { return static_cast<std::int8_t>(r.kind); });
-    write("name", std::uint32_t{}, [](const TimelineRecord& r) { return r.name; });
+    write_columns("/timeline", format::timeline_columns, first, block);
   };
   gather_in_order<TimelineRecord>(
       world_, records, rows, [](const TimelineRecord& r) { return r.npu.index(); },
@@ -375,7 +360,8 @@ void Writer::timeline() {
 }
 
 void Writer::kernel() {
-  const auto ranks = world_.gather<KernelRecord>(std::span(&mine_.kernel, 1), Rank(0));
+  gathered_.ranks = world_.gather<KernelRecord>(std::span(&mine_.kernel, 1), Rank(0));
+  const std::span<const KernelRecord> ranks = gathered_.ranks;
   on_root([&] {
     file().group("/kernel", "one row per MPI rank: how the simulation went, not what it found");
     if (!run_.kernel_inputs.empty()) inputs("/kernel/inputs", run_.kernel_inputs);
@@ -384,28 +370,15 @@ void Writer::kernel() {
       const std::string path = std::string("/kernel/") + quantity.name;
       if (quantity.count) {
         file().column<std::uint64_t>(
-            path, column_of<std::uint64_t>(std::span(ranks), [&](const KernelRecord& r) { return r.*quantity.count; }),
+            path, column_of<std::uint64_t>(ranks, [&](const KernelRecord& r) { return r.*quantity.count; }),
             quantity.label);
       } else {
         file().column<double>(
-            path, column_of<double>(std::span(ranks), [&](const KernelRecord& r) { return r.*quantity.seconds; }),
-            quantity.label);
+            path, column_of<double>(ranks, [&](const KernelRecord& r) { return r.*quantity.seconds; }), quantity.label);
       }
       file().attach(path, "/kernel/rank");
     }
   });
-}
-
-std::string_view status_name(Status status) {
-  switch (status) {
-    case Status::complete:
-      return "complete";
-    case Status::stuck:
-      return "stuck";
-    case Status::interrupted:
-      return "interrupted";
-  }
-  fail_check("a status has a name", std::source_location::current());
 }
 
 void Writer::attributes() {
@@ -422,7 +395,7 @@ void Writer::attributes() {
     file().attribute("/", "hdf5_version", hdf5_version());
     file().attribute("/", "num_ranks", std::int64_t{world_.size()});
     file().attribute("/", "hosts", hosts);
-    file().attribute("/", "status", status_name(run_.status));
+    file().attribute("/", "status", format::status_name(run_.status));
     file().attribute("/", "simulated_time", simulated_time_.ps());
     file().attribute("/", "wall_time", run_.wall_time);
   });
@@ -430,9 +403,9 @@ void Writer::attributes() {
 
 }  // namespace
 
-void write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
-           parallel::Communicator& world) {
-  Writer(run, mine, world).write(path);
+Gathered write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
+               parallel::Communicator& world) {
+  return Writer(run, mine, world).write(path);
 }
 
 std::string hdf5_version() {

@@ -8,7 +8,7 @@ namespace orrery::sim {
 void generate(const config::GenerateCommand& command) {
   const workload::Transformer model{command.tensor,        command.pipeline, command.data,    command.layers,
                                     command.micro_batches, command.hidden,   command.sequence};
-  workload::write_traces(model, command.output);
+  workload::write_traces(model, command.output, command.force);
   fmt::print(
       "{0} NPUs = {1} tensor x {2} pipeline x {3} data parallel, {4} layers, {5} micro-batches: {6}.<npu>.et and "
       "{6}.json\n",

@@ -1,10 +1,10 @@
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/output_file.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/sim/commands.hpp"
 #include "orrery/sim/partitioning.hpp"
@@ -14,16 +14,11 @@ namespace orrery::sim {
 namespace {
 
 void write_map(const topology::Partition& partition, std::uint32_t num_npus, const std::filesystem::path& path) {
-  const auto beside = std::filesystem::path(path).concat(".partial");
-  {
-    std::ofstream file(beside);
-    for (std::uint32_t i = 0; i < num_npus; ++i) file << partition.rank_of(NpuId(i)).value() << '\n';
-    file.close();
-    if (!file) throw Error(ErrorCode::output, {.file = beside.string()}, "the rank map could not be written");
-  }
-  std::error_code failure;
-  std::filesystem::rename(beside, path, failure);
-  if (failure) throw Error(ErrorCode::output, {.file = path.string()}, failure.message());
+  std::string map;
+  for (std::uint32_t i = 0; i < num_npus; ++i) map += fmt::format("{}\n", partition.rank_of(NpuId(i)).value());
+  PartialFile file(path);
+  file.write(map);
+  file.commit();
 }
 
 /// The traces that the configuration names are there. Only METIS cannot do without.
@@ -55,9 +50,7 @@ void print(const Cut& cut) {
 
 void partition(const config::PartitionCommand& command) {
   auto configuration = config::read(command.inputs);
-  if (!command.force && std::filesystem::exists(command.output))
-    throw Error(ErrorCode::output, {.file = command.output.string()}, "the file exists", {},
-                "Give --force to replace it.");
+  check_output(command.output, command.force);
   const auto options = configuration.run.partition;
   const bool with_workload = has_workload(configuration);
   configuration.run.partition = {};  // of this command itself, which is one rank

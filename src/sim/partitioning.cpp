@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <numeric>
 #include <set>
 
@@ -216,6 +217,7 @@ topology::Partition cut(const Conversation& conversation, int num_ranks) {
   const int status =
       partition(&vertices, &constraints, graph.first.data(), graph.adjacent.data(), graph.vertex_weights.data(),
                 nullptr, graph.edge_weights.data(), &parts, nullptr, nullptr, options, &cut_weight, part.data());
+  if (status == METIS_ERROR_MEMORY) throw std::bad_alloc();
   check(status == METIS_OK, "METIS could not cut the graph");
   std::vector<Rank> ranks;
   for (const idx_t rank : part) ranks.emplace_back(rank);

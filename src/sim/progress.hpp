@@ -11,6 +11,7 @@ namespace orrery::sim {
 /// Says on standard error now and then how far rank 0 is.
 class ProgressLine {
  public:
+  /// `num_nodes`: of all iterations of this rank's NPUs.
   ProgressLine(const config::RunOptions& options, const executor::Executor& executor, std::uint64_t num_nodes);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;

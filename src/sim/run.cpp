@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "orrery/parallel/environment.hpp"
+#include "orrery/base/host.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/sim/commands.hpp"
 #include "orrery/sim/preparation.hpp"
@@ -42,24 +42,6 @@ results::KernelRecord kernel_record(const pdes::Statistics& s) {
           .busy_time = s.busy_seconds};
 }
 
-/// Sums over ranks; the peak memory is the largest.
-results::KernelRecord total_of(const results::KernelRecord& mine, parallel::Communicator& world) {
-  results::KernelRecord total;
-  for (const auto& rank : world.gather(std::span(&mine, 1), Rank(0))) {
-    total.events += rank.events;
-    total.data_messages += rank.data_messages;
-    total.null_messages += rank.null_messages;
-    total.peak_memory_bytes = std::max(total.peak_memory_bytes, rank.peak_memory_bytes);
-  }
-  return total;
-}
-
-std::vector<executor::NpuRecord> gather_npus(std::span<const executor::NpuRecord> mine, parallel::Communicator& world) {
-  auto all = world.gather(mine, Rank(0));
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.npu < b.npu; });
-  return all;
-}
-
 results::RankResults collect(const Preparation& preparation, const Simulation& simulation) {
   const auto& executor = simulation.executor();
   const auto bytes = executor.network().bytes();
@@ -67,13 +49,14 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   results::RankResults mine;
   mine.npus = executor.npu_records();
   mine.collectives = executor.collective_records();
+  mine.num_collectives = executor.num_collectives();
   mine.timeline = executor.timeline();
   std::uint32_t num_names = 0;
   for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
   for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
   mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
   mine.kernel = kernel_record(simulation.kernel_statistics());
-  mine.host = parallel::host_name();
+  mine.host = host_name();
   return mine;
 }
 
@@ -105,7 +88,8 @@ void refuse_to_be_complete(Time stopped_at, const config::RunOptions& options, p
     throw Error(
         ErrorCode::interrupted,
         fmt::format(
-            "stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). Run it again",
+            "stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). The same command "
+            "runs again from the start, and replaces this file when it ends",
             first == std::string::npos ? "a request" : reasons.c_str() + first, readable(stopped_at),
             options.output.string()));
   });
@@ -130,13 +114,11 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   const auto mine = collect(preparation, simulation);
   auto description = describe(configuration, preparation, command_line, simulation.wall_seconds());
   if (simulation.stopped_at()) description.status = results::Status::interrupted;
-  results::write(options.output, description, mine, world);
-  const auto total = total_of(mine.kernel, world);
-  const auto npus = gather_npus(mine.npus, world);
+  const auto all = results::write(options.output, description, mine, world);
   if (simulation.stopped_at()) refuse_to_be_complete(*simulation.stopped_at(), options, world);
   if (!world.is_root()) return;
-  if (options.print_npus) print_npus(npus);
-  if (!options.quiet) print_summary(npus, total, world.size(), simulation.wall_seconds(), options);
+  if (options.print_npus) print_npus(all.npus);
+  if (!options.quiet) print_summary(all, simulation.wall_seconds(), options);
 }
 
 }  // namespace orrery::sim

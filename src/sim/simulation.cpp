@@ -15,7 +15,8 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
   kernel_options.watchdog_seconds = options.watchdog_s;
   kernel_options.stop_requested = std::move(stop_requested);
   if (world.is_root() && options.progress != config::Progress::none && !options.quiet) {
-    auto line = std::make_shared<ProgressLine>(options, executor_, preparation.num_nodes());
+    const auto num_nodes = preparation.num_nodes() * preparation.setting().options.iterations;
+    auto line = std::make_shared<ProgressLine>(options, executor_, num_nodes);
     kernel_options.progress = [line](std::uint64_t events, Time now) { line->update(events, now); };
   }
   kernel_ = std::make_unique<pdes::Kernel>(world, executor_, std::move(kernel_options));
@@ -40,8 +41,9 @@ void Simulation::run() {
   const std::string report = report_stuck(preparation_, executor_, world_);
   world_.agree([&] {
     if (!world_.is_root()) return;
-    throw Error(ErrorCode::stuck, fmt::format("the simulated system is stuck: {} of {} NPUs do not finish\n{}",
-                                              unfinished, preparation_.num_npus(), report));
+    throw Error(ErrorCode::stuck,
+                fmt::format("the simulated system is stuck: {} of {} {} not finish\n{}", unfinished,
+                            preparation_.num_npus(), preparation_.num_npus() == 1 ? "NPU does" : "NPUs do", report));
   });
 }
 

@@ -17,8 +17,8 @@ extern "C" void note_signal(int signal) {
 }  // namespace
 
 void heed_signals() {
-  std::signal(SIGTERM, note_signal);
-  std::signal(SIGUSR1, note_signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1})
+    if (std::signal(signal, note_signal) == SIG_IGN) std::signal(signal, SIG_IGN);  // a shell's background job
 }
 
 std::function<bool()> stop_request(double max_walltime_s, std::chrono::steady_clock::time_point start) {
@@ -32,6 +32,7 @@ std::function<bool()> stop_request(double max_walltime_s, std::chrono::steady_cl
 
 const char* stop_reason() {
   if (received == SIGTERM) return "SIGTERM";
+  if (received == SIGINT) return "SIGINT";
   if (received == SIGUSR1) return "SIGUSR1";
   return out_of_time ? "the wall-time limit" : "";
 }

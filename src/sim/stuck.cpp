@@ -35,8 +35,8 @@ std::string describe(const executor::Wait& wait, const Preparation& preparation)
   const auto& trace = *spec->trace;
   const auto& node = trace.graph->nodes[wait.node.index()];
   std::string text =
-      fmt::format("NPU {}: node {} '{}' waits since {} ps for ", wait.npu.value(), trace.id_of(wait.node),
-                  preparation.store().name_of(trace, wait.node), wait.since.ps());
+      fmt::format("{}: NPU {}, node {} '{}' waits since {} ps for ", preparation.store().file(trace), wait.npu.value(),
+                  trace.id_of(wait.node), preparation.store().name_of(trace, wait.node), wait.since.ps());
   if (wait.in_collective)
     text += fmt::format("{} number {} of group '{}' ({} bytes)", trace::name(node.collective), wait.ordinal + 1,
                         preparation.groups()[wait.group.index()].name, node.size);
@@ -116,7 +116,9 @@ std::string report_stuck(const Preparation& preparation, const executor::Executo
   const auto shown = static_cast<std::int64_t>(lines.size());
   if (num_waits > shown) report += fmt::format("  and {} more\n", num_waits - shown);
   if (num_waits == 0) report += "  no node of theirs is under way\n";
-  return report;
+  return report +
+         "Correct what these nodes wait for in the traces (--dependencies=data leaves control dependencies out; "
+         "docs/user-guide.md, Stuck, lists usual causes).";
 }
 
 }  // namespace orrery::sim

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/sim/kernel_figures.hpp"
 #include "progress.hpp"
 
 namespace orrery::sim {
@@ -19,16 +20,17 @@ void print_row(const char* label, const executor::NpuRecord& npu) {
 
 }  // namespace
 
-void print_summary(const std::vector<executor::NpuRecord>& npus, const results::KernelRecord& total, int num_ranks,
-                   double wall_seconds, const config::RunOptions& options) {
-  std::vector<executor::NpuRecord> sorted = npus;
+void print_summary(const results::Gathered& all, double wall_seconds, const config::RunOptions& options) {
+  std::vector<executor::NpuRecord> sorted = all.npus;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
-  fmt::print("step time {} ({} NPUs)\n", readable(sorted.back().finish), npus.size());
+  fmt::print("step time {} ({} NPUs)\n", readable(sorted.back().finish), sorted.size());
   fmt::print("                               finish    compute        CPU  exp. comm.   exp. mem.      idle\n");
   print_row("slowest", sorted.back());
   print_row("median", sorted[sorted.size() / 2]);
   print_row("fastest", sorted.front());
+  const auto total = kernel_figures(all.ranks).total;
+  const auto num_ranks = all.ranks.size();
   const double events = static_cast<double>(total.events);
   fmt::print(
       "{} events in {:.3f} s on {} rank{} ({:.2f} M events/s), {} data and {} null messages, largest rank {:.0f} MiB\n",

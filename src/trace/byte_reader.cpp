@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <new>
 #include <system_error>
 
 namespace orrery::trace {
@@ -16,7 +17,11 @@ constexpr int gzip_only = 15 + 16;  // zlib: largest window, gzip header require
 }  // namespace
 
 struct ByteReader::Inflater {
-  Inflater() : packed(packed_chunk) { check(inflateInit2(&stream, gzip_only) == Z_OK, "zlib cannot be set up"); }
+  Inflater() : packed(packed_chunk) {
+    const int result = inflateInit2(&stream, gzip_only);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
+    check(result == Z_OK, "zlib cannot be set up");
+  }
   ~Inflater() { inflateEnd(&stream); }
   Inflater(Inflater&&) = delete;
 
@@ -93,6 +98,8 @@ std::size_t ByteReader::inflate_some(std::span<std::uint8_t> to) {
         inflateReset(&stream);
         inflater_->inside = true;
       }
+    } else if (result == Z_MEM_ERROR) {
+      throw std::bad_alloc();
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       fail(fmt::format("the gzip data is damaged ({})", stream.msg != nullptr ? stream.msg : "unknown"));
     }

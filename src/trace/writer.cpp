@@ -63,7 +63,7 @@ std::string attribute(std::string_view name, std::string_view value) {
 }  // namespace
 
 struct Writer::State {
-  std::filesystem::path path, beside;
+  std::filesystem::path path;
   std::ofstream file;
   std::vector<std::string> attributes;  // of the node that is being written
 
@@ -74,7 +74,7 @@ struct Writer::State {
       Output(&stream).WriteVarint64(message.size());
     }
     file << length << message;
-    if (!file) throw Error(ErrorCode::output, {.file = beside.string()}, std::strerror(errno));
+    if (!file) throw Error(ErrorCode::output, {.file = path.string()}, std::strerror(errno));
   }
 
   void node(const Common& common, std::uint64_t type) {
@@ -92,8 +92,7 @@ struct Writer::State {
 
 Writer::Writer(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
   state_->path = path;
-  state_->beside = std::filesystem::path(path).concat(".partial");
-  state_->file.open(state_->beside, std::ios::binary | std::ios::trunc);
+  state_->file.open(path, std::ios::binary | std::ios::trunc);
   if (!state_->file)
     throw Error(ErrorCode::output, {.file = path.string()}, std::strerror(errno), "a folder that can be written to");
   Message metadata;
@@ -105,7 +104,7 @@ Writer::~Writer() {
   if (!state_->file.is_open()) return;
   state_->file.close();
   std::error_code ignored;
-  std::filesystem::remove(state_->beside, ignored);
+  std::filesystem::remove(state_->path, ignored);
 }
 
 void Writer::compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size) {
@@ -138,10 +137,7 @@ void Writer::receive(const Common& node, NpuId from, NpuId to, std::uint32_t tag
 
 void Writer::close() {
   state_->file.close();
-  std::error_code failure;
-  if (state_->file) std::filesystem::rename(state_->beside, state_->path, failure);
-  if (!state_->file || failure)
-    throw Error(ErrorCode::output, {.file = state_->path.string()}, "the trace could not be written");
+  if (!state_->file) throw Error(ErrorCode::output, {.file = state_->path.string()}, std::strerror(errno));
 }
 
 }  // namespace orrery::trace

@@ -1,6 +1,5 @@
 #include "orrery/workload/transformer.hpp"
 
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/output_file.hpp"
 #include "orrery/trace/writer.hpp"
 
 namespace orrery::workload {
@@ -172,17 +172,14 @@ void for_each_place(const Transformer& model, F&& visit) {
       for (std::uint32_t tensor = 0; tensor < model.tensor; ++tensor) visit(Place{tensor, stage, data});
 }
 
-void write_groups(const Transformer& model, const std::filesystem::path& path) {
+std::string groups_of(const Transformer& model) {
   nlohmann::ordered_json groups;
   for_each_place(model, [&](const Place& place) {
     const auto npu = npu_at(model, place).value();
     if (model.tensor > 1) groups[tensor_group(place)].push_back(npu);
     if (model.data > 1) groups[data_group(place)].push_back(npu);
   });
-  std::ofstream file(path);
-  file << (groups.is_null() ? nlohmann::ordered_json::object() : groups).dump(1) << '\n';
-  file.close();
-  if (!file) throw Error(ErrorCode::output, {.file = path.string()}, "the groups could not be written");
+  return (groups.is_null() ? nlohmann::ordered_json::object() : groups).dump(1) + '\n';
 }
 
 }  // namespace
@@ -206,16 +203,21 @@ void Transformer::validate() const {
                 fmt::format("found {} for {} tensor-parallel NPUs", hidden, tensor), "a multiple");
 }
 
-void write_traces(const Transformer& model, const std::filesystem::path& prefix) {
+void write_traces(const Transformer& model, const std::filesystem::path& prefix, bool force) {
   model.validate();
   std::error_code failure;
   if (prefix.has_parent_path()) std::filesystem::create_directories(prefix.parent_path(), failure);
   if (failure) throw Error(ErrorCode::output, {.file = prefix.parent_path().string()}, failure.message());
+  std::vector<std::filesystem::path> paths{std::filesystem::path(prefix).concat(".json")};
+  for (std::uint32_t npu = 0; npu < model.num_npus(); ++npu)
+    paths.push_back(std::filesystem::path(prefix).concat(fmt::format(".{}.et", npu)));
+  check_outputs(paths, force);
+  std::vector<PartialFile> files(paths.begin(), paths.end());
+  files[0].write(groups_of(model));
   for_each_place(model, [&](const Place& place) {
-    const auto path = std::filesystem::path(prefix).concat(fmt::format(".{}.et", npu_at(model, place).value()));
-    Author(model, place, path).write();
+    Author(model, place, files[1 + npu_at(model, place).index()].partial()).write();
   });
-  write_groups(model, std::filesystem::path(prefix).concat(".json"));
+  for (auto& file : files) file.commit();
 }
 
 }  // namespace orrery::workload

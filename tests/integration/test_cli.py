@@ -105,6 +105,20 @@ class Output(harness.Folder):
         outcome = self.run_to(self.folder / "results.h5", "--quiet")
         self.assertEqual((outcome.code, outcome.out, outcome.err), (0, "", ""))
 
+    def test_quiet_prints_warnings(self):
+        (self.folder / "system.json").write_text('{"chunks-of-nothing": 3, ' + (self.folder / "system.json").read_text().lstrip().removeprefix("{"))
+        outcome = self.run_to(self.folder / "results.h5", "--quiet")
+        self.assertEqual((outcome.code, outcome.out), (0, ""), outcome.err)
+        self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
+        self.assertRegex(outcome.err, "warning.*chunks-of-nothing")
+
+    def test_a_summary_that_nobody_gets_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(harness.launch(["run", *self.files, f"--output={self.folder / 'results.h5'}"]), stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertRegex(done.stderr, "standard output: No space left")
+
     def test_an_existing_file_needs_force(self):
         output = self.folder / "results.h5"
         output.write_text("older")
@@ -116,6 +130,104 @@ class Output(harness.Folder):
             self.assertEqual(output.read_text(), "older")
         self.assertEqual(self.run_to(output, "--force").code, 0)
         self.assertEqual(len(harness.finish_times(output)), 4)
+
+    def test_only_a_regular_file_is_replaced(self):
+        import socket
+        made = {name: self.folder / name.replace(" ", "_") for name in ("FIFO", "device", "socket", "folder", "link to a FIFO")}
+        os.mkfifo(made["FIFO"])
+        made["folder"].mkdir()
+        made["link to a FIFO"].symlink_to("FIFO")
+        made["device"] = pathlib.Path("/dev/null")
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(made["socket"]))
+        for name, path in made.items():
+            with self.subTest(name):
+                before = path.lstat().st_mode
+                outcome = self.run_to(path, "--force")
+                self.assertEqual(outcome.code, 5, outcome.err)
+                self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
+                self.assertIn(f"it is a {name.removeprefix('link to a ')}", outcome.err)
+                self.assertEqual(path.lstat().st_mode, before)
+
+    def test_a_symbolic_link_stays_and_its_target_is_written(self):
+        there = self.folder / "there"
+        there.mkdir()
+        link, target = self.folder / "results.h5", there / "target.h5"
+        link.symlink_to("middle")
+        (self.folder / "middle").symlink_to("there/target.h5")
+        self.assertEqual(self.run_to(link).code, 0)  # there is no target yet
+        self.assertEqual(len(harness.finish_times(target)), 4)
+        self.assertEqual(self.run_to(link).code, 5)
+        target.write_text("older")
+        self.assertEqual(self.run_to(link, "--force").code, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertFalse(target.is_symlink())
+        self.assertEqual(len(harness.finish_times(target)), 4)
+        self.assertEqual([path.name for path in there.iterdir()], ["target.h5"])
+        link.unlink()
+        link.symlink_to("results.h5")
+        outcome = self.run_to(link)
+        self.assertEqual(outcome.code, 5, outcome.err)
+        self.assertIn("symbolic links", outcome.err)
+
+    def test_a_limit_on_the_size_of_files(self):
+        import resource
+        output = self.folder / "results.h5"
+        before = sorted(self.folder.iterdir())
+        done = subprocess.run(harness.launch(["run", *self.files, f"--output={output}", "--timeline"]), capture_output=True, text=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
+        self.assert_not_written(done, output, "File too large")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def test_a_full_disk(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk], capture_output=True).returncode != 0:
+            self.skipTest("a small file system cannot be mounted")
+        try:
+            output = disk / "results.h5"
+            done = subprocess.run(harness.launch(["run", *self.files, f"--output={output}"]), capture_output=True, text=True, timeout=60)
+            self.assert_not_written(done, output, "No space left on device")
+            done = subprocess.run(harness.launch(["generate", f"--output={disk}/workload"]), capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertRegex(done.stderr, r"workload\.\d+\.et.*: No space left on device")
+            self.assertEqual(list(disk.iterdir()), [])
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+    def assert_not_written(self, done, output, reason):
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertRegex(done.stderr, rf"error: {output}: cannot be written \(.*\): {reason}\. Free space")
+        self.assertFalse(output.exists())
+
+    def test_what_a_killed_run_left_is_removed(self):
+        import socket
+        output = self.folder / "results.h5"
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        host = socket.gethostname()
+        stale = self.folder / f"results.h5.partial.{host}.{ended.pid}"
+        kept = [self.folder / name for name in (f"results.h5.partial.{host}.{os.getpid()}", f"results.h5.partial.elsewhere.{ended.pid}",
+                                                f"other.h5.partial.{host}.{ended.pid}", f"results.h5.partial.{host}.x")]
+        for path in [stale, *kept]:
+            path.write_text("part")
+        self.assertEqual(self.run_to(output).code, 0)
+        self.assertFalse(stale.exists())
+        for path in kept:
+            self.assertTrue(path.exists(), path)
+
+    def test_a_partial_file_that_is_locked_is_kept(self):
+        import fcntl
+        import socket
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        partial = self.folder / f"results.h5.partial.{socket.gethostname()}.{ended.pid}"
+        with open(partial, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.assertEqual(self.run_to(self.folder / "results.h5").code, 0)
+            self.assertTrue(partial.exists())
 
     def test_a_missing_folder(self):
         for ranks in (0, 2):
@@ -157,6 +269,36 @@ class Output(harness.Folder):
         self.assertEqual(harness.finish_times(again), harness.finish_times(output))
 
 
+class Generate(harness.Folder):
+    SMALL = ("generate", "--tp=2", "--pp=1", "--dp=1", "--layers=1", "--micro-batches=1")
+
+    def test_existing_files_need_force(self):
+        prefix = f"--output={self.folder}/workload"
+        (self.folder / "workload.1.et").write_text("older")
+        outcome = harness.orrery(*self.SMALL, prefix)
+        self.assertEqual(outcome.code, 5, outcome.err)
+        self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
+        self.assertRegex(outcome.err, r"workload\.1\.et.*exists.*--force")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["workload.1.et"], "nothing was written")
+        self.assertEqual((self.folder / "workload.1.et").read_text(), "older")
+        self.assertEqual(harness.orrery(*self.SMALL, prefix, "--force").code, 0)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["workload.0.et", "workload.1.et", "workload.json"])
+        self.assertEqual(harness.orrery("show", "trace", self.folder / "workload.1.et").code, 0)
+        self.assertEqual(harness.orrery(*self.SMALL, prefix).code, 5)
+
+    def test_existing_files_are_kept_until_all_are_complete(self):
+        import resource
+        prefix = f"--output={self.folder}/workload"
+        self.assertEqual(harness.orrery(*self.SMALL, prefix).code, 0)
+        before = {path: path.read_bytes() for path in self.folder.iterdir()}
+        larger = harness.launch([*self.SMALL[:-2], "--layers=64", "--micro-batches=8", prefix, "--force"])
+        done = subprocess.run(larger, capture_output=True, text=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000)))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("File too large", done.stderr)
+        self.assertEqual({path: path.read_bytes() for path in self.folder.iterdir()}, before)
+
+
 class Stuck(harness.Folder):
     """Two groups of the same two NPUs, which each NPU enters in another order: no trace is wrong by itself, nobody can go on."""
 
@@ -172,8 +314,15 @@ class Stuck(harness.Folder):
             outcome = harness.orrery("run", *files, f"--output={output}", "--progress=none", ranks=ranks, timeout=30)
             self.assertEqual(outcome.code, 4, outcome.err)
             self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
-            for word in (r"NPU 0", r"NPU 1", r"in_left", r"in_right", r"left", r"right"):
-                self.assertRegex(outcome.err, word)
+            # Each line has the file, the NPU, the node and what it waits for; what to do comes last, and no empty line.
+            lines = harness.messages(outcome)
+            self.assertEqual(len(lines), 4, outcome.err)
+            self.assertRegex(lines[0], "stuck: 2 of 4 NPUs do not finish$")
+            for npu, group in ((0, "left"), (1, "right")):
+                self.assertRegex(lines[1 + npu], rf"workload\.{npu}\.et: NPU {npu}, node 1 'in_{group}' waits since 0 ps for all-reduce number 1 of "
+                                                 rf"group '{group}' \(1048576 bytes\): 1 of 2 members are there, missing NPU {1 - npu}$")
+            self.assertRegex(lines[3], "Correct.*--dependencies")
+            self.assertNotIn("\n\n", outcome.err.split("-----")[0])
 
 
 class Killed(harness.Folder):

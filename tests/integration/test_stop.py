@@ -2,6 +2,7 @@
 """Runs that end before their end, and runs that repeat their traces: stop requests, a killed rank, iterations, compute noise."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -59,9 +60,28 @@ class Stop(harness.Folder):
                 self.assertIn("wall-time limit", outcome.err)
                 self.assertLess(time.monotonic() - begin, 15)
 
+    def test_the_same_command_replaces_what_was_interrupted(self):
+        import h5py
+        limited = (FOR_EVER, "--max-walltime=2")
+        for _ in range(2):
+            outcome = self.run_orrery(*limited)
+            self.assert_interrupted(outcome.code, outcome.err)
+            self.assertIn("replaces this file", outcome.err)
+        before = self.output.read_bytes()
+        trace = self.folder / "workload.3.et"
+        whole = trace.read_bytes()
+        trace.write_bytes(whole[:-5])
+        self.assertEqual(self.run_orrery().code, 3)
+        self.assertEqual(self.output.read_bytes(), before, "it is kept until the next run has ended")
+        trace.write_bytes(whole)
+        self.assertEqual(self.run_orrery(ranks=2).code, 0)
+        with h5py.File(self.output) as results:
+            self.assertEqual(results.attrs["status"], "complete")
+        self.assertEqual(self.run_orrery().code, 5, "complete results are not replaced")
+
     def test_signals(self):
-        # mpirun passes both on to the ranks; after a SIGTERM its own exit code is 1 whatever theirs is.
-        for name, ranks, code in (("SIGTERM", 0, 75), ("SIGUSR1", 0, 75), ("SIGTERM", 2, 1), ("SIGUSR1", 3, 75)):
+        # mpirun passes SIGUSR1 on to the ranks, and SIGTERM in place of SIGINT; after these two its own exit code is 1 whatever theirs is.
+        for name, ranks, code in (("SIGTERM", 0, 75), ("SIGINT", 0, 75), ("SIGUSR1", 0, 75), ("SIGTERM", 2, 1), ("SIGINT", 2, 1), ("SIGUSR1", 3, 75)):
             with self.subTest(signal=name, ranks=ranks):
                 arguments = ["run", *self.inputs, f"--output={self.output}", FOR_EVER, "--force"]
                 process = subprocess.Popen(harness.launch(arguments, ranks), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -74,7 +94,32 @@ class Stop(harness.Folder):
                     if process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
                 self.assert_interrupted(process.returncode, err, code)
-                self.assertIn(name, err)
+                self.assertIn("SIGTERM" if ranks and name == "SIGINT" else name, err)
+
+    def start(self, *more, ranks=0, launcher=()):
+        arguments = ["run", *self.inputs, f"--output={self.output}", *more]
+        command = harness.launch(arguments, ranks)
+        if launcher:  # before each rank
+            command[-len(arguments) - 1:-len(arguments) - 1] = launcher
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(lambda: process.poll() is None and os.killpg(process.pid, signal.SIGKILL))
+        return process
+
+    def test_a_second_interrupt_kills(self):
+        # It comes while a long timeline is written. The next run removes what was left.
+        process = self.start(FOR_EVER, "--timeline", f"--record-iterations={2**32 - 1}")
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        until = time.monotonic() + 20
+        while not list(self.folder.glob("results.h5.partial.*")) and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertFalse(self.output.exists())
+        self.assertEqual(len(list(self.folder.glob("results.h5.partial.*"))), 1)
+        self.assertEqual(self.run_orrery().code, 0)
+        self.assertEqual(list(self.folder.glob("results.h5.partial.*")), [])
 
     def test_a_killed_rank_ends_the_job(self):
         arguments = ["run", *self.inputs, f"--output={self.output}", FOR_EVER]
@@ -92,6 +137,58 @@ class Stop(harness.Folder):
                 os.killpg(process.pid, signal.SIGKILL)
         self.assertNotEqual(process.returncode, 0)
         self.assertFalse(self.output.exists())
+
+    def test_a_rank_out_of_memory_ends_the_job(self):
+        # The timeline grows without end; rank 1 alone may have 300 MB more than it has at the start.
+        wrapper = self.folder / "limited"
+        wrapper.write_text("#!/bin/bash\n[ $OMPI_COMM_WORLD_RANK != 1 ] || ulimit -v 700000\nexec \"$@\"\n")
+        wrapper.chmod(0o755)
+        process = self.start(FOR_EVER, "--timeline", f"--record-iterations={2**32 - 1}", "--progress=none", ranks=3, launcher=[str(wrapper)])
+        begin = time.monotonic()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertEqual(err.count("orrery: error:"), 1, err)
+        self.assertRegex(err, r"orrery: error: rank 1 of 3 on \S+ ran out of memory")
+        self.assertLess(time.monotonic() - begin, 50)
+        self.assertFalse(self.output.exists())
+
+    def test_progress_counts_all_iterations(self):
+        for ranks in (0, 2):
+            outcome = self.run_orrery("--iterations=1000000", "--max-walltime=3", "--progress=plain", "--progress-interval=0.3", "--force", ranks=ranks)
+            shares = [float(share) for share in re.findall(r"([\d.]+) % of nodes", outcome.err)]
+            self.assertGreater(len(shares), 2, outcome.err)
+            self.assertEqual(shares, sorted(shares))
+            self.assertGreater(shares[-1], 0)
+            self.assertLess(shares[-1], 100)
+
+    def test_records_do_not_grow_with_iterations(self):
+        import h5py
+        peak, collectives = {}, {}
+        for iterations in (10, 60000):
+            self.assertEqual(self.run_orrery(f"--iterations={iterations}", "--timeline", "--force").code, 0)
+            with h5py.File(self.output) as results:
+                peak[iterations] = int(results["kernel/peak_memory"][0])
+                collectives[iterations] = {name: column[:].tolist() for name, column in results["collectives"].items()}
+                self.assertEqual(results["collectives"].attrs["recorded"], 1)
+                self.assertEqual(results["collectives"].attrs["total"], iterations)
+                self.assertEqual(results["timeline"].attrs["recorded"], 40)
+                self.assertEqual(results["timeline"].attrs["total"], 40 * iterations)
+        self.assertEqual(collectives[10], collectives[60000], "those of the first iteration")
+        self.assertLess(abs(peak[60000] - peak[10]), 2 << 20, peak)
+
+    def test_recorded_iterations_are_the_same_on_any_number_of_ranks(self):
+        import h5py
+        import numpy
+        more = ("--iterations=7", "--record-iterations=3", "--timeline", "--noise=0.2", "--quiet")
+        path = self.check_one_answer([*self.inputs, *more], 8, ranks=(2, 3))
+        with h5py.File(path) as results:
+            self.assertEqual(results["collectives/ordinal"][:].tolist(), [0, 1, 2])
+            self.assertEqual(dict(results["collectives"].attrs.items())["total"], 7)
+            self.assertEqual(len(results["timeline/node"]), 3 * 40)
+            self.assertEqual(results["collectives/finish"].chunks, (3,))
+            self.assertEqual(results["collectives/finish"].compression, "gzip")
+            self.assertEqual(int(results["timeline/finish"][:].max()), int(results["collectives/finish"][:].max()))
+            self.assertLess(int(results["timeline/finish"][:].max()), int(numpy.max(results["npus/finish_time"][:])))
 
     def test_iterations_repeat_the_trace(self):
         """A chain of one compute node takes N times as long; nodes are counted each time."""

@@ -36,6 +36,7 @@ struct CheckCommand {
 /// `orrery generate`: write the traces of one transformer training step on tensor * pipeline * data NPUs.
 struct GenerateCommand {
   std::filesystem::path output;     ///< PREFIX of PREFIX.<npu>.et
+  bool force = false;               ///< replace existing files
   std::uint32_t tensor = 4;         ///< --tp: NPUs that share each layer
   std::uint32_t pipeline = 4;       ///< --pp: stages; divides layers
   std::uint32_t data = 4;           ///< --dp: replicas

@@ -33,6 +33,7 @@ struct Flags {
   std::optional<bool> force = {};
   std::optional<std::string> partition = {};  ///< a strategy or a file (parse_partition)
   std::optional<bool> timeline = {};
+  std::optional<std::uint32_t> record_iterations = {};
   std::optional<Progress> progress = {};
   std::optional<double> progress_interval_s = {};
   std::optional<double> max_walltime_s = {};

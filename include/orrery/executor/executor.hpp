@@ -90,7 +90,10 @@ class Executor final : public pdes::Model {
   const network::Analytical& network() const { return network_; }
 
   std::vector<NpuRecord> npu_records() const;
+  /// Of the first Options::record_iterations iterations, as the timeline.
   std::vector<CollectiveRecord> collective_records() const;
+  /// Of all iterations that are over; the sum over ranks counts each once.
+  std::uint64_t num_collectives() const;
   /// By NPU, start, node.
   std::vector<TimelineRecord> timeline() const;
 

@@ -17,7 +17,8 @@ struct Options {
   /// the seed alone. 0 = none, below 1.
   double compute_noise = 0;
   std::uint32_t noise_seed = 1;
-  bool timeline = false;  ///< keep start and finish of every node
+  bool timeline = false;                ///< keep start and finish of every node
+  std::uint32_t record_iterations = 1;  ///< the first iterations of which collectives and the timeline are kept
 
   /// Throws Error (bad_input) that names the key.
   void validate() const;

@@ -30,7 +30,4 @@ class Environment {
 /// "Open MPI 4.1.4". Makes no other call of MPI.
 std::string library_version();
 
-/// Of this rank's machine.
-std::string host_name();
-
 }  // namespace orrery::parallel

@@ -19,4 +19,7 @@ struct KernelTable {
 /// whole.
 KernelTable read_kernel(const std::filesystem::path& path);
 
+/// Whether a file holds results of a run that was stopped on request; false if it holds none that can be read.
+bool is_interrupted(const std::filesystem::path& path);
+
 }  // namespace orrery::results

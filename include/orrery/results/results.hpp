@@ -32,7 +32,8 @@ struct NetworkRecord {
 /// What one rank knows when the run has ended.
 struct RankResults {
   std::vector<executor::NpuRecord> npus;                ///< of this rank, ascending in NPU
-  std::vector<executor::CollectiveRecord> collectives;  ///< of the communicators hosted here
+  std::vector<executor::CollectiveRecord> collectives;  ///< recorded, of the communicators hosted here
+  std::uint64_t num_collectives = 0;                    ///< of these communicators, recorded or not
   std::vector<executor::TimelineRecord> timeline;       ///< grouped by NPU ascending, by start then node inside
   std::vector<std::string> timeline_names;              ///< what TimelineRecord::name indexes
   NetworkRecord network;
@@ -56,14 +57,20 @@ struct RunDescription {
       {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
 };
 
-/// Throws Error (output) if `path` could not be written later: no such folder, no permission, exists without `force`.
-/// Not collective; rank 0 calls it before the run.
+/// orrery::check_output, but results of an interrupted run may be replaced without `force`. Not collective; rank 0
+/// calls it before the run.
 void check_output(const std::filesystem::path& path, bool force);
+
+/// What rank 0 knows of all ranks once their results are written; empty on others.
+struct Gathered {
+  std::vector<executor::NpuRecord> npus;  ///< [num_npus]
+  std::vector<KernelRecord> ranks;        ///< [num_ranks]
+};
 
 /// Gathers in global order to rank 0, which writes docs/results.md's file beside `path`, syncs it and renames it.
 /// Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on rank 0.
-void write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
-           parallel::Communicator& world);
+Gathered write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
+               parallel::Communicator& world);
 
 /// "1.10.8": for --version and the attributes of the file.
 std::string hdf5_version();

@@ -43,8 +43,8 @@ class Simulation {
   std::optional<Time> stopped_at_;
 };
 
-/// The report of a stuck run: for the first unfinished NPUs, which node waits since when for what. On rank 0; empty
-/// elsewhere. Collective.
+/// The report of a stuck run: for the first unfinished NPUs, which node of which file waits since when for what; then
+/// what to do. On rank 0; empty elsewhere. Collective.
 std::string report_stuck(const Preparation& preparation, const executor::Executor& executor,
                          parallel::Communicator& world);
 

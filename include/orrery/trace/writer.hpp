@@ -24,7 +24,7 @@ class Writer {
     std::span<const std::uint64_t> data_deps;
   };
 
-  /// The file is complete, and there, only after `close`.
+  /// The file is complete only after `close`; without it, it is removed.
   explicit Writer(const std::filesystem::path& path);
   ~Writer();
   Writer(const Writer&) = delete;

@@ -22,7 +22,8 @@ struct Transformer {
 };
 
 /// Writes PREFIX.<npu>.et for every NPU and the groups to PREFIX.json. docs/workloads.md has the formulas. The folder
-/// is made if need be. Throws Error (output). Cost O(NPUs * layers / pipeline * micro_batches).
-void write_traces(const Transformer& model, const std::filesystem::path& prefix);
+/// is made if need be. Files that exist are replaced only with `force`, and only when all new ones are complete. Throws
+/// Error (output). Cost O(NPUs * layers / pipeline * micro_batches).
+void write_traces(const Transformer& model, const std::filesystem::path& prefix, bool force = false);
 
 }  // namespace orrery::workload

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace orrery {
+
+/// Throws Error (output) if one of `paths` could not be written later: no such folder, no permission, something that is
+/// no regular file, or a file that exists without `force`. Symbolic links are followed. Then removes what runs that
+/// were killed left beside these files: the partial files of processes of this host that are no more and that nobody
+/// has locked. O(paths + entries of their folders).
+void check_outputs(std::span<const std::filesystem::path> paths, bool force);
+void check_output(const std::filesystem::path& path, bool force);
+
+/// The file "<target>.partial.<host>.<pid>" beside the one that is to be written. It is removed with this object unless
+/// it was moved to its place, so that a failure leaves nothing behind and an older file as it was. If `path` is a
+/// symbolic link, the target is what it leads to, and the link stays. Every failure is an Error (output) that names
+/// `path` and the system's reason.
+class PartialFile {
+ public:
+  explicit PartialFile(std::filesystem::path path);
+  ~PartialFile();
+  PartialFile(PartialFile&& other) noexcept;
+  PartialFile& operator=(PartialFile&&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& partial() const { return partial_; }
+
+  /// Creates the partial file with these contents.
+  void write(std::string_view contents) const;
+  /// Renames: readers see the old file or the new one, whole.
+  void commit();
+  /// The same once the contents are on the disk.
+  void commit_durably();
+
+ private:
+  std::filesystem::path path_, target_, partial_;  // partial_ is empty once it has been moved
+};
+
+}  // namespace orrery

@@ -1,0 +1,171 @@
+#include "orrery/base/output_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/host.hpp"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, std::string_view doing, int code) {
+  throw Error(ErrorCode::output, {.file = path.string()},
+              fmt::format("cannot be written ({}): {}", doing, std::strerror(code)));
+}
+
+/// What the symbolic links at `path` lead to, whether it is there or not.
+fs::path target_of(const fs::path& path) {
+  constexpr int most_links = 40;  // as the kernel
+  fs::path target = path;
+  std::error_code failure;
+  for (int link = 0; fs::is_symlink(target, failure); ++link) {
+    if (link == most_links) fail(path, "following its links", ELOOP);
+    target = target.parent_path() / fs::read_symlink(target, failure);
+    if (failure) fail(path, "following its links", failure.value());
+  }
+  return target;
+}
+
+fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
+
+std::string_view kind(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::directory:
+      return "a folder";
+    case fs::file_type::fifo:
+      return "a FIFO";
+    case fs::file_type::socket:
+      return "a socket";
+    case fs::file_type::character:
+    case fs::file_type::block:
+      return "a device";
+    default:
+      return "no regular file";
+  }
+}
+
+/// Waits until a file, or the entries of a folder, are on the disk.
+int sync(const fs::path& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  const int code = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  return code;
+}
+
+std::string mark_of_partials() { return fmt::format(".partial.{}.", host_name()); }
+
+/// `entry` is "<name><mark><pid>" with a process that is no more, or had the number of this one.
+bool is_left_behind(const fs::path& entry, std::string_view pid_text) {
+  pid_t pid = 0;
+  const auto [end, problem] = std::from_chars(pid_text.data(), pid_text.data() + pid_text.size(), pid);
+  if (problem != std::errc{} || end != pid_text.data() + pid_text.size() || pid <= 0) return false;
+  if (pid != ::getpid() && (::kill(pid, 0) == 0 || errno != ESRCH)) return false;
+  // A process of another container may be unseen. While HDF5 writes, it holds a lock.
+  const int descriptor = ::open(entry.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool is_free = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  ::close(descriptor);
+  return is_free;
+}
+
+void remove_left_behind(const fs::path& folder, const std::set<std::string>& names) {
+  const std::string mark = mark_of_partials();
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const auto at = name.rfind(mark);
+    if (at == std::string::npos || !names.contains(name.substr(0, at))) continue;
+    if (is_left_behind(entry.path(), std::string_view(name).substr(at + mark.size())))
+      fs::remove(entry.path(), ignored);
+  }
+}
+
+void check_target(const fs::path& path, const fs::path& target, bool force) {
+  const Place place{.file = path.string()};
+  std::error_code ignored;
+  if (!target.has_filename()) throw Error(ErrorCode::output, place, "is not the name of a file");
+  if (const auto folder = folder_of(target); !fs::is_directory(folder, ignored))
+    throw Error(ErrorCode::output, place, fmt::format("cannot be written: there is no folder '{}'", folder.string()),
+                {}, "Create it first");
+  const auto type = fs::status(target, ignored).type();
+  if (type == fs::file_type::not_found) return;
+  if (type != fs::file_type::regular)
+    throw Error(ErrorCode::output, place, fmt::format("cannot be written: it is {}", kind(type)), {},
+                "Give the name of a file");
+  if (!force) throw Error(ErrorCode::output, place, "exists already", {}, "--force replaces it");
+}
+
+}  // namespace
+
+void check_outputs(std::span<const fs::path> paths, bool force) {
+  std::map<fs::path, std::set<std::string>> names_in;
+  for (const auto& path : paths) {
+    const fs::path target = target_of(path);
+    check_target(path, target, force);
+    names_in[folder_of(target)].insert(target.filename().string());
+  }
+  for (const auto& [folder, names] : names_in) {
+    remove_left_behind(folder, names);
+    PartialFile(folder / *names.begin()).write({});  // whether the folder takes new files
+  }
+}
+
+void check_output(const fs::path& path, bool force) { check_outputs(std::span(&path, 1), force); }
+
+PartialFile::PartialFile(fs::path path) : path_(std::move(path)), target_(target_of(path_)), partial_(target_) {
+  partial_ += fmt::format("{}{}", mark_of_partials(), ::getpid());
+}
+
+PartialFile::PartialFile(PartialFile&& other) noexcept
+    : path_(std::move(other.path_)), target_(std::move(other.target_)), partial_(std::exchange(other.partial_, {})) {}
+
+PartialFile::~PartialFile() {
+  std::error_code ignored;
+  if (!partial_.empty()) fs::remove(partial_, ignored);
+}
+
+void PartialFile::write(std::string_view contents) const {
+  const int descriptor = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail(path_, "creating a file beside it", errno);
+  int code = 0;
+  while (!contents.empty() && code == 0) {
+    const auto written = ::write(descriptor, contents.data(), contents.size());
+    if (written >= 0)
+      contents.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR)
+      code = errno;
+  }
+  if (::close(descriptor) != 0 && code == 0) code = errno;
+  if (code != 0) fail(path_, "writing it", code);
+}
+
+void PartialFile::commit() {
+  if (::rename(partial_.c_str(), target_.c_str()) != 0) fail(path_, "renaming it", errno);
+  partial_.clear();
+}
+
+void PartialFile::commit_durably() {
+  if (const int code = sync(partial_, O_RDONLY)) fail(path_, "syncing it to the disk", code);
+  commit();
+  // The new name need not outlive a crash of the machine for the run to have succeeded; not every file system can sync
+  // a folder.
+  sync(folder_of(target_), O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace orrery
