@@ -53,6 +53,7 @@ int run(const config::RunCommand& command, const std::string& command_line) {
   orrery::parallel::Environment environment;
   auto& world = environment.world();
   int code = 0;
+  bool in_order = true;
   try {
     sim::run(command, command_line, world);
   } catch (const orrery::parallel::FailedElsewhere& failure) {
@@ -61,10 +62,11 @@ int run(const config::RunCommand& command, const std::string& command_line) {
     code = report(error);
   } catch (const std::bad_alloc& error) {
     code = report(error, fmt::format("rank {} of {}", world.rank().value(), world.size()));
+    in_order = false;  // to end MPI needs memory too
   } catch (const std::exception& error) {
     code = report(error);
   }
-  if (code != 0 && !world.failure_is_agreed()) {
+  if (code != 0 && !(in_order && world.failure_is_agreed())) {
     spdlog::shutdown();
     ::alarm(seconds_to_abort);  // MPI may need memory that is not there
     orrery::parallel::Environment::abort(code);
