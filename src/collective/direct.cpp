@@ -145,6 +145,15 @@ class PairDelays {
     }
   }
 
+  /// None is longer. Throws OutOfRange if that does not fit.
+  Ps bound() const {
+    Ps total = 0;
+    for (const std::vector<Ps>& table : tables_) {
+      const Ps longest = *std::ranges::max_element(table);
+      total = every_dimension_ ? plus(total, longest) : std::max(total, longest);
+    }
+    return total;
+  }
   std::size_t memory() const {
     std::size_t entries = 0;
     for (const std::vector<Ps>& table : tables_) entries += table.size();
@@ -180,15 +189,13 @@ class GeneralDirect final : public LineProgram {
         words_(context, control_message) {
     const bool one_round = rounds_[0].last - rounds_[0].first + 2 == size_;
     alike_ = context.axis.transitive && one_round;
-    if (!alike_) {
-      duration_ = last_finish(*this, 0, size_);
-      return;
-    }
-    Ps longest = 0;
-    for (std::uint32_t d = 1; d < size_; ++d)
-      longest = std::max(longest, plus(delays_(0, d), rendezvous_ ? words_(d, 0) : 0));
+    Ps longest = plus(delays_.bound(), rendezvous_ ? words_.bound() : 0);
+    if (alike_) longest = 0;
+    for (std::uint32_t d = 1; alike_ && d < size_; ++d)
+      longest = std::max(longest, delays_(0, d) + (rendezvous_ ? words_(d, 0) : 0));
     duration_ = endpoint_delay_;
     for (const Round& round : rounds_) duration_ = plus(duration_, plus(longest, round.cost));
+    if (!alike_) duration_ = last_finish(*this, 0, size_);
   }
 
   bool alike() const override { return alike_; }

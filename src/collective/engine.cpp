@@ -156,7 +156,10 @@ void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const
   Memo& memo = state_->memo(layout, kind, size);
   const auto [first, last] = std::ranges::minmax(arrivals);
   const Time least = last + tick(state_->topology.rules().rounding);
-  (void)plus(last.ps(), memo.plan.end());  // the last completion is no later than this: it fits
+  if (last + Time::from_ps(memo.plan.end()) == Time::max()) {  // the last completion is no later than this
+    std::ranges::fill(completions, Time::max());
+    return;
+  }
   if (first == last && memo.plan.alike()) {
     std::ranges::fill(completions, std::max(first + Time::from_ps(memo.plan.end()), least));
     return;
@@ -224,7 +227,17 @@ Time Engine::minimum_duration(const Layout& layout) const {
     fewest = std::min(fewest, delays);
   }
   if (fewest == ~std::uint64_t{0}) return tick(rules.rounding);
-  return std::max(tick(rules.rounding), Time::from_ps(times(endpoint_delay.ps(), fewest)));
+  return std::max(tick(rules.rounding), endpoint_delay * static_cast<std::int64_t>(fewest));
+}
+
+bool Engine::fits(const Layout& layout, Kind kind, Bytes size) {
+  try {
+    (void)least_duration(layout, kind, size);
+    (void)traffic(layout, kind, size);
+    return true;
+  } catch (const OutOfRange&) {
+    return false;
+  }
 }
 
 const Traffic& Engine::traffic(const Layout& layout, Kind kind, Bytes size) {

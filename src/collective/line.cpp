@@ -6,7 +6,7 @@
 namespace orrery::collective {
 Ps LineContext::hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const {
   const std::uint32_t d = axis.dimensions[k];
-  return topology.link_delay(d, topology.hops(d, difference), times(size, share)).ps();
+  return in_range(topology.link_delay(d, topology.hops(d, difference), times(size, share)));
 }
 
 Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
@@ -23,7 +23,7 @@ Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
 
 Ps LineContext::reduction(Bytes size) const {
   if (!(local_memory.bytes_per_ns() > 0)) return 0;
-  return times(orrery::delay(0, size, local_memory, topology.rules().rounding).ps(), 3);
+  return times(in_range(orrery::delay(0, size, local_memory, topology.rules().rounding)), 3);
 }
 
 Ps LineContext::control(std::uint32_t i, std::uint32_t j) const { return rendezvous ? link(j, i, control_message) : 0; }

@@ -11,26 +11,33 @@ namespace orrery::collective {
 /// Picoseconds as a bare number: the inner loops run over flat arrays of them. Time is used everywhere else.
 using Ps = std::int64_t;
 
-/// Throws Error (internal) if the result does not fit.
-inline Ps plus(Ps a, Ps b) {
-  Ps sum = 0;
-  check(!__builtin_add_overflow(a, b, &sum), "the duration of a collective does not fit the range of simulated time");
-  return sum;
+/// A duration or the bytes of a collective do not fit: Engine::fits asks before the run, so that nobody else meets it.
+class OutOfRange : public Error {
+ public:
+  OutOfRange() : Error(ErrorCode::internal, "a collective that does not fit the range of time or of bytes") {}
+};
+
+/// Throws OutOfRange if the time does not fit.
+inline Ps in_range(Time time) {
+  if (time == Time::max()) throw OutOfRange();
+  return time.ps();
 }
 
-/// Throws Error (internal) if the result does not fit.
+/// Throws OutOfRange if the result does not fit.
+inline Ps plus(Ps a, Ps b) { return in_range(Time::from_ps(a) + Time::from_ps(b)); }
+
+/// Throws OutOfRange if the result does not fit.
 inline Ps times(Ps a, std::uint64_t n) {
   Ps product = 0;
-  check(!__builtin_mul_overflow(a, n, &product),
-        "the duration of a collective does not fit the range of simulated time");
+  if (__builtin_mul_overflow(a, n, &product)) throw OutOfRange();
   return product;
 }
 
-/// Throws Error (internal) if the result does not fit.
+/// Throws OutOfRange if the result does not fit.
 inline Bytes times(Bytes a, std::uint64_t n) {
-  std::uint64_t product = 0;
-  check(!__builtin_mul_overflow(a.count(), n, &product), "the bytes of a collective do not fit 64 bits");
-  return Bytes(product);
+  const Bytes product = a * n;
+  if (product > Bytes::most()) throw OutOfRange();
+  return product;
 }
 
 }  // namespace orrery::collective

@@ -33,14 +33,12 @@ class Ring final : public LineProgram {
   Ring(std::uint32_t size, std::uint64_t num_steps, Ps fixed, Edges edges)
       : size_(size), num_steps_(num_steps), fixed_(fixed), edges_(std::move(edges)) {
     alike_ = edges_.move.size() == 1;
-    if (alike_) {
-      duration_ = plus(fixed_, times(std::max(edges_.move[0], edges_.stay[0]), num_steps_));
-      return;
-    }
     uniform_stay_ = edges_.stay.size() == 1;
-    if (uniform_stay_) set_prefix();
     const Ps bound = std::max(*std::ranges::max_element(edges_.move), *std::ranges::max_element(edges_.stay));
-    (void)plus(fixed_, times(bound, num_steps_));
+    duration_ = plus(fixed_, times(bound, num_steps_));
+    (void)times(bound, size_);  // `run` goes a whole round, whatever the number of steps
+    if (alike_) return;
+    if (uniform_stay_) set_prefix();
     duration_ = last_finish(*this, 0, size_);
   }
 
@@ -82,7 +80,7 @@ class Ring final : public LineProgram {
         scratch.first.data();  // later[i]: best of the places i .. n - 1, as seen from place 0 of the next round
     Ps* best = scratch.second.data();
     later[n - 1] = line[n - 1] - prefix(n - 1) + round;
-    for (std::size_t i = n - 1; i-- > 0;) later[i] = std::max(later[i + 1], line[i] - prefix(i) + round);
+    for (std::size_t i = n - 1; i-- > 1;) later[i] = std::max(later[i + 1], line[i] - prefix(i) + round);
     Ps before = line[0] - prefix(0);
     for (std::size_t i = 0; i + 1 < n; ++i) {
       before = std::max(before, line[i] - prefix(i));

@@ -107,7 +107,7 @@ Traffic traffic_of(const topology::Topology& topology, const Options& options, c
   }
   for (std::size_t d = 0; d < sent.size(); ++d) {
     const Wide mean = sent[d] / layout.num_members;
-    check(mean <= ~std::uint64_t{0}, "the bytes of a collective do not fit 64 bits");
+    if (mean > Bytes::most().count()) throw OutOfRange();
     traffic[d] = Bytes(static_cast<std::uint64_t>(mean));
   }
   return traffic;

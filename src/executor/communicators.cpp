@@ -268,8 +268,9 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
   Call call = pending.call;
   call.what = CallKind::completion;
   call.depth = kernel_.depth(lp);
-  call.size = 0;
-  for (const Bytes sent : traffic) call.size += sent.count();
+  Bytes sent;
+  for (const Bytes in_dimension : traffic) sent += in_dimension;
+  call.size = sent.count();
   pending.done = true;
   retire(hosted.pending, hosted.first_pending);
   std::vector<Time> times;
@@ -297,7 +298,7 @@ void Communicators::complete(const Call& call, std::span<const Time> completions
     event.target = LpId(membership.npus[i].value());
     event.node = pending.nodes[i].value();
     event.kind = static_cast<std::uint16_t>(EventKind::complete);
-    kernel_.schedule(event);
+    if (event.time != Time::max()) kernel_.schedule(event);
     announce_(membership.npus[i], pending.nodes[i], event.time, Bytes(call.size));
   }
   pending.done = true;

@@ -86,7 +86,7 @@ void Executor::start(pdes::Kernel& kernel, Rank here) {
     std::vector<Communicators::Seat> seats;
     for (const GroupId group : spec.groups) seats.push_back(parts_->communicators.seat(group, spec.id));
     parts_->local_of[spec.id.index()] = static_cast<std::uint32_t>(parts_->npus.size());
-    parts_->npus.emplace_back(spec.id, *spec.trace, parts_->lookaheads.of(spec), std::move(seats));
+    parts_->npus.emplace_back(spec.id, *spec.trace, parts_->lookaheads.of(spec), std::move(seats), overrun_);
     pdes::Event event;
     event.order = pdes::Event::make_order(pdes::Stage::npu, LpId(spec.id.value()), 0);
     event.target = LpId(spec.id.value());
@@ -127,6 +127,11 @@ void Executor::serve(const pdes::Event& event) {
   auto& server = parts_->servers[event.target];
   pdes::Event answer;
   answer.time = server.memory.serve(event.time, setting_.memory.access_time(Bytes(event.detail)));
+  if (answer.time == Time::max()) {
+    const Overrun met{event.time, NpuId(event.source().value()), NodeId(event.node)};
+    if (!overrun_ || met < *overrun_) overrun_ = met;
+    return;
+  }
   answer.order = pdes::Event::make_order(pdes::Stage::npu, event.target, server.sequence++);
   answer.target = event.source();
   answer.node = event.node;

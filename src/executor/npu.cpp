@@ -31,8 +31,14 @@ std::uint32_t pop_ready(std::vector<std::uint32_t>& heap) {
 
 }  // namespace
 
-Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats)
-    : id_(id), trace_(trace), program_(*lookahead.program), lookahead_(lookahead), seats_(std::move(seats)) {}
+Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
+         std::optional<Overrun>& overrun)
+    : id_(id),
+      trace_(trace),
+      program_(*lookahead.program),
+      lookahead_(lookahead),
+      seats_(std::move(seats)),
+      overrun_(overrun) {}
 
 Npu::Resource Npu::resource_of(NodeKind kind) {
   switch (kind) {
@@ -132,7 +138,7 @@ void Npu::complete(NodeId id, Time now) {
   running_.pop_back();
   if (running.resource != unlimited) ++free_[running.resource];
   activity_.end(work_of(node(id).kind), now);
-  if (node(id).kind == NodeKind::compute) hold_operands(id, false);
+  if (node(id).kind == NodeKind::compute) operands_ = operands_ - Bytes(node(id).size);
   finish_node(id, running.start, now);
 }
 
@@ -159,6 +165,8 @@ void Npu::settle(Time now, const Surroundings& around) {
 void Npu::take_until(NodeId id, Time now, Time finish, const Surroundings& around) {
   Running& running = running_node(id);
   running.finish = finish;
+  if (finish == Time::max()) [[unlikely]]
+    return note_overrun(id, running.start, Overrun::Quantity::time);
   if (finish == now) {
     instantly_.push_back(id);
     return;
@@ -179,7 +187,7 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
   if (resource != unlimited) --free_[resource];
   running_.push_back({id, now, Time::max(), resource});
   activity_.begin(work_of(n.kind), now);
-  if (n.kind == NodeKind::compute) hold_operands(id, true);
+  if (n.kind == NodeKind::compute) begin_operands(id, now);
   if (around.options.replay_only) return take_until(id, now, now + program_.durations[id.index()], around);
   switch (n.kind) {
     case NodeKind::send:
@@ -234,16 +242,18 @@ void Npu::transfer(NodeId id, Time now, const Surroundings& around) {
   const Bytes size(node(id).size);
   const Time there = now + around.network.delay(id_, peer_of(id), size);
   around.network.count_message(id_, peer_of(id), size);
-  sent_ += size;
-  to_npu(peer_of(id), EventKind::data, there, tag_of(id), size.count(), around);
+  count_sent(id, now, size);
+  if (there != Time::max()) to_npu(peer_of(id), EventKind::data, there, tag_of(id), size.count(), around);
   take_until(id, now, there, around);
 }
 
 void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
   activity_.begin(Work::communication, now);
-  if (around.options.rendezvous)
-    to_npu(peer_of(id), EventKind::grant, now + around.network.delay(id_, peer_of(id), grant_size), tag_of(id), 0,
-           around);
+  if (around.options.rendezvous) {
+    const Time there = now + around.network.delay(id_, peer_of(id), grant_size);
+    if (there == Time::max()) return note_overrun(id, now, Overrun::Quantity::time);
+    to_npu(peer_of(id), EventKind::grant, there, tag_of(id), 0, around);
+  }
   const typename Matcher<Posted, Bytes>::Key key{peer_of(id), tag_of(id)};
   Bytes size;
   if (receives_.take(key, size)) {
@@ -310,14 +320,29 @@ void Npu::issue_access(NodeId id, Time now, const Surroundings& around) {
 }
 
 void Npu::announce(NodeId id, Time finish, Bytes sent) {
-  running_node(id).finish = finish;
-  sent_ += sent;
+  Running& running = running_node(id);
+  running.finish = finish;
+  if (finish == Time::max()) [[unlikely]]
+    note_overrun(id, running.start, Overrun::Quantity::time);
+  count_sent(id, running.start, sent);
 }
 
-void Npu::hold_operands(NodeId id, bool begin) {
-  const Bytes size(node(id).size);
-  operands_ = begin ? operands_ + size : operands_ - size;
+void Npu::begin_operands(NodeId id, Time now) {
+  operands_ += Bytes(node(id).size);
   peak_operands_ = std::max(peak_operands_, operands_);
+  if (operands_ > Bytes::most()) [[unlikely]]
+    note_overrun(id, now, Overrun::Quantity::peak_memory);
+}
+
+void Npu::count_sent(NodeId id, Time now, Bytes sent) {
+  sent_ += sent;
+  if (sent_ > Bytes::most()) [[unlikely]]
+    note_overrun(id, now, Overrun::Quantity::bytes_sent);
+}
+
+void Npu::note_overrun(NodeId id, Time since, Overrun::Quantity quantity) {
+  const Overrun mine{since, id_, id, quantity};
+  if (!overrun_ || mine < *overrun_) overrun_ = mine;
 }
 
 /// Least time from the start of a ready node of this resource to what others may notice.

@@ -52,7 +52,9 @@ class Npu {
     Time since;
   };
 
-  Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats);
+  /// `overrun` becomes this NPU's if it has an earlier one.
+  Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
+      std::optional<Overrun>& overrun);
 
   /// At time 0, before the first settle: what depends on nothing is ready.
   void start(const Options& options);
@@ -61,7 +63,7 @@ class Npu {
   void receive_grant(const pdes::Event& event, const Surroundings& around);
   void settle(Time now, const Surroundings& around);
 
-  /// A running node's finish has become known (its event is scheduled or delivered).
+  /// A running node's finish has become known (its event is scheduled or delivered); max() if it is out of range.
   void announce(NodeId node, Time finish, Bytes sent);
   /// A message or a grant for this NPU is in the pending set.
   void expect_message(Time time) {
@@ -109,13 +111,16 @@ class Npu {
   std::uint32_t tag_of(NodeId id) const { return static_cast<std::uint32_t>(trace_.tags[node(id).detail]); }
   Time least_lead(Resource resource, const Distances& distances) const;
   pdes::Reach reach(const Distances& distances, Time receive_tail, bool rendezvous) const;
-  void hold_operands(NodeId id, bool begin);
+  void begin_operands(NodeId id, Time now);
+  void count_sent(NodeId id, Time now, Bytes sent);
+  void note_overrun(NodeId id, Time since, Overrun::Quantity quantity);
 
   NpuId id_;
   const trace::NpuTrace& trace_;
   const Program& program_;
   const Lookahead& lookahead_;
   std::vector<Communicators::Seat> seats_;  // [uses]
+  std::optional<Overrun>& overrun_;         // of the rank
   std::vector<std::uint16_t> missing_;      // [num_nodes] dependencies; wide_ holds what does not fit
   std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;
   std::array<std::vector<std::uint32_t>, num_resources> ready_;  // heaps, lowest id on top

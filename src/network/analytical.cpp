@@ -1,5 +1,7 @@
 #include "orrery/network/analytical.hpp"
 
+#include <algorithm>
+
 namespace orrery::network {
 
 Analytical::Analytical(const topology::Topology& topology)
@@ -9,6 +11,11 @@ void Analytical::count(std::uint32_t dimension, Bytes size, std::uint32_t times)
   bytes_[dimension] += size * times;
   busy_time_[dimension] +=
       orrery::delay(0, size, topology_.dimension(dimension).bandwidth, topology_.rules().rounding) * times;
+}
+
+bool Analytical::in_range() const {
+  return std::ranges::none_of(bytes_, [](Bytes bytes) { return bytes > Bytes::most(); }) &&
+         std::ranges::none_of(busy_time_, [](Time time) { return time == Time::max(); });
 }
 
 void Analytical::count_message(NpuId from, NpuId to, Bytes size) {

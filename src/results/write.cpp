@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -255,20 +256,38 @@ void Writer::collectives() {
       world_, records, rows, [](const CollectiveRecord& c) { return c.group.index(); }, before, consume);
 }
 
+/// of_ranks: [ranks][bytes of each dimension, busy times]. Throws Error (bad_input) if a sum over ranks does not fit.
+std::vector<std::int64_t> network_sums(std::span<const std::int64_t> of_ranks, std::size_t dimensions) {
+  std::vector<std::int64_t> sums(2 * dimensions, 0);
+  for (std::size_t i = 0; i < of_ranks.size(); ++i) {
+    const std::size_t column = i % sums.size();
+    // The largest number stands for what did not fit on a rank.
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    if (__builtin_add_overflow(sums[column], of_ranks[i], &sums[column]) || sums[column] == most)
+      throw Error(ErrorCode::bad_input, {},
+                  fmt::format("in dimension {} of the topology {}, the most that results hold", column % dimensions,
+                              column < dimensions ? "the NPUs send more than 2^63 - 1 bytes in all"
+                                                  : "links are busy for more than 106 days in all"),
+                  {}, "Simulate fewer iterations, or a part of the system.");
+  }
+  return sums;
+}
+
 void Writer::network() {
   const std::size_t dimensions = run_.dimension_sizes.size();
-  std::vector<std::int64_t> sums(2 * dimensions, 0);
+  std::vector<std::int64_t> mine(2 * dimensions, 0);
   world_.agree([&] {
     check(mine_.network.bytes.size() <= dimensions && mine_.network.busy_time.size() <= dimensions,
           "network figures are per dimension");
     check(run_.links.empty() || run_.links.size() == dimensions, "links are per dimension");
   });
   for (std::size_t d = 0; d < mine_.network.bytes.size(); ++d)
-    sums[d] = static_cast<std::int64_t>(mine_.network.bytes[d].count());
+    mine[d] = static_cast<std::int64_t>(std::min(mine_.network.bytes[d], Bytes::most()).count());
   for (std::size_t d = 0; d < mine_.network.busy_time.size(); ++d)
-    sums[dimensions + d] = mine_.network.busy_time[d].ps();
-  world_.sum(sums);
+    mine[dimensions + d] = mine_.network.busy_time[d].ps();
+  const auto of_ranks = world_.gather(std::span<const std::int64_t>(mine), Rank(0));
   on_root([&] {
+    const auto sums = network_sums(of_ranks, dimensions);
     const auto bytes = std::span(sums).first(dimensions);
     const auto busy = std::span(sums).last(dimensions);
     std::vector<double> utilisation(dimensions, 0);

@@ -11,6 +11,7 @@
 #include "orrery/executor/kinds.hpp"
 #include "orrery/sim/partitioning.hpp"
 #include "packing.hpp"
+#include "ranges.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -96,7 +97,9 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   guard([this] { require_remote_memory(); });
   const bool incomplete = problems_ && !problems_->empty();  // what the traces that could not be read do is unknown
   agree_on_groups();
+  const auto known = problems_ ? problems_->size() : 0;
   guard([this] { check_algorithms(); });
+  if (!problems_ || problems_->size() == known) guard([this] { check_ranges(setting(), store_); });
   if (!configuration_.executor.replay_only && !incomplete) {
     const Parties parties{store_, npus_, communicators_, host_of_npu_};
     guard([&] { check_messages(parties, world_); });

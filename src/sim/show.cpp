@@ -149,7 +149,10 @@ void show(const config::ShowTraceCommand& command) {
   }
   result["kinds"] = kinds;
   result["collectives"] = collectives;
-  result["recorded_duration_ps"] = recorded.ps();
+  if (recorded < Time::max())
+    result["recorded_duration_ps"] = recorded.ps();
+  else
+    result["recorded_duration_ps"] = "more than 106 days";
   for (const auto& group : store.groups()) result["groups"].push_back(group.name);
   for (const auto& [kind, entry] : store.notices().entries()) result["warnings"].push_back(entry.text);
   print(result, command.json);
@@ -188,6 +191,11 @@ void show(const config::ShowCollectiveCommand& command) {
   collective::Engine engine(topology, configuration.collectives);
   const auto layout = engine.layout(members, trace::all_dimensions);
   engine.validate(*layout, command.kind);
+  if (!engine.fits(*layout, command.kind, command.bytes))
+    throw Error(ErrorCode::usage, {.key = "--bytes"},
+                fmt::format("found {}, for which the collective does not fit the range of time (106 days) or of bytes",
+                            command.bytes.count()),
+                "fewer bytes");
   const std::vector<Time> arrivals(count);
   std::vector<Time> completions(count);
   engine.finish(*layout, command.kind, command.bytes, arrivals, completions);

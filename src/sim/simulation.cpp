@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "progress.hpp"
+#include "ranges.hpp"
 
 namespace orrery::sim {
 
@@ -30,6 +31,7 @@ void Simulation::run() {
   executor_.start(*kernel_, world_.rank());
   kernel_->run();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  require_no_overrun(executor_, preparation_.setting(), preparation_.store(), world_);
   std::int64_t unfinished = static_cast<std::int64_t>(executor_.num_npus() - executor_.num_done());
   world_.sum(std::span(&unfinished, 1));
   if (unfinished == 0) return;

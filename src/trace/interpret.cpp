@@ -76,6 +76,8 @@ std::uint64_t Interpreter::whole(const RawNode& raw, Attribute which) const {
   const std::string_view its_name = attribute_names[static_cast<std::size_t>(which)];
   switch (value.form) {
     case Form::whole:
+      if (value.magnitude > Bytes::most().count() && (which == Attribute::comm_size || which == Attribute::tensor_size))
+        fail(raw, fmt::format("{} is {}", its_name, value.magnitude), fmt::format("at most {}", Bytes::most().count()));
       return value.magnitude;
     case Form::negative:
       fail(raw, fmt::format("{} is -{}", its_name, value.magnitude), "a number of 0 or more");

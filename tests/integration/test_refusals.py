@@ -260,6 +260,60 @@ def one_collective_too_few(job):
     job.node("update").data_deps = [50]
 
 
+# ---- beyond the range of time and bytes: 2^63 ps, 2^63 bytes ----
+
+def on_all(job, name, **attributes):
+    for npu in range(4):
+        job.node(name, npu).attributes.update(attributes)
+
+
+@case(r"starts at 8e\+06 s.*106 days", place="update")
+def simulated_time_too_long(job):
+    job.node("forward").duration = job.node("update").duration = 8 * 10 ** 12
+
+
+@case([r"NPU 0\b", r"node 55\b", r"'gather'", r"106 days"])
+def collective_at_the_end_of_time(job):
+    for npu in range(4):
+        job.node("forward", npu).duration = 9 * 10 ** 12
+    on_all(job, "gather", comm_size=3 * 10 ** 16)
+
+
+@case([r"workload\.0\.et", r"NPU 0\b", r"node 20\b", r"'gradients'", r"takes.*106 days"])
+def collective_too_long(job):
+    job.system.bandwidth = [1.0]
+    on_all(job, "gradients", comm_size=2 ** 53 + 1)
+
+
+@case([r"workload\.0\.et", r"NPU 0\b", r"node 20\b", r"'gradients'", r"links busy.*106 days"])
+def links_busy_too_long(job):
+    on_all(job, "gradients", comm_size=12 * 10 ** 16)
+
+
+@case([r"dimension 0\b", r"links are busy.*106 days"])
+def links_busy_too_long_in_all(job):
+    for name in ("gradients", "in_pair", "gather"):
+        on_all(job, name, comm_size=6 * 10 ** 16)
+
+
+@case(r"message.*106 days", place="to_next")
+def message_too_long(job):
+    job.node("to_next").attributes["comm_size"] = job.node("from_previous", 3).attributes["comm_size"] = 2 ** 62
+
+
+@case([r"NPU 2\b", r"'fetch'", r"106 days"])
+def remote_memory_busy_too_long(job):
+    job.system.memory = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 100, "remote-mem-bw": 1}
+    for npu in range(4):
+        job.traces[npu].append(Node(70, chakra.MEM_LOAD, "fetch", tensor_size=4 * 10 ** 15))
+        job.node("forward", npu).data_deps = [70]
+
+
+@case(r"comm_size is 9223372036854775808.*at most 9223372036854775807", place="gradients")
+def size_beyond_the_results(job):
+    job.node("gradients").attributes["comm_size"] = Typed("uint64", 2 ** 63)
+
+
 @case([r"NPU 2\b", r"(?i)remote"])
 def remote_memory_that_is_not_there(job):
     job.traces[FAULTY].append(Node(70, chakra.MEM_LOAD, "fetch", [60], tensor_size=1000))

@@ -2,23 +2,32 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 #include "orrery/base/time.hpp"
 
 namespace orrery {
 
-/// A number of bytes.
+/// A number of bytes. Sums and products that do not fit become the largest number, which is more than most().
 class Bytes {
  public:
   constexpr Bytes() = default;
   explicit constexpr Bytes(std::uint64_t count) : count_(count) {}
+  /// The most that results can hold: they are written as signed numbers.
+  static constexpr Bytes most() { return Bytes(std::numeric_limits<std::int64_t>::max()); }
 
   constexpr std::uint64_t count() const { return count_; }
 
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
-  friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes(a.count_ + b.count_); }
+  friend constexpr Bytes operator+(Bytes a, Bytes b) {
+    std::uint64_t sum = 0;
+    return Bytes(__builtin_add_overflow(a.count_, b.count_, &sum) ? ~std::uint64_t{0} : sum);
+  }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes(a.count_ - b.count_); }
-  friend constexpr Bytes operator*(Bytes a, std::uint64_t n) { return Bytes(a.count_ * n); }
+  friend constexpr Bytes operator*(Bytes a, std::uint64_t n) {
+    std::uint64_t product = 0;
+    return Bytes(__builtin_mul_overflow(a.count_, n, &product) ? ~std::uint64_t{0} : product);
+  }
   /// Whole bytes, the remainder is dropped.
   friend constexpr Bytes operator/(Bytes a, std::uint64_t n) { return Bytes(a.count_ / n); }
   constexpr Bytes& operator+=(Bytes other) { return *this = *this + other; }
@@ -53,12 +62,11 @@ constexpr Time tick(Rounding rounding) {
   return rounding == Rounding::down_to_ns ? Time::from_ns(1) : Time::from_ps(1);
 }
 
-/// A number of nanoseconds that may be fractional, rounded as `rounding` says.
-/// Throws Error (internal) if it does not fit Time.
+/// A number of nanoseconds, 0 or more, that may be fractional, rounded as `rounding` says; max() if it does not fit.
 Time duration_from_ns(double ns, Rounding rounding);
 
-/// `fixed_ns + size / bandwidth`: the one place where bytes and a bandwidth become a time.
-/// Throws Error (internal) if the bandwidth is not positive or the result does not fit Time.
+/// `fixed_ns + size / bandwidth`: the one place where bytes and a bandwidth become a time; max() if it does not fit.
+/// Throws Error (internal) if the bandwidth is not positive.
 Time delay(double fixed_ns, Bytes size, Bandwidth bandwidth, Rounding rounding);
 
 }  // namespace orrery

@@ -6,13 +6,14 @@
 
 namespace orrery {
 
-/// A point in simulated time, or a duration: a signed whole number of picoseconds (about +-106 days).
+/// A point in simulated time, or a duration: a signed whole number of picoseconds. Times before max(), about 106 days,
+/// can be simulated; what does not fit becomes max(), which is "never", and nothing that happens may have that time.
 class Time {
  public:
   constexpr Time() = default;
 
   static constexpr Time from_ps(std::int64_t ps) { return Time(ps); }
-  static constexpr Time from_ns(std::int64_t ns) { return Time(ns * 1000); }
+  static constexpr Time from_ns(std::int64_t ns) { return Time(ns) * 1000; }
   static constexpr Time zero() { return Time(0); }
   /// Later than everything that happens: "never".
   static constexpr Time max() { return Time(std::numeric_limits<std::int64_t>::max()); }
@@ -23,11 +24,15 @@ class Time {
   friend constexpr auto operator<=>(Time, Time) = default;
   /// Saturates at max(), so that "never" plus a delay is still never.
   friend constexpr Time operator+(Time a, Time b) {
-    if (a == max() || b == max()) return max();
-    return Time(a.ps_ + b.ps_);
+    std::int64_t sum = 0;
+    return __builtin_add_overflow(a.ps_, b.ps_, &sum) ? max() : Time(sum);
   }
   friend constexpr Time operator-(Time a, Time b) { return Time(a.ps_ - b.ps_); }
-  friend constexpr Time operator*(Time a, std::int64_t n) { return Time(a.ps_ * n); }
+  /// Of a duration, n >= 0. Saturates at max().
+  friend constexpr Time operator*(Time a, std::int64_t n) {
+    std::int64_t product = 0;
+    return __builtin_mul_overflow(a.ps_, n, &product) ? max() : Time(product);
+  }
   constexpr Time& operator+=(Time other) { return *this = *this + other; }
   constexpr Time& operator-=(Time other) { return *this = *this - other; }
 

@@ -87,11 +87,15 @@ class Engine {
   /// algorithm, kind, size, and what is possible. Cost independent of the bytes.
   void validate(const Layout& layout, Kind kind) const;
 
+  /// Whether the collective's duration fits Time, and the bytes that a member sends in a dimension fit Bytes::most().
+  /// What `validate` refuses must not get here. Memoised.
+  bool fits(const Layout& layout, Kind kind, Bytes size);
+
   /// completions[i] for arrivals[i], in the order of the members. completion >= max(arrivals) + one tick for two
   /// members or more, = arrival for one. Equal arrivals cost O(1) in the number of members after the first call of a
   /// kind (memo), unequal ones O(members * chunks * phases) for rings and lines in which all pairs are alike, O(members
   /// * steps) for the others. Monotone in every arrival; a shift of all arrivals shifts all completions. What
-  /// `validate` refuses must not get here. Throws Error (internal) if a time does not fit.
+  /// `validate` or `fits` refuses must not get here. All completions are Time::max() if the last may not fit Time.
   void finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals, std::span<Time> completions);
 
   /// No member completes earlier than the last arrival plus this, whatever kind and size: the endpoint delays on a path

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,6 +62,18 @@ struct Wait {
   std::uint32_t members = 0;
 };
 
+/// A node with which an NPU leaves the range of time, so that it never completes, or a count of bytes its range.
+struct Overrun {
+  enum class Quantity : std::uint32_t { time, bytes_sent, peak_memory };
+
+  Time since;  ///< the node's start
+  NpuId npu;
+  NodeId node;
+  Quantity quantity = Quantity::time;
+
+  friend auto operator<=>(const Overrun&, const Overrun&) = default;
+};
+
 /// All logical processes of one rank: its NPUs, the communicators and memory servers that it hosts.
 /// LP ids: NPUs, then communicators, then servers.
 class Executor final : public pdes::Model {
@@ -97,6 +110,9 @@ class Executor final : public pdes::Model {
   /// By NPU, start, node.
   std::vector<TimelineRecord> timeline() const;
 
+  /// The earliest one that was met on this rank, be it of another rank's NPU.
+  const std::optional<Overrun>& overrun() const { return overrun_; }
+
   /// What the unfinished NPUs of this rank wait for.
   std::vector<Wait> waits() const;
   /// Members of this rank that have not joined a collective.
@@ -111,6 +127,7 @@ class Executor final : public pdes::Model {
 
   Setting setting_;
   network::Analytical network_;
+  std::optional<Overrun> overrun_;
   std::unique_ptr<Parts> parts_;
   std::size_t num_done_ = 0;
 };

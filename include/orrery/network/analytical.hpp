@@ -24,6 +24,9 @@ class Analytical {
   /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d.
   void count_collective(std::span<const Bytes> per_member, std::uint32_t members);
 
+  /// Whether what has been counted fits: a number that does not is the largest one of its type.
+  bool in_range() const;
+
   std::span<const Bytes> bytes() const { return bytes_; }  ///< [num_dimensions]
   std::span<const Time> busy_time() const {
     return busy_time_;

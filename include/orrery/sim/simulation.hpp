@@ -25,7 +25,8 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  /// Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not all of them finish.
+  /// Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not all of them finish, and
+  /// Error (bad_input) on one rank if an NPU leaves the range of simulated time.
   void run();
   /// The time at which a requested stop ended the run before all NPUs were done.
   std::optional<Time> stopped_at() const { return stopped_at_; }

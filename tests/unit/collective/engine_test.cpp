@@ -336,5 +336,26 @@ TEST(Engine, RefusesMembersTwiceAndTimesThatDoNotFit) {
   EXPECT_THROW(system.together(Kind::all_gather, std::uint64_t{1} << 62, 4), Error);
 }
 
+// A ring of 2 in one chunk: reduce-scatter takes 7 + 1 * (100 + m/10 + 7 + 3m/100) ns for a message of m bytes.
+TEST(Range, OfTimeAndBytes) {
+  Options options = options_of({ring});
+  System system({dimension(Shape::ring, 2)}, options);
+  const auto layout = system.engine.layout({}, all_dimensions);
+  constexpr std::uint64_t much = 100'000'000'000'000'000;  // m = 5e16: 6.5e15 ns
+  EXPECT_FALSE(system.engine.fits(*layout, Kind::reduce_scatter, Bytes(much * 2)));
+  EXPECT_FALSE(system.engine.fits(*layout, Kind::all_gather, Bytes(much)));
+  EXPECT_FALSE(system.engine.fits(*layout, Kind::all_reduce, Bytes::most()));
+  EXPECT_TRUE(system.engine.fits(*layout, Kind::reduce_scatter, Bytes(much / 2)));
+
+  const Time duration = system.together(Kind::reduce_scatter, much / 2, 2);
+  EXPECT_GT(duration, Time::from_ns(3'000'000'000'000'000));
+  const Time latest = Time::from_ps(Time::max().ps() - 1 - duration.ps());
+  const auto at_the_end = system.finish(Kind::reduce_scatter, much / 2, {latest, latest});
+  EXPECT_EQ(at_the_end[0], Time::from_ps(Time::max().ps() - 1));
+  const Time later = latest + Time::from_ps(1);
+  EXPECT_EQ(system.finish(Kind::reduce_scatter, much / 2, {later, later})[0], Time::max());
+  EXPECT_EQ(system.finish(Kind::reduce_scatter, much / 2, {Time::zero(), later})[1], Time::max());
+}
+
 }  // namespace
 }  // namespace orrery::collective

@@ -44,6 +44,20 @@ TEST(Analytical, NothingIsCountedBeforeAnythingPasses) {
   EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{0, 0, 0}));
 }
 
+TEST(Analytical, SaysWhenItsFiguresDoNotFit) {
+  const auto topology = three_dimensions(Rules::physical());
+  constexpr Bytes much(std::uint64_t{50'000'000} * 1'000'000'000);  // 5e6 s in dimension 0
+  Analytical network(topology);
+  network.count_message(NpuId(0), NpuId(1), much);
+  EXPECT_TRUE(network.in_range());
+  network.count_message(NpuId(0), NpuId(1), much);
+  EXPECT_FALSE(network.in_range()) << "busy for 1e7 s";
+
+  Analytical fast(topology);
+  fast.count_collective({{Bytes(0), Bytes(0), Bytes(1U) * (std::uint64_t{1} << 62U)}}, 1);
+  EXPECT_FALSE(fast.in_range()) << "2^62 bytes at 40 bytes/ns take too long";
+}
+
 // Physical rules: stored and forwarded through each differing dimension, hops * latency + size / bandwidth in each.
 TEST(Analytical, AMessagePaysEveryDifferingDimension) {
   const auto topology = three_dimensions(Rules::physical());
