@@ -24,7 +24,8 @@ NpuId RemoteMemory::first_npu_of(std::uint32_t server) const { return NpuId(serv
 Time RemoteMemory::access_time(Bytes size) const {
   check(options_.kind != RemoteMemoryKind::none, "an access to remote memory that is not there");
   const Time latency = duration_from_ns(options_.latency_ns, rounding_);
-  return std::max(latency + delay(0, size, options_.bandwidth, rounding_), tick(rounding_));
+  const Time time = latency + delay(0, size, options_.bandwidth, rounding_);
+  return num_servers_ > 0 ? std::max(time, tick(rounding_)) : time;
 }
 
 }  // namespace orrery::device

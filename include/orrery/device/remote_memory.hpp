@@ -21,7 +21,7 @@ class RemoteMemory {
   NpuId first_npu_of(std::uint32_t server) const;
   std::uint32_t npus_per_server() const { return npus_per_server_; }
 
-  /// Of one access that does not wait; at least one tick.
+  /// Of one access that does not wait; at a shared server at least one tick. max() if it does not fit.
   Time access_time(Bytes size) const;
   /// No access is shorter.
   Time minimum_access_time() const { return access_time(Bytes(0)); }
