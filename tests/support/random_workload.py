@@ -2,7 +2,8 @@
 
 Operations are drawn in one global order and appended to the traces of the NPUs that take part; a node depends on earlier
 nodes of its own trace only. Collectives of an NPU form a chain, so all members meet them in the same order, and come after the sends that were
-drawn before them, for which others may wait to join. Where the sender waits for the receiver (rendezvous), sends and receives
+drawn before them, for which others may wait to join. Some NPUs may run free: they take part in no collective and no message.
+Where the sender waits for the receiver (rendezvous), sends and receives
 are in that chain too: then the first operation of the global order that is not done can always proceed. Ids are a random
 permutation, so that neither the order of ids nor that of the file is topological.
 """
@@ -31,6 +32,7 @@ class Workload:
         self.memory = self.draw_memory()
         self.system = self.draw_system()
         self.num_npus = self.system.num_npus
+        self.tied = self.draw_tied()
         self.groups = self.draw_groups()
         self.system.groups = self.groups or None
         self.traces = [[] for _ in range(self.num_npus)]
@@ -46,7 +48,9 @@ class Workload:
         kind = self.random.choice(["NO_MEMORY_EXPANSION", "NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"])
         memory = {"memory-type": kind}
         if kind != "NO_MEMORY_EXPANSION":
-            memory.update({"remote-mem-latency": self.random.choice([1, 250, 1000]), "remote-mem-bw": self.random.choice([16, 33, 64])})
+            # An access to a shared memory takes a tick at least, which the oracle does not know.
+            least = 0 if kind == "PER_NPU_MEMORY_EXPANSION" else 1
+            memory.update({"remote-mem-latency": self.random.choice([least, 250, 1000]), "remote-mem-bw": self.random.choice([16, 33, 64])})
         return memory
 
     def draw_system(self):
@@ -82,15 +86,41 @@ class Workload:
     def shared_memory(self):
         return self.memory["memory-type"] in ("PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL")
 
+    def draw_tied(self):
+        """The NPUs that do not run free, at least two."""
+        npus = range(self.num_npus)
+        return sorted(self.random.sample(npus, self.random.randint(2, self.num_npus))) if self.random.random() < 0.3 else list(npus)
+
     def draw_groups(self):
         groups = {}
         for name in ("1", "2", "7", "33")[:self.random.randint(0, 4)]:
             # A collective of one member takes no time. With a shared memory that would make the order of two requests of one
             # moment a matter of which was handled first.
-            size = self.random.randint(2 if self.shared_memory() else 1, self.num_npus)
-            members = self.random.sample(range(self.num_npus), size)
+            size = self.random.randint(2 if self.shared_memory() else 1, len(self.tied))
+            members = self.random.sample(self.tied, size)
+            if size >= 2 and self.random.random() < 0.4:  # from end to end: on several ranks wherever the blocks are cut
+                members[:2] = [npu for npu in (self.tied[0], self.tied[-1]) if npu not in members[2:]] or members[:2]
+                members = list(dict.fromkeys(members))
             groups[name] = sorted(members) if size == self.num_npus or self.random.random() < 0.5 else members
         return groups
+
+    def dimensions_of(self, kind):
+        """What `involved_dim` may say: a proper part of the dimensions of more than one NPU, and perhaps others; or None."""
+        wide = [d for d, count in enumerate(self.system.counts) if count > 1]
+        whole = any(name.startswith("one") for name in self.system.system[KINDS[kind] + "-implementation"])
+        if whole or len(wide) < 2 or self.random.random() < 0.5:
+            return None
+        chosen = self.random.sample(wide, self.random.randint(1, len(wide) - 1))
+        return [d in chosen or (d not in wide and self.random.random() < 0.5) for d in range(len(self.system.counts))]
+
+    def part_of(self, npu, involved):
+        """The NPUs that differ from `npu` in the involved dimensions only."""
+        members, stride = [npu], 1
+        for count, takes_part in zip(self.system.counts, involved):
+            if takes_part:
+                members = [m + (c - m // stride % count) * stride for m in members for c in range(count)]
+            stride *= count
+        return sorted(members)
 
     # ---- the traces ----
 
@@ -108,14 +138,16 @@ class Workload:
             npus = range(self.num_npus) if self.random.random() < 0.4 else self.random.sample(range(self.num_npus), self.random.randint(1, self.num_npus))
             draw = {"compute": self.compute, "cpu": self.cpu, "memory": self.remote}[kind]
             alike = self.random.random() < 0.5
+            if kind == "memory" and self.random.random() < 0.3:  # all in the same moment
+                npus, alike, draw = range(self.num_npus), True, self.remote_at_once
             state = self.random.getstate()
             for npu in npus:
                 if alike:
                     self.random.setstate(state)
                 draw(npu)
 
-    def add(self, npu, type, name, chained=False, avoid=(), **attributes):
-        earlier = [node for node in self.traces[npu] if node.type not in avoid]
+    def add(self, npu, type, name, chained=False, avoid=(), alone=False, **attributes):
+        earlier = [node for node in self.traces[npu] if node.type not in avoid and not alone]
         recent = earlier[-6:]
         chosen = self.random.sample(recent, min(len(recent), self.random.choice([0, 1, 1, 2])))
         dependencies = {node.id for node in chosen}
@@ -147,23 +179,36 @@ class Workload:
         avoid = (chakra.RECV,) if self.shared_memory() else ()
         self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "remote", avoid=avoid, tensor_size=self.random.randint(1, 10 ** 6))
 
+    def remote_at_once(self, npu):
+        self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "at_once", alone=True, tensor_size=self.random.randint(1, 10 ** 5))
+
     def size(self):
-        return self.random.choice([self.random.randint(32, 4096), self.random.randint(32, 1 << 22), 1 << 20])
+        return self.random.choice([self.random.randint(1, 31), self.random.randint(32, 4096), self.random.randint(32, 1 << 22), 1 << 20])
 
     def collective(self):
         name = self.random.choice(["", *self.groups])
         kind = self.random.choice(list(KINDS))
         size = self.size()
+        if kind == chakra.ALL_GATHER:  # the oracle has no rule for a chunk of no byte
+            size = max(size, self.system.system["preferred-dataset-splits"])
         attributes = {"comm_type": kind, "comm_size": size}
-        if name or self.random.random() < 0.3:
+        involved = None if name else self.dimensions_of(kind)
+        members = self.groups[name] if name else range(self.num_npus)
+        if involved:
+            attributes["involved_dim"] = involved
+            if self.random.random() < 0.5:
+                members = self.part_of(self.random.randrange(self.num_npus), involved)
+        elif name or self.random.random() < 0.3:
             attributes["pg_name"] = name
         elif self.random.random() < 0.5:
             attributes["involved_dim"] = [True] * len(self.system.counts)
-        for npu in self.groups[name] if name else range(self.num_npus):
+        if not set(members) <= set(self.tied):
+            return
+        for npu in members:
             self.add(npu, chakra.COLL, KINDS[kind], chained=True, **attributes)
 
     def message(self, number):
-        source, destination = self.random.sample(range(self.num_npus), 2)
+        source, destination = self.random.sample(self.tied, 2)
         # Messages of one tag must be sent and received in the same order: only where they are in the chain.
         tag = self.random.randint(0, 1) if self.chained else number
         size = self.size()
