@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "mpi_world.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/version.hpp"
+#include "orrery/results/read.hpp"
 
 namespace orrery::results {
 namespace {
@@ -354,6 +356,34 @@ TEST_F(Results, check_output_says_what_could_not_be_written) {
   std::ofstream(folder / "results.h5") << "older";
   EXPECT_EQ(code_of(folder / "results.h5", false), ErrorCode::output);
   EXPECT_NO_THROW(check_output(folder / "results.h5", true));
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(code_of(folder / "fifo", true), ErrorCode::output);
+}
+
+TEST_F(Results, those_of_an_interrupted_run_may_be_replaced) {
+  const auto path = folder / "results.h5";
+  for (const Status status : {Status::interrupted, Status::complete}) {
+    auto run = description();
+    run.status = status;
+    write(path, run, scattered(), test::world());
+    if (!test::world().is_root()) continue;
+    EXPECT_EQ(is_interrupted(path), status == Status::interrupted);
+    if (status == Status::interrupted)
+      EXPECT_NO_THROW(check_output(path, false));
+    else
+      EXPECT_EQ(code_of(path, false), ErrorCode::output);
+  }
+}
+
+TEST_F(Results, what_was_gathered_is_known_on_rank_0) {
+  const auto all = write(folder / "results.h5", description(), scattered(), test::world());
+  if (!test::world().is_root()) {
+    EXPECT_TRUE(all.npus.empty());
+    return;
+  }
+  ASSERT_EQ(all.npus.size(), num_npus);
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu) EXPECT_EQ(all.npus[npu].finish, npu_record(npu).finish);
+  EXPECT_EQ(all.ranks.size(), static_cast<std::size_t>(test::world().size()));
 }
 
 }  // namespace
