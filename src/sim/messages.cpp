@@ -46,6 +46,7 @@ std::vector<Stream> streams_of(const Parties& parties, NodeKind side) {
     }
   }
   std::vector<Stream> result;
+  result.reserve(streams.size());
   for (const auto& [key, stream] : streams) result.push_back(stream);
   return result;
 }

@@ -24,7 +24,6 @@ class PartialFile {
   PartialFile(PartialFile&& other) noexcept;
   PartialFile& operator=(PartialFile&&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
   const std::filesystem::path& partial() const { return partial_; }
 
   /// Creates the partial file with these contents.
