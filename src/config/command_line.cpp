@@ -131,14 +131,19 @@ void check_network(const Arguments& arguments) {
   arguments.refuse("network", "congestion-unaware");
 }
 
-Inputs read_inputs(const Arguments& arguments, std::string_view command, bool system_only) {
-  Inputs inputs;
-  inputs.system_only = system_only;
-  inputs.overrides = arguments.texts("set");
-  for (const auto& setting : inputs.overrides)
+std::vector<std::string> settings(const Arguments& arguments, std::string_view command) {
+  auto overrides = arguments.texts("set");
+  for (const auto& setting : overrides)
     if (setting.find('=') == std::string::npos || setting.starts_with('='))
       usage(fmt::format("orrery {}: --set {}: expected KEY.PATH=VALUE, such as --set system.collectives.chunks=8.",
                         command, setting));
+  return overrides;
+}
+
+Inputs read_inputs(const Arguments& arguments, std::string_view command, bool system_only) {
+  Inputs inputs;
+  inputs.system_only = system_only;
+  inputs.overrides = settings(arguments, command);
   check_network(arguments);
   const bool astra_sim = any_astra_sim(arguments);
   if (arguments.positional() && astra_sim)
@@ -179,25 +184,14 @@ Command make_check(const Arguments& arguments) {
 
 Command make_generate(const Arguments& arguments) {
   GenerateCommand command;
-  command.output = needed(arguments, "generate", "output", "traces/workload");
+  command.file = arguments.positional().value_or("");
+  command.dry_run = arguments.flag("dry-run").value_or(false);
+  if (!command.dry_run) command.output = needed(arguments, "generate", "output", "traces/workload");
   command.force = arguments.flag("force").value_or(false);
-  command.tensor = arguments.count("tp").value_or(command.tensor);
-  command.pipeline = arguments.count("pp").value_or(command.pipeline);
-  command.data = arguments.count("dp").value_or(command.data);
-  command.layers = arguments.count("layers").value_or(command.layers);
-  command.micro_batches = arguments.count("micro-batches").value_or(command.micro_batches);
-  command.hidden = arguments.count("hidden").value_or(command.hidden);
-  command.sequence = arguments.count("sequence").value_or(command.sequence);
-  if (command.layers % command.pipeline != 0)
-    usage(fmt::format(
-        "orrery generate: {} layers cannot be shared by {} pipeline stages. --layers is a multiple of --pp.",
-        command.layers, command.pipeline));
-  if (command.hidden % command.tensor != 0)
-    usage(fmt::format("orrery generate: a width of {} cannot be shared by {} NPUs. --hidden is a multiple of --tp.",
-                      command.hidden, command.tensor));
-  const unsigned __int128 npus = static_cast<unsigned __int128>(command.tensor) * command.pipeline * command.data;
-  if (npus > std::numeric_limits<std::uint32_t>::max())
-    usage("orrery generate: --tp * --pp * --dp is more than 2^32 - 1 NPUs.");
+  command.overrides = settings(arguments, "generate");
+  for (const auto& [flag, key] : generate_keys())
+    if (const auto count = arguments.count(flag))
+      command.overrides.push_back(fmt::format("workload.{}={}", key, *count));
   return command;
 }
 

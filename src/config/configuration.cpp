@@ -48,8 +48,8 @@ bool same(const device::RemoteMemoryOptions& a, const device::RemoteMemoryOption
 }
 
 bool same(const Workload& a, const Workload& b) {
-  if (a.dependencies != b.dependencies || optional_path(a.groups) != optional_path(b.groups) ||
-      a.traces.size() != b.traces.size())
+  if (a.generated != b.generated || a.dependencies != b.dependencies ||
+      optional_path(a.groups) != optional_path(b.groups) || a.traces.size() != b.traces.size())
     return false;
   for (std::size_t i = 0; i < a.traces.size(); ++i) {
     const TraceFiles &x = a.traces[i], &y = b.traces[i];
@@ -91,6 +91,12 @@ void Configuration::validate() const {
   executor.validate();
   remote_memory.validate(built.num_npus());
   run.partition.validate(built);
+  if (workload.generated) {
+    workload.generated->validate();
+    const std::uint32_t npus = workload.generated->parallel.num_npus();
+    require(npus == built.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
+            fmt::format("the number of NPUs of the network, {}", built.num_npus()));
+  }
   std::uint64_t next = 0;
   for (const auto& files : workload.traces) {
     require(files.first == next && files.last >= files.first, "workload.traces",

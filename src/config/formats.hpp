@@ -6,6 +6,8 @@
 
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/workload/description.hpp"
+#include "section.hpp"
 #include "value.hpp"
 
 namespace orrery::config {
@@ -14,6 +16,12 @@ namespace orrery::config {
 
 /// Orrery's own. `root` is the text with the overrides applied; reads the files that it names as text inputs too.
 Configuration read_own(const Value& root, bool system_only, Problems& problems);
+
+/// `workload.model` and `workload.parallel`.
+workload::Description read_description(Section& workload);
+std::string to_text(const workload::Description& description);
+/// A text in double quotes, which YAML reads back as it is.
+std::string in_quotes(std::string_view text);
 
 /// ASTRA-sim's files, which are read here.
 Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Problems& problems);

@@ -213,7 +213,15 @@ std::vector<TraceFiles> read_traces(Section& workload, std::uint32_t num_npus, b
 
 void read_workload(Section section, Configuration& result, bool system_only) {
   auto& workload = result.workload;
-  workload.traces = read_traces(section, count_npus(result.dimensions), system_only);
+  if (section.find("model") != nullptr || section.find("parallel") != nullptr) {
+    workload.generated = read_description(section);
+    for (const char* key : {"traces", "groups"})
+      if (const Value* const value = section.find(key))
+        section.problems().add(Error(ErrorCode::bad_input, value->place(section.path(key)),
+                                     "a model, which is generated, and traces are given both", "one of them"));
+  } else {
+    workload.traces = read_traces(section, count_npus(result.dimensions), system_only);
+  }
   if (const Value* const groups = section.find("groups"))
     section.problems().attempt([&] {
       workload.groups = as_path(*groups, section.path("groups"));

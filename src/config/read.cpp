@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "formats.hpp"
+#include "references.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
 
@@ -30,16 +31,40 @@ void apply(const Flags& flags, Configuration& result) {
   result.workload.dependencies = flags.dependencies.value_or(result.workload.dependencies);
 }
 
-Configuration read_file(const Inputs& inputs, Problems& problems) {
-  const std::filesystem::path& path = inputs.file;
-  std::string text = read_text(path);
-  const auto origin = std::make_shared<const Origin>(Origin{path.string(), path.parent_path()});
-  Value root = parse_yaml(text, origin, problems);
-  for (const auto& setting : inputs.overrides) problems.attempt([&] { apply_override(root, setting, problems); });
-  Configuration result = read_own(root, inputs.system_only, problems);
-  result.inputs.emplace(result.inputs.begin(), "configuration.yaml", std::move(text));
+using InputTexts = std::vector<std::pair<std::string, std::string>>;
+
+/// A text with all that it refers to and the settings of --set; every text goes to `inputs`.
+Value read_values(std::string text, const Origin& origin, const std::vector<std::string>& overrides, InputTexts& inputs,
+                  Problems& problems) {
+  Value root = parse_yaml(text, std::make_shared<const Origin>(origin), problems);
+  inputs.emplace_back("configuration.yaml", std::move(text));
+  follow_references(root, inputs, problems);
+  for (const auto& setting : overrides) problems.attempt([&] { apply_override(root, setting, problems); });
+  follow_references(root, inputs, problems);
+  return root;
+}
+
+Configuration read_text_as_own(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
+                               bool system_only, Problems& problems) {
+  InputTexts inputs;
+  const Value root = read_values(std::move(text), origin, overrides, inputs, problems);
+  Configuration result = read_own(root, system_only, problems);
+  result.inputs.insert(result.inputs.begin(), std::make_move_iterator(inputs.begin()),
+                       std::make_move_iterator(inputs.end()));
   return result;
 }
+
+Configuration read_file(const Inputs& inputs, Problems& problems) {
+  const std::filesystem::path& path = inputs.file;
+  return read_text_as_own(read_text(path), {path.string(), path.parent_path()}, inputs.overrides, inputs.system_only,
+                          problems);
+}
+
+/// What `orrery generate` writes where no file says so: a step of a transformer on 64 NPUs.
+constexpr std::string_view default_workload =
+    "workload:\n"
+    "  model: {layers: 32, hidden: 4096, heads: 32, sequence: 2048}\n"
+    "  parallel: {tp: 4, pp: 4, dp: 4, micro-batches: 8, placement: [tp, cp, ep, pp, dp]}\n";
 
 /// The partition file is a text input too, whoever named it.
 void settle_partition(const Inputs& inputs, Configuration& result, Problems& problems) {
@@ -104,12 +129,26 @@ Configuration read(const Inputs& inputs) {
 Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder,
                     bool system_only) {
   Problems problems;
-  const auto origin = std::make_shared<const Origin>(Origin{name, folder});
-  const Value root = parse_yaml(text, origin, problems);
-  Configuration result = read_own(root, system_only, problems);
+  Configuration result = read_text_as_own(std::string(text), {name, folder}, {}, system_only, problems);
   if (!problems.empty()) throw problems.errors().front();
-  result.inputs.emplace(result.inputs.begin(), "configuration.yaml", std::string(text));
   result.validate();
+  return result;
+}
+
+workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  Problems problems;
+  InputTexts unused;
+  workload::Description result;
+  problems.attempt([&] {
+    const Origin origin = file.empty() ? Origin{"orrery generate", {}} : Origin{file.string(), file.parent_path()};
+    const Value root = read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides,
+                                   unused, problems);
+    Section top(&root, "", root, problems);
+    Section workload = top.section("workload");
+    result = read_description(workload);
+    if (problems.empty()) result.validate();
+  });
+  if (!problems.empty()) throw problems.errors().front();
   return result;
 }
 

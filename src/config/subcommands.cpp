@@ -82,22 +82,37 @@ const Subcommand& check_subcommand() {
   return command;
 }
 
+const std::vector<std::pair<std::string_view, std::string_view>>& generate_keys() {
+  static const std::vector<std::pair<std::string_view, std::string_view>> keys = {
+      {"tp", "parallel.tp"},      {"cp", "parallel.cp"},      {"ep", "parallel.ep"},
+      {"dp", "parallel.dp"},      {"pp", "parallel.pp"},      {"micro-batches", "parallel.micro-batches"},
+      {"layers", "model.layers"}, {"hidden", "model.hidden"}, {"sequence", "model.sequence"},
+      {"zero", "parallel.zero"}};
+  return keys;
+}
+
 const Subcommand& generate_subcommand() {
   static const Subcommand command{
       "generate",
-      "Write the traces of one transformer training step on tp * pp * dp NPUs.",
-      "",
-      "  orrery generate --tp 4 --pp 4 --dp 4 --layers 32 --output traces/workload",
-      {{"Output", {{"output", "PREFIX", "traces PREFIX.<npu>.et; needed"}, {"force", "", "replace existing files"}}},
-       {"Parallelism",
-        {{"tp", "N", "NPUs that share each layer (default: 4)"},
-         {"pp", "N", "pipeline stages (default: 4)"},
-         {"dp", "N", "replicas (default: 4)"},
-         {"micro-batches", "N", "per step and replica (default: 8)"}}},
-       {"Model",
-        {{"layers", "N", "transformer layers, a multiple of pp (default: 32)"},
-         {"hidden", "N", "width, a multiple of tp (default: 4096)"},
-         {"sequence", "N", "tokens of a micro-batch (default: 2048)"}}}}};
+      "Write the traces of one training step of a model, and say what it comes to.",
+      "[CONFIG.yaml]",
+      "  orrery generate --tp 4 --pp 4 --dp 4 --layers 32 --output traces/workload\n"
+      "  orrery generate configs/scale/gpt3-175b-1024.yaml --dry-run",
+      {{"Output",
+        {{"output", "PREFIX", "traces PREFIX.<npu>.et, groups PREFIX.json; needed but for --dry-run"},
+         {"force", "", "replace existing files"},
+         {"dry-run", "", "print parameters, FLOPs, memory and communication, write nothing"}}},
+       {"Short for --set workload.parallel...., without CONFIG.yaml of a transformer on 64 NPUs",
+        {{"tp", "N", "NPUs that share each layer (tensor parallel)"},
+         {"cp", "N", "NPUs that share each sequence (context parallel)"},
+         {"ep", "N", "NPUs that share the experts of each layer"},
+         {"dp", "N", "replicas (data parallel)"},
+         {"pp", "N", "pipeline stages"},
+         {"zero", "N", "stage of ZeRO, 1 to 3"},
+         {"micro-batches", "N", "per step and replica"}}},
+       {"Short for --set workload.model....",
+        {{"layers", "N", "transformer layers"}, {"hidden", "N", "width"}, {"sequence", "N", "tokens of a sequence"}}},
+       own_inputs()}};
   return command;
 }
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "option_table.hpp"
 
 namespace orrery::config {
@@ -9,6 +13,8 @@ namespace orrery::config {
 const Subcommand& run_subcommand();
 const Subcommand& check_subcommand();
 const Subcommand& generate_subcommand();
+/// Flags of `generate` and the keys of the `workload` section that they stand for.
+const std::vector<std::pair<std::string_view, std::string_view>>& generate_keys();
 const Subcommand& partition_subcommand();
 const Subcommand& show_trace_subcommand();
 const Subcommand& show_topology_subcommand();

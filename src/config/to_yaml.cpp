@@ -9,20 +9,6 @@
 namespace orrery::config {
 namespace {
 
-/// A text in double quotes, which YAML reads back as it is.
-std::string in_quotes(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      result += fmt::format("\\{}", c);
-    else if (static_cast<unsigned char>(c) < 0x20)
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      result += c;
-  }
-  return result + "\"";
-}
-
 std::string path_text(const std::filesystem::path& path) {
   return in_quotes(std::filesystem::absolute(path).lexically_normal().string());
 }
@@ -88,6 +74,7 @@ std::string devices(const executor::Options& executor, const device::RemoteMemor
 
 std::string workload(const Configuration& c) {
   std::string text = "workload:\n";
+  if (c.workload.generated) text += to_text(*c.workload.generated);
   if (!c.workload.traces.empty()) text += "  traces:\n";
   for (const auto& files : c.workload.traces)
     text += fmt::format("    - {{npus: {}-{}, file: {}}}\n", files.first, files.last, path_text(files.pattern));
@@ -115,6 +102,19 @@ std::string run(const Configuration& c) {
 }
 
 }  // namespace
+
+std::string in_quotes(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) < 0x20)
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      result += c;
+  }
+  return result + "\"";
+}
 
 std::string Configuration::to_yaml(bool with_run) const {
   return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(collectives) +

@@ -10,6 +10,7 @@
 #include "agreement.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/sim/partitioning.hpp"
+#include "orrery/workload/generator.hpp"
 #include "packing.hpp"
 #include "ranges.hpp"
 
@@ -119,6 +120,10 @@ void Preparation::guard(const std::function<void()>& body) {
 }
 
 void Preparation::read_traces() {
+  if (const auto& generated = configuration_.workload.generated) {
+    traces_ = workload::assemble(*generated, local_npus_, store_);
+    return;
+  }
   traces_.reserve(local_npus_.size());
   std::vector<NpuId> read;
   for (const NpuId npu : local_npus_) {

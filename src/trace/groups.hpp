@@ -23,6 +23,8 @@ class Groups {
   /// before what the trace defines. Throws Error (bad_input) at `place` for an unknown or a faulty group.
   GroupId resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes);
   GroupId world();
+  /// The group with this name and these members, a new one if need be; no members: the world.
+  GroupId intern(std::string_view name, std::vector<NpuId> members);
   /// Traces are looked at without their system.
   bool alone() const { return alone_; }
 
@@ -31,7 +33,6 @@ class Groups {
 
  private:
   std::optional<GroupId> find(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes);
-  GroupId intern(std::string_view name, std::vector<NpuId> members);
   GroupId id_of_named(NamedGroups::const_iterator named);
   bool is_same(const GroupDefinition& definition, GroupId id) const;
   std::vector<NpuId> checked_members(const GroupDefinition& definition, std::string_view name,

@@ -159,6 +159,26 @@ NpuTrace Store::read(const std::filesystem::path& path, NpuId npu) {
   return trace;
 }
 
+NpuTrace Store::keep(Structure structure, std::string source) {
+  Labels labels;
+  for (std::uint32_t i = 0; i < structure.graph.num_nodes(); ++i) {
+    labels.ids.push_back(i);
+    labels.names.push_back(state_->names.intern(structure.names[i]));
+  }
+  NpuTrace trace;
+  trace.graph = state_->graphs.intern(std::move(structure.graph));
+  trace.labels = state_->labels.intern(std::move(labels));
+  trace.tags = std::move(structure.tags);
+  trace.file = static_cast<std::uint32_t>(state_->files.size());
+  state_->files.push_back(std::move(source));
+  state_->structures.emplace(trace.graph.get(), trace.labels.get());
+  return trace;
+}
+
+GroupId Store::keep_group(std::string_view name, std::vector<NpuId> members) {
+  return state_->groups.intern(name, std::move(members));
+}
+
 const std::vector<Group>& Store::groups() const { return state_->groups.all(); }
 
 std::string_view Store::name(std::uint32_t index) const { return state_->names[index]; }

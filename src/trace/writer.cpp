@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "orrery/base/error.hpp"
+#include "orrery/trace/store.hpp"
 #include "wire.hpp"
 
 namespace orrery::trace {
@@ -138,6 +139,32 @@ void Writer::receive(const Common& node, NpuId from, NpuId to, std::uint32_t tag
 void Writer::close() {
   state_->file.close();
   if (!state_->file) throw Error(ErrorCode::output, {.file = state_->path.string()}, std::strerror(errno));
+}
+
+void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std::filesystem::path& path) {
+  const Graph& graph = *trace.graph;
+  std::vector<std::vector<std::uint64_t>> dependencies(graph.num_nodes());
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
+    for (const auto successor : graph.successors_of(NodeId(i)))
+      dependencies[successor].push_back(trace.id_of(NodeId(i)));
+  Writer writer(path);
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const Node& node = graph.nodes[i];
+    const Writer::Common common{trace.id_of(NodeId(i)), store.name_of(trace, NodeId(i)), dependencies[i]};
+    const auto tag = [&] { return static_cast<std::uint32_t>(trace.tags[node.detail]); };
+    if (node.kind == NodeKind::compute)
+      writer.compute(common, node.detail, Bytes(node.size));
+    else if (node.kind == NodeKind::collective)
+      writer.collective(common, node.collective, Bytes(node.size),
+                        store.groups()[trace.groups[node.slot].index()].name);
+    else if (node.kind == NodeKind::send)
+      writer.send(common, npu, trace.peers[node.slot], tag(), Bytes(node.size));
+    else if (node.kind == NodeKind::receive)
+      writer.receive(common, trace.peers[node.slot], npu, tag(), Bytes(node.size));
+    else
+      check(false, "a kind of node that is not written");
+  }
+  writer.close();
 }
 
 }  // namespace orrery::trace

@@ -1,223 +1,324 @@
-#include "orrery/workload/transformer.hpp"
-
-#include <string>
-#include <vector>
+#include "transformer.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "orrery/base/error.hpp"
-#include "orrery/base/output_file.hpp"
-#include "orrery/trace/writer.hpp"
+#include "ops.hpp"
+#include "refuse.hpp"
 
 namespace orrery::workload {
 namespace {
 
-constexpr std::uint64_t bytes_per_value = 2;             // bf16
-constexpr std::uint64_t optimizer_bytes_per_value = 16;  // fp32 master weight, two moments, gradient
-constexpr std::uint64_t optimizer_ops_per_value = 12;
+using trace::CollectiveKind;
+using enum Op::Kind;
 
-/// The place of an NPU in the three kinds of parallelism, and its groups.
-struct Place {
-  std::uint32_t tensor = 0, stage = 0, data = 0;
-};
+/// Biases and both vectors of a norm go together, as in GPT.
+std::uint64_t norm_parameters(const Transformer& model) { return model.hidden * (model.biases ? 2 : 1); }
 
-NpuId npu_at(const Transformer& model, const Place& place) {
-  return NpuId(place.tensor + model.tensor * (place.stage + model.pipeline * place.data));
-}
+std::uint64_t matrices_into(const Transformer& model) { return model.gated ? 2 : 1; }
 
-std::string tensor_group(const Place& place) { return fmt::format("tp_{}_{}", place.stage, place.data); }
-std::string data_group(const Place& place) { return fmt::format("dp_{}_{}", place.tensor, place.stage); }
-
-/// One micro-batch's passage through one stage.
-struct Pass {
-  bool forward = true;
-  std::uint32_t micro_batch = 0;
-};
-
-/// The order of one stage's work under 1F1B (Narayanan et al., SC 2021): as many forward passes as there are stages
-/// after it, then one of each in turn, then the backward passes that are left.
-std::vector<Pass> one_forward_one_backward(const Transformer& model, std::uint32_t stage) {
-  const std::uint32_t warm_up = std::min(model.pipeline - stage - 1, model.micro_batches);
-  std::vector<Pass> order;
-  for (std::uint32_t m = 0; m < warm_up; ++m) order.push_back({true, m});
-  for (std::uint32_t m = 0; m < model.micro_batches; ++m) {
-    if (warm_up + m < model.micro_batches) order.push_back({true, warm_up + m});
-    order.push_back({false, m});
-  }
-  return order;
-}
-
-/// Writes the trace of one NPU. Nodes that compute form one chain in the order of the schedule.
-class Author {
+/// Makes the layers; all sizes are those of one NPU and one micro-batch.
+class Maker {
  public:
-  Author(const Transformer& model, const Place& place, const std::filesystem::path& path)
-      : model_(model), place_(place), writer_(path) {}
+  Maker(const Transformer& model, const Parallel& parallel)
+      : model_(model),
+        parallel_(parallel),
+        ops_(parallel),
+        tp_(parallel[Axis::tp]),
+        tokens_(parallel.micro_batch * model.sequence / parallel[Axis::cp]),
+        own_tokens_(parallel.sequence_parallel ? tokens_ / tp_ : tokens_),
+        bytes_(value_bytes(parallel.precision)),
+        hidden_(model.hidden),
+        query_(model.query_width() / tp_),
+        kv_(model.kv_width() / tp_),
+        ffn_(model.ffn_width() / tp_),
+        mask_(model.dropout ? 1 : 0) {}
 
-  void write() {
-    last_gradient_.resize(model_.layers / model_.pipeline);
-    for (const Pass& pass : one_forward_one_backward(model_, place_.stage)) {
-      receive(pass);
-      const auto layers = model_.layers / model_.pipeline;
-      for (std::uint32_t k = 0; k < layers; ++k) layer(pass, pass.forward ? k : layers - 1 - k);
-      send(pass);
-    }
-    update();
-    writer_.close();
-  }
+  Layer block(std::uint32_t index);
+  Layer embedding();
+  Layer head();
 
  private:
-  std::uint64_t activation_bytes() const { return model_.sequence * model_.hidden * bytes_per_value; }
-  std::uint64_t parameters_per_layer() const { return 12 * model_.hidden * model_.hidden / model_.tensor; }
-
-  trace::Writer::Common node(const std::string& name, std::vector<std::uint64_t> deps) {
-    deps_ = std::move(deps);
-    name_ = name;
-    return {next_++, name_, deps_};
+  /// Values of the tensor-parallel part are gathered before it, and summed after it.
+  void gather(std::vector<Op>& ops, const char* name, Op::Kind kind = collective) {
+    if (!parallel_.sequence_parallel) return;
+    communicate(ops, parallel_, kind, name, CollectiveKind::all_gather, GroupKind::tensor,
+                own_tokens_ * hidden_ * bytes_);
   }
-  std::vector<std::uint64_t> after_chain() const {
-    return chain_ ? std::vector<std::uint64_t>{*chain_} : std::vector<std::uint64_t>{};
+  void sum(std::vector<Op>& ops, const char* name, std::uint64_t copies = 1) {
+    communicate(ops, parallel_, collective, name,
+                parallel_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                GroupKind::tensor, copies * tokens_ * hidden_ * bytes_);
   }
-
-  /// A compute node at the end of the chain.
-  void compute(const std::string& name, std::uint64_t num_ops, std::uint64_t bytes) {
-    const auto common = node(name, after_chain());
-    writer_.compute(common, num_ops, Bytes(bytes));
-    chain_ = common.id;
-  }
-  void tensor_all_reduce(const std::string& name) {
-    if (model_.tensor == 1) return;
-    const auto common = node(name, after_chain());
-    writer_.collective(common, trace::CollectiveKind::all_reduce, Bytes(activation_bytes()), tensor_group(place_));
-    chain_ = common.id;
+  /// Of the values of all tokens that are divided by tp only with sequence parallelism: `accesses` bytes for each.
+  Op own(const char* name, std::uint64_t accesses) const {
+    return Ops::elementwise(name, accesses * own_tokens_ * hidden_);
   }
 
-  /// FLOPs per token and layer: attention 8 h^2 + 4 s h, MLP 16 h^2 (Narayanan et al.); backward twice that.
-  void layer(const Pass& pass, std::uint32_t layer) {
-    const auto h = model_.hidden, s = model_.sequence;
-    const std::uint64_t times = pass.forward ? 1 : 2;
-    const auto label = fmt::format("{}.micro_batch_{}.layer_{}", pass.forward ? "forward" : "backward",
-                                   pass.micro_batch, place_.stage * (model_.layers / model_.pipeline) + layer);
-    const auto attention = [&] {
-      compute(label + ".attention", times * s * (8 * h * h + 4 * s * h) / model_.tensor,
-              times * (4 * h * h * bytes_per_value / model_.tensor + 2 * activation_bytes()));
-      tensor_all_reduce(label + ".attention.all_reduce");
-    };
-    const auto mlp = [&] {
-      compute(label + ".mlp", times * s * 16 * h * h / model_.tensor,
-              times * (8 * h * h * bytes_per_value / model_.tensor + 2 * activation_bytes()));
-      tensor_all_reduce(label + ".mlp.all_reduce");
-    };
-    if (pass.forward) {
-      attention();
-      mlp();
-      return;
-    }
-    mlp();
-    attention();
-    if (pass.micro_batch + 1 == model_.micro_batches) last_gradient_[layer] = *chain_;
-  }
-
-  /// Of activations from the stage before, or of their gradients from the stage after.
-  void receive(const Pass& pass) {
-    const bool first = pass.forward ? place_.stage == 0 : place_.stage + 1 == model_.pipeline;
-    if (first) return;
-    Place from = place_;
-    from.stage = pass.forward ? place_.stage - 1 : place_.stage + 1;
-    const auto common =
-        node(fmt::format("receive.{}.micro_batch_{}", pass.forward ? "forward" : "backward", pass.micro_batch),
-             after_chain());
-    writer_.receive(common, npu_at(model_, from), npu_at(model_, place_), tag(pass), Bytes(activation_bytes()));
-    chain_ = common.id;
-  }
-  void send(const Pass& pass) {
-    const bool last = pass.forward ? place_.stage + 1 == model_.pipeline : place_.stage == 0;
-    if (last) return;
-    Place to = place_;
-    to.stage = pass.forward ? place_.stage + 1 : place_.stage - 1;
-    const auto common = node(
-        fmt::format("send.{}.micro_batch_{}", pass.forward ? "forward" : "backward", pass.micro_batch), after_chain());
-    writer_.send(common, npu_at(model_, place_), npu_at(model_, to), tag(pass), Bytes(activation_bytes()));
-  }
-  std::uint32_t tag(const Pass& pass) const { return 2 * pass.micro_batch + (pass.forward ? 0 : 1); }
-
-  /// Gradients are summed over the replicas as soon as the last micro-batch has them; then the optimizer runs.
-  void update() {
-    std::vector<std::uint64_t> ready = after_chain();
-    const auto bytes = parameters_per_layer() * bytes_per_value;
-    for (std::uint32_t k = model_.data == 1 ? 0 : static_cast<std::uint32_t>(last_gradient_.size()); k-- > 0;) {
-      const auto common = node(fmt::format("gradient.layer_{}.all_reduce", k), {last_gradient_[k]});
-      writer_.collective(common, trace::CollectiveKind::all_reduce, Bytes(bytes), data_group(place_));
-      ready.push_back(common.id);
-    }
-    const auto parameters = parameters_per_layer() * last_gradient_.size();
-    writer_.compute(node("optimizer", std::move(ready)), optimizer_ops_per_value * parameters,
-                    Bytes(optimizer_bytes_per_value * parameters));
-  }
+  std::vector<Op> core_forward() const;
+  std::vector<Op> core_backward() const;
+  void attention(Layer& layer);
+  void mlp(Layer& layer);
+  void experts(Layer& layer);
+  std::uint64_t block_activations() const;
 
   const Transformer& model_;
-  Place place_;
-  trace::Writer writer_;
-  std::uint64_t next_ = 0;
-  std::optional<std::uint64_t> chain_;        // the last node that computes, or that computing waits for
-  std::vector<std::uint64_t> last_gradient_;  // [layers of this stage] node after which a layer's gradient is complete
-  std::vector<std::uint64_t> deps_;
-  std::string name_;
+  const Parallel& parallel_;
+  Ops ops_;
+  std::uint64_t tp_, tokens_;
+  std::uint64_t own_tokens_;  ///< whose norms the NPU computes
+  std::uint64_t bytes_, hidden_, query_, kv_, ffn_, mask_;
 };
 
-template <class F>
-void for_each_place(const Transformer& model, F&& visit) {
-  for (std::uint32_t data = 0; data < model.data; ++data)
-    for (std::uint32_t stage = 0; stage < model.pipeline; ++stage)
-      for (std::uint32_t tensor = 0; tensor < model.tensor; ++tensor) visit(Place{tensor, stage, data});
+/// Scores of all the sequence's tokens for the NPU's own, softmax, weighted values: 4 s FLOPs for each query value.
+std::vector<Op> Maker::core_forward() const {
+  const std::uint64_t flops = 2 * tokens_ * model_.sequence * query_;
+  const std::uint64_t all_kv = parallel_.micro_batch * model_.sequence * kv_ * bytes_;
+  const std::uint64_t queries = tokens_ * query_ * bytes_;
+  if (model_.fused_attention)
+    return {{.name = "attention.core", .flops = 2 * flops, .bytes = 2 * queries + 2 * all_kv}};
+  const std::uint64_t scores = tokens_ * model_.sequence * (model_.heads / tp_);
+  return {{.name = "attention.scores", .flops = flops, .bytes = queries + all_kv + scores * bytes_},
+          Ops::elementwise("attention.softmax", scores * (model_.dropout ? 4 * bytes_ + 1 : 2 * bytes_)),
+          {.name = "attention.values", .flops = flops, .bytes = queries + all_kv + scores * bytes_}};
 }
 
-std::string groups_of(const Transformer& model) {
-  nlohmann::ordered_json groups;
-  for_each_place(model, [&](const Place& place) {
-    const auto npu = npu_at(model, place).value();
-    if (model.tensor > 1) groups[tensor_group(place)].push_back(npu);
-    if (model.data > 1) groups[data_group(place)].push_back(npu);
-  });
-  return (groups.is_null() ? nlohmann::ordered_json::object() : groups).dump(1) + '\n';
+std::vector<Op> Maker::core_backward() const {
+  const auto forward = core_forward();
+  if (model_.fused_attention)  // the scores once more
+    return {{.name = "attention.core", .flops = forward[0].flops / 2 * 5, .bytes = 2 * forward[0].bytes}};
+  return {Ops::backward("attention.values", forward[2]), Ops::backward("attention.softmax", forward[1]),
+          Ops::backward("attention.scores", forward[0])};
+}
+
+void Maker::attention(Layer& layer) {
+  const Op norm = own("attention.norm", 2 * bytes_);
+  const Op qkv = ops_.product("attention.qkv", tokens_, hidden_, query_ + 2 * kv_);
+  const Op projection = ops_.product("attention.projection", tokens_, query_, hidden_);
+  const Op residual = own("attention.residual", 3 * bytes_ + mask_);
+  const auto append = [](std::vector<Op>& to, const std::vector<Op>& ops) {
+    to.insert(to.end(), ops.begin(), ops.end());
+  };
+
+  auto& forward = layer.forward;
+  forward.push_back(norm);
+  gather(forward, "attention.all_gather");
+  forward.push_back(qkv);
+  for (const char* name : {"attention.keys.all_gather", "attention.values.all_gather"})
+    communicate(forward, parallel_, collective, name, CollectiveKind::all_gather, GroupKind::context,
+                tokens_ * kv_ * bytes_);
+  append(forward, core_forward());
+  forward.push_back(projection);
+  sum(forward, "attention.sum");
+  forward.push_back(residual);
+
+  auto& backward = layer.backward;
+  backward.push_back(own("attention.residual", 2 * bytes_ + mask_));
+  gather(backward, "attention.gradient.all_gather");
+  gather(backward, "attention.input.all_gather", aside);
+  backward.push_back(Ops::backward("attention.projection", projection));
+  if (parallel_.recompute == Recompute::selective && !model_.fused_attention) append(backward, core_forward());
+  append(backward, core_backward());
+  for (const char* name : {"attention.keys.reduce_scatter", "attention.values.reduce_scatter"})
+    communicate(backward, parallel_, collective, name, CollectiveKind::reduce_scatter, GroupKind::context,
+                tokens_ * parallel_[Axis::cp] * kv_ * bytes_);
+  backward.push_back({.kind = join});
+  backward.push_back(Ops::backward("attention.qkv", qkv));
+  sum(backward, "attention.sum");
+  backward.push_back(own("attention.norm", 4 * bytes_));
+
+  const std::uint64_t biases = model_.biases ? query_ + 2 * kv_ + hidden_ : 0;
+  layer.dense += hidden_ * (2 * query_ + 2 * kv_) + biases + norm_parameters(model_);
+}
+
+void Maker::mlp(Layer& layer) {
+  const std::uint64_t into = matrices_into(model_);
+  const Op first = ops_.product("mlp.first", tokens_, hidden_, into * ffn_);
+  const Op activation = Ops::elementwise("mlp.activation", (into + 1) * bytes_ * tokens_ * ffn_);
+  const Op second = ops_.product("mlp.second", tokens_, ffn_, hidden_);
+
+  auto& forward = layer.forward;
+  forward.push_back(own("mlp.norm", 2 * bytes_));
+  gather(forward, "mlp.all_gather");
+  forward.insert(forward.end(), {first, activation, second});
+  sum(forward, "mlp.sum");
+  forward.push_back(own("mlp.residual", 3 * bytes_ + mask_));
+
+  std::vector<Op> backward = {own("mlp.residual", 2 * bytes_ + mask_)};
+  gather(backward, "mlp.gradient.all_gather");
+  gather(backward, "mlp.input.all_gather", aside);
+  backward.insert(backward.end(), {Ops::backward("mlp.second", second), Ops::backward("mlp.activation", activation),
+                                   Op{.kind = join}, Ops::backward("mlp.first", first)});
+  sum(backward, "mlp.sum");
+  backward.push_back(own("mlp.norm", 4 * bytes_));
+  layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
+
+  const std::uint64_t biases = model_.biases ? into * ffn_ + hidden_ : 0;
+  layer.dense += (into + 1) * hidden_ * ffn_ + biases + norm_parameters(model_);
+}
+
+/// Each token goes to top_k experts, which are spread over ep NPUs, and comes back. Experts have equal shares.
+void Maker::experts(Layer& layer) {
+  const std::uint64_t into = matrices_into(model_);
+  const std::uint64_t own_experts = model_.experts / parallel_[Axis::ep];
+  const std::uint64_t rows = tokens_ * model_.top_k, own_rows = own_tokens_ * model_.top_k;
+  const Op router = ops_.product("experts.router", tokens_, hidden_ / tp_, model_.experts);
+  const Op first = ops_.weighted("experts.first", rows, hidden_, into * ffn_, own_experts * hidden_ * into * ffn_);
+  const Op activation = Ops::elementwise("experts.activation", (into + 1) * bytes_ * rows * ffn_);
+  const Op second = ops_.weighted("experts.second", rows, ffn_, hidden_, own_experts * ffn_ * hidden_);
+  const auto exchange = [&](std::vector<Op>& ops, const char* name) {
+    communicate(ops, parallel_, collective, name, CollectiveKind::all_to_all, GroupKind::expert,
+                own_rows * hidden_ * bytes_);
+  };
+  const auto gather_rows = [&](std::vector<Op>& ops, const char* name, Op::Kind kind) {
+    if (parallel_.sequence_parallel)
+      communicate(ops, parallel_, kind, name, CollectiveKind::all_gather, GroupKind::tensor,
+                  own_rows * hidden_ * bytes_);
+  };
+
+  auto& forward = layer.forward;
+  forward.insert(forward.end(), {own("experts.norm", 2 * bytes_), router});
+  exchange(forward, "experts.dispatch");
+  gather_rows(forward, "experts.all_gather", collective);
+  forward.insert(forward.end(), {first, activation, second});
+  sum(forward, "experts.sum", model_.top_k);
+  exchange(forward, "experts.combine");
+  forward.push_back(own("experts.residual", (2 + model_.top_k) * bytes_ + mask_));
+
+  std::vector<Op> backward = {own("experts.residual", (2 + model_.top_k) * bytes_ + mask_)};
+  exchange(backward, "experts.combine");
+  gather_rows(backward, "experts.gradient.all_gather", collective);
+  gather_rows(backward, "experts.input.all_gather", aside);
+  backward.insert(backward.end(),
+                  {Ops::backward("experts.second", second), Ops::backward("experts.activation", activation),
+                   Op{.kind = join}, Ops::backward("experts.first", first)});
+  sum(backward, "experts.sum", model_.top_k);
+  exchange(backward, "experts.dispatch");
+  backward.insert(backward.end(), {Ops::backward("experts.router", router), own("experts.norm", 4 * bytes_)});
+  layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
+
+  layer.dense += hidden_ * model_.experts + norm_parameters(model_);
+  layer.experts += own_experts * (into + 1) * hidden_ * ffn_;
+}
+
+/// Korthikanti et al. (2022), section 4, for any widths: what each operator keeps for its backward pass.
+std::uint64_t Maker::block_activations() const {
+  const std::uint64_t whole = own_tokens_ * hidden_;  // divided by tp with sequence parallelism only
+  if (parallel_.recompute == Recompute::full) return whole * bytes_;
+  const std::uint64_t copies = model_.experts > 0 ? model_.top_k : 1;                  // of a token in the MLP
+  std::uint64_t result = whole * (2 * bytes_ + bytes_ + copies * bytes_ + 2 * mask_);  // norms, inputs, masks
+  result += tokens_ * bytes_ * (2 * query_ + 2 * kv_ * parallel_[Axis::cp]);           // q, k, v, projection's input
+  result += tokens_ * copies * bytes_ * (matrices_into(model_) + 1) * ffn_;
+  if (!model_.fused_attention && parallel_.recompute == Recompute::none)
+    result += tokens_ * model_.sequence * (model_.heads / tp_) * ((1 + mask_) * bytes_ + mask_);
+  return result;
+}
+
+Layer Maker::block(std::uint32_t index) {
+  Layer layer;
+  layer.name = fmt::format("layer_{}", index);
+  attention(layer);
+  if (model_.experts > 0)
+    experts(layer);
+  else
+    mlp(layer);
+  if (parallel_.recompute == Recompute::full)
+    layer.backward.insert(layer.backward.begin(), layer.forward.begin(), layer.forward.end());
+  layer.activations = block_activations();
+  layer.output = own_tokens_ * hidden_ * bytes_;
+  return layer;
+}
+
+Layer Maker::embedding() {
+  Layer layer{.name = "embedding", .extra = true};
+  // A sum of a token's and a position's vector; each NPU of the tensor group finds its share of the tokens.
+  const std::uint64_t sums = tokens_ * hidden_ / tp_;
+  layer.forward = {{.name = "lookup", .flops = sums, .bytes = 2 * tokens_ * hidden_ * bytes_}};
+  sum(layer.forward, "sum");
+  gather(layer.backward, "gradient.all_gather");
+  layer.backward.push_back({.name = "update", .flops = 2 * sums, .bytes = 3 * tokens_ * hidden_ * bytes_});
+  layer.dense = model_.vocabulary / tp_ * hidden_;
+  if (model_.tied_embeddings) layer.tied = layer.dense;
+  if (model_.learned_positions) layer.dense += model_.sequence * hidden_;
+  layer.activations = mask_ * own_tokens_ * hidden_;
+  layer.output = own_tokens_ * hidden_ * bytes_;
+  return layer;
+}
+
+Layer Maker::head() {
+  Layer layer{.name = "output", .extra = true};
+  const std::uint64_t words = model_.vocabulary / tp_;
+  const Op logits = ops_.product("logits", tokens_, hidden_, words);
+  layer.forward.push_back(own("norm", 2 * bytes_));
+  gather(layer.forward, "all_gather");
+  layer.forward.push_back(logits);
+  layer.forward.push_back(Ops::elementwise("loss", tokens_ * words * (bytes_ + 4)));
+  for (const char* name : {"loss.largest", "loss.sum", "loss.target"})  // of each token, in fp32
+    communicate(layer.forward, parallel_, collective, name, CollectiveKind::all_reduce, GroupKind::tensor, tokens_ * 4);
+  gather(layer.backward, "input.all_gather", aside);
+  layer.backward.push_back(Ops::elementwise("loss", tokens_ * words * (bytes_ + 4)));
+  layer.backward.push_back({.kind = join});
+  layer.backward.push_back(Ops::backward("logits", logits));
+  sum(layer.backward, "sum");
+  layer.backward.push_back(own("norm", 4 * bytes_));
+  const bool has_own = !model_.tied_embeddings || parallel_[Axis::pp] > 1;
+  layer.dense = (has_own ? words * hidden_ : 0) + norm_parameters(model_);
+  if (model_.tied_embeddings && has_own) layer.tied = words * hidden_;
+  layer.activations = 2 * own_tokens_ * hidden_ * bytes_ + tokens_ * words * 4;
+  layer.output = 0;
+  return layer;
 }
 
 }  // namespace
 
-void Transformer::validate() const {
-  const auto positive = [](const char* option, std::uint64_t value) {
-    if (value == 0) throw Error(ErrorCode::usage, {.key = option}, "found 0", "1 or more");
-  };
-  positive("--tp", tensor);
-  positive("--pp", pipeline);
-  positive("--dp", data);
-  positive("--layers", layers);
-  positive("--micro-batches", micro_batches);
-  positive("--hidden", hidden);
-  positive("--sequence", sequence);
-  if (layers % pipeline != 0)
-    throw Error(ErrorCode::usage, {.key = "--layers"}, fmt::format("found {} layers for {} stages", layers, pipeline),
-                "as many layers on each stage");
-  if (hidden % tensor != 0)
-    throw Error(ErrorCode::usage, {.key = "--hidden"},
-                fmt::format("found {} for {} tensor-parallel NPUs", hidden, tensor), "a multiple");
+std::vector<Layer> layers_of(const Transformer& model, const Parallel& parallel) {
+  Maker maker(model, parallel);
+  std::vector<Layer> layers;
+  if (model.vocabulary > 0) layers.push_back(maker.embedding());
+  for (std::uint32_t i = 0; i < model.layers; ++i) layers.push_back(maker.block(i));
+  if (model.vocabulary > 0) layers.push_back(maker.head());
+  return layers;
 }
 
-void write_traces(const Transformer& model, const std::filesystem::path& prefix, bool force) {
-  model.validate();
-  std::error_code failure;
-  if (prefix.has_parent_path()) std::filesystem::create_directories(prefix.parent_path(), failure);
-  if (failure) throw Error(ErrorCode::output, {.file = prefix.parent_path().string()}, failure.message());
-  std::vector<std::filesystem::path> paths{std::filesystem::path(prefix).concat(".json")};
-  for (std::uint32_t npu = 0; npu < model.num_npus(); ++npu)
-    paths.push_back(std::filesystem::path(prefix).concat(fmt::format(".{}.et", npu)));
-  check_outputs(paths, force);
-  std::vector<PartialFile> files(paths.begin(), paths.end());
-  files[0].write(groups_of(model));
-  for_each_place(model, [&](const Place& place) {
-    Author(model, place, files[1 + npu_at(model, place).index()].partial()).write();
-  });
-  for (auto& file : files) file.commit();
+ParameterCount parameters_of(const Transformer& model) {
+  const std::uint64_t h = model.hidden, q = model.query_width(), kv = model.kv_width(), f = model.ffn_width();
+  const std::uint64_t into = matrices_into(model);
+  std::uint64_t shared = h * (2 * q + 2 * kv) + 2 * norm_parameters(model) + (model.biases ? q + 2 * kv + h : 0);
+  std::uint64_t expert = (into + 1) * h * f;
+  if (model.experts > 0)
+    shared += h * model.experts;
+  else
+    shared += model.biases ? into * f + h : 0;
+  const std::uint64_t ends = model.vocabulary == 0
+                                 ? 0
+                                 : model.vocabulary * h * (model.tied_embeddings ? 1 : 2) +
+                                       (model.learned_positions ? model.sequence * h : 0) + norm_parameters(model);
+  const std::uint64_t copies = std::max(model.experts, 1U), used = std::max(model.top_k, 1U);
+  return {model.layers * (shared + copies * expert) + ends, model.layers * (shared + used * expert) + ends};
+}
+
+void validate(const Transformer& model, const Parallel& parallel) {
+  require_positive("workload.model.layers", model.layers);
+  require_positive("workload.model.hidden", model.hidden);
+  require_positive("workload.model.heads", model.heads);
+  require_positive("workload.model.sequence", model.sequence);
+  const std::uint64_t tp = parallel[Axis::tp], cp = parallel[Axis::cp], ep = parallel[Axis::ep];
+  if (model.head_size == 0) require_multiple("workload.model.hidden", model.hidden, "heads", model.heads);
+  if (model.kv_heads > 0) require_multiple("workload.model.heads", model.heads, "kv-heads", model.kv_heads);
+  require_multiple("workload.model.heads", model.heads, "tp", tp);
+  if (model.kv_heads > 0) require_multiple("workload.model.kv-heads", model.kv_heads, "tp", tp);
+  require_multiple("workload.model.hidden", model.hidden, "tp", tp);
+  require_multiple("workload.model.ffn", model.ffn_width(), "tp", tp);
+  require_multiple("workload.model.vocabulary", model.vocabulary, "tp", tp);
+  require_multiple("workload.model.sequence", model.sequence, "cp", cp);
+  if (parallel.sequence_parallel) require_multiple("workload.model.sequence", model.sequence / cp, "tp", tp);
+  if (model.experts == 0) {
+    if (ep > 1) refuse("workload.parallel.ep", ep, "1: the model has no experts");
+    if (model.top_k > 0) refuse("workload.model.top-k", model.top_k, "0, or experts");
+    return;
+  }
+  require_multiple("workload.model.experts", model.experts, "ep", ep);
+  if (model.top_k == 0 || model.top_k > model.experts)
+    refuse("workload.model.top-k", model.top_k, fmt::format("1 to {} experts", model.experts));
 }
 
 }  // namespace orrery::workload

@@ -33,17 +33,13 @@ struct CheckCommand {
   Inputs inputs;
 };
 
-/// `orrery generate`: write the traces of one transformer training step on tensor * pipeline * data NPUs.
+/// `orrery generate`: write the traces of a workload.
 struct GenerateCommand {
-  std::filesystem::path output;     ///< PREFIX of PREFIX.<npu>.et
-  bool force = false;               ///< replace existing files
-  std::uint32_t tensor = 4;         ///< --tp: NPUs that share each layer
-  std::uint32_t pipeline = 4;       ///< --pp: stages; divides layers
-  std::uint32_t data = 4;           ///< --dp: replicas
-  std::uint32_t layers = 32;        ///< transformer layers of the whole model
-  std::uint32_t micro_batches = 8;  ///< per step and replica
-  std::uint32_t hidden = 4096;      ///< width of the model
-  std::uint32_t sequence = 2048;    ///< tokens of a micro-batch
+  std::filesystem::path file;          ///< CONFIG.yaml with a `workload` section; may be empty
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set and of the flags that stand for them
+  std::filesystem::path output;        ///< PREFIX of PREFIX.<npu>.et
+  bool force = false;                  ///< replace existing files
+  bool dry_run = false;                ///< print the figures, write nothing
 };
 
 /// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.

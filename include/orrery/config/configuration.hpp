@@ -16,6 +16,7 @@
 #include "orrery/topology/partition.hpp"
 #include "orrery/topology/topology.hpp"
 #include "orrery/trace/store.hpp"
+#include "orrery/workload/description.hpp"
 
 namespace orrery::config {
 
@@ -31,10 +32,11 @@ struct TraceFiles {
   std::string pattern;  ///< a path; every "{npu}" in it stands for the NPU's number
 };
 
-/// What the NPUs execute.
+/// What the NPUs execute: traces, or what is generated.
 struct Workload {
+  std::optional<workload::Description> generated;
   /// Every NPU of the topology in exactly one entry, ascending. A prefix is the pattern "PREFIX.{npu}.et"; one file for
-  /// all NPUs is a pattern without "{npu}". Empty where the command does not need a workload.
+  /// all NPUs is a pattern without "{npu}". Empty with `generated`, and where the command does not need a workload.
   std::vector<TraceFiles> traces;
   std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::read_group_file
   trace::Dependencies dependencies = trace::Dependencies::automatic;

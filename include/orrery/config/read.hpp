@@ -70,6 +70,10 @@ struct Findings {
 };
 Findings examine(const Inputs& inputs);
 
+/// `workload.model` and `workload.parallel` of a CONFIG.yaml, whatever else it holds, with the settings of --set;
+/// without a file those of a transformer on 64 NPUs (docs/workloads.md). Throws as `read`.
+workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+
 /// Reads the text of a CONFIG.yaml. `name` stands for the file in messages, relative paths start from `folder`.
 Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder = {},
                     bool system_only = false);

@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/notices.hpp"
+#include "orrery/trace/builder.hpp"
 #include "orrery/trace/graph.hpp"
 
 namespace orrery::trace {
@@ -50,6 +51,12 @@ class Store {
   /// Throws Error (bad_input) for every fault that this file shows by itself: docs/traces.md lists them.
   /// Groups of NpuTrace are indices into groups() of this store until `renumber_groups`.
   NpuTrace read(const std::filesystem::path& path, NpuId npu);
+
+  /// A trace that was made (trace::Builder). `source` stands for its file in messages. The NPU's own groups and peers
+  /// are still to be filled in, by slots. Cost O(nodes); copies for other NPUs share the structure.
+  NpuTrace keep(Structure structure, std::string source);
+  /// A group of made traces; no members: all NPUs. Cost O(members).
+  GroupId keep_group(std::string_view name, std::vector<NpuId> members);
 
   /// The groups that the traces read so far name, in order of first use; distinct in (name, members).
   const std::vector<Group>& groups() const;

@@ -43,4 +43,10 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
+class Store;
+
+/// Writes the trace of one NPU of a store, made of compute nodes, collectives, sends and receives, to a file.
+/// Cost O(nodes + dependencies).
+void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std::filesystem::path& path);
+
 }  // namespace orrery::trace

@@ -137,18 +137,21 @@ TEST(CommandLine, Generate) {
   const auto command = as<GenerateCommand>({"generate", "--output=p/w", "--tp", "2", "--pp=3", "--dp=5", "--layers=6",
                                             "--micro-batches=7", "--hidden=8", "--sequence=9"});
   EXPECT_EQ(command.output, "p/w");
-  EXPECT_EQ(command.tensor, 2U);
-  EXPECT_EQ(command.pipeline, 3U);
-  EXPECT_EQ(command.data, 5U);
-  EXPECT_EQ(command.layers, 6U);
-  EXPECT_EQ(command.micro_batches, 7U);
-  EXPECT_EQ(command.hidden, 8U);
-  EXPECT_EQ(command.sequence, 9U);
+  EXPECT_EQ(command.file, "");
+  EXPECT_FALSE(command.dry_run);
+  EXPECT_EQ(command.overrides,
+            (std::vector<std::string>{"workload.parallel.tp=2", "workload.parallel.dp=5", "workload.parallel.pp=3",
+                                      "workload.parallel.micro-batches=7", "workload.model.layers=6",
+                                      "workload.model.hidden=8", "workload.model.sequence=9"}));
+  const auto dry =
+      as<GenerateCommand>({"generate", "c.yaml", "--dry-run", "--set", "workload.parallel.sp=true", "--ep=2"});
+  EXPECT_EQ(dry.file, "c.yaml");
+  EXPECT_TRUE(dry.dry_run);
+  EXPECT_EQ(dry.overrides, (std::vector<std::string>{"workload.parallel.sp=true", "workload.parallel.ep=2"}));
   refused({"generate"}, {"--output is missing"});
-  refused({"generate", "extra", "--output=w"}, {"unexpected argument 'extra'"});
+  refused({"generate", "c.yaml", "extra", "--output=w"}, {"unexpected argument 'extra'"});
+  refused({"generate", "--dry-run", "--set=no"}, {"KEY.PATH=VALUE"});
   refused({"generate", "--output=w", "--tp=0"}, {"--tp: found '0'", "1 or more"});
-  refused({"generate", "--output=w", "--pp=3", "--layers=4"}, {"4 layers", "3 pipeline stages"});
-  refused({"generate", "--output=w", "--dp=4000000000"}, {"2^32"});
 }
 
 TEST(CommandLine, Partition) {

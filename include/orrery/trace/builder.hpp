@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::trace {
+
+/// The structure of traces that are made, not read. Groups and peers are the maker's own numbers; what they stand for
+/// depends on the NPU.
+struct Structure {
+  Graph graph;
+  std::vector<std::string> names;     ///< [num_nodes]
+  std::vector<std::uint32_t> groups;  ///< [num_group_slots]
+  std::vector<std::uint32_t> peers;   ///< [num_peer_slots]
+  std::vector<std::uint64_t> tags;    ///< [num_tag_slots]
+};
+
+/// Makes a structure node by node, in ascending order of ids; a node may depend on earlier ones only, which rules out
+/// cycles. The graph is the one that reading the written trace gives (slots in the order of first use).
+class Builder {
+ public:
+  using Dependencies = std::span<const NodeId>;
+
+  NodeId compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies);
+  /// `size` as comm_size has it: an all-gather's shard, else the whole buffer of a member; positive.
+  NodeId collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group, Dependencies dependencies);
+  NodeId send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
+  NodeId receive(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
+
+  /// Leaves the builder empty. O(nodes + dependencies).
+  Structure finish();
+
+ private:
+  NodeId add(std::string name, Node node, Dependencies dependencies);
+  NodeId message(std::string name, NodeKind kind, std::uint32_t peer, std::uint64_t tag, Bytes size,
+                 Dependencies dependencies);
+
+  Structure structure_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;  ///< (from, to)
+  std::map<std::uint32_t, std::uint32_t> group_slots_;
+  std::map<std::pair<NodeKind, std::uint32_t>, std::uint32_t> peer_slots_;  ///< of sends and receives apart
+  std::map<std::pair<NodeKind, std::uint64_t>, std::uint32_t> tag_slots_;
+};
+
+}  // namespace orrery::trace

@@ -1,0 +1,267 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "formats.hpp"
+#include "orrery/config/units.hpp"
+#include "section.hpp"
+
+namespace orrery::config {
+namespace {
+
+using workload::Axis;
+using workload::Detail;
+using workload::Dlrm;
+using workload::LayerList;
+using workload::Precision;
+using workload::Recompute;
+using workload::Schedule;
+using workload::Transformer;
+
+enum class ModelKind : std::uint8_t { transformer, dlrm, layers };
+
+const std::vector<std::pair<std::string_view, ModelKind>> model_kinds = {
+    {"transformer", ModelKind::transformer}, {"dlrm", ModelKind::dlrm}, {"layers", ModelKind::layers}};
+const std::vector<std::pair<std::string_view, Schedule>> schedules = {{"1f1b", Schedule::one_forward_one_backward},
+                                                                      {"gpipe", Schedule::gpipe}};
+const std::vector<std::pair<std::string_view, Recompute>> recomputes = {
+    {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+const std::vector<std::pair<std::string_view, Precision>> precisions = {
+    {"bf16", Precision::bf16}, {"fp8", Precision::fp8}, {"fp32", Precision::fp32}};
+const std::vector<std::pair<std::string_view, Detail>> details = {{"block", Detail::block}, {"operator", Detail::op}};
+
+constexpr std::uint64_t largest_number = std::uint64_t{1} << 53U;
+
+template <class T>
+std::string_view word_of(const std::vector<std::pair<std::string_view, T>>& words, T meaning) {
+  for (const auto& [word, value] : words)
+    if (value == meaning) return word;
+  return {};
+}
+
+std::uint64_t as_number_of_things(const Value& value, const std::string& key) {
+  if (value.kind != Value::Kind::scalar || value.quoted)
+    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), "a whole number");
+  return parse_count(value.text, 0, largest_number, value.place(key));
+}
+
+/// Whole numbers of any of the types that the models have.
+template <class T>
+void read_number(Section& section, std::string_view key, T& value) {
+  value = section.get(key, value, [](const Value& given, const std::string& path) {
+    if constexpr (sizeof(T) == sizeof(std::uint32_t))
+      return as_count(given, path, 0);
+    else
+      return as_number_of_things(given, path);
+  });
+}
+
+void read_flag(Section& section, std::string_view key, bool& value) { value = section.get(key, value, as_bool); }
+
+std::vector<std::uint64_t> read_numbers(Section& section, std::string_view key) {
+  const std::string expected = "a list of whole numbers";
+  return section.require(key, expected, std::vector<std::uint64_t>{}, [&](const Value& value, const std::string& path) {
+    std::vector<std::uint64_t> numbers;
+    for (const Value& item : as_list(value, path, expected)) numbers.push_back(as_number_of_things(item, path));
+    return numbers;
+  });
+}
+
+// The keys of a transformer, once for reading and writing.
+template <class Model, class Number, class Flag>
+void each_key(Model& model, Number number, Flag flag) {
+  number("layers", model.layers);
+  number("hidden", model.hidden);
+  number("heads", model.heads);
+  number("kv-heads", model.kv_heads);
+  number("head-size", model.head_size);
+  number("ffn", model.ffn);
+  number("vocabulary", model.vocabulary);
+  number("sequence", model.sequence);
+  number("experts", model.experts);
+  number("top-k", model.top_k);
+  flag("gated", model.gated);
+  flag("biases", model.biases);
+  flag("dropout", model.dropout);
+  flag("learned-positions", model.learned_positions);
+  flag("tied-embeddings", model.tied_embeddings);
+  flag("fused-attention", model.fused_attention);
+}
+
+Transformer read_transformer(Section& section) {
+  Transformer model;
+  for (const char* key : {"layers", "hidden", "heads", "sequence"}) section.need(key, "a whole number, 1 or more");
+  each_key(
+      model, [&](std::string_view key, auto& value) { read_number(section, key, value); },
+      [&](std::string_view key, bool& value) { read_flag(section, key, value); });
+  return model;
+}
+
+Dlrm read_dlrm(Section& section) {
+  Dlrm model;
+  read_number(section, "dense-features", model.dense_features);
+  read_number(section, "pooling", model.pooling);
+  model.bottom = read_numbers(section, "bottom");
+  model.tables = read_numbers(section, "tables");
+  model.top = read_numbers(section, "top");
+  return model;
+}
+
+LayerList read_layer_list(Section& section) {
+  constexpr std::string_view expected =
+      "a list such as [{name: conv1, parameters: 9408, flops: 236027904, activations: 802816}]";
+  LayerList model;
+  const Value* const list = section.need("layers", expected);
+  if (list == nullptr) return model;
+  section.problems().attempt([&] {
+    const std::string key = section.path("layers");
+    const auto& items = as_list(*list, key, expected);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      Section item(&items[i], fmt::format("{}.{}", key, i), items[i], section.problems());
+      LayerList::Layer layer;
+      layer.name = item.get("name", fmt::format("layer_{}", i),
+                            [](const Value& value, const std::string& path) { return as_text(value, path, "a name"); });
+      for (const char* needed : {"parameters", "flops", "activations"}) item.need(needed, "a whole number");
+      read_number(item, "parameters", layer.parameters);
+      read_number(item, "flops", layer.flops);
+      read_number(item, "activations", layer.activations);
+      item.refuse_unknown();
+      model.layers.push_back(std::move(layer));
+    }
+  });
+  return model;
+}
+
+workload::Model read_model(Section section) {
+  const ModelKind kind = section.choose("kind", ModelKind::transformer, model_kinds);
+  workload::Model model;
+  if (kind == ModelKind::transformer)
+    model = read_transformer(section);
+  else if (kind == ModelKind::dlrm)
+    model = read_dlrm(section);
+  else
+    model = read_layer_list(section);
+  section.refuse_unknown();
+  return model;
+}
+
+std::array<Axis, workload::num_axes> as_placement(const Value& value, const std::string& key) {
+  const std::string expected = "a list of tp, cp, ep, dp and pp once each, innermost first";
+  std::array<Axis, workload::num_axes> placement{};
+  const auto& items = as_list(value, key, expected);
+  if (items.size() != placement.size())
+    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), expected);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto found = std::ranges::find(workload::axis_names, as_text(items[i], key, expected));
+    if (found == workload::axis_names.end())
+      throw Error(ErrorCode::bad_input, items[i].place(key), fmt::format("found {}", items[i].description()), expected);
+    placement[i] = static_cast<Axis>(found - workload::axis_names.begin());
+  }
+  return placement;
+}
+
+/// Micro-batches of a replica, given as they are or by the samples of the whole step.
+void read_batches(Section& section, workload::Parallel& parallel) {
+  read_number(section, "micro-batch", parallel.micro_batch);
+  read_number(section, "micro-batches", parallel.micro_batches);
+  const Value* const global = section.find("global-batch");
+  if (global == nullptr) return;
+  section.problems().attempt([&] {
+    const std::string key = section.path("global-batch");
+    const std::uint64_t samples = as_number_of_things(*global, key);
+    const std::uint64_t each = std::max<std::uint64_t>(parallel.micro_batch * parallel.num_replicas(), 1);
+    if (section.find("micro-batches") != nullptr)
+      throw Error(ErrorCode::bad_input, global->place(key), "both global-batch and micro-batches are given",
+                  "one of them");
+    if (samples == 0 || samples % each != 0 || samples / each > std::numeric_limits<std::uint32_t>::max())
+      throw Error(ErrorCode::bad_input, global->place(key), fmt::format("found {}", samples),
+                  fmt::format("a multiple of micro-batch * dp * ep, which is {}", each));
+    parallel.micro_batches = static_cast<std::uint32_t>(samples / each);
+  });
+}
+
+workload::Parallel read_parallel(Section section) {
+  workload::Parallel parallel;
+  for (std::size_t i = 0; i < workload::num_axes; ++i) read_number(section, workload::axis_names[i], parallel.sizes[i]);
+  parallel.placement = section.get("placement", parallel.placement, as_placement);
+  read_number(section, "interleaving", parallel.interleaving);
+  read_flag(section, "sp", parallel.sequence_parallel);
+  read_number(section, "zero", parallel.zero);
+  read_number(section, "prefetch", parallel.prefetch);
+  read_batches(section, parallel);
+  parallel.schedule = section.choose("schedule", parallel.schedule, schedules);
+  parallel.recompute = section.choose("recompute", parallel.recompute, recomputes);
+  parallel.bucket = section.get("bucket", parallel.bucket, [](const Value& value, const std::string& key) {
+    return parse_bytes(as_text(value, key, "a size with its unit, such as '25 MB'"), value.place(key));
+  });
+  read_flag(section, "overlap", parallel.overlap);
+  parallel.precision = section.choose("precision", parallel.precision, precisions);
+  const Precision like_weights = parallel.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16;
+  parallel.gradients = section.choose("gradients", like_weights, precisions);
+  parallel.detail = section.choose("detail", parallel.detail, details);
+  section.refuse_unknown();
+  return parallel;
+}
+
+std::string numbers_text(const std::vector<std::uint64_t>& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ", "));
+}
+
+std::string model_text(const Transformer& model) {
+  std::string text = "    kind: transformer\n";
+  const auto write = [&](std::string_view key, const auto& value) { text += fmt::format("    {}: {}\n", key, value); };
+  each_key(model, write, write);
+  return text;
+}
+
+std::string model_text(const Dlrm& model) {
+  return fmt::format(
+      "    kind: dlrm\n    dense-features: {}\n    pooling: {}\n    bottom: {}\n    tables: {}\n    top: {}\n",
+      model.dense_features, model.pooling, numbers_text(model.bottom), numbers_text(model.tables),
+      numbers_text(model.top));
+}
+
+std::string model_text(const LayerList& model) {
+  std::string text = "    kind: layers\n    layers:\n";
+  for (const auto& layer : model.layers)
+    text += fmt::format("      - {{name: {}, parameters: {}, flops: {}, activations: {}}}\n", in_quotes(layer.name),
+                        layer.parameters, layer.flops, layer.activations);
+  return text;
+}
+
+}  // namespace
+
+workload::Description read_description(Section& section) {
+  section.need("model", "a model, or the name of a file that holds one");
+  return {read_model(section.section("model")), read_parallel(section.section("parallel"))};
+}
+
+std::string to_text(const workload::Description& description) {
+  const auto& parallel = description.parallel;
+  std::string text = "  model:\n" + std::visit([](const auto& model) { return model_text(model); }, description.model);
+  text += "  parallel:\n";
+  const auto write = [&](std::string_view key, const auto& value) { text += fmt::format("    {}: {}\n", key, value); };
+  std::vector<std::string_view> placement;
+  for (std::size_t i = 0; i < workload::num_axes; ++i) {
+    write(workload::axis_names[i], parallel.sizes[i]);
+    placement.push_back(workload::axis_names[static_cast<std::size_t>(parallel.placement[i])]);
+  }
+  write("placement", fmt::format("[{}]", fmt::join(placement, ", ")));
+  write("interleaving", parallel.interleaving);
+  write("sp", parallel.sequence_parallel);
+  write("zero", parallel.zero);
+  write("prefetch", parallel.prefetch);
+  write("micro-batch", parallel.micro_batch);
+  write("micro-batches", parallel.micro_batches);
+  write("schedule", word_of(schedules, parallel.schedule));
+  write("recompute", word_of(recomputes, parallel.recompute));
+  write("bucket", fmt::format("{} B", parallel.bucket.count()));
+  write("overlap", parallel.overlap);
+  write("precision", word_of(precisions, parallel.precision));
+  write("gradients", word_of(precisions, parallel.gradients));
+  write("detail", word_of(details, parallel.detail));
+  return text;
+}
+
+}  // namespace orrery::config

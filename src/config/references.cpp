@@ -1,0 +1,56 @@
+#include "references.hpp"
+
+#include "section.hpp"
+
+namespace orrery::config {
+namespace {
+
+using InputTexts = std::vector<std::pair<std::string, std::string>>;
+
+Value* entry(Value& mapping, std::string_view key) {
+  for (auto& entry : mapping.entries)
+    if (entry.key == key) return &entry.value;
+  return nullptr;
+}
+
+/// Entries of `above` go before those of `base`; mappings that both have are merged.
+void put_above(Value& base, const Value& above) {
+  for (const auto& own : above.entries) {
+    Value* const there = entry(base, own.key);
+    if (there == nullptr)
+      base.entries.push_back(own);
+    else if (there->kind == Value::Kind::mapping && own.value.kind == Value::Kind::mapping)
+      put_above(*there, own.value);
+    else
+      *there = own.value;
+  }
+}
+
+void follow(Value* value, const std::string& key, const std::string& input, InputTexts& inputs, Problems& problems) {
+  if (value == nullptr) return;
+  const bool whole = value->kind == Value::Kind::scalar;
+  const Value* const name = whole ? value : entry(*value, "base");
+  if (name == nullptr) return;
+  const std::string name_key = whole ? key : key + ".base";
+  problems.attempt([&] {
+    const auto path = as_path(*name, name_key);
+    std::string text = read_text(path, name->place(name_key));
+    Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), problems);
+    inputs.emplace_back(input, std::move(text));
+    if (!whole) {
+      std::erase_if(value->entries, [](const auto& entry) { return entry.key == "base"; });
+      put_above(held, *value);
+    }
+    *value = std::move(held);
+  });
+}
+
+}  // namespace
+
+void follow_references(Value& root, InputTexts& inputs, Problems& problems) {
+  follow(entry(root, "system"), "system", "system.yaml", inputs, problems);
+  if (Value* const workload = entry(root, "workload"))
+    follow(entry(*workload, "model"), "workload.model", "model.yaml", inputs, problems);
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,94 @@
+#include "orrery/trace/builder.hpp"
+
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::trace {
+namespace {
+
+/// The slot of `key`, a new one for `value` if there is none.
+template <class Map, class Value>
+std::uint32_t slot(Map& slots, const typename Map::key_type& key, std::vector<Value>& values, Value value) {
+  const auto [entry, added] = slots.try_emplace(key, static_cast<std::uint32_t>(values.size()));
+  if (added) values.push_back(value);
+  return entry->second;
+}
+
+}  // namespace
+
+NodeId Builder::add(std::string name, Node node, Dependencies dependencies) {
+  const NodeId id(static_cast<std::uint32_t>(structure_.graph.nodes.size()));
+  const auto first = edges_.size();
+  for (const NodeId dependency : dependencies) {
+    check(dependency < id, "a node that depends on itself or a later one");
+    edges_.emplace_back(dependency.value(), id.value());
+  }
+  const auto own = edges_.begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(own, edges_.end());
+  edges_.erase(std::unique(own, edges_.end()), edges_.end());
+  node.num_dependencies = static_cast<std::uint32_t>(edges_.size() - first);
+  structure_.graph.nodes.push_back(node);
+  structure_.names.push_back(std::move(name));
+  return id;
+}
+
+NodeId Builder::compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies) {
+  Node node{};
+  node.kind = NodeKind::compute;
+  node.size = tensor_size.count();
+  node.detail = num_ops;
+  return add(std::move(name), node, dependencies);
+}
+
+NodeId Builder::collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group,
+                           Dependencies dependencies) {
+  check(size.count() > 0, "a collective of nothing");
+  Node node{};
+  node.kind = NodeKind::collective;
+  node.collective = kind;
+  node.size = size.count();
+  node.detail = all_dimensions;
+  node.slot = slot(group_slots_, group, structure_.groups, group);
+  return add(std::move(name), node, dependencies);
+}
+
+NodeId Builder::message(std::string name, NodeKind kind, std::uint32_t peer, std::uint64_t tag, Bytes size,
+                        Dependencies dependencies) {
+  check(size.count() > 0, "a message of nothing");
+  Node node{};
+  node.kind = kind;
+  node.size = size.count();
+  node.slot = slot(peer_slots_, {kind, peer}, structure_.peers, peer);
+  node.detail = slot(tag_slots_, {kind, tag}, structure_.tags, tag);
+  return add(std::move(name), node, dependencies);
+}
+
+NodeId Builder::send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies) {
+  return message(std::move(name), NodeKind::send, peer, tag, size, dependencies);
+}
+
+NodeId Builder::receive(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size,
+                        Dependencies dependencies) {
+  return message(std::move(name), NodeKind::receive, peer, tag, size, dependencies);
+}
+
+Structure Builder::finish() {
+  Graph& graph = structure_.graph;
+  graph.nodes.push_back(Node{});
+  // Edges stand by their end: a stable count by their start leaves the successors of each node ascending.
+  std::vector<std::uint32_t> next(graph.nodes.size(), 0);
+  for (const auto& [from, to] : edges_) ++next[from + 1];
+  for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  for (std::size_t i = 0; i < next.size(); ++i) graph.nodes[i].first_successor = next[i];
+  graph.successors.resize(edges_.size());
+  for (const auto& [from, to] : edges_) graph.successors[next[from]++] = to;
+  graph.num_group_slots = static_cast<std::uint32_t>(structure_.groups.size());
+  graph.num_peer_slots = static_cast<std::uint32_t>(structure_.peers.size());
+  graph.num_tag_slots = static_cast<std::uint32_t>(structure_.tags.size());
+  Structure result = std::move(structure_);
+  *this = Builder();
+  return result;
+}
+
+}  // namespace orrery::trace

@@ -1,0 +1,167 @@
+#include "orrery/workload/figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "layer.hpp"
+#include "ops.hpp"
+#include "placement.hpp"
+#include "schedule.hpp"
+#include "step.hpp"
+
+namespace orrery::workload {
+namespace {
+
+using trace::NodeKind;
+
+using Dealt = std::vector<std::span<const Layer>>;
+
+std::uint64_t sum_over(std::span<const Layer> layers, std::uint64_t Layer::*value) {
+  std::uint64_t sum = 0;
+  for (const Layer& layer : layers) sum += layer.*value;
+  return sum;
+}
+
+std::uint64_t peak_activations(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
+  std::int64_t kept = 0, peak = 0;
+  for (const Pass& pass : passes_of(parallel, stage)) {
+    const auto layers = dealt[pass.chunk * parallel[Axis::pp] + stage];
+    kept += (pass.forward ? 1 : -1) * static_cast<std::int64_t>(sum_over(layers, &Layer::activations));
+    peak = std::max(peak, kept);
+  }
+  return static_cast<std::uint64_t>(peak);
+}
+
+/// ZeRO (Rajbhandari et al., 2020, section 5): stage 1 divides the optimizer's state, 2 the gradients, 3 the
+/// parameters.
+Memory memory_of(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
+  std::uint64_t dense = 0, experts = 0, sharded = 0;
+  for (std::uint32_t chunk = 0; chunk < parallel.interleaving; ++chunk) {
+    const auto layers = dealt[chunk * parallel[Axis::pp] + stage];
+    dense += sum_over(layers, &Layer::dense);
+    experts += sum_over(layers, &Layer::experts);
+    sharded += sum_over(layers, &Layer::sharded);
+  }
+  const auto held = [&](std::uint32_t zero) {
+    if (parallel.zero < zero) return dense + experts;
+    return share(dense, group_size(parallel, GroupKind::data)) +
+           share(experts, group_size(parallel, GroupKind::expert_data));
+  };
+  Memory memory;
+  memory.parameters = value_bytes(parallel.precision) * (held(3) + sharded);
+  memory.gradients = value_bytes(parallel.gradients) * held(2);
+  memory.optimizer = optimizer_state_bytes(parallel.precision) * held(1);
+  memory.activations = peak_activations(parallel, dealt, stage);
+  return memory;
+}
+
+StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
+  const auto structure = step_of_stage(parallel, dealt, stage);
+  const auto& graph = structure.graph;
+  StageFigures result;
+  result.nodes = graph.num_nodes();
+  result.memory = memory_of(parallel, dealt, stage);
+  const auto count = [&](const std::string& kind, std::uint64_t bytes) {
+    auto& traffic = result.traffic[kind];
+    ++traffic.count;
+    traffic.bytes += bytes;
+  };
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (node.kind == NodeKind::compute) result.flops += node.detail;
+    if (node.kind == NodeKind::collective)
+      count(
+          fmt::format("{} {}", trace::name(node.collective), name(static_cast<GroupKind>(structure.groups[node.slot]))),
+          node.size);
+    if (node.kind == NodeKind::send) count("send pp", node.size);
+  }
+  return result;
+}
+
+/// "175.0 G", with four digits.
+std::string readable(double value) {
+  constexpr std::string_view prefixes[] = {"", " k", " M", " G", " T", " P", " E", " Z", " Y"};
+  std::size_t at = 0;
+  for (; value >= 1000 && at + 1 < std::size(prefixes); ++at) value /= 1000;
+  return fmt::format("{:.4g}{}", value, prefixes[at]);
+}
+
+std::string readable(std::uint64_t value) { return readable(static_cast<double>(value)); }
+
+std::string counted(std::uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string gib(std::uint64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1ULL << 30U)); }
+
+}  // namespace
+
+Figures figures(const Description& description) {
+  description.validate();
+  const Parallel& parallel = description.parallel;
+  const auto layers = layers_of(description);
+  const auto dealt = deal(layers, parallel.num_virtual_stages());
+  const auto* transformer = std::get_if<Transformer>(&description.model);
+  Figures result;
+  result.num_npus = parallel.num_npus();
+  const auto parameters = parameters_of(description.model);
+  result.parameters = parameters.all;
+  result.active_parameters = parameters.active;
+  result.samples = parallel.micro_batch * parallel.micro_batches * parallel.num_replicas();
+  result.tokens = result.samples * (transformer ? transformer->sequence : 1);
+  const double stage_npus = result.num_npus / parallel[Axis::pp];
+  double forward = 0;
+  for (const Layer& layer : layers)
+    for (const Op& op : layer.forward) forward += static_cast<double>(op.flops);
+  result.model_flops = 3 * forward * parallel.micro_batches * stage_npus;
+  for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage) {
+    result.stages.push_back(figures_of(parallel, dealt, stage));
+    result.executed_flops += static_cast<double>(result.stages.back().flops) * stage_npus;
+  }
+  return result;
+}
+
+std::string placement_text(const Parallel& parallel) {
+  std::string text;
+  for (const Axis axis : parallel.placement)
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", axis_names[static_cast<std::size_t>(axis)], parallel[axis]);
+  return fmt::format("[{}]", text);
+}
+
+std::string report(const Description& description, const Figures& figures) {
+  const auto tokens = static_cast<double>(figures.tokens);
+  const bool has_tokens = std::holds_alternative<Transformer>(description.model);
+  std::string text = fmt::format("workload: {} parameters", readable(figures.parameters));
+  if (figures.active_parameters != figures.parameters)
+    text += fmt::format(" ({} active)", readable(figures.active_parameters));
+  text += fmt::format("; {}, placement {}, innermost first\n", counted(figures.num_npus, "NPU"),
+                      placement_text(description.parallel));
+  text += fmt::format("step: {}, ", counted(figures.samples, "sample"));
+  if (has_tokens) text += fmt::format("{} tokens, ", readable(figures.tokens));
+  text += fmt::format("{}FLOPs of the model ({}FLOPs for each {}), {}FLOPs executed\n", readable(figures.model_flops),
+                      readable(figures.model_flops / tokens), has_tokens ? "token" : "sample",
+                      readable(figures.executed_flops));
+  const auto& stages = figures.stages;
+  const auto largest = std::ranges::max_element(stages, {}, [](const auto& s) { return s.memory.total(); });
+  const Memory& memory = largest->memory;
+  text += fmt::format(
+      "memory of an NPU (stage {}, which has most): parameters {}, gradients {}, optimizer {}, activations {}: {}\n",
+      largest - stages.begin(), gib(memory.parameters), gib(memory.gradients), gib(memory.optimizer),
+      gib(memory.activations), gib(memory.total()));
+  text += "communication of an NPU of the stage that has most of it, and of all NPUs together:\n";
+  std::map<std::string, std::pair<Traffic, double>> kinds;
+  for (const auto& stage : stages)
+    for (const auto& [kind, traffic] : stage.traffic) {
+      auto& [most, all] = kinds[kind];
+      if (traffic.bytes > most.bytes) most = traffic;
+      all += static_cast<double>(traffic.bytes) * (figures.num_npus / static_cast<double>(stages.size()));
+    }
+  for (const auto& [kind, both] : kinds)
+    text += fmt::format("  {:<20} {:>8} of {:>9}B in all {:>12}B\n", kind, both.first.count, readable(both.first.bytes),
+                        readable(both.second));
+  return text;
+}
+
+}  // namespace orrery::workload

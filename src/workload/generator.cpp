@@ -1,0 +1,115 @@
+#include "orrery/workload/generator.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "layer.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/trace/writer.hpp"
+#include "placement.hpp"
+#include "step.hpp"
+
+namespace orrery::workload {
+namespace {
+
+/// Makes each stage's structure once and the tables of each NPU.
+class Assembler {
+ public:
+  Assembler(const Description& description, trace::Store& store)
+      : parallel_(description.parallel),
+        store_(store),
+        placement_(parallel_),
+        layers_(layers_of(description)),
+        dealt_(deal(layers_, parallel_.num_virtual_stages())),
+        stages_(parallel_[Axis::pp]) {}
+
+  trace::NpuTrace trace_of(NpuId npu) {
+    const std::uint32_t stage = placement_.stage(npu);
+    const Stage& made = of(stage);
+    trace::NpuTrace trace = made.trace;
+    trace.groups.reserve(made.groups.size());
+    for (const auto kind : made.groups) trace.groups.push_back(group(static_cast<GroupKind>(kind), npu));
+    trace.peers.reserve(made.peers.size());
+    for (const auto peer : made.peers) trace.peers.push_back(placement_.in_stage(npu, peer));
+    return trace;
+  }
+
+ private:
+  struct Stage {
+    trace::NpuTrace trace;  ///< without groups and peers
+    std::vector<std::uint32_t> groups, peers;
+  };
+
+  const Stage& of(std::uint32_t stage) {
+    auto& made = stages_[stage];
+    if (!made) {
+      auto structure = step_of_stage(parallel_, dealt_, stage);
+      made.emplace();
+      made->groups = std::move(structure.groups);
+      made->peers = std::move(structure.peers);
+      made->trace = store_.keep(std::move(structure), fmt::format("generated workload, stage {}", stage));
+    }
+    return *made;
+  }
+
+  GroupId group(GroupKind kind, NpuId npu) {
+    const auto [entry, added] = groups_.try_emplace({kind, placement_.first_member(kind, npu)});
+    if (added) entry->second = store_.keep_group(placement_.group_name(kind, npu), placement_.members(kind, npu));
+    return entry->second;
+  }
+
+  const Parallel& parallel_;
+  trace::Store& store_;
+  Placement placement_;
+  std::vector<Layer> layers_;
+  std::vector<std::span<const Layer>> dealt_;
+  std::vector<std::optional<Stage>> stages_;
+  std::map<std::pair<GroupKind, NpuId>, GroupId> groups_;
+};
+
+std::string groups_text(const trace::Store& store, std::uint32_t num_npus) {
+  nlohmann::ordered_json groups = nlohmann::ordered_json::object();
+  for (const auto& group : store.groups()) {
+    auto& members = groups[group.name] = nlohmann::ordered_json::array();
+    for (const NpuId member : group.members) members.push_back(member.value());
+    for (std::uint32_t i = 0; group.members.empty() && i < num_npus; ++i) members.push_back(i);
+  }
+  return groups.dump(1) + '\n';
+}
+
+}  // namespace
+
+std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus,
+                                      trace::Store& store) {
+  description.validate();
+  Assembler assembler(description, store);
+  std::vector<trace::NpuTrace> traces;
+  traces.reserve(npus.size());
+  for (const NpuId npu : npus) traces.push_back(assembler.trace_of(npu));
+  return traces;
+}
+
+void write_traces(const Description& description, const std::filesystem::path& prefix, bool force) {
+  const std::uint32_t num_npus = description.parallel.num_npus();
+  trace::Store store({.num_npus = num_npus}, {});
+  std::vector<NpuId> npus;
+  for (std::uint32_t i = 0; i < num_npus; ++i) npus.emplace_back(i);
+  const auto traces = assemble(description, npus, store);
+  std::error_code failure;
+  if (prefix.has_parent_path()) std::filesystem::create_directories(prefix.parent_path(), failure);
+  if (failure) throw Error(ErrorCode::output, {.file = prefix.parent_path().string()}, failure.message());
+  std::vector<std::filesystem::path> paths{std::filesystem::path(prefix).concat(".json")};
+  for (const NpuId npu : npus)
+    paths.push_back(std::filesystem::path(prefix).concat(fmt::format(".{}.et", npu.value())));
+  check_outputs(paths, force);
+  std::vector<PartialFile> files(paths.begin(), paths.end());
+  files[0].write(groups_text(store, num_npus));
+  for (const NpuId npu : npus) trace::write_trace(store, traces[npu.index()], npu, files[1 + npu.index()].partial());
+  for (auto& file : files) file.commit();
+}
+
+}  // namespace orrery::workload

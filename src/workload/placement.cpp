@@ -1,0 +1,97 @@
+#include "placement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops.hpp"
+
+namespace orrery::workload {
+namespace {
+
+/// The axes along which members of a group differ.
+std::vector<Axis> axes_of(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::tensor:
+      return {Axis::tp};
+    case GroupKind::context:
+      return {Axis::cp};
+    case GroupKind::expert:
+      return {Axis::ep};
+    case GroupKind::data:
+      return {Axis::cp, Axis::ep, Axis::dp};
+    case GroupKind::expert_data:
+      return {Axis::cp, Axis::dp};
+    case GroupKind::embedding:
+      return {Axis::pp};
+  }
+  return {};
+}
+
+constexpr std::array<std::string_view, 6> group_names = {"tp", "cp", "ep", "dp", "edp", "embedding"};
+
+std::size_t at(Axis axis) { return static_cast<std::size_t>(axis); }
+
+}  // namespace
+
+std::string_view name(GroupKind kind) { return group_names[static_cast<std::size_t>(kind)]; }
+
+Placement::Placement(const Parallel& parallel) : parallel_(parallel) {
+  std::uint32_t stride = 1;
+  for (const Axis axis : parallel.placement) {
+    strides_[at(axis)] = stride;
+    stride *= parallel[axis];
+  }
+}
+
+Placement::Coordinates Placement::coordinates(NpuId npu) const {
+  Coordinates result;
+  for (std::size_t i = 0; i < num_axes; ++i) result[i] = npu.value() / strides_[i] % parallel_.sizes[i];
+  return result;
+}
+
+NpuId Placement::npu(const Coordinates& coordinates) const {
+  std::uint32_t id = 0;
+  for (std::size_t i = 0; i < num_axes; ++i) id += coordinates[i] * strides_[i];
+  return NpuId(id);
+}
+
+NpuId Placement::in_stage(NpuId npu, std::uint32_t stage) const {
+  Coordinates place = coordinates(npu);
+  place[at(Axis::pp)] = stage;
+  return this->npu(place);
+}
+
+NpuId Placement::first_member(GroupKind kind, NpuId npu) const {
+  Coordinates place = coordinates(npu);
+  for (const Axis axis : axes_of(kind)) place[at(axis)] = 0;
+  return this->npu(place);
+}
+
+std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
+  std::vector<NpuId> result = {first_member(kind, npu)};
+  for (const Axis axis : axes_of(kind)) {
+    // Of the stages the first and the last hold the embedding.
+    const bool ends = kind == GroupKind::embedding;
+    const std::uint32_t step = ends ? parallel_[axis] - 1 : 1;
+    const std::uint32_t count = ends ? 2 : parallel_[axis];
+    const std::size_t before = result.size();
+    for (std::uint32_t i = 1; i < count; ++i)
+      for (std::size_t k = 0; k < before; ++k) result.emplace_back(result[k].value() + i * step * strides_[at(axis)]);
+  }
+  std::ranges::sort(result);
+  return result;
+}
+
+std::string Placement::group_name(GroupKind kind, NpuId npu) const {
+  std::string name(workload::name(kind));
+  const auto own = axes_of(kind);
+  const Coordinates place = coordinates(npu);
+  for (std::size_t i = 0; i < num_axes; ++i) {
+    const bool varies = std::ranges::find(own, static_cast<Axis>(i)) != own.end();
+    if (!varies && parallel_.sizes[i] > 1) name += fmt::format("_{}{}", axis_names[i], place[i]);
+  }
+  return name;
+}
+
+}  // namespace orrery::workload

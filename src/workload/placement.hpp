@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layer.hpp"
+#include "orrery/base/ids.hpp"
+
+namespace orrery::workload {
+
+/// "tp", "dp", ...
+std::string_view name(GroupKind kind);
+
+/// Which NPU stands where in the grid of the axes.
+class Placement {
+ public:
+  using Coordinates = std::array<std::uint32_t, num_axes>;  ///< by Axis
+
+  explicit Placement(const Parallel& parallel);
+
+  Coordinates coordinates(NpuId npu) const;
+  NpuId npu(const Coordinates& coordinates) const;
+  std::uint32_t stage(NpuId npu) const { return coordinates(npu)[static_cast<std::size_t>(Axis::pp)]; }
+  /// The NPU in the same place of another stage.
+  NpuId in_stage(NpuId npu, std::uint32_t stage) const;
+
+  /// The NPU's group of a kind, ascending. O(members).
+  std::vector<NpuId> members(GroupKind kind, NpuId npu) const;
+  /// The least member. O(1).
+  NpuId first_member(GroupKind kind, NpuId npu) const;
+  /// Of the group of which `npu` is a member: "tp_dp3_pp1", without the axes of one NPU.
+  std::string group_name(GroupKind kind, NpuId npu) const;
+
+ private:
+  const Parallel& parallel_;
+  std::array<std::uint32_t, num_axes> strides_{};  ///< by Axis
+};
+
+}  // namespace orrery::workload

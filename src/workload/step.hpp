@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "layer.hpp"
+#include "orrery/trace/builder.hpp"
+
+namespace orrery::workload {
+
+/// The layers of each virtual stage: as even as can be, what is left over goes to the middle, so that the first and the
+/// last, which hold the embedding and the output layer too, have fewer.
+std::vector<std::span<const Layer>> deal(std::span<const Layer> layers, std::uint32_t num_virtual_stages);
+
+/// One training step of the NPUs of a stage: groups are numbered by GroupKind, peers by stage. `dealt` is what `deal`
+/// gives. Cost O(nodes).
+trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
+                               std::uint32_t stage);
+
+/// Bytes on an NPU for one parameter of its own: the state of Adam; with fp32 weights unless they are fp32 anyway.
+std::uint64_t optimizer_state_bytes(Precision precision);
+
+/// Shares of equal size, the last one padded.
+constexpr std::uint64_t share(std::uint64_t whole, std::uint64_t parts) { return (whole + parts - 1) / parts; }
+
+}  // namespace orrery::workload

@@ -1,0 +1,159 @@
+#!/usr/bin/python3
+"""Generated workloads: written as traces and simulated as they are, they give the same results on every NPU; both pass the check;
+the presets are what was published, and run."""
+import pathlib
+import random
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+SYSTEM = """system:
+  network:
+    dimensions: [%s]
+  compute: {roofline: true, peak: 100 TFLOPS, local-memory: {bandwidth: 1 TB/s}, noise: %s}
+  communication: {streams: 2}
+  collectives: {chunks: 2}
+"""
+
+
+def random_workload(rng):
+    """A parallelisation of at most 64 NPUs and a small model that it fits: the text of `workload`, the number of NPUs."""
+    experts = rng.random() < 0.3
+    sizes = {"tp": rng.choice([1, 2, 4]), "cp": rng.choice([1, 1, 2]), "ep": rng.choice([1, 2]) if experts else 1,
+             "dp": rng.choice([1, 2, 3]), "pp": rng.choice([1, 2, 4])}
+    placement = list(sizes)
+    rng.shuffle(placement)
+    batches = rng.choice([1, 4, 8])
+    interleaved = sizes["pp"] > 1 and batches % sizes["pp"] == 0 and rng.random() < 0.5
+    parallel = dict(sizes, placement=f"[{', '.join(placement)}]", sp=rng.choice(["true", "false"]), zero=rng.randrange(4),
+                    **{"micro-batches": batches, "micro-batch": rng.choice([1, 2]), "interleaving": 2 if interleaved else 1,
+                       "schedule": "1f1b" if interleaved else rng.choice(["1f1b", "gpipe"]), "recompute": rng.choice(["none", "selective", "full"]),
+                       "bucket": rng.choice(["0 B", "1 MB"]), "precision": rng.choice(["bf16", "fp8", "fp32"]), "detail": rng.choice(["block", "operator"])})
+    model = {"layers": 8, "hidden": 256, "heads": 8, "kv-heads": rng.choice([4, 8]), "vocabulary": rng.choice([0, 1024]), "sequence": 128,
+             "gated": rng.choice(["true", "false"]), "fused-attention": rng.choice(["true", "false"]), "tied-embeddings": rng.choice(["true", "false"]),
+             "experts": 4 if experts else 0, "top-k": 2 if experts else 0}
+    npus = 1
+    for size in sizes.values():
+        npus *= size
+    text = [f"{{{', '.join(f'{key}: {value}' for key, value in section.items())}}}" for section in (model, parallel)]
+    return f"workload:\n  model: {text[0]}\n  parallel: {text[1]}\n", npus
+
+
+def quantities(path):
+    """Everything that a run says of the simulated system, by name."""
+    import h5py
+    found = {}
+    with h5py.File(path) as results:
+        for group in ("npus", "collectives", "groups", "network"):
+            results[group].visititems(lambda name, item, group=group: found.update({f"{group}/{name}": item[()].tolist()}) if hasattr(item, "dtype") else None)
+    return found
+
+
+class Generated(harness.Folder):
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def test_both_ways(self):
+        rng = random.Random(5)
+        for case in range(4 if harness.SANITIZED else 16):
+            workload, npus = random_workload(rng)
+            shape = rng.choice(["Ring", "Switch", "FullyConnected"])
+            system = SYSTEM % (f"{{shape: {shape}, size: {npus}, bandwidth: 100 GB/s, latency: 500 ns}}", rng.choice([0, 0.1]))
+            with self.subTest(case=case, workload=workload):
+                direct = self.write("direct.yaml", system + workload)
+                prefix = self.folder / f"traces{case}" / "w"
+                made = harness.orrery("generate", direct, f"--output={prefix}")
+                self.assertEqual(made.code, 0, made.err)
+                traces = self.write("traces.yaml", system + f"workload:\n  traces: {prefix}\n  groups: {prefix}.json\n")
+                for config in (direct, traces):
+                    checked = harness.orrery("check", config)
+                    self.assertEqual((checked.code, checked.err), (0, ""))
+                    self.assertIn("nothing wrong was found", checked.out)
+                one = self.run_once([traces], "one.h5")
+                self.assertEqual(len(harness.finish_times(one)), npus)
+                for ranks in (0, 3):
+                    other = self.run_once([direct], "other.h5", ranks=ranks)
+                    self.assertEqual(quantities(one), quantities(other), f"{ranks} ranks")
+
+    def test_presets(self):
+        """Parameters as published, to four digits."""
+        published = {"gpt3-175b": "174.6 G", "llama3-8b": "8.03 G", "llama3-70b": "70.55 G", "llama3-405b": "405.9 G", "mixtral-8x7b": "46.7 G",
+                     "megatron-22b": "22.07 G", "megatron-175b": "174.6 G", "megatron-530b": "529.6 G", "megatron-1t": "1.008 T", "dlrm-mlperf": "24.04 G"}
+        models = sorted((harness.SOURCE / "configs/models").glob("*.yaml"))
+        self.assertEqual([model.stem for model in models], sorted(published))
+        for model in models:
+            with self.subTest(model.stem):
+                config = self.write("config.yaml", f"workload: {{model: {model}}}\n")
+                shown = harness.orrery("generate", config, "--dry-run")
+                self.assertEqual(shown.code, 0, shown.err)
+                self.assertIn(f"workload: {published[model.stem]} parameters", shown.out)
+                if model.stem == "mixtral-8x7b":
+                    self.assertIn("(12.88 G active)", shown.out)
+
+    def test_systems(self):
+        """Every system preset runs a model that is divided over all of its NPUs."""
+        model = harness.SOURCE / "configs/models/dlrm-mlperf.yaml"
+        for system in sorted((harness.SOURCE / "configs/systems").glob("*.yaml")):
+            with self.subTest(system.stem):
+                npus = 1
+                for size in re.findall(r"size: (\d+)", system.read_text()):
+                    npus *= int(size)
+                config = self.write("config.yaml", f"system: {system}\nworkload:\n  model: {model}\n  parallel: {{dp: {npus}, micro-batch: 32}}\n")
+                self.run_once([config])
+
+    def test_scale(self):
+        """The scale configurations are sound; the smallest is looked at whole."""
+        for config in sorted((harness.SOURCE / "configs/scale").glob("*.yaml")):
+            shown = harness.orrery("generate", config, "--dry-run")
+            self.assertEqual(shown.code, 0, shown.err)
+        checked = harness.orrery("check", harness.SOURCE / "configs/scale/gpt3-175b-1024.yaml")
+        self.assertEqual(checked.code, 0, checked.err)
+        self.assertIn("8 distinct structures", checked.out)
+
+    def test_base_and_settings(self):
+        system = self.write("system.yaml", (SYSTEM % ("{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}", 0)).replace("system:\n", "").replace("\n  ", "\n").lstrip())
+        model = self.write("model.yaml", "{layers: 4, hidden: 64, heads: 4, sequence: 32}\n")
+        text = "system: {base: system.yaml, compute: {peak: 1 TFLOPS}}\nworkload: {model: {base: model.yaml, layers: 8}, parallel: {dp: 4}}\n"
+        config = self.write("config.yaml", text)
+        path = self.run_once([config, "--set", "workload.model.hidden=128", "--set", "system.collectives.chunks=3"])
+        import h5py
+        with h5py.File(path) as results:
+            resolved = results["config/resolved"][()].decode()
+            self.assertEqual(results["config/inputs/model.yaml"][()].decode(), model.read_text())
+            self.assertEqual(results["config/inputs/system.yaml"][()].decode(), system.read_text())
+        for line in ("layers: 8", "hidden: 128", "peak: 1 TFLOPS", "roofline: true", "chunks: 3"):
+            self.assertIn(line, resolved)
+        again = self.run_once([self.write("resolved.yaml", resolved)], "again.h5")
+        self.assertEqual(quantities(path), quantities(again))
+
+    def test_refusals(self):
+        system = SYSTEM % ("{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}", 0)
+        model = "{layers: 4, hidden: 64, heads: 4, sequence: 32}"
+        cases = {
+            f"workload: {{model: {model}, parallel: {{dp: 8}}}}": ["workload.parallel", "tp * cp * ep * dp * pp is 8", "4"],
+            f"workload: {{model: {model}, parallel: {{dp: 4}}, traces: x}}": ["workload.traces", "both"],
+            f"workload: {{model: {model}, parallel: {{tpp: 4}}}}": ["workload.parallel.tpp", "unknown key", "tp"],
+            "workload: {model: no.yaml, parallel: {dp: 4}}": ["workload.model", "no.yaml", "no such file"],
+            "workload: {model: {layers: 4}, parallel: {dp: 4}}": ["workload.model.hidden", "missing"],
+            f"workload: {{model: {model}, parallel: {{pp: 2, dp: 2, interleaving: 2}}}}": ["workload.parallel.micro-batches"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, global-batch: 6}}}}": ["workload.parallel.global-batch", "multiple"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, placement: [tp, dp]}}}}": ["workload.parallel.placement", "once each"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, zero: 5}}}}": ["workload.parallel.zero", "0 to 3"],
+            "workload: {parallel: {dp: 4}}": ["workload.model", "missing"],
+        }
+        for text, parts in cases.items():
+            with self.subTest(text):
+                config = self.write("config.yaml", system + text + "\n")
+                refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
+                self.assertEqual(refused.code, 3, refused.err)
+                for part in parts:
+                    self.assertIn(part, refused.err)
+
+
+if __name__ == "__main__":
+    harness.main()

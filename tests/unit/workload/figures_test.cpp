@@ -1,0 +1,136 @@
+#include "orrery/workload/figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::workload {
+namespace {
+
+Description gpt3() {
+  return {Transformer{.layers = 96,
+                      .hidden = 12288,
+                      .heads = 96,
+                      .vocabulary = 51200,
+                      .sequence = 2048,
+                      .biases = true,
+                      .dropout = true,
+                      .learned_positions = true,
+                      .tied_embeddings = true,
+                      .fused_attention = false},
+          {}};
+}
+
+// Narayanan et al. (2021), equation 2: P = 12 l h^2 (1 + 13 / 12h + (V + s) / 12lh), and the final norm's 2 h.
+TEST(Figures, ParametersOfGpt) {
+  const double l = 96, h = 12288, s = 2048, V = 51200;
+  EXPECT_DOUBLE_EQ(static_cast<double>(figures(gpt3()).parameters),
+                   12 * l * h * h * (1 + 13 / (12 * h) + (V + s) / (12 * l * h)) + 2 * h);
+}
+
+// The appendix of the same paper: 72 B s l h^2 (1 + s / 6h + V / 12lh) FLOPs without computing anything again.
+TEST(Figures, FlopsOfGpt) {
+  Description description = gpt3();
+  description.parallel.sizes = {8, 1, 1, 1, 8};
+  description.parallel.micro_batches = 64;
+  const double B = 64, l = 96, h = 12288, s = 2048, V = 51200;
+  const double expected = 72 * B * s * l * h * h * (1 + s / (6 * h) + V / (12 * l * h));
+  EXPECT_NEAR(figures(description).model_flops / expected, 1, 1e-4);  // the embedding's sums
+}
+
+// ZeRO (Rajbhandari et al., 2020), figure 1: 16 bytes for a parameter, of which stage 1 divides 12, stage 2 2 more and
+// stage 3 all.
+TEST(Figures, MemoryOfZero) {
+  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  description.parallel.sizes = {1, 1, 1, 4, 1};
+  const std::uint64_t parameters = 4 * (12 * 64 * 64 + 2 * 64);
+  ASSERT_EQ(figures(description).parameters, parameters);
+  const auto bytes = [&](std::uint32_t zero) {
+    description.parallel.zero = zero;
+    const Memory memory = figures(description).stages[0].memory;
+    return memory.parameters + memory.gradients + memory.optimizer;
+  };
+  EXPECT_EQ(bytes(0), 16 * parameters);
+  EXPECT_EQ(bytes(1), (2 + 2 + 3) * parameters);
+  EXPECT_EQ(bytes(2), 2 * parameters + 14 * parameters / 4);
+  EXPECT_EQ(bytes(3), 16 * parameters / 4);
+}
+
+// Korthikanti et al. (2022), table 2, for a layer: s b h (10 + 24 / t + 5 a s / h t) bytes without sequence
+// parallelism, s b h / t (34 + 5 a s / h) with it, 34 s b h / t with selective recomputation; 2 s b h with full
+// recomputation and no sequence parallelism.
+TEST(Figures, ActivationsOfALayer) {
+  const std::uint64_t s = 64, b = 2, h = 128, a = 8, t = 4;
+  Description description{Transformer{.layers = 1,
+                                      .hidden = h,
+                                      .heads = a,
+                                      .sequence = s,
+                                      .biases = true,
+                                      .dropout = true,
+                                      .fused_attention = false},
+                          {}};
+  auto& parallel = description.parallel;
+  parallel.sizes = {t, 1, 1, 1, 1};
+  parallel.micro_batch = b;
+  const auto bytes = [&] { return figures(description).stages[0].memory.activations; };
+  EXPECT_EQ(bytes(), s * b * h * 10 + s * b * h * 24 / t + 5 * a * s * s * b / t);
+  parallel.sequence_parallel = true;
+  EXPECT_EQ(bytes(), s * b * h * 34 / t + 5 * a * s * s * b / t);
+  parallel.recompute = Recompute::selective;
+  EXPECT_EQ(bytes(), s * b * h * 34 / t);
+  parallel.recompute = Recompute::full;
+  parallel.sequence_parallel = false;
+  EXPECT_EQ(bytes(), 2 * s * b * h);
+}
+
+// 1F1B keeps pp - p micro-batches on stage p; interleaved, the first stage keeps 1 + (pp - 1) / (pp v) as much
+// (Korthikanti et al., section 4.2.3); GPipe all.
+TEST(Figures, ActivationsOfAPipeline) {
+  Description description{Transformer{.layers = 8, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  auto& parallel = description.parallel;
+  parallel.micro_batches = 8;
+  const auto layers = figures(description).stages[0].memory.activations / 8;  // of one
+  parallel[Axis::pp] = 4;
+  const auto kept = [&](std::uint32_t stage) { return figures(description).stages[stage].memory.activations / layers; };
+  EXPECT_EQ(kept(0), 4U * 2);
+  EXPECT_EQ(kept(3), 1U * 2);
+  parallel.interleaving = 2;
+  EXPECT_EQ(kept(0), 8U + 8 * 3 / 8);
+  parallel.interleaving = 1;
+  parallel.schedule = Schedule::gpipe;
+  EXPECT_EQ(kept(0), 8U * 2);
+  EXPECT_EQ(kept(3), 8U * 2);
+}
+
+TEST(Figures, RefusesWhatCannotBeShared) {
+  const auto refused = [](auto change, std::string_view key) {
+    Description description = gpt3();
+    change(std::get<Transformer>(description.model), description.parallel);
+    try {
+      figures(description);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_input);
+      EXPECT_NE(std::string(error.what()).find(key), std::string::npos) << error.what();
+      return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused([](auto&, auto&) {}, ""));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::tp] = 0; }, "workload.parallel.tp"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::tp] = 7; }, "workload.model.heads"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::pp] = 97; }, "workload.parallel.pp"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::cp] = 3; }, "workload.model.sequence"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::ep] = 2; }, "workload.parallel.ep"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::dp] = 4'000'000'000, p[Axis::pp] = 2; }, "2^32"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.zero = 4; }, "workload.parallel.zero"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.micro_batches = 0; }, "workload.parallel.micro-batches"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.placement[0] = Axis::dp; }, "workload.parallel.placement"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::pp] = 4, p.interleaving = 2; }, "workload.parallel.micro-batches"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.layers = 0; }, "workload.model.layers"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.top_k = 2; }, "workload.model.top-k"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.experts = 8; }, "workload.model.top-k"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.heads = 95; }, "workload.model.hidden"));
+}
+
+}  // namespace
+}  // namespace orrery::workload

@@ -1,0 +1,485 @@
+#include "orrery/workload/generator.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "orrery/workload/figures.hpp"
+#include "random_description.hpp"
+
+namespace orrery::workload {
+namespace {
+
+using trace::CollectiveKind;
+using trace::NodeKind;
+
+constexpr std::uint32_t num_random = 150;
+
+/// tp 2, pp 3, dp 2: NPU = t + 2 (d + 2 p).
+Description example() {
+  Description description{Transformer{.layers = 6, .hidden = 256, .heads = 4, .sequence = 128}, {}};
+  description.parallel.sizes = {2, 1, 1, 2, 3};
+  description.parallel.micro_batches = 5;
+  return description;
+}
+
+/// The traces of all NPUs, kept in a store.
+class Assembled {
+ public:
+  explicit Assembled(const Description& description)
+      : num_npus_(description.parallel.num_npus()), store_({.num_npus = num_npus_}, {}) {
+    std::vector<NpuId> npus;
+    for (std::uint32_t i = 0; i < num_npus_; ++i) npus.emplace_back(i);
+    traces_ = assemble(description, npus, store_);
+  }
+
+  const trace::Store& store() const { return store_; }
+  const std::vector<trace::NpuTrace>& traces() const { return traces_; }
+  std::string name(const trace::NpuTrace& trace, std::uint32_t i) const {
+    return std::string(store_.name_of(trace, NodeId(i)));
+  }
+  const trace::Group& group(const trace::NpuTrace& trace, const trace::Node& node) const {
+    return store_.groups()[trace.groups[node.slot].index()];
+  }
+  std::uint32_t num_members(const trace::Group& group) const {
+    return group.members.empty() ? num_npus_ : static_cast<std::uint32_t>(group.members.size());
+  }
+  template <class F>
+  static void for_each(const trace::NpuTrace& trace, NodeKind kind, F&& visit) {
+    for (std::uint32_t i = 0; i < trace.graph->num_nodes(); ++i)
+      if (trace.graph->nodes[i].kind == kind) visit(i, trace.graph->nodes[i]);
+  }
+
+ private:
+  std::uint32_t num_npus_;
+  trace::Store store_;
+  std::vector<trace::NpuTrace> traces_;
+};
+
+// ---- both ways ----
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "orrery-workload-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+using NodeValues =
+    std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t, NodeKind, CollectiveKind>;
+
+std::vector<NodeValues> values_of(const trace::Graph& graph) {
+  std::vector<NodeValues> values;
+  for (const auto& n : graph.nodes)
+    values.emplace_back(n.size, n.detail, n.first_successor, n.num_dependencies, n.slot, n.kind, n.collective);
+  return values;
+}
+
+TEST(Generator, WrittenAndReadBackIsWhatIsAssembled) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const Description description = random_description(seed);
+    const std::uint32_t num_npus = description.parallel.num_npus();
+    const Assembled made(description);
+    const Folder folder;
+    write_traces(description, folder.path() / "deep/workload");
+    trace::Store store({.num_npus = num_npus}, trace::read_group_file(folder.path() / "deep/workload.json", num_npus));
+    for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
+      const auto read = store.read(folder.path() / ("deep/workload." + std::to_string(npu) + ".et"), NpuId(npu));
+      const auto& trace = made.traces()[npu];
+      ASSERT_EQ(values_of(*read.graph), values_of(*trace.graph));
+      ASSERT_EQ(read.graph->successors, trace.graph->successors);
+      ASSERT_EQ(read.tags, trace.tags);
+      ASSERT_EQ(read.peers, trace.peers);
+      ASSERT_EQ(read.groups.size(), trace.groups.size());
+      for (std::size_t i = 0; i < read.groups.size(); ++i)
+        ASSERT_EQ(store.groups()[read.groups[i].index()], made.store().groups()[trace.groups[i].index()]);
+      for (std::uint32_t i = 0; i < read.graph->num_nodes(); ++i)
+        ASSERT_EQ(store.name_of(read, NodeId(i)), made.name(trace, i));
+    }
+  }
+}
+
+TEST(Generator, OneStructureForEachStage) {
+  const Assembled made(example());
+  EXPECT_EQ(made.store().num_structures(), 3U);
+  for (std::uint32_t npu = 0; npu < 12; ++npu)
+    EXPECT_EQ(made.traces()[npu].graph, made.traces()[npu / 4 * 4].graph) << npu;
+}
+
+// ---- what all traces must hold ----
+
+TEST(Generator, EverySendHasItsReceive) {
+  for (std::uint32_t seed = 0; seed < num_random; ++seed) {
+    SCOPED_TRACE(seed);
+    const Assembled made(random_description(seed));
+    // The sizes of each channel in order of ids, which for sends and for receives is that of the chain.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint64_t>> sent, received;
+    for (std::uint32_t npu = 0; npu < made.traces().size(); ++npu) {
+      const auto& trace = made.traces()[npu];
+      Assembled::for_each(trace, NodeKind::send, [&](auto, const auto& node) {
+        sent[{npu, trace.peers[node.slot].value(), trace.tags[node.detail]}].push_back(node.size);
+      });
+      Assembled::for_each(trace, NodeKind::receive, [&](auto, const auto& node) {
+        received[{trace.peers[node.slot].value(), npu, trace.tags[node.detail]}].push_back(node.size);
+      });
+    }
+    EXPECT_EQ(sent, received);
+  }
+}
+
+TEST(Generator, MembersOfAGroupAgree) {
+  for (std::uint32_t seed = 0; seed < num_random; ++seed) {
+    SCOPED_TRACE(seed);
+    const Assembled made(random_description(seed));
+    std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::pair<CollectiveKind, std::uint64_t>>>> calls;
+    for (std::uint32_t npu = 0; npu < made.traces().size(); ++npu) {
+      const auto& trace = made.traces()[npu];
+      Assembled::for_each(trace, NodeKind::collective, [&](auto, const auto& node) {
+        calls[trace.groups[node.slot].value()][npu].emplace_back(node.collective, node.size);
+      });
+    }
+    for (const auto& [group, by_npu] : calls) {
+      const auto& known = made.store().groups()[group];
+      ASSERT_GT(made.num_members(known), 1U);
+      ASSERT_EQ(by_npu.size(), made.num_members(known));
+      for (const NpuId member : known.members) ASSERT_TRUE(by_npu.contains(member.value()));
+      for (const auto& [npu, mine] : by_npu) ASSERT_EQ(mine, by_npu.begin()->second);
+    }
+  }
+}
+
+/// Executes the traces without times: every node as soon as it can, collectives when all members have come to them.
+/// Returns how many nodes are never done.
+std::uint64_t stuck_nodes(const Assembled& made) {
+  const auto& traces = made.traces();
+  std::vector<std::vector<std::uint32_t>> missing(traces.size());
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> done;  // (npu, node), a queue
+  std::uint64_t left = 0;
+  std::map<std::uint32_t, std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>>>
+      joined;                                                              // by group, number
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> calls;  // by npu, group
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::int64_t> sent;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>> waiting;
+  const auto start = [&](std::uint32_t npu, std::uint32_t i) {
+    const auto& trace = traces[npu];
+    const auto& node = trace.graph->nodes[i];
+    if (node.kind == NodeKind::collective) {
+      const auto group = trace.groups[node.slot].value();
+      auto& rounds = joined[group];
+      const auto number = calls[{npu, group}]++;
+      if (rounds.size() <= number) rounds.resize(number + 1);
+      rounds[number].emplace_back(npu, i);
+      if (rounds[number].size() == made.num_members(made.store().groups()[group]))
+        done.insert(done.end(), rounds[number].begin(), rounds[number].end());
+    } else if (node.kind == NodeKind::send) {
+      const std::tuple channel(npu, trace.peers[node.slot].value(), trace.tags[node.detail]);
+      done.emplace_back(npu, i);
+      if (auto& receives = waiting[channel]; !receives.empty()) {
+        done.emplace_back(trace.peers[node.slot].value(), receives.front());
+        receives.erase(receives.begin());
+      } else {
+        ++sent[channel];
+      }
+    } else if (node.kind == NodeKind::receive) {
+      const std::tuple channel(trace.peers[node.slot].value(), npu, trace.tags[node.detail]);
+      if (sent[channel] > 0) {
+        --sent[channel];
+        done.emplace_back(npu, i);
+      } else {
+        waiting[channel].push_back(i);
+      }
+    } else {
+      done.emplace_back(npu, i);
+    }
+  };
+  for (std::uint32_t npu = 0; npu < traces.size(); ++npu) {
+    const auto& graph = *traces[npu].graph;
+    left += graph.num_nodes();
+    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) missing[npu].push_back(graph.nodes[i].num_dependencies);
+  }
+  for (std::uint32_t npu = 0; npu < traces.size(); ++npu)
+    for (std::uint32_t i = 0; i < missing[npu].size(); ++i)
+      if (traces[npu].graph->nodes[i].num_dependencies == 0) start(npu, i);
+  for (std::size_t k = 0; k < done.size(); ++k) {
+    const auto [npu, i] = done[k];
+    --left;
+    for (const auto next : traces[npu].graph->successors_of(NodeId(i)))
+      if (--missing[npu][next] == 0) start(npu, next);
+  }
+  return left;
+}
+
+TEST(Generator, NothingIsStuck) {
+  for (std::uint32_t seed = 0; seed < num_random; ++seed)
+    EXPECT_EQ(stuck_nodes(Assembled(random_description(seed))), 0U) << seed;
+}
+
+TEST(Generator, EveryTraceHasOneLastNodeOfTheStep) {
+  for (std::uint32_t seed = 0; seed < num_random; ++seed) {
+    const Description description = random_description(seed);
+    const Assembled made(description);
+    for (const auto& trace : made.traces()) {
+      std::uint64_t optimizers = 0;
+      Assembled::for_each(trace, NodeKind::compute,
+                          [&](std::uint32_t i, const auto&) { optimizers += made.name(trace, i) == "optimizer"; });
+      ASSERT_EQ(optimizers, 1U) << seed;
+    }
+  }
+}
+
+// ---- FLOPs ----
+
+std::uint64_t flops(const Description& description) {
+  const Assembled made(description);
+  std::uint64_t sum = 0;
+  for (const auto& trace : made.traces())
+    Assembled::for_each(trace, NodeKind::compute, [&](std::uint32_t i, const auto& node) {
+      if (made.name(trace, i) != "optimizer") sum += node.detail;
+    });
+  return sum;
+}
+
+// Whoever does it, the work of a step over the same samples is the same.
+TEST(Generator, FlopsDoNotDependOnTheParallelisation) {
+  int compared = 0;
+  for (std::uint32_t seed = 0; seed < num_random; ++seed) {
+    const Description divided = random_description(seed);
+    Description whole = divided;
+    whole.parallel.sizes = {1, 1, 1, 1, 1};
+    whole.parallel.interleaving = 1;
+    whole.parallel.micro_batches *= divided.parallel.num_replicas();
+    EXPECT_EQ(flops(divided), flops(whole)) << seed;
+    compared += divided.parallel.num_npus() > 1;
+  }
+  EXPECT_GT(compared, 100);
+}
+
+// A token costs 2 FLOPs per parameter forwards and 4 backwards, and 4 s h more in each layer for attention over s
+// tokens, twice that backwards: 6 P T + 12 s h L T, for the P = 12 h^2 L parameters of the layers and T tokens
+// (Narayanan et al., 2021, appendix, without recomputation).
+TEST(Generator, OperationsOfAStep) {
+  Description description = example();
+  auto& model = std::get<Transformer>(description.model);
+  model.fused_attention = false;  // which computes the scores twice
+  const std::uint64_t h = model.hidden, s = model.sequence, layers = model.layers;
+  const std::uint64_t parameters = 12 * h * h * layers, tokens = 2 * 5 * s;
+  EXPECT_EQ(flops(description), 6 * parameters * tokens + 12 * s * h * layers * tokens);
+  EXPECT_EQ(figures(description).model_flops,
+            static_cast<double>(6 * parameters * tokens + 12 * s * h * layers * tokens));
+  // The whole forward pass once more makes the 72 of the formula a 96.
+  description.parallel.recompute = Recompute::full;
+  EXPECT_EQ(flops(description), (6 * parameters * tokens + 12 * s * h * layers * tokens) / 3 * 4);
+  // Attention's core once more: 4 s h.
+  description.parallel.recompute = Recompute::selective;
+  EXPECT_EQ(flops(description), 6 * parameters * tokens + 16 * s * h * layers * tokens);
+}
+
+// ---- collectives ----
+
+using Kinds = std::map<std::string, Traffic>;
+
+Kinds traffic(const Description& description, std::uint32_t stage) {
+  return figures(description).stages[stage].traffic;
+}
+
+// With A = 2 s h bytes of activations, k layers on a stage and m micro-batches: tensor parallelism takes 4 all-reduces
+// of A for each layer and micro-batch (Shoeybi et al., 2019), with sequence parallelism 6 all-gathers of A / tp and 4
+// reduce-scatters of A (Korthikanti et al., 2022, and the gathering of inputs in the backward pass).
+TEST(Generator, BytesOfTensorParallelism) {
+  Description description = example();
+  const std::uint64_t activations = 2 * 128 * 256, k = 2, m = 5;
+  const std::uint64_t gradients = k * (12 * 256 * 256 / 2 + 2 * 256) * 2;
+  EXPECT_EQ(traffic(description, 1), (Kinds{{"all-reduce tp", {4 * k * m, 4 * k * m * activations}},
+                                            {"all-reduce dp", {k, gradients}},
+                                            {"send pp", {2 * m, 2 * m * activations}}}));
+  description.parallel.sequence_parallel = true;
+  EXPECT_EQ(traffic(description, 1), (Kinds{{"all-gather tp", {6 * k * m, 6 * k * m * activations / 2}},
+                                            {"reduce-scatter tp", {4 * k * m, 4 * k * m * activations}},
+                                            {"all-reduce dp", {k, gradients}},
+                                            {"send pp", {2 * m, 2 * m * activations / 2}}}));
+}
+
+// ZeRO (Rajbhandari et al., 2020, section 7): 2 P bytes are reduced and 2 P gathered with stages 1 and 2, twice
+// gathered with stage 3, where accumulation over micro-batches repeats what stages 2 and 3 do in each.
+TEST(Generator, BytesOfZero) {
+  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  description.parallel.sizes = {1, 1, 1, 4, 1};
+  description.parallel.micro_batches = 3;
+  const std::uint64_t whole = 4 * (12 * 64 * 64 + 2 * 64) * 2, share = whole / 4;
+  const auto with = [&](std::uint32_t zero) {
+    description.parallel.zero = zero;
+    return traffic(description, 0);
+  };
+  EXPECT_EQ(with(0), (Kinds{{"all-reduce dp", {4, whole}}}));
+  EXPECT_EQ(with(1), (Kinds{{"reduce-scatter dp", {4, whole}}, {"all-gather dp", {4, share}}}));
+  EXPECT_EQ(with(2), (Kinds{{"reduce-scatter dp", {12, 3 * whole}}, {"all-gather dp", {4, share}}}));
+  EXPECT_EQ(with(3), (Kinds{{"reduce-scatter dp", {12, 3 * whole}}, {"all-gather dp", {24, 6 * share}}}));
+}
+
+// A bucket closes when it is full and at the end: 4 layers of P bytes each in buckets of at least 1.5 P make 2.
+TEST(Generator, Buckets) {
+  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  description.parallel.sizes = {1, 1, 1, 4, 1};
+  const std::uint64_t layer = (12 * 64 * 64 + 2 * 64) * 2;
+  const auto in_buckets_of = [&](std::uint64_t bytes) {
+    description.parallel.bucket = Bytes(bytes);
+    return traffic(description, 0).at("all-reduce dp");
+  };
+  EXPECT_EQ(in_buckets_of(0), (Traffic{4, 4 * layer}));
+  EXPECT_EQ(in_buckets_of(layer * 3 / 2), (Traffic{2, 4 * layer}));
+  EXPECT_EQ(in_buckets_of(layer * 5 / 2), (Traffic{2, 4 * layer}));
+  EXPECT_EQ(in_buckets_of(layer * 4 + 1), (Traffic{1, 4 * layer}));
+}
+
+// Each token's vector goes to top_k experts and back, forwards and backwards. Experts have copies along dp only, all
+// else along dp and ep.
+TEST(Generator, BytesOfExperts) {
+  Description description{
+      Transformer{
+          .layers = 3, .hidden = 64, .heads = 4, .ffn = 96, .sequence = 32, .gated = true, .experts = 8, .top_k = 2},
+      {}};
+  description.parallel.sizes = {1, 1, 4, 2, 1};
+  const std::uint64_t expert = 3 * 64 * 96, dense = 4 * 64 * 64 + 2 * 64 + 64 * 8;
+  EXPECT_EQ(traffic(description, 0), (Kinds{{"all-to-all ep", {4 * 3, 4 * 3 * 32 * 2 * 64 * 2}},
+                                            {"all-reduce dp", {3, 3 * dense * 2}},
+                                            {"all-reduce edp", {3, 3 * 2 * expert * 2}}}));
+}
+
+// Keys and values of the whole sequence are gathered, their gradients summed.
+TEST(Generator, BytesOfContextParallelism) {
+  Description description{Transformer{.layers = 3, .hidden = 64, .heads = 4, .kv_heads = 2, .sequence = 32}, {}};
+  description.parallel.sizes = {1, 4, 1, 1, 1};
+  const auto found = traffic(description, 0);
+  EXPECT_EQ(found.at("all-gather cp"), (Traffic{2 * 3, 2 * 3 * 8 * 32 * 2}));
+  EXPECT_EQ(found.at("reduce-scatter cp"), (Traffic{2 * 3, 2 * 3 * 32 * 32 * 2}));
+  EXPECT_EQ(found.at("all-reduce dp").count, 3U);
+}
+
+// The pooled vectors of all tables, there and back; gradients of both MLPs.
+TEST(Generator, BytesOfDlrm) {
+  Description description{
+      Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}}, {}};
+  description.parallel.sizes = {1, 1, 1, 4, 1};
+  description.parallel.micro_batch = 10;
+  const std::uint64_t low = 14 * 32 + 33 * 16, high = (16 + 6 + 1) * 32 + 33;
+  EXPECT_EQ(traffic(description, 0),
+            (Kinds{{"all-to-all dp", {2, 2 * 10 * 3 * 16 * 2}}, {"all-reduce dp", {2, (low + high) * 2}}}));
+  EXPECT_EQ(figures(description).parameters, 1057 * 16 + low + high);
+}
+
+TEST(Generator, GroupsAreTheNpusAlongTheirAxes) {
+  const Assembled made(example());
+  std::map<std::string, std::vector<std::uint32_t>> members;
+  for (const auto& group : made.store().groups())
+    for (const NpuId npu : group.members) members[group.name].push_back(npu.value());
+  EXPECT_EQ(members.at("tp_dp0_pp1"), (std::vector<std::uint32_t>{4, 5}));
+  EXPECT_EQ(members.at("tp_dp1_pp2"), (std::vector<std::uint32_t>{10, 11}));
+  EXPECT_EQ(members.at("dp_tp1_pp2"), (std::vector<std::uint32_t>{9, 11}));
+}
+
+TEST(Generator, PlacementSaysWhichAxisIsInnermost) {
+  Description description = example();
+  description.parallel.placement = {Axis::pp, Axis::tp, Axis::dp, Axis::cp, Axis::ep};
+  const Assembled made(description);
+  std::map<std::string, std::vector<std::uint32_t>> members;
+  for (const auto& group : made.store().groups())
+    for (const NpuId npu : group.members) members[group.name].push_back(npu.value());
+  EXPECT_EQ(members.at("tp_dp0_pp1"), (std::vector<std::uint32_t>{1, 4}));
+  EXPECT_EQ(members.at("dp_tp1_pp2"), (std::vector<std::uint32_t>{5, 11}));
+  EXPECT_EQ(placement_text(description.parallel), "[pp 3, tp 2, dp 2, cp 1, ep 1]");
+}
+
+// ---- order ----
+
+/// "F0 F1 B0 ...": the micro-batches in the order in which a stage computes them; with the first layer of the chunk if
+/// `with_layers`.
+std::string schedule(const Assembled& made, std::uint32_t npu, bool with_layers = false) {
+  std::string order, last;
+  const auto& trace = made.traces()[npu];
+  Assembled::for_each(trace, NodeKind::compute, [&](std::uint32_t i, const auto&) {
+    const auto name = made.name(trace, i);
+    if (name == "optimizer") return;
+    const auto batch = name.find("micro_batch_") + std::string("micro_batch_").size();
+    std::string pass = name.starts_with("forward") ? "F" : "B";
+    pass += name.substr(batch, name.find('.', batch) - batch);
+    if (with_layers) {
+      const auto layer = name.find("layer_") + std::string("layer_").size();
+      pass += '/';
+      pass += name.substr(layer, name.find('.', layer) - layer);
+    }
+    if (pass != last) {
+      if (!order.empty()) order += ' ';
+      order += pass;
+    }
+    last = pass;
+  });
+  return order;
+}
+
+// One forward, one backward: stage p of P does P - 1 - p forward passes first.
+TEST(Generator, OrderOfThePasses) {
+  const Assembled made(example());
+  EXPECT_EQ(schedule(made, 0), "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
+  EXPECT_EQ(schedule(made, 4), "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4");
+  EXPECT_EQ(schedule(made, 8), "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
+}
+
+TEST(Generator, OrderOfGpipe) {
+  Description description = example();
+  description.parallel.schedule = Schedule::gpipe;
+  EXPECT_EQ(schedule(Assembled(description), 4), "F0 F1 F2 F3 F4 B0 B1 B2 B3 B4");
+}
+
+// Two stages of two chunks each, one layer a chunk: stage 0 holds layers 0 and 2. Narayanan et al. (2021), figure 4.
+TEST(Generator, InterleavedOrder) {
+  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  description.parallel.sizes = {1, 1, 1, 1, 2};
+  description.parallel.interleaving = 2;
+  description.parallel.micro_batches = 4;
+  const Assembled made(description);
+  EXPECT_EQ(schedule(made, 0, true), "F0/0 F1/0 F0/2 F1/2 F2/0 B0/2 F3/0 B1/2 F2/2 B0/0 F3/2 B1/0 B2/2 B3/2 B2/0 B3/0");
+  EXPECT_EQ(schedule(made, 1, true), "F0/1 F1/1 F0/3 B0/3 F1/3 B1/3 F2/1 B0/1 F3/1 B1/1 F2/3 B2/3 F3/3 B3/3 B2/1 B3/1");
+}
+
+TEST(Generator, FewerMicroBatchesThanStages) {
+  Description description = example();
+  description.parallel.micro_batches = 1;
+  EXPECT_EQ(schedule(Assembled(description), 0), "F0 B0");
+}
+
+// What cannot be shared evenly goes to the middle: 6 layers on 4 stages are 1, 2, 2, 1.
+TEST(Generator, LayersLeftOverGoToTheMiddle) {
+  Description description{Transformer{.layers = 6, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  description.parallel.sizes = {1, 1, 1, 1, 4};
+  const Assembled made(description);
+  const auto num_layers = [&](std::uint32_t npu) {
+    std::set<std::string> layers;
+    const auto& trace = made.traces()[npu];
+    Assembled::for_each(trace, NodeKind::compute, [&](std::uint32_t i, const auto&) {
+      const auto name = made.name(trace, i);
+      if (const auto at = name.find("layer_"); at != std::string::npos)
+        layers.insert(name.substr(at, name.find('.', at) - at));
+    });
+    return layers.size();
+  };
+  EXPECT_EQ(num_layers(0), 1U);
+  EXPECT_EQ(num_layers(1), 2U);
+  EXPECT_EQ(num_layers(2), 2U);
+  EXPECT_EQ(num_layers(3), 1U);
+}
+
+}  // namespace
+}  // namespace orrery::workload
