@@ -11,6 +11,7 @@
 #include "orrery/sim/commands.hpp"
 #include "orrery/sim/preparation.hpp"
 #include "orrery/sim/simulation.hpp"
+#include "orrery/workload/figures.hpp"
 #include "progress.hpp"
 #include "stop_request.hpp"
 #include "summary.hpp"
@@ -118,7 +119,10 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (simulation.stopped_at()) refuse_to_be_complete(*simulation.stopped_at(), options, world);
   if (!world.is_root()) return;
   if (options.print_npus) print_npus(all.npus);
-  if (!options.quiet) print_summary(all, simulation.wall_seconds(), options);
+  if (options.quiet) return;
+  if (const auto& generated = configuration.workload.generated)
+    fmt::print("{}", workload::report(*generated, workload::figures(*generated)));
+  print_summary(all, simulation.wall_seconds(), options);
 }
 
 }  // namespace orrery::sim

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """Generated workloads: written as traces and simulated as they are, they give the same results on every NPU; both pass the check;
 the presets are what was published, and run."""
+import collections
+import json
 import pathlib
 import random
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 
 SYSTEM = """system:
@@ -52,6 +56,38 @@ def quantities(path):
     return found
 
 
+# The configurations of shared/traces that the STAGE generator wrote: the model and parallelisation, an NPU, and where the numbers of
+# collectives differ, by kind and size of the group: (STAGE's, ours). docs/workloads.md has the reasons.
+KINDS = {chakra.ALL_REDUCE: "all-reduce", chakra.ALL_GATHER: "all-gather", chakra.REDUCE_SCATTER: "reduce-scatter", chakra.ALL_TO_ALL: "all-to-all"}
+STAGE = {
+    "stage-gpt_64_tp8sp2dp4_sp": (
+        "{layers: 8, hidden: 4096, heads: 32, sequence: 2048}", "{tp: 8, cp: 2, dp: 4, sp: true, micro-batch: 32}", (0, 63),
+        {("all-reduce", 2): (10, 0), ("all-reduce", 4): (10, 0), ("all-reduce", 8): (2, 8)}),
+    "stage-llama-s_64_dp4tp4pp4": (
+        "{layers: 32, hidden: 4096, heads: 32, sequence: 4096, gated: true, ffn: 11008}", "{tp: 4, dp: 4, pp: 4, sp: true, micro-batches: 16}", (16, 47),
+        {("all-reduce", 4): (128, 8)}),
+    "stage-moe_64_dp4tp2pp2ep4": (
+        "{layers: 8, hidden: 4096, heads: 32, sequence: 4096, gated: true, experts: 8, top-k: 2}", "{tp: 2, ep: 4, dp: 4, pp: 2, sp: true}", (0, 63),
+        {("all-gather", 2): (36, 24), ("reduce-scatter", 2): (24, 16), ("all-gather", 4): (12, 0), ("all-reduce", 2): (1, 0),
+         ("all-reduce", 4): (5, 4), ("all-reduce", 16): (0, 4)}),
+}
+
+
+def communication(prefix, groups, npu, bytes_of_element=1):
+    """How often a trace has each kind of collective, by the size of its group, and of message; and the sizes that occur, in bytes."""
+    counts, sizes = collections.Counter(), set()
+    for node in chakra.read(f"{prefix}.{npu}.et"):
+        attributes = {name: getattr(value, "value", value) for name, value in node.attributes.items()}
+        if node.type == chakra.COLL:
+            key = KINDS[attributes["comm_type"]], len(groups[attributes["pg_name"]])
+            counts[key] += 1
+            sizes.add((*key, attributes["comm_size"] * bytes_of_element))
+        elif node.type in (chakra.SEND, chakra.RECV):
+            counts["send" if node.type == chakra.SEND else "receive"] += 1
+            sizes.add(("message", attributes["comm_size"] * bytes_of_element))
+    return counts, sizes
+
+
 class Generated(harness.Folder):
     def write(self, name, text):
         path = self.folder / name
@@ -94,6 +130,35 @@ class Generated(harness.Folder):
                 self.assertIn(f"workload: {published[model.stem]} parameters", shown.out)
                 if model.stem == "mixtral-8x7b":
                     self.assertIn("(12.88 G active)", shown.out)
+
+    def test_against_stage(self):
+        """Kinds, numbers and group sizes of collectives agree with STAGE's traces, but for what is listed."""
+        if not (harness.SHARED / "traces").exists():
+            self.skipTest("the traces are not here")
+        for archive, (model, parallel, npus, different) in STAGE.items():
+            with self.subTest(archive):
+                theirs = next(harness.unpacked(archive).rglob("workload.json")).with_suffix("")
+                ours = self.folder / archive / "w"
+                made = harness.orrery("generate", self.write("config.yaml", f"workload: {{model: {model}, parallel: {parallel}}}\n"), f"--output={ours}")
+                self.assertEqual(made.code, 0, made.err)
+                groups = [json.loads(pathlib.Path(f"{prefix}.json").read_text()) for prefix in (theirs, ours)]
+                for npu in npus:
+                    there, there_sizes = communication(theirs, groups[0], npu, bytes_of_element=2)
+                    here, here_sizes = communication(ours, groups[1], npu)
+                    found = {key: (there[key], here[key]) for key in {*there, *here} if there[key] != here[key]}
+                    self.assertEqual(found, different, f"NPU {npu}")
+                    agreed = [key for key in here if key not in different]
+                    self.assertGreaterEqual(len(agreed), 3)
+                    if "moe" not in archive:  # where STAGE's tokens are counted otherwise
+                        same = lambda sizes: {size for size in sizes if size[0] != "all-reduce"}  # noqa: E731
+                        self.assertEqual(same(there_sizes), same(here_sizes), f"NPU {npu}")
+
+    def test_a100(self):
+        """Measured iterations of the two smaller models, with one efficiency for all: the study's mean error is at most 10 %."""
+        study = harness.SOURCE / "scripts/studies/megatron_a100.py"
+        done = subprocess.run([sys.executable, study, "--models=22b,175b", f"--orrery={harness.BINARY}"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(len(re.findall(r"^(22b|175b) .* %$", done.stdout, re.MULTILINE)), 4, done.stdout)
 
     def test_systems(self):
         """Every system preset runs a model that is divided over all of its NPUs."""
