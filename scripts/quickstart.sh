@@ -29,7 +29,7 @@ if [ -f "$archive" ]; then
   )
 else
   mkdir -p "$folder/llm-64"
-  "$orrery" generate --tp 4 --pp 4 --dp 4 --output "$folder/llm-64/workload"
+  "$orrery" generate --tp 4 --pp 4 --dp 4 --force --output "$folder/llm-64/workload"
   workload=(configs/llm-64.yaml)
 fi
 
