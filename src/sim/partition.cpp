@@ -25,6 +25,7 @@ void write_map(const topology::Partition& partition, std::uint32_t num_npus, con
 bool has_workload(const config::Configuration& configuration) {
   const bool needed = configuration.run.partition.strategy == topology::Strategy::metis;
   const auto& workload = configuration.workload;
+  if (workload.generated) return true;
   if (workload.traces.empty()) {
     if (needed)
       throw Error(ErrorCode::bad_input, {.key = "workload.traces"}, "none", "traces",

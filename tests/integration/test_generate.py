@@ -47,12 +47,12 @@ def random_workload(rng):
 
 
 def quantities(path):
-    """Everything that a run says of the simulated system, by name."""
+    """Everything that a run says of the simulated system, by name, as texts (a dimension of one NPU has no utilisation: nan)."""
     import h5py
     found = {}
     with h5py.File(path) as results:
         for group in ("npus", "collectives", "groups", "network"):
-            results[group].visititems(lambda name, item, group=group: found.update({f"{group}/{name}": item[()].tolist()}) if hasattr(item, "dtype") else None)
+            results[group].visititems(lambda name, item, group=group: found.update({f"{group}/{name}": repr(item[()].tolist())}) if hasattr(item, "dtype") else None)
     return found
 
 
@@ -179,6 +179,18 @@ class Generated(harness.Folder):
         checked = harness.orrery("check", harness.SOURCE / "configs/scale/gpt3-175b-1024.yaml")
         self.assertEqual(checked.code, 0, checked.err)
         self.assertIn("8 distinct structures", checked.out)
+
+    def test_partition(self):
+        """METIS cuts a generated workload; what it writes can be used."""
+        config, rank_map = harness.SOURCE / "configs/scale/gpt3-175b-1024.yaml", self.folder / "map.4"
+        smaller = ["--set", "workload.parallel.dp=1", "--set", "system.network.dimensions.1.size=8", "--set", "system.network.dimensions.2.size=1",
+                   "--set", "workload.parallel.micro-batches=2"]
+        cut = harness.orrery("partition", config, "--ranks=4", "--strategy=metis", f"--output={rank_map}", *smaller)
+        self.assertEqual(cut.code, 0, cut.err)
+        self.assertIn("cut: ", cut.out)
+        one = self.run_once([config, *smaller], "one.h5")
+        four = self.run_once([config, *smaller, f"--partition={rank_map}"], "four.h5", ranks=4)
+        self.assertEqual(quantities(one), quantities(four))
 
     def test_base_and_settings(self):
         system = self.write("system.yaml", (SYSTEM % ("{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}", 0)).replace("system:\n", "").replace("\n  ", "\n").lstrip())

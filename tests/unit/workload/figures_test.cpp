@@ -38,6 +38,29 @@ TEST(Figures, FlopsOfGpt) {
   EXPECT_NEAR(figures(description).model_flops / expected, 1, 1e-4);  // the embedding's sums
 }
 
+// What was published of training runs counts 6 FLOPs for a parameter and token and leaves attention, 12 L q s for a
+// token, out: GPT-3 took 3.14e23 FLOPs for 300 G tokens (Brown et al., 2020, table D.1), Llama 3 405B 3.8e25 for 15.6 T
+// (Llama Team, 2024, section 3.4).
+TEST(Figures, FlopsOfPublishedRuns) {
+  const auto per_token = [](const Description& description) {
+    const auto& model = std::get<Transformer>(description.model);
+    const Figures all = figures(description);
+    return all.model_flops / static_cast<double>(all.tokens) -
+           12.0 * model.layers * static_cast<double>(model.query_width() * model.sequence);
+  };
+  EXPECT_NEAR(per_token(gpt3()) / (3.14e23 / 300e9), 1, 0.01);
+  const Description llama{Transformer{.layers = 126,
+                                      .hidden = 16384,
+                                      .heads = 128,
+                                      .kv_heads = 8,
+                                      .ffn = 53248,
+                                      .vocabulary = 128256,
+                                      .sequence = 8192,
+                                      .gated = true},
+                          {}};
+  EXPECT_NEAR(per_token(llama) / (3.8e25 / 15.6e12), 1, 0.01);
+}
+
 // ZeRO (Rajbhandari et al., 2020), figure 1: 16 bytes for a parameter, of which stage 1 divides 12, stage 2 2 more and
 // stage 3 all.
 TEST(Figures, MemoryOfZero) {
