@@ -108,6 +108,7 @@ class Author {
         compute(op, prefix);
         continue;
       }
+      if (op.kind == Op::Kind::join && aside_.empty()) continue;
       flush_products();
       if (op.kind == Op::Kind::join) {
         join();

@@ -112,6 +112,23 @@ TEST(Generator, WrittenAndReadBackIsWhatIsAssembled) {
   }
 }
 
+// Per stage, with k layers and m micro-batches: 2 compute nodes per layer, pass and micro-batch, what is left of each
+// pass after its last all-reduce, and the optimizer. With sequence parallelism, the backward pass of a block is in two
+// parts: its second products wait for the input, which is gathered beside the first.
+TEST(Generator, NumbersOfComputeNodes) {
+  Description description = example();
+  const std::size_t k = 2, m = 5;
+  const auto compute_nodes = [&] {
+    const Assembled made(description);
+    std::size_t count = 0;
+    Assembled::for_each(made.traces()[4], NodeKind::compute, [&](auto, const auto&) { ++count; });
+    return count;
+  };
+  EXPECT_EQ(compute_nodes(), 4 * k * m + 2 * m + 1);
+  description.parallel.sequence_parallel = true;
+  EXPECT_EQ(compute_nodes(), 6 * k * m + 2 * m + 1);
+}
+
 TEST(Generator, OneStructureForEachStage) {
   const Assembled made(example());
   EXPECT_EQ(made.store().num_structures(), 3U);
