@@ -96,7 +96,8 @@ Communicators::Seat Communicators::seat(GroupId group, NpuId npu) const {
   auto found = std::lower_bound(npus.begin(), npus.end(), npu);
   if (found == npus.end() || *found != npu) found = std::find(npus.begin(), npus.end(), npu);
   check(found != npus.end(), "an NPU joins a group that it is no member of");
-  return {m, static_cast<std::uint32_t>(found - npus.begin()), num_members(membership.spec)};
+  return {m, static_cast<std::uint32_t>(found - npus.begin()), num_members(membership.spec),
+          static_cast<std::uint32_t>(npus.size()), membership.is_spread || membership.spec.host != here_};
 }
 
 void Communicators::require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const {
@@ -127,7 +128,10 @@ void Communicators::join(const Seat& seat, const Join& join) {
     pending.call = call;
     pending.arrivals.resize(membership.npus.size());
     pending.nodes.resize(membership.npus.size());
-    if (membership.is_spread && membership.npus.size() > 1) begun_.emplace_back(seat.membership, call.ordinal);
+  }
+  if (membership.is_spread && join.now < pending.first && membership.npus.size() > 1) {
+    pending.first = join.now;
+    begun_.emplace_back(seat.membership, call.ordinal);
   }
   require_same(pending.call, call, membership.spec);
   pending.call.depth = std::max(pending.call.depth, call.depth);
@@ -151,11 +155,10 @@ void Communicators::settle() {
     if (pending.count == 0 || pending.count == membership.npus.size()) continue;
     Call call = pending.call;
     call.what = CallKind::begin;
-    const Time first = kernel_.now();  // of this time are all who have joined
     if (membership.spec.host == here_)
-      begin(call, first);
+      begin(call, pending.first);
     else
-      post(membership.spec.host, call, std::span(&first, 1));
+      post(membership.spec.host, call, std::span(&pending.first, 1));
   }
   begun_.clear();
 }
@@ -292,10 +295,8 @@ void Communicators::complete(const Call& call, std::span<const Time> completions
   const LpId lp(first_lp_.value() + call.group);
   kernel_.raise_depth(lp, call.depth);
   for (std::size_t i = 0; i < membership.npus.size(); ++i) {
-    pdes::Event event;
-    event.time = completions[completions.size() == 1 ? 0 : i];
-    event.order = pdes::Event::make_order(pdes::Stage::npu, lp, call.ordinal);
-    event.target = LpId(membership.npus[i].value());
+    const Time time = completions[completions.size() == 1 ? 0 : i];
+    auto event = pdes::Event::make(time, pdes::Stage::npu, lp, call.ordinal, LpId(membership.npus[i].value()));
     event.node = pending.nodes[i].value();
     event.kind = static_cast<std::uint16_t>(EventKind::complete);
     if (event.time != Time::max()) kernel_.schedule(event);

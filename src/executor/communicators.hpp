@@ -29,6 +29,8 @@ class Communicators {
     std::uint32_t membership = 0;
     std::uint32_t local = 0;
     std::uint32_t members = 0;  ///< of the whole group
+    std::uint32_t local_members = 0;
+    bool is_remote = false;  ///< it has members on other ranks, or its host is another one
   };
   struct Join {
     NpuId npu;
@@ -51,8 +53,8 @@ class Communicators {
 
   /// Throws Error (bad_input) if members do not agree on what they do.
   void join(const Seat& seat, const Join& join);
-  /// All joins of this time have been made. Tells hosts of collectives that have begun here but are not complete: what
-  /// they promise rests on the first arrival.
+  /// All joins of this time have been made. Tells hosts of collectives that have begun here, or earlier than they were
+  /// told, but are not complete: what they promise rests on the first arrival.
   void settle();
   /// A post of another rank's Communicators.
   void receive(Rank from, std::span<const std::byte> message);
@@ -105,6 +107,7 @@ class Communicators {
       Call call;
       bool done = false;
       std::uint32_t count = 0;
+      Time first = Time::max();    ///< arrival, of a group that is spread over ranks
       std::vector<Time> arrivals;  ///< [npus]
       std::vector<NodeId> nodes;   ///< [npus]
     };

@@ -25,13 +25,12 @@ struct Executor::Parts {
     std::uint64_t sequence = 0;
   };
 
-  Parts(const Setting& setting, network::Analytical& network, pdes::Kernel& the_kernel, pdes::Model& model, Rank here,
+  Parts(const Setting& setting, network::Analytical& network, pdes::Kernel& the_kernel, Rank here,
         Communicators::Announce announce)
       : kernel(the_kernel),
         communicators(kernel, setting.engine, network, setting.communicators, setting.host_of_npu, here,
                       LpId(static_cast<std::uint32_t>(setting.host_of_npu.size())), std::move(announce)),
         around{kernel,
-               model,
                network,
                communicators,
                setting.memory,
@@ -79,7 +78,7 @@ void Executor::start(pdes::Kernel& kernel, Rank here) {
     parts_->npus[local(npu)].announce(node, time, sent);
     parts_->horizons.mark(local(npu));
   };
-  parts_ = std::make_unique<Parts>(setting_, network_, kernel, *this, here, announce);
+  parts_ = std::make_unique<Parts>(setting_, network_, kernel, here, announce);
   parts_->local_of.assign(setting_.host_of_npu.size(), elsewhere);
   parts_->npus.reserve(setting_.npus.size());
   for (const NpuSpec& spec : setting_.npus) {
@@ -87,9 +86,8 @@ void Executor::start(pdes::Kernel& kernel, Rank here) {
     for (const GroupId group : spec.groups) seats.push_back(parts_->communicators.seat(group, spec.id));
     parts_->local_of[spec.id.index()] = static_cast<std::uint32_t>(parts_->npus.size());
     parts_->npus.emplace_back(spec.id, *spec.trace, parts_->lookaheads.of(spec), std::move(seats), overrun_);
-    pdes::Event event;
-    event.order = pdes::Event::make_order(pdes::Stage::npu, LpId(spec.id.value()), 0);
-    event.target = LpId(spec.id.value());
+    const LpId lp(spec.id.value());
+    pdes::Event event = pdes::Event::make(Time::zero(), pdes::Stage::npu, lp, 0, lp);
     event.kind = static_cast<std::uint16_t>(EventKind::start);
     kernel.schedule(event);
     parts_->npus.back().start(setting_.options);
@@ -111,35 +109,32 @@ void Executor::handle(const pdes::Event& event) {
     case EventKind::complete:
       npu.complete(NodeId(event.node), event.time);
       break;
+    case EventKind::received:
+      npu.receive(NodeId(event.node), Time::from_ps(static_cast<std::int64_t>(event.detail)), event.time);
+      break;
+    case EventKind::granted:
+      npu.transfer(NodeId(event.node), event.time, parts_->around);
+      break;
     case EventKind::data:
-      npu.receive_data(event);
-      break;
     case EventKind::grant:
-      npu.receive_grant(event, parts_->around);
-      break;
     case EventKind::access:
-      break;
+      check(false, "an event that no NPU handles");
   }
   touch(index);
 }
 
 void Executor::serve(const pdes::Event& event) {
   auto& server = parts_->servers[event.target];
-  pdes::Event answer;
-  answer.time = server.memory.serve(event.time, setting_.memory.access_time(Bytes(event.detail)));
-  if (answer.time == Time::max()) {
+  const Time done = server.memory.serve(event.time, setting_.memory.access_time(Bytes(event.detail)));
+  if (done == Time::max()) {
     const Overrun met{event.time, NpuId(event.source().value()), NodeId(event.node)};
     if (!overrun_ || met < *overrun_) overrun_ = met;
     return;
   }
-  answer.order = pdes::Event::make_order(pdes::Stage::npu, event.target, server.sequence++);
-  answer.target = event.source();
+  auto answer = pdes::Event::make(done, pdes::Stage::npu, event.target, server.sequence++, event.source());
   answer.node = event.node;
   answer.kind = static_cast<std::uint16_t>(EventKind::complete);
-  const Rank host = setting_.host_of_npu[event.source().index()];
-  if (host != parts_->around.here) return parts_->kernel.send(host, answer);
-  parts_->kernel.schedule(answer);
-  delivered(answer);
+  parts_->kernel.send(setting_.host_of_npu[event.source().index()], answer);
 }
 
 void Executor::settle(Time now) {
@@ -157,20 +152,23 @@ void Executor::settle(Time now) {
   parts_->communicators.settle();
 }
 
-void Executor::delivered(const pdes::Event& event) {
-  if (event.stage() == pdes::Stage::server) return;
+bool Executor::admit(pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
-  if (static_cast<EventKind>(event.kind) == EventKind::complete)
-    parts_->npus[index].announce(NodeId(event.node), event.time, Bytes(0));
-  else
-    parts_->npus[index].expect_message(event.time);
   parts_->horizons.mark(index);
+  if (static_cast<EventKind>(event.kind) != EventKind::complete)
+    return parts_->npus[index].admit(event, parts_->around);
+  parts_->npus[index].announce(NodeId(event.node), event.time, Bytes(0));
+  return true;
 }
+
+void Executor::proceed(LpId npu) { touch(local(NpuId(npu.value()))); }
+
+pdes::Awaited Executor::awaits(LpId npu) const { return parts_->npus[local(NpuId(npu.value()))].awaits(); }
 
 void Executor::receive(Rank from, std::span<const std::byte> message) { parts_->communicators.receive(from, message); }
 
 pdes::Horizon Executor::horizon() {
-  return parts_->horizons.least([this](std::uint32_t npu) { return parts_->npus[npu].horizon(setting_.options); });
+  return parts_->horizons.least([this](std::uint32_t npu) { return parts_->npus[npu].horizon(); });
 }
 
 Time Executor::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }

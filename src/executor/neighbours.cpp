@@ -151,6 +151,7 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
   options.least_service_delay = least_over_ranks(world, neighbours.least_service());
   options.least_event_delay = least_over_ranks(world, neighbours.least_event());
   options.neighbours = neighbours.agree(world);
+  options.lps_run_ahead = true;
   return options;
 }
 

@@ -144,9 +144,15 @@ void Npu::complete(NodeId id, Time now) {
 
 void Npu::settle(Time now, const Surroundings& around) {
   settled_ = true;
+  broke_off_at_.reset();
+  doubtful_ = {};
   do {
     for (std::size_t r = 0; r < num_resources; ++r)
       while (free_[r] > 0 && !ready_[r].empty()) issue(NodeId(pop_ready(ready_[r])), now, around);
+    if (doubtful_.awaited().anything()) {
+      broke_off_at_ = now;
+      return around.kernel.linger(lp());
+    }
     // Nodes that take no time hold their resource until all others of this round have been issued.
     std::vector<NodeId> over;
     over.swap(instantly_);
@@ -171,13 +177,7 @@ void Npu::take_until(NodeId id, Time now, Time finish, const Surroundings& aroun
     instantly_.push_back(id);
     return;
   }
-  pdes::Event event;
-  event.time = finish;
-  event.order = pdes::Event::make_order(pdes::Stage::npu, lp(), sequence_++);
-  event.target = lp();
-  event.node = id.value();
-  event.kind = static_cast<std::uint16_t>(EventKind::complete);
-  around.kernel.schedule(event);
+  around.kernel.schedule(event(finish, pdes::Stage::npu, lp(), EventKind::complete, id.value()));
 }
 
 void Npu::issue(NodeId id, Time now, const Surroundings& around) {
@@ -198,6 +198,7 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
     case NodeKind::collective: {
       const auto& seat = seats_[program_.use_of_node(id)];
       if (seat.members == 1) return take_until(id, now, now, around);
+      unknown_.add(awaited_by(id));
       return around.communicators.join(
           seat, {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now, is_recorded()});
     }
@@ -215,72 +216,131 @@ Time Npu::compute_time(NodeId id, const Options& options) const {
   return noisy(exact, options.compute_noise, draw);
 }
 
-void Npu::to_npu(NpuId target, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail,
-                 const Surroundings& around) {
-  pdes::Event event;
-  event.time = time;
-  event.order = pdes::Event::make_order(pdes::Stage::npu, lp(), sequence_++);
-  event.target = LpId(target.value());
-  event.node = tag;
-  event.detail = detail;
+pdes::Event Npu::event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
+                       std::uint64_t detail) {
+  pdes::Event event = pdes::Event::make(time, stage, lp(), sequence_++, target);
   event.kind = static_cast<std::uint16_t>(kind);
-  const Rank host = around.host_of_npu[target.index()];
-  if (host != around.here) return around.kernel.send(host, event);
-  around.kernel.schedule(event);
-  around.model.delivered(event);
+  event.node = node;
+  event.detail = detail;
+  return event;
+}
+
+void Npu::send(NpuId peer, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail,
+               const Surroundings& around) {
+  around.kernel.send(around.host_of_npu[peer.index()],
+                     event(time, pdes::Stage::npu, LpId(peer.value()), kind, tag, detail));
 }
 
 void Npu::issue_send(NodeId id, Time now, const Surroundings& around) {
   if (!around.options.rendezvous) return transfer(id, now, around);
-  Time granted;
-  if (grants_.take({peer_of(id), tag_of(id)}, granted)) return transfer(id, now, around);
-  grants_.leave({peer_of(id), tag_of(id)}, Running{id, now});
+  pdes::Event grant;
+  if (!grants_.take({peer_of(id), tag_of(id)}, grant)) {
+    unknown_.add(awaited_from(peer_of(id), around));
+    return grants_.leave({peer_of(id), tag_of(id)}, id);
+  }
+  around.kernel.raise_depth(lp(), grant.depth);
+  if (grant.time <= now) return transfer(id, now, around);
+  grant.kind = static_cast<std::uint16_t>(EventKind::granted);
+  grant.node = id.value();
+  around.kernel.resume(grant);
 }
 
-/// The data of a send leave now.
 void Npu::transfer(NodeId id, Time now, const Surroundings& around) {
   const Bytes size(node(id).size);
   const Time there = now + around.network.delay(id_, peer_of(id), size);
   around.network.count_message(id_, peer_of(id), size);
   count_sent(id, now, size);
-  if (there != Time::max()) to_npu(peer_of(id), EventKind::data, there, tag_of(id), size.count(), around);
+  if (there != Time::max()) send(peer_of(id), EventKind::data, there, tag_of(id), size.count(), around);
   take_until(id, now, there, around);
 }
 
 void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
   activity_.begin(Work::communication, now);
+  const NpuId peer = peer_of(id);
   if (around.options.rendezvous) {
-    const Time there = now + around.network.delay(id_, peer_of(id), grant_size);
+    const Time there = now + around.network.delay(id_, peer, grant_size);
     if (there == Time::max()) return note_overrun(id, now, Overrun::Quantity::time);
-    to_npu(peer_of(id), EventKind::grant, there, tag_of(id), 0, around);
+    send(peer, EventKind::grant, there, tag_of(id), 0, around);
   }
-  const typename Matcher<Posted, Bytes>::Key key{peer_of(id), tag_of(id)};
-  Bytes size;
-  if (receives_.take(key, size)) {
-    // The message came first: done in the next round of this settle, as any node that takes no time.
-    require_size(id, size);
-    running_.push_back({id, now, now, unlimited});
-    instantly_.push_back(id);
-    return;
+  pdes::Event message;
+  if (!receives_.take({peer, tag_of(id)}, message)) {
+    const auto awaited = awaited_from(peer, around);
+    if (!around.kernel.is_certain(now, awaited)) doubtful_.add(awaited);
+    unknown_.add(awaited);
+    posted_.add(lookahead_.sends.tail(id), lookahead_.calls.tail(id));
+    return receives_.leave({peer, tag_of(id)}, Posted{id, now});
   }
-  if (posted_receives_++ == 0) receive_send_tail_ = receive_call_tail_ = Time::max();
-  receive_send_tail_ = std::min(receive_send_tail_, lookahead_.sends.tail(id));
-  receive_call_tail_ = std::min(receive_call_tail_, lookahead_.calls.tail(id));
-  receives_.leave(key, Posted{id, now});
+  if (message.time > now) {
+    match(message, id, now);
+    return around.kernel.resume(message);
+  }
+  receive_instantly(message, id, now, around);
 }
 
-void Npu::receive_data(const pdes::Event& event) {
-  if (--messages_expected_ == 0) first_message_ = Time::max();
-  const typename Matcher<Posted, Bytes>::Key key{NpuId(event.source().value()), event.node};
+/// The message came first: done in the next round of this settle, as any node that takes no time.
+void Npu::receive_instantly(const pdes::Event& message, NodeId id, Time now, const Surroundings& around) {
+  require_size(id, Bytes(message.detail));
+  around.kernel.raise_depth(lp(), message.depth);
+  running_.push_back({id, now, now, unlimited});
+  instantly_.push_back(id);
+}
+
+/// The message of a posted receive is known: it will be received at its time.
+void Npu::match(pdes::Event& message, NodeId receive, Time posted) {
+  require_size(receive, Bytes(message.detail));
+  arriving_.add(message.time + lookahead_.sends.tail(receive), message.time + lookahead_.calls.tail(receive));
+  message.kind = static_cast<std::uint16_t>(EventKind::received);
+  message.node = receive.value();
+  message.detail = static_cast<std::uint64_t>(posted.ps());
+}
+
+bool Npu::admit(pdes::Event& event, const Surroundings& around) {
+  return static_cast<EventKind>(event.kind) == EventKind::data ? admit_data(event, around) : admit_grant(event, around);
+}
+
+bool Npu::admit_data(pdes::Event& event, const Surroundings& around) {
+  const typename Matcher<Posted, pdes::Event>::Key key{NpuId(event.source().value()), event.node};
   Posted posted;
   if (!receives_.take(key, posted)) {
-    receives_.leave(key, Bytes(event.detail));
-    return;
+    receives_.leave(key, event);
+    return false;
   }
-  --posted_receives_;
-  require_size(posted.node, Bytes(event.detail));
-  activity_.end(Work::communication, event.time);
-  finish_node(posted.node, posted.since, event.time);
+  const auto awaited = awaited_from(key.other, around);
+  unknown_.remove(awaited);
+  posted_.remove();
+  if (broke_off_at_ == posted.since) {
+    doubtful_.remove(awaited);
+    if (event.time <= posted.since) {
+      receive_instantly(event, posted.node, posted.since, around);
+      return false;
+    }
+  }
+  match(event, posted.node, posted.since);
+  return true;
+}
+
+bool Npu::admit_grant(pdes::Event& event, const Surroundings& around) {
+  const typename Matcher<NodeId, pdes::Event>::Key key{NpuId(event.source().value()), event.node};
+  NodeId send;
+  if (!grants_.take(key, send)) {
+    grants_.leave(key, event);
+    return false;
+  }
+  unknown_.remove(awaited_from(key.other, around));
+  if (const Time issued = running_node(send).start; event.time <= issued) {  // this NPU is ahead of what is certain
+    around.kernel.raise_depth(lp(), event.depth);
+    transfer(send, issued, around);
+    return false;
+  }
+  event.kind = static_cast<std::uint16_t>(EventKind::granted);
+  event.node = send.value();
+  return true;
+}
+
+void Npu::receive(NodeId node, Time posted, Time now) {
+  arriving_.remove();
+  activity_.end(Work::communication, now);
+  finish_node(node, posted, now);
 }
 
 void Npu::require_size(NodeId id, Bytes size) const {
@@ -291,40 +351,36 @@ void Npu::require_size(NodeId id, Bytes size) const {
               "the same size on both sides", "Correct the traces.");
 }
 
-void Npu::receive_grant(const pdes::Event& event, const Surroundings& around) {
-  if (--messages_expected_ == 0) first_message_ = Time::max();
-  const typename Matcher<Running, Time>::Key key{NpuId(event.source().value()), event.node};
-  Running waiting;
-  if (grants_.take(key, waiting))
-    transfer(waiting.node, event.time, around);
-  else
-    grants_.leave(key, event.time);
-}
-
 void Npu::issue_access(NodeId id, Time now, const Surroundings& around) {
   const Bytes size(node(id).size);
   if (around.memory.num_servers() == 0) return take_until(id, now, now + around.memory.access_time(size), around);
   const auto server = around.memory.server_of(id_);
-  pdes::Event event;
-  event.time = now;
-  event.order = pdes::Event::make_order(pdes::Stage::server, lp(), sequence_++);
-  event.target = LpId(around.first_server.value() + server);
-  event.node = id.value();
-  event.detail = size.count();
-  event.kind = static_cast<std::uint16_t>(EventKind::access);
-  const Rank host = around.host_of_server[server];
-  if (host == around.here)
-    around.kernel.schedule(event);
-  else
-    around.kernel.send(host, event);
+  unknown_.add(awaited_by(id));
+  around.kernel.send(around.host_of_server[server],
+                     event(now, pdes::Stage::server, LpId(around.first_server.value() + server), EventKind::access,
+                           id.value(), size.count()));
 }
 
 void Npu::announce(NodeId id, Time finish, Bytes sent) {
+  unknown_.remove(awaited_by(id));
   Running& running = running_node(id);
   running.finish = finish;
   if (finish == Time::max()) [[unlikely]]
     note_overrun(id, running.start, Overrun::Quantity::time);
   count_sent(id, running.start, sent);
+}
+
+/// By a send or a receive.
+pdes::Awaited Npu::awaited_from(NpuId peer, const Surroundings& around) const {
+  const bool is_here = around.host_of_npu[peer.index()] == around.here;
+  return {.here = is_here, .sends = !is_here};
+}
+
+/// By a collective or a memory access.
+pdes::Awaited Npu::awaited_by(NodeId id) const {
+  if (node(id).kind != NodeKind::collective) return {.replies = true};
+  const auto& seat = seats_[program_.use_of_node(id)];
+  return {.here = seat.local_members > 1, .replies = seat.is_remote};
 }
 
 void Npu::begin_operands(NodeId id, Time now) {
@@ -354,8 +410,8 @@ Time Npu::least_lead(Resource resource, const Distances& distances) const {
   return least;
 }
 
-pdes::Reach Npu::reach(const Distances& distances, Time receive_tail, bool rendezvous) const {
-  pdes::Reach reach;
+pdes::Reach Npu::reach(const Distances& distances, Time posted, Time arriving) const {
+  pdes::Reach reach{.output = arriving, .reaction = posted};
   if (!settled_) reach.output = Time::zero();
   for (const Running& running : running_) {
     const bool awaits_grant = running.finish == Time::max() && node(running.node).kind == NodeKind::send;
@@ -367,18 +423,12 @@ pdes::Reach Npu::reach(const Distances& distances, Time receive_tail, bool rende
     else
       reach.output = std::min(reach.output, running.finish + tail);
   }
-  if (posted_receives_ > 0) reach.reaction = std::min(reach.reaction, receive_tail);
-  if (messages_expected_ > 0) {
-    // A grant lets data leave at once; a message lets what follows its receive go on.
-    const Time tail = rendezvous ? Time::zero() : posted_receives_ > 0 ? receive_tail : Time::max();
-    reach.output = std::min(reach.output, first_message_ + tail);
-  }
   return reach;
 }
 
-pdes::Horizon Npu::horizon(const Options& options) const {
-  return {reach(lookahead_.sends, receive_send_tail_, options.rendezvous),
-          reach(lookahead_.calls, receive_call_tail_, options.rendezvous)};
+pdes::Horizon Npu::horizon() const {
+  return {reach(lookahead_.sends, posted_.sends, arriving_.sends),
+          reach(lookahead_.calls, posted_.calls, arriving_.calls)};
 }
 
 void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& waits) const {

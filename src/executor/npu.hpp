@@ -24,7 +24,6 @@ namespace orrery::executor {
 /// What the NPUs of a rank share and call.
 struct Surroundings {
   pdes::Kernel& kernel;
-  pdes::Model& model;  ///< hears of events for NPUs of this rank as of delivered ones
   network::Analytical& network;
   Communicators& communicators;
   const device::RemoteMemory& memory;
@@ -59,23 +58,28 @@ class Npu {
   /// At time 0, before the first settle: what depends on nothing is ready.
   void start(const Options& options);
   void complete(NodeId node, Time now);
-  void receive_data(const pdes::Event& event);
-  void receive_grant(const pdes::Event& event, const Surroundings& around);
+  /// The message of a posted receive is there.
+  void receive(NodeId node, Time posted, Time now);
+  /// The data of a send leave now.
+  void transfer(NodeId node, Time now, const Surroundings& around);
   void settle(Time now, const Surroundings& around);
 
-  /// A running node's finish has become known (its event is scheduled or delivered); max() if it is out of range.
+<<<<<<< HEAD
+  /// A running node's finish has become known; max() if it is out of range.
+=======
+  /// A running node's finish has become known.
+>>>>>>> fd7d1c7 (Kernel: NPUs run ahead of others when they await nothing; promises of sends and of replies; patience before asking)
   void announce(NodeId node, Time finish, Bytes sent);
-  /// A message or a grant for this NPU is in the pending set.
-  void expect_message(Time time) {
-    ++messages_expected_;
-    if (time < first_message_) first_message_ = time;
-  }
+  /// A message or a grant comes to be known, before its time or after it. See pdes::Model::admit.
+  bool admit(pdes::Event& event, const Surroundings& around);
+  /// Nodes are under way whose end is not known; or `settle` broke off, and does not know yet what it has to.
+  pdes::Awaited awaits() const { return broke_off_at_ ? doubtful_.awaited() : unknown_.awaited(); }
 
   NpuId id() const { return id_; }
   LpId lp() const { return LpId(id_.value()); }
   bool is_done() const { return completed_ == iterations_ * program_.graph->num_nodes(); }
   std::uint64_t completed() const { return completed_; }
-  pdes::Horizon horizon(const Options& options) const;
+  pdes::Horizon horizon() const;
 
   /// The run ends before this NPU does: its times count up to `now`.
   void stop(Time now);
@@ -102,18 +106,28 @@ class Npu {
   void issue_send(NodeId id, Time now, const Surroundings& around);
   void issue_receive(NodeId id, Time now, const Surroundings& around);
   void issue_access(NodeId id, Time now, const Surroundings& around);
-  void transfer(NodeId id, Time now, const Surroundings& around);
+  bool admit_data(pdes::Event& event, const Surroundings& around);
+  bool admit_grant(pdes::Event& event, const Surroundings& around);
+  void match(pdes::Event& message, NodeId receive, Time posted);
+  void receive_instantly(const pdes::Event& message, NodeId id, Time now, const Surroundings& around);
   void require_size(NodeId id, Bytes size) const;
   Running& running_node(NodeId id);
-  void to_npu(NpuId target, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail,
-              const Surroundings& around);
+  pdes::Event event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
+                    std::uint64_t detail = 0);
+  void send(NpuId peer, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail, const Surroundings& around);
+  pdes::Awaited awaited_from(NpuId peer, const Surroundings& around) const;
+  pdes::Awaited awaited_by(NodeId id) const;
   NpuId peer_of(NodeId id) const { return trace_.peers[node(id).slot]; }
   std::uint32_t tag_of(NodeId id) const { return static_cast<std::uint32_t>(trace_.tags[node(id).detail]); }
   Time least_lead(Resource resource, const Distances& distances) const;
+<<<<<<< HEAD
   pdes::Reach reach(const Distances& distances, Time receive_tail, bool rendezvous) const;
   void begin_operands(NodeId id, Time now);
   void count_sent(NodeId id, Time now, Bytes sent);
   void note_overrun(NodeId id, Time since, Overrun::Quantity quantity);
+=======
+  pdes::Reach reach(const Distances& distances, Time posted, Time arriving) const;
+>>>>>>> fd7d1c7 (Kernel: NPUs run ahead of others when they await nothing; promises of sends and of replies; patience before asking)
 
   NpuId id_;
   const trace::NpuTrace& trace_;
@@ -126,19 +140,53 @@ class Npu {
   std::array<std::vector<std::uint32_t>, num_resources> ready_;  // heaps, lowest id on top
   std::array<std::uint32_t, num_resources> free_{};
   std::vector<Running> running_;
-  std::vector<std::uint32_t> released_;  // work list of finish_node
-  std::vector<NodeId> instantly_;        // done in the same settle
-  Matcher<Posted, Bytes> receives_;      // posted, or arrived (size)
-  Matcher<Running, Time> grants_;        // sends that wait, or granted (rendezvous)
+  std::vector<std::uint32_t> released_;    // work list of finish_node
+  std::vector<NodeId> instantly_;          // done in the same settle
+  Matcher<Posted, pdes::Event> receives_;  // posted, or messages that nobody waits for yet
+  Matcher<NodeId, pdes::Event> grants_;    // sends that wait, or grants that none waits for yet (rendezvous)
   std::uint64_t completed_ = 0;
   std::uint64_t iterations_ = 1, record_iterations_ = 1, iteration_ = 0;
   std::uint64_t sequence_ = 0;
   Time finish_;
   Activity activity_;
   Bytes sent_, operands_, peak_operands_;
-  // For the horizon: bounds that are exact whenever nothing of their kind is outstanding.
-  std::uint32_t posted_receives_ = 0, messages_expected_ = 0;
-  Time receive_send_tail_ = Time::max(), receive_call_tail_ = Time::max(), first_message_ = Time::max();
+  /// Nodes under way whose end is not known, by what it hangs on.
+  struct Unknown {
+    std::uint32_t here = 0, sends = 0, replies = 0;
+
+    void add(const pdes::Awaited& awaited) {
+      here += awaited.here;
+      sends += awaited.sends;
+      replies += awaited.replies;
+    }
+    void remove(const pdes::Awaited& awaited) {
+      here -= awaited.here;
+      sends -= awaited.sends;
+      replies -= awaited.replies;
+    }
+    pdes::Awaited awaited() const { return {here > 0, sends > 0, replies > 0}; }
+  };
+  Unknown unknown_;
+  // This NPU is ahead of what is certain and has posted receives whose messages, for all it knows, are there already:
+  // then they end at once, and `settle` cannot go on before it is known.
+  std::optional<Time> broke_off_at_;
+  Unknown doubtful_;
+  /// For the horizon, of receives: bounds that are exact whenever there are none.
+  struct Receives {
+    std::uint32_t count = 0;
+    Time sends = Time::max(), calls = Time::max();  ///< least time to what others may notice
+
+    void add(Time to_send, Time to_call) {
+      ++count;
+      sends = std::min(sends, to_send);
+      calls = std::min(calls, to_call);
+    }
+    void remove() {
+      if (--count == 0) *this = {};
+    }
+  };
+  Receives posted_;       // from the message on
+  Receives arriving_;     // absolute times: the message is known and on its way
   bool settled_ = false;  ///< has issued its first nodes
   bool keep_timeline_ = false;
   std::vector<TimelineRecord> timeline_;

@@ -34,10 +34,10 @@ void Channels::append(Channel& channel, const Record& record, std::span<const st
   channel.batch.insert(channel.batch.end(), bytes.begin(), bytes.end());
 }
 
-void Channels::send(Rank to, const Event& event) {
+void Channels::send(Rank to, const Event& event, bool by_server) {
   Channel& c = channel(to);
   check(c.neighbour.outgoing, "an event to a rank that this one may not send to");
-  const Time told = event.stage() == Stage::npu ? c.events_told : c.requests_told;
+  const Time told = event.stage() == Stage::server ? c.told.requests : by_server ? c.told.replies : c.told.sends;
   if (event.time < told) [[unlikely]]
     fail_causality(event, "is sent", "its channel's promise is", told);
   append(c, {sizeof(Event), 0}, std::as_bytes(std::span(&event, 1)));
@@ -50,22 +50,16 @@ void Channels::post(Rank to, std::span<const std::byte> message) {
 void Channels::promise(Channel& channel, const Outlook& outlook) {
   const auto& n = channel.neighbour;
   const Time reply = outlook.replies[static_cast<std::size_t>(&channel - channels_.data())];
-  const Time events = std::min({outlook.sends + n.event_delay, outlook.service + n.service_delay, reply});
-  const Time requests = n.requests ? outlook.calls : Time::max();
-  channel.events_told = std::max(channel.events_told, events);
-  channel.requests_told = std::max(channel.requests_told, requests);
+  channel.told.raise({outlook.sends + n.event_delay, std::min(outlook.service + n.service_delay, reply),
+                      n.requests ? outlook.calls : Time::max()});
 }
 
 void Channels::transmit(Channel& channel, std::optional<Need> request) {
   const bool data = !channel.batch.empty();
   if (!data) channel.batch.resize(sizeof(Header));
-  Header header{channel.events_told,
-                channel.requests_told,
-                request.value_or(Need{}),
-                static_cast<std::uint32_t>(channel.batch.size() - sizeof(Header)),
-                round_,
-                request ? 1U : 0U,
-                0};
+  Header header{
+      channel.told, request.value_or(Need{}), static_cast<std::uint32_t>(channel.batch.size() - sizeof(Header)),
+      round_,       request ? 1U : 0U,        0};
   std::memcpy(channel.batch.data(), &header, sizeof header);
   transport_->send(channel.neighbour.rank, channel.batch);
   ++sent_;
@@ -73,10 +67,7 @@ void Channels::transmit(Channel& channel, std::optional<Need> request) {
   ++(data ? statistics_.data_messages : statistics_.null_messages);
   if (request) ++statistics_.promise_requests;
   channel.batch.clear();
-  if (channel.wanted && channel.events_told > channel.wanted->events &&
-      channel.requests_told > channel.wanted->requests) {
-    channel.wanted.reset();
-  }
+  if (channel.wanted && channel.told.exceed(*channel.wanted)) channel.wanted.reset();
 }
 
 void Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
@@ -84,7 +75,7 @@ void Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
   for (Channel& c : channels_) {
     if (c.batch.empty() && !c.wanted) continue;
     promise(c, outlook);
-    const bool suffices = c.wanted && c.events_told > c.wanted->events && c.requests_told > c.wanted->requests;
+    const bool suffices = c.wanted && c.told.exceed(*c.wanted);
     if (c.batch.empty() && !suffices && !tell_all) continue;
     const bool asks = must_ask(c, need);
     if (asks) c.asked = need;
@@ -97,30 +88,33 @@ Need Channels::with_what_others_want(Need need) const {
   for (const Channel& c : channels_) {
     if (!c.wanted) continue;
     const auto& n = c.neighbour;
-    const Time delay = std::min({n.event_delay, n.service_delay, n.reply_delay});
-    const Time events =
-        delay == Time::max() ? c.wanted->requests : std::max(c.wanted->requests, c.wanted->events - delay);
-    need.events = std::max(need.events, events);
-    need.requests = std::max(need.requests, events);
+    const auto less = [](Time time, Time delay) { return delay == Time::max() ? Time::from_ps(-1) : time - delay; };
+    const Time least = std::max({c.wanted->requests, less(c.wanted->sends, n.event_delay),
+                                 less(c.wanted->replies, std::min(n.service_delay, n.reply_delay))});
+    need.sends = std::max(need.sends, least);
+    need.replies = std::max(need.replies, least);
+    need.requests = std::max(need.requests, least);
   }
   return need;
 }
 
 bool Channels::must_ask(const Channel& c, const Need& need) const {
   if (!c.neighbour.incoming) return false;
-  const bool holds_up = c.events_promise <= need.events || c.requests_promise <= need.requests;
-  const bool is_new = c.asked.events < need.events || c.asked.requests < need.requests;
-  return holds_up && is_new;
+  const bool is_new = c.asked.sends < need.sends || c.asked.replies < need.replies || c.asked.requests < need.requests;
+  return is_new && !c.promised.exceed(need);
 }
 
-void Channels::ask(Need need, const Outlook& outlook) {
+bool Channels::ask(Need need, const Outlook& outlook) {
   need = with_what_others_want(need);
+  bool any = false;
   for (Channel& c : channels_) {
     if (!must_ask(c, need)) continue;
     c.asked = need;
     promise(c, outlook);
     transmit(c, need);
+    any = true;
   }
+  return any;
 }
 
 int Channels::poll() {
@@ -153,17 +147,17 @@ void Channels::take(Rank from, std::span<const std::byte> message) {
       handlers_.event(event);
     }
   }
-  c.events_promise = std::max(c.events_promise, header.events_promise);
-  c.requests_promise = std::max(c.requests_promise, header.requests_promise);
+  c.promised.raise(header.promises);
   if (header.asks) c.wanted = header.need;
 }
 
 void Channels::update_promised() {
-  events_promised_ = requests_promised_ = Time::max();
+  least_ = {Time::max(), Time::max(), Time::max()};
   for (const Channel& c : channels_) {
     if (!c.neighbour.incoming) continue;
-    events_promised_ = std::min(events_promised_, c.events_promise);
-    requests_promised_ = std::min(requests_promised_, c.requests_promise);
+    least_.sends = std::min(least_.sends, c.promised.sends);
+    least_.replies = std::min(least_.replies, c.promised.replies);
+    least_.requests = std::min(least_.requests, c.promised.requests);
   }
 }
 
@@ -206,10 +200,7 @@ std::optional<Stand> Channels::try_reduction(const Options& options) {
       std::max(std::min(stand.reply, stand.calls + options.least_reply_delay), stand.calls + options.final_delay);
   const Time events = std::min({stand.sends + options.least_event_delay,
                                 std::min(stand.request, stand.calls) + options.least_service_delay, reply});
-  for (Channel& c : channels_) {
-    c.events_promise = std::max(c.events_promise, events);
-    c.requests_promise = std::max(c.requests_promise, std::min(stand.calls, events));
-  }
+  for (Channel& c : channels_) c.promised.raise({events, events, std::min(stand.calls, events)});
   update_promised();
   return stand;
 }
@@ -217,10 +208,12 @@ std::optional<Stand> Channels::try_reduction(const Options& options) {
 std::string Channels::describe() const {
   std::string text;
   for (const Channel& c : channels_)
-    text +=
-        fmt::format("  channel with rank {}: promised to us {} ps events, {} ps requests; we promised {} and {}; {}\n",
-                    c.neighbour.rank.value(), c.events_promise.ps(), c.requests_promise.ps(), c.events_told.ps(),
-                    c.requests_told.ps(), c.wanted ? "it waits for us" : "it does not wait for us");
+    text += fmt::format(
+        "  channel with rank {}: promised to us {} ps sends, {} ps replies, {} ps requests; we promised {}, "
+        "{} and {}; {}\n",
+        c.neighbour.rank.value(), c.promised.sends.ps(), c.promised.replies.ps(), c.promised.requests.ps(),
+        c.told.sends.ps(), c.told.replies.ps(), c.told.requests.ps(),
+        c.wanted ? "it waits for us" : "it does not wait for us");
   return text;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -16,7 +17,8 @@ namespace orrery::pdes {
 
 /// The promises that an incoming channel must exceed before the next event of a rank is safe.
 struct Need {
-  Time events = Time::from_ps(-1);
+  Time sends = Time::from_ps(-1);
+  Time replies = Time::from_ps(-1);
   Time requests = Time::from_ps(-1);
 };
 
@@ -54,11 +56,14 @@ class Channels {
   Channels(std::unique_ptr<parallel::Transport> transport, int num_ranks, const std::vector<Neighbour>& neighbours,
            Handlers handlers, Statistics& statistics);
 
-  /// The least promise of the incoming channels: no event / no request or post comes earlier.
-  Time events_promised() const { return events_promised_; }
-  Time requests_promised() const { return requests_promised_; }
+  /// The least promises of the incoming channels: no event of an NPU / no answer of a server and no reply to posts / no
+  /// request or post comes earlier.
+  Time sends_promised() const { return least_.sends; }
+  Time replies_promised() const { return least_.replies; }
+  Time requests_promised() const { return least_.requests; }
 
-  void send(Rank to, const Event& event);
+  /// `by_server`: an answer.
+  void send(Rank to, const Event& event, bool by_server);
   void post(Rank to, std::span<const std::byte> message);
 
   /// Takes in what has arrived: events, posts, promises, requests. Returns the number of messages.
@@ -66,8 +71,9 @@ class Channels {
   /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`). What
   /// leaves asks for `need` where `ask` would.
   void flush(const Outlook& outlook, bool tell_all, Need need);
-  /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need.
-  void ask(Need need, const Outlook& outlook);
+  /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need. Returns whether it
+  /// did.
+  bool ask(Need need, const Outlook& outlook);
 
   /// Joins the reduction (unless one is under way) with this rank's own figures.
   void join_reduction(const Stand& mine);
@@ -81,8 +87,20 @@ class Channels {
   std::string describe() const;
 
  private:
+  struct Promises {
+    Time sends, replies, requests;
+
+    bool exceed(const Need& need) const {
+      return sends > need.sends && replies > need.replies && requests > need.requests;
+    }
+    void raise(const Promises& to) {
+      sends = std::max(sends, to.sends);
+      replies = std::max(replies, to.replies);
+      requests = std::max(requests, to.requests);
+    }
+  };
   struct Header {
-    Time events_promise, requests_promise;
+    Promises promises;
     Need need;
     std::uint32_t num_bytes = 0;  ///< of records that follow
     std::uint32_t round = 0;      ///< reductions that the sender had joined
@@ -96,11 +114,11 @@ class Channels {
   struct Channel {
     Neighbour neighbour;
     // incoming
-    Time events_promise = Time::zero(), requests_promise = Time::zero();
+    Promises promised;
     Need asked;  ///< of the neighbour
     // outgoing
     std::vector<std::byte> batch;
-    Time events_told = Time::zero(), requests_told = Time::zero();
+    Promises told;
     std::optional<Need> wanted;  ///< by the neighbour
   };
 
@@ -119,7 +137,7 @@ class Channels {
   std::vector<Channel> channels_;
   std::vector<int> index_;  // [ranks] into channels_, -1 for none
   std::vector<std::byte> message_;
-  Time events_promised_ = Time::max(), requests_promised_ = Time::max();
+  Promises least_;  // of the incoming channels
   // The reduction. A message belongs to the round of its sender's last contribution: see join_reduction.
   std::uint32_t round_ = 0;
   bool reducing_ = false;

@@ -17,7 +17,7 @@ constexpr std::size_t npu = static_cast<std::size_t>(Stage::npu);
 constexpr std::size_t server = static_cast<std::size_t>(Stage::server);
 constexpr std::uint64_t burst = 256;
 // Of waiting in vain; as times, because on a machine with more ranks than cores a single poll takes much longer.
-constexpr double seconds_before_asking = 1e-6, seconds_before_reduction = 10e-6;
+constexpr double least_patience = 1e-6, most_patience = 1e-3, seconds_before_reduction = 10e-6;
 
 }  // namespace
 
@@ -33,7 +33,11 @@ Kernel::Kernel(parallel::Communicator& world, Model& model, Options options)
              world.size()) {}
 
 Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transport> transport, Rank here, int num_ranks)
-    : here_(here), model_(model), options_(std::move(options)), depth_(options_.num_lps) {
+    : here_(here),
+      model_(model),
+      options_(std::move(options)),
+      parking_(num_ranks > 1 ? options_.num_lps : 0),
+      lps_(options_.num_lps) {
   if (num_ranks == 1) return;
   channels_ = std::make_unique<Channels>(
       std::move(transport), num_ranks, options_.neighbours,
@@ -45,17 +49,33 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
 Kernel::~Kernel() = default;
 
 void Kernel::schedule(Event event) {
-  const auto stage = static_cast<std::size_t>(event.stage());
-  if (event.time <= clock_[stage]) [[unlikely]]
-    fail_causality(event, "is scheduled", "this rank is", clock_[stage]);
-  event.depth = depth_[event.source().index()];
-  pending_[stage].push(event);
+  event.depth = depth(event.source());
+  insert(event, "is scheduled");
 }
 
 void Kernel::send(Rank to, Event event) {
+  event.depth = depth(event.source());
+  if (to == here_) return accept(event);
   check(channels_ != nullptr, "an event for another rank in a job of one");
-  event.depth = depth_[event.source().index()];
-  channels_->send(to, event);
+  channels_->send(to, event, handling_ == Stage::server);
+}
+
+void Kernel::resume(const Event& event) { insert(event, "is resumed"); }
+
+// Nothing can come for an NPU that awaits nothing. Else it is an event from another rank; the answer of a server of
+// this rank to a request that waits here or comes from another rank; the reply to posts of which some are still to come
+// from another rank; or what another NPU of this rank does, which it does when it handles an event: one that is
+// pending, or one of these.
+bool Kernel::is_certain(Time time, Awaited awaited) const {
+  return !channels_ ||
+         ((!awaited.here || time <= next_npu_event()) && (!awaited.may_send() || time < channels_->sends_promised()) &&
+          (!awaited.may_reply() || time < replies_));
+}
+
+void Kernel::linger(LpId npu_lp) {
+  Event event = Event::make(lps_[npu_lp.index()].clock, Stage::npu, npu_lp, 0, npu_lp);
+  event.kind = Event::lingering;
+  pending_[npu].push(event);
 }
 
 void Kernel::post(Rank to, std::span<const std::byte> message) {
@@ -63,25 +83,46 @@ void Kernel::post(Rank to, std::span<const std::byte> message) {
   channels_->post(to, message);
 }
 
-void Kernel::raise_depth(LpId lp, std::uint32_t depth) { depth_[lp.index()] = std::max(depth_[lp.index()], depth); }
+void Kernel::raise_depth(LpId lp, std::uint32_t depth) {
+  auto& mine = lps_[lp.index()].depth;
+  mine = std::max(mine, depth);
+}
 
-/// An event from another rank.
-void Kernel::accept(const Event& event) {
-  const auto stage = static_cast<std::size_t>(event.stage());
-  if (event.time <= clock_[stage]) [[unlikely]]
-    fail_causality(event, "arrives", "this rank is", clock_[stage]);
-  pending_[stage].push(event);
-  model_.delivered(event);
+void Kernel::accept(Event event) {
+  if (event.stage() == Stage::server || model_.admit(event))
+    insert(event, "arrives");
+  else
+    has_news(event.target);
+}
+
+/// A parked NPU may have learned what it awaits.
+void Kernel::has_news(LpId npu_lp) {
+  if (!parking_.empty() && parking_.holds(npu_lp)) hopeful_.push_back(npu_lp);
+}
+
+void Kernel::insert(const Event& event, const char* what) {
+  const Lp& lp = lps_[event.target.index()];
+  if (event.time <= lp.clock && event.stage() == Stage::npu) [[unlikely]]
+    fail_causality(event, what, "it is", lp.clock);
+  if (event.stage() == Stage::server && event.time <= latest_[server]) [[unlikely]]
+    fail_causality(event, what, "the servers of this rank are", latest_[server]);
+  pending_[static_cast<std::size_t>(event.stage())].push(event);
+  if (event.stage() == Stage::npu) has_news(event.target);
 }
 
 void Kernel::handle(const Event& event) {
   now_ = event.time;
-  auto& depth = depth_[event.target.index()];
-  depth = std::max(depth, event.depth) + 1;
-  statistics_.critical_path = std::max<std::uint64_t>(statistics_.critical_path, depth);
+  handling_ = event.stage();
+  if (event.kind == Event::lingering) return model_.proceed(event.target);
+  Lp& lp = lps_[event.target.index()];
+  lp.clock = event.time;
+  lp.depth = std::max(lp.depth, event.depth) + 1;
+  statistics_.critical_path = std::max<std::uint64_t>(statistics_.critical_path, lp.depth);
   ++statistics_.events;
   model_.handle(event);
 }
+
+Time Kernel::next_npu_event() const { return std::min(pending_[npu].time(), parking_.time()); }
 
 // Posts that belong together bring about their reply one reply delay after the first, and one final delay after the
 // last of them, at least. Those that are to come are not earlier than `posts`; those that have come the model knows.
@@ -90,64 +131,109 @@ Time Kernel::earliest_reply(Rank to, Time reply_delay, Time posts) const {
   return std::max(std::min(model_.pending_reply(to), posts + reply_delay), posts + options_.final_delay);
 }
 
-Time Kernel::incoming() const {
-  const Time answer = pending_[server].time() + options_.service_delay;
-  if (!channels_) return answer;
+Time Kernel::incoming_replies() const {
   const Time requests = channels_->requests_promised();
-  return std::min({answer, channels_->events_promised(), requests + options_.service_delay,
-                   earliest_reply(here_, options_.reply_delay, requests)});
+  return std::min({pending_[server].time() + options_.service_delay, channels_->replies_promised(),
+                   requests + options_.service_delay, earliest_reply(here_, options_.reply_delay, requests)});
 }
 
-// Events of NPUs are safe before all that can still come: an event from another rank; the answer of a server of this
-// rank to a request that waits here or comes from another rank; the reply to posts of which some are still to come from
-// another rank. What an event of this rank brings about comes later than that event.
-bool Kernel::npus_are_safe() const { return pending_[npu].time() < incoming(); }
+Time Kernel::incoming() const { return std::min(channels_->sends_promised(), incoming_replies()); }
 
 // A request is safe when no NPU, here or elsewhere, can make an earlier one: those of this rank are past its time, and
 // stay so whatever arrives.
 bool Kernel::server_is_safe() const {
   const Time time = pending_[server].time();
-  if (time >= pending_[npu].time()) return false;
-  return !channels_ || (time < channels_->events_promised() && time < channels_->requests_promised());
+  if (time >= next_npu_event()) return false;
+  return !channels_ || (time < channels_->sends_promised() && time < channels_->replies_promised() &&
+                        time < channels_->requests_promised());
 }
 
+Awaited Kernel::awaited(LpId lp) const {
+  return options_.lps_run_ahead ? model_.awaits(lp) : Awaited{.here = true, .sends = true, .replies = true};
+}
+
+/// The events of one time: the earliest of which some NPUs' are certain. Those of the others, up to then, are parked.
 std::uint64_t Kernel::process_npus() {
   auto& pending = pending_[npu];
-  const Time time = pending.time();
-  const auto before = statistics_.events;
-  clock_[npu] = time;
-  while (!pending.empty() && pending.time() == time) handle(pending.pop());
-  model_.settle(time);
-  return statistics_.events - before;
+  if (channels_) replies_ = incoming_replies();
+  const auto unpark = [&](const Event& event) { pending.push(event); };
+  while (!parking_.empty() && parking_.time() <= pending.time() &&
+         is_certain(parking_.time(), awaited(parking_.first())))
+    parking_.unpark(parking_.first(), unpark);
+  while (!pending.empty() && may_handle(pending.time())) {
+    const Time time = pending.time();
+    std::uint64_t handled = 0;
+    while (!pending.empty() && pending.time() == time) {
+      const LpId lp = pending.top().target;
+      if (!channels_ || (!parking_.holds(lp) && is_certain(time, awaited(lp)))) {
+        handle(pending.pop());
+        ++handled;
+      } else if (options_.lps_run_ahead) {
+        parking_.park(pending.pop());
+      } else {
+        return 0;
+      }
+    }
+    if (handled == 0) continue;
+    latest_[npu] = std::max(latest_[npu], time);
+    model_.settle(time);
+    return handled;
+  }
+  return 0;
+}
+
+/// Parked NPUs for which promises may have become good enough.
+bool Kernel::unpark_promised() {
+  if (parking_.empty()) return false;
+  const Time sends = channels_->sends_promised();
+  const Time promised =
+      std::max(sends > tried_sends_ ? sends : Time::zero(), replies_ > tried_replies_ ? replies_ : Time::zero());
+  tried_sends_ = sends;
+  tried_replies_ = replies_;
+  bool any = false;
+  while (!parking_.empty() && parking_.time() < promised) {
+    parking_.unpark(parking_.first(), [this](const Event& event) { pending_[npu].push(event); });
+    any = true;
+  }
+  return any;
+}
+
+/// NPUs that have learned what they awaited.
+void Kernel::unpark_known() {
+  for (const LpId lp : hopeful_)
+    if (parking_.holds(lp) && !model_.awaits(lp).anything())
+      parking_.unpark(lp, [this](const Event& event) { pending_[npu].push(event); });
+  hopeful_.clear();
 }
 
 void Kernel::process_server() {
   const Event event = pending_[server].pop();
-  clock_[server] = event.time;
+  latest_[server] = event.time;
   handle(event);
 }
 
 std::uint64_t Kernel::process() {
   std::uint64_t handled = 0;
   while (handled < burst) {
+    if (!hopeful_.empty()) unpark_known();
     if (!pending_[server].empty() && may_handle(pending_[server].time()) && server_is_safe()) {
       process_server();
       ++handled;
-    } else if (!pending_[npu].empty() && may_handle(pending_[npu].time()) && npus_are_safe()) {
-      handled += process_npus();
-    } else {
+    } else if (const auto npus = process_npus(); npus > 0) {
+      handled += npus;
+    } else if (!unpark_promised()) {
       break;
     }
   }
-  statistics_.peak_pending_events =
-      std::max<std::uint64_t>(statistics_.peak_pending_events, pending_[npu].size() + pending_[server].size());
+  statistics_.peak_pending_events = std::max<std::uint64_t>(
+      statistics_.peak_pending_events, pending_[npu].size() + parking_.size() + pending_[server].size());
   return handled;
 }
 
 /// When something that other ranks notice can happen here if nothing arrives any more. What waits, waits for something
 /// that an event of this rank brings about, or a server here; and before the earliest of these no NPU does anything.
 Time Kernel::own_output(const Reach& reach) const {
-  const Time earliest = std::min(pending_[npu].time(), pending_[server].time() + options_.service_delay);
+  const Time earliest = std::min(next_npu_event(), pending_[server].time() + options_.service_delay);
   return std::max(earliest, std::min(reach.output, earliest + reach.reaction));
 }
 
@@ -168,10 +254,14 @@ Outlook Kernel::outlook() {
 
 Need Kernel::need() const {
   const Time request = pending_[server].time();
-  const Time time = pending_[npu].time();
-  if (request < time) return {request, request};
+  const Time time = next_npu_event();
+  if (request < time) return {request, request, request};
   if (time == Time::max()) return {};
-  Need need{.events = time};
+  const Awaited awaited = this->awaited(parking_.time() == time ? parking_.first() : pending_[npu].top().target);
+  Need need;
+  if (awaited.may_send()) need.sends = time;
+  if (!awaited.may_reply()) return need;
+  need.replies = time;
   if (options_.service_delay != Time::max()) need.requests = std::max(need.requests, time - options_.service_delay);
   if (options_.reply_delay == Time::max() ||
       earliest_reply(here_, options_.reply_delay, channels_->requests_promised()) > time)
@@ -190,7 +280,7 @@ void Kernel::run() {
     while (process() > 0) {
       if (options_.progress) options_.progress(statistics_.events, now_);
       heed_stop_request();
-      if (stopping_) limit_ = std::max(clock_[npu], clock_[server]);
+      if (stopping_) limit_ = std::max(latest_[npu], latest_[server]);
       stopping_ = false;
     }
   }
@@ -214,8 +304,8 @@ Stand Kernel::stand() const {
           own_output(horizon.calls),
           reply,
           pending_[server].time(),
-          std::min(pending_[npu].time(), pending_[server].time()),
-          std::max(clock_[npu], clock_[server]),
+          std::min(next_npu_event(), pending_[server].time()),
+          std::max(latest_[npu], latest_[server]),
           stopping_};
 }
 
@@ -226,16 +316,23 @@ Stand Kernel::stand() const {
 void Kernel::run_with_others() {
   Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since,
                     freed = blocked_since;
-  bool blocked = false;
+  bool blocked = false, fresh = false, asked = false;
+  double patience = least_patience;  // before a neighbour is asked: what it waits for may be on its way
+  std::uint64_t promises_before = 0;
   for (;;) {
     heed_stop_request();
     const auto handled = process();
     if (handled > 0) {
       if (blocked) statistics_.blocked_seconds += std::chrono::duration<double>(freed - blocked_since).count();
-      blocked = false;
+      if (asked) {  // in vain, if data ended the wait
+        const bool useful = statistics_.null_messages_received > promises_before;
+        patience = std::clamp(useful ? patience / 2 : patience * 2, least_patience, most_patience);
+      }
+      blocked = asked = false;
       const bool tell_all = seconds_since(last_told) > 1;  // who waits shall know that this rank lives
       if (tell_all) last_told = Clock::now();
-      channels_->flush(outlook(), tell_all, handled < burst ? need() : Need{});
+      const bool ask_at_once = handled < burst && patience == least_patience;
+      channels_->flush(outlook(), tell_all, ask_at_once ? need() : Need{});
       channels_->poll();
       if (options_.progress) options_.progress(statistics_.events, now_);
       continue;
@@ -243,16 +340,20 @@ void Kernel::run_with_others() {
     if (!blocked) {
       freed = blocked_since = last_sign = Clock::now();
       blocked = true;
+      promises_before = statistics_.null_messages_received;
     }
     if (channels_->poll() > 0) {
       freed = last_sign = Clock::now();
+      fresh = true;
       continue;
     }
+    if (fresh) channels_->flush(outlook(), false, {});  // what came may have led to posts, and to better promises
+    fresh = false;
     const double waited = seconds_since(last_sign);
-    if (waited >= seconds_before_asking) {  // before, what it waits for is most likely on its way
+    if (waited >= patience) {
       const Outlook here = outlook();
       channels_->flush(here, false, {});
-      channels_->ask(need(), here);
+      asked = channels_->ask(need(), here) || asked;
     }
     if (waited >= seconds_before_reduction) channels_->join_reduction(stand());
     if (const auto all = channels_->try_reduction(options_)) {
@@ -273,7 +374,7 @@ void Kernel::watch() {
       ErrorCode::internal,
       fmt::format("no progress for {:.0f} s: NPU events handled to {} ps, next at {} ps; requests to servers to {} "
                   "ps, next at {} ps; {}\n{}This is a fault of Orrery or of the machine's network, please report it.",
-                  options_.watchdog_seconds, clock_[npu].ps(), pending_[npu].time().ps(), clock_[server].ps(),
+                  options_.watchdog_seconds, latest_[npu].ps(), next_npu_event().ps(), latest_[server].ps(),
                   pending_[server].time().ps(), model_.status(), channels_->describe()));
 }
 

@@ -65,7 +65,9 @@ class Phold final : public Model {
       kernel_->send(Rank(static_cast<int>(to % ranks_)), made);
   }
   void settle(Time) override {}
-  void delivered(const Event&) override {}
+  bool admit(Event&) override { return true; }
+  Awaited awaits(LpId) const override { return {true, true, true}; }
+  void proceed(LpId) override {}
   void receive(Rank, std::span<const std::byte>) override {}
   /// Any event may send at once; the kernel knows when the next one is.
   Horizon horizon() override { return {{Time::zero(), Time::zero()}, {}}; }

@@ -91,7 +91,9 @@ class Executor final : public pdes::Model {
 
   void handle(const pdes::Event& event) override;
   void settle(Time now) override;
-  void delivered(const pdes::Event& event) override;
+  bool admit(pdes::Event& event) override;
+  pdes::Awaited awaits(LpId npu) const override;
+  void proceed(LpId npu) override;
   void receive(Rank from, std::span<const std::byte> message) override;
   pdes::Horizon horizon() override;
   Time pending_reply(Rank to) const override;

@@ -31,12 +31,22 @@ struct Event {
   std::uint32_t sequence() const { return static_cast<std::uint32_t>(order); }
 
   static constexpr std::uint32_t max_source = (1U << 28) - 1;
+  static constexpr std::uint16_t lingering = 0xffff;  ///< a kind of the kernel's own, see Kernel::linger
 
   /// Traps a source or a sequence number that does not fit.
   static std::uint64_t make_order(Stage stage, LpId source, std::uint64_t sequence) {
     check(source.value() <= max_source, "an LP id does not fit the event key");
     check(sequence <= 0xffffffffU, "the sequence number of an LP does not fit the event key");
     return static_cast<std::uint64_t>(stage) << 60 | static_cast<std::uint64_t>(source.value()) << 32 | sequence;
+  }
+
+  /// The sequence number is that of the source.
+  static Event make(Time time, Stage stage, LpId source, std::uint64_t sequence, LpId target) {
+    Event event;
+    event.time = time;
+    event.order = make_order(stage, source, sequence);
+    event.target = target;
+    return event;
   }
 };
 static_assert(sizeof(Event) == 40 && std::is_trivially_copyable_v<Event>);

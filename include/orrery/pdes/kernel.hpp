@@ -12,6 +12,7 @@
 #include "orrery/parallel/transport.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
+#include "orrery/pdes/parking.hpp"
 #include "orrery/pdes/pending_set.hpp"
 
 namespace orrery::pdes {
@@ -41,6 +42,7 @@ struct Options {
   Time least_event_delay = Time::max();    ///< over all channels of all ranks
   Time least_service_delay = Time::max();  ///< over all servers of all ranks
   Time least_reply_delay = Time::max();    ///< over all ranks
+  bool lps_run_ahead = false;              ///< NPUs may be ahead of others: Model::awaits is asked
   double watchdog_seconds = 300;           ///< no clock of any rank advances for so long: report and give up; 0 = never
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then between events
   std::function<bool()> stop_requested;  ///< asked now and then: shall the run end before its end? Any rank may say so
@@ -67,11 +69,20 @@ class Kernel {
   Kernel(Model& model, Options options, std::unique_ptr<parallel::Transport> transport, Rank here, int num_ranks);
   ~Kernel();
 
-  /// For an LP of this rank. `event.time` must lie in the future of its stage; anything else is an Error (internal).
+  /// For an LP of this rank, as the model says it. `event.time` must lie in the future of the LP; anything else is an
+  /// Error (internal).
   void schedule(Event event);
-  /// For an LP of another rank, at least the channel's event delay (stage npu, from an NPU), or its service delay after
-  /// the request (from a server), from now.
+  /// For an LP of this rank or another, at least the channel's event delay (stage npu, from an NPU), or its service
+  /// delay after the request (from a server), from now. Model::admit sees it there if it is for an NPU.
   void send(Rank to, Event event);
+  /// An event that the model kept in `admit` shall be handled at its time, which must lie in the future of the LP.
+  void resume(const Event& event);
+  /// Can nothing come any more at this time, or before it, for an NPU of this rank that awaits these, that is not known
+  /// here?
+  bool is_certain(Time time, Awaited awaited) const;
+  /// An NPU that is ahead of what is certain cannot end the time of its last event before it knows more: Model::proceed
+  /// is called when it awaits nothing, or its time is certain. No event of the model, and not counted.
+  void linger(LpId npu);
   /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise to servers covers it.
   void post(Rank to, std::span<const std::byte> message);
 
@@ -84,8 +95,9 @@ class Kernel {
 
   /// Time of the event that is being handled.
   Time now() const { return now_; }
-  /// Events on the longest chain of causes that has reached this LP. `raise_depth`: a post was such a cause.
-  std::uint32_t depth(LpId lp) const { return depth_[lp.index()]; }
+  /// Events on the longest chain of causes that has reached this LP. `raise_depth`: a post, or a kept event, was such a
+  /// cause.
+  std::uint32_t depth(LpId lp) const { return lps_[lp.index()].depth; }
   void raise_depth(LpId lp, std::uint32_t depth);
   const Statistics& statistics() const { return statistics_; }
 
@@ -97,13 +109,19 @@ class Kernel {
   bool may_handle(Time time) const { return time <= limit_ && !stopping_; }
   void process_server();
   void handle(const Event& event);
-  void accept(const Event& event);
-  bool npus_are_safe() const;
+  void accept(Event event);
+  void insert(const Event& event, const char* what);
+  void has_news(LpId npu_lp);
+  void unpark_known();
+  Time next_npu_event() const;
   bool server_is_safe() const;
+  bool unpark_promised();
+  Awaited awaited(LpId npu_lp) const;
   Time own_output(const Reach& reach) const;
   /// No post brings about an event for NPUs of `to` before this, if none is earlier than `posts`.
   Time earliest_reply(Rank to, Time reply_delay, Time posts) const;
-  /// No event from another rank, and none that a server or a post brings about, reaches NPUs here before this.
+  /// No event that a server or a post brings about reaches NPUs here before this, as far as other ranks cause it.
+  Time incoming_replies() const;
   Time incoming() const;
   Outlook outlook();
   Stand stand() const;
@@ -115,13 +133,23 @@ class Kernel {
   Rank here_;
   Model& model_;
   Options options_;
-  PendingSet pending_[2];                                   // by stage
-  Time clock_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // of the last event handled, by stage
+  struct Lp {
+    Time clock = Time::from_ps(-1);  // of the last event that it handled
+    std::uint32_t depth = 0;
+  };
+
+  PendingSet pending_[2];             // by stage
+  Parking parking_;                   // events of NPUs that await something, taken from pending_
+  std::vector<LpId> hopeful_;         // parked NPUs that have been given an event
+  Time replies_;                      // incoming_replies() when process_npus began
+  Time tried_sends_, tried_replies_;  // the promises that parked NPUs have been held against
+  Stage handling_ = Stage::npu;
+  Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // that has been handled, by stage
   Time now_ = Time::zero();
   Time limit_ = Time::max();  // no later event is handled
   bool stopping_ = false;     // a stop is requested here: nothing is handled until the ranks agree on the limit
   std::optional<Time> stopped_at_;
-  std::vector<std::uint32_t> depth_;    // [num_lps]
+  std::vector<Lp> lps_;                 // [num_lps]
   std::unique_ptr<Channels> channels_;  // none if this rank is alone
   Statistics statistics_;
 };

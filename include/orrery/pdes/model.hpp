@@ -25,6 +25,18 @@ struct Horizon {
   Reach calls;
 };
 
+/// What an NPU may be given an event by that is not known yet.
+struct Awaited {
+  bool here = false;     ///< an NPU of its own rank: sends it something, or joins what it has joined
+  bool sends = false;    ///< an NPU of another rank sends it an event
+  bool replies = false;  ///< a server answers, or posts bring about a reply
+
+  bool anything() const { return here || sends || replies; }
+  /// NPUs of its rank may await what they like.
+  bool may_send() const { return here || sends; }
+  bool may_reply() const { return here || replies; }
+};
+
 /// The whole contract between the kernel and what it simulates on one rank. The LPs of a rank live behind it.
 class Model {
  public:
@@ -34,11 +46,21 @@ class Model {
   /// later stage, and post messages.
   virtual void handle(const Event& event) = 0;
 
-  /// All events of stage `npu` of this time have been handled on this rank.
+  /// The NPUs that have handled events since the last call have handled all theirs of this time. Times grow for each
+  /// NPU, not from call to call: an NPU that awaits nothing may be ahead of others.
   virtual void settle(Time now) = 0;
 
-  /// An event from another rank has entered the pending set; it is handled when its time has come.
-  virtual void delivered(const Event& event) = 0;
+  /// An event of `Kernel::send` has come for an NPU here. True: it shall be handled at its time; the model may have
+  /// changed what it says, not its time and order. False: the model keeps it, because the NPU does not await it yet;
+  /// then its time may be past, and the order in which events of different sources come must not matter.
+  virtual bool admit(Event& event) = 0;
+
+  /// What may make an event for this NPU before its next one and is not known here yet. Nothing: that event is handled
+  /// whatever others do.
+  virtual Awaited awaits(LpId npu) const = 0;
+
+  /// What `Kernel::linger` was asked for; `settle` follows.
+  virtual void proceed(LpId npu) = 0;
 
   /// A message of `Kernel::post`, in the order in which its rank sent it. It is no event: what it says must not depend
   /// on the order in which messages of different ranks come. It may schedule events no earlier than the time that the

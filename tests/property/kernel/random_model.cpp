@@ -14,7 +14,8 @@ enum Purpose : std::uint64_t {
   start_of,
   extra_of,
   completion_of,
-  horizon_of
+  horizon_of,
+  ahead
 };
 
 template <class T, std::size_t N>
@@ -106,6 +107,11 @@ Setting make_setting(std::uint64_t seed, int ranks) {
     group.from_last = random.delay(setting.spread);
   }
   spread_over_ranks(setting);
+  for (std::uint32_t i = 0; i < n; ++i)
+    for (const auto peer : setting.npus[i].peers) {
+      auto& hears = setting.npus[peer];
+      (setting.host[i] == setting.host[peer] ? hears.hears_near : hears.hears_far) = true;
+    }
   return setting;
 }
 
@@ -153,6 +159,7 @@ Options Setting::kernel_options(Rank here) const {
   Options options;
   options.num_lps = num_lps();
   options.watchdog_seconds = 30;
+  options.lps_run_ahead = mix(seed, ahead) % 4 != 0;
   Time least_final = Time::max();
   for (const auto& group : groups) least_final = std::min(least_final, group.from_last);
   if (least_final != Time::max()) options.final_delay = least_final;
@@ -232,17 +239,25 @@ Event RandomModel::event_of(std::uint32_t npu, Stage stage, Kind kind, Time time
   return event;
 }
 
-void RandomModel::dispatch(const Event& event) {
-  if (host(event.target) != here_) return kernel_->send(host(event.target), event);
-  kernel_->schedule(event);
-  delivered(event);
-}
+void RandomModel::dispatch(const Event& event) { kernel_->send(host(event.target), event); }
 
-void RandomModel::delivered(const Event& event) {
-  if (event.stage() == Stage::server) return;
+bool RandomModel::admit(Event& event) {
   for (auto* outward : {&sends_, &calls_})
     if (outward->may[event.target.index()]) outward->times.insert(loud_time(event));
+  Npu& me = npus_[event.target.index()];
+  if (event.kind == answer) --me.requests;
+  if (event.kind == completion) --me.joins;
+  return true;
 }
+
+Awaited RandomModel::awaits(LpId lp) const {
+  const Npu& me = npus_[lp.index()];
+  const auto& about = setting_.npus[lp.index()];
+  return {
+      .here = about.hears_near || me.joins > 0, .sends = about.hears_far, .replies = me.requests > 0 || me.joins > 0};
+}
+
+void RandomModel::proceed(LpId) { check(false, "nobody lingers here"); }
 
 void RandomModel::handle(const Event& event) {
   Log& log = logs_[event.target.index()];
@@ -250,7 +265,7 @@ void RandomModel::handle(const Event& event) {
       mix(log.hash, static_cast<std::uint64_t>(event.time.ps()), event.order, event.detail, event.node, event.kind);
   ++log.events;
   if (event.stage() == Stage::server) return serve(event);
-  check(event.time > settled_, "an event after its time has been settled");
+  check(event.time > npus_[event.target.index()].settled, "an event after its time has been settled");
   const auto npu = event.target.value();
   for (auto* outward : {&sends_, &calls_})
     if (outward->may[npu]) outward->times.erase(outward->times.find(loud_time(event)));
@@ -290,18 +305,21 @@ void RandomModel::act(std::uint32_t npu, Time now) {
 
 /// Requests and joins wait until all events of the time are known.
 void RandomModel::settle(Time now) {
-  check(now > settled_, "a time is settled twice");
-  settled_ = now;
   for (const auto npu : touched_) {
     Npu& me = npus_[npu];
+    check(now > me.settled, "a time is settled twice");
+    me.settled = now;
     const auto& about = setting_.npus[npu];
     const auto random = draw(npu, me.draws) + me.loud;
     me.loud = 0;
-    if (about.server >= 0 && random % 4 != 0)
+    if (about.server >= 0 && random % 4 != 0) {
+      ++me.requests;
       dispatch(
           event_of(npu, Stage::server, request, now, setting_.server_lp(static_cast<std::uint32_t>(about.server))));
+    }
     for (const auto group : about.groups)
-      if (mix(random, group) % 4 != 0 && me.waiting.insert(group).second) join(npu, group, now, mix(random, npu));
+      if (mix(random, group) % 4 != 0 && me.waiting.insert(group).second)
+        ++me.joins, join(npu, group, now, mix(random, npu));
   }
   touched_.clear();
 }

@@ -31,6 +31,7 @@ struct Setting {
     std::vector<std::uint32_t> groups;
     std::uint32_t budget = 0;  ///< events on which it acts
     std::vector<Time> starts;
+    bool hears_near = false, hears_far = false;  ///< NPUs of its rank, of other ranks, send it events
   };
   struct Server {
     Time delay;
@@ -78,7 +79,9 @@ class RandomModel final : public Model {
 
   void handle(const Event& event) override;
   void settle(Time now) override;
-  void delivered(const Event& event) override;
+  bool admit(Event& event) override;
+  Awaited awaits(LpId lp) const override;
+  void proceed(LpId lp) override;
   void receive(Rank from, std::span<const std::byte> message) override;
   Horizon horizon() override;
   Time pending_reply(Rank to) const override;
@@ -91,7 +94,9 @@ class RandomModel final : public Model {
   struct Npu {
     std::uint64_t draws = 0, sequence = 0;
     std::uint32_t budget = 0, loud = 0;
-    std::set<std::uint32_t> waiting;  // groups that it has joined
+    std::set<std::uint32_t> waiting;        // groups that it has joined
+    std::uint32_t requests = 0, joins = 0;  // that are not known to have led to an answer, a completion
+    Time settled = Time::from_ps(-1);
   };
   struct Server {
     Time free = Time::zero();
@@ -137,7 +142,6 @@ class RandomModel final : public Model {
   Outward sends_, calls_;
   std::vector<std::uint32_t> touched_;
   std::uint64_t horizons_ = 0;
-  Time settled_ = Time::from_ps(-1);
 };
 
 }  // namespace orrery::pdes::test

@@ -26,7 +26,9 @@ class Script final : public Model {
     log.push_back(fmt::format("settle@{}", now.ps()));
     on_settle(now);
   }
-  void delivered(const Event&) override { FAIL(); }
+  bool admit(Event&) override { return true; }
+  Awaited awaits(LpId) const override { return {true, true, true}; }
+  void proceed(LpId lp) override { log.push_back(fmt::format("proceed{}", lp.value())); }
   void receive(Rank, std::span<const std::byte>) override { FAIL(); }
   Horizon horizon() override { return {}; }
   Time pending_reply(Rank) const override { return Time::max(); }
@@ -104,14 +106,14 @@ TEST(Kernel, RefusesThePast) {
   for (const std::int64_t ps : {9, 10}) {
     Alone run;
     run.script.on_event = [&](const Event&) { run.schedule(ps, Stage::npu, 2, 1); };
-    run.schedule(10, Stage::npu, 1, 1);
+    run.schedule(10, Stage::npu, 2, 1);
     try {
       run.kernel.run();
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::internal);
-      const auto expected = fmt::format(
-          "causality: an event of LP 1 for LP 2 at {} ps is scheduled when this rank is at 10 ps already.", ps);
+      const auto expected =
+          fmt::format("causality: an event of LP 1 for LP 2 at {} ps is scheduled when it is at 10 ps already.", ps);
       EXPECT_TRUE(std::string(error.what()).starts_with(expected)) << error.what();
     }
   }
