@@ -64,11 +64,7 @@ class Npu {
   void transfer(NodeId node, Time now, const Surroundings& around);
   void settle(Time now, const Surroundings& around);
 
-<<<<<<< HEAD
   /// A running node's finish has become known; max() if it is out of range.
-=======
-  /// A running node's finish has become known.
->>>>>>> fd7d1c7 (Kernel: NPUs run ahead of others when they await nothing; promises of sends and of replies; patience before asking)
   void announce(NodeId node, Time finish, Bytes sent);
   /// A message or a grant comes to be known, before its time or after it. See pdes::Model::admit.
   bool admit(pdes::Event& event, const Surroundings& around);
@@ -120,14 +116,10 @@ class Npu {
   NpuId peer_of(NodeId id) const { return trace_.peers[node(id).slot]; }
   std::uint32_t tag_of(NodeId id) const { return static_cast<std::uint32_t>(trace_.tags[node(id).detail]); }
   Time least_lead(Resource resource, const Distances& distances) const;
-<<<<<<< HEAD
-  pdes::Reach reach(const Distances& distances, Time receive_tail, bool rendezvous) const;
+  pdes::Reach reach(const Distances& distances, Time posted, Time arriving) const;
   void begin_operands(NodeId id, Time now);
   void count_sent(NodeId id, Time now, Bytes sent);
   void note_overrun(NodeId id, Time since, Overrun::Quantity quantity);
-=======
-  pdes::Reach reach(const Distances& distances, Time posted, Time arriving) const;
->>>>>>> fd7d1c7 (Kernel: NPUs run ahead of others when they await nothing; promises of sends and of replies; patience before asking)
 
   NpuId id_;
   const trace::NpuTrace& trace_;
