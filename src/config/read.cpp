@@ -145,7 +145,9 @@ workload::Description read_workload(const std::filesystem::path& file, const std
                                    unused, problems);
     Section top(&root, "", root, problems);
     Section workload = top.section("workload");
+    for (const char* key : {"traces", "groups", "dependencies", "replay-only", "iterations"}) workload.find(key);
     result = read_description(workload);
+    workload.refuse_unknown();
     if (problems.empty()) result.validate();
   });
   if (!problems.empty()) throw problems.errors().front();

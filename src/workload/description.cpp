@@ -35,6 +35,14 @@ void require_multiple(std::string_view key, std::uint64_t value, std::string_vie
   if (value % divisor != 0) refuse(key, value, fmt::format("a multiple of {}, which is {}", by, divisor));
 }
 
+// The largest sums are of bytes: up to 24 for each multiply-add, several operators in a node.
+void require_countable(std::string_view key, std::string_view what, double count) {
+  constexpr double limit = 0x1p55;
+  if (!(count < limit))
+    throw Error(ErrorCode::bad_input, {.key = std::string(key)}, fmt::format("{:.4g} {}", count, what),
+                fmt::format("less than {:.4g}", limit));
+}
+
 std::uint32_t Parallel::num_npus() const {
   unsigned __int128 product = 1;
   for (const std::uint32_t size : sizes) {

@@ -105,6 +105,16 @@ void validate(const Dlrm& model, const Parallel& parallel) {
   for (const auto* widths : {&model.bottom, &model.top})
     for (const std::uint64_t width : *widths)
       require_positive(widths == &model.bottom ? "workload.model.bottom" : "workload.model.top", width);
+  const double samples = static_cast<double>(parallel.micro_batch), width = static_cast<double>(model.bottom.back());
+  const double vectors = static_cast<double>(model.tables.size()) + 1;
+  double inner = static_cast<double>(model.dense_features) + width + vectors * vectors, rows = 0;
+  for (const auto* widths : {&model.bottom, &model.top})
+    for (const std::uint64_t next : *widths) inner += static_cast<double>(next);
+  for (const std::uint64_t table : model.tables) rows += static_cast<double>(table);
+  require_countable("workload.model", "FLOPs in a layer", 2 * samples * inner * inner);
+  require_countable("workload.model.pooling", "values looked up",
+                    samples * vectors * width * static_cast<double>(model.pooling));
+  require_countable("workload.model.tables", "parameters", rows * width);
 }
 
 }  // namespace orrery::workload

@@ -51,6 +51,9 @@ void validate(const LayerList& model, const Parallel& parallel) {
     const auto key = [i](std::string_view name) { return fmt::format("workload.model.layers.{}.{}", i, name); };
     require_positive(key("flops"), model.layers[i].flops);
     require_positive(key("activations"), model.layers[i].activations);
+    const double samples = static_cast<double>(parallel.micro_batch);
+    require_countable(key("flops"), "FLOPs", samples * static_cast<double>(model.layers[i].flops));
+    require_countable(key("activations"), "values", samples * static_cast<double>(model.layers[i].activations));
     require_multiple(key("flops"), model.layers[i].flops, "tp", parallel[Axis::tp]);
     require_multiple(key("parameters"), model.layers[i].parameters, "tp", parallel[Axis::tp]);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops.hpp"
 #include "refuse.hpp"
 
@@ -311,6 +313,14 @@ void validate(const Transformer& model, const Parallel& parallel) {
   require_multiple("workload.model.vocabulary", model.vocabulary, "tp", tp);
   require_multiple("workload.model.sequence", model.sequence, "cp", cp);
   if (parallel.sequence_parallel) require_multiple("workload.model.sequence", model.sequence / cp, "tp", tp);
+  const double hidden = static_cast<double>(model.hidden), sequence = static_cast<double>(model.sequence);
+  const double query = static_cast<double>(model.query_width()), used = std::max(model.top_k, 1U);
+  const double matrices = hidden * (4 * query + 3 * used * static_cast<double>(model.ffn_width()) +
+                                    static_cast<double>(model.experts) + static_cast<double>(model.vocabulary));
+  require_countable("workload.model", "FLOPs in a layer",
+                    2 * static_cast<double>(parallel.micro_batch) * sequence * (matrices + 2 * sequence * query));
+  require_countable("workload.model", "parameters",
+                    model.layers * (matrices + 3 * hidden * static_cast<double>(model.ffn_width()) * model.experts));
   if (model.experts == 0) {
     if (ep > 1) refuse("workload.parallel.ep", ep, "1: the model has no experts");
     if (model.top_k > 0) refuse("workload.model.top-k", model.top_k, "0, or experts");

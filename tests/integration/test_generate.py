@@ -214,6 +214,7 @@ class Generated(harness.Folder):
         cases = {
             f"workload: {{model: {model}, parallel: {{dp: 8}}}}": ["workload.parallel", "tp * cp * ep * dp * pp is 8", "4"],
             f"workload: {{model: {model}, parallel: {{dp: 4}}, traces: x}}": ["workload.traces", "both"],
+            f"workload: {{model: {model}, paralel: {{dp: 4}}}}": ["workload.paralel", "unknown key", "parallel"],
             f"workload: {{model: {model}, parallel: {{tpp: 4}}}}": ["workload.parallel.tpp", "unknown key", "tp"],
             "workload: {model: no.yaml, parallel: {dp: 4}}": ["workload.model", "no.yaml", "no such file"],
             "workload: {model: {layers: 4}, parallel: {dp: 4}}": ["workload.model.hidden", "missing"],
@@ -226,6 +227,8 @@ class Generated(harness.Folder):
         for text, parts in cases.items():
             with self.subTest(text):
                 config = self.write("config.yaml", system + text + "\n")
+                if not any(part.startswith(("tp *", "both")) for part in parts):  # of the system, and of what runs
+                    self.assertEqual(harness.orrery("generate", config, "--dry-run").code, 3)
                 refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
                 self.assertEqual(refused.code, 3, refused.err)
                 for part in parts:

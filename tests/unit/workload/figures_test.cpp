@@ -149,6 +149,8 @@ TEST(Figures, RefusesWhatCannotBeShared) {
   EXPECT_TRUE(refused([](auto&, auto& p) { p.micro_batches = 0; }, "workload.parallel.micro-batches"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.placement[0] = Axis::dp; }, "workload.parallel.placement"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::pp] = 4, p.interleaving = 2; }, "workload.parallel.micro-batches"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.hidden = 96ULL << 40U; }, "workload.model"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.micro_batch = 1ULL << 50U; }, "FLOPs in a layer"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.layers = 0; }, "workload.model.layers"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.top_k = 2; }, "workload.model.top-k"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.experts = 8; }, "workload.model.top-k"));
