@@ -86,9 +86,7 @@ struct Execute {
     return 0;
   }
   int operator()(const config::RunCommand& command) const { return run(command, command_line); }
-  int operator()(const config::CheckCommand& command) const {
-    return sim::check(command) == 0 ? 0 : static_cast<int>(ErrorCode::bad_input);
-  }
+  int operator()(const config::CheckCommand& command) const { return sim::check(command); }
   int operator()(const config::GenerateCommand& command) const { return sim::generate(command), 0; }
   int operator()(const config::PartitionCommand& command) const { return sim::partition(command), 0; }
   template <class Show>

@@ -5,20 +5,28 @@
 namespace orrery {
 namespace {
 
-std::string compose(const Place& place, std::string_view found, std::string_view expected, std::string_view hint) {
+std::string compose(std::string_view found, std::string_view expected, std::string_view hint) {
+  std::string text(found);
+  if (!expected.empty()) text += fmt::format("; expected {}", expected);
+  if (!hint.empty()) text += fmt::format(". {}", hint);
+  return text;
+}
+
+std::string compose(const Place& place, std::string_view said) {
   std::string text = place.file;
   if (place.line) text += fmt::format("{}{}", text.empty() ? "line " : ":", *place.line);
   std::string what;
   auto part = [&what](std::string_view piece) { what += (what.empty() ? "" : ", ") + std::string(piece); };
-  if (!place.key.empty()) part(fmt::format("key '{}'", place.key));
+  if (place.key.starts_with("--"))
+    part(fmt::format("option {}", place.key));
+  else if (!place.key.empty())
+    part(fmt::format("key '{}'", place.key));
   if (place.npu) part(fmt::format("NPU {}", *place.npu));
   if (place.node) part(fmt::format("node {}", *place.node));
   if (!place.node_name.empty()) what += fmt::format("{}'{}'", what.empty() ? "" : " ", place.node_name);
   if (place.byte_offset) what += fmt::format("{}(byte {})", what.empty() ? "" : " ", *place.byte_offset);
-  if (!what.empty()) text += (text.empty() ? "" : ": ") + what;
-  text += (text.empty() ? "" : ": ") + std::string(found);
-  if (!expected.empty()) text += fmt::format("; expected {}", expected);
-  if (!hint.empty()) text += fmt::format(". {}", hint);
+  for (const std::string_view piece : {std::string_view(what), said})
+    if (!piece.empty()) text += (text.empty() ? "" : ": ") + std::string(piece);
   return text;
 }
 
@@ -26,9 +34,9 @@ std::string compose(const Place& place, std::string_view found, std::string_view
 
 Error::Error(ErrorCode code, const Place& place, std::string_view found, std::string_view expected,
              std::string_view hint)
-    : code_(code), message_(compose(place, found, expected, hint)) {}
+    : code_(code), place_(place), text_(compose(found, expected, hint)), message_(compose(place_, text_)) {}
 
-Error::Error(ErrorCode code, std::string_view message) : code_(code), message_(message) {}
+Error::Error(ErrorCode code, std::string_view message) : Error(code, Place{}, message) {}
 
 void fail_check(std::string_view what, std::source_location where) {
   const std::string_view path = where.file_name();

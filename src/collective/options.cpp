@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/collective/collective.hpp"
 
 namespace orrery::collective {
@@ -12,8 +12,8 @@ void validate_list(const char* key, const std::vector<Algorithm>& list, const to
   if (list.empty()) return;
   if (list.size() == 1 && list[0].whole_communicator) return;
   if (list.size() != topology.num_dimensions())
-    throw Error(ErrorCode::bad_input, {.key = key}, fmt::format("it names {} algorithms", list.size()),
-                fmt::format("one for each of the {} dimensions of the topology", topology.num_dimensions()));
+    throw Error(ErrorCode::bad_input, {.key = key}, fmt::format("it names {}", counted(list.size(), "algorithm")),
+                fmt::format("one for each dimension of the topology, {}", topology.num_dimensions()));
 }
 
 void validate_count(const char* key, std::uint32_t count) {

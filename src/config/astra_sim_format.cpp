@@ -5,6 +5,7 @@
 #include <string>
 
 #include "formats.hpp"
+#include "orrery/base/text.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
 
@@ -17,16 +18,16 @@ using topology::Shape;
 
 /// Reads one file, keeps its text among the inputs, and gives its top mapping to `read`.
 template <class Parse, class Read>
-void with_file(const std::filesystem::path& path, const std::string& input_name, Configuration& result,
-               Problems& problems, Parse parse, Read read) {
-  problems.attempt([&] {
+void with_file(const std::filesystem::path& path, const std::string& input_name, Configuration& result, Faults& faults,
+               Parse parse, Read read) {
+  faults.attempt([&] {
     const auto origin = std::make_shared<const Origin>(Origin{path.string(), path.parent_path()});
     std::string text = read_text(path);
-    const Value root = parse(text, origin, problems);
+    const Value root = parse(text, origin, faults);
     result.inputs.emplace_back(input_name, std::move(text));
-    Section section(&root, "", root, problems);
+    Section section(&root, "", root, faults);
     if (root.kind == Value::Kind::null)
-      problems.add(
+      faults.add(
           Error(ErrorCode::bad_input, {.file = path.string()}, "the file is empty", "a mapping of keys to values"));
     else
       read(section);
@@ -72,42 +73,41 @@ void warn_unknown(const Section& section, std::string_view file, const std::vect
 
 constexpr double astra_sim_gigabyte_per_ns = 1073741824.0 / 1e9;
 
-/// The items of a list, which must be as many as `count` unless that is 0.
-const std::vector<Value>* read_list(Section& section, std::string_view key, std::string_view expected,
-                                    std::size_t count) {
-  const Value* const value = section.need(key, expected);
-  if (value == nullptr) return nullptr;
-  const std::vector<Value>* items = nullptr;
-  section.problems().attempt([&] {
-    items = &as_list(*value, section.path(key), expected);
-    if (count == 0 || items->size() == count) return;
-    const std::size_t found = items->size();
-    items = nullptr;
-    throw Error(ErrorCode::bad_input, value->place(section.path(key)), fmt::format("found a list of {}", found),
-                fmt::format("a list of {}, one entry for each dimension of 'topology'", count));
+/// The values of a list, which must be as many as `count` unless that is 0; the fallback where one is faulty.
+template <class T, class Parse>
+std::vector<T> read_list(Section& section, std::string_view key, std::string_view expected, std::size_t count,
+                         T fallback, Parse parse) {
+  std::vector<T> values;
+  const Value* const list = section.need(key, expected);
+  if (list == nullptr) return values;
+  section.faults().attempt([&] {
+    const auto& items = as_list(*list, section.path(key), expected);
+    values.assign(items.size(), fallback);
+    for (std::size_t d = 0; d < items.size(); ++d)
+      section.faults().attempt([&] { values[d] = parse(items[d], fmt::format("{}[{}]", key, d)); });
+    if (count > 0 && items.size() != count)
+      throw Error(ErrorCode::bad_input, list->place(section.path(key)), fmt::format("found a list of {}", items.size()),
+                  fmt::format("a list of {}, one entry for each dimension of 'topology'", count));
   });
-  return items;
+  return values;
 }
 
+/// The dimensions stay unknown if their number or a size is.
 void read_network(Section& section, Configuration& result) {
-  const auto* const shapes = read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0);
-  const std::size_t count = shapes == nullptr ? 0 : shapes->size();
-  const auto* const sizes = read_list(section, "npus_count", "a list of whole numbers", count);
-  const auto* const bandwidths = read_list(section, "bandwidth", "a list of numbers, GB/s of 2^30 bytes", count);
-  const auto* const latencies = read_list(section, "latency", "a list of numbers, ns", count);
-  if (shapes == nullptr || sizes == nullptr || bandwidths == nullptr || latencies == nullptr) return;
-  section.problems().attempt([&] {
-    for (std::size_t d = 0; d < count; ++d) {
-      const auto key = [d](std::string_view list) { return fmt::format("{}[{}]", list, d); };
-      Dimension dimension;
-      dimension.shape = parse_shape((*shapes)[d], key("topology"));
-      dimension.size = as_count((*sizes)[d], key("npus_count"));
-      dimension.bandwidth =
-          Bandwidth::from_bytes_per_ns(as_positive((*bandwidths)[d], key("bandwidth")) * astra_sim_gigabyte_per_ns);
-      dimension.latency_ns = as_latency((*latencies)[d], key("latency"));
-      result.dimensions.push_back(dimension);
-    }
-  });
+  const auto shapes =
+      read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0, Shape::ring, parse_shape);
+  const auto count = shapes.size();
+  const auto sizes = read_list(section, "npus_count", "a list of whole numbers", count, 0U, as_positive_count);
+  auto bandwidths = read_list(section, "bandwidth", "a list of numbers, GB/s of 2^30 bytes", count, 1.0, as_positive);
+  auto latencies = read_list(section, "latency", "a list of numbers, ns", count, 0.0, as_latency);
+  if (count == 0 || sizes.size() != count || std::ranges::find(sizes, 0U) != sizes.end()) return;
+  bandwidths.resize(count, 1.0);
+  latencies.resize(count, 0.0);
+  for (std::size_t d = 0; d < count; ++d)
+    result.dimensions.push_back({.shape = shapes[d],
+                                 .size = sizes[d],
+                                 .bandwidth = Bandwidth::from_bytes_per_ns(bandwidths[d] * astra_sim_gigabyte_per_ns),
+                                 .latency_ns = latencies[d]});
 }
 
 // ---- system.json ----
@@ -116,13 +116,12 @@ std::vector<Algorithm> read_algorithms(Section& section, std::string_view list_k
   const std::string key(list_key);
   std::vector<Algorithm> algorithms;
   const std::string expected =
-      fmt::format("a list of algorithms, one for each of the {} dimensions of the network", num_dimensions);
+      fmt::format("a list of {}, one for each dimension of the network", counted(num_dimensions, "algorithm"));
   const Value* const value = section.need(list_key, expected);
   if (value == nullptr) return algorithms;
-  section.problems().attempt([&] {
+  section.faults().attempt([&] {
     const auto& items = as_list(*value, key, expected);
-    for (const Value& item : items)
-      algorithms.push_back(parse_algorithm(as_text(item, key, expected), item.place(key)));
+    algorithms = parse_algorithms(items, key, expected, section.faults());
     const bool whole = algorithms.size() == 1 && algorithms[0].whole_communicator;
     if (num_dimensions > 0 && items.size() != num_dimensions && !whole)
       throw Error(ErrorCode::bad_input, value->place(key),
@@ -138,7 +137,7 @@ std::uint32_t read_splits(Section& section) {
   constexpr std::string_view expected = "the number of chunks of a collective, 1 or more";
   constexpr std::string_view hint = "Write \"preferred-dataset-splits\": 1 for collectives in one piece.";
   std::uint32_t splits = 1;
-  section.problems().attempt([&] {
+  section.faults().attempt([&] {
     const Value* const value = section.find(key);
     if (value == nullptr) throw Error(ErrorCode::bad_input, section.place(key), "the key is missing", expected, hint);
     splits = as_count(*value, std::string(key), 0);
@@ -192,7 +191,7 @@ std::vector<std::string> read_meaningless(Section& section) {
   if (section.get("boost-mode", false, as_switch)) said.emplace_back("'boost-mode'");
   if (section.get("track-local-mem", false, as_switch)) said.emplace_back("'track-local-mem'");
   if (const Value* file = section.find("local-mem-trace-filename")) {
-    section.problems().attempt([&] { as_text(*file, "local-mem-trace-filename", "the name of a file"); });
+    section.faults().attempt([&] { as_text(*file, "local-mem-trace-filename", "the name of a file"); });
     said.emplace_back("'local-mem-trace-filename'");
   }
   for (const std::string_view key : {"local-reduction-delay", "L", "o", "g", "G"}) {
@@ -208,7 +207,7 @@ std::vector<std::string> read_meaningless(Section& section) {
 /// What would change results in a way that is not modelled.
 void refuse_unsupported(Section& section) {
   if (const Value* const bus = section.find("model-shared-bus"))
-    section.problems().attempt([&] {
+    section.faults().attempt([&] {
       if (as_switch(*bus, "model-shared-bus"))
         throw Error(ErrorCode::bad_input, bus->place("model-shared-bus"),
                     "the shared bus between NPU and memory is not modelled", "0",
@@ -216,9 +215,9 @@ void refuse_unsupported(Section& section) {
     });
   for (const auto* entry : section.unknown())
     if (entry->key.find("-implementation-") != std::string::npos)
-      section.problems().add(Error(ErrorCode::bad_input, entry->value.place(entry->key),
-                                   "collective algorithms from a file are not supported",
-                                   "'...-implementation' lists of named algorithms"));
+      section.faults().add(Error(ErrorCode::bad_input, entry->value.place(entry->key),
+                                 "collective algorithms from a file are not supported",
+                                 "'...-implementation' lists of named algorithms"));
 }
 
 void read_system(Section& section, const AstraSimInputs& files, Configuration& result) {
@@ -255,10 +254,10 @@ void read_memory(Section& section, const AstraSimInputs& files, Configuration& r
     const std::uint32_t nodes = section.get("num-nodes", 0U, as_positive_count);
     const std::uint32_t npus = count_npus(result.dimensions);
     if (nodes > 0 && std::uint64_t{nodes} * memory.npus_per_node < npus)
-      section.problems().add(Error(ErrorCode::bad_input, section.find("num-nodes")->place("num-nodes"),
-                                   fmt::format("{} nodes of {} NPUs hold fewer than the {} NPUs of the network", nodes,
-                                               memory.npus_per_node, npus),
-                                   "nodes for all NPUs"));
+      section.faults().add(Error(ErrorCode::bad_input, section.find("num-nodes")->place("num-nodes"),
+                                 fmt::format("{} of {} hold fewer than the {} of the network", counted(nodes, "node"),
+                                             counted(memory.npus_per_node, "NPU"), counted(npus, "NPU")),
+                                 "nodes for all NPUs"));
   }
   warn_unknown(section, files.remote_memory.string(), {}, result);
 }
@@ -274,23 +273,23 @@ void warn_flags(const AstraSimInputs& files, Configuration& result) {
 
 }  // namespace
 
-Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Problems& problems) {
+Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faults& faults) {
   Configuration result;
   result.rule_set = RuleSet::astra_sim;
-  with_file(files.network, "network.yml", result, problems, parse_yaml, [&](Section& section) {
+  with_file(files.network, "network.yml", result, faults, parse_yaml, [&](Section& section) {
     read_network(section, result);
     warn_unknown(section, files.network.string(), {}, result);
   });
-  with_file(files.system, "system.json", result, problems, parse_json,
+  with_file(files.system, "system.json", result, faults, parse_json,
             [&](Section& section) { read_system(section, files, result); });
   if (!files.remote_memory.empty())
-    with_file(files.remote_memory, "remote_memory.json", result, problems, parse_json,
+    with_file(files.remote_memory, "remote_memory.json", result, faults, parse_json,
               [&](Section& section) { read_memory(section, files, result); });
   if (const auto npus = count_npus(result.dimensions); !files.workload.empty() && npus > 0)
     result.workload.traces = {traces_of_prefix(files.workload, npus)};
   if (!files.groups.empty()) {
     result.workload.groups = files.groups;
-    if (!system_only) problems.attempt([&] { result.inputs.emplace_back("comm_group.json", read_text(files.groups)); });
+    if (!system_only) faults.attempt([&] { result.inputs.emplace_back("comm_group.json", read_text(files.groups)); });
   }
   warn_flags(files, result);
   return result;

@@ -6,14 +6,10 @@
 #include <tuple>
 
 #include "formats.hpp"
-#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::config {
 namespace {
-
-void require(bool holds, std::string_view key, std::string_view found, std::string_view expected) {
-  if (!holds) throw Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected);
-}
 
 std::string normal_path(const std::filesystem::path& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
@@ -85,15 +81,17 @@ std::filesystem::path Workload::trace_of(NpuId npu) const {
   fail_check("an NPU without a trace", std::source_location::current());
 }
 
-void Configuration::validate() const {
+void Configuration::validate(Faults& faults) const {
   const topology::Topology built = topology();
-  collectives.validate(built);
-  executor.validate();
-  remote_memory.validate(built.num_npus());
-  run.partition.validate(built);
-  if (workload.generated) {
-    workload.generated->validate();
-    const std::uint32_t npus = workload.generated->parallel.num_npus();
+  const auto require = [&](bool holds, std::string_view key, std::string_view found, std::string_view expected) {
+    if (!holds) faults.add(Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected));
+  };
+  faults.attempt([&] { collectives.validate(built); });
+  faults.attempt([&] { executor.validate(); });
+  faults.attempt([&] { remote_memory.validate(built.num_npus()); });
+  faults.attempt([&] { run.partition.validate(built); });
+  if (const auto& generated = workload.generated; generated && faults.attempt([&] { generated->validate(); })) {
+    const std::uint32_t npus = generated->parallel.num_npus();
     require(npus == built.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
             fmt::format("the number of NPUs of the network, {}", built.num_npus()));
   }
@@ -104,7 +102,7 @@ void Configuration::validate() const {
     next = std::uint64_t{files.last} + 1;
   }
   require(workload.traces.empty() || next == built.num_npus(), "workload.traces",
-          fmt::format("traces for {} NPUs", next), fmt::format("traces for {}", built.num_npus()));
+          fmt::format("traces for {}", counted(next, "NPU")), fmt::format("traces for {}", built.num_npus()));
   require(run.progress_interval_s > 0 && std::isfinite(run.progress_interval_s), "run.progress-interval",
           fmt::format("found {} s", run.progress_interval_s), "more than 0 s");
   require(run.max_walltime_s >= 0 && std::isfinite(run.max_walltime_s), "run.max-walltime",

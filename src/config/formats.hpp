@@ -12,10 +12,10 @@
 
 namespace orrery::config {
 
-// The two formats of configurations. Faults go to the problems; what is faulty keeps its default.
+// The two formats of configurations. Faults are noted; what is faulty keeps its default.
 
 /// Orrery's own. `root` is the text with the overrides applied; reads the files that it names as text inputs too.
-Configuration read_own(const Value& root, bool system_only, Problems& problems);
+Configuration read_own(const Value& root, bool system_only, Faults& faults);
 
 /// `workload.model` and `workload.parallel`.
 workload::Description read_description(Section& workload);
@@ -24,10 +24,14 @@ std::string to_text(const workload::Description& description);
 std::string in_quotes(std::string_view text);
 
 /// ASTRA-sim's files, which are read here.
-Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Problems& problems);
+Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faults& faults);
 
 /// "ring", "direct2", ...: throws Error (bad_input) at `place` with the known names.
 collective::Algorithm parse_algorithm(std::string_view text, const Place& place);
+
+/// One algorithm for each item; what is faulty is noted and stands as the ring.
+std::vector<collective::Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,
+                                                    std::string_view expected, Faults& faults);
 
 /// Throws Error (bad_input) at the value's place unless it is one of the three names of a shape.
 topology::Shape parse_shape(const Value& value, const std::string& key);
@@ -40,7 +44,7 @@ const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 /// PREFIX -> "PREFIX.{npu}.et" for all NPUs.
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 
-/// The product of the sizes; 0 if there are none or it is above 2^32 - 1.
+/// The product of the sizes; 0 if there are none, one is 0 (not known), or it is above 2^32 - 1.
 std::uint32_t count_npus(const std::vector<topology::Dimension>& dimensions);
 
 }  // namespace orrery::config

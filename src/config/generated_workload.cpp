@@ -63,7 +63,8 @@ std::vector<std::uint64_t> read_numbers(Section& section, std::string_view key) 
   const std::string expected = "a list of whole numbers";
   return section.require(key, expected, std::vector<std::uint64_t>{}, [&](const Value& value, const std::string& path) {
     std::vector<std::uint64_t> numbers;
-    for (const Value& item : as_list(value, path, expected)) numbers.push_back(as_number_of_things(item, path));
+    for (const Value& item : as_list(value, path, expected))
+      section.faults().attempt([&] { numbers.push_back(as_number_of_things(item, path)); });
     return numbers;
   });
 }
@@ -114,11 +115,11 @@ LayerList read_layer_list(Section& section) {
   LayerList model;
   const Value* const list = section.need("layers", expected);
   if (list == nullptr) return model;
-  section.problems().attempt([&] {
+  section.faults().attempt([&] {
     const std::string key = section.path("layers");
     const auto& items = as_list(*list, key, expected);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Section item(&items[i], fmt::format("{}.{}", key, i), items[i], section.problems());
+      Section item(&items[i], fmt::format("{}.{}", key, i), items[i], section.faults());
       LayerList::Layer layer;
       layer.name = item.get("name", fmt::format("layer_{}", i),
                             [](const Value& value, const std::string& path) { return as_text(value, path, "a name"); });
@@ -167,7 +168,7 @@ void read_batches(Section& section, workload::Parallel& parallel) {
   read_number(section, "micro-batches", parallel.micro_batches);
   const Value* const global = section.find("global-batch");
   if (global == nullptr) return;
-  section.problems().attempt([&] {
+  section.faults().attempt([&] {
     const std::string key = section.path("global-batch");
     const std::uint64_t samples = as_number_of_things(*global, key);
     const std::uint64_t each = std::max<std::uint64_t>(parallel.micro_batch * parallel.num_replicas(), 1);

@@ -40,8 +40,8 @@ struct CountingIterator {
 /// Builds values from nlohmann's events; its own tree keeps the last of duplicate keys and no lines.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Builder(std::shared_ptr<const Origin> origin, const std::uint64_t& line, Problems& problems)
-      : origin_(std::move(origin)), line_(line), problems_(problems) {}
+  Builder(std::shared_ptr<const Origin> origin, const std::uint64_t& line, Faults& faults)
+      : origin_(std::move(origin)), line_(line), faults_(faults) {}
 
   Value take() { return std::move(root_); }
 
@@ -118,9 +118,9 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
     for (const auto& entry : parent.entries) {
       if (entry.key != key_) continue;
-      problems_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line_, .key = key_},
-                          fmt::format("the key stands here again, first in line {}", entry.line.value_or(0)),
-                          "each key once", "Delete one of them."));
+      faults_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line_, .key = key_},
+                        fmt::format("the key stands here again, first in line {}", entry.line.value_or(0)),
+                        "each key once", "Delete one of them."));
       return;
     }
     parent.entries.push_back({key_, key_line_, std::move(value)});
@@ -134,7 +134,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   std::shared_ptr<const Origin> origin_;
   const std::uint64_t& line_;
-  Problems& problems_;
+  Faults& faults_;
   Value root_;
   std::vector<Open> stack_;
   std::string key_;
@@ -143,9 +143,9 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems) {
+Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults) {
   std::uint64_t line_reached = 1, line_of_token = 1;
-  Builder builder(origin, line_of_token, problems);
+  Builder builder(origin, line_of_token, faults);
   const CountingIterator first{text.data(), &line_reached, &line_of_token};
   const CountingIterator last{text.data() + text.size(), &line_reached, &line_of_token};
   nlohmann::json::sax_parse(first, last, &builder);

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "formats.hpp"
+#include "section.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
@@ -49,6 +50,14 @@ Algorithm parse_algorithm(std::string_view text, const Place& place) {
   throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text),
               list(names) + " (direct2: at most 2 sends in flight)",
               near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
+}
+
+std::vector<Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,
+                                        std::string_view expected, Faults& faults) {
+  std::vector<Algorithm> algorithms(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i)
+    faults.attempt([&] { algorithms[i] = parse_algorithm(as_text(items[i], key, expected), items[i].place(key)); });
+  return algorithms;
 }
 
 std::string name(const Algorithm& algorithm) {

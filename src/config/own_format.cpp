@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "formats.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/config/units.hpp"
 #include "section.hpp"
 
@@ -23,13 +24,13 @@ std::vector<Dimension> read_dimensions(Section& network) {
   std::vector<Dimension> dimensions;
   const Value* const list = network.need("dimensions", dimension_example);
   if (list == nullptr) return dimensions;
-  network.problems().attempt([&] {
+  network.faults().attempt([&] {
     const auto& items = as_list(*list, network.path("dimensions"), dimension_example);
     for (std::size_t d = 0; d < items.size(); ++d) {
-      Section item(&items[d], fmt::format("{}.{}", network.path("dimensions"), d), items[d], network.problems());
+      Section item(&items[d], fmt::format("{}.{}", network.path("dimensions"), d), items[d], network.faults());
       Dimension dimension;
       dimension.shape = item.require("shape", "Ring, FullyConnected or Switch", Shape::ring, parse_shape);
-      dimension.size = item.require("size", "a whole number, 1 or more", 1U,
+      dimension.size = item.require("size", "a whole number, 1 or more", 0U,
                                     [](const Value& v, const std::string& key) { return as_count(v, key); });
       dimension.bandwidth =
           item.require("bandwidth", "of one link, such as '400 GB/s'", Bandwidth::from_bytes_per_ns(1), as_bandwidth);
@@ -53,11 +54,9 @@ std::vector<Algorithm> read_algorithms(Section& section, std::string_view key,
   std::vector<Algorithm> algorithms;
   for (const auto& dimension : dimensions) algorithms.push_back(natural_algorithm(dimension, key == "all-to-all"));
   const std::string expected =
-      fmt::format("a list of algorithms, one for each of the {} dimensions", dimensions.size());
+      fmt::format("a list of {}, one for each dimension", counted(dimensions.size(), "algorithm"));
   return section.get(key, algorithms, [&](const Value& value, const std::string& path) {
-    std::vector<Algorithm> given;
-    for (const Value& item : as_list(value, path, expected))
-      given.push_back(parse_algorithm(as_text(item, path, expected), item.place(path)));
+    auto given = parse_algorithms(as_list(value, path, expected), path, expected, section.faults());
     const bool whole = given.size() == 1 && given[0].whole_communicator;
     if (given.size() != dimensions.size() && !dimensions.empty() && !whole)
       throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()), expected);
@@ -131,9 +130,9 @@ void read_remote_memory(Section section, Configuration& result) {
     const Value* const value = section.need("npus-per-node", "a whole number that divides the number of NPUs");
     const std::uint32_t npus = count_npus(result.dimensions);
     if (value != nullptr && memory.npus_per_node > 0 && npus % memory.npus_per_node != 0)
-      section.problems().add(Error(ErrorCode::bad_input, value->place(section.path("npus-per-node")),
-                                   fmt::format("found {}", memory.npus_per_node),
-                                   fmt::format("a divisor of the {} NPUs", npus)));
+      section.faults().add(Error(ErrorCode::bad_input, value->place(section.path("npus-per-node")),
+                                 fmt::format("found {}", memory.npus_per_node),
+                                 fmt::format("a divisor of the {} NPUs", npus)));
   }
   section.refuse_unknown();
 }
@@ -161,11 +160,11 @@ std::pair<std::uint32_t, std::uint32_t> parse_range(const Value& value, const st
 }
 
 std::vector<TraceFiles> read_trace_map(const Value& value, const std::string& key, std::uint32_t num_npus,
-                                       Problems& problems) {
+                                       Faults& faults) {
   std::vector<TraceFiles> traces;
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < value.items.size(); ++i) {
-    Section item(&value.items[i], fmt::format("{}.{}", key, i), value.items[i], problems);
+    Section item(&value.items[i], fmt::format("{}.{}", key, i), value.items[i], faults);
     TraceFiles files;
     std::tie(files.first, files.last) =
         item.require("npus", "an NPU or a range such as 0-31", std::pair(next, next),
@@ -175,37 +174,37 @@ std::vector<TraceFiles> read_trace_map(const Value& value, const std::string& ke
             .string();
     item.refuse_unknown();
     if (files.first != next)
-      problems.add(Error(ErrorCode::bad_input, value.items[i].place(item.path("npus")),
-                         files.first < next ? fmt::format("NPU {} has a trace already", files.first)
-                                            : fmt::format("no trace for NPU {}", next),
-                         "ranges in ascending order that hold every NPU once"));
+      faults.add(Error(ErrorCode::bad_input, value.items[i].place(item.path("npus")),
+                       files.first < next ? fmt::format("NPU {} has a trace already", files.first)
+                                          : fmt::format("no trace for NPU {}", next),
+                       "ranges in ascending order that hold every NPU once"));
     next = files.last + 1;
     traces.push_back(std::move(files));
   }
   if (next < num_npus)
-    problems.add(Error(ErrorCode::bad_input, value.place(key), fmt::format("no trace for NPU {}", next),
-                       fmt::format("ranges that hold every one of the {} NPUs once", num_npus)));
+    faults.add(Error(ErrorCode::bad_input, value.place(key), fmt::format("no trace for NPU {}", next),
+                     fmt::format("ranges that hold every one of the {} NPUs once", num_npus)));
   return traces;
 }
 
 std::vector<TraceFiles> read_traces(Section& workload, std::uint32_t num_npus, bool system_only) {
-  Problems& problems = workload.problems();
+  Faults& faults = workload.faults();
   const Value* const value = system_only ? workload.find("traces") : workload.need("traces", traces_example);
   const std::string key = workload.path("traces");
   if (value == nullptr || num_npus == 0) return {};
   std::vector<TraceFiles> traces;
-  problems.attempt([&] {
+  faults.attempt([&] {
     if (value->kind == Value::Kind::scalar) {
       traces = {traces_of_prefix(as_path(*value, key).string(), num_npus)};
     } else if (value->kind == Value::Kind::mapping) {
-      Section all(value, key, *value, problems);
+      Section all(value, key, *value, faults);
       const auto file =
           all.require("all", "the name of a trace that all NPUs execute", std::filesystem::path(), as_path);
       all.refuse_unknown();
       traces = {{0, num_npus - 1, file.string()}};
     } else {
       as_list(*value, key, traces_example);
-      traces = read_trace_map(*value, key, num_npus, problems);
+      traces = read_trace_map(*value, key, num_npus, faults);
     }
   });
   return traces;
@@ -217,13 +216,13 @@ void read_workload(Section section, Configuration& result, bool system_only) {
     workload.generated = read_description(section);
     for (const char* key : {"traces", "groups"})
       if (const Value* const value = section.find(key))
-        section.problems().add(Error(ErrorCode::bad_input, value->place(section.path(key)),
-                                     "a model, which is generated, and traces are given both", "one of them"));
+        section.faults().add(Error(ErrorCode::bad_input, value->place(section.path(key)),
+                                   "a model, which is generated, and traces are given both", "one of them"));
   } else {
     workload.traces = read_traces(section, count_npus(result.dimensions), system_only);
   }
   if (const Value* const groups = section.find("groups"))
-    section.problems().attempt([&] {
+    section.faults().attempt([&] {
       workload.groups = as_path(*groups, section.path("groups"));
       if (!system_only)
         result.inputs.emplace_back("groups.json", read_text(*workload.groups, groups->place(section.path("groups"))));
@@ -267,9 +266,9 @@ void read_run(Section section, Configuration& result) {
 
 }  // namespace
 
-Configuration read_own(const Value& root, bool system_only, Problems& problems) {
+Configuration read_own(const Value& root, bool system_only, Faults& faults) {
   Configuration result;
-  Section top(&root, "", root, problems);
+  Section top(&root, "", root, faults);
   Section system = top.section("system");
   result.rule_set =
       system.choose("rules", result.rule_set, {{"physical", RuleSet::physical}, {"astra-sim", RuleSet::astra_sim}});

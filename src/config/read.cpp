@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "formats.hpp"
+#include "orrery/base/text.hpp"
 #include "references.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
@@ -35,29 +36,29 @@ using InputTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// A text with all that it refers to and the settings of --set; every text goes to `inputs`.
 Value read_values(std::string text, const Origin& origin, const std::vector<std::string>& overrides, InputTexts& inputs,
-                  Problems& problems) {
-  Value root = parse_yaml(text, std::make_shared<const Origin>(origin), problems);
+                  Faults& faults) {
+  Value root = parse_yaml(text, std::make_shared<const Origin>(origin), faults);
   inputs.emplace_back("configuration.yaml", std::move(text));
-  follow_references(root, inputs, problems);
-  for (const auto& setting : overrides) problems.attempt([&] { apply_override(root, setting, problems); });
-  follow_references(root, inputs, problems);
+  follow_references(root, inputs, faults);
+  for (const auto& setting : overrides) faults.attempt([&] { apply_override(root, setting, faults); });
+  follow_references(root, inputs, faults);
   return root;
 }
 
 Configuration read_text_as_own(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
-                               bool system_only, Problems& problems) {
+                               bool system_only, Faults& faults) {
   InputTexts inputs;
-  const Value root = read_values(std::move(text), origin, overrides, inputs, problems);
-  Configuration result = read_own(root, system_only, problems);
+  const Value root = read_values(std::move(text), origin, overrides, inputs, faults);
+  Configuration result = read_own(root, system_only, faults);
   result.inputs.insert(result.inputs.begin(), std::make_move_iterator(inputs.begin()),
                        std::make_move_iterator(inputs.end()));
   return result;
 }
 
-Configuration read_file(const Inputs& inputs, Problems& problems) {
+Configuration read_file(const Inputs& inputs, Faults& faults) {
   const std::filesystem::path& path = inputs.file;
   return read_text_as_own(read_text(path), {path.string(), path.parent_path()}, inputs.overrides, inputs.system_only,
-                          problems);
+                          faults);
 }
 
 /// What `orrery generate` writes where no file says so: a step of a transformer on 64 NPUs.
@@ -67,30 +68,45 @@ constexpr std::string_view default_workload =
     "  parallel: {tp: 4, pp: 4, dp: 4, micro-batches: 8, placement: [tp, cp, ep, pp, dp]}\n";
 
 /// The partition file is a text input too, whoever named it.
-void settle_partition(const Inputs& inputs, Configuration& result, Problems& problems) {
+void settle_partition(const Inputs& inputs, Configuration& result, Faults& faults) {
   auto& partition = result.run.partition;
-  problems.attempt([&] {
+  faults.attempt([&] {
     if (inputs.flags.partition) partition = parse_partition(*inputs.flags.partition, {.key = "--partition"});
     if (partition.strategy != topology::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
-    std::error_code failure;
-    if (!std::filesystem::exists(partition.file, failure))
+    if (std::error_code failure; !std::filesystem::exists(partition.file, failure))
       throw Error(ErrorCode::bad_input, {.file = partition.file.string(), .key = "run.partition"}, "no such file",
                   "a strategy or a rank map", suggestion(partition.file.filename().string(), partition_strategies));
     result.inputs.emplace_back("partition.txt", read_text(partition.file));
   });
 }
 
-std::optional<Configuration> resolve(const Inputs& inputs, Problems& problems) {
+std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {
   std::optional<Configuration> result;
-  problems.attempt([&] {
-    result = inputs.astra_sim ? read_astra_sim(*inputs.astra_sim, inputs.system_only, problems)
-                              : read_file(inputs, problems);
+  faults.attempt([&] {
+    result =
+        inputs.astra_sim ? read_astra_sim(*inputs.astra_sim, inputs.system_only, faults) : read_file(inputs, faults);
     apply(inputs.flags, *result);
-    settle_partition(inputs, *result, problems);
-    // What a faulty value stands for is a default, so that a look at the whole would tell faults that are none.
-    if (problems.empty()) result->validate();
+    settle_partition(inputs, *result, faults);
+    // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
+    if (faults.empty()) result->validate(faults);
   });
   return result;
+}
+
+/// What a faulty configuration has that suffices to read the traces: nothing unless it says how many NPUs there are and
+/// where their traces are.
+std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
+  Configuration result;
+  result.rule_set = faulty.rule_set;
+  result.dimensions = faulty.dimensions;
+  result.workload = faulty.workload;
+  result.executor.replay_only = faulty.executor.replay_only;
+  result.inputs = faulty.inputs;
+  result.warnings = faulty.warnings;
+  Faults faults;
+  faults.attempt([&] { result.validate(faults); });
+  return faults.empty() && (result.workload.generated || !result.workload.traces.empty()) ? std::optional(result)
+                                                                                          : std::nullopt;
 }
 
 }  // namespace
@@ -112,45 +128,44 @@ topology::PartitionOptions parse_partition(std::string_view text, const Place& p
 }
 
 Findings examine(const Inputs& inputs) {
-  Problems problems;
   Findings findings;
-  auto result = resolve(inputs, problems);
-  if (problems.empty()) findings.configuration = std::move(result);
-  findings.problems = std::move(problems.errors());
+  findings.configuration = resolve(inputs, findings.faults);
+  if (findings.configuration && !findings.faults.empty())
+    findings.configuration = enough_for_traces(*findings.configuration);
   return findings;
 }
 
 Configuration read(const Inputs& inputs) {
   Findings findings = examine(inputs);
-  if (!findings.problems.empty()) throw findings.problems.front();
+  findings.faults.raise();
   return std::move(*findings.configuration);
 }
 
 Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder,
                     bool system_only) {
-  Problems problems;
-  Configuration result = read_text_as_own(std::string(text), {name, folder}, {}, system_only, problems);
-  if (!problems.empty()) throw problems.errors().front();
-  result.validate();
+  Faults faults;
+  Configuration result = read_text_as_own(std::string(text), {name, folder}, {}, system_only, faults);
+  if (faults.empty()) result.validate(faults);
+  faults.raise();
   return result;
 }
 
 workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
-  Problems problems;
+  Faults faults;
   InputTexts unused;
   workload::Description result;
-  problems.attempt([&] {
+  faults.attempt([&] {
     const Origin origin = file.empty() ? Origin{"orrery generate", {}} : Origin{file.string(), file.parent_path()};
-    const Value root = read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides,
-                                   unused, problems);
-    Section top(&root, "", root, problems);
+    const Value root =
+        read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides, unused, faults);
+    Section top(&root, "", root, faults);
     Section workload = top.section("workload");
     for (const char* key : {"traces", "groups", "dependencies", "replay-only", "iterations"}) workload.find(key);
     result = read_description(workload);
     workload.refuse_unknown();
-    if (problems.empty()) result.validate();
+    if (faults.empty()) result.validate();
   });
-  if (!problems.empty()) throw problems.errors().front();
+  faults.raise();
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "references.hpp"
 
+#include "orrery/base/text.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
@@ -26,16 +27,16 @@ void put_above(Value& base, const Value& above) {
   }
 }
 
-void follow(Value* value, const std::string& key, const std::string& input, InputTexts& inputs, Problems& problems) {
+void follow(Value* value, const std::string& key, const std::string& input, InputTexts& inputs, Faults& faults) {
   if (value == nullptr) return;
   const bool whole = value->kind == Value::Kind::scalar;
   const Value* const name = whole ? value : entry(*value, "base");
   if (name == nullptr) return;
   const std::string name_key = whole ? key : key + ".base";
-  problems.attempt([&] {
+  faults.attempt([&] {
     const auto path = as_path(*name, name_key);
     std::string text = read_text(path, name->place(name_key));
-    Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), problems);
+    Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
     inputs.emplace_back(input, std::move(text));
     if (!whole) {
       std::erase_if(value->entries, [](const auto& entry) { return entry.key == "base"; });
@@ -47,10 +48,10 @@ void follow(Value* value, const std::string& key, const std::string& input, Inpu
 
 }  // namespace
 
-void follow_references(Value& root, InputTexts& inputs, Problems& problems) {
-  follow(entry(root, "system"), "system", "system.yaml", inputs, problems);
+void follow_references(Value& root, InputTexts& inputs, Faults& faults) {
+  follow(entry(root, "system"), "system", "system.yaml", inputs, faults);
   if (Value* const workload = entry(root, "workload"))
-    follow(entry(*workload, "model"), "workload.model", "model.yaml", inputs, problems);
+    follow(entry(*workload, "model"), "workload.model", "model.yaml", inputs, faults);
 }
 
 }  // namespace orrery::config

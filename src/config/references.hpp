@@ -10,7 +10,7 @@ namespace orrery::config {
 
 /// Puts what other files hold into `system` and `workload.model`: the name of a file stands for all that it holds, and
 /// in a mapping `base: FILE` for what the mapping itself does not say. The files' texts go to `inputs`. A file that
-/// cannot be read is a problem.
-void follow_references(Value& root, std::vector<std::pair<std::string, std::string>>& inputs, Problems& problems);
+/// cannot be read is a fault.
+void follow_references(Value& root, std::vector<std::pair<std::string, std::string>>& inputs, Faults& faults);
 
 }  // namespace orrery::config

@@ -87,16 +87,16 @@ std::filesystem::path joined(const std::filesystem::path& folder, const std::fil
   return (path.is_absolute() ? path : folder / path).lexically_normal();
 }
 
-Section::Section(const Value* mapping, std::string path, const Value& parent, Problems& problems)
-    : path_(std::move(path)), parent_(parent), problems_(problems) {
+Section::Section(const Value* mapping, std::string path, const Value& parent, Faults& faults)
+    : path_(std::move(path)), parent_(parent), faults_(faults) {
   if (mapping == nullptr || mapping->kind == Value::Kind::null) return;
   if (mapping->kind == Value::Kind::mapping) {
     mapping_ = mapping;
     return;
   }
   broken_ = true;
-  problems_.add(Error(ErrorCode::bad_input, mapping->place(path_), fmt::format("found {}", mapping->description()),
-                      "a mapping of keys to values"));
+  faults_.add(Error(ErrorCode::bad_input, mapping->place(path_), fmt::format("found {}", mapping->description()),
+                    "a mapping of keys to values"));
 }
 
 const Value* Section::find(std::string_view key) {
@@ -111,13 +111,13 @@ const Value* Section::need(std::string_view key, std::string_view expected) {
   std::vector<std::string_view> others;
   for (const auto* entry : unknown()) others.push_back(entry->key);
   const auto near = nearest(key, others);
-  problems_.add(Error(ErrorCode::bad_input, place(key), "the key is missing", expected,
-                      near.empty() ? std::string() : fmt::format("Is '{}' meant for it?", near)));
+  faults_.add(Error(ErrorCode::bad_input, place(key), "the key is missing", expected,
+                    near.empty() ? std::string() : fmt::format("Is '{}' meant for it?", near)));
   return value;
 }
 
 Section Section::section(std::string_view key) {
-  return {find(key), path(key), mapping_ == nullptr ? parent_ : *mapping_, problems_};
+  return {find(key), path(key), mapping_ == nullptr ? parent_ : *mapping_, faults_};
 }
 
 std::vector<const Value::Entry*> Section::unknown() const {
@@ -132,14 +132,14 @@ void Section::refuse_unknown() {
   for (const auto* entry : unknown()) {
     Place where = entry->value.place(path(entry->key));
     if (entry->line) where.line = entry->line;
-    problems_.add(Error(ErrorCode::bad_input, where, "unknown key", "", suggestion(entry->key, known_)));
+    faults_.add(Error(ErrorCode::bad_input, where, "unknown key", "", suggestion(entry->key, known_)));
   }
 }
 
 void Section::refuse_choice(const Value& value, std::string_view key, const std::vector<std::string_view>& words) {
   const auto near = value.kind == Value::Kind::scalar ? nearest(value.text, words) : std::string_view{};
-  problems_.add(Error(ErrorCode::bad_input, value.place(path(key)), fmt::format("found {}", value.description()),
-                      list(words), near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near)));
+  faults_.add(Error(ErrorCode::bad_input, value.place(path(key)), fmt::format("found {}", value.description()),
+                    list(words), near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near)));
 }
 
 std::string Section::path(std::string_view key) const {

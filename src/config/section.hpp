@@ -29,15 +29,15 @@ const std::vector<Value>& as_list(const Value& value, const std::string& key, st
 std::filesystem::path joined(const std::filesystem::path& folder, const std::filesystem::path& path);
 
 /// One mapping, read strictly: what is asked for is known, what is not asked for is a fault. A mapping that is absent
-/// reads as an empty one. Faults go to the problems; the default then stands in.
+/// reads as an empty one. Faults are noted; the default then stands in.
 class Section {
  public:
   /// `mapping` may be null. `parent` gives the place where a missing mapping would stand.
-  Section(const Value* mapping, std::string path, const Value& parent, Problems& problems);
+  Section(const Value* mapping, std::string path, const Value& parent, Faults& faults);
 
   /// Null if absent or empty.
   const Value* find(std::string_view key);
-  /// A missing key is a problem.
+  /// A missing key is a fault.
   const Value* need(std::string_view key, std::string_view expected);
   Section section(std::string_view key);
   /// parse(value, key path) if the key is there.
@@ -55,28 +55,28 @@ class Section {
 
   /// Entries that nobody asked for.
   std::vector<const Value::Entry*> unknown() const;
-  /// Every unknown entry is a problem, with the nearest known key.
+  /// Every unknown entry is a fault, with the nearest known key.
   void refuse_unknown();
 
   bool present() const { return mapping_ != nullptr; }
   std::string path(std::string_view key) const;
   Place place(std::string_view key) const;
-  Problems& problems() { return problems_; }
+  Faults& faults() { return faults_; }
   const std::vector<std::string_view>& known() const { return known_; }
 
  private:
   template <class T, class Parse>
   T read(const Value* value, std::string_view key, T fallback, Parse parse) {
-    if (value != nullptr) problems_.attempt([&] { fallback = parse(*value, path(key)); });
+    if (value != nullptr) faults_.attempt([&] { fallback = parse(*value, path(key)); });
     return fallback;
   }
   void refuse_choice(const Value& value, std::string_view key, const std::vector<std::string_view>& words);
 
   const Value* mapping_ = nullptr;
-  bool broken_ = false;  ///< no mapping but something else, which is a problem already
+  bool broken_ = false;  ///< no mapping but something else, which is a fault already
   std::string path_;
   const Value& parent_;
-  Problems& problems_;
+  Faults& faults_;
   std::vector<std::string_view> known_;  ///< literals, or texts that outlive the section
 };
 

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <sstream>
 
 namespace orrery::config {
 namespace {
-
-constexpr std::uintmax_t largest_text = 64U << 20U;
 
 bool is_index(std::string_view step) {
   return !step.empty() && step.find_first_not_of("0123456789") == std::string_view::npos && step.size() < 10;
@@ -67,14 +64,14 @@ std::string Value::description() const {
   return {};
 }
 
-void apply_override(Value& root, const std::string& setting, Problems& problems) {
+void apply_override(Value& root, const std::string& setting, Faults& faults) {
   const auto equals = setting.find('=');
   const std::string path = setting.substr(0, equals);
   if (equals == std::string::npos || path.empty())
     throw Error(ErrorCode::usage,
                 fmt::format("--set {}: expected KEY.PATH=VALUE, such as --set system.collectives.chunks=8", setting));
   const auto origin = std::make_shared<const Origin>(Origin{fmt::format("--set {}", setting), {}});
-  Value value = parse_yaml(std::string_view(setting).substr(equals + 1), origin, problems);
+  Value value = parse_yaml(std::string_view(setting).substr(equals + 1), origin, faults);
   Value* target = &root;
   std::istringstream steps(path);
   std::string step, so_far;
@@ -84,27 +81,6 @@ void apply_override(Value& root, const std::string& setting, Problems& problems)
     target = &descend(*target, step, so_far, origin);
   }
   *target = std::move(value);
-}
-
-std::string read_text(const std::filesystem::path& path, const Place& named_by) {
-  std::error_code error;
-  Place place = named_by;
-  if (place.file.empty()) place.file = path.string();
-  const bool other = place.file != path.string();
-  const auto fail = [&](std::string_view why) {
-    throw Error(ErrorCode::bad_input, place, other ? fmt::format("{}: {}", path.string(), why) : std::string(why),
-                "a text file that can be read");
-  };
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) fail("no such file");
-  if (std::filesystem::is_directory(status)) fail("is a folder");
-  if (const auto size = std::filesystem::file_size(path, error); !error && size > largest_text)
-    fail("larger than 64 MiB");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.is_open() || file.bad() || (text.fail() && !text.str().empty())) fail("cannot be read");
-  return std::move(text).str();
 }
 
 }  // namespace orrery::config

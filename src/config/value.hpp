@@ -9,29 +9,9 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/faults.hpp"
 
 namespace orrery::config {
-
-/// Faults found so far. Reading goes on after one, so that `check` can tell them all; `run` throws the first.
-class Problems {
- public:
-  void add(Error error) { errors_.push_back(std::move(error)); }
-  /// Runs `action`; an Error that it throws becomes a problem.
-  template <class Action>
-  void attempt(Action action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::internal) throw;
-      add(error);
-    }
-  }
-  bool empty() const { return errors_.empty(); }
-  std::vector<Error>& errors() { return errors_; }
-
- private:
-  std::vector<Error> errors_;
-};
 
 /// Where a value was read: a file or a --set.
 struct Origin {
@@ -64,17 +44,14 @@ struct Value::Entry {
   Value value;
 };
 
-/// Parses a YAML or a JSON document. Duplicate keys become problems (the first stays); throws Error (bad_input) with
+/// Parses a YAML or a JSON document. Duplicate keys become faults (the first stays); throws Error (bad_input) with
 /// the line if the text is not well-formed, or nested more than 64 deep.
-Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems);
-Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems);
+Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
+Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
 
 /// Applies "key.path=value" as if it stood in `root`; the value is YAML, a number in the path is the position in a
 /// list. Missing mappings are made (the strict reading of the result finds unknown ones). Throws Error (usage or
 /// bad_input).
-void apply_override(Value& root, const std::string& setting, Problems& problems);
-
-/// The whole text of a file. Throws Error (bad_input) naming it if it cannot be read or is larger than 64 MiB.
-std::string read_text(const std::filesystem::path& path, const Place& named_by = {});
+void apply_override(Value& root, const std::string& setting, Faults& faults);
 
 }  // namespace orrery::config

@@ -15,8 +15,7 @@ constexpr std::size_t most_values = 1'000'000;  // aliases can stand for far mor
 /// Turns yaml-cpp's nodes into values. yaml-cpp keeps duplicate keys silently: they are found here.
 class Converter {
  public:
-  Converter(std::shared_ptr<const Origin> origin, Problems& problems)
-      : origin_(std::move(origin)), problems_(problems) {}
+  Converter(std::shared_ptr<const Origin> origin, Faults& faults) : origin_(std::move(origin)), faults_(faults) {}
 
   Value convert(const YAML::Node& node, int depth) {
     Value value;
@@ -49,24 +48,24 @@ class Converter {
   void insert(Value& mapping, const YAML::Node& key, const YAML::Node& node, int depth) {
     const auto key_line = line(key);
     if (!key.IsScalar()) {
-      problems_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line}, "a key that is no word",
-                          "keys that are words"));
+      faults_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line}, "a key that is no word",
+                        "keys that are words"));
       return;
     }
     for (const auto& entry : mapping.entries) {
       if (entry.key != key.Scalar()) continue;
       const Place place{.file = origin_->name, .line = key_line, .key = entry.key};
-      problems_.add(Error(ErrorCode::bad_input, place,
-                          entry.line ? fmt::format("the key stands here again, first in line {}", *entry.line)
-                                     : std::string("the key stands here twice"),
-                          "each key once", "Delete one of them."));
+      faults_.add(Error(ErrorCode::bad_input, place,
+                        entry.line ? fmt::format("the key stands here again, first in line {}", *entry.line)
+                                   : std::string("the key stands here twice"),
+                        "each key once", "Delete one of them."));
       return;
     }
     mapping.entries.push_back({key.Scalar(), key_line, convert(node, depth + 1)});
   }
 
   std::shared_ptr<const Origin> origin_;
-  Problems& problems_;
+  Faults& faults_;
   std::size_t count_ = 0;
 };
 
@@ -102,10 +101,10 @@ void refuse_second_document(const std::string& text, const Origin& origin) {
 
 }  // namespace
 
-Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Problems& problems) {
+Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults) {
   try {
     refuse_second_document(std::string(text), *origin);
-    return Converter(origin, problems).convert(YAML::Load(std::string(text)), 0);
+    return Converter(origin, faults).convert(YAML::Load(std::string(text)), 0);
   } catch (const YAML::Exception& error) {
     Place place{.file = origin->name};
     if (!error.mark.is_null() && !origin->name.starts_with("--set "))

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::executor {
 namespace {
@@ -34,14 +34,15 @@ bool all_equal(std::span<const Time> times) {
 
 Communicators::Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
                              std::span<const CommunicatorSpec> specs, std::span<const Rank> host_of_npu, Rank here,
-                             LpId first_lp, Announce announce)
+                             LpId first_lp, Announce announce, const PlaceOf& place_of)
     : kernel_(kernel),
       engine_(engine),
       network_(network),
       host_of_npu_(host_of_npu),
       here_(here),
       first_lp_(first_lp),
-      announce_(std::move(announce)) {
+      announce_(std::move(announce)),
+      place_of_(place_of) {
   for (const auto& spec : specs) {
     const auto size = std::max<std::size_t>(membership_of_.size(), spec.id.index() + 1);
     membership_of_.resize(size, none);
@@ -102,15 +103,21 @@ Communicators::Seat Communicators::seat(GroupId group, NpuId npu) const {
 
 void Communicators::require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const {
   if (first.kind == other.kind && first.size == other.size) return;
-  const auto describe = [](const Call& call) {
-    return fmt::format("NPU {} brings {} of {} bytes (node {})", call.npu,
-                       collective::name(static_cast<collective::Kind>(call.kind)), call.size, call.node_id);
-  };
   const auto& [low, high] = first.npu < other.npu ? std::tie(first, other) : std::tie(other, first);
-  throw Error(ErrorCode::bad_input, {},
-              fmt::format("the members of group '{}' disagree on their collective number {}: {}, but {}",
-                          spec.group->name, first.ordinal + 1, describe(low), describe(high)),
-              "the same kind and size in the same order on all members", "Correct the traces.");
+  const auto describe = [](const Call& call) {
+    return fmt::format("{} of {}", collective::name(static_cast<collective::Kind>(call.kind)),
+                       counted(call.size, "byte"));
+  };
+  const Place there = place_of_(NpuId(high.npu), high.node_id);
+  throw Error(
+      ErrorCode::bad_input, place_of_(NpuId(low.npu), low.node_id),
+      fmt::format("the members of {} disagree on their collective number {}: here it is {}, but {} at NPU {}, node {} "
+                  "'{}' of {}",
+                  trace::describe(*spec.group), first.ordinal + 1, describe(low), describe(high), high.npu,
+                  high.node_id, there.node_name, there.file),
+      "the same kind and size in the same order on all members",
+      "No dependencies fix this order, so it is a matter of time: let the collectives of a group depend on each "
+      "other.");
 }
 
 void Communicators::join(const Seat& seat, const Join& join) {

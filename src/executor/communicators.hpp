@@ -41,12 +41,13 @@ class Communicators {
     Time now;
     bool is_recorded = true;
   };
+  using PlaceOf = std::function<Place(NpuId, std::uint64_t node)>;  ///< of Setting, which outlives this
   /// A member's node is done at `time`, having sent `sent` bytes; its event has been scheduled.
   using Announce = std::function<void(NpuId, NodeId, Time time, Bytes sent)>;
 
   Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
                 std::span<const CommunicatorSpec> specs, std::span<const Rank> host_of_npu, Rank here, LpId first_lp,
-                Announce announce);
+                Announce announce, const PlaceOf& place_of);
 
   /// Throws Error (internal) if the NPU is no member of the group or is on another rank.
   Seat seat(GroupId group, NpuId npu) const;
@@ -158,6 +159,7 @@ class Communicators {
   Rank here_;
   LpId first_lp_;
   Announce announce_;
+  const PlaceOf& place_of_;
   std::vector<std::uint32_t> membership_of_, hosted_of_;  // [groups], ~0 = none
   std::vector<Membership> memberships_;
   std::vector<Hosted> hosted_;

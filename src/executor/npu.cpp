@@ -7,6 +7,7 @@
 #include "noise.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::executor {
 namespace {
@@ -271,7 +272,7 @@ void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
     return receives_.leave({peer, tag_of(id)}, Posted{id, now});
   }
   if (message.time > now) {
-    match(message, id, now);
+    match(message, id, now, around);
     return around.kernel.resume(message);
   }
   receive_instantly(message, id, now, around);
@@ -279,15 +280,15 @@ void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
 
 /// The message came first: done in the next round of this settle, as any node that takes no time.
 void Npu::receive_instantly(const pdes::Event& message, NodeId id, Time now, const Surroundings& around) {
-  require_size(id, Bytes(message.detail));
+  require_size(id, Bytes(message.detail), around);
   around.kernel.raise_depth(lp(), message.depth);
   running_.push_back({id, now, now, unlimited});
   instantly_.push_back(id);
 }
 
 /// The message of a posted receive is known: it will be received at its time.
-void Npu::match(pdes::Event& message, NodeId receive, Time posted) {
-  require_size(receive, Bytes(message.detail));
+void Npu::match(pdes::Event& message, NodeId receive, Time posted, const Surroundings& around) {
+  require_size(receive, Bytes(message.detail), around);
   arriving_.add(message.time + lookahead_.sends.tail(receive), message.time + lookahead_.calls.tail(receive));
   message.kind = static_cast<std::uint16_t>(EventKind::received);
   message.node = receive.value();
@@ -315,7 +316,7 @@ bool Npu::admit_data(pdes::Event& event, const Surroundings& around) {
       return false;
     }
   }
-  match(event, posted.node, posted.since);
+  match(event, posted.node, posted.since, around);
   return true;
 }
 
@@ -343,12 +344,13 @@ void Npu::receive(NodeId node, Time posted, Time now) {
   finish_node(node, posted, now);
 }
 
-void Npu::require_size(NodeId id, Bytes size) const {
+void Npu::require_size(NodeId id, Bytes size, const Surroundings& around) const {
   if (size.count() == node(id).size) return;
-  throw Error(ErrorCode::bad_input, {.npu = id_.value(), .node = trace_.id_of(id)},
-              fmt::format("the receive is of {} bytes, the message from NPU {} with tag {} is of {}", node(id).size,
-                          peer_of(id).value(), tag_of(id), size.count()),
-              "the same size on both sides", "Correct the traces.");
+  throw Error(ErrorCode::bad_input, around.place_of(id_, trace_.id_of(id)),
+              fmt::format("the receive is of {}, the message from NPU {} with tag {} is of {}",
+                          counted(node(id).size, "byte"), peer_of(id).value(), tag_of(id), size.count()),
+              "the same size on both sides, message by message",
+              "Correct the traces: tags tell messages apart, dependencies fix their order.");
 }
 
 void Npu::issue_access(NodeId id, Time now, const Surroundings& around) {

@@ -32,6 +32,7 @@ struct Surroundings {
   std::span<const Rank> host_of_server;  ///< [num_servers]
   LpId first_server;                     ///< LP of server 0
   Rank here;
+  const Communicators::PlaceOf& place_of;
 };
 
 /// One NPU's execution of its trace: a small state machine. Completions and messages come as events; `settle` then lets
@@ -104,9 +105,9 @@ class Npu {
   void issue_access(NodeId id, Time now, const Surroundings& around);
   bool admit_data(pdes::Event& event, const Surroundings& around);
   bool admit_grant(pdes::Event& event, const Surroundings& around);
-  void match(pdes::Event& message, NodeId receive, Time posted);
+  void match(pdes::Event& message, NodeId receive, Time posted, const Surroundings& around);
   void receive_instantly(const pdes::Event& message, NodeId id, Time now, const Surroundings& around);
-  void require_size(NodeId id, Bytes size) const;
+  void require_size(NodeId id, Bytes size, const Surroundings& around) const;
   Running& running_node(NodeId id);
   pdes::Event event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
                     std::uint64_t detail = 0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orrery/base/faults.hpp"
 #include "orrery/executor/executor.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/trace/store.hpp"
@@ -12,15 +13,21 @@ struct Parties {
   std::span<const executor::NpuSpec> npus;
   std::span<const executor::CommunicatorSpec> communicators;
   std::span<const Rank> host_of_npu;
+  std::span<const char> is_read;  ///< [num_npus] what an NPU does whose trace could not be read is not known
 };
 
-/// Every send has its receive and the reverse, and both sides together mean the same sizes. Throws Error (bad_input)
-/// that names a node, on ranks where one is at fault. Collective; O(messages) and one exchange.
-void check_messages(const Parties& parties, parallel::Communicator& world);
+/// Every send has its receive and the reverse, and both sides together mean the same sizes. A fault for each pair of
+/// NPUs and tag that differ, with a node, on the rank of that node. Collective; O(messages) and one exchange.
+void check_messages(const Parties& parties, parallel::Communicator& world, Faults& faults);
 
-/// Members of a group do the same collectives. Kinds, sizes and counts are compared; the order where dependencies fix
-/// it (where they do not, the run compares what really happens). Throws Error (bad_input) on rank 0 that names two
-/// members and their first different nodes. Collective; O(nodes x groups) per structure and one exchange.
-void check_collectives(const Parties& parties, parallel::Communicator& world);
+/// Members of a group do the same collectives: kinds, sizes and counts, and the order if dependencies fix it so that
+/// no order suits all (else the run compares what really happens). On rank 0 a fault for each way in which a member of
+/// a group differs from the first one, with their first different nodes. Collective; O(nodes) per structure and one
+/// exchange; a member's graph goes to rank 0 if its nodes are in another order than those of the first member.
+void check_collectives(const Parties& parties, parallel::Communicator& world, Faults& faults);
+
+/// Throws on all ranks if any has faults: on rank 0 those of all ranks (Faults::raise), elsewhere FailedElsewhere.
+/// Collective.
+void refuse(const Faults& mine, parallel::Communicator& world);
 
 }  // namespace orrery::sim

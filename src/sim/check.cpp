@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/sim/commands.hpp"
 #include "orrery/sim/preparation.hpp"
@@ -8,26 +9,23 @@
 namespace orrery::sim {
 
 int check(const config::CheckCommand& command) {
-  auto findings = config::examine(command.inputs);
-  auto problems = std::move(findings.problems);
-  if (findings.configuration) {
-    const auto& configuration = *findings.configuration;
-    for (const auto& warning : configuration.warnings) spdlog::warn("{}", warning);
+  auto [configuration, faults] = config::examine(command.inputs);
+  if (configuration) {
+    for (const auto& warning : configuration->warnings) spdlog::warn("{}", warning);
+    configuration->run.partition = {};  // of a run on several ranks, which this is not
     const auto world = parallel::make_serial();
-    try {
-      const Preparation preparation(configuration, *world, &problems);
-      for (const auto& [kind, entry] : preparation.notices().entries())
-        spdlog::warn("{} (NPU {})", entry.text, entry.npu);
-      if (problems.empty())
-        fmt::print("{} NPUs, {} nodes of {} distinct structures, {} groups: nothing wrong was found\n",
-                   preparation.num_npus(), preparation.num_nodes(), preparation.store().num_structures(),
-                   preparation.groups().size());
-    } catch (const Error& error) {
-      problems.push_back(error);
-    }
+    const Preparation preparation(*configuration, *world, faults);
+    for (const auto& [kind, entry] : preparation.notices().entries())
+      spdlog::warn("{} (NPU {})", entry.text, entry.npu);
+    if (faults.empty())
+      fmt::print("{}, {} of {}, {}: nothing wrong was found\n", counted(preparation.num_npus(), "NPU"),
+                 counted(preparation.num_nodes(), "node"),
+                 counted(preparation.store().num_structures(), "distinct structure"),
+                 counted(preparation.groups().size(), "group"));
   }
-  for (const auto& problem : problems) spdlog::error("{}", problem.what());
-  return static_cast<int>(problems.size());
+  if (faults.empty()) return 0;
+  for (const auto& text : faults.texts()) spdlog::error("{}", text);
+  return static_cast<int>(faults.code());
 }
 
 }  // namespace orrery::sim

@@ -6,6 +6,7 @@
 
 #include "agreement.hpp"
 #include "orrery/base/mix.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -65,50 +66,52 @@ NodeId node_of(const executor::NpuSpec& npu, NodeKind side, const Stream& stream
   return NodeId(0);
 }
 
-[[noreturn]] void refuse(const Parties& parties, NodeKind side, const Stream& mine, const Stream& theirs) {
+Error fault_of(const Parties& parties, NodeKind side, const Stream& mine, const Stream& theirs) {
   const NpuId own(side == NodeKind::send ? mine.sender : mine.receiver);
   const auto npu = std::find_if(parties.npus.begin(), parties.npus.end(), [&](const auto& n) { return n.id == own; });
   const bool extra = mine.count > theirs.count;
   const NodeId node = node_of(*npu, side, mine, extra ? theirs.count : 0);
   const Place place = parties.store.place(*npu->trace, own, node);
   const char* hint = "Correct the traces of both NPUs.";
-  if (!extra)
-    throw Error(
+  if (!extra) {
+    const std::string received =
+        mine.bytes == theirs.bytes ? std::string("as many bytes in other sizes") : counted(mine.bytes, "byte");
+    return {
         ErrorCode::bad_input, place,
-        fmt::format("NPU {} sends {} messages of {} bytes in all with tag {} to NPU {}, which receives {} bytes",
-                    mine.sender, theirs.count, theirs.bytes, mine.tag, mine.receiver, mine.bytes),
-        "the same sizes on both sides", hint);
+        fmt::format("NPU {} sends {} in {} with tag {} to NPU {}, which receives {}", mine.sender,
+                    counted(theirs.bytes, "byte"), counted(theirs.count, "message"), mine.tag, mine.receiver, received),
+        "the same sizes on both sides", hint};
+  }
   if (side == NodeKind::send)
-    throw Error(
-        ErrorCode::bad_input, place,
-        fmt::format("a send without a receive: NPU {} sends {} messages with tag {} to NPU {}, which receives {}",
-                    mine.sender, mine.count, mine.tag, mine.receiver, theirs.count),
-        "as many receives as sends", hint);
-  throw Error(
-      ErrorCode::bad_input, place,
-      fmt::format("a receive without a send: NPU {} receives {} messages with tag {} from NPU {}, which sends {}",
-                  mine.receiver, mine.count, mine.tag, mine.sender, theirs.count),
-      "as many sends as receives", hint);
+    return {ErrorCode::bad_input, place,
+            fmt::format("a send without a receive: NPU {} sends {} with tag {} to NPU {}, which receives {}",
+                        mine.sender, counted(mine.count, "message"), mine.tag, mine.receiver, theirs.count),
+            "as many receives as sends", hint};
+  return {ErrorCode::bad_input, place,
+          fmt::format("a receive without a send: NPU {} receives {} with tag {} from NPU {}, which sends {}",
+                      mine.receiver, counted(mine.count, "message"), mine.tag, mine.sender, theirs.count),
+          "as many sends as receives", hint};
 }
 
 /// Compares one side with what the other side's ranks say of it.
-void compare(const Parties& parties, NodeKind side, const std::vector<Stream>& mine, std::vector<Stream> theirs) {
+void compare(const Parties& parties, NodeKind side, const std::vector<Stream>& mine, std::vector<Stream> theirs,
+             Faults& faults) {
   std::sort(theirs.begin(), theirs.end(), [](const Stream& a, const Stream& b) { return a.key() < b.key(); });
   auto other = theirs.begin();
   for (const Stream& stream : mine) {
+    if (!parties.is_read[side == NodeKind::send ? stream.receiver : stream.sender]) continue;
     while (other != theirs.end() && other->key() < stream.key()) ++other;
     const bool there = other != theirs.end() && other->key() == stream.key();
     const Stream found = there ? *other : Stream{};
-    if (stream.count > found.count) refuse(parties, side, stream, found);
     // Too few here is the other side's to say; sizes are the receiver's.
-    if (side == NodeKind::receive && stream.count == found.count && stream.digest != found.digest)
-      refuse(parties, side, stream, found);
+    const bool sizes_differ = side == NodeKind::receive && stream.count == found.count && stream.digest != found.digest;
+    if (stream.count > found.count || sizes_differ) faults.add(fault_of(parties, side, stream, found));
   }
 }
 
 }  // namespace
 
-void check_messages(const Parties& parties, parallel::Communicator& world) {
+void check_messages(const Parties& parties, parallel::Communicator& world, Faults& faults) {
   const auto ranks = static_cast<std::size_t>(world.size());
   const auto sends = streams_of(parties, NodeKind::send);
   const auto receives = streams_of(parties, NodeKind::receive);
@@ -122,8 +125,8 @@ void check_messages(const Parties& parties, parallel::Communicator& world) {
   };
   const auto sent_to_us = flatten(world.exchange(to_receivers));
   const auto received_from_us = flatten(world.exchange(to_senders));
-  compare(parties, NodeKind::send, sends, received_from_us);
-  compare(parties, NodeKind::receive, receives, sent_to_us);
+  compare(parties, NodeKind::send, sends, received_from_us, faults);
+  compare(parties, NodeKind::receive, receives, sent_to_us, faults);
 }
 
 }  // namespace orrery::sim

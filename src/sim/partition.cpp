@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "orrery/base/error.hpp"
 #include "orrery/base/output_file.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/sim/commands.hpp"
 #include "orrery/sim/partitioning.hpp"
@@ -65,7 +65,8 @@ void partition(const config::PartitionCommand& command) {
                              ? cut(conversation, command.ranks)
                              : topology::Partition::make(options, topology, command.ranks);
   write_map(partition, num_npus, command.output);
-  fmt::print("{} NPUs on {} ranks by {}: {}\n", num_npus, command.ranks, name(options), command.output.string());
+  fmt::print("{} on {} by {}: {}\n", counted(num_npus, "NPU"),
+             counted(static_cast<std::uint64_t>(command.ranks), "rank"), name(options), command.output.string());
   if (with_workload) {
     print(measure(*preparation, conversation, partition));
     return;

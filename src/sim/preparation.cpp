@@ -1,13 +1,15 @@
 #include "orrery/sim/preparation.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <bit>
+#include <limits>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "agreement.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/sim/partitioning.hpp"
 #include "orrery/workload/generator.hpp"
@@ -27,9 +29,11 @@ struct Communication {
   friend auto operator<=>(const Communication&, const Communication&) = default;
 };
 
-trace::NamedGroups read_groups(const config::Configuration& configuration, std::uint32_t num_npus) {
-  const auto& file = configuration.workload.groups;
-  return file ? trace::read_group_file(*file, num_npus) : trace::NamedGroups{};
+/// What the configuration read as the communicator file; nothing if it names none, or could not read it.
+const std::string* groups_text(const config::Configuration& configuration) {
+  for (const auto& [name, text] : configuration.inputs)
+    if (name == "groups.json" || name == "comm_group.json") return &text;
+  return nullptr;
 }
 
 /// Dimensions of more than one NPU, as bits.
@@ -63,82 +67,97 @@ std::vector<Communication> gather_sorted(const std::set<Communication>& mine, pa
 }  // namespace
 
 Preparation::Foundations Preparation::lay_foundations(const config::Configuration& configuration,
-                                                      parallel::Communicator& world) {
+                                                      parallel::Communicator& world, Faults& faults) {
   std::optional<topology::Topology> topology;
   trace::NamedGroups groups;
+  bool groups_known = true;
   world.agree([&] {
     topology = configuration.topology();
-    groups = read_groups(configuration, topology->num_npus());
+    const auto num_npus = topology->num_npus();
+    const auto& file = configuration.workload.groups;
+    const std::string* const text = groups_text(configuration);
+    Faults of_groups;
+    if (text != nullptr)
+      groups = trace::parse_groups(*text, file->string(), num_npus, of_groups);
+    else if (!faults.empty())
+      groups_known = false;  // perhaps the configuration names a file that could not be read
+    else if (file)
+      of_groups.attempt([&] { groups = trace::parse_groups(read_text(*file), file->string(), num_npus, of_groups); });
+    groups_known = groups_known && of_groups.empty();
+    of_groups.for_each([&](const Error& fault) { faults.add(fault); });
   });
   auto partition = make_partition(configuration, *topology, world);
-  return {std::move(*topology), std::move(partition), std::move(groups)};
+  return {std::move(*topology), std::move(partition), std::move(groups), groups_known};
 }
 
-Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world,
-                         std::vector<Error>* problems)
-    : Preparation(configuration, world, problems, lay_foundations(configuration, world)) {}
+Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world)
+    : Preparation(configuration, world, Faults()) {}
 
-Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world,
-                         std::vector<Error>* problems, Foundations foundations)
+Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults&& faults)
+    : Preparation(configuration, world, faults) {
+  refuse(faults, world);
+}
+
+Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults)
+    : Preparation(configuration, world, faults, lay_foundations(configuration, world, faults)) {}
+
+Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
+                         Foundations foundations)
     : configuration_(configuration),
       world_(world),
-      problems_(problems),
       topology_(std::move(foundations.topology)),
       partition_(std::move(foundations.partition)),
       memory_(configuration.remote_memory, topology_.num_npus(), topology_.rules().rounding),
       engine_(topology_, configuration.collectives),
-      store_({configuration.workload.dependencies, topology_.num_npus()}, std::move(foundations.groups)) {
+      store_({.dependencies = configuration.workload.dependencies,
+              .num_npus = topology_.num_npus(),
+              .groups_unknown = !foundations.groups_known},
+             std::move(foundations.groups)) {
   for (std::uint32_t i = 0; i < topology_.num_npus(); ++i) host_of_npu_.push_back(partition_.rank_of(NpuId(i)));
   for (std::uint32_t s = 0; s < memory_.num_servers(); ++s)
     host_of_server_.push_back(host_of_npu_[memory_.first_npu_of(s).index()]);
-  const auto mine = partition_.npus_of(world.rank());
-  local_npus_.assign(mine.begin(), mine.end());
-  guard([this] { read_traces(); });
-  guard([this] { make_programs(); });
-  guard([this] { require_remote_memory(); });
-  const bool incomplete = problems_ && !problems_->empty();  // what the traces that could not be read do is unknown
+  const bool system_known = faults.empty();
+  world_.agree([&] {
+    read_traces(faults);
+    make_programs(faults);
+    if (system_known) require_remote_memory(faults);
+  });
   agree_on_groups();
-  const auto known = problems_ ? problems_->size() : 0;
-  guard([this] { check_algorithms(); });
-  if (!problems_ || problems_->size() == known) guard([this] { check_ranges(setting(), store_); });
-  if (!configuration_.executor.replay_only && !incomplete) {
-    const Parties parties{store_, npus_, communicators_, host_of_npu_};
-    guard([&] { check_messages(parties, world_); });
-    guard([&] { check_collectives(parties, world_); });
+  if (!configuration_.executor.replay_only) {
+    if (system_known) world_.agree([&] { check_algorithms(faults); });
+    const auto is_read = gather_read();
+    const Parties parties{store_, npus_, communicators_, host_of_npu_, is_read};
+    check_messages(parties, world_, faults);
+    if (foundations.groups_known) check_collectives(parties, world_, faults);
   }
+  check_durations(faults);
   gather_notices();
 }
 
-/// All ranks agree on a failure of `body`, or it is noted and the search goes on.
-void Preparation::guard(const std::function<void()>& body) {
-  if (!problems_) return world_.agree(body);
-  try {
-    body();
-  } catch (const Error& error) {
-    problems_->push_back(error);
-  }
-}
-
-void Preparation::read_traces() {
+void Preparation::read_traces(Faults& faults) {
+  const auto hosted = partition_.npus_of(world_.rank());
   if (const auto& generated = configuration_.workload.generated) {
-    traces_ = workload::assemble(*generated, local_npus_, store_);
+    traces_ = workload::assemble(*generated, hosted, store_);
+    local_npus_.assign(hosted.begin(), hosted.end());
     return;
   }
-  traces_.reserve(local_npus_.size());
-  std::vector<NpuId> read;
-  for (const NpuId npu : local_npus_) {
-    try {
-      traces_.push_back(store_.read(configuration_.workload.trace_of(npu), npu));
-      read.push_back(npu);
-    } catch (const Error& error) {
-      if (!problems_) throw;
-      problems_->push_back(error);
-    }
+  traces_.reserve(hosted.size());
+  for (const NpuId npu : hosted) {
+    auto trace = store_.read(configuration_.workload.trace_of(npu), npu, faults);
+    if (!trace) continue;
+    traces_.push_back(std::move(*trace));
+    local_npus_.push_back(npu);
   }
-  local_npus_ = std::move(read);
 }
 
-void Preparation::make_programs() {
+/// [num_npus] whether the trace could be read.
+std::vector<char> Preparation::gather_read() {
+  std::vector<char> is_read(topology_.num_npus());
+  for (const NpuId npu : world_.all_gather(std::span<const NpuId>(local_npus_))) is_read[npu.index()] = 1;
+  return is_read;
+}
+
+void Preparation::make_programs(Faults& faults) {
   const auto in_use = dimensions_in_use(topology_);
   npus_.reserve(traces_.size());
   for (std::size_t i = 0; i < traces_.size(); ++i) {
@@ -151,24 +170,54 @@ void Preparation::make_programs() {
       own_notices_.add("roofline", local_npus_[i].value(),
                        "compute nodes have neither num_ops nor tensor_size: with the roofline on they take no time",
                        program->num_unknown_compute);
-    for (const auto tag : trace.tags)
-      if (tag > 0xffffffffU)
-        throw Error(ErrorCode::bad_input,
-                    {.file = store_.file(trace), .npu = local_npus_[i].value(), .key = "comm_tag"},
-                    fmt::format("found {}", tag), "a tag below 2^32");
     npus_.push_back({local_npus_[i], &trace, program.get(), {}});
+    require_tags(npus_.back(), faults);
+    require_dimensions(npus_.back(), faults);
   }
 }
 
-void Preparation::require_remote_memory() {
+/// Events carry tags of 32 bits.
+void Preparation::require_tags(const executor::NpuSpec& npu, Faults& faults) const {
+  const auto& graph = *npu.trace->graph;
+  const auto& tags = npu.trace->tags;
+  const auto is_too_large = [](std::uint64_t tag) { return tag > 0xffffffffU; };
+  if (std::ranges::none_of(tags, is_too_large)) return;
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const auto& node = graph.nodes[i];
+    if ((node.kind != NodeKind::send && node.kind != NodeKind::receive) || !is_too_large(tags[node.detail])) continue;
+    faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, NodeId(i)),
+                     fmt::format("comm_tag is {}", static_cast<std::int64_t>(tags[node.detail])),
+                     "0 or more and below 2^32"));
+  }
+}
+
+/// Collectives of all NPUs may leave dimensions out, but not name some that the system does not have.
+void Preparation::require_dimensions(const executor::NpuSpec& npu, Faults& faults) const {
+  const auto& graph = *npu.trace->graph;
+  const auto num_dimensions = topology_.num_dimensions();
+  const std::uint64_t beyond = num_dimensions < 64 ? trace::all_dimensions << num_dimensions : 0;
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (node.kind != NodeKind::collective || node.detail == trace::all_dimensions || (node.detail & beyond) == 0)
+      continue;
+    if (!store_.groups()[npu.trace->groups[node.slot].index()].members.empty()) continue;  // they do not count there
+    faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, NodeId(i)),
+                     fmt::format("involved_dim names dimension {}, but the system has {}",
+                                 std::countr_zero(node.detail & beyond), counted(num_dimensions, "dimension")),
+                     fmt::format("dimensions 0 to {}", num_dimensions - 1)));
+  }
+}
+
+void Preparation::require_remote_memory(Faults& faults) {
   if (memory_.kind() != device::RemoteMemoryKind::none || configuration_.executor.replay_only) return;
   for (const auto& npu : npus_) {
     const auto& graph = *npu.trace->graph;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
       if (graph.nodes[i].kind == NodeKind::mem_load || graph.nodes[i].kind == NodeKind::mem_store)
-        throw Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, NodeId(i)),
-                    "the node accesses remote memory, but the system has none", "a remote memory in the configuration",
-                    "Give the remote memory a kind, a bandwidth and a latency.");
+        faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, NodeId(i)),
+                         "the node accesses remote memory, but the system has none",
+                         "a remote memory in the configuration",
+                         "Give the remote memory a kind, a bandwidth and a latency."));
   }
 }
 
@@ -206,8 +255,7 @@ void Preparation::agree_on_groups() {
     }
 }
 
-void Preparation::check_algorithms() {
-  if (configuration_.executor.replay_only) return;
+void Preparation::check_algorithms(Faults& faults) {
   std::set<std::pair<GroupId, trace::CollectiveKind>> done;
   for (const auto& npu : npus_) {
     const auto& graph = *npu.trace->graph;
@@ -216,10 +264,32 @@ void Preparation::check_algorithms() {
       const auto& node = graph.nodes[i];
       if (node.kind != NodeKind::collective) continue;
       const auto& spec = communicators_[npu.groups[npu.program->use_of_node(NodeId(i))].index()];
+      // One member speaks for all, the same on any number of ranks.
+      const auto& members = spec.group->members;
+      if (npu.id != (members.empty() ? NpuId(0) : members.front())) continue;
       if (!done.insert({spec.id, node.collective}).second) continue;
-      engine_.validate(*engine_.layout(spec.group->members, spec.dimensions), executor::engine_kind(node.collective));
+      Faults found;
+      found.attempt(
+          [&] { engine_.validate(*engine_.layout(members, spec.dimensions), executor::engine_kind(node.collective)); });
+      found.for_each([&](const Error& fault) {
+        faults.add(Error(fault.code(), store_.place(*npu.trace, npu.id, NodeId(i)), fault.text()));
+      });
     }
   }
+}
+
+/// Only where nothing else is wrong on any rank: what does not fit is then told of the lowest NPU.
+void Preparation::check_durations(Faults& faults) {
+  auto num_faults = static_cast<std::int64_t>(faults.count());
+  world_.sum(std::span(&num_faults, 1));
+  if (num_faults > 0) return;
+  Faults mine;
+  world_.agree([&] { mine.attempt([&] { check_ranges(setting(), store_); }); });
+  std::int64_t own = std::numeric_limits<std::int64_t>::max();
+  mine.for_each([&](const Error& fault) { own = fault.place().npu.value_or(0); });
+  std::int64_t lowest = own;
+  world_.minimum(std::span(&lowest, 1));
+  if (own == lowest) mine.for_each([&](const Error& fault) { faults.add(fault); });
 }
 
 void Preparation::gather_notices() {
@@ -242,7 +312,29 @@ void Preparation::gather_notices() {
 }
 
 executor::Setting Preparation::setting() {
-  return {configuration_.executor, topology_, memory_, engine_, communicators_, npus_, host_of_npu_, host_of_server_};
+  return {configuration_.executor,
+          topology_,
+          memory_,
+          engine_,
+          communicators_,
+          npus_,
+          host_of_npu_,
+          host_of_server_,
+          [this](NpuId npu, std::uint64_t node) { return place_of(npu, node); }};
+}
+
+Place Preparation::place_of(NpuId npu, std::uint64_t node) const {
+  const auto look_up = [&](const trace::Store& store, const trace::NpuTrace& trace) {
+    const auto& ids = trace.labels->ids;
+    const auto at = std::ranges::lower_bound(ids, node - trace.first_id) - ids.begin();
+    return store.place(trace, npu, NodeId(static_cast<std::uint32_t>(at)));
+  };
+  const auto own = std::ranges::find(npus_, npu, &executor::NpuSpec::id);
+  if (own != npus_.end()) return look_up(store_, *own->trace);
+  const auto& workload = configuration_.workload;
+  trace::Store others({.dependencies = workload.dependencies, .alone = true}, {});
+  return look_up(others, workload.generated ? workload::assemble(*workload.generated, {&npu, 1}, others).front()
+                                            : others.read(workload.trace_of(npu), npu));
 }
 
 std::uint64_t Preparation::num_nodes() const {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/text.hpp"
 #include "orrery/sim/simulation.hpp"
 #include "packing.hpp"
 
@@ -38,12 +39,12 @@ std::string describe(const executor::Wait& wait, const Preparation& preparation)
       fmt::format("{}: NPU {}, node {} '{}' waits since {} ps for ", preparation.store().file(trace), wait.npu.value(),
                   trace.id_of(wait.node), preparation.store().name_of(trace, wait.node), wait.since.ps());
   if (wait.in_collective)
-    text += fmt::format("{} number {} of group '{}' ({} bytes)", trace::name(node.collective), wait.ordinal + 1,
-                        preparation.groups()[wait.group.index()].name, node.size);
+    text += fmt::format("{} number {} of {} ({})", trace::name(node.collective), wait.ordinal + 1,
+                        trace::describe(preparation.groups()[wait.group.index()]), counted(node.size, "byte"));
   else
-    text += fmt::format("{} NPU {} with tag {} ({} bytes)",
+    text += fmt::format("{} NPU {} with tag {} ({})",
                         node.kind == trace::NodeKind::send ? "the receive of" : "a message from", wait.partner.value(),
-                        wait.tag, node.size);
+                        wait.tag, counted(node.size, "byte"));
   return text;
 }
 
@@ -75,15 +76,6 @@ std::vector<Line> gather_lines(const Preparation& preparation, std::vector<execu
   return lines;
 }
 
-std::string list(std::vector<NpuId> npus) {
-  std::sort(npus.begin(), npus.end());
-  std::string text;
-  for (std::size_t i = 0; i < npus.size() && i < most_shown; ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", npus[i].value());
-  if (npus.size() > most_shown) text += fmt::format(" and {} more", npus.size() - most_shown);
-  return text;
-}
-
 }  // namespace
 
 std::string report_stuck(const Preparation& preparation, const executor::Executor& executor,
@@ -102,14 +94,15 @@ std::string report_stuck(const Preparation& preparation, const executor::Executo
   for (const Call& call : calls) {
     const auto here = executor.not_joined(call.group, call.ordinal);
     missing[call] = world.gather(std::span<const NpuId>(here), Rank(0));
+    std::ranges::sort(missing[call]);
   }
   if (!world.is_root()) return {};
   for (const Line& line : lines) {
     report += "  " + line.text;
     if (line.in_collective) {
       const auto& absent = missing[line.call];
-      report += fmt::format(": {} of {} members are there, missing NPU {}", line.members - absent.size(), line.members,
-                            list(absent));
+      report += fmt::format(": {} of {} are there, missing NPU {}", line.members - absent.size(),
+                            counted(line.members, "member"), list(absent));
     }
     report += "\n";
   }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/text.hpp"
 #include "orrery/sim/kernel_figures.hpp"
 #include "progress.hpp"
 
@@ -24,7 +25,7 @@ void print_summary(const results::Gathered& all, double wall_seconds, const conf
   std::vector<executor::NpuRecord> sorted = all.npus;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
-  fmt::print("step time {} ({} NPUs)\n", readable(sorted.back().finish), sorted.size());
+  fmt::print("step time {} ({})\n", readable(sorted.back().finish), counted(sorted.size(), "NPU"));
   fmt::print("                               finish    compute        CPU  exp. comm.   exp. mem.      idle\n");
   print_row("slowest", sorted.back());
   print_row("median", sorted[sorted.size() / 2]);
@@ -32,10 +33,10 @@ void print_summary(const results::Gathered& all, double wall_seconds, const conf
   const auto total = kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();
   const double events = static_cast<double>(total.events);
-  fmt::print(
-      "{} events in {:.3f} s on {} rank{} ({:.2f} M events/s), {} data and {} null messages, largest rank {:.0f} MiB\n",
-      total.events, wall_seconds, num_ranks, num_ranks == 1 ? "" : "s", events / std::max(wall_seconds, 1e-9) * 1e-6,
-      total.data_messages, total.null_messages, static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
+  fmt::print("{} events in {:.3f} s on {} ({:.2f} M events/s), {} data and {} null messages, largest rank {:.0f} MiB\n",
+             total.events, wall_seconds, counted(num_ranks, "rank"), events / std::max(wall_seconds, 1e-9) * 1e-6,
+             total.data_messages, total.null_messages,
+             static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
   fmt::print("results in {}\n", options.output.string());
 }
 

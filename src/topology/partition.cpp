@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 
-#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::topology {
 namespace {
@@ -119,8 +119,7 @@ Partition Partition::from_ranks(std::vector<Rank> ranks, int num_ranks) {
 
 Partition Partition::from_file(const std::filesystem::path& path, std::uint32_t num_npus, int num_ranks) {
   check(num_ranks > 0, "a partition needs at least one rank");
-  std::ifstream file(path);
-  if (!file) throw Error(ErrorCode::bad_input, {.file = path.string()}, "the partition file cannot be opened");
+  std::istringstream file(read_text(path));
   std::vector<Rank> ranks;
   ranks.reserve(num_npus);
   std::string line;
@@ -131,14 +130,13 @@ Partition Partition::from_file(const std::filesystem::path& path, std::uint32_t 
     if (!rank) continue;
     if (ranks.size() == num_npus)
       throw Error(ErrorCode::bad_input, place, "a rank too many",
-                  fmt::format("one line for each of the {} NPUs", num_npus));
+                  fmt::format("{}, one for each NPU", counted(num_npus, "line")));
     ranks.push_back(*rank);
   }
-  if (file.bad()) throw Error(ErrorCode::bad_input, {.file = path.string()}, "the partition file cannot be read");
   if (ranks.size() != num_npus)
     throw Error(ErrorCode::bad_input, {.file = path.string(), .line = number},
-                fmt::format("the file ends after {} ranks", ranks.size()),
-                fmt::format("one line for each of the {} NPUs", num_npus));
+                fmt::format("the file ends after {}", counted(ranks.size(), "rank")),
+                fmt::format("{}, one for each NPU", counted(num_npus, "line")));
   return Partition(std::move(ranks), num_ranks);
 }
 

@@ -147,7 +147,7 @@ std::string_view fields_of(Dependencies which) {
 
 }  // namespace
 
-NodeOrder::NodeOrder(const RawTrace& raw, const Source& source, const NamePool& names) {
+NodeOrder::NodeOrder(const RawTrace& raw, const Source& source, const NamePool& names, Faults& faults) {
   const std::size_t num_nodes = raw.nodes.size();
   const auto id_of = [&raw](std::uint32_t index) { return raw.nodes[index].id; };
   raw_index_.resize(num_nodes);
@@ -160,14 +160,15 @@ NodeOrder::NodeOrder(const RawTrace& raw, const Source& source, const NamePool& 
   }
   ids_.reserve(num_nodes);
   for (const std::uint32_t index : raw_index_) ids_.push_back(id_of(index));
-  const auto twice = std::ranges::adjacent_find(ids_);
-  if (twice != ids_.end()) {
-    const auto at = static_cast<std::size_t>(twice - ids_.begin());
-    const RawNode& first = raw.nodes[raw_index_[at]];
-    throw Error(
-        ErrorCode::bad_input, place_of(source, raw.nodes[raw_index_[at + 1]], names),
-        fmt::format("the id is used twice; the other is '{}' at byte {}", shown(names[first.name]), first.offset),
-        "an id per node");
+  std::size_t first = 0;  // of those with this id
+  for (std::size_t at = 1; at < ids_.size(); ++at) {
+    if (ids_[at] != ids_[first]) first = at;
+    if (at == first) continue;
+    const RawNode& other = raw.nodes[raw_index_[first]];
+    faults.add(
+        Error(ErrorCode::bad_input, place_of(source, raw.nodes[raw_index_[at]], names),
+              fmt::format("the id is used twice; the other is '{}' at byte {}", shown(names[other.name]), other.offset),
+              "an id per node"));
   }
   if (ids_.empty() || ids_.back() - ids_.front() >= table_sparsity * num_nodes) return;
   direct_.assign(ids_.back() - ids_.front() + 1, no_node);
@@ -187,7 +188,7 @@ std::optional<std::uint32_t> NodeOrder::find(std::uint64_t id) const {
 
 Edges order_nodes(const RawTrace& raw, const NodeOrder& order, Dependencies policy, const Source& source,
                   const NamePool& names) {
-  Edges edges;
+  Edges edges(order.size());
   Dependencies which = policy;
   if (policy == Dependencies::automatic) {
     which = raw.data.empty() ? Dependencies::ctrl : Dependencies::both;

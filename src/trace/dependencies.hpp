@@ -13,8 +13,8 @@ namespace orrery::trace {
 /// The nodes of a trace in ascending order of their ids: a NodeId is a position here.
 class NodeOrder {
  public:
-  /// Throws Error (bad_input) if two nodes have one id. Cost O(n log n); O(n) if the file is in order.
-  NodeOrder(const RawTrace& raw, const Source& source, const NamePool& names);
+  /// Nodes with the id of another one are faults. Cost O(n log n); O(n) if the file is in order.
+  NodeOrder(const RawTrace& raw, const Source& source, const NamePool& names, Faults& faults);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(raw_index_.size()); }
   /// The position in the file of a node.
@@ -30,6 +30,8 @@ class NodeOrder {
 
 /// The chosen dependencies of a trace, between NodeIds, each once, and proved to be free of cycles.
 struct Edges {
+  explicit Edges(std::uint32_t num_nodes) : first_successor(num_nodes + 1), num_dependencies(num_nodes) {}
+
   std::vector<std::uint32_t> first_successor;   ///< [num_nodes + 1]
   std::vector<std::uint32_t> successors;        ///< ascending per node
   std::vector<std::uint32_t> num_dependencies;  ///< [num_nodes]

@@ -1,13 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
+#include "orrery/base/text.hpp"
 #include "orrery/trace/store.hpp"
 #include "parse.hpp"
 
@@ -48,8 +44,8 @@ class Cursor {
 /// Takes the events of the JSON parser and accepts one object of lists of NPUs only.
 class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  GroupFileReader(std::string file, std::string_view text, std::uint32_t num_npus)
-      : file_(std::move(file)), text_(text), reached_(text.data()), num_npus_(num_npus) {}
+  GroupFileReader(const std::string& file, std::string_view text, std::uint32_t num_npus, Faults& faults)
+      : file_(file), text_(text), reached_(text.data()), num_npus_(num_npus), faults_(faults) {}
 
   NamedGroups read() {
     const Cursor begin(text_.data(), &reached_);
@@ -65,13 +61,13 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { fail_form("binary data"); }
   bool number_integer(std::int64_t value) override {
     if (!in_list_) fail_form(fmt::format("{}", value));
-    fail(fmt::format("member {} is out of range", value), range());
+    return note(fmt::format("member {} is out of range", value), range());
   }
 
   bool number_unsigned(std::uint64_t value) override {
     if (!in_list_) fail_form(fmt::format("{}", value));
-    if (value >= num_npus_) fail(fmt::format("member {} is out of range", value), range());
-    if (seen_[value]) fail(fmt::format("member {} is listed twice", value), "every member once");
+    if (value >= num_npus_) return note(fmt::format("member {} is out of range", value), range());
+    if (seen_[value]) return note(fmt::format("member {} is listed twice", value), "every member once");
     seen_[value] = true;
     members_.emplace_back(static_cast<std::uint32_t>(value));
     return true;
@@ -85,8 +81,8 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool key(std::string& name) override {
     name_ = name;
-    if (name.empty()) fail("the name of a process group is empty", "a name: \"\" is the world already");
-    if (groups_.contains(name)) fail("the process group is defined twice", "each name once");
+    if (name.empty()) return note("the name of a process group is empty", "a name: \"\" is all NPUs already");
+    if (groups_.contains(name)) return note("the process group is defined twice", "each name once");
     return true;
   }
 
@@ -98,7 +94,7 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool end_array() override {
-    if (members_.empty()) fail("the process group is empty", "one member or more");
+    if (members_.empty()) note("the process group is empty", "one member or more");
     groups_.emplace(name_, std::move(members_));
     members_.clear();
     name_.clear();
@@ -120,17 +116,24 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
   [[noreturn]] void fail_form(std::string_view found) const {
     fail(fmt::format("{} is not expected here", found), wanted);
   }
+  [[noreturn]] void fail(std::string_view found, std::string_view expected) const { throw error(found, expected); }
+  /// A fault after which the reading goes on.
+  bool note(std::string_view found, std::string_view expected) {
+    faults_.add(error(found, expected));
+    return true;
+  }
   /// The parser reads one character ahead, so that one does not count for the line.
-  [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
+  Error error(std::string_view found, std::string_view expected) const {
     const char* const last = reached_ == text_.data() ? reached_ : reached_ - 1;
     const auto line = 1 + static_cast<std::uint64_t>(std::count(text_.data(), last, '\n'));
-    throw Error(ErrorCode::bad_input, {.file = file_, .line = line, .key = shown(name_)}, found, expected);
+    return {ErrorCode::bad_input, {.file = file_, .line = line, .key = shown(name_)}, found, expected};
   }
 
-  std::string file_;
+  const std::string& file_;
   std::string_view text_;
   const char* reached_;
   std::uint32_t num_npus_;
+  Faults& faults_;
   NamedGroups groups_;
   std::string name_;
   std::vector<NpuId> members_;
@@ -141,16 +144,17 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
+NamedGroups parse_groups(std::string_view text, const std::string& file, std::uint32_t num_npus, Faults& faults) {
+  NamedGroups groups;
+  faults.attempt([&] { groups = GroupFileReader(file, text, num_npus, faults).read(); });
+  return groups;
+}
+
 NamedGroups read_group_file(const std::filesystem::path& path, std::uint32_t num_npus) {
-  const auto fail = [&path](std::string_view found) {
-    throw Error(ErrorCode::bad_input, {.file = path.string()}, found, "a communicator file");
-  };
-  if (!std::filesystem::exists(path)) fail("there is no such file");
-  if (std::filesystem::is_directory(path)) fail("this is a directory");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(fmt::format("the file cannot be opened ({})", std::generic_category().message(errno)));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return GroupFileReader(path.string(), text, num_npus).read();
+  Faults faults;
+  auto groups = parse_groups(read_text(path), path.string(), num_npus, faults);
+  faults.raise();
+  return groups;
 }
 
 }  // namespace orrery::trace

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "mix.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::trace {
 namespace {
@@ -32,7 +33,10 @@ std::string_view without_fraction(std::string_view name) {
 }  // namespace
 
 Groups::Groups(NamedGroups named, const ReadOptions& options)
-    : named_(std::move(named)), num_npus_(options.npu_limit()), alone_(options.alone) {}
+    : named_(std::move(named)),
+      num_npus_(options.npu_limit()),
+      alone_(options.alone),
+      unknown_(options.alone || options.groups_unknown) {}
 
 GroupId Groups::intern(std::string_view name, std::vector<NpuId> members) {
   if (is_world(members, num_npus_)) members.clear();
@@ -59,7 +63,7 @@ std::vector<NpuId> Groups::checked_members(const GroupDefinition& definition, st
   std::vector<NpuId> members;
   std::vector<bool> seen(num_npus_, false);
   for (const std::uint64_t rank : definition.members) {
-    if (rank >= num_npus_) fail(fmt::format("has member {}, but there are {} NPUs", rank, num_npus_));
+    if (rank >= num_npus_) fail(fmt::format("has member {}, but the system has {}", rank, counted(num_npus_, "NPU")));
     if (seen[rank]) fail(fmt::format("lists member {} twice", rank));
     seen[rank] = true;
     members.emplace_back(static_cast<std::uint32_t>(rank));
@@ -78,8 +82,9 @@ void Groups::fail_unknown(std::string_view name, const RawTrace& raw, const Plac
     listed += fmt::format("{}'{}'", listed.empty() ? "" : ", ", shown(its_name));
   if (known.size() > most_names_listed) listed += fmt::format(", ... ({} in all)", known.size());
   throw Error(ErrorCode::bad_input, place, fmt::format("process group '{}' is not known", shown(name)),
-              known.empty() ? "no group, as none is defined" : "one of " + listed,
-              "Groups come from the communicator file or from process_group:init nodes");
+              known.empty() ? "the name of a group, of which neither this trace nor a communicator file defines any"
+                            : "one of " + listed,
+              "Groups come from the communicator file or from process_group:init nodes.");
 }
 
 GroupId Groups::id_of_named(NamedGroups::const_iterator named) {
@@ -101,7 +106,7 @@ bool Groups::is_same(const GroupDefinition& definition, GroupId id) const {
 }
 
 GroupId Groups::resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes) {
-  if (alone_) return intern(name, {});
+  if (unknown_) return intern(name, {});
   if (const auto known = find(name, raw, place, notes)) return *known;
   const std::string_view whole = without_fraction(name);
   if (whole.size() < name.size()) {

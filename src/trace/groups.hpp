@@ -42,6 +42,7 @@ class Groups {
   NamedGroups named_;
   std::uint32_t num_npus_;
   bool alone_;
+  bool unknown_;  ///< names are not looked up
   std::vector<Group> groups_;
   std::unordered_multimap<std::uint64_t, GroupId> ids_;       ///< all of groups_, by a hash of name and members
   std::map<std::string, GroupId, std::less<>> ids_of_named_;  ///< of groups of the communicator file

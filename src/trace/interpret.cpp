@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "orrery/base/text.hpp"
 #include "types.hpp"
 
 namespace orrery::trace {
@@ -37,7 +38,7 @@ class Interpreter {
   Interpreter(const RawTrace& raw, const Source& source, const NamePool& names, Groups& groups, std::uint32_t num_npus)
       : raw_(raw), source_(source), names_(names), groups_(groups), num_npus_(num_npus) {}
 
-  Meaning run(const NodeOrder& order, Edges edges);
+  Meaning run(const NodeOrder& order, Edges edges, Faults& faults);
 
  private:
   Node judge(const RawNode& raw);
@@ -102,7 +103,7 @@ std::uint64_t Interpreter::size(const RawNode& raw, Attribute which) const {
 
 Time Interpreter::duration(const RawNode& raw) const {
   if (raw.duration_micros > longest_duration_micros)
-    fail(raw, fmt::format("a duration of {} microseconds", raw.duration_micros),
+    fail(raw, fmt::format("a duration of {}", counted(raw.duration_micros, "microsecond")),
          fmt::format("at most {}", longest_duration_micros));
   return Time::from_ps(static_cast<std::int64_t>(raw.duration_micros * ps_per_microsecond));
 }
@@ -113,7 +114,8 @@ std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which) const {
   const bool negative = value.form == Form::negative;
   if (negative || (value.form == Form::whole && value.magnitude >= num_npus_))
     fail(raw,
-         fmt::format("{} is {}{}, but there are {} NPUs", its_name, negative ? "-" : "", value.magnitude, num_npus_),
+         fmt::format("{} is {}{}, but the system has {}", its_name, negative ? "-" : "", value.magnitude,
+                     counted(num_npus_, "NPU")),
          fmt::format("0 to {}", num_npus_ - 1));
   return static_cast<std::uint32_t>(whole(raw, which));
 }
@@ -165,7 +167,10 @@ void Interpreter::collective(const RawNode& raw, Node& node) {
   if (!kind) fail(raw, fmt::format("collective type {} is not known", type), "a collective type of Chakra");
   const bool is_barrier = *kind == CollectiveKind::barrier;
   node.size = is_barrier ? 0 : whole(raw, Attribute::comm_size);
-  if ((node.size == 0 && !is_barrier) || raw.dimensions == 0) return;
+  if (node.size == 0 && !is_barrier) return;
+  if (raw.dimensions == 0)
+    fail(raw, "no dimension takes part: involved_dim is false for each",
+         "one or more that take part, or no involved_dim");
   node.kind = NodeKind::collective;
   node.collective = *kind;
   node.detail = raw.dimensions;
@@ -223,7 +228,7 @@ void Interpreter::note(const Edges& edges, const NodeOrder& order) {
     meaning_.notes.add(
         "absent-dependency",
         fmt::format("dependencies on nodes that the trace does not hold are left out (node {} '{}' on {})", node.id,
-                    shown(names_[node.name]), edges.absent_id),
+                    shown(names_[node.name]), static_cast<std::int64_t>(edges.absent_id)),
         edges.num_absent);
   }
   if (raw_.unreadable_definitions > 0)
@@ -231,7 +236,7 @@ void Interpreter::note(const Edges& edges, const NodeOrder& order) {
                        raw_.unreadable_definitions);
 }
 
-Meaning Interpreter::run(const NodeOrder& order, Edges edges) {
+Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
   Graph& graph = meaning_.graph;
   Labels& labels = meaning_.labels;
   const std::uint32_t num_nodes = order.size();
@@ -241,13 +246,14 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges) {
   if (num_nodes > 0) meaning_.first_id = raw_.nodes[order.raw_index(0)].id;
   for (std::uint32_t at = 0; at < num_nodes; ++at) {
     const RawNode& raw = raw_.nodes[order.raw_index(at)];
-    Node node = judge(raw);
+    Node node{};
+    faults.attempt([&] { node = judge(raw); });
     node.first_successor = edges.first_successor[at];
     node.num_dependencies = edges.num_dependencies[at];
     if (node.kind == NodeKind::instant) node.size = 0;
     if (node.kind != NodeKind::instant && raw.duration_micros > 0) {
       if (graph.durations.empty()) graph.durations.resize(num_nodes);
-      graph.durations[at] = duration(raw);
+      faults.attempt([&] { graph.durations[at] = duration(raw); });
     }
     graph.nodes.push_back(node);
     labels.ids.push_back(raw.id - meaning_.first_id);
@@ -267,8 +273,8 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges) {
 }  // namespace
 
 Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
-                  Groups& groups, std::uint32_t num_npus) {
-  return Interpreter(raw, source, names, groups, num_npus).run(order, std::move(edges));
+                  Groups& groups, std::uint32_t num_npus, Faults& faults) {
+  return Interpreter(raw, source, names, groups, num_npus).run(order, std::move(edges), faults);
 }
 
 }  // namespace orrery::trace

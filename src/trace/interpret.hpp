@@ -28,9 +28,9 @@ struct Meaning {
   Notes notes;
 };
 
-/// Judges the nodes and packs them. Throws Error (bad_input) for the first node, in the order of ids, that cannot be
-/// what it says. Cost O(nodes + dependencies).
+/// Judges the nodes and packs them. A node that cannot be what it says is a fault; what is returned has no use then.
+/// Cost O(nodes + dependencies).
 Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
-                  Groups& groups, std::uint32_t num_npus);
+                  Groups& groups, std::uint32_t num_npus, Faults& faults);
 
 }  // namespace orrery::trace

@@ -32,10 +32,11 @@ bool is_attribute_legacy(std::string_view bytes) {
   return false;
 }
 
-/// What the fields of one message say of the layout, nothing if they do not tell.
-std::optional<Layout> layout_of(std::span<const std::uint8_t> message, bool has_metadata) {
+/// What the fields of one message say of the layout, nothing if they do not tell or are `malformed`.
+std::optional<Layout> layout_of(std::span<const std::uint8_t> message, bool has_metadata, bool& malformed) {
   Input input = input_over(message);
   std::optional<Layout> seen;
+  malformed = true;
   while (const std::uint32_t tag = next_tag(input)) {
     const int field = field_number(tag);
     if (wire_type(tag) == WireType::bytes && (field == attribute_today || field == attribute_legacy)) {
@@ -49,6 +50,7 @@ std::optional<Layout> layout_of(std::span<const std::uint8_t> message, bool has_
     if (of_v001 && wire_type(tag) == WireType::varint && !has_metadata) seen = Layout::v0_0_1;
     if (!skip_field(input, tag)) return std::nullopt;
   }
+  malformed = !at_end(input);
   return seen;
 }
 
@@ -66,13 +68,15 @@ bool is_metadata(std::span<const std::uint8_t> message) {
 FileFormat detect_format(MessageSource& source) {
   FileFormat format;
   bool says_v002 = false;
-  bool first = true;
-  while (const auto message = source.next()) {
+  bool first = true, malformed = false;
+  while (!malformed) {
+    const auto message = source.next();
+    if (!message) break;
     if (first && is_metadata(message->bytes)) {
       format.has_metadata = true;
       const std::string_view text(reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size());
       says_v002 = text.find("0.0.2") != std::string_view::npos && text.find("chakra.0.0.4") == std::string_view::npos;
-    } else if (const auto layout = layout_of(message->bytes, format.has_metadata)) {
+    } else if (const auto layout = layout_of(message->bytes, format.has_metadata, malformed)) {
       format.layout = *layout == Layout::v0_0_3 && says_v002 ? Layout::v0_0_2 : *layout;
       break;
     }

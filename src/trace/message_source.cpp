@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "orrery/base/text.hpp"
+
 namespace orrery::trace {
 namespace {
 
@@ -58,13 +60,16 @@ std::optional<MessageSource::Message> MessageSource::next() {
   const auto length = next_length();
   if (!length) return std::nullopt;
   if (*length > largest_message)
-    fail(fmt::format("a message of {} bytes", *length), "length-delimited Chakra messages of less than 2 GiB");
+    fail(fmt::format("a message of {}", counted(*length, "byte")),
+         "length-delimited Chakra messages of less than 2 GiB");
   if (!provide(*length))
-    fail(fmt::format("the file is truncated: a message of {} bytes is cut off after {}", *length, available()),
+    fail(fmt::format("the file is truncated: a message of {} is cut off after {}", counted(*length, "byte"),
+                     available()),
          "a whole message");
   const Message message{std::span(buffer_).subspan(begin_, *length), position_};
   begin_ += *length;
   position_ += *length;
+  any_ = true;
   return message;
 }
 
@@ -76,7 +81,8 @@ double MessageSource::remaining_per_given() const {
 void MessageSource::fail(std::string_view found, std::string_view expected) const {
   Place place = place_;
   place.byte_offset = position_;
-  throw Error(ErrorCode::bad_input, place, found, expected);
+  throw Error(ErrorCode::bad_input, place, found, expected,
+              any_ ? "" : "This is the first message: the file may be no Chakra execution trace at all.");
 }
 
 }  // namespace orrery::trace

@@ -40,6 +40,7 @@ class MessageSource {
   std::size_t begin_ = 0;       ///< of what is not consumed
   std::size_t end_ = 0;         ///< of what was read
   std::uint64_t position_ = 0;  ///< in the file of `begin_`
+  bool any_ = false;            ///< a message was given
 };
 
 }  // namespace orrery::trace

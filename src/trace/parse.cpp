@@ -70,10 +70,11 @@ RawTrace parse_file(const std::filesystem::path& path, const Source& source, Nam
   RawTrace trace;
   trace.layout = format.layout;
   const Parser parse = parser_of(format.layout);
-  bool any = false;
+  bool any = false, any_content = false;
   while (const auto message = messages.next()) {
     const bool metadata = !any && format.has_metadata;
     any = true;
+    any_content = any_content || !message->bytes.empty();
     if (metadata) continue;
     if (trace.nodes.size() == nodes_of_estimate) reserve(trace, messages.remaining_per_given());
     RawNode& node = trace.nodes.emplace_back();
@@ -86,9 +87,12 @@ RawTrace parse_file(const std::filesystem::path& path, const Source& source, Nam
     place.byte_offset = message->offset + static_cast<std::uint64_t>(input.CurrentPosition());
     throw Error(ErrorCode::bad_input, place,
                 fmt::format("message {} (at byte {}) is not a Chakra node", trace.nodes.size(), message->offset),
-                "a Chakra execution trace");
+                "a Chakra execution trace",
+                trace.nodes.size() > 1 ? "" : "This is the first node: the file may be no trace at all.");
   }
   if (!any) throw Error(ErrorCode::bad_input, place_of(source), "the file is empty", "a Chakra execution trace");
+  if (!any_content && !trace.nodes.empty())
+    throw Error(ErrorCode::bad_input, place_of(source), "the file holds zero bytes only", "a Chakra execution trace");
   check(trace.nodes.size() < no_name, "more than 2^32 nodes in one trace");
   return trace;
 }

@@ -11,6 +11,7 @@
 #include "groups.hpp"
 #include "interpret.hpp"
 #include "mix.hpp"
+#include "orrery/base/text.hpp"
 #include "parse.hpp"
 
 namespace orrery::trace {
@@ -67,12 +68,8 @@ struct Remembered {
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<const Labels> labels;
   Meaning meaning;  ///< its graph and labels moved away
+  Faults faults;    ///< with any, there is nothing else
 };
-
-Place for_npu(Place place, NpuId npu) {
-  place.npu = npu.value();
-  return place;
-}
 
 }  // namespace
 
@@ -80,7 +77,8 @@ struct Store::State {
   State(ReadOptions read_options, NamedGroups named) : options(read_options), groups(std::move(named), read_options) {}
 
   const Remembered& load(const std::filesystem::path& path, NpuId npu);
-  void check_npu(const Remembered& file, NpuId npu) const;
+  Meaning understand(const std::filesystem::path& path, const Source& source, Faults& faults);
+  bool check_npu(const Remembered& file, NpuId npu, Faults& faults) const;
 
   ReadOptions options;
   Groups groups;
@@ -93,18 +91,29 @@ struct Store::State {
   Notices notices;
 };
 
+/// With faults, what is returned has no use.
+Meaning Store::State::understand(const std::filesystem::path& path, const Source& source, Faults& faults) {
+  Meaning meaning;
+  faults.attempt([&] {
+    const RawTrace raw = parse_file(path, source, names);
+    const NodeOrder order(raw, source, names, faults);
+    Edges edges(order.size());
+    if (faults.empty())  // else ids do not tell nodes apart
+      faults.attempt([&] { edges = order_nodes(raw, order, options.dependencies, source, names); });
+    meaning = interpret(raw, order, std::move(edges), source, names, groups, options.npu_limit(), faults);
+  });
+  return meaning;
+}
+
 const Remembered& Store::State::load(const std::filesystem::path& path, NpuId npu) {
   const auto known = std::ranges::find(remembered, path, &Remembered::path);
   if (known != remembered.end()) return *known;
-  const Source source{path.string(), npu.value()};
-  Remembered file;
-  {
-    const RawTrace raw = parse_file(path, source, names);
-    const NodeOrder order(raw, source, names);
-    Edges edges = order_nodes(raw, order, options.dependencies, source, names);
-    file.meaning = interpret(raw, order, std::move(edges), source, names, groups, options.npu_limit());
-  }
+  if (remembered.size() == most_files_remembered) remembered.pop_front();
+  Remembered& file = remembered.emplace_back();
   file.path = path;
+  const Source source{path.string(), npu.value()};
+  file.meaning = understand(path, source, file.faults);
+  if (!file.faults.empty()) return file;
   file.file = static_cast<std::uint32_t>(files.size());
   file.graph = graphs.intern(std::move(file.meaning.graph));
   file.labels = labels.intern(std::move(file.meaning.labels));
@@ -112,18 +121,24 @@ const Remembered& Store::State::load(const std::filesystem::path& path, NpuId np
   file.meaning.graph = {};
   file.meaning.labels = {};
   files.push_back(source.file);
-  if (remembered.size() == most_files_remembered) remembered.pop_front();
-  return remembered.emplace_back(std::move(file));
+  return file;
 }
 
-void Store::State::check_npu(const Remembered& file, NpuId npu) const {
-  const auto fail = [npu](const Meaning::Use& use, std::string_view found, std::string_view expected) {
-    throw Error(ErrorCode::bad_input, for_npu(use.place, npu), found, expected);
+/// False if the trace cannot be that of this NPU.
+bool Store::State::check_npu(const Remembered& file, NpuId npu, Faults& faults) const {
+  bool good = true;
+  const auto fail = [&](const Meaning::Use& use, std::string_view found, std::string_view expected) {
+    Place place = use.place;
+    place.npu = npu.value();
+    faults.add(Error(ErrorCode::bad_input, place, found, expected));
+    good = false;
   };
   for (const Meaning::Use& use : file.meaning.groups) {
     const Group& group = groups[GroupId(use.value)];
     if (group.members.empty() || std::ranges::find(group.members, npu) != group.members.end()) continue;
-    fail(use, fmt::format("the NPU is not in its process group '{}' of {}", shown(group.name), group.members.size()),
+    fail(use,
+         fmt::format("NPU {} is not in the node's process group '{}' of {}: {}", npu.value(), shown(group.name),
+                     counted(group.members.size(), "member"), list(group.members)),
          fmt::format("a group with member {}", npu.value()));
   }
   for (const Meaning::Use& use : file.meaning.peers)
@@ -133,6 +148,7 @@ void Store::State::check_npu(const Remembered& file, NpuId npu) const {
     fail(*own_end,
          fmt::format("the node's own end is NPU {}, but this is the trace of NPU {}", own_end->value, npu.value()),
          "the NPU itself, or nothing");
+  return good;
 }
 
 Store::Store(ReadOptions options, NamedGroups groups) : state_(std::make_unique<State>(options, std::move(groups))) {}
@@ -140,10 +156,11 @@ Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
-NpuTrace Store::read(const std::filesystem::path& path, NpuId npu) {
+std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu, Faults& faults) {
   check(npu.value() < state_->options.npu_limit(), "a trace is read for an NPU that is not there");
   const Remembered& file = state_->load(path, npu);
-  if (!state_->options.alone) state_->check_npu(file, npu);
+  file.faults.for_each([&](const Error& fault) { faults.add(fault); });
+  if (!file.faults.empty() || (!state_->options.alone && !state_->check_npu(file, npu, faults))) return {};
   for (const Notes::Note& note : file.meaning.notes.all)
     state_->notices.add(note.kind, npu.value(), note.text, note.count);
   NpuTrace trace;
@@ -157,6 +174,14 @@ NpuTrace Store::read(const std::filesystem::path& path, NpuId npu) {
   trace.peers.reserve(file.meaning.peers.size());
   for (const Meaning::Use& use : file.meaning.peers) trace.peers.emplace_back(use.value);
   return trace;
+}
+
+NpuTrace Store::read(const std::filesystem::path& path, NpuId npu) {
+  Faults faults;
+  auto trace = read(path, npu, faults);
+  if (!trace) std::erase_if(state_->remembered, [&](const Remembered& file) { return file.path == path; });
+  faults.raise();
+  return std::move(*trace);
 }
 
 NpuTrace Store::keep(Structure structure, std::string source) {

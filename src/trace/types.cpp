@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "orrery/base/error.hpp"
+#include "parse.hpp"
 
 namespace orrery::trace {
 namespace {
@@ -67,6 +67,10 @@ std::string_view name(CollectiveKind kind) {
   }
   check(false, "unknown collective");
   return {};
+}
+
+std::string describe(const Group& group) {
+  return group.name.empty() ? std::string("all NPUs") : fmt::format("group '{}'", shown(group.name));
 }
 
 std::vector<std::uint32_t> Graph::topological_order() const {

@@ -80,6 +80,10 @@ class Usage(harness.Folder):
     def test_value_that_is_no_number(self):
         self.usage_error("run", "x.yaml", "--progress-interval=often")
 
+    def test_value_of_an_option_out_of_range(self):
+        files = harness.System().write(self.folder)
+        self.assertIn("option --npus: found 9; expected 1 to 4", self.usage_error("show", "collective", *files, "--kind=all-reduce", "--bytes=8 B", "--npus=9"))
+
     def test_missing_configuration_is_bad_input(self):
         outcome = harness.orrery("run", self.folder / "missing.yaml")
         self.assertEqual(outcome.code, 3, outcome.err)

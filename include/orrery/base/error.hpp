@@ -27,7 +27,7 @@ struct Place {
   std::optional<std::uint32_t> npu = {};
   std::optional<std::uint64_t> node = {};  ///< the trace's own id
   std::string node_name = {};
-  std::string key = {};
+  std::string key = {};  ///< of a configuration, or an option with its "--"
 };
 
 /// The only exception that the program throws on purpose. Only `main` catches it.
@@ -39,12 +39,16 @@ class Error : public std::exception {
   Error(ErrorCode code, std::string_view message);
 
   ErrorCode code() const noexcept { return code_; }
+  const Place& place() const noexcept { return place_; }
+  /// The message without the place.
+  const std::string& text() const noexcept { return text_; }
   /// One message: "FILE:LINE: NPU 3, node 17 'x' (byte 40): FOUND; expected EXPECTED. HINT"
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:
   ErrorCode code_;
-  std::string message_;
+  Place place_;
+  std::string text_, message_;
 };
 
 /// A broken invariant of the program itself: throws Error (internal) with the place in the source. Always on.

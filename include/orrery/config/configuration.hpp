@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/faults.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/rules.hpp"
 #include "orrery/collective/collective.hpp"
@@ -85,8 +86,7 @@ struct Configuration {
   topology::Topology topology() const { return {dimensions, rules()}; }
 
   /// Validates the options of every module and that the traces cover every NPU once (where there are any).
-  /// Throws Error (bad_input) that names the key.
-  void validate() const;
+  void validate(Faults& faults) const;
 
   /// The configuration as CONFIG.yaml with all defaults written out and absolute paths: reading it gives an equal one.
   /// Without `with_run` its `run` section, which no simulated result depends on, is left out.

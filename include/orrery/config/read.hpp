@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/base/error.hpp"
+#include "orrery/base/faults.hpp"
 #include "orrery/config/configuration.hpp"
 
 namespace orrery::config {
@@ -59,14 +59,16 @@ struct Inputs {
 topology::PartitionOptions parse_partition(std::string_view text, const Place& place);
 
 /// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates. Existence of trace files is not checked
-/// here. Throws the first Error: bad_input with file, line and key, what was found, what was expected and what to do;
-/// usage for a --set that is no "key=value". Reads text files only; not collective; cost O(size of the files).
+/// here. Throws all faults as one Error (Faults::raise): bad_input with file, line and key, what was found, what was
+/// expected and what to do; usage for a --set that is no "key=value". Reads text files only; not collective; cost
+/// O(size of the files).
 Configuration read(const Inputs& inputs);
 
-/// The same for `orrery check`: every fault that can be told, not only the first.
+/// The same for `orrery check`, which goes on to the traces. With faults, the configuration has the sizes of the
+/// dimensions, the workload and `replay_only`, all else at its default: or nothing, if that much is not known.
 struct Findings {
-  std::optional<Configuration> configuration;  ///< if there are no problems
-  std::vector<Error> problems;
+  std::optional<Configuration> configuration;
+  Faults faults;
 };
 Findings examine(const Inputs& inputs);
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/device/remote_memory.hpp"
 #include "orrery/executor/options.hpp"
@@ -46,6 +48,8 @@ struct Setting {
   std::span<const NpuSpec> npus;                    ///< of this rank, ascending
   std::span<const Rank> host_of_npu;                ///< [num_npus]
   std::span<const Rank> host_of_server;             ///< [num_servers]
+  /// Where the node with this id of the trace is, of any NPU: for messages. May read the trace of another rank's NPU.
+  std::function<Place(NpuId, std::uint64_t node)> place_of;
 };
 
 /// Something that an unfinished NPU waits for.

@@ -10,7 +10,7 @@ namespace orrery::sim {
 /// `orrery run`. Collective. Throws Error on the rank that knows, parallel::FailedElsewhere on others.
 void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world);
 
-/// `orrery check`: prints every fault on standard error. Returns the number of faults.
+/// `orrery check`: prints every fault on standard error. Returns the exit code.
 int check(const config::CheckCommand& command);
 
 void generate(const config::GenerateCommand& command);

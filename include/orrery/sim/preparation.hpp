@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "orrery/base/error.hpp"
+#include "orrery/base/faults.hpp"
 #include "orrery/base/notices.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/configuration.hpp"
@@ -24,13 +23,16 @@ namespace orrery::sim {
 /// agreed on. It outlives the executor, which borrows from it. Every function is collective.
 class Preparation {
  public:
-  /// Reads the traces and finds what is wrong before the run. Throws Error (bad_input) for the first fault, on all
-  /// ranks (parallel::Communicator::agree); with `problems`, which must be of a single rank, collects all of them
-  /// instead.
-  Preparation(const config::Configuration& configuration, parallel::Communicator& world,
-              std::vector<Error>* problems = nullptr);
+  /// Reads the traces and finds what is wrong before the run. Throws on all ranks if something is: on rank 0 all faults
+  /// of all ranks (Faults::raise), elsewhere parallel::FailedElsewhere.
+  Preparation(const config::Configuration& configuration, parallel::Communicator& world);
+  /// The same, but adds this rank's faults to those given. What is made has no other use if there are any. With faults
+  /// of the configuration (config::Findings), what depends on the system is not checked.
+  Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults);
 
   executor::Setting setting();
+  /// Where the node with this id of the trace of any NPU is. Reads the trace again if another rank hosts the NPU.
+  Place place_of(NpuId npu, std::uint64_t node) const;
 
   const topology::Topology& topology() const { return topology_; }
   const trace::Store& store() const { return store_; }
@@ -48,23 +50,28 @@ class Preparation {
     topology::Topology topology;
     topology::Partition partition;
     trace::NamedGroups groups;
+    bool groups_known = true;  ///< without faults
   };
-  static Foundations lay_foundations(const config::Configuration& configuration, parallel::Communicator& world);
+  static Foundations lay_foundations(const config::Configuration& configuration, parallel::Communicator& world,
+                                     Faults& faults);
 
-  Preparation(const config::Configuration& configuration, parallel::Communicator& world, std::vector<Error>* problems,
+  Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults&& faults);
+  Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
               Foundations foundations);
 
-  void read_traces();
-  void make_programs();
-  void require_remote_memory();
+  void read_traces(Faults& faults);
+  std::vector<char> gather_read();
+  void make_programs(Faults& faults);
+  void require_tags(const executor::NpuSpec& npu, Faults& faults) const;
+  void require_dimensions(const executor::NpuSpec& npu, Faults& faults) const;
+  void require_remote_memory(Faults& faults);
   void agree_on_groups();
-  void check_algorithms();
+  void check_algorithms(Faults& faults);
+  void check_durations(Faults& faults);
   void gather_notices();
-  void guard(const std::function<void()>& body);
 
   const config::Configuration& configuration_;
   parallel::Communicator& world_;
-  std::vector<Error>* problems_;
   topology::Topology topology_;
   topology::Partition partition_;
   device::RemoteMemory memory_;

@@ -104,4 +104,7 @@ struct Group {
   friend auto operator<=>(const Group&, const Group&) = default;
 };
 
+/// "group 'x'", or "all NPUs" for a group without a name: for messages.
+std::string describe(const Group& group);
+
 }  // namespace orrery::trace

@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "orrery/base/error.hpp"
+#include "orrery/base/faults.hpp"
 #include "orrery/base/notices.hpp"
 #include "orrery/trace/builder.hpp"
 #include "orrery/trace/graph.hpp"
@@ -30,12 +31,17 @@ struct ReadOptions {
   std::uint32_t num_npus = 0;  ///< of the topology
   /// A trace is looked at without its system: peers and groups are taken as they stand, whoever reads it.
   bool alone = false;
+  /// The groups given are not those of the system: the names that traces use are not looked up.
+  bool groups_unknown = false;
 
   std::uint32_t npu_limit() const { return alone ? ~std::uint32_t{0} : num_npus; }
 };
 
-/// Reads `{"name": [npu, ...], ...}`. Throws Error (bad_input) with file and line for anything else, a member out of
-/// range, a member listed twice, an empty group.
+/// Reads the text of a communicator file, `{"name": [npu, ...], ...}`; `file` names it in messages. Faults with their
+/// line: a member out of range or listed twice, an empty group, a name that is empty or defined twice. Anything else
+/// is a fault that ends the reading.
+NamedGroups parse_groups(std::string_view text, const std::string& file, std::uint32_t num_npus, Faults& faults);
+/// The same with the file read; throws the faults (Faults::raise).
 NamedGroups read_group_file(const std::filesystem::path& path, std::uint32_t num_npus);
 
 /// The traces of the NPUs that this rank hosts. Equal structures, labels and names are kept once.
@@ -48,8 +54,10 @@ class Store {
 
   /// Reads one Chakra execution trace for one NPU and closes the file. One of the last 16 files is not parsed again if
   /// `path` is the same (one file for many NPUs). Cost O(bytes).
-  /// Throws Error (bad_input) for every fault that this file shows by itself: docs/traces.md lists them.
+  /// Faults are all that this file shows by itself (docs/traces.md lists them); nothing is returned then.
   /// Groups of NpuTrace are indices into groups() of this store until `renumber_groups`.
+  std::optional<NpuTrace> read(const std::filesystem::path& path, NpuId npu, Faults& faults);
+  /// The same; throws the faults (Faults::raise).
   NpuTrace read(const std::filesystem::path& path, NpuId npu);
 
   /// A trace that was made (trace::Builder). `source` stands for its file in messages. The NPU's own groups and peers

@@ -150,7 +150,7 @@ TEST_F(AstraSim, SystemRefusals) {
           {"system.json:6", "'all-reduce-implementation'", "1 named, but 'topology' of the network has 2"});
   refused("[\"ring\", \"direct\"]", "[\"ring\", \"direct\", \"ring\"]", {"3 named", "has 2"});
   refused("[\"ring\", \"direct\"]", "[\"ring\", \"dierct\"]", {"found 'dierct'", "Did you mean 'direct'?"});
-  refused("[\"ring\", \"direct\"]", "\"ring\"", {"the text 'ring'", "a list of algorithms"});
+  refused("[\"ring\", \"direct\"]", "\"ring\"", {"the text 'ring'", "a list of 2 algorithms"});
   refused("\"all-to-all-implementation\": [\"ring\", \"direct\"],", "", {"'all-to-all-implementation'", "missing"});
   refused(",\n \"peak-perf\": 900", "", {"'peak-perf'", "missing", "'roofline-enabled' is 1"});
   refused("\"local-mem-bw\": 1600,", "", {"'local-mem-bw'", "missing", "'roofline-enabled' is 1"});
@@ -277,14 +277,14 @@ TEST(ReferenceCases, LoadOrAreRefusedByName) {
     const auto refusal = refusals.find(name);
     const auto findings = examine(inputs_of(entry.path()));
     if (refusal == refusals.end()) {
-      ASSERT_TRUE(findings.problems.empty()) << name << ": " << findings.problems.front().what();
+      ASSERT_TRUE(findings.faults.empty()) << name << ": " << findings.faults.texts().front();
       EXPECT_TRUE(parse(findings.configuration->to_yaml(), name) == *findings.configuration) << name;
       ++loaded;
     } else {
-      ASSERT_FALSE(findings.problems.empty()) << name;
-      EXPECT_EQ(findings.problems.front().code(), ErrorCode::bad_input);
-      EXPECT_NE(std::string(findings.problems.front().what()).find(refusal->second), std::string::npos)
-          << findings.problems.front().what();
+      ASSERT_FALSE(findings.faults.empty()) << name;
+      EXPECT_EQ(findings.faults.code(), ErrorCode::bad_input);
+      EXPECT_NE(findings.faults.texts().front().find(refusal->second), std::string::npos)
+          << findings.faults.texts().front();
       ++refused;
     }
   }

@@ -69,7 +69,8 @@ TEST_F(ProcessGroups, UnknownGroupsAreRefusedWithTheKnownOnes) {
 
 TEST_F(ProcessGroups, AnNpuMustBeInItsGroup) {
   store_ = make_store({{"a", npus({1, 2})}});
-  EXPECT_HAS(refused({in_group(5, "a")}), "NPU 0, node 5 'c' (byte 9): the NPU is not in its process group 'a' of 2");
+  EXPECT_HAS(refused({in_group(5, "a")}),
+             "NPU 0, node 5 'c' (byte 9): NPU 0 is not in the node's process group 'a' of 2 members: ");
   EXPECT_EQ(group_of({in_group(5, "a")}, 2).name, "a");
 }
 
@@ -98,7 +99,7 @@ TEST_F(ProcessGroups, FaultyDefinitionsAreRefusedWhenUsed) {
   };
   EXPECT_EQ(group_of({with("[0, 99]"), in_group(5, "")}), Group{});
   EXPECT_HAS(refused({with("[0, 99]"), in_group(5, "g")}),
-             "process group 'g' of this trace has member 99, but there are 8 NPUs");
+             "process group 'g' of this trace has member 99, but the system has 8 NPUs");
   EXPECT_HAS(refused({with("[0, 1, 0]"), in_group(5, "g")}), "lists member 0 twice");
   EXPECT_HAS(
       refused({init(R"([{"pg_name": "g", "ranks": [0]}, {"pg_name": "g", "ranks": [0, 1]}])"), in_group(5, "g")}),

@@ -202,7 +202,8 @@ TEST_F(Layouts, GarbageIsNoTrace) {
              "message 1 (at byte 9) is not a Chakra node");
   EXPECT_HAS(refusal_of([&] { store_.read(write("Once upon a time there was no trace", "c"), NpuId(0)); }),
              "truncated");
-  EXPECT_HAS(refusal_of([&] { store_.read(write(std::string(5, '\0'), "d"), NpuId(0)); }), "the id is used twice");
+  EXPECT_HAS(refusal_of([&] { store_.read(write(std::string(5, '\0'), "d"), NpuId(0)); }),
+             "the file holds zero bytes only; expected a Chakra execution trace");
 }
 
 TEST_F(Layouts, FilesThatAreNone) {

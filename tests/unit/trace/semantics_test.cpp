@@ -38,7 +38,6 @@ TEST_F(Semantics, NodesThatCompleteAtOnce) {
   EXPECT_EQ(one(et::send(1, "s", 0, 0)).kind, NodeKind::instant);
   EXPECT_EQ(one(et::receive(1, "r", 0, 0)).kind, NodeKind::instant);
   EXPECT_EQ(one(et::Node(1, "l", et::mem_load).uint64("tensor_size", 0)).kind, NodeKind::instant);
-  EXPECT_EQ(one(et::collective(1, "c", 0, 8).bools("involved_dim", {0, 0})).kind, NodeKind::instant);
   EXPECT_TRUE(read({et::Node(1, "m", et::metadata).micros(7)}).graph->durations.empty());
 }
 
@@ -55,6 +54,8 @@ TEST_F(Semantics, CollectiveTypes) {
   EXPECT_EQ(name(CollectiveKind::reduce_scatter), "reduce-scatter");
   EXPECT_HAS(refused(et::collective(1, "c", 10, 8)), "collective type 10 is not known");
   EXPECT_HAS(refused(et::collective(1, "c", -1, 8)), "comm_type is -1");
+  EXPECT_HAS(refused(et::collective(1, "c", 0, 8).bools("involved_dim", {0, 0})),
+             "no dimension takes part: involved_dim is false for each");
   EXPECT_HAS(refused(et::Node(1, "c", et::comm_coll).int64("comm_size", 8)),
              "the collective type is missing: there is no comm_type");
 }
@@ -89,8 +90,8 @@ TEST_F(Semantics, PeersAreChecked) {
   EXPECT_HAS(refused(et::Node(17, "s", et::comm_send).int64("comm_size", 8)),
              "NPU 0, node 17 's' (byte 9): the peer is missing: there is no comm_dst");
   EXPECT_HAS(refused(et::Node(1, "r", et::comm_recv).int64("comm_size", 8)), "there is no comm_src");
-  EXPECT_HAS(refused(et::send(1, "s", 8, 10)), "comm_dst is 8, but there are 8 NPUs; expected 0 to 7");
-  EXPECT_HAS(refused(et::send(1, "s", -1, 10)), "comm_dst is -1, but there are 8 NPUs");
+  EXPECT_HAS(refused(et::send(1, "s", 8, 10)), "comm_dst is 8, but the system has 8 NPUs; expected 0 to 7");
+  EXPECT_HAS(refused(et::send(1, "s", -1, 10)), "comm_dst is -1, but the system has 8 NPUs");
   EXPECT_HAS(refused(et::send(1, "s", 0, 10)), "the peer is the NPU itself");
 }
 

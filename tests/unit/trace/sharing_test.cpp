@@ -65,7 +65,7 @@ TEST_F(Sharing, AFileOfSeveralNpusIsReadOnce) {
   EXPECT_EQ(a.file, b.file);
   EXPECT_EQ(store_.notices().entries().at("absent-dependency").count, 2u) << "said for each NPU";
   EXPECT_HAS(refusal_of([&] { store_.read(path, NpuId(3)); }),
-             "NPU 3, node 1 'c' (byte 9): the NPU is not in its process group 'a'");
+             "NPU 3, node 1 'c' (byte 9): NPU 3 is not in the node's process group 'a' of 2 members: 0, 1");
 }
 
 TEST_F(Sharing, ChecksOfTheNpuHoldForEveryReaderOfAFile) {

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/ids.hpp"
+
+namespace orrery {
+
+/// "1 message", "2 messages"; with `plural` where an s will not do.
+std::string counted(std::uint64_t count, std::string_view noun, std::string_view plural = {});
+
+/// "0, 3, 7 and 12 more": at most ten, in the order given.
+std::string list(std::span<const NpuId> npus);
+
+/// The whole text of a file. Throws Error (bad_input) for what is no regular file (links are followed; a device or a
+/// pipe might never end), cannot be read or is larger than 64 MiB: at `named_by` if some other file names this one.
+std::string read_text(const std::filesystem::path& path, const Place& named_by = {});
+
+}  // namespace orrery

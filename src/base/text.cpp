@@ -1,0 +1,56 @@
+#include "orrery/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+namespace orrery {
+namespace {
+
+constexpr std::uintmax_t largest_text = 64U << 20U;
+
+}  // namespace
+
+std::string counted(std::uint64_t count, std::string_view noun, std::string_view plural) {
+  if (count == 1) return fmt::format("1 {}", noun);
+  return plural.empty() ? fmt::format("{} {}s", count, noun) : fmt::format("{} {}", count, plural);
+}
+
+std::string list(std::span<const NpuId> npus) {
+  constexpr std::size_t most_listed = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(npus.size(), most_listed); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", npus[i].value());
+  if (npus.size() > most_listed) text += fmt::format(" and {} more", npus.size() - most_listed);
+  return text;
+}
+
+std::string read_text(const std::filesystem::path& path, const Place& named_by) {
+  namespace fs = std::filesystem;
+  Place place = named_by;
+  if (place.file.empty()) place.file = path.string();
+  const bool other = place.file != path.string();
+  const auto fail = [&](std::string_view why) {
+    throw Error(ErrorCode::bad_input, place, other ? fmt::format("{}: {}", path.string(), why) : std::string(why),
+                "a text file that can be read");
+  };
+  std::error_code failure;
+  const auto status = fs::status(path, failure);
+  if (status.type() == fs::file_type::not_found) fail("there is no such file");
+  if (failure) fail(fmt::format("the file cannot be read ({})", failure.message()));
+  if (fs::is_directory(status)) fail("this is a directory");
+  if (!fs::is_regular_file(status)) fail("this is not a regular file");
+  if (fs::file_size(path, failure) > largest_text && !failure) fail("the file is larger than 64 MiB");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(fmt::format("the file cannot be opened ({})", std::generic_category().message(errno)));
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad() || (text.fail() && !text.str().empty())) fail("the file cannot be read");
+  return std::move(text).str();
+}
+
+}  // namespace orrery
