@@ -56,8 +56,9 @@ TEST_F(ProcessGroups, NamesOfTheCommunicatorFile) {
 }
 
 TEST_F(ProcessGroups, UnknownGroupsAreRefusedWithTheKnownOnes) {
-  EXPECT_HAS(refused({in_group(5, "x")}),
-             "NPU 0, node 5 'c' (byte 9): process group 'x' is not known; expected no group, as none is defined");
+  EXPECT_HAS(
+      refused({in_group(5, "x")}),
+      "NPU 0, node 5 'c' (byte 9): process group 'x' is not known; expected the name of a group, of which neither");
   store_ = make_store({{"a", npus({0})}, {"b", npus({0})}});
   EXPECT_HAS(refused({in_group(5, "x")}), "process group 'x' is not known; expected one of 'a', 'b'");
   EXPECT_HAS(refused({in_group(5, "1.5")}), "process group '1.5' is not known");
