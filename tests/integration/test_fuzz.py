@@ -18,7 +18,7 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 import test_refusals  # noqa: E402
 
-OPTIONS = argparse.Namespace(seed=1, count=150)
+OPTIONS = argparse.Namespace(seed=1, count=120)
 CHECKED, RUN = (0, 3), (0, 3, 4)  # documented exit codes; a spoilt workload may be a good one, or get stuck
 WORDS = ["0", "-1", "1", "2", "3", "4", "5", "18446744073709551616", "1e400", "0.5", "NaN", ".inf", "null", "~", "true", "[]", "{}", "[0]", '""', "''", '"x"',
          "Ring", "Switch", "ring", "direct0", "halvingDoubling", "&a [*a]", "*a", "!!binary x", "---", "...", "\t", "\n", ":", ",", "[", "]", "{", "}", '"', "#", "\0",
