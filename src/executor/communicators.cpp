@@ -12,25 +12,29 @@ namespace {
 
 constexpr std::uint32_t none = ~0U;
 
-/// The entry of `ordinal` in a queue whose first entry has number `first`; made, with those before it, if need be.
-template <class Pending>
-Pending& entry(std::deque<Pending>& queue, std::uint32_t first, std::uint32_t ordinal) {
-  check(ordinal >= first, "a collective that is over comes again");
-  while (queue.size() <= ordinal - first) queue.emplace_back();
-  return queue[ordinal - first];
-}
-
-/// Drops what is done from the front.
-template <class Pending>
-void retire(std::deque<Pending>& queue, std::uint32_t& first) {
-  for (; !queue.empty() && queue.front().done; ++first) queue.pop_front();
-}
-
 bool all_equal(std::span<const Time> times) {
   return std::all_of(times.begin(), times.end(), [&](Time time) { return time == times.front(); });
 }
 
 }  // namespace
+
+void Communicators::Membership::Pending::clear() {
+  call = {};
+  done = false;
+  count = 0;
+  first = Time::max();
+  arrivals.clear();
+  nodes.clear();
+}
+
+void Communicators::Hosted::Pending::clear() {
+  call = {};
+  done = false;
+  reply = Time::max();
+  has.clear();
+  missing = 0;
+  arrivals.clear();
+}
 
 Communicators::Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
                              std::span<const CommunicatorSpec> specs, std::span<const Rank> host_of_npu, Rank here,
@@ -130,7 +134,7 @@ void Communicators::join(const Seat& seat, const Join& join) {
                   .size = join.size.count(),
                   .kind = static_cast<std::uint8_t>(join.kind),
                   .is_recorded = join.is_recorded};
-  auto& pending = entry(membership.pending, membership.first_pending, call.ordinal);
+  auto& pending = membership.pending.at(call.ordinal);
   if (pending.count == 0) {
     pending.call = call;
     pending.arrivals.resize(membership.npus.size());
@@ -146,19 +150,17 @@ void Communicators::join(const Seat& seat, const Join& join) {
   pending.arrivals[seat.local] = join.now;
   pending.nodes[seat.local] = join.node;
   if (++pending.count < membership.npus.size()) return;
-  if (membership.spec.host == here_) {
-    const std::vector<Time> arrivals = std::move(pending.arrivals);  // `pending` may go when the collective completes
-    contribute(here_, Call(pending.call), arrivals);
-  } else {
+  if (membership.spec.host == here_)
+    contribute(here_, Call(pending.call), pending.arrivals);
+  else
     post(membership.spec.host, pending.call, pending.arrivals);
-  }
 }
 
 void Communicators::settle() {
   for (const auto& [m, ordinal] : begun_) {
     Membership& membership = memberships_[m];
-    if (ordinal < membership.first_pending) continue;
-    const auto& pending = membership.pending[ordinal - membership.first_pending];
+    if (ordinal < membership.pending.first()) continue;
+    const auto& pending = membership.pending.at(ordinal);
     if (pending.count == 0 || pending.count == membership.npus.size()) continue;
     Call call = pending.call;
     call.what = CallKind::begin;
@@ -184,7 +186,8 @@ void Communicators::receive(Rank from, std::span<const std::byte> message) {
   check(message.size() >= sizeof call, "a post of a communicator without its head");
   std::memcpy(&call, message.data(), sizeof call);
   check(message.size() == sizeof call + call.num_times * sizeof(Time), "a post of a communicator of wrong size");
-  std::vector<Time> times(call.num_times);
+  auto& times = received_;
+  times.resize(call.num_times);
   std::memcpy(times.data(), message.data() + sizeof call, times.size() * sizeof(Time));
   if (call.what == CallKind::begin)
     begin(call, times.at(0));
@@ -196,7 +199,7 @@ void Communicators::receive(Rank from, std::span<const std::byte> message) {
 
 /// At the host: a collective that somebody has come to, at `first` perhaps before all others.
 Communicators::Hosted::Pending& Communicators::hosted_call(Hosted& hosted, const Call& call, Time first) {
-  auto& pending = entry(hosted.pending, hosted.first_pending, call.ordinal);
+  auto& pending = hosted.pending.at(call.ordinal);
   if (pending.arrivals.empty()) {
     pending.call = call;
     pending.arrivals.resize(hosted.members);
@@ -252,8 +255,9 @@ Time Communicators::pending_reply(Rank to) const {
     const Hosted& hosted = hosted_[index];
     const auto has_members = [&](const Hosted::Part& part) { return part.rank == to; };
     if (std::none_of(hosted.parts.begin(), hosted.parts.end(), has_members)) continue;
-    for (const auto& pending : hosted.pending)
-      if (!pending.done) least = std::min(least, pending.reply);
+    for (std::uint32_t i = 0; i < hosted.pending.count(); ++i)
+      if (const auto& pending = hosted.pending.at(hosted.pending.first() + i); !pending.done)
+        least = std::min(least, pending.reply);
   }
   return least;
 }
@@ -282,23 +286,21 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
   for (const Bytes in_dimension : traffic) sent += in_dimension;
   call.size = sent.count();
   pending.done = true;
-  retire(hosted.pending, hosted.first_pending);
-  std::vector<Time> times;
-  const std::vector<Time> completions = completions_;
+  hosted.pending.retire();
   for (const auto& part : hosted.parts) {
-    times.clear();
-    for (const auto position : part.positions) times.push_back(completions[position]);
+    part_times_.clear();
+    for (const auto position : part.positions) part_times_.push_back(completions_[position]);
     if (part.rank == here_)
-      complete(call, times);
+      complete(call, part_times_);
     else
-      post(part.rank, call, times);
+      post(part.rank, call, part_times_);
   }
 }
 
 /// At a rank with members: a collective is over.
 void Communicators::complete(const Call& call, std::span<const Time> completions) {
   Membership& membership = memberships_[membership_of_[call.group]];
-  auto& pending = entry(membership.pending, membership.first_pending, call.ordinal);
+  auto& pending = membership.pending.at(call.ordinal);
   const LpId lp(first_lp_.value() + call.group);
   kernel_.raise_depth(lp, call.depth);
   for (std::size_t i = 0; i < membership.npus.size(); ++i) {
@@ -310,13 +312,13 @@ void Communicators::complete(const Call& call, std::span<const Time> completions
     announce_(membership.npus[i], pending.nodes[i], event.time, Bytes(call.size));
   }
   pending.done = true;
-  retire(membership.pending, membership.first_pending);
+  membership.pending.retire();
 }
 
 Communicators::Waiting Communicators::waiting(const Seat& seat) const {
   const auto& membership = memberships_[seat.membership];
   const auto ordinal = membership.joined[seat.local] - 1;
-  const auto& call = membership.pending.at(ordinal - membership.first_pending).call;
+  const auto& call = membership.pending.at(ordinal).call;
   return {membership.spec.id, ordinal, static_cast<collective::Kind>(call.kind), Bytes(call.size), seat.members};
 }
 

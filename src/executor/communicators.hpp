@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -15,6 +14,7 @@
 #include "orrery/network/analytical.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/trace/graph.hpp"
+#include "window.hpp"
 
 namespace orrery::executor {
 
@@ -111,9 +111,10 @@ class Communicators {
       Time first = Time::max();    ///< arrival, of a group that is spread over ranks
       std::vector<Time> arrivals;  ///< [npus]
       std::vector<NodeId> nodes;   ///< [npus]
+
+      void clear();
     };
-    std::deque<Pending> pending;  ///< by ordinal, from first_pending on
-    std::uint32_t first_pending = 0;
+    Window<Pending> pending;
     bool is_spread = false;  ///< some members live on other ranks
   };
   /// A group hosted here.
@@ -133,9 +134,10 @@ class Communicators {
       std::vector<char> has;     ///< [parts]
       std::uint32_t missing = 0;
       std::vector<Time> arrivals;  ///< [members]
+
+      void clear();
     };
-    std::deque<Pending> pending;
-    std::uint32_t first_pending = 0;
+    Window<Pending> pending;
     bool is_open = false;
   };
 
@@ -167,8 +169,8 @@ class Communicators {
   std::vector<std::uint32_t> open_;                             // hosted groups with collectives that have begun
   std::vector<CollectiveRecord> records_;
   std::uint64_t num_collectives_ = 0;
-  std::vector<Time> completions_;   // scratch
-  std::vector<std::byte> message_;  // scratch
+  std::vector<Time> completions_, part_times_, received_;  // scratch
+  std::vector<std::byte> message_;                         // scratch
 };
 
 }  // namespace orrery::executor

@@ -21,15 +21,15 @@ class Matcher {
   };
 
   /// The item of the other side that waits longest, if any.
-  bool take(Key key, Late& item) { return take_from(late_, key, item); }
-  bool take(Key key, Early& item) { return take_from(early_, key, item); }
-  void leave(Key key, const Early& item) { early_[pack(key)].all.push_back(item); }
-  void leave(Key key, const Late& item) { late_[pack(key)].all.push_back(item); }
+  bool take(Key key, Late& item) { return late_.take(pack(key), item); }
+  bool take(Key key, Early& item) { return early_.take(pack(key), item); }
+  void leave(Key key, const Early& item) { early_.leave(pack(key), item); }
+  void leave(Key key, const Late& item) { late_.leave(pack(key), item); }
 
   /// Calls visit(key, item) for all that waits on the early side, in no particular order.
   template <class F>
   void for_each_early(F&& visit) const {
-    for (const auto& [key, items] : early_)
+    for (const auto& [key, items] : early_.queues)
       for (std::size_t i = items.first; i < items.all.size(); ++i)
         visit(Key{NpuId(static_cast<std::uint32_t>(key >> 32)), static_cast<std::uint32_t>(key)}, items.all[i]);
   }
@@ -41,20 +41,35 @@ class Matcher {
     std::vector<Item> all;
     std::size_t first = 0;
   };
+  /// No allocation once it has grown: the nodes of empty queues serve again.
   template <class Item>
-  using Waiting = std::unordered_map<std::uint64_t, Queue<Item>>;
+  struct Waiting {
+    using Queues = std::unordered_map<std::uint64_t, Queue<Item>>;
+    Queues queues;
+    std::vector<typename Queues::node_type> spare;
+
+    void leave(std::uint64_t key, const Item& item) {
+      if (!spare.empty() && !queues.contains(key)) {
+        spare.back().key() = key;
+        queues.insert(std::move(spare.back()));
+        spare.pop_back();
+      }
+      queues[key].all.push_back(item);
+    }
+    bool take(std::uint64_t key, Item& item) {
+      const auto found = queues.find(key);
+      if (found == queues.end()) return false;
+      auto& queue = found->second;
+      item = queue.all[queue.first++];
+      if (queue.first < queue.all.size()) return true;
+      queue.all.clear();
+      queue.first = 0;
+      spare.push_back(queues.extract(found));
+      return true;
+    }
+  };
 
   static std::uint64_t pack(Key key) { return static_cast<std::uint64_t>(key.other.value()) << 32 | key.tag; }
-
-  template <class Item>
-  static bool take_from(Waiting<Item>& waiting, Key key, Item& item) {
-    const auto found = waiting.find(pack(key));
-    if (found == waiting.end()) return false;
-    auto& queue = found->second;
-    item = queue.all[queue.first++];
-    if (queue.first == queue.all.size()) waiting.erase(found);
-    return true;
-  }
 
   Waiting<Early> early_;
   Waiting<Late> late_;

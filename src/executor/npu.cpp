@@ -155,16 +155,16 @@ void Npu::settle(Time now, const Surroundings& around) {
       return around.kernel.linger(lp());
     }
     // Nodes that take no time hold their resource until all others of this round have been issued.
-    std::vector<NodeId> over;
-    over.swap(instantly_);
-    for (const NodeId id : over) complete(id, now);
+    over_.swap(instantly_);
+    for (const NodeId id : over_) complete(id, now);
     const auto n = program_.graph->num_nodes();
     if (n > 0 && completed_ == (iteration_ + 1) * n && iteration_ + 1 < iterations_) {
       ++iteration_;
       begin_iteration(now);
-    } else if (over.empty()) {
+    } else if (over_.empty()) {
       break;
     }
+    over_.clear();
   } while (true);
   if (is_done()) activity_.advance(now);
 }

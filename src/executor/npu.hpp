@@ -135,6 +135,7 @@ class Npu {
   std::vector<Running> running_;
   std::vector<std::uint32_t> released_;    // work list of finish_node
   std::vector<NodeId> instantly_;          // done in the same settle
+  std::vector<NodeId> over_;               // scratch
   Matcher<Posted, pdes::Event> receives_;  // posted, or messages that nobody waits for yet
   Matcher<NodeId, pdes::Event> grants_;    // sends that wait, or grants that none waits for yet (rendezvous)
   std::uint64_t completed_ = 0;

@@ -39,6 +39,7 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
       parking_(num_ranks > 1 ? options_.num_lps : 0),
       lps_(options_.num_lps) {
   if (num_ranks == 1) return;
+  outlook_ = std::make_unique<Outlook>();
   channels_ = std::make_unique<Channels>(
       std::move(transport), num_ranks, options_.neighbours,
       Channels::Handlers{[this](const Event& event) { accept(event); },
@@ -237,10 +238,11 @@ Time Kernel::own_output(const Reach& reach) const {
   return std::max(earliest, std::min(reach.output, earliest + reach.reaction));
 }
 
-Outlook Kernel::outlook() {
+const Outlook& Kernel::outlook() {
   const Horizon horizon = model_.horizon();
   const Time incoming = this->incoming();
-  Outlook outlook;
+  Outlook& outlook = *outlook_;
+  outlook.replies.clear();
   outlook.sends = std::min(own_output(horizon.sends), incoming + horizon.sends.reaction);
   outlook.calls = std::min(own_output(horizon.calls), incoming + horizon.calls.reaction);
   const Time posts = std::min(channels_->requests_promised(), outlook.calls);
@@ -351,7 +353,7 @@ void Kernel::run_with_others() {
     fresh = false;
     const double waited = seconds_since(last_sign);
     if (waited >= patience) {
-      const Outlook here = outlook();
+      const Outlook& here = outlook();
       channels_->flush(here, false, {});
       asked = channels_->ask(need(), here) || asked;
     }

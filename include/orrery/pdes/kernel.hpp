@@ -123,7 +123,7 @@ class Kernel {
   /// No event that a server or a post brings about reaches NPUs here before this, as far as other ranks cause it.
   Time incoming_replies() const;
   Time incoming() const;
-  Outlook outlook();
+  const Outlook& outlook();
   Stand stand() const;
   void run_with_others();
   /// What the next event here waits for.
@@ -151,6 +151,7 @@ class Kernel {
   std::optional<Time> stopped_at_;
   std::vector<Lp> lps_;                 // [num_lps]
   std::unique_ptr<Channels> channels_;  // none if this rank is alone
+  std::unique_ptr<Outlook> outlook_;    // what outlook() last said
   Statistics statistics_;
 };
 
