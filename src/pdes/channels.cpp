@@ -70,6 +70,10 @@ void Channels::transmit(Channel& channel, std::optional<Need> request) {
   if (channel.wanted && channel.told.exceed(*channel.wanted)) channel.wanted.reset();
 }
 
+bool Channels::has_reason_to_flush() const {
+  return std::ranges::any_of(channels_, [](const Channel& c) { return !c.batch.empty() || c.wanted; });
+}
+
 void Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
   need = with_what_others_want(need);
   for (Channel& c : channels_) {

@@ -68,6 +68,8 @@ class Channels {
 
   /// Takes in what has arrived: events, posts, promises, requests. Returns the number of messages.
   int poll();
+  /// Would `flush` do anything?
+  bool has_reason_to_flush() const;
   /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`). What
   /// leaves asks for `need` where `ask` would.
   void flush(const Outlook& outlook, bool tell_all, Need need);

@@ -334,7 +334,7 @@ void Kernel::run_with_others() {
       const bool tell_all = seconds_since(last_told) > 1;  // who waits shall know that this rank lives
       if (tell_all) last_told = Clock::now();
       const bool ask_at_once = handled < burst && patience == least_patience;
-      channels_->flush(outlook(), tell_all, ask_at_once ? need() : Need{});
+      if (channels_->has_reason_to_flush()) channels_->flush(outlook(), tell_all, ask_at_once ? need() : Need{});
       channels_->poll();
       if (options_.progress) options_.progress(statistics_.events, now_);
       continue;
