@@ -1,9 +1,10 @@
 #include "orrery/config/command_line.hpp"
 
 #include <fmt/format.h>
-#include <charconv>
 
 #include <array>
+#include <charconv>
+#include <limits>
 
 #include "formats.hpp"
 #include "orrery/config/units.hpp"
@@ -83,6 +84,9 @@ std::optional<std::uint32_t> whole_number(const Arguments& arguments, std::strin
   if (!text) return {};
   std::uint32_t value = 0;
   const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (failure == std::errc::result_out_of_range)
+    arguments.refuse(option,
+                     fmt::format("a whole number from {} to {}", least, std::numeric_limits<std::uint32_t>::max()));
   if (failure != std::errc() || end != text->data() + text->size() || value < least)
     arguments.refuse(option, fmt::format("a whole number from {} on", least));
   return value;

@@ -93,7 +93,7 @@ void read_compute(Section section, Configuration& result) {
   compute.roofline = section.get("roofline", compute.roofline, as_bool);
   compute.peak_flops = section.get("peak", compute.peak_flops, as_flops);
   result.executor.compute_streams = read_count(section, "streams", result.executor.compute_streams);
-  result.executor.compute_noise = section.get("noise", result.executor.compute_noise, as_number);
+  result.executor.compute_noise = section.get("noise", result.executor.compute_noise, as_share);
   result.executor.noise_seed = read_count(section, "noise-seed", result.executor.noise_seed);
   Section memory = section.section("local-memory");
   compute.local_memory = memory.get("bandwidth", compute.local_memory, as_bandwidth);

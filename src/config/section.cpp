@@ -45,6 +45,12 @@ std::uint32_t as_count(const Value& value, const std::string& key, std::uint32_t
   return static_cast<std::uint32_t>(parse_count(value.text, minimum, maximum, value.place(key)));
 }
 
+double as_share(const Value& value, const std::string& key) {
+  const double share = as_number(value, key);
+  if (!(share < 1)) refuse(value, key, "0 or more and below 1");
+  return share;
+}
+
 double as_number(const Value& value, const std::string& key) {
   if (value.kind != Value::Kind::scalar || value.quoted) refuse(value, key, "a number, 0 or more");
   return parse_number(value.text, value.place(key));

@@ -18,6 +18,8 @@ bool as_bool(const Value& value, const std::string& key);
 std::uint32_t as_count(const Value& value, const std::string& key, std::uint32_t minimum = 1,
                        std::uint32_t maximum = std::numeric_limits<std::uint32_t>::max());
 double as_number(const Value& value, const std::string& key);
+/// 0 or more and below 1.
+double as_share(const Value& value, const std::string& key);
 Bandwidth as_bandwidth(const Value& value, const std::string& key);  ///< at least 1 B/s
 double as_nanoseconds(const Value& value, const std::string& key);   ///< 0 to 1000 s
 double as_seconds(const Value& value, const std::string& key);

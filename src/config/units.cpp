@@ -184,6 +184,8 @@ std::uint64_t parse_count(std::string_view text, std::uint64_t minimum, std::uin
   std::uint64_t count = 0;
   const char* const last = parts.digits.data() + parts.digits.size();
   const auto [end, error] = std::from_chars(parts.digits.data(), last, count);
+  if (error == std::errc::result_out_of_range || count > maximum)
+    expected = fmt::format("a whole number, {} to {}", minimum, maximum);
   if (error != std::errc() || end != last || !parts.rest.empty() || count < minimum || count > maximum)
     throw Error(ErrorCode::bad_input, place, quoted(text), expected);
   return count;

@@ -21,6 +21,8 @@ namespace {
 
 using trace::NodeKind;
 
+constexpr std::size_t most_unreadable = 1000;  // traces of a rank; then no more are read
+
 /// A group and the dimensions it takes part in: what makes a communicator.
 struct Communication {
   trace::Group group;
@@ -142,8 +144,10 @@ void Preparation::read_traces(Faults& faults) {
     return;
   }
   traces_.reserve(hosted.size());
+  std::size_t num_unreadable = 0;
   for (const NpuId npu : hosted) {
     auto trace = store_.read(configuration_.workload.trace_of(npu), npu, faults);
+    if (!trace && ++num_unreadable == most_unreadable) return;
     if (!trace) continue;
     traces_.push_back(std::move(*trace));
     local_npus_.push_back(npu);

@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "orrery/base/error.hpp"
 
 namespace orrery::topology {
 namespace {
 
-constexpr std::size_t max_dimensions = 64;  // a mask of dimensions is one 64-bit word
-constexpr double min_bandwidth = 1e-9;      // bytes per ns: one byte per second
-constexpr double max_bandwidth = 9e9;       // bytes per ns: bytes per second fit a signed 64-bit number
-constexpr std::uint64_t max_npus = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t max_dimensions = 64;     // a mask of dimensions is one 64-bit word
+constexpr double min_bandwidth = 1e-9;         // bytes per ns: one byte per second
+constexpr double max_bandwidth = 9e9;          // bytes per ns: bytes per second fit a signed 64-bit number
+constexpr std::uint64_t max_npus = 1U << 24U;  // more would need more memory than a machine has
 
 [[noreturn]] void refuse(std::size_t d, const Dimension& dimension, std::string_view found, std::string_view expected) {
   throw Error(ErrorCode::bad_input,

@@ -87,6 +87,11 @@ def rewritten(job, change):
     job.after.append(now)
 
 
+@case([r"topology, dimension 0", r"more than 16777216 NPUs"])
+def more_npus_than_any_machine_simulates(job):
+    job.system.counts = [2_000_000_000]
+
+
 # ---- files that are no traces ----
 
 @case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+", r"(?i)truncated|ends|cut"])
@@ -589,6 +594,26 @@ class Check(harness.Folder):
         job.system.system["all-reduce-implementation"] = ["spiral"]
         patterns = [r"network\.yml.*latency", r"system\.json.*spiral", r"NPU 0, node 40 .*sends 7 bytes in 1 message", r"NPU 2, node 20"]
         self.assert_faults(self.faults(job), patterns)
+
+    def test_numbers_out_of_range(self):
+        """Each with its place, and the range where the number is too large."""
+        job = Job(self.folder)
+        own_configuration(job, OWN)
+        outcome = harness.orrery("check", *job.write(), "--set", "system.compute.noise=2", "--set", "system.collectives.chunks=0",
+                                 "--set", "workload.iterations=4294967296")
+        self.assertEqual(outcome.code, 3, outcome.err)
+        self.assert_faults(harness.errors(outcome), [r"--set system\.collectives\.chunks=0: .*1 or more", r"--set system\.compute\.noise=2: .*below 1",
+                                                     r"--set workload\.iterations=4294967296: .*1 to 4294967295"])
+
+    def test_many_absent_traces(self):
+        """A network far larger than the workload is told at once."""
+        job = Job(self.folder)
+        job.system.counts = [4_000_000]
+        arguments = job.write()
+        for ranks in (0, 3):
+            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks, timeout=30)
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertRegex(outcome.err, r"workload\.4\.et: NPU 4: there is no such file")
 
     def test_finds_every_fault_of_the_groups(self):
         job = Job(self.folder)
