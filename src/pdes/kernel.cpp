@@ -296,6 +296,12 @@ void Kernel::heed_stop_request() {
   if (limit_ == Time::max() && !stopping_ && options_.stop_requested) stopping_ = options_.stop_requested();
 }
 
+/// Nothing is pending that this rank would handle if it could.
+bool Kernel::is_at_end() const {
+  const Time next = std::min(next_npu_event(), pending_[server].time());
+  return next == Time::max() || next > limit_;
+}
+
 /// This rank's contribution to a reduction.
 Stand Kernel::stand() const {
   Time reply = model_.pending_reply(here_);
@@ -341,7 +347,7 @@ void Kernel::run_with_others() {
     }
     if (!blocked) {
       freed = blocked_since = last_sign = Clock::now();
-      blocked = true;
+      blocked = fresh = true;
       promises_before = statistics_.null_messages_received;
     }
     if (channels_->poll() > 0) {
@@ -349,17 +355,20 @@ void Kernel::run_with_others() {
       fresh = true;
       continue;
     }
-    if (fresh) channels_->flush(outlook(), false, {});  // what came may have led to posts, and to better promises
-    fresh = false;
+    // What came may have led to posts and to better promises. A rank that is at its end passes questions on at once:
+    // it sends nothing of its own accord once it has joined the reduction, which may be the last.
     const double waited = seconds_since(last_sign);
-    if (waited >= patience) {
+    const bool asks = is_at_end() ? fresh : waited >= patience;
+    if (fresh || asks) {
       const Outlook& here = outlook();
       channels_->flush(here, false, {});
-      asked = channels_->ask(need(), here) || asked;
+      if (asks) asked = channels_->ask(need(), here) || asked;
     }
+    fresh = false;
     if (waited >= seconds_before_reduction) channels_->join_reduction(stand());
     if (const auto all = channels_->try_reduction(options_)) {
       freed = Clock::now();
+      fresh = true;
       if (all->stops) {
         limit_ = all->stop;
         stopping_ = false;

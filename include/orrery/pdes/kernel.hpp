@@ -124,6 +124,7 @@ class Kernel {
   Time incoming_replies() const;
   Time incoming() const;
   const Outlook& outlook();
+  bool is_at_end() const;
   Stand stand() const;
   void run_with_others();
   /// What the next event here waits for.
