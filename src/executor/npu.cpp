@@ -145,13 +145,13 @@ void Npu::complete(NodeId id, Time now) {
 
 void Npu::settle(Time now, const Surroundings& around) {
   settled_ = true;
-  broke_off_at_.reset();
-  doubtful_ = {};
+  broke_off_ = false;
+  doubts_.clear();
   do {
     for (std::size_t r = 0; r < num_resources; ++r)
       while (free_[r] > 0 && !ready_[r].empty()) issue(NodeId(pop_ready(ready_[r])), now, around);
-    if (doubtful_.awaited().anything()) {
-      broke_off_at_ = now;
+    if (!doubts_.empty()) {
+      broke_off_ = true;
       return around.kernel.linger(lp());
     }
     // Nodes that take no time hold their resource until all others of this round have been issued.
@@ -239,8 +239,10 @@ void Npu::issue_send(NodeId id, Time now, const Surroundings& around) {
     unknown_.add(awaited_from(peer_of(id), around));
     return grants_.leave({peer_of(id), tag_of(id)}, id);
   }
-  around.kernel.raise_depth(lp(), grant.depth);
-  if (grant.time <= now) return transfer(id, now, around);
+  if (grant.time <= now) {
+    around.kernel.raise_depth(lp(), grant.depth);
+    return transfer(id, now, around);
+  }
   grant.kind = static_cast<std::uint16_t>(EventKind::granted);
   grant.node = id.value();
   around.kernel.resume(grant);
@@ -266,7 +268,7 @@ void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
   pdes::Event message;
   if (!receives_.take({peer, tag_of(id)}, message)) {
     const auto awaited = awaited_from(peer, around);
-    if (!around.kernel.is_certain(now, awaited)) doubtful_.add(awaited);
+    if (!around.kernel.is_certain(now, awaited)) doubts_.push_back({id, awaited});
     unknown_.add(awaited);
     posted_.add(lookahead_.sends.tail(id), lookahead_.calls.tail(id));
     return receives_.leave({peer, tag_of(id)}, Posted{id, now});
@@ -295,6 +297,18 @@ void Npu::match(pdes::Event& message, NodeId receive, Time posted, const Surroun
   message.detail = static_cast<std::uint64_t>(posted.ps());
 }
 
+pdes::Awaited Npu::awaits() const {
+  if (!broke_off_) return unknown_.awaited();
+  Unknown doubtful;
+  for (const Doubt& doubt : doubts_) doubtful.add(doubt.awaited);
+  return doubtful.awaited();
+}
+
+/// The message of a receive has come. True if it was in doubt whether it is there already.
+bool Npu::resolve(NodeId receive) {
+  return std::erase_if(doubts_, [&](const Doubt& d) { return d.receive == receive; }) > 0;
+}
+
 bool Npu::admit(pdes::Event& event, const Surroundings& around) {
   return static_cast<EventKind>(event.kind) == EventKind::data ? admit_data(event, around) : admit_grant(event, around);
 }
@@ -306,15 +320,11 @@ bool Npu::admit_data(pdes::Event& event, const Surroundings& around) {
     receives_.leave(key, event);
     return false;
   }
-  const auto awaited = awaited_from(key.other, around);
-  unknown_.remove(awaited);
+  unknown_.remove(awaited_from(key.other, around));
   posted_.remove();
-  if (broke_off_at_ == posted.since) {
-    doubtful_.remove(awaited);
-    if (event.time <= posted.since) {
-      receive_instantly(event, posted.node, posted.since, around);
-      return false;
-    }
+  if (resolve(posted.node) && event.time <= posted.since) {
+    receive_instantly(event, posted.node, posted.since, around);
+    return false;
   }
   match(event, posted.node, posted.since, around);
   return true;

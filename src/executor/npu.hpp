@@ -70,7 +70,7 @@ class Npu {
   /// A message or a grant comes to be known, before its time or after it. See pdes::Model::admit.
   bool admit(pdes::Event& event, const Surroundings& around);
   /// Nodes are under way whose end is not known; or `settle` broke off, and does not know yet what it has to.
-  pdes::Awaited awaits() const { return broke_off_at_ ? doubtful_.awaited() : unknown_.awaited(); }
+  pdes::Awaited awaits() const;
 
   NpuId id() const { return id_; }
   LpId lp() const { return LpId(id_.value()); }
@@ -103,6 +103,7 @@ class Npu {
   void issue_send(NodeId id, Time now, const Surroundings& around);
   void issue_receive(NodeId id, Time now, const Surroundings& around);
   void issue_access(NodeId id, Time now, const Surroundings& around);
+  bool resolve(NodeId receive);
   bool admit_data(pdes::Event& event, const Surroundings& around);
   bool admit_grant(pdes::Event& event, const Surroundings& around);
   void match(pdes::Event& message, NodeId receive, Time posted, const Surroundings& around);
@@ -154,6 +155,8 @@ class Npu {
       replies += awaited.replies;
     }
     void remove(const pdes::Awaited& awaited) {
+      check(here >= awaited.here && sends >= awaited.sends && replies >= awaited.replies,
+            "what was not awaited becomes known");
       here -= awaited.here;
       sends -= awaited.sends;
       replies -= awaited.replies;
@@ -163,8 +166,12 @@ class Npu {
   Unknown unknown_;
   // This NPU is ahead of what is certain and has posted receives whose messages, for all it knows, are there already:
   // then they end at once, and `settle` cannot go on before it is known.
-  std::optional<Time> broke_off_at_;
-  Unknown doubtful_;
+  struct Doubt {
+    NodeId receive;
+    pdes::Awaited awaited;
+  };
+  bool broke_off_ = false;
+  std::vector<Doubt> doubts_;
   /// For the horizon, of receives: bounds that are exact whenever there are none.
   struct Receives {
     std::uint32_t count = 0;
