@@ -6,6 +6,7 @@
 
 #include "layer.hpp"
 #include "ops.hpp"
+#include "orrery/base/text.hpp"
 #include "placement.hpp"
 #include "schedule.hpp"
 #include "step.hpp"
@@ -88,10 +89,6 @@ std::string readable(double value) {
 }
 
 std::string readable(std::uint64_t value) { return readable(static_cast<double>(value)); }
-
-std::string counted(std::uint64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
 
 std::string gib(std::uint64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1ULL << 30U)); }
 
