@@ -3,7 +3,7 @@
 
     tests/bench/run_ranks.py [--orrery BIN] [--ranks 1,2,4,8] [--repeat N] [--iterations N] [--noise SHARE] [CONFIG.yaml]
 
-The default workload is Llama 3 8B on 64 NPUs (tensor, pipeline and data parallel) with every compute time perturbed. Counts need no
+The default workload is configs/llama3-8b-64.yaml; every compute time is perturbed. Counts need no
 cores: they tell what a cluster could reach. Speeds do: with --repeat, runs on 1 rank and on the others take turns, and the median
 of the ratios of their simulation phases is printed. Exit code 1 if the NPUs' results depend on the number of ranks.
 """
@@ -19,33 +19,10 @@ import numpy
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
-LLAMA = """system:
-  network:
-    dimensions:
-      - {{shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}}
-      - {{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}}
-      - {{shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us}}
-  collectives:
-    all-reduce: [direct, ring, halvingDoubling]
-    all-gather: [direct, ring, halvingDoubling]
-    reduce-scatter: [direct, ring, halvingDoubling]
-    all-to-all: [direct, ring, direct]
-    optimization: localBWAware
-    chunks: 4
-    endpoint-delay: 10 ns
-  compute:
-    roofline: true
-    peak: 989 TFLOPS
-    local-memory: {{bandwidth: 3350 GB/s}}
-workload:
-  model: {model}
-  parallel: {{tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 16}}
-"""
 
-
-def simulate(arguments, config, ranks, output):
+def simulate(arguments, ranks, output):
     """Runs once. Returns (finish times, /kernel as a dictionary of arrays, seconds of the simulation phase)."""
-    command = [arguments.orrery, "run", config, "--output", output, "--force", "--quiet", f"--iterations={arguments.iterations}",
+    command = [arguments.orrery, "run", arguments.config, "--output", output, "--force", "--quiet", f"--iterations={arguments.iterations}",
                f"--noise={arguments.noise}"]
     if ranks > 1:
         command = [SOURCE / "scripts/mpirun.sh", str(ranks)] + command
@@ -56,12 +33,12 @@ def simulate(arguments, config, ranks, output):
         return file["npus/finish_time"][...], kernel, seconds
 
 
-def table(arguments, config, folder):
+def table(arguments, folder):
     print("| ranks | events | of the largest rank | critical path | data messages | null messages | null per data | null per 100 events | messages per rank |")
     print("|---|---|---|---|---|---|---|---|---|")
     first = None
     for ranks in arguments.ranks:
-        finish, kernel, _ = simulate(arguments, config, ranks, folder / "results.h5")
+        finish, kernel, _ = simulate(arguments, ranks, folder / "results.h5")
         first = finish if first is None else first
         if not numpy.array_equal(finish, first):
             sys.exit(f"the NPUs' finish times on {ranks} ranks differ from those on {arguments.ranks[0]}")
@@ -70,13 +47,13 @@ def table(arguments, config, folder):
               f"{null / max(data, 1):.2f} | {100 * null / events:.2f} | {(data + null) / ranks:,.0f} |", flush=True)
 
 
-def speeds(arguments, config, folder):
+def speeds(arguments, folder):
     for ranks in arguments.ranks:
         if ranks == 1:
             continue
         ratios = []
         for _ in range(arguments.repeat):
-            alone, together = (simulate(arguments, config, n, folder / "results.h5")[2] for n in (1, ranks))
+            alone, together = (simulate(arguments, n, folder / "results.h5")[2] for n in (1, ranks))
             ratios.append(alone / together)
         print(f"{ranks} ranks: {statistics.median(ratios):.2f} times the speed of one (median of {arguments.repeat} pairs, "
               f"{min(ratios):.2f} to {max(ratios):.2f}; {alone:.1f} s on one rank)", flush=True)
@@ -84,7 +61,7 @@ def speeds(arguments, config, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("config", nargs="?", type=pathlib.Path)
+    parser.add_argument("config", nargs="?", default=SOURCE / "configs/llama3-8b-64.yaml", type=pathlib.Path)
     parser.add_argument("--orrery", default=SOURCE / "build/release/bin/orrery", type=pathlib.Path)
     parser.add_argument("--ranks", default=[1, 2, 4, 8], type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--repeat", default=0, type=int)
@@ -93,13 +70,9 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        config = arguments.config
-        if config is None:
-            config = folder / "llama.yaml"
-            config.write_text(LLAMA.format(model=SOURCE / "configs/models/llama3-8b.yaml"))
-        table(arguments, config, folder)
+        table(arguments, folder)
         if arguments.repeat:
-            speeds(arguments, config, folder)
+            speeds(arguments, folder)
 
 
 if __name__ == "__main__":

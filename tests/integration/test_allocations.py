@@ -15,32 +15,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness  # noqa: E402
 
 COUNTER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
-CONFIG = """system:
-  network:
-    dimensions:
-      - {shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}
-      - {shape: Ring, size: 2, bandwidth: 100 GB/s, latency: 1 us}
-      - {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}
-  collectives:
-    all-reduce: [direct, ring, halvingDoubling]
-    chunks: 4
-  compute:
-    roofline: true
-    peak: 989 TFLOPS
-    local-memory: {bandwidth: 3350 GB/s}
-workload:
-  model: {kind: transformer, layers: 8, hidden: 1024, heads: 16, vocabulary: 32000, sequence: 1024}
-  parallel: {tp: 4, dp: 2, pp: 2, micro-batches: 8}
-"""
+CONFIG = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=8", "--set=workload.parallel.micro-batches=8"]
 
 
 class Allocations(harness.Folder):
     def count(self, iterations, ranks):
-        config = self.folder / "config.yaml"
-        config.write_text(CONFIG)
         os.environ["LD_PRELOAD"] = COUNTER
         try:
-            outcome = harness.orrery("run", config, "--noise=0.05", f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force",
+            outcome = harness.orrery("run", *CONFIG, f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force",
                                      ranks=ranks)
         finally:
             del os.environ["LD_PRELOAD"]

@@ -12,22 +12,7 @@ import harness  # noqa: E402
 import random_workload  # noqa: E402
 import reference_case  # noqa: E402
 
-SKEWED = """system:
-  network:
-    dimensions:
-      - {shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}
-      - {shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}
-      - {shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us}
-  collectives: {chunks: 4, endpoint-delay: 10 ns}
-  compute:
-    roofline: true
-    noise: 0.05
-    peak: 989 TFLOPS
-    local-memory: {bandwidth: 3350 GB/s}
-workload:
-  model: {kind: transformer, layers: 8, hidden: 4096, heads: 32, sequence: 2048}
-  parallel: {tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 4}
-"""
+SKEWED = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=8", "--set=workload.parallel.micro-batches=4"]
 STRATEGIES = ("block", "round-robin", "dimension:0", "metis")
 SEEDS = range(9001, 9003 if harness.SANITIZED else 9011)
 
@@ -59,13 +44,11 @@ class OneAnswer(harness.Folder):
 
     def test_skewed_step_under_every_strategy(self):
         """No two NPUs compute for the same time. Up to 16 ranks."""
-        config = self.folder / "skewed.yaml"
-        config.write_text(SKEWED)
-        first = self.run_once([config], "alone.h5")
+        first = self.run_once(SKEWED, "alone.h5")
         for ranks in (2,) if harness.SANITIZED else (2, 3, 4, 8, 16):
             for strategy in STRATEGIES:
                 with self.subTest(strategy, ranks=ranks):
-                    other = self.run_once([config, f"--partition={strategy}"], f"{strategy[:3]}{ranks}.h5", ranks=ranks)
+                    other = self.run_once([*SKEWED, f"--partition={strategy}"], f"{strategy[:3]}{ranks}.h5", ranks=ranks)
                     self.assertEqual(harness.difference(first, other), "")
 
 
