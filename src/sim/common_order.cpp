@@ -6,6 +6,7 @@
 #include <span>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/topological_order.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -21,14 +22,11 @@ std::span<const std::uint32_t> successors_of(const Calls& calls, std::uint32_t n
 
 /// Nodes in an order in which dependencies come first.
 std::vector<std::uint32_t> topological_order(const Calls& calls) {
-  std::vector<std::uint32_t> missing(num_nodes(calls)), order;
+  std::vector<std::uint32_t> missing(num_nodes(calls));
   for (const auto successor : calls.successors) ++missing[successor];
-  for (std::uint32_t i = 0; i < missing.size(); ++i)
-    if (missing[i] == 0) order.push_back(i);
-  for (std::size_t k = 0; k < order.size(); ++k)
-    for (const auto successor : successors_of(calls, order[k]))
-      if (--missing[successor] == 0) order.push_back(successor);
-  return order;
+  return orrery::topological_order(missing, [&](std::uint32_t node, auto visit) {
+    for (const auto successor : successors_of(calls, node)) visit(successor);
+  });
 }
 
 /// Dependencies order all collectives if and only if each has another number of them before it on its longest chain:
@@ -113,17 +111,10 @@ struct Step {
 
 /// A cycle, each step going on where the one before it ended; empty if there is none.
 std::vector<Step> find_cycle(const Joined& graph) {
-  std::vector<std::uint32_t> missing(graph.size()), ready;
+  std::vector<std::uint32_t> missing(graph.size());
   for (std::uint32_t v = 0; v < graph.size(); ++v) graph.for_each_successor(v, [&](auto s, bool) { ++missing[s]; });
-  for (std::uint32_t v = 0; v < graph.size(); ++v)
-    if (missing[v] == 0) ready.push_back(v);
-  while (!ready.empty()) {
-    const auto v = ready.back();
-    ready.pop_back();
-    graph.for_each_successor(v, [&](auto s, bool) {
-      if (--missing[s] == 0) ready.push_back(s);
-    });
-  }
+  orrery::topological_order(
+      missing, [&](std::uint32_t v, auto visit) { graph.for_each_successor(v, [&](auto s, bool) { visit(s); }); });
   // What remains has a predecessor that remains: going back along them comes to a vertex seen before.
   std::vector<Step> into(graph.size());
   std::uint32_t at = none;

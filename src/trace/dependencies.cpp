@@ -7,6 +7,8 @@
 #include <numeric>
 #include <span>
 
+#include "orrery/base/topological_order.hpp"
+
 namespace orrery::trace {
 namespace {
 
@@ -82,15 +84,10 @@ void invert(const DependencyLists& lists, Edges& edges) {
 /// How many dependencies of each node remain when everything that can complete has completed; all 0 without a cycle.
 std::vector<std::uint32_t> remaining_dependencies(const Edges& edges) {
   std::vector<std::uint32_t> left = edges.num_dependencies;
-  std::vector<std::uint32_t> ready;
-  for (std::uint32_t node = 0; node < left.size(); ++node)
-    if (left[node] == 0) ready.push_back(node);
-  while (!ready.empty()) {
-    const std::uint32_t node = ready.back();
-    ready.pop_back();
+  topological_order(left, [&](std::uint32_t node, auto visit) {
     for (std::uint32_t at = edges.first_successor[node]; at < edges.first_successor[node + 1]; ++at)
-      if (--left[edges.successors[at]] == 0) ready.push_back(edges.successors[at]);
-  }
+      visit(edges.successors[at]);
+  });
   return left;
 }
 

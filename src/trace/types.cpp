@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "orrery/base/topological_order.hpp"
 #include "parse.hpp"
 
 namespace orrery::trace {
@@ -74,15 +75,11 @@ std::string describe(const Group& group) {
 }
 
 std::vector<std::uint32_t> Graph::topological_order() const {
-  std::vector<std::uint32_t> order, missing(num_nodes());
-  order.reserve(num_nodes());
-  for (std::uint32_t i = 0; i < num_nodes(); ++i) {
-    missing[i] = nodes[i].num_dependencies;
-    if (missing[i] == 0) order.push_back(i);
-  }
-  for (std::size_t k = 0; k < order.size(); ++k)
-    for (const auto successor : successors_of(NodeId(order[k])))
-      if (--missing[successor] == 0) order.push_back(successor);
+  std::vector<std::uint32_t> missing(num_nodes());
+  for (std::uint32_t i = 0; i < num_nodes(); ++i) missing[i] = nodes[i].num_dependencies;
+  auto order = orrery::topological_order(missing, [&](std::uint32_t node, auto visit) {
+    for (const auto successor : successors_of(NodeId(node))) visit(successor);
+  });
   check(order.size() == num_nodes(), "a graph with a cycle");
   return order;
 }
