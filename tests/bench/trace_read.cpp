@@ -2,14 +2,12 @@
 // what STAGE (about 300 bytes a node) and the PyTorch converter (about 600) write.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "et_writer.hpp"
 #include "orrery/trace/store.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::trace {
 namespace {
@@ -68,16 +66,15 @@ std::string make_file(std::uint64_t num_nodes, MakeNode make) {
 void read_trace(benchmark::State& state, MakeNode make) {
   const auto num_nodes = static_cast<std::uint64_t>(state.range(0));
   const std::string bytes = make_file(num_nodes, make);
-  std::string pattern = (std::filesystem::temp_directory_path() / "orrery-bench-XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(pattern.data());
-  et::write(folder / "t.0.et", bytes);
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "t.0.et";
+  et::write(path, bytes);
   std::size_t kept = 0;
   for (auto _ : state) {
     Store store({.num_npus = 64}, {{"17", {NpuId(0), NpuId(1)}}, {"18", {NpuId(0), NpuId(2)}}});
-    benchmark::DoNotOptimize(store.read(folder / "t.0.et", NpuId(0)));
+    benchmark::DoNotOptimize(store.read(path, NpuId(0)));
     kept = store.bytes();
   }
-  std::filesystem::remove_all(folder);
   state.SetItemsProcessed(state.iterations() * state.range(0));
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes.size()));
   state.counters["file_bytes_per_node"] = static_cast<double>(bytes.size()) / static_cast<double>(num_nodes);

@@ -1,27 +1,20 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
 
 #include "et_writer.hpp"
 #include "orrery/trace/store.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::trace {
 
 /// A folder of its own for each test, and short ways to read what the test writes there.
 class TraceTest : public testing::Test {
  protected:
-  TraceTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "orrery-trace-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~TraceTest() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path write(const std::string& bytes, const std::string& file = "t.0.et") const {
     et::write(folder_ / file, bytes);
     return folder_ / file;
@@ -73,7 +66,8 @@ class TraceTest : public testing::Test {
     return {all.begin(), all.end()};
   }
 
-  std::filesystem::path folder_;
+  const test::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
   Store store_ = make_store();
 };
 

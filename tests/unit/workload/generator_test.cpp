@@ -1,10 +1,8 @@
 #include "orrery/workload/generator.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -12,6 +10,7 @@
 
 #include "orrery/workload/figures.hpp"
 #include "random_description.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::workload {
 namespace {
@@ -64,19 +63,6 @@ class Assembled {
 
 // ---- both ways ----
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "orrery-workload-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 using NodeValues =
     std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t, NodeKind, CollectiveKind>;
 
@@ -93,7 +79,7 @@ TEST(Generator, WrittenAndReadBackIsWhatIsAssembled) {
     const Description description = random_description(seed);
     const std::uint32_t num_npus = description.parallel.num_npus();
     const Assembled made(description);
-    const Folder folder;
+    const test::TemporaryFolder folder;
     write_traces(description, folder.path() / "deep/workload");
     trace::Store store({.num_npus = num_npus}, trace::read_group_file(folder.path() / "deep/workload.json", num_npus));
     for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
