@@ -256,53 +256,60 @@ void Writer::collectives() {
       world_, records, rows, [](const CollectiveRecord& c) { return c.group.index(); }, before, consume);
 }
 
-/// of_ranks: [ranks][bytes of each dimension, busy times]. Throws Error (bad_input) if a sum over ranks does not fit.
-std::vector<std::int64_t> network_sums(std::span<const std::int64_t> of_ranks, std::size_t dimensions) {
-  std::vector<std::int64_t> sums(2 * dimensions, 0);
+/// of_ranks: [ranks][dimensions]. Throws Error (bad_input) if a sum over ranks does not fit.
+std::vector<std::int64_t> sums_of_bytes(std::span<const std::int64_t> of_ranks, std::size_t dimensions) {
+  std::vector<std::int64_t> sums(dimensions, 0);
   for (std::size_t i = 0; i < of_ranks.size(); ++i) {
-    const std::size_t column = i % sums.size();
+    const std::size_t d = i % dimensions;
     // The largest number stands for what did not fit on a rank.
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    if (__builtin_add_overflow(sums[column], of_ranks[i], &sums[column]) || sums[column] == most)
+    if (__builtin_add_overflow(sums[d], of_ranks[i], &sums[d]) || sums[d] == most)
       throw Error(ErrorCode::bad_input, {},
-                  fmt::format("in dimension {} of the topology {}, the most that results hold", column % dimensions,
-                              column < dimensions ? "the NPUs send more than 2^63 - 1 bytes in all"
-                                                  : "links are busy for more than 106 days in all"),
+                  fmt::format("in dimension {} of the topology the NPUs send more than 2^63 - 1 bytes in all, the most "
+                              "that results hold",
+                              d),
                   {}, "Simulate fewer iterations, or a part of the system.");
   }
   return sums;
 }
 
+/// of_ranks: [ranks][dimensions]. In ps; added as whole numbers, so that the partition does not change the sum.
+std::vector<double> sums_of_times(std::span<const SumOfTimes> of_ranks, std::size_t dimensions) {
+  std::vector<SumOfTimes> sums(dimensions, 0);
+  for (std::size_t i = 0; i < of_ranks.size(); ++i) sums[i % dimensions] += of_ranks[i];
+  return {sums.begin(), sums.end()};
+}
+
 void Writer::network() {
   const std::size_t dimensions = run_.dimension_sizes.size();
-  std::vector<std::int64_t> mine(2 * dimensions, 0);
+  std::vector<std::int64_t> bytes(dimensions, 0);
+  std::vector<SumOfTimes> busy(dimensions, 0);
   world_.agree([&] {
     check(mine_.network.bytes.size() <= dimensions && mine_.network.busy_time.size() <= dimensions,
           "network figures are per dimension");
     check(run_.links.empty() || run_.links.size() == dimensions, "links are per dimension");
   });
   for (std::size_t d = 0; d < mine_.network.bytes.size(); ++d)
-    mine[d] = static_cast<std::int64_t>(std::min(mine_.network.bytes[d], Bytes::most()).count());
-  for (std::size_t d = 0; d < mine_.network.busy_time.size(); ++d)
-    mine[dimensions + d] = mine_.network.busy_time[d].ps();
-  const auto of_ranks = world_.gather(std::span<const std::int64_t>(mine), Rank(0));
+    bytes[d] = static_cast<std::int64_t>(std::min(mine_.network.bytes[d], Bytes::most()).count());
+  std::ranges::copy(mine_.network.busy_time, busy.begin());
+  const auto bytes_of_ranks = world_.gather(std::span<const std::int64_t>(bytes), Rank(0));
+  const auto busy_of_ranks = world_.gather(std::span<const SumOfTimes>(busy), Rank(0));
   on_root([&] {
-    const auto sums = network_sums(of_ranks, dimensions);
-    const auto bytes = std::span(sums).first(dimensions);
-    const auto busy = std::span(sums).last(dimensions);
+    const auto all_bytes = sums_of_bytes(bytes_of_ranks, dimensions);
+    const auto busy_time = sums_of_times(busy_of_ranks, dimensions);
     std::vector<double> utilisation(dimensions, 0);
     for (std::size_t d = 0; d < dimensions; ++d) {
       const auto links = static_cast<double>(run_.links.empty() ? run_.num_npus : run_.links[d]);
-      if (simulated_time_ > Time::zero())
-        utilisation[d] = static_cast<double>(busy[d]) / (links * static_cast<double>(simulated_time_.ps()));
+      if (links > 0 && simulated_time_ > Time::zero())  // a dimension of one NPU has none
+        utilisation[d] = busy_time[d] / (links * static_cast<double>(simulated_time_.ps()));
     }
     file().group("/network", "one row per dimension of the topology");
     file().scale("/network/dimension", dimensions, {"1", "dimension", "dimension of the topology, 0 innermost"});
     file().column<std::uint32_t>("/network/size", run_.dimension_sizes,
                                  {"1", "size", "NPUs in a line of the dimension"});
-    file().column<std::int64_t>("/network/bytes", bytes, {"byte", "bytes", "bytes sent by all NPUs"});
-    file().column<std::int64_t>("/network/busy_time", busy,
-                                {"ps", "busy time", "time in which a link carried bytes, summed over links"});
+    file().column<std::int64_t>("/network/bytes", all_bytes, {"byte", "bytes", "bytes sent by all NPUs"});
+    file().column<double>("/network/busy_time", busy_time,
+                          {"ps", "busy time", "time in which a link carried bytes, summed over links"});
     file().column<double>("/network/utilisation", utilisation,
                           {"1", "utilisation", "busy time over links times simulated time"});
     for (const char* name : {"size", "bytes", "busy_time", "utilisation"})

@@ -111,11 +111,7 @@ class RangeCheck {
     network::Analytical network(setting_.topology);
     network.count_collective(setting_.engine.traffic(*layout, kind, size), members);
     if (!network.in_range())
-      refuse(npu, id,
-             fmt::format("{} keeps links busy for more than 106 days in all, or moves more than {} in all, the most "
-                         "that results hold",
-                         what, most_bytes),
-             hint);
+      refuse(npu, id, fmt::format("{} moves more than {} in all, the most that results hold", what, most_bytes), hint);
   }
 
   const executor::Setting& setting_;

@@ -47,12 +47,12 @@ def random_workload(rng):
 
 
 def quantities(path):
-    """Everything that a run says of the simulated system, by name, as texts (a dimension of one NPU has no utilisation: nan)."""
+    """Everything that a run says of the simulated system, by name."""
     import h5py
     found = {}
     with h5py.File(path) as results:
         for group in ("npus", "collectives", "groups", "network"):
-            results[group].visititems(lambda name, item, group=group: found.update({f"{group}/{name}": repr(item[()].tolist())}) if hasattr(item, "dtype") else None)
+            results[group].visititems(lambda name, item, group=group: found.update({f"{group}/{name}": item[()].tolist()}) if hasattr(item, "dtype") else None)
     return found
 
 

@@ -57,6 +57,9 @@ enum class Rounding : std::uint8_t {
   down_to_ns,  ///< whole ns, truncated once as a sum (rules `astra-sim`)
 };
 
+/// A sum of times over many links in ps, which may be longer than a run can last.
+using SumOfTimes = unsigned __int128;
+
 /// The smallest time between a cause on one logical process and its effect on another.
 constexpr Time tick(Rounding rounding) {
   return rounding == Rounding::down_to_ns ? Time::from_ns(1) : Time::from_ps(1);

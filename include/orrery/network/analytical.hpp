@@ -24,20 +24,19 @@ class Analytical {
   /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d.
   void count_collective(std::span<const Bytes> per_member, std::uint32_t members);
 
-  /// Whether what has been counted fits: a number that does not is the largest one of its type.
+  /// Whether the bytes that have been counted fit: a number that does not is the largest one of its type.
   bool in_range() const;
 
   std::span<const Bytes> bytes() const { return bytes_; }  ///< [num_dimensions]
-  std::span<const Time> busy_time() const {
-    return busy_time_;
-  }  ///< [num_dimensions] time of links spent on those bytes
+  /// [num_dimensions] time that links spent on those bytes, summed over links
+  std::span<const SumOfTimes> busy_time() const { return busy_time_; }
 
  private:
   void count(std::uint32_t dimension, Bytes size, std::uint32_t times);
 
   const topology::Topology& topology_;
   std::vector<Bytes> bytes_;
-  std::vector<Time> busy_time_;
+  std::vector<SumOfTimes> busy_time_;
 };
 
 }  // namespace orrery::network

@@ -25,8 +25,8 @@ struct KernelRecord {
 };
 
 struct NetworkRecord {
-  std::vector<Bytes> bytes;     ///< [num_dimensions] sent by the NPUs of this rank
-  std::vector<Time> busy_time;  ///< [num_dimensions] summed over the links' serialisation times
+  std::vector<Bytes> bytes;           ///< [num_dimensions] sent by the NPUs of this rank
+  std::vector<SumOfTimes> busy_time;  ///< [num_dimensions] the links' serialisation times
 };
 
 /// What one rank knows when the run has ended.

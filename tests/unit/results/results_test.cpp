@@ -7,13 +7,14 @@
 #include <sys/stat.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
+#include <optional>
 
 #include "mpi_world.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/version.hpp"
 #include "orrery/results/read.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::results {
 namespace {
@@ -25,26 +26,24 @@ class Results : public testing::Test {
  protected:
   void SetUp() override {
     std::string name;
-    if (test::world().is_root()) {
-      name = (fs::temp_directory_path() / "orrery-results-XXXXXX").string();
-      ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    }
+    if (test::world().is_root()) name = of_root.emplace().path();
     test::world().broadcast(name, Rank(0));
     folder = name;
   }
-  void TearDown() override {
-    test::world().barrier();
-    if (test::world().is_root()) fs::remove_all(folder);
-  }
+  void TearDown() override { test::world().barrier(); }
   std::size_t num_files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
   }
 
   fs::path folder;
+
+ private:
+  std::optional<test::TemporaryFolder> of_root;
 };
 
 constexpr std::uint32_t num_npus = 37;
 constexpr std::uint32_t num_groups = 5;
+constexpr auto busy = std::uint64_t{1'000'000'000'000'000'000};  // ps, of each NPU's links
 
 RunDescription description() {
   RunDescription run;
@@ -54,8 +53,8 @@ RunDescription description() {
                 {"alpha", {NpuId(0), NpuId(36)}},
                 {"b", {NpuId(2), NpuId(4)}},
                 {"b", {NpuId(2), NpuId(3)}}};
-  run.dimension_sizes = {37};
-  run.links = {74};
+  run.dimension_sizes = {37, 1};
+  run.links = {74, 0};
   run.command_line = "orrery run x.yaml";
   run.resolved_configuration = "workload: x\n";
   run.inputs = {{"a/network.yml", "topology: [ Ring ]\n"}, {"b/network.yml", ""}};
@@ -99,8 +98,8 @@ RankResults results_of(Hosts hosts, const std::string& extra_name) {
                                   Time::from_ps(10 * i), Time::from_ps(10 * i + 1000)});
     }
   }
-  mine.network.bytes = {Bytes(mine.npus.size() * 100)};
-  mine.network.busy_time = {Time::from_ps(static_cast<std::int64_t>(mine.npus.size()) * 10)};
+  mine.network.bytes = {Bytes(mine.npus.size() * 100), Bytes(0)};
+  mine.network.busy_time = {SumOfTimes(mine.npus.size()) * busy, 0};
   mine.host = "host" + extra_name;
   mine.kernel.events = 7;
   return mine;
@@ -219,8 +218,10 @@ TEST_F(Results, bandwidths_follow_nccl_tests) {
   EXPECT_DOUBLE_EQ(bus.at(0), 1.5e12);
   EXPECT_DOUBLE_EQ(algorithm.at(1), 4e12);
   EXPECT_DOUBLE_EQ(bus.at(1), 3e12);
-  // 37 NPUs busy for 10 ps each on 74 links, the last NPU finishes at 190 ps.
-  EXPECT_DOUBLE_EQ(reader.reals("/network/utilisation").at(0), 370.0 / (74 * 190));
+  // 37 NPUs busy for 1e18 ps each on 74 links, longer in all than a Time can be; the last NPU finishes at 190 ps.
+  EXPECT_DOUBLE_EQ(reader.reals("/network/busy_time").at(0), 37e18);
+  EXPECT_DOUBLE_EQ(reader.reals("/network/utilisation").at(0), 37e18 / (74 * 190));
+  EXPECT_EQ(reader.reals("/network/utilisation").at(1), 0);  // of one NPU: no links
   EXPECT_EQ(reader.integers("/network/bytes").at(0), 3700);
   EXPECT_EQ(reader.integers("/kernel/events"),
             std::vector<std::int64_t>(static_cast<std::size_t>(test::world().size()), 7));
