@@ -25,26 +25,44 @@ std::vector<std::uint32_t> first_uses(std::span<const GroupId> groups) {
   return result;
 }
 
+std::uint64_t label_of(trace::CollectiveKind kind, std::uint64_t size) {
+  return mix(static_cast<std::uint64_t>(kind) + 1, size);
+}
+
+/// The collectives of one NPU in one communicator.
+struct Sequence {
+  std::vector<std::uint32_t> nodes;  ///< in an order that the dependencies allow
+  std::uint64_t contents = 0;        ///< of kinds and sizes, whatever their order
+  std::uint64_t order = 0;           ///< the same, in the order of `nodes`
+
+  void add(const trace::Graph& graph, std::uint32_t node) {
+    const auto label = label_of(graph.nodes[node].collective, graph.nodes[node].size);
+    nodes.push_back(node);
+    contents += label;
+    order = mix(order, label);
+  }
+};
+
 /// The collectives of each communicator of an NPU, computed once for NPUs that are alike.
 class Sequences {
  public:
-  /// [uses] the nodes in an order that the dependencies allow; empty where it is not the first use of its communicator.
-  const std::vector<std::vector<std::uint32_t>>& of(const executor::NpuSpec& npu) {
+  /// [uses] empty where it is not the first use of its communicator.
+  const std::vector<Sequence>& of(const executor::NpuSpec& npu) {
     auto first = first_uses(npu.groups);
     const auto [found, added] = known_.try_emplace({npu.program, first});
     if (!added) return found->second;
     auto& sequences = found->second;
     sequences.resize(first.size());
     if (first.empty()) return sequences;
-    for (const auto i : npu.program->graph->topological_order())
-      if (npu.program->graph->nodes[i].kind == NodeKind::collective)
-        sequences[first[npu.program->use_of_node(NodeId(i))]].push_back(i);
+    const auto& graph = *npu.program->graph;
+    for (const auto i : graph.topological_order())
+      if (graph.nodes[i].kind == NodeKind::collective)
+        sequences[first[npu.program->use_of_node(NodeId(i))]].add(graph, i);
     return sequences;
   }
 
  private:
-  std::map<std::pair<const executor::Program*, std::vector<std::uint32_t>>, std::vector<std::vector<std::uint32_t>>>
-      known_;
+  std::map<std::pair<const executor::Program*, std::vector<std::uint32_t>>, std::vector<Sequence>> known_;
 };
 
 /// For one NPU and group: enough to see whether members may disagree.
@@ -52,25 +70,10 @@ struct Digest {
   std::uint32_t group = 0;
   std::uint32_t npu = 0;
   std::uint64_t count = 0;
-  std::uint64_t contents = 0;  ///< of kinds and sizes, whatever their order
-  std::uint64_t order = 0;     ///< the same, in the order of the sequence
+  std::uint64_t contents = 0, order = 0;  ///< as of a Sequence
 
   bool same_contents(const Digest& other) const { return count == other.count && contents == other.contents; }
 };
-
-std::uint64_t label_of(trace::CollectiveKind kind, std::uint64_t size) {
-  return mix(static_cast<std::uint64_t>(kind) + 1, size);
-}
-
-Digest summarise(const trace::Graph& graph, const std::vector<std::uint32_t>& sequence, GroupId group, NpuId npu) {
-  Digest digest{group.value(), npu.value(), sequence.size()};
-  for (const auto i : sequence) {
-    const auto label = label_of(graph.nodes[i].collective, graph.nodes[i].size);
-    digest.contents += label;
-    digest.order = mix(digest.order, label);
-  }
-  return digest;
-}
 
 /// Two members of a group that disagree, or may if it is about the order alone.
 struct Dispute {
@@ -151,8 +154,9 @@ void put_account(Packer& packer, const Parties& parties, const executor::NpuSpec
   packer.put_text(parties.store.file(*npu.trace));
   const auto use = std::find(npu.groups.begin(), npu.groups.end(), GroupId(group)) - npu.groups.begin();
   static const std::vector<std::uint32_t> nothing;
-  const auto& nodes =
-      static_cast<std::size_t>(use) < npu.groups.size() ? sequences.of(npu)[static_cast<std::size_t>(use)] : nothing;
+  const auto& nodes = static_cast<std::size_t>(use) < npu.groups.size()
+                          ? sequences.of(npu)[static_cast<std::size_t>(use)].nodes
+                          : nothing;
   packer.put_all(std::span(nodes));
   for (const auto i : nodes) {
     packer.put(npu.trace->id_of(NodeId(i)));
@@ -264,9 +268,10 @@ void check_collectives(const Parties& parties, parallel::Communicator& world, Fa
   for (const auto& npu : parties.npus) {
     const auto& of_npu = sequences.of(npu);
     for (std::size_t use = 0; use < npu.groups.size(); ++use) {
-      if (of_npu[use].empty()) continue;
+      const auto& [nodes, contents, order] = of_npu[use];
+      if (nodes.empty()) continue;
       const auto& spec = parties.communicators[npu.groups[use].index()];
-      digests[spec.host.index()].push_back(summarise(*npu.trace->graph, of_npu[use], spec.id, npu.id));
+      digests[spec.host.index()].push_back({spec.id.value(), npu.id.value(), nodes.size(), contents, order});
     }
   }
   std::vector<Digest> mine;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -21,7 +22,25 @@ namespace {
 
 using trace::NodeKind;
 
-constexpr std::size_t most_unreadable = 1000;  // traces of a rank; then no more are read
+/// The nodes of a structure for which something holds, found once for all NPUs that share it.
+template <class Holds>
+class NodesOf {
+ public:
+  explicit NodesOf(Holds holds) : holds_(std::move(holds)) {}
+
+  const std::vector<NodeId>& graph(const trace::Graph& graph) {
+    const auto [found, is_new] = known_.try_emplace(&graph);
+    for (std::uint32_t i = 0; is_new && i < graph.num_nodes(); ++i)
+      if (holds_(graph.nodes[i])) found->second.push_back(NodeId(i));
+    return found->second;
+  }
+
+ private:
+  Holds holds_;
+  std::map<const trace::Graph*, std::vector<NodeId>> known_;
+};
+
+constexpr std::size_t most_unreadable = 1000;  // traces of a rank
 
 /// A group and the dimensions it takes part in: what makes a communicator.
 struct Communication {
@@ -122,6 +141,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   world_.agree([&] {
     read_traces(faults);
     make_programs(faults);
+    require_dimensions(faults);
     if (system_known) require_remote_memory(faults);
   });
   agree_on_groups();
@@ -147,7 +167,11 @@ void Preparation::read_traces(Faults& faults) {
   std::size_t num_unreadable = 0;
   for (const NpuId npu : hosted) {
     auto trace = store_.read(configuration_.workload.trace_of(npu), npu, faults);
-    if (!trace && ++num_unreadable == most_unreadable) return;
+    if (!trace && ++num_unreadable == most_unreadable) {
+      faults.add(Error(ErrorCode::bad_input, {},
+                       fmt::format("{} traces cannot be read; no others are tried", most_unreadable)));
+      return;
+    }
     if (!trace) continue;
     traces_.push_back(std::move(*trace));
     local_npus_.push_back(npu);
@@ -176,7 +200,6 @@ void Preparation::make_programs(Faults& faults) {
                        program->num_unknown_compute);
     npus_.push_back({local_npus_[i], &trace, program.get(), {}});
     require_tags(npus_.back(), faults);
-    require_dimensions(npus_.back(), faults);
   }
 }
 
@@ -196,33 +219,33 @@ void Preparation::require_tags(const executor::NpuSpec& npu, Faults& faults) con
 }
 
 /// Collectives of all NPUs may leave dimensions out, but not name some that the system does not have.
-void Preparation::require_dimensions(const executor::NpuSpec& npu, Faults& faults) const {
-  const auto& graph = *npu.trace->graph;
+void Preparation::require_dimensions(Faults& faults) const {
   const auto num_dimensions = topology_.num_dimensions();
   const std::uint64_t beyond = num_dimensions < 64 ? trace::all_dimensions << num_dimensions : 0;
-  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
-    const auto& node = graph.nodes[i];
-    if (node.kind != NodeKind::collective || node.detail == trace::all_dimensions || (node.detail & beyond) == 0)
-      continue;
-    if (!store_.groups()[npu.trace->groups[node.slot].index()].members.empty()) continue;  // they do not count there
-    faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, NodeId(i)),
-                     fmt::format("involved_dim names dimension {}, but the system has {}",
-                                 std::countr_zero(node.detail & beyond), counted(num_dimensions, "dimension")),
-                     fmt::format("dimensions 0 to {}", num_dimensions - 1)));
-  }
+  NodesOf nodes([beyond](const trace::Node& node) {
+    return node.kind == NodeKind::collective && node.detail != trace::all_dimensions && (node.detail & beyond) != 0;
+  });
+  for (const auto& npu : npus_)
+    for (const NodeId id : nodes.graph(*npu.trace->graph)) {
+      const auto& node = npu.trace->graph->nodes[id.index()];
+      if (!store_.groups()[npu.trace->groups[node.slot].index()].members.empty()) continue;  // they do not count there
+      faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, id),
+                       fmt::format("involved_dim names dimension {}, but the system has {}",
+                                   std::countr_zero(node.detail & beyond), counted(num_dimensions, "dimension")),
+                       fmt::format("dimensions 0 to {}", num_dimensions - 1)));
+    }
 }
 
 void Preparation::require_remote_memory(Faults& faults) {
   if (memory_.kind() != device::RemoteMemoryKind::none || configuration_.executor.replay_only) return;
-  for (const auto& npu : npus_) {
-    const auto& graph = *npu.trace->graph;
-    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
-      if (graph.nodes[i].kind == NodeKind::mem_load || graph.nodes[i].kind == NodeKind::mem_store)
-        faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, NodeId(i)),
-                         "the node accesses remote memory, but the system has none",
-                         "a remote memory in the configuration",
-                         "Give the remote memory a kind, a bandwidth and a latency."));
-  }
+  NodesOf nodes(
+      [](const trace::Node& node) { return node.kind == NodeKind::mem_load || node.kind == NodeKind::mem_store; });
+  for (const auto& npu : npus_)
+    for (const NodeId id : nodes.graph(*npu.trace->graph))
+      faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, id),
+                       "the node accesses remote memory, but the system has none",
+                       "a remote memory in the configuration",
+                       "Give the remote memory a kind, a bandwidth and a latency."));
 }
 
 /// Numbers the communicators of all ranks alike: sorted by name, members and dimensions.
@@ -260,23 +283,26 @@ void Preparation::agree_on_groups() {
 }
 
 void Preparation::check_algorithms(Faults& faults) {
+  NodesOf nodes([](const trace::Node& node) { return node.kind == NodeKind::collective; });
   std::set<std::pair<GroupId, trace::CollectiveKind>> done;
   for (const auto& npu : npus_) {
-    const auto& graph = *npu.trace->graph;
-    if (graph.num_group_slots == 0) continue;
-    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
-      const auto& node = graph.nodes[i];
-      if (node.kind != NodeKind::collective) continue;
-      const auto& spec = communicators_[npu.groups[npu.program->use_of_node(NodeId(i))].index()];
-      // One member speaks for all, the same on any number of ranks.
-      const auto& members = spec.group->members;
-      if (npu.id != (members.empty() ? NpuId(0) : members.front())) continue;
-      if (!done.insert({spec.id, node.collective}).second) continue;
+    // One member speaks for all, the same on any number of ranks.
+    const auto speaks_for = [&](GroupId group) {
+      const auto& members = communicators_[group.index()].group->members;
+      return npu.id == (members.empty() ? NpuId(0) : members.front());
+    };
+    if (std::ranges::none_of(npu.groups, speaks_for)) continue;
+    for (const NodeId id : nodes.graph(*npu.trace->graph)) {
+      const auto group = npu.groups[npu.program->use_of_node(id)];
+      const auto kind = npu.trace->graph->nodes[id.index()].collective;
+      if (!speaks_for(group) || !done.insert({group, kind}).second) continue;
+      const auto& spec = communicators_[group.index()];
       Faults found;
-      found.attempt(
-          [&] { engine_.validate(*engine_.layout(members, spec.dimensions), executor::engine_kind(node.collective)); });
+      found.attempt([&] {
+        engine_.validate(*engine_.layout(spec.group->members, spec.dimensions), executor::engine_kind(kind));
+      });
       found.for_each([&](const Error& fault) {
-        faults.add(Error(fault.code(), store_.place(*npu.trace, npu.id, NodeId(i)), fault.text()));
+        faults.add(Error(fault.code(), store_.place(*npu.trace, npu.id, id), fault.text()));
       });
     }
   }

@@ -63,7 +63,7 @@ class Preparation {
   std::vector<char> gather_read();
   void make_programs(Faults& faults);
   void require_tags(const executor::NpuSpec& npu, Faults& faults) const;
-  void require_dimensions(const executor::NpuSpec& npu, Faults& faults) const;
+  void require_dimensions(Faults& faults) const;
   void require_remote_memory(Faults& faults);
   void agree_on_groups();
   void check_algorithms(Faults& faults);
