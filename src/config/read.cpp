@@ -74,8 +74,10 @@ void settle_partition(const Inputs& inputs, Configuration& result, Faults& fault
     if (inputs.flags.partition) partition = parse_partition(*inputs.flags.partition, {.key = "--partition"});
     if (partition.strategy != topology::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
     if (std::error_code failure; !std::filesystem::exists(partition.file, failure))
-      throw Error(ErrorCode::bad_input, {.file = partition.file.string(), .key = "run.partition"}, "no such file",
-                  "a strategy or a rank map", suggestion(partition.file.filename().string(), partition_strategies));
+      throw Error(ErrorCode::bad_input,
+                  {.file = partition.file.string(), .key = inputs.flags.partition ? "--partition" : "run.partition"},
+                  "no such file", "a strategy or a rank map",
+                  suggestion(partition.file.filename().string(), partition_strategies));
     result.inputs.emplace_back("partition.txt", read_text(partition.file));
   });
 }

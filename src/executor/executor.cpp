@@ -129,8 +129,7 @@ void Executor::serve(const pdes::Event& event) {
   auto& server = parts_->servers[event.target];
   const Time done = server.memory.serve(event.time, setting_.memory.access_time(Bytes(event.detail)));
   if (done == Time::max()) {
-    const Overrun met{event.time, NpuId(event.source().value()), NodeId(event.node)};
-    if (!overrun_ || met < *overrun_) overrun_ = met;
+    keep_earliest(overrun_, {event.time, NpuId(event.source().value()), NodeId(event.node)});
     return;
   }
   auto answer = pdes::Event::make(done, pdes::Stage::npu, event.target, server.sequence++, event.source());

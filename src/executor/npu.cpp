@@ -409,8 +409,7 @@ void Npu::count_sent(NodeId id, Time now, Bytes sent) {
 }
 
 void Npu::note_overrun(NodeId id, Time since, Overrun::Quantity quantity) {
-  const Overrun mine{since, id_, id, quantity};
-  if (!overrun_ || mine < *overrun_) overrun_ = mine;
+  keep_earliest(overrun_, {since, id_, id, quantity});
 }
 
 /// Least time from the start of a ready node of this resource to what others may notice.

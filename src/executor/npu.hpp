@@ -35,6 +35,10 @@ struct Surroundings {
   const Communicators::PlaceOf& place_of;
 };
 
+inline void keep_earliest(std::optional<Overrun>& kept, const Overrun& met) {
+  if (!kept || met < *kept) kept = met;
+}
+
 /// One NPU's execution of its trace: a small state machine. Completions and messages come as events; `settle` then lets
 /// every free resource take the ready node with the lowest id.
 class Npu {

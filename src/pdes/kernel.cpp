@@ -318,9 +318,10 @@ Stand Kernel::stand() const {
 }
 
 // A rank handles what is safe in bursts. Between bursts it takes in messages, sends what has gathered, and answers who
-// waits. When nothing is safe it asks those neighbours whose promises hold it up, with the data that leaves for them if
-// there is any; a chain of waiting ranks passes the question on; a circle of them, or the end, shows in the reduction
-// that all blocked ranks join, some time later because most waits are over before.
+// waits. When nothing is safe for longer than its patience it asks those neighbours whose promises hold it up; a
+// question travels with data that leaves while patience is least. A chain of waiting ranks passes the question on; a
+// circle of them, or the end, shows in the reduction that all blocked ranks join, some time later because most waits
+// are over before.
 void Kernel::run_with_others() {
   Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since,
                     freed = blocked_since;

@@ -49,7 +49,7 @@ class Unpacker {
   template <class T>
   std::vector<T> get_all() {
     const auto count = get<std::uint64_t>();
-    check(count <= bytes_.size() / sizeof(T), "a message between ranks is too short");
+    orrery::check(count <= bytes_.size() / sizeof(T), "a message between ranks is too short");
     std::vector<T> values(count);
     copy(values.data(), count * sizeof(T));
     return values;
@@ -61,7 +61,7 @@ class Unpacker {
 
  private:
   void copy(void* to, std::size_t size) {
-    check(size <= bytes_.size(), "a message between ranks is too short");
+    orrery::check(size <= bytes_.size(), "a message between ranks is too short");
     if (size > 0) std::memcpy(to, bytes_.data(), size);
     bytes_ = bytes_.subspan(size);
   }

@@ -12,6 +12,7 @@
 #include "orrery/sim/preparation.hpp"
 #include "orrery/sim/simulation.hpp"
 #include "orrery/workload/figures.hpp"
+#include "packing.hpp"
 #include "progress.hpp"
 #include "stop_request.hpp"
 #include "summary.hpp"
@@ -79,20 +80,20 @@ results::RunDescription describe(const config::Configuration& configuration, con
 
 /// All ranks end with the exit code of a run that was stopped on request.
 void refuse_to_be_complete(Time stopped_at, const config::RunOptions& options, parallel::Communicator& world) {
-  std::string reason = stop_reason();
-  reason.resize(20);  // of the same size on all ranks
-  std::string reasons;
-  for (const char c : world.gather(std::span<const char>(reason), Rank(0))) reasons += c;
-  const auto first = reasons.find_first_not_of('\0');
+  Packer packer;
+  packer.put_text(stop_reason());
+  const std::vector<std::byte> mine = packer.take();
+  const auto reasons = world.gather(std::span<const std::byte>(mine), Rank(0));
   world.agree([&] {
     if (!world.is_root()) return;
+    std::string reason;
+    for (Unpacker unpacker(reasons); reason.empty() && !unpacker.empty();) reason = unpacker.get_text();
     throw Error(
         ErrorCode::interrupted,
         fmt::format(
             "stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). The same command "
             "runs again from the start, and replaces this file when it ends",
-            first == std::string::npos ? "a request" : reasons.c_str() + first, readable(stopped_at),
-            options.output.string()));
+            reason.empty() ? "a request" : reason, readable(stopped_at), options.output.string()));
   });
 }
 
