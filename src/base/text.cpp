@@ -20,6 +20,13 @@ std::string counted(std::uint64_t count, std::string_view noun, std::string_view
   return plural.empty() ? fmt::format("{} {}s", count, noun) : fmt::format("{} {}", count, plural);
 }
 
+std::string with_prefix(double value) {
+  constexpr std::string_view prefixes[] = {"", " k", " M", " G", " T", " P", " E", " Z", " Y"};
+  std::size_t at = 0;
+  for (; value >= 1000 && at + 1 < std::size(prefixes); ++at) value /= 1000;
+  return fmt::format("{:.4g}{}", value, prefixes[at]);
+}
+
 std::string list(std::span<const NpuId> npus) {
   constexpr std::size_t most_listed = 10;
   std::string text;

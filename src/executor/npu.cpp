@@ -63,6 +63,8 @@ Work Npu::work_of(NodeKind kind) {
     case NodeKind::mem_load:
     case NodeKind::mem_store:
       return Work::memory;
+    case NodeKind::receive:
+      return Work::receive;
     default:
       return Work::communication;
   }
@@ -258,7 +260,7 @@ void Npu::transfer(NodeId id, Time now, const Surroundings& around) {
 }
 
 void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
-  activity_.begin(Work::communication, now);
+  activity_.begin(Work::receive, now);
   const NpuId peer = peer_of(id);
   if (around.options.rendezvous) {
     const Time there = now + around.network.delay(id_, peer, grant_size);
@@ -350,7 +352,7 @@ bool Npu::admit_grant(pdes::Event& event, const Surroundings& around) {
 
 void Npu::receive(NodeId node, Time posted, Time now) {
   arriving_.remove();
-  activity_.end(Work::communication, now);
+  activity_.end(Work::receive, now);
   finish_node(node, posted, now);
 }
 

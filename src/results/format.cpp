@@ -14,6 +14,12 @@ using executor::TimelineRecord;
 
 std::int64_t signed_count(std::uint64_t count) { return static_cast<std::int64_t>(count); }
 
+std::vector<std::string> node_kinds() {
+  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store"};
+}
+
+}  // namespace
+
 std::vector<std::string> collective_kinds() {
   std::vector<std::string> names;
   for (std::uint8_t kind = 0; kind <= static_cast<std::uint8_t>(collective::Kind::barrier); ++kind) {
@@ -22,13 +28,7 @@ std::vector<std::string> collective_kinds() {
   return names;
 }
 
-std::vector<std::string> node_kinds() {
-  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store"};
-}
-
-}  // namespace
-
-const std::array<Column<NpuRecord>, 11> npu_columns{{
+const std::array<Column<NpuRecord>, 12> npu_columns{{
     {"finish_time",
      {"ps", "finish time", "when the last node of the NPU completed"},
      [](const NpuRecord& npu) { return npu.finish.ps(); }},
@@ -45,6 +45,10 @@ const std::array<Column<NpuRecord>, 11> npu_columns{{
      {"ps", "exposed communication time",
       "time in which communication was in progress and neither the compute resource nor the CPU was busy"},
      [](const NpuRecord& npu) { return npu.exposed_communication.ps(); }},
+    {"exposed_receive_time",
+     {"ps", "exposed receive time",
+      "the part of the exposed communication time in which nothing but receives was in progress"},
+     [](const NpuRecord& npu) { return npu.exposed_receive.ps(); }},
     {"memory_time",
      {"ps", "remote memory time", "time in which a remote memory access was in progress, overlapped or not"},
      [](const NpuRecord& npu) { return npu.memory.ps(); }},
@@ -167,12 +171,16 @@ std::string_view status_name(Status status) {
   fail_check("a status has a name", std::source_location::current());
 }
 
+unsigned __int128 worked_bytes(const executor::CollectiveRecord& collective) {
+  const unsigned __int128 bytes = collective.size.count();
+  const bool is_all_gather = static_cast<collective::Kind>(collective.kind) == collective::Kind::all_gather;
+  return is_all_gather ? bytes * collective.members : bytes;
+}
+
 double algorithm_bandwidth(const executor::CollectiveRecord& collective) {
   const Time duration = collective.finish - collective.last_arrival;
   if (duration <= Time::zero()) return std::numeric_limits<double>::quiet_NaN();
-  auto bytes = static_cast<double>(collective.size.count());
-  if (static_cast<collective::Kind>(collective.kind) == collective::Kind::all_gather) bytes *= collective.members;
-  return bytes / duration.seconds();
+  return static_cast<double>(worked_bytes(collective)) / duration.seconds();
 }
 
 double bus_factor(const executor::CollectiveRecord& collective) {

@@ -29,9 +29,12 @@ struct Column {
   /// The texts that the numbers stand for, if any: index = number.
   std::vector<std::string> (*values)() = nullptr;
 };
-extern const std::array<Column<executor::NpuRecord>, 11> npu_columns;
+extern const std::array<Column<executor::NpuRecord>, 12> npu_columns;
 extern const std::array<Column<executor::CollectiveRecord>, 10> collective_columns;
 extern const std::array<Column<executor::TimelineRecord>, 6> timeline_columns;
+
+/// The texts of a column of collective::Kind.
+std::vector<std::string> collective_kinds();
 
 /// One dataset of /kernel: a count or a wall-clock time.
 struct KernelQuantity {
@@ -45,8 +48,10 @@ extern const std::array<KernelQuantity, 12> kernel_quantities;
 /// "complete", "stuck", "interrupted".
 std::string_view status_name(Status status);
 
-/// Bytes that a collective works on over the time from the last arrival to its finish, as nccl-tests counts them: the
-/// whole buffer (of all-gather: members * shard). NaN where that time is zero. In bytes per second.
+/// Bytes that a collective works on as nccl-tests counts them: the whole buffer (of all-gather: members * shard).
+unsigned __int128 worked_bytes(const executor::CollectiveRecord& collective);
+
+/// These bytes over the time from the last arrival to the finish. NaN where that time is zero. In bytes per second.
 double algorithm_bandwidth(const executor::CollectiveRecord& collective);
 
 /// What the algorithm bandwidth is multiplied by so that it can be compared with the bandwidth of a link whatever the

@@ -133,19 +133,23 @@ void File::strings(const std::string& path, std::span<const std::string> values,
   write(path, string_type_.id(), 0, values.size(), pointers.data());
 }
 
-void File::text(const std::string& path, const std::string& value, const Label& label_of) {
+void File::scalar(const std::string& path, hid_t type, const void* value, const Label& label_of) {
   const Handle space(checked(H5Screate(H5S_SCALAR), "dataset " + path), H5Sclose);
   const Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);
   checked(H5Pset_obj_track_times(creation.id(), false), "dataset " + path);
   {
-    const Handle dataset(checked(H5Dcreate2(file_.id(), path.c_str(), string_type_.id(), space.id(), H5P_DEFAULT,
+    const Handle dataset(checked(H5Dcreate2(file_.id(), path.c_str(), file_type(type), space.id(), H5P_DEFAULT,
                                             creation.id(), H5P_DEFAULT),
                                  "dataset " + path),
                          H5Dclose);
-    const char* pointer = value.c_str();
-    checked(H5Dwrite(dataset.id(), string_type_.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &pointer), "writing " + path);
+    checked(H5Dwrite(dataset.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value), "writing " + path);
   }
   label(path, label_of);
+}
+
+void File::text(const std::string& path, const std::string& value, const Label& label_of) {
+  const char* pointer = value.c_str();
+  scalar(path, string_type_.id(), static_cast<const void*>(&pointer), label_of);
 }
 
 void File::label(const std::string& path, const Label& label) {

@@ -80,6 +80,11 @@ class File {
     create<T>(path, values.size(), label);
     write<T>(path, 0, values);
   }
+  /// One number without a dimension.
+  template <class T>
+  void scalar(const std::string& path, T value, const Label& label) {
+    scalar(path, memory_type<T>(), &value, label);
+  }
   void strings(const std::string& path, std::span<const std::string> values, const Label& label);
   void text(const std::string& path, const std::string& value, const Label& label);
 
@@ -99,6 +104,7 @@ class File {
  private:
   void create(const std::string& path, hid_t type, std::uint64_t size, const Label& label, Layout layout);
   void write(const std::string& path, hid_t type, std::uint64_t first, std::uint64_t count, const void* values);
+  void scalar(const std::string& path, hid_t type, const void* value, const Label& label);
   Handle open(const std::string& object);
   void label(const std::string& path, const Label& label);
   void write_attribute(const std::string& object, const char* name, hid_t type, const Handle& space, const void* value);

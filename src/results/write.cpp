@@ -15,6 +15,7 @@
 #include "format.hpp"
 #include "gather.hpp"
 #include "hdf5_file.hpp"
+#include "metrics_table.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/version.hpp"
@@ -59,6 +60,7 @@ class Writer {
     groups();
     collectives();
     network();
+    metrics();
     timeline();
     kernel();
     attributes();
@@ -95,6 +97,7 @@ class Writer {
   void groups();
   void collectives();
   void network();
+  void metrics();
   void timeline();
   void kernel();
   void attributes();
@@ -108,6 +111,8 @@ class Writer {
   std::unique_ptr<Output> output_;
   std::vector<std::uint32_t> group_position_;  ///< place of each group in the file
   Time simulated_time_;                        ///< rank 0 only
+  CollectiveTotals collective_totals_;         ///< the same
+  std::vector<std::int64_t> dimension_bytes_;  ///< the same
   Gathered gathered_;
 };
 
@@ -246,6 +251,7 @@ void Writer::collectives() {
   });
   auto consume = [&](std::uint64_t first, std::span<const CollectiveRecord> block) {
     write_columns("/collectives", format::collective_columns, first, block);
+    for (const auto& record : block) collective_totals_.add(record);
   };
   // Every field takes part, so that the order is the same wherever the records come from.
   auto before = [](const CollectiveRecord& a, const CollectiveRecord& b) {
@@ -297,6 +303,7 @@ void Writer::network() {
   on_root([&] {
     const auto all_bytes = sums_of_bytes(bytes_of_ranks, dimensions);
     const auto busy_time = sums_of_times(busy_of_ranks, dimensions);
+    dimension_bytes_ = all_bytes;
     std::vector<double> utilisation(dimensions, 0);
     for (std::size_t d = 0; d < dimensions; ++d) {
       const auto links = static_cast<double>(run_.links.empty() ? run_.num_npus : run_.links[d]);
@@ -314,6 +321,14 @@ void Writer::network() {
                           {"1", "utilisation", "busy time over links times simulated time"});
     for (const char* name : {"size", "bytes", "busy_time", "utilisation"})
       file().attach(std::string("/network/") + name, "/network/dimension");
+  });
+}
+
+void Writer::metrics() {
+  on_root([&] {
+    if (run_.status != Status::complete) return;
+    gathered_.metrics = metrics_of(gathered_.npus, dimension_bytes_, run_.iterations, run_.step, collective_totals_);
+    if (gathered_.metrics) write_metrics(file(), *gathered_.metrics);
   });
 }
 

@@ -75,7 +75,22 @@ results::RunDescription describe(const config::Configuration& configuration, con
   for (const auto& dimension : configuration.dimensions)
     run.links.push_back(topology::directed_links(dimension) * (run.num_npus / dimension.size));
   run.wall_time = wall_seconds;
+  run.iterations = configuration.executor.iterations;
   return run;
+}
+
+/// A step of a generated workload, for the metrics.
+results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
+  const auto& generated = *configuration.workload.generated;
+  const bool has_tokens = std::holds_alternative<workload::Transformer>(generated.model);
+  return {.samples = static_cast<double>(figures.samples),
+          .tokens = has_tokens ? static_cast<double>(figures.tokens) : 0,
+          .model_flops = figures.model_flops,
+          .executed_flops = figures.executed_flops,
+          .peak_flops = configuration.executor.compute.peak_flops,
+          .stages = generated.parallel[workload::Axis::pp],
+          .interleaving = generated.parallel.interleaving,
+          .micro_batches = generated.parallel.micro_batches};
 }
 
 /// All ranks end with the exit code of a run that was stopped on request.
@@ -116,13 +131,17 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   const auto mine = collect(preparation, simulation);
   auto description = describe(configuration, preparation, command_line, simulation.wall_seconds());
   if (simulation.stopped_at()) description.status = results::Status::interrupted;
+  std::optional<workload::Figures> figures;
+  if (world.is_root() && configuration.workload.generated) {
+    figures = workload::figures(*configuration.workload.generated);
+    description.step = training_step(configuration, *figures);
+  }
   const auto all = results::write(options.output, description, mine, world);
   if (simulation.stopped_at()) refuse_to_be_complete(*simulation.stopped_at(), options, world);
   if (!world.is_root()) return;
   if (options.print_npus) print_npus(all.npus);
   if (options.quiet) return;
-  if (const auto& generated = configuration.workload.generated)
-    fmt::print("{}", workload::report(*generated, workload::figures(*generated)));
+  if (figures) fmt::print("{}", workload::report(*configuration.workload.generated, *figures));
   print_summary(all, simulation.wall_seconds(), options);
 }
 

@@ -1,10 +1,14 @@
 #include "summary.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "orrery/base/text.hpp"
+#include "orrery/collective/collective.hpp"
 #include "orrery/sim/kernel_figures.hpp"
 #include "progress.hpp"
 
@@ -19,17 +23,69 @@ void print_row(const char* label, const executor::NpuRecord& npu) {
              share(npu.exposed_communication), share(npu.exposed_memory), share(npu.idle));
 }
 
+std::string bytes_text(double bytes) { return bytes < 1000 ? fmt::format("{} B", bytes) : with_prefix(bytes) + "B"; }
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
+void print_training(const results::Metrics& metrics) {
+  std::vector<std::string> parts;
+  if (metrics.tokens_per_second)
+    parts.push_back(fmt::format("{} tokens/s, {} tokens/s/NPU", with_prefix(*metrics.tokens_per_second),
+                                with_prefix(*metrics.tokens_per_second_per_npu)));
+  else if (metrics.samples_per_second)
+    parts.push_back(fmt::format("{} samples/s", with_prefix(*metrics.samples_per_second)));
+  if (metrics.model_flops_utilisation)
+    parts.push_back(fmt::format("MFU {}, HFU {}", percent(*metrics.model_flops_utilisation),
+                                percent(*metrics.hardware_flops_utilisation)));
+  if (metrics.pipeline_bubble)
+    parts.push_back(fmt::format("pipeline bubble {} (ideal {})", percent(*metrics.pipeline_bubble),
+                                percent(*metrics.ideal_pipeline_bubble)));
+  if (!parts.empty()) fmt::print("training: {}\n", fmt::join(parts, "; "));
+}
+
+/// The rest is in the results.
+constexpr std::size_t most_collectives = 4;
+
+void print_traffic(const results::Metrics& metrics) {
+  std::vector<std::string> parts;
+  for (std::size_t d = 0; d < metrics.bytes_per_step.size(); ++d)
+    parts.push_back(fmt::format("dimension {} {}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d]))));
+  fmt::print("sent in a step: {}\n", fmt::join(parts, ", "));
+  auto collectives = metrics.collectives;
+  std::ranges::stable_sort(collectives, std::greater(), &results::CollectiveTotal::time);
+  if (collectives.size() > most_collectives) collectives.resize(most_collectives);
+  parts.clear();
+  for (const auto& row : collectives)
+    parts.push_back(fmt::format("{} of {} {}/s", collective::name(static_cast<collective::Kind>(row.kind)),
+                                counted(row.members, "NPU"), bytes_text(row.bus_bandwidth)));
+  if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
+}
+
+void print_step(const results::Gathered& all, Time finish) {
+  const bool is_mean = all.metrics && all.metrics->iterations > 1;
+  fmt::print(
+      "step time {} ({}{})\n", readable(is_mean ? all.metrics->step_time : finish), counted(all.npus.size(), "NPU"),
+      is_mean ? fmt::format("; the mean of {} in {}", counted(all.metrics->iterations, "iteration"), readable(finish))
+              : "");
+}
+
 }  // namespace
 
 void print_summary(const results::Gathered& all, double wall_seconds, const config::RunOptions& options) {
   std::vector<executor::NpuRecord> sorted = all.npus;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
-  fmt::print("step time {} ({})\n", readable(sorted.back().finish), counted(sorted.size(), "NPU"));
+  print_step(all, sorted.back().finish);
   fmt::print("                               finish    compute        CPU  exp. comm.   exp. mem.      idle\n");
   print_row("slowest", sorted.back());
   print_row("median", sorted[sorted.size() / 2]);
   print_row("fastest", sorted.front());
+  if (all.metrics) {
+    fmt::print("exposed communication of an NPU {}, {} of the step\n",
+               readable(all.metrics->exposed_communication_time), percent(all.metrics->exposed_communication));
+    print_training(*all.metrics);
+    print_traffic(*all.metrics);
+  }
   const auto total = kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();
   const double events = static_cast<double>(total.events);

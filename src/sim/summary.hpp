@@ -8,7 +8,8 @@
 
 namespace orrery::sim {
 
-/// Prints step time, the breakdown of the slowest, median and fastest NPU, and what the run cost, on standard output.
+/// Prints step time, the breakdown of the slowest, median and fastest NPU, the metrics of the step, and what the run
+/// cost, on standard output.
 void print_summary(const results::Gathered& all, double wall_seconds, const config::RunOptions& options);
 
 /// ASTRA-sim's line per NPU, on standard output.

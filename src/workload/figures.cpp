@@ -80,15 +80,7 @@ StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint3
   return result;
 }
 
-/// "175.0 G", with four digits.
-std::string readable(double value) {
-  constexpr std::string_view prefixes[] = {"", " k", " M", " G", " T", " P", " E", " Z", " Y"};
-  std::size_t at = 0;
-  for (; value >= 1000 && at + 1 < std::size(prefixes); ++at) value /= 1000;
-  return fmt::format("{:.4g}{}", value, prefixes[at]);
-}
-
-std::string readable(std::uint64_t value) { return readable(static_cast<double>(value)); }
+std::string readable(std::uint64_t value) { return with_prefix(static_cast<double>(value)); }
 
 std::string gib(std::uint64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1ULL << 30U)); }
 
@@ -137,9 +129,9 @@ std::string report(const Description& description, const Figures& figures) {
                       placement_text(description.parallel));
   text += fmt::format("step: {}, ", counted(figures.samples, "sample"));
   if (has_tokens) text += fmt::format("{} tokens, ", readable(figures.tokens));
-  text += fmt::format("{}FLOPs of the model ({}FLOPs for each {}), {}FLOPs executed\n", readable(figures.model_flops),
-                      readable(figures.model_flops / tokens), has_tokens ? "token" : "sample",
-                      readable(figures.executed_flops));
+  text += fmt::format("{}FLOPs of the model ({}FLOPs for each {}), {}FLOPs executed\n",
+                      with_prefix(figures.model_flops), with_prefix(figures.model_flops / tokens),
+                      has_tokens ? "token" : "sample", with_prefix(figures.executed_flops));
   const auto& stages = figures.stages;
   const auto largest = std::ranges::max_element(stages, {}, [](const auto& s) { return s.memory.total(); });
   const Memory& memory = largest->memory;
@@ -157,7 +149,7 @@ std::string report(const Description& description, const Figures& figures) {
     }
   for (const auto& [kind, both] : kinds)
     text += fmt::format("  {:<20} {:>8} of {:>9}B in all {:>12}B\n", kind, both.first.count, readable(both.first.bytes),
-                        readable(both.second));
+                        with_prefix(both.second));
   return text;
 }
 

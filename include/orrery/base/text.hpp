@@ -14,6 +14,9 @@ namespace orrery {
 /// "1 message", "2 messages"; with `plural` where an s will not do.
 std::string counted(std::uint64_t count, std::string_view noun, std::string_view plural = {});
 
+/// "175.1 G": at most four digits and a decimal prefix, to stand before a unit.
+std::string with_prefix(double value);
+
 /// "0, 3, 7 and 12 more": at most ten, in the order given.
 std::string list(std::span<const NpuId> npus);
 

@@ -19,7 +19,8 @@ struct NpuRecord {
   Time cpu;            ///< CPU busy and compute not
   Time communication;  ///< a collective, send or receive in progress, overlapped or not
   Time exposed_communication;
-  Time memory;  ///< a remote memory access in progress, overlapped or not
+  Time exposed_receive;  ///< the part of it in which nothing but receives was in progress
+  Time memory;           ///< a remote memory access in progress, overlapped or not
   Time exposed_memory;
   Time idle;
   std::uint64_t nodes_completed = 0;

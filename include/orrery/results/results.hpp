@@ -11,6 +11,7 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/executor/record.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/results/metrics.hpp"
 
 namespace orrery::results {
 
@@ -55,6 +56,8 @@ struct RunDescription {
   std::vector<std::pair<std::string, std::string>> kernel_inputs = {};
   std::vector<std::uint64_t> links =
       {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
+  std::uint32_t iterations = 1;
+  std::optional<TrainingStep> step = {};  ///< of a generated workload; only rank 0 needs it
 };
 
 /// orrery::check_output, but results of an interrupted run may be replaced without `force`. Not collective; rank 0
@@ -65,6 +68,7 @@ void check_output(const std::filesystem::path& path, bool force);
 struct Gathered {
   std::vector<executor::NpuRecord> npus;  ///< [num_npus]
   std::vector<KernelRecord> ranks;        ///< [num_ranks]
+  std::optional<Metrics> metrics;         ///< of a complete run in which time has passed
 };
 
 /// Gathers in global order to rank 0, which writes docs/results.md's file beside `path`, syncs it and renames it.

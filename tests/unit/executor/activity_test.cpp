@@ -37,6 +37,27 @@ TEST(Activity, AMomentCountsOnce) {
   EXPECT_EQ(record.exposed_memory, ns(6));
 }
 
+// 0 .. 8 a receive, of which 2 .. 4 under a collective and 5 .. 6 under compute: all of it is communication, 5 of it in
+// the receive alone; 6 .. 10 memory, of which 8 .. 10 in it alone.
+TEST(Activity, ReceivesAreCommunicationToo) {
+  Activity activity;
+  activity.begin(Work::receive, ns(0));
+  activity.begin(Work::communication, ns(2));
+  activity.end(Work::communication, ns(4));
+  activity.begin(Work::compute, ns(5));
+  activity.end(Work::compute, ns(6));
+  activity.begin(Work::memory, ns(6));
+  activity.end(Work::receive, ns(8));
+  activity.end(Work::memory, ns(10));
+  const auto record = record_of(activity);
+  EXPECT_EQ(record.communication, ns(8));
+  EXPECT_EQ(record.exposed_communication, ns(7));
+  EXPECT_EQ(record.exposed_receive, ns(5));
+  EXPECT_EQ(record.exposed_memory, ns(2));
+  EXPECT_EQ(record.compute, ns(1));
+  EXPECT_EQ(record.idle, ns(0));
+}
+
 TEST(Activity, ComputeComesBeforeCpuBeforeCommunicationBeforeMemory) {
   Activity activity;
   for (const Work work : {Work::memory, Work::communication, Work::cpu, Work::compute}) activity.begin(work, ns(0));

@@ -227,6 +227,29 @@ TEST_F(Results, bandwidths_follow_nccl_tests) {
             std::vector<std::int64_t>(static_cast<std::size_t>(test::world().size()), 7));
 }
 
+// The run lasts 190 ps, a step half of it. Of its 15 collectives 9 are all-reduces.
+TEST_F(Results, metrics_are_there_if_the_run_is_complete) {
+  auto run = description();
+  run.iterations = 2;
+  run.step = TrainingStep{.samples = 19, .tokens = 190};
+  const auto all = write(folder / "results.h5", run, scattered(), test::world());
+  run.status = Status::interrupted;
+  write(folder / "interrupted.h5", run, scattered(), test::world());
+  if (!test::world().is_root()) return;
+  ASSERT_TRUE(all.metrics);
+  const Reader reader(folder / "results.h5");
+  EXPECT_EQ(reader.integers("/metrics/step_time"), std::vector<std::int64_t>{95});
+  EXPECT_EQ(reader.attribute("/metrics/step_time", "units"), "ps");
+  EXPECT_EQ(reader.integers("/metrics/bytes_per_step"), (std::vector<std::int64_t>{1850, 0}));
+  EXPECT_DOUBLE_EQ(reader.reals("/metrics/exposed_communication_share").at(0), 30.0 / 190);
+  EXPECT_DOUBLE_EQ(reader.reals("/metrics/tokens_per_second").at(0), 2e12);
+  EXPECT_FALSE(reader.has("/metrics/model_flops_utilisation"));
+  EXPECT_EQ(reader.integers("/metrics/collectives/kind"), (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(reader.integers("/metrics/collectives/count"), (std::vector<std::int64_t>{9, 6}));
+  EXPECT_DOUBLE_EQ(reader.reals("/metrics/collectives/bus_bandwidth").at(0), 1.5e12);
+  EXPECT_FALSE(Reader(folder / "interrupted.h5").has("/metrics"));
+}
+
 TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());

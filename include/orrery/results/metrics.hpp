@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "orrery/executor/record.hpp"
+
+namespace orrery::results {
+
+/// What a training step comes to, where that is known: the workload was generated.
+struct TrainingStep {
+  double samples = 0;         ///< of all replicas
+  double tokens = 0;          ///< 0: the model has no sequence
+  double model_flops = 0;     ///< forward and backward, nothing computed again
+  double executed_flops = 0;  ///< of all compute nodes of all NPUs
+  double peak_flops = 0;      ///< of one NPU, per second; 0: not known
+  std::uint32_t stages = 1;   ///< of the pipeline
+  std::uint32_t interleaving = 1;
+  std::uint32_t micro_batches = 1;
+};
+
+/// What the recorded collectives of one kind and number of members come to.
+struct CollectiveTotal {
+  std::uint8_t kind = 0;  ///< collective::Kind
+  std::uint32_t members = 0;
+  std::uint64_t count = 0;
+  Time time;                 ///< sum over them from the last arrival to the finish
+  double bus_bandwidth = 0;  ///< byte/s: of all bytes in all that time
+};
+
+/// Sums collectives up, in whatever order they come. Barriers, and kinds that took no time at all, are left out.
+class CollectiveTotals {
+ public:
+  void add(const executor::CollectiveRecord& collective);
+  /// By kind, then members.
+  std::vector<CollectiveTotal> rows() const;
+
+ private:
+  struct Sum {
+    std::uint64_t count = 0;
+    unsigned __int128 bytes = 0;  ///< worked on
+    double factor = 1;            ///< of the bus bandwidth
+    Time time;
+  };
+  std::map<std::pair<std::uint8_t, std::uint32_t>, Sum> sums_;
+};
+
+/// What users of a cluster ask about a step (docs/results.md, /metrics). What is not known is left out.
+struct Metrics {
+  std::uint32_t iterations = 1;
+  Time step_time;  ///< simulated time over iterations, nearest ps
+  /// The NPUs' time, from 0 to the end of the simulation: where it goes. The five add up to 1.
+  double compute = 0, cpu = 0, exposed_communication = 0, exposed_memory = 0, idle = 0;
+  Time exposed_communication_time;  ///< of an NPU in a step: the mean, nearest ps
+  std::optional<double> samples_per_second, tokens_per_second, tokens_per_second_per_npu;
+  std::optional<double> model_flops_utilisation, hardware_flops_utilisation;
+  std::optional<double> pipeline_bubble, ideal_pipeline_bubble;  ///< with two stages or more
+  std::vector<std::int64_t> bytes_per_step;                      ///< [num_dimensions] sent by all NPUs
+  std::vector<CollectiveTotal> collectives;
+};
+
+/// Of a run that is complete: all NPUs, bytes by dimension over all iterations. Nothing if no time has passed.
+/// O(NPUs). Formulas and sources: docs/results.md.
+std::optional<Metrics> metrics_of(std::span<const executor::NpuRecord> npus, std::span<const std::int64_t> bytes,
+                                  std::uint32_t iterations, const std::optional<TrainingStep>& step,
+                                  const CollectiveTotals& collectives);
+
+}  // namespace orrery::results

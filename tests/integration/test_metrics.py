@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""/metrics of the results: figures by hand, of a generated pipeline and of traces; the same for any number of ranks; and the summary."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+# Four stages of one layer each. A layer takes 1 ms forward and 2 ms backward for a micro-batch (1e9 FLOPs at 1 TFLOPS), and hands on 1 B
+# in 1 ns: nothing to speak of. There are no parameters, hence no gradients to sum.
+PIPELINE = """system:
+  network:
+    dimensions: [{shape: Switch, size: %d, bandwidth: 1 GB/s, latency: 0 ns}]
+  compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1000 TB/s}}
+  communication: {streams: 2}
+workload:
+  model:
+    kind: layers
+    layers:
+%s  parallel: {pp: %d, dp: %d, micro-batches: %d, schedule: %s}
+"""
+LAYER = "      - {name: l%d, parameters: 0, flops: 1000000000, activations: 1}\n"
+
+TRANSFORMER = """system:
+  network:
+    dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}, {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}]
+  compute: {roofline: true, peak: 100 TFLOPS, local-memory: {bandwidth: 1 TB/s}}
+  communication: {streams: 2}
+workload:
+  model: {layers: 4, hidden: 256, heads: 8, sequence: 128}
+  parallel: {tp: 4, dp: 2, micro-batches: 2, recompute: %s}
+"""
+
+
+def metrics(path):
+    import h5py
+    with h5py.File(path) as results:
+        return {name: item[()] for name, item in results["metrics"].items() if hasattr(item, "dtype")}
+
+
+class Metrics(harness.Folder):
+    def write(self, text):
+        path = self.folder / "config.yaml"
+        path.write_text(text)
+        return path
+
+    def test_pipeline(self):
+        """m micro-batches of 3 ms each and P - 1 more for filling and draining: the bubble is (P - 1) / (m + P - 1), as in theory."""
+        for stages, batches, schedule, replicas in ((4, 6, "1f1b", 1), (4, 6, "gpipe", 2), (2, 1, "1f1b", 1), (1, 4, "1f1b", 2)):
+            with self.subTest(stages=stages, batches=batches, schedule=schedule):
+                layers = "".join(LAYER % i for i in range(stages))
+                config = self.write(PIPELINE % (stages * replicas, layers, stages, replicas, batches, schedule))
+                found = metrics(self.run_once([config, "--iterations=2"]))
+                seconds = (batches + stages - 1) * 3e-3
+                flops = batches * stages * 3e9 * replicas  # of a step
+                self.assertAlmostEqual(found["step_time"] * 1e-12 / seconds, 1, places=4)
+                self.assertAlmostEqual(found["samples_per_second"] * seconds / (batches * replicas), 1, places=4)
+                utilisation = flops / (seconds * stages * replicas * 1e12)
+                self.assertAlmostEqual(found["model_flops_utilisation"], utilisation, places=4)
+                self.assertAlmostEqual(found["hardware_flops_utilisation"], utilisation, places=4)
+                self.assertAlmostEqual(found["compute_share"], utilisation, places=4)
+                self.assertNotIn("tokens_per_second", found)
+                if stages == 1:
+                    self.assertNotIn("pipeline_bubble", found)
+                    continue
+                self.assertAlmostEqual(found["ideal_pipeline_bubble"], (stages - 1) / (batches + stages - 1))
+                self.assertAlmostEqual(found["pipeline_bubble"], found["ideal_pipeline_bubble"], places=4)
+
+    def test_against_the_rest_of_the_file(self):
+        import h5py
+        for recompute in ("none", "full"):
+            path = self.run_once([self.write(TRANSFORMER % recompute), "--iterations=3", "--record-iterations=3"])
+            found = metrics(path)
+            with h5py.File(path) as results:
+                npus = {name: item[:].astype(object) for name, item in results["npus"].items()}
+                whole = 8 * max(npus["finish_time"])
+                self.assertAlmostEqual(float(found["exposed_communication_share"]), npus["exposed_communication_time"].sum() / whole)
+                shares = ("compute", "cpu", "exposed_communication", "exposed_memory", "idle")
+                self.assertAlmostEqual(sum(found[f"{name}_share"] for name in shares), 1)
+                self.assertEqual([3 * n for n in found["bytes_per_step"]], list(results["network/bytes"][:]))
+                for name, item in results["metrics"].items():
+                    if hasattr(item, "dtype"):
+                        self.assertTrue(item.attrs["units"] and item.attrs["description"] and item.attrs["long_name"], name)
+                rows, all_of_them = results["metrics/collectives"], results["collectives"]
+                for kind, members, count, bandwidth in zip(rows["kind"], rows["members"], rows["count"], rows["bus_bandwidth"]):
+                    those = [i for i in range(len(all_of_them["kind"])) if (all_of_them["kind"][i], all_of_them["members"][i]) == (kind, members)]
+                    self.assertEqual(len(those), count)
+                    times = [float(all_of_them["finish"][i] - all_of_them["last_arrival"][i]) for i in those]
+                    self.assertAlmostEqual(sum(t * all_of_them["bus_bandwidth"][i] for t, i in zip(times, those)) / sum(times) / bandwidth, 1)
+            step = found["step_time"] * 1e-12
+            self.assertAlmostEqual(found["tokens_per_second"] * step / (2 * 2 * 128), 1, places=6)
+            self.assertAlmostEqual(found["tokens_per_second_per_npu"] * 8, found["tokens_per_second"])
+            B, s, l, h = 2 * 2, 128, 4, 256
+            model = 72 * B * s * l * h * h * (1 + s / (6 * h))  # Narayanan et al.; without a vocabulary
+            self.assertAlmostEqual(found["model_flops_utilisation"] * step * 8 * 100e12 / model, 1, places=6)
+            # The fused core computes scores again, 2.5 times instead of twice; full recomputation a forward pass more; and the optimizer.
+            more = found["hardware_flops_utilisation"] / found["model_flops_utilisation"]
+            attention = 4 * B * s * s * l * h
+            executed = model + 0.5 * attention + (model / 3 if recompute == "full" else 0) + 12 * 8 * l * (12 * h * h / 4)
+            self.assertAlmostEqual(more * model / executed, 1, delta=0.02)
+
+    def test_any_number_of_ranks(self):
+        self.check_one_answer([self.write(TRANSFORMER % "none"), "--iterations=2"], 8, ranks=(2, 3))
+
+    def test_summary(self):
+        config = self.write(TRANSFORMER % "full")
+        outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--progress=none")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        found = metrics(self.folder / "r.h5")
+        line = re.search(r"^training: ([\d.]+) (\w?) ?tokens/s, .* tokens/s/NPU; MFU ([\d.]+) %, HFU ([\d.]+) %$", outcome.out, re.MULTILINE)
+        self.assertTrue(line, outcome.out)
+        self.assertAlmostEqual(float(line[3]), 100 * found["model_flops_utilisation"], places=1)
+        self.assertAlmostEqual(float(line[4]), 100 * found["hardware_flops_utilisation"], places=1)
+        for text in ("step time ", "exposed communication of an NPU ", "sent in a step: dimension 0 ", "bus bandwidth: all-reduce of "):
+            self.assertIn(text, outcome.out)
+        again = harness.orrery("run", config, "--iterations=4", f"--output={self.folder / 's.h5'}", "--progress=none")
+        self.assertRegex(again.out, r"step time [\d.]+ \w+ \(8 NPUs; the mean of 4 iterations in [\d.]+ \w+\)")
+
+
+if __name__ == "__main__":
+    harness.main()

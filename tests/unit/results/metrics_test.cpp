@@ -1,0 +1,130 @@
+// Figures of a step, by hand.
+#include "orrery/results/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include "orrery/collective/collective.hpp"
+
+namespace orrery::results {
+namespace {
+
+using collective::Kind;
+using executor::CollectiveRecord;
+using executor::NpuRecord;
+
+Time ns(std::int64_t count) { return Time::from_ns(count); }
+
+/// 100 ns in all: 40 of compute, 5 of CPU, 30 of communication (10 of them in receives alone), 5 of memory, 20 idle;
+/// and one that is done after 80, with 10 fewer of communication and of idle time.
+std::vector<NpuRecord> two_npus() {
+  NpuRecord longer;
+  longer.compute = ns(40);
+  longer.cpu = ns(5);
+  longer.communication = ns(50);
+  longer.exposed_communication = ns(30);
+  longer.exposed_receive = ns(10);
+  longer.exposed_memory = ns(5);
+  longer.idle = ns(20);
+  longer.finish = ns(100);
+  NpuRecord shorter = longer;
+  shorter.npu = NpuId(1);
+  shorter.exposed_communication = ns(20);
+  shorter.idle = ns(10);
+  shorter.finish = ns(80);
+  return {longer, shorter};
+}
+
+CollectiveRecord collective_of(Kind kind, std::uint32_t members, std::uint64_t bytes, std::int64_t last_arrival_ns,
+                               std::int64_t finish_ns) {
+  CollectiveRecord record;
+  record.kind = static_cast<std::uint8_t>(kind);
+  record.members = members;
+  record.size = Bytes(bytes);
+  record.last_arrival = ns(last_arrival_ns);
+  record.finish = ns(finish_ns);
+  return record;
+}
+
+TEST(Metrics, SharesOfAllTimeAddUp) {
+  const auto metrics = metrics_of(two_npus(), std::vector<std::int64_t>{600, 80}, 2, {}, {});
+  ASSERT_TRUE(metrics);
+  EXPECT_EQ(metrics->step_time, ns(50));
+  EXPECT_DOUBLE_EQ(metrics->compute, 0.4);
+  EXPECT_DOUBLE_EQ(metrics->cpu, 0.05);
+  EXPECT_DOUBLE_EQ(metrics->exposed_communication, 0.25);
+  EXPECT_DOUBLE_EQ(metrics->exposed_memory, 0.05);
+  EXPECT_DOUBLE_EQ(metrics->idle, 0.25);                                  // 20, 10, and 20 after the end
+  EXPECT_EQ(metrics->exposed_communication_time, Time::from_ps(12'500));  // 50 ns of 2 NPUs and 2 iterations
+  EXPECT_EQ(metrics->bytes_per_step, (std::vector<std::int64_t>{300, 40}));
+  EXPECT_FALSE(metrics->tokens_per_second || metrics->samples_per_second || metrics->model_flops_utilisation ||
+               metrics->hardware_flops_utilisation || metrics->pipeline_bubble || metrics->ideal_pipeline_bubble);
+}
+
+TEST(Metrics, NothingWithoutTime) { EXPECT_FALSE(metrics_of(std::vector<NpuRecord>(3), {}, 1, {}, {})); }
+
+// 8 samples of 16 tokens in 100 ns; 4e6 FLOPs of the model, 5e6 executed, over 100 ns * 2 NPUs * 100 TFLOPS = 2e7.
+TEST(Metrics, TrainingStep) {
+  const TrainingStep step{.samples = 8,
+                          .tokens = 128,
+                          .model_flops = 4e6,
+                          .executed_flops = 5e6,
+                          .peak_flops = 1e14,
+                          .stages = 4,
+                          .interleaving = 2,
+                          .micro_batches = 6};
+  const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
+  ASSERT_TRUE(metrics);
+  EXPECT_DOUBLE_EQ(metrics->samples_per_second.value(), 8e7);
+  EXPECT_DOUBLE_EQ(metrics->tokens_per_second.value(), 128e7);
+  EXPECT_DOUBLE_EQ(metrics->tokens_per_second_per_npu.value(), 64e7);
+  EXPECT_DOUBLE_EQ(metrics->model_flops_utilisation.value(), 0.2);
+  EXPECT_DOUBLE_EQ(metrics->hardware_flops_utilisation.value(), 0.25);
+  EXPECT_DOUBLE_EQ(metrics->pipeline_bubble.value(), (10 + 10 + 50) / 200.0);  // receives alone, and idle time
+  EXPECT_DOUBLE_EQ(metrics->ideal_pipeline_bubble.value(), 3.0 / (2 * 6 + 3));
+}
+
+TEST(Metrics, WhatIsNotKnownIsLeftOut) {
+  const TrainingStep step{.samples = 8, .model_flops = 4e6, .executed_flops = 5e6};
+  const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
+  ASSERT_TRUE(metrics);
+  EXPECT_TRUE(metrics->samples_per_second);
+  EXPECT_FALSE(metrics->tokens_per_second || metrics->model_flops_utilisation || metrics->hardware_flops_utilisation ||
+               metrics->pipeline_bubble || metrics->ideal_pipeline_bubble);
+}
+
+// Korthikanti et al. (arXiv 2205.05198), table 5: 175B, 64 samples of 2048 tokens on 64 GPUs of 312 TFLOPS in 13.75 s.
+TEST(Metrics, PublishedUtilisation) {
+  const double B = 64, s = 2048, l = 96, h = 12288, V = 51200;
+  const TrainingStep step{.samples = B,
+                          .tokens = B * s,
+                          .model_flops = 72 * B * s * l * h * h * (1 + s / (6 * h) + V / (12 * l * h)),
+                          .peak_flops = 312e12};
+  std::vector<NpuRecord> npus(64);
+  for (NpuRecord& npu : npus) npu.finish = npu.compute = Time::from_ns(13'750'000'000);
+  const auto metrics = metrics_of(npus, {}, 1, step, {});
+  ASSERT_TRUE(metrics);
+  EXPECT_NEAR(metrics->model_flops_utilisation.value(), 0.514, 0.0005);
+}
+
+// All-reduces of 4: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, of the bus 2 * 3 / 4 of it. All-gathers of 5 shards
+// of 1000 bytes in 10 ns: 500 GB/s, of the bus 4 / 5 of it. What took no time, and barriers, say nothing.
+TEST(Metrics, BusBandwidthOfAllCollectivesOfAKind) {
+  CollectiveTotals totals;
+  totals.add(collective_of(Kind::all_gather, 5, 1000, 0, 10));
+  totals.add(collective_of(Kind::all_reduce, 4, 1000, 5, 15));
+  totals.add(collective_of(Kind::all_reduce, 1, 1000, 5, 5));
+  totals.add(collective_of(Kind::barrier, 4, 1000, 5, 15));
+  totals.add(collective_of(Kind::all_reduce, 4, 3000, 20, 30));
+  const auto rows = totals.rows();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].kind, static_cast<std::uint8_t>(Kind::all_reduce));
+  EXPECT_EQ(rows[0].members, 4U);
+  EXPECT_EQ(rows[0].count, 2U);
+  EXPECT_EQ(rows[0].time, ns(20));
+  EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth, 300e9);
+  EXPECT_EQ(rows[1].members, 5U);
+  EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth, 400e9);
+}
+
+}  // namespace
+}  // namespace orrery::results
