@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How a run divides over ranks: a Markdown table of its events, critical path and messages, and of the speed of pairs of runs.
 
-    tests/bench/run_ranks.py [--orrery BIN] [--ranks 1,2,4,8] [--repeat N] [--iterations N] [--noise SHARE] [CONFIG.yaml]
+    tests/bench/run_ranks.py [--orrery BIN] [--ranks 1,2,4,8] [--repeat N] [--iterations N] [--noise SHARE] [--partition P] [CONFIG.yaml]
 
 The default workload is configs/llama3-8b-64.yaml; every compute time is perturbed. Counts need no
 cores: they tell what a cluster could reach. Speeds do: with --repeat, runs on 1 rank and on the others take turns, and the median
@@ -25,6 +25,7 @@ def simulate(arguments, ranks, output):
     command = [arguments.orrery, "run", arguments.config, "--output", output, "--force", "--quiet", f"--iterations={arguments.iterations}",
                f"--noise={arguments.noise}"]
     if ranks > 1:
+        command.append(f"--partition={arguments.partition}")
         command = [SOURCE / "scripts/mpirun.sh", str(ranks)] + command
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, timeout=1200)
     with h5py.File(output) as file:
@@ -66,6 +67,7 @@ def main():
     parser.add_argument("--ranks", default=[1, 2, 4, 8], type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--repeat", default=0, type=int)
     parser.add_argument("--iterations", default=1, type=int)
+    parser.add_argument("--partition", default="block")
     parser.add_argument("--noise", default=0.05, type=float)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -1,72 +1,88 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
+#include <cstdint>
 #include <vector>
 
-#include "orrery/pdes/event.hpp"
+#include "orrery/pdes/event_heap.hpp"
 
 namespace orrery::pdes {
 
-/// The events that wait, earliest first: a 4-ary heap. push and pop cost O(log4 n); no allocation once it has grown.
+/// The events that wait, earliest first. Most events are far when they come and are only put in order when their time
+/// is near, a few at a time: a ladder queue (Tang, Goh, Thng 2005) of one rung. push and pop cost O(1) where times
+/// spread, O(log n) at worst; events of one time that come in order, as those of alike NPUs do, are never sorted. No
+/// allocation once it has grown.
 class PendingSet {
  public:
-  bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
   std::size_t peak() const { return peak_; }
-  const Event& top() const { return heap_.front(); }
-  Time time() const { return heap_.empty() ? Time::max() : heap_.front().time; }
+  /// Must not be empty.
+  const Event& top() const { return heap_is_first_ ? heap_.top() : run_[next_]; }
+  Time time() const { return empty() ? Time::max() : top().time; }
 
   void push(const Event& event) {
-    heap_.push_back(event);
-    if (heap_.size() > peak_) peak_ = heap_.size();
-    rise(event, heap_.size() - 1);
+    if (++size_ > peak_) peak_ = size_;
+    if (event.time < near_until_) {
+      heap_is_first_ = size_ == 1 || heap_is_first_ || next_ == run_.size() || before(event, run_[next_]);
+      heap_.push(event);
+      return;
+    }
+    push_far(event);
+    if (nothing_is_near()) approach();
   }
 
+  /// Must not be empty.
   Event pop() {
-    const Event first = heap_.front();
-    const Event last = heap_.back();
-    heap_.pop_back();
-    if (!heap_.empty()) sink(last);
+    const Event first = heap_is_first_ ? heap_.pop() : run_[next_++];
+    if (ahead_ != none) {
+      ahead_ = slots_[ahead_].next;
+      if (ahead_ != none) __builtin_prefetch(&slots_[ahead_]);
+    }
+    if (--size_ > 0 && nothing_is_near()) approach();
+    heap_is_first_ = !heap_.empty() && (next_ == run_.size() || before(heap_.top(), run_[next_]));
     return first;
   }
 
  private:
-  /// Puts `event` where the root was. It came from the bottom and most likely belongs there: so the gap sinks all the
-  /// way along the least children, and `event` rises from there. The choice of a child has no branches to mispredict.
-  void sink(const Event& event) {
-    const std::size_t n = heap_.size();
-    std::size_t i = 0;
-    for (std::size_t first = 1; first < n; first = 4 * i + 1) {
-      std::size_t least = first;
-      if (first + 4 <= n) {
-        const Event* child = heap_.data() + first;
-        const std::size_t left = before(child[1], child[0]);
-        const std::size_t right = 2 + static_cast<std::size_t>(before(child[3], child[2]));
-        least = first + left + (right - left) * static_cast<std::size_t>(before(child[right], child[left]));
-      } else {
-        for (std::size_t child = first + 1; child < n; ++child)
-          if (before(heap_[child], heap_[least])) least = child;
-      }
-      heap_[i] = heap_[least];
-      i = least;
-    }
-    rise(event, i);
-  }
+  static constexpr std::uint32_t none = ~0U;
+  struct Slot {
+    Event event;
+    std::uint32_t next = none;
+  };
 
-  /// Puts `event` at position `i` or as far above as it belongs.
-  void rise(const Event& event, std::size_t i) {
-    while (i > 0) {
-      const std::size_t parent = (i - 1) / 4;
-      if (!before(event, heap_[parent])) break;
-      heap_[i] = heap_[parent];
-      i = parent;
-    }
-    heap_[i] = event;
+  bool nothing_is_near() const { return next_ == run_.size() && heap_.empty(); }
+  void push_far(const Event& event) {
+    const auto bucket = bucket_of(event.time);
+    if (bucket < rung_.size())
+      prepend(rung_[bucket], event);
+    else
+      beyond_.push_back(event);
   }
+  std::uint64_t bucket_of(Time time) const { return static_cast<std::uint64_t>((time - rung_start_).ps()) >> shift_; }
+  void prepend(std::uint32_t& list, const Event& event);
+  void approach();
+  void take(std::uint32_t& list);
+  void build_rung();
 
-  std::vector<Event> heap_;
-  std::size_t peak_ = 0;
+  // Near: before near_until_. In order, from next_ on; and what came since it was put in order.
+  std::vector<Event> run_;
+  std::size_t next_ = 0;
+  EventHeap heap_;
+  bool heap_is_first_ = false;
+  Time near_until_;
+  // Far: buckets of 2^shift_ ps, each a list of what came, the last first; those before bucket_ are empty.
+  std::vector<std::uint32_t> rung_;
+  std::size_t bucket_ = 0;
+  Time rung_start_;
+  std::uint32_t shift_ = 0;
+  std::vector<Slot> slots_;
+  std::uint32_t free_ = none;
+  std::uint32_t ahead_ = none;  // in the list of bucket_, which is fetched into the cache while events are popped
+  // Later than all buckets.
+  std::vector<Event> beyond_;
+
+  std::size_t size_ = 0, peak_ = 0;
 };
 
 }  // namespace orrery::pdes

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
+#include <set>
 
 #include "orrery/pdes/pending_set.hpp"
 
@@ -65,28 +67,48 @@ TEST(PendingSet, GivesWhatSortingGives) {
   }
 }
 
-TEST(PendingSet, StaysInOrderWhileItIsUsed) {
+// The set grows and shrinks while time goes on, with events that come earlier than what has been taken too.
+void expect_order(const std::function<std::int64_t(std::int64_t now, std::mt19937_64&)>& time_of_next) {
   std::mt19937_64 random(11);
   PendingSet pending;
-  std::vector<Event> shadow;
+  std::set<Event, decltype(&before)> shadow(before);
   std::size_t peak = 0;
-  for (std::uint64_t i = 0; i < 20000; ++i) {
-    if (shadow.empty() || random() % 5 < 3) {
-      shadow.push_back(
-          event(static_cast<std::int64_t>(random() % 50), Stage::npu, static_cast<std::uint32_t>(random() % 5), i));
-      pending.push(shadow.back());
+  std::int64_t now = 0;
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    const bool grows = i / 20'000 % 2 == 0;
+    if (shadow.empty() || random() % 5 < (grows ? 3 : 2)) {
+      const auto one = event(time_of_next(now, random), Stage::npu, static_cast<std::uint32_t>(random() % 5), i);
+      shadow.insert(one);
+      pending.push(one);
       peak = std::max(peak, shadow.size());
-      if (shadow.size() > 300) shadow.clear(), pending = {}, peak = 0;
     } else {
-      const auto least = std::min_element(shadow.begin(), shadow.end(), before);
       const Event found = pending.pop();
-      ASSERT_EQ(found.time, least->time);
-      ASSERT_EQ(found.order, least->order);
-      shadow.erase(least);
+      now = found.time.ps();
+      ASSERT_EQ(found.time, shadow.begin()->time);
+      ASSERT_EQ(found.order, shadow.begin()->order);
+      shadow.erase(shadow.begin());
     }
     ASSERT_EQ(pending.size(), shadow.size());
     ASSERT_EQ(pending.peak(), peak);
+    ASSERT_EQ(pending.time(), shadow.empty() ? Time::max() : shadow.begin()->time);
   }
+}
+
+TEST(PendingSet, StaysInOrderWhateverTheTimes) {
+  const auto below = [](std::mt19937_64& random, std::uint64_t most) {
+    return static_cast<std::int64_t>(random() % most);
+  };
+  const std::int64_t end = Time::max().ps() - 1;
+  expect_order([&](auto, auto& random) { return below(random, 50); });
+  expect_order([&](auto now, auto& random) { return now + below(random, 1'000'000); });
+  expect_order([&](auto now, auto& random) { return now + 1000 * below(random, 4); });
+  expect_order(
+      [&](auto now, auto& random) { return random() % 100 ? now + below(random, 1000) : now + 1'000'000'000'000; });
+  expect_order([&](auto now, auto& random) {
+    return random() % 100 ? now + below(random, 100'000) : std::max<std::int64_t>(0, now - 5'000);
+  });
+  expect_order([&](auto, auto& random) { return random() % 2 ? below(random, 1000) : end - below(random, 1000); });
+  expect_order([&](auto, auto& random) { return below(random, static_cast<std::uint64_t>(end)); });
 }
 
 TEST(PendingSet, IsAtNoTimeWhenEmpty) {

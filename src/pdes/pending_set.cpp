@@ -1,0 +1,99 @@
+#include "orrery/pdes/pending_set.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace orrery::pdes {
+namespace {
+
+constexpr std::size_t few = 32;               // events that need no buckets
+constexpr std::size_t events_per_bucket = 4;  // when a rung is built
+constexpr std::size_t largest_sample = 64;    // of times
+
+/// Three quarters of the events are not later, as far as a sample tells: a few stragglers must not make buckets wide.
+Time most_are_until(const std::vector<Event>& events) {
+  std::array<Time, largest_sample> times;
+  const std::size_t count = std::min(events.size(), times.size());
+  for (std::size_t i = 0; i < count; ++i) times[i] = events[i * events.size() / count].time;
+  const auto quantile = times.begin() + static_cast<std::ptrdiff_t>(count * 3 / 4);
+  std::nth_element(times.begin(), quantile, times.begin() + static_cast<std::ptrdiff_t>(count));
+  return *quantile;
+}
+
+void put_in_order(std::vector<Event>& events) {
+  const auto earlier = [](const Event& a, const Event& b) { return before(a, b); };
+  if (!std::ranges::is_sorted(events, earlier)) std::ranges::sort(events, earlier);
+}
+
+}  // namespace
+
+void PendingSet::prepend(std::uint32_t& list, const Event& event) {
+  std::uint32_t slot = free_;
+  if (slot == none) {
+    slot = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    free_ = slots_[slot].next;
+  }
+  slots_[slot] = {event, list};
+  list = slot;
+}
+
+/// The earliest events become near. Something must be far, and nothing near.
+void PendingSet::approach() {
+  run_.clear();
+  next_ = 0;
+  for (;;) {
+    while (bucket_ < rung_.size() && rung_[bucket_] == none) ++bucket_;
+    if (bucket_ < rung_.size()) break;
+    build_rung();
+    if (!run_.empty()) return;
+  }
+  take(rung_[bucket_++]);
+  ahead_ = bucket_ < rung_.size() ? rung_[bucket_] : none;
+  const auto end = static_cast<std::uint64_t>(bucket_) << shift_,
+             most = static_cast<std::uint64_t>((Time::max() - rung_start_).ps());
+  near_until_ = rung_start_ + Time::from_ps(static_cast<std::int64_t>(std::min(end, most)));
+}
+
+void PendingSet::take(std::uint32_t& list) {
+  for (std::uint32_t slot = list; slot != none;) {
+    run_.push_back(slots_[slot].event);
+    const std::uint32_t next = slots_[slot].next;
+    slots_[slot].next = free_;
+    free_ = slot;
+    slot = next;
+  }
+  list = none;
+  std::ranges::reverse(run_);
+  put_in_order(run_);
+}
+
+/// Of what is beyond: puts all in order if it is little, else spreads what comes first over buckets.
+void PendingSet::build_rung() {
+  rung_.clear();
+  bucket_ = 0;
+  if (beyond_.size() <= few) {
+    run_.swap(beyond_);
+    put_in_order(run_);
+    near_until_ = rung_start_ = run_.back().time + Time::from_ps(1);
+    return;
+  }
+  rung_start_ = std::ranges::min(beyond_, {}, &Event::time).time;
+  const auto buckets = std::bit_ceil(beyond_.size() / events_per_bucket);
+  rung_.resize(buckets, none);
+  const auto span = static_cast<std::uint64_t>((most_are_until(beyond_) - rung_start_).ps());
+  const auto bits = std::bit_width(span), bits_of_buckets = std::bit_width(std::uint64_t{buckets} - 1);
+  shift_ = static_cast<std::uint32_t>(bits > bits_of_buckets ? bits - bits_of_buckets : 0);
+  std::size_t kept = 0;
+  for (const Event& event : beyond_) {
+    if (const auto bucket = bucket_of(event.time); bucket < buckets)
+      prepend(rung_[bucket], event);
+    else
+      beyond_[kept++] = event;
+  }
+  beyond_.resize(kept);
+}
+
+}  // namespace orrery::pdes
