@@ -15,7 +15,7 @@ namespace orrery::config {
 namespace {
 
 constexpr std::string_view commands[] = {"run", "check", "generate", "partition", "show"};
-constexpr std::string_view shown[] = {"trace", "topology", "collective", "kernel"};
+constexpr std::string_view shown[] = {"trace", "topology", "collective", "kernel", "timeline"};
 
 [[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
@@ -260,6 +260,16 @@ Command make_show_kernel(const Arguments& arguments) {
   return command;
 }
 
+Command make_show_timeline(const Arguments& arguments) {
+  ShowTimelineCommand command;
+  if (!arguments.positional()) usage("orrery show timeline: no file. Give the results of a run with --timeline.");
+  command.file = *arguments.positional();
+  command.chrome = needed(arguments, "show timeline", "chrome", "timeline.json.gz");
+  command.npus = arguments.text("npus");
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
 using Maker = Command (*)(const Arguments&);
 
 Command make(const Subcommand& subcommand, std::span<const char* const> rest, Maker maker) {
@@ -277,6 +287,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
+  if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
 }
 

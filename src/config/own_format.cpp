@@ -4,6 +4,7 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/npu_list.hpp"
 #include "orrery/config/units.hpp"
 #include "section.hpp"
 
@@ -138,25 +139,9 @@ void read_remote_memory(Section section, Configuration& result) {
 }
 
 /// "7" or "0-31".
-std::pair<std::uint32_t, std::uint32_t> parse_range(const Value& value, const std::string& key,
-                                                    std::uint32_t num_npus) {
+NpuRange parse_range(const Value& value, const std::string& key, std::uint32_t num_npus) {
   const std::string expected = fmt::format("an NPU or a range such as 0-31, below the number of NPUs, {}", num_npus);
-  const std::string text = as_text(value, key, expected);
-  const auto dash = text.find('-');
-  const std::uint64_t limit = num_npus == 0 ? 0 : num_npus - 1;
-  const auto bound = [&](const std::string& part) {
-    if (part.empty()) throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found '{}'", text), expected);
-    try {
-      return static_cast<std::uint32_t>(parse_count(part, 0, limit));
-    } catch (const Error&) {
-      throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found '{}'", text), expected);
-    }
-  };
-  const std::uint32_t first = bound(text.substr(0, dash));
-  const std::uint32_t last = dash == std::string::npos ? first : bound(text.substr(dash + 1));
-  if (last < first)
-    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found '{}'", text), "a range that ascends");
-  return {first, last};
+  return parse_npu_range(as_text(value, key, expected), num_npus, value.place(key));
 }
 
 std::vector<TraceFiles> read_trace_map(const Value& value, const std::string& key, std::uint32_t num_npus,
@@ -166,9 +151,11 @@ std::vector<TraceFiles> read_trace_map(const Value& value, const std::string& ke
   for (std::size_t i = 0; i < value.items.size(); ++i) {
     Section item(&value.items[i], fmt::format("{}.{}", key, i), value.items[i], faults);
     TraceFiles files;
-    std::tie(files.first, files.last) =
-        item.require("npus", "an NPU or a range such as 0-31", std::pair(next, next),
+    const NpuRange range =
+        item.require("npus", "an NPU or a range such as 0-31", NpuRange{next, next},
                      [&](const Value& v, const std::string& path) { return parse_range(v, path, num_npus); });
+    files.first = range.first;
+    files.last = range.last;
     files.pattern =
         item.require("file", "the name of a trace, in which {npu} stands for the NPU", std::filesystem::path(), as_path)
             .string();

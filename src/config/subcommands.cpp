@@ -175,6 +175,20 @@ const Subcommand& show_kernel_subcommand() {
   return command;
 }
 
+const Subcommand& show_timeline_subcommand() {
+  static const Subcommand command{
+      "show timeline",
+      "Write what NPUs did when, for Perfetto and about:tracing.",
+      "RESULTS.h5",
+      "  orrery run configs/llm-64.yaml --timeline --output results.h5\n"
+      "  orrery show timeline results.h5 --chrome timeline.json.gz --npus 0-7,32",
+      {{"Output",
+        {{"chrome", "FILE", "Chrome's Trace Event Format (JSON), compressed if the name ends in .gz; needed"},
+         {"npus", "LIST", "NPUs, as 0-63 or 0,3,8-15 (default: all)"},
+         {"force", "", "replace an existing file"}}}}};
+  return command;
+}
+
 std::string overview() {
   std::string text =
       "Orrery simulates one step of distributed machine-learning training.\n\nUsage:\n  orrery COMMAND [OPTIONS]\n\n"
@@ -182,7 +196,8 @@ std::string overview() {
   for (const Subcommand* command :
        {&run_subcommand(), &check_subcommand(), &generate_subcommand(), &partition_subcommand()})
     text += fmt::format("  {:<16} {}\n", command->name, command->summary);
-  text += fmt::format("  {:<16} {}\n", "show", "Print a trace, a topology, a collective or how a run went.");
+  text += fmt::format("  {:<16} {}\n", "show",
+                      "Print a trace, a topology, a collective, how a run went; write a timeline.");
   text +=
       "\n  -h, --help       print this, or with a command its options\n  --version        print versions and leave\n";
   return text + "\nExample:\n  mpirun -np 2 orrery run configs/llm-64.yaml --output results.h5\n";
@@ -190,9 +205,11 @@ std::string overview() {
 
 std::string show_overview() {
   std::string text =
-      "Print a trace, a topology, a collective or how a run went.\n\nUsage:\n  orrery show WHAT [OPTIONS]\n\nWhat:\n";
-  for (const Subcommand* command : {&show_trace_subcommand(), &show_topology_subcommand(),
-                                    &show_collective_subcommand(), &show_kernel_subcommand()})
+      "Print a trace, a topology, a collective, how a run went; write a timeline.\n\nUsage:\n  orrery show WHAT "
+      "[OPTIONS]\n\nWhat:\n";
+  for (const Subcommand* command :
+       {&show_trace_subcommand(), &show_topology_subcommand(), &show_collective_subcommand(), &show_kernel_subcommand(),
+        &show_timeline_subcommand()})
     text += fmt::format("  {:<16} {}\n", command->name.substr(5), command->summary);
   return text + "\nExample:\n  orrery show topology configs/llm-64.yaml\n";
 }

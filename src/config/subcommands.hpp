@@ -20,6 +20,7 @@ const Subcommand& show_trace_subcommand();
 const Subcommand& show_topology_subcommand();
 const Subcommand& show_collective_subcommand();
 const Subcommand& show_kernel_subcommand();
+const Subcommand& show_timeline_subcommand();
 
 /// `orrery --help`, and `orrery show --help`.
 std::string overview();

@@ -196,9 +196,12 @@ std::uint64_t Executor::num_collectives() const { return parts_->communicators.n
 
 std::vector<TimelineRecord> Executor::timeline() const {
   std::vector<TimelineRecord> all;
-  for (const auto& npu : parts_->npus) {
+  for (std::size_t i = 0; i < parts_->npus.size(); ++i) {
+    const auto& npu = parts_->npus[i];
     const auto first = static_cast<std::ptrdiff_t>(all.size());
     all.insert(all.end(), npu.timeline().begin(), npu.timeline().end());
+    for (auto record = all.begin() + first; record != all.end(); ++record)
+      if (record->group != TimelineRecord::no_group) record->group = setting_.npus[i].groups[record->group].value();
     std::sort(all.begin() + first, all.end(), [](const TimelineRecord& a, const TimelineRecord& b) {
       return std::tie(a.start, a.node) < std::tie(b.start, b.node);
     });

@@ -14,6 +14,7 @@ namespace {
 
 using trace::NodeKind;
 
+constexpr std::uint32_t no_group = TimelineRecord::no_group;
 constexpr std::uint16_t wide = 0xffff;      // in `missing_`: the count is in `wide_`
 constexpr Bytes grant_size(8192);           // the control message of the rendezvous protocol
 constexpr std::uint32_t most_scanned = 64;  // ready nodes that the horizon looks at
@@ -105,7 +106,8 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
     released_.pop_back();
     ++completed_;
     if (keep_timeline_ && is_recorded())
-      timeline_.push_back({id_, trace_.id_of(done), done == id ? start : now, now, node(done).kind,
+      timeline_.push_back({id_, node(done).kind == NodeKind::collective ? program_.use_of_node(done) : no_group,
+                           trace_.id_of(done), done == id ? start : now, now, node(done).kind,
                            trace_.labels->names[done.index()]});
     release_successors(done);
   }

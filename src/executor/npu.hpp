@@ -87,6 +87,7 @@ class Npu {
   NpuRecord record() const;
   /// Appends what this NPU waits for.
   void list_waits(const Communicators& communicators, std::vector<Wait>& waits) const;
+  /// In the order of completion. The group is an index into NpuSpec::groups.
   const std::vector<TimelineRecord>& timeline() const { return timeline_; }
 
  private:

@@ -103,7 +103,7 @@ const std::array<Column<CollectiveRecord>, 10> collective_columns{{
      [](const CollectiveRecord& c) { return algorithm_bandwidth(c) * bus_factor(c); }},
 }};
 
-const std::array<Column<TimelineRecord>, 6> timeline_columns{{
+const std::array<Column<TimelineRecord>, 7> timeline_columns{{
     {"npu", {"1", "NPU", "number of the NPU"}, [](const TimelineRecord& r) { return r.npu.value(); }},
     {"node",
      {"1", "node", "id of the node in the NPU's execution trace"},
@@ -115,6 +115,9 @@ const std::array<Column<TimelineRecord>, 6> timeline_columns{{
      [](const TimelineRecord& r) { return static_cast<std::int8_t>(r.kind); },
      node_kinds},
     {"name", {"1", "name", "index into names"}, [](const TimelineRecord& r) { return r.name; }},
+    {"group",
+     {"1", "group", "of a collective: index into /groups; -1 for other nodes"},
+     [](const TimelineRecord& r) { return static_cast<std::int32_t>(r.group); }},
 }};
 
 const std::array<KernelQuantity, 12> kernel_quantities{{

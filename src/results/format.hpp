@@ -24,14 +24,15 @@ struct Column {
 
   const char* name;
   Label label;
-  std::variant<Value<std::int8_t>, Value<std::uint32_t>, Value<std::int64_t>, Value<std::uint64_t>, Value<double>>
+  std::variant<Value<std::int8_t>, Value<std::int32_t>, Value<std::uint32_t>, Value<std::int64_t>, Value<std::uint64_t>,
+               Value<double>>
       value;
   /// The texts that the numbers stand for, if any: index = number.
   std::vector<std::string> (*values)() = nullptr;
 };
 extern const std::array<Column<executor::NpuRecord>, 12> npu_columns;
 extern const std::array<Column<executor::CollectiveRecord>, 10> collective_columns;
-extern const std::array<Column<executor::TimelineRecord>, 6> timeline_columns;
+extern const std::array<Column<executor::TimelineRecord>, 7> timeline_columns;
 
 /// The texts of a column of collective::Kind.
 std::vector<std::string> collective_kinds();

@@ -19,6 +19,7 @@ constexpr hsize_t chunk_rows = 1 << 16;
 /// The type in the file for a type in memory: the same, little-endian.
 hid_t file_type(hid_t memory) {
   if (H5Tequal(memory, H5T_NATIVE_INT8) > 0) return H5T_STD_I8LE;
+  if (H5Tequal(memory, H5T_NATIVE_INT32) > 0) return H5T_STD_I32LE;
   if (H5Tequal(memory, H5T_NATIVE_INT64) > 0) return H5T_STD_I64LE;
   if (H5Tequal(memory, H5T_NATIVE_UINT32) > 0) return H5T_STD_U32LE;
   if (H5Tequal(memory, H5T_NATIVE_UINT64) > 0) return H5T_STD_U64LE;

@@ -129,6 +129,10 @@ inline hid_t memory_type<std::int8_t>() {
   return H5T_NATIVE_INT8;
 }
 template <>
+inline hid_t memory_type<std::int32_t>() {
+  return H5T_NATIVE_INT32;
+}
+template <>
 inline hid_t memory_type<std::int64_t>() {
   return H5T_NATIVE_INT64;
 }

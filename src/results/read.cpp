@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
 
 #include "format.hpp"
 #include "hdf5_file.hpp"
@@ -72,13 +75,43 @@ class Source {
     return value;
   }
 
+  void require_version() const {
+    require_format();
+    if (const auto version = number<std::int64_t>("format_version"); version != format::version)
+      fail(fmt::format("has version {} of the format, where {} is known", version, format::version));
+  }
+
+  bool has(const char* path) const { return H5Lexists(file_.id(), path, H5P_DEFAULT) > 0; }
+
+  /// All rows of a dataset of texts.
+  std::vector<std::string> texts(const std::string& path) const {
+    const Handle dataset = open(path);
+    const Handle type(H5Dget_type(dataset.id()), H5Tclose);
+    const Handle space(H5Dget_space(dataset.id()), H5Sclose);
+    std::vector<char*> pointers(num_rows(dataset));
+    if (H5Tis_variable_str(type.id()) <= 0 ||
+        H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)
+      fail(fmt::format("{} cannot be read", path));
+    std::vector<std::string> values;
+    for (const char* characters : pointers) values.emplace_back(characters == nullptr ? "" : characters);
+    if (!pointers.empty()) H5Dvlen_reclaim(type.id(), space.id(), H5P_DEFAULT, pointers.data());
+    return values;
+  }
+
+  Handle open(const std::string& path) const {
+    Handle dataset(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT), H5Dclose);
+    if (dataset.id() < 0) fail(fmt::format("{} is missing", path));
+    return dataset;
+  }
+  static std::uint64_t num_rows(const Handle& dataset) {
+    return static_cast<std::uint64_t>(std::max<hssize_t>(size_of(Handle(H5Dget_space(dataset.id()), H5Sclose)), 0));
+  }
+
   template <class T>
   std::vector<T> column(const std::string& path) const {
-    const Handle dataset(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT), H5Dclose);
-    if (dataset.id() < 0) fail(fmt::format("{} is missing", path));
-    const hssize_t size = size_of(Handle(H5Dget_space(dataset.id()), H5Sclose));
-    std::vector<T> values(static_cast<std::size_t>(std::max<hssize_t>(size, 0)));
-    if (size < 0 || H5Dread(dataset.id(), memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    const Handle dataset = open(path);
+    std::vector<T> values(num_rows(dataset));
+    if (H5Dread(dataset.id(), memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
       fail(fmt::format("{} cannot be read", path));
     return values;
   }
@@ -97,9 +130,7 @@ class Source {
 
 KernelTable read_kernel(const std::filesystem::path& path) {
   const Source source(path);
-  source.require_format();
-  if (const auto version = source.number<std::int64_t>("format_version"); version != format::version)
-    source.fail(fmt::format("has version {} of the format, where {} is known", version, format::version));
+  source.require_version();
   KernelTable table{source.text("status"), source.number<double>("wall_time"), {}};
   const auto num_ranks = source.number<std::int64_t>("num_ranks");
   if (num_ranks < 1) source.fail(fmt::format("is of {} ranks", num_ranks));
@@ -119,6 +150,74 @@ KernelTable read_kernel(const std::filesystem::path& path) {
   }
   return table;
 }
+
+/// Datasets stay open, so that HDF5 unpacks each chunk once where NPUs are read in their order.
+struct Timeline::State {
+  explicit State(const std::filesystem::path& path) : source(path) {
+    source.require_version();
+    if (!source.has("/timeline"))
+      throw Error(ErrorCode::bad_input, {.file = path.string()}, "holds no timeline",
+                  "results of a run with --timeline", "Run it again with --timeline.");
+    offsets = source.column<std::uint64_t>("/timeline/offsets");
+    names = source.texts("/timeline/names");
+    groups = source.texts("/groups/names");
+    for (const auto& column : format::timeline_columns) {
+      datasets.emplace(column.name, source.open(std::string("/timeline/") + column.name));
+      if (offsets.empty() || Source::num_rows(datasets.at(column.name)) != offsets.back())
+        source.fail("/timeline is not whole");
+    }
+    if (offsets.front() != 0 || !std::ranges::is_sorted(offsets)) source.fail("/timeline/offsets do not ascend");
+  }
+
+  /// Rows [first, first + count) of a column.
+  template <class T>
+  std::vector<T> read(const char* column, hsize_t first, hsize_t count) const {
+    std::vector<T> values(count);
+    if (count == 0) return values;
+    const Handle& dataset = datasets.at(column);
+    const Handle there(H5Dget_space(dataset.id()), H5Sclose);
+    const Handle here(H5Screate_simple(1, &count, nullptr), H5Sclose);
+    if (H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &first, nullptr, &count, nullptr) < 0 ||
+        H5Dread(dataset.id(), memory_type<T>(), here.id(), there.id(), H5P_DEFAULT, values.data()) < 0)
+      source.fail(fmt::format("/timeline/{} cannot be read", column));
+    return values;
+  }
+
+  Source source;  // before its datasets, which are closed first
+  std::map<std::string, Handle, std::less<>> datasets;
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::string> names, groups;
+};
+
+Timeline::Timeline(const std::filesystem::path& path) : state_(std::make_unique<State>(path)) {}
+Timeline::~Timeline() = default;
+
+std::uint32_t Timeline::num_npus() const { return static_cast<std::uint32_t>(state_->offsets.size() - 1); }
+
+std::vector<executor::TimelineRecord> Timeline::rows(NpuId npu) const {
+  const hsize_t first = state_->offsets[npu.index()];
+  const hsize_t count = state_->offsets[npu.index() + 1] - first;
+  const auto node = state_->read<std::uint64_t>("node", first, count);
+  const auto start = state_->read<std::int64_t>("start", first, count);
+  const auto finish = state_->read<std::int64_t>("finish", first, count);
+  const auto kind = state_->read<std::int8_t>("kind", first, count);
+  const auto name = state_->read<std::uint32_t>("name", first, count);
+  const auto group = state_->read<std::int32_t>("group", first, count);
+  std::vector<executor::TimelineRecord> records;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (name[i] >= state_->names.size() || kind[i] < 0 ||
+        kind[i] > static_cast<std::int8_t>(trace::NodeKind::mem_store) ||
+        (group[i] >= 0 && static_cast<std::size_t>(group[i]) >= state_->groups.size()) || start[i] < 0 ||
+        finish[i] < start[i])
+      state_->source.fail(fmt::format("row {} of /timeline makes no sense", first + i));
+    records.push_back({npu, static_cast<std::uint32_t>(group[i]), node[i], Time::from_ps(start[i]),
+                       Time::from_ps(finish[i]), static_cast<trace::NodeKind>(kind[i]), name[i]});
+  }
+  return records;
+}
+
+const std::string& Timeline::name(std::uint32_t index) const { return state_->names[index]; }
+const std::string& Timeline::group(std::uint32_t index) const { return state_->groups[index]; }
 
 bool is_interrupted(const std::filesystem::path& path) {
   try {

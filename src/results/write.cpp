@@ -332,7 +332,8 @@ void Writer::metrics() {
   });
 }
 
-/// With names as in the file. Names that no record has are left out: which of them a rank knows depends on its NPUs.
+/// With names and groups as in the file. Names that no record has are left out: which of them a rank knows depends on
+/// its NPUs.
 std::vector<TimelineRecord> Writer::renumbered_timeline(std::vector<std::string>& names) {
   std::vector<std::uint32_t> position(mine_.timeline_names.size(), 0);
   std::vector<std::string> used;
@@ -340,6 +341,8 @@ std::vector<TimelineRecord> Writer::renumbered_timeline(std::vector<std::string>
     for (const auto& record : mine_.timeline) {
       check(record.name < position.size() && record.npu.value() < run_.num_npus,
             "a timeline record names a node of an NPU");
+      check(record.group == TimelineRecord::no_group || record.group < group_position_.size(),
+            "the group of a timeline record is known");
       position[record.name] = 1;
     }
   });
@@ -351,7 +354,10 @@ std::vector<TimelineRecord> Writer::renumbered_timeline(std::vector<std::string>
   }
   const auto global = intern(world_, used, names);
   std::vector<TimelineRecord> records = mine_.timeline;
-  for (auto& record : records) record.name = global[position[record.name]];
+  for (auto& record : records) {
+    record.name = global[position[record.name]];
+    if (record.group != TimelineRecord::no_group) record.group = group_position_[record.group];
+  }
   return records;
 }
 

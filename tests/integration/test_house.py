@@ -17,11 +17,11 @@ HEADER_LINES, SOURCE_LINES = 300, 500
 FOREIGN = [
     (r"mpi\.h", ["parallel"]),
     (r"google/protobuf/", ["trace"]),
-    (r"zlib\.h", ["trace"]),
+    (r"zlib\.h", ["trace", "src/sim/text_output.cpp"]),
     (r"(hdf5|H5)", ["results"]),
     (r"yaml-cpp/", ["config"]),
     (r"cxxopts", ["config"]),
-    (r"nlohmann/", ["config", "trace", "workload", "src/sim/show.cpp"]),
+    (r"nlohmann/", ["config", "trace", "workload", "src/sim/show.cpp", "src/sim/chrome_trace.cpp"]),
     (r"metis\.h", ["src/sim/partitioning.cpp"]),
     (r"spdlog/", ["sim", "src/main.cpp"]),
 ]

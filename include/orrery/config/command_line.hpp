@@ -78,8 +78,17 @@ struct ShowKernelCommand {
   bool json = false;
 };
 
-using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
-                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowKernelCommand>;
+/// `orrery show timeline FILE --chrome OUTPUT`: what NPUs did when, for a viewer.
+struct ShowTimelineCommand {
+  std::filesystem::path file;
+  std::filesystem::path chrome;     ///< compressed if its name ends in .gz
+  std::optional<std::string> npus;  ///< for parse_npu_list; none: all
+  bool force = false;               ///< replace an existing file
+};
+
+using Command =
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
+                 ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowKernelCommand, ShowTimelineCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read.

@@ -38,8 +38,11 @@ struct CollectiveRecord {
 };
 
 struct TimelineRecord {
+  static constexpr std::uint32_t no_group = ~0U;
+
   NpuId npu;
-  std::uint64_t node = 0;  ///< the trace's own id
+  std::uint32_t group = no_group;  ///< of a collective: its GroupId
+  std::uint64_t node = 0;          ///< the trace's own id
   Time start, finish;
   trace::NodeKind kind = trace::NodeKind::instant;
   std::uint32_t name = 0;  ///< index into the rank's names

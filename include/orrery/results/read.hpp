@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,25 @@ struct KernelTable {
 /// Throws Error (bad_input) that names the file: not there, no file of Orrery's, another version, a table that is not
 /// whole.
 KernelTable read_kernel(const std::filesystem::path& path);
+
+/// The timeline of a run, an NPU at a time.
+class Timeline {
+ public:
+  /// Throws Error (bad_input) that names the file: not there, no file of Orrery's, another version, no timeline, a
+  /// table that is not whole.
+  explicit Timeline(const std::filesystem::path& path);
+  ~Timeline();
+
+  std::uint32_t num_npus() const;
+  /// Of one NPU, by start. TimelineRecord::name and group are for `name` and `group`. Cost O(its rows).
+  std::vector<executor::TimelineRecord> rows(NpuId npu) const;
+  const std::string& name(std::uint32_t index) const;
+  const std::string& group(std::uint32_t index) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Whether a file holds results of a run that was stopped on request; false if it holds none that can be read.
 bool is_interrupted(const std::filesystem::path& path);

@@ -186,9 +186,14 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(collective.npus, 8U);
   EXPECT_FALSE(collective.json);
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
-  refused({"show"}, {"trace, topology, collective or kernel"});
+  refused({"show"}, {"trace, topology, collective, kernel or timeline"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
   refused({"show", "trace"}, {"no file"});
+  const auto timeline = as<ShowTimelineCommand>({"show", "timeline", "r.h5", "--chrome=t.json.gz", "--npus", "0-3,7"});
+  EXPECT_EQ(timeline.file, "r.h5");
+  EXPECT_EQ(timeline.chrome, "t.json.gz");
+  EXPECT_EQ(timeline.npus, "0-3,7");
+  EXPECT_FALSE(timeline.force);
   const auto kernel = as<ShowKernelCommand>({"show", "kernel", "r.h5", "--json"});
   EXPECT_EQ(kernel.file, "r.h5");
   EXPECT_TRUE(kernel.json);

@@ -87,8 +87,9 @@ RankResults results_of(Hosts hosts, const std::string& extra_name) {
     if (!hosts(npu)) continue;
     mine.npus.push_back(npu_record(npu));
     for (std::uint32_t i = 0; i < npu % 4; ++i) {
-      mine.timeline.push_back({NpuId(npu), i + 100ULL * npu, Time::from_ps(10 * i), Time::from_ps(10 * i + 5),
-                               trace::NodeKind::compute, 1 + (i + npu) % 3});
+      mine.timeline.push_back({NpuId(npu), i == 0 ? npu % num_groups : executor::TimelineRecord::no_group,
+                               i + 100ULL * npu, Time::from_ps(10 * i), Time::from_ps(10 * i + 5),
+                               i == 0 ? trace::NodeKind::collective : trace::NodeKind::compute, 1 + (i + npu) % 3});
     }
   }
   for (std::uint32_t group = 0; group < num_groups; ++group) {
@@ -262,7 +263,9 @@ TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
   const auto name = reader.integers("/timeline/name");
   ASSERT_EQ(offsets.size(), num_npus + 1);
   ASSERT_EQ(static_cast<std::size_t>(offsets.back()), npu.size());
-  const std::int64_t sorted_place[] = {1, 0, 2};  // of "b", "a", "c"
+  const auto group = reader.integers("/timeline/group");
+  const std::int64_t sorted_place[] = {1, 0, 2};          // of "b", "a", "c"
+  const std::int64_t place_of_group[] = {4, 0, 1, 3, 2};  // groups in the file are in the order 1, 2, 4, 3, 0
   for (std::uint32_t i = 0; i < num_npus; ++i) {
     ASSERT_EQ(offsets[i + 1] - offsets[i], i % 4);
     for (std::uint32_t k = 0; k < i % 4; ++k) {
@@ -270,6 +273,7 @@ TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
       EXPECT_EQ(npu[row], i);
       EXPECT_EQ(node[row], k + 100 * i);
       EXPECT_EQ(name[row], sorted_place[(k + i) % 3]);
+      EXPECT_EQ(group[row], k == 0 ? place_of_group[i % num_groups] : -1);
     }
   }
 }

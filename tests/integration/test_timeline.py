@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""`orrery show timeline` writes what Perfetto and about:tracing open; its durations are those of /npus."""
+import collections
+import gzip
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+import random_workload  # noqa: E402
+
+CONFIG = """system:
+  network:
+    dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}, {shape: Switch, size: 4, bandwidth: 50 GB/s, latency: 1 us}]
+  compute: {roofline: true, peak: 100 TFLOPS, local-memory: {bandwidth: 1 TB/s}, noise: 0.1}
+  communication: {streams: 2}
+workload:
+  model: {layers: 4, hidden: 256, heads: 8, sequence: 128}
+  parallel: {tp: 2, dp: 4, pp: 2, micro-batches: 4}
+"""
+COMMUNICATION = {"collective", "send", "receive"}
+
+
+def picoseconds(number):
+    """Of microseconds as they stand in the text."""
+    whole, _, fraction = number.partition(".")
+    return int(whole) * 10**6 + int(fraction.ljust(6, "0") or 0)
+
+
+def union(slices):
+    """The time in which at least one of them is under way."""
+    total = end = 0
+    for start, finish in sorted(slices):
+        total += max(0, finish - max(start, end))
+        end = max(end, finish)
+    return total
+
+
+class Timeline(harness.Folder):
+    def results(self, *more):
+        config = self.folder / "config.yaml"
+        config.write_text(CONFIG)
+        return self.run_once([config, *more], "timeline.h5")
+
+    def chrome(self, results, *more, name="timeline.json"):
+        path = self.folder / name
+        outcome = harness.orrery("show", "timeline", results, f"--chrome={path}", *more)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        text = gzip.decompress(path.read_bytes()).decode() if name.endswith(".gz") else path.read_text()
+        # Times are exact: microseconds with a decimal point become whole picoseconds, whole ones too.
+        events = json.loads(text, parse_float=lambda number: ("us", number))["traceEvents"]
+        for event in events:
+            for key in ("ts", "dur"):
+                if key in event:
+                    value = event[key]
+                    event[key] = picoseconds(value[1]) if isinstance(value, tuple) else value * 10**6
+        return events
+
+    def check_against_npus(self, events, results):
+        import h5py
+        slices = collections.defaultdict(lambda: collections.defaultdict(list))
+        threads = collections.defaultdict(list)
+        for event in events:
+            if event["ph"] == "X":
+                slices[event["pid"] - 1][event["cat"]].append((event["ts"], event["ts"] + event["dur"]))
+                slices[event["pid"] - 1][event["name"]].append((event["ts"], event["ts"] + event["dur"]))
+                threads[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+        for thread in threads.values():
+            self.assertEqual(sum(finish - start for start, finish in thread), union(thread), "slices of a thread follow each other")
+        with h5py.File(results) as file:
+            npus = {name: item[:].astype(object) for name, item in file["npus"].items()}
+            for npu in slices:
+                mine = slices[npu]
+                communication = [piece for kind in COMMUNICATION for piece in mine[kind]]
+                self.assertEqual(union(mine["compute"]), npus["compute_time"][npu])
+                self.assertEqual(union(communication), npus["communication_time"][npu])
+                self.assertEqual(union(mine["memory"]), npus["memory_time"][npu])
+                self.assertEqual(union(mine["exposed communication"]), npus["exposed_communication_time"][npu])
+                self.assertEqual(union(mine["exposed memory"]), npus["exposed_memory_time"][npu])
+                self.assertEqual(union(mine["idle"]), npus["idle_time"][npu])
+                self.assertEqual(union(mine["compute"] + mine["cpu"]), npus["compute_time"][npu] + npus["cpu_time"][npu])
+        self.seen = getattr(self, "seen", set()) | {event["cat"] for event in events if event["ph"] == "X"}
+        return sorted(slices)
+
+    def test_generated(self):
+        import h5py
+        results = self.results("--timeline")
+        for name in ("timeline.json", "timeline.json.gz"):
+            events = self.chrome(results, name=name)
+            self.assertEqual(self.check_against_npus(events, results), list(range(16)))
+        nodes = sum("node" in event.get("args", {}) for event in events if event["ph"] == "X")
+        with h5py.File(results) as file:
+            self.assertEqual(nodes, sum(kind != 0 for kind in file["timeline/kind"][:]))
+        names = {event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "thread_name" and event["pid"] == 1}
+        for name in ("compute", "send and receive", "communication tp_dp0_pp0", "communication dp_tp0_pp0", "exposed"):
+            self.assertTrue(any(found.startswith(name) for found in names), names)
+        processes = {event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "process_name"}
+        self.assertEqual(processes, {f"NPU {npu}" for npu in range(16)} | {"all 16 NPUs shown"})
+        self.check_counters(events, results)
+
+    def check_counters(self, events, results):
+        """The counter over all NPUs has the compute time of all; that of an NPU ends with nothing in flight."""
+        import h5py
+        counters = [event for event in events if event["ph"] == "C"]
+        shares = sorted((event["ts"], event["args"]["compute"]) for event in counters if event["name"] == "share of NPUs")
+        self.assertEqual(len(shares), 1000)
+        with h5py.File(results) as file:
+            finish, compute = max(file["npus/finish_time"][:]), file["npus/compute_time"][:].mean()
+        edges = [ts for ts, _ in shares] + [int(finish)]
+        value = lambda found: float(found[1]) if isinstance(found, tuple) else found  # noqa: E731
+        mean = sum(value(share) * (after - before) for (_, share), before, after in zip(shares, edges, edges[1:]))
+        self.assertAlmostEqual(mean / compute, 1, places=4)
+        mine = [event["args"]["nodes"] for event in counters if event["pid"] == 1]
+        self.assertGreater(max(mine), 0)
+        self.assertEqual(mine[-1], 0)
+
+    def test_traces_with_memory_and_overlap(self):
+        for seed in range(20, 26):
+            workload = random_workload.Workload(seed, max_npus=12, operations=(40, 80))
+            arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+            with self.subTest(seed=seed):
+                results = self.run_once(arguments)
+                found = self.check_against_npus(self.chrome(results), results)
+                self.assertGreater(len(found), 0)
+            for path in self.folder.iterdir():
+                path.unlink()
+        self.assertEqual(self.seen, {"compute", "cpu", "collective", "send", "receive", "memory", "exposed"} | (self.seen & {"idle"}))
+
+    def test_selects_npus(self):
+        results = self.results("--timeline")
+        events = self.chrome(results, "--npus=1,4-6")
+        self.assertEqual(self.check_against_npus(events, results), [1, 4, 5, 6])
+        self.assertIn("all 4 NPUs shown", {event["args"].get("name") for event in events if event["ph"] == "M"})
+
+    def test_first_iteration(self):
+        """Of several iterations the recorded ones are shown."""
+        results = self.results("--timeline", "--iterations=3", "--record-iterations=3")
+        self.check_against_npus(self.chrome(results), results)
+        import h5py
+        shorter = self.results("--timeline", "--iterations=3")
+        with h5py.File(shorter) as file:
+            recorded = file["timeline"].attrs["recorded"]
+        shown = [event for event in self.chrome(shorter, "--force") if event["ph"] == "X" and "node" in event.get("args", {})]
+        self.assertLessEqual(len(shown), recorded)
+        self.assertGreater(len(shown), recorded // 2)
+
+    def test_refusals(self):
+        plain, results = self.folder / "plain.h5", self.results("--timeline")
+        self.run_once([self.folder / "config.yaml"], "plain.h5")
+        text = self.folder / "text.h5"
+        text.write_text("no results")
+        there = self.folder / "there.json"
+        there.write_text("older")
+        new = f"--chrome={self.folder / 'new.json'}"
+        cases = [([plain, new], 3, ["plain.h5", "holds no timeline", "--timeline"]), ([text, new], 3, ["text.h5", "HDF5"]),
+                 ([self.folder / "missing.h5", new], 3, ["missing.h5", "no such file"]), ([results], 2, ["--chrome is missing"]),
+                 ([results, new, "--npus=3,16"], 2, ["--npus", "16", "below the number of NPUs, 16"]),
+                 ([results, new, "--npus=4,3"], 2, ["--npus", "ascending"]), ([new], 2, ["no file"]),
+                 ([results, f"--chrome={there}"], 5, ["there.json", "exists already", "--force"]),
+                 ([results, f"--chrome={self.folder / 'no' / 'x.json'}"], 5, ["x.json", "no folder"])]
+        for arguments, code, words in cases:
+            with self.subTest(words):
+                outcome = harness.orrery("show", "timeline", *arguments)
+                self.assertEqual(outcome.code, code, outcome.err)
+                self.assertEqual(len(outcome.err.strip().splitlines()), 1, outcome.err)
+                for word in words:
+                    self.assertIn(word, outcome.err)
+        self.assertEqual(there.read_text(), "older")
+        self.assertEqual([path.name for path in self.folder.glob("new*")], [])
+        self.assertEqual(harness.orrery("show", "timeline", results, f"--chrome={there}", "--force").code, 0)
+        self.assertGreater(len(json.loads(there.read_text())["traceEvents"]), 100)
+
+
+if __name__ == "__main__":
+    harness.main()
