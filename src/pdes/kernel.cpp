@@ -132,6 +132,8 @@ Time Kernel::earliest_reply(Rank to, Time reply_delay, Time posts) const {
   return std::max(std::min(model_.pending_reply(to), posts + reply_delay), posts + options_.final_delay);
 }
 
+Time Kernel::next_event() const { return std::min(next_npu_event(), pending_[server].time()); }
+
 Time Kernel::incoming_replies() const {
   const Time requests = channels_->requests_promised();
   return std::min({pending_[server].time() + options_.service_delay, channels_->replies_promised(),
@@ -298,7 +300,7 @@ void Kernel::heed_stop_request() {
 
 /// Nothing is pending that this rank would handle if it could.
 bool Kernel::is_at_end() const {
-  const Time next = std::min(next_npu_event(), pending_[server].time());
+  const Time next = next_event();
   return next == Time::max() || next > limit_;
 }
 
@@ -312,7 +314,7 @@ Stand Kernel::stand() const {
           own_output(horizon.calls),
           reply,
           pending_[server].time(),
-          std::min(next_npu_event(), pending_[server].time()),
+          next_event(),
           std::max(latest_[npu], latest_[server]),
           stopping_};
 }
@@ -325,18 +327,15 @@ Stand Kernel::stand() const {
 void Kernel::run_with_others() {
   Clock::time_point blocked_since = Clock::now(), last_sign = blocked_since, last_told = blocked_since,
                     freed = blocked_since;
-  bool blocked = false, fresh = false, asked = false;
+  bool blocked = false, fresh = false, asked = false, promised = false;
   double patience = least_patience;  // before a neighbour is asked: what it waits for may be on its way
-  std::uint64_t promises_before = 0;
   for (;;) {
     heed_stop_request();
     const auto handled = process();
     if (handled > 0) {
       if (blocked) statistics_.blocked_seconds += std::chrono::duration<double>(freed - blocked_since).count();
-      if (asked) {  // in vain, if data ended the wait
-        const bool useful = statistics_.null_messages_received > promises_before;
-        patience = std::clamp(useful ? patience / 2 : patience * 2, least_patience, most_patience);
-      }
+      // Asked in vain, if something else than a promise ended the wait.
+      if (asked) patience = std::clamp(promised ? patience / 2 : patience * 2, least_patience, most_patience);
       blocked = asked = false;
       const bool tell_all = seconds_since(last_told) > 1;  // who waits shall know that this rank lives
       if (tell_all) last_told = Clock::now();
@@ -349,9 +348,10 @@ void Kernel::run_with_others() {
     if (!blocked) {
       freed = blocked_since = last_sign = Clock::now();
       blocked = fresh = true;
-      promises_before = statistics_.null_messages_received;
     }
+    const Time held_up = next_event();
     if (channels_->poll() > 0) {
+      promised = hopeful_.empty() && next_event() == held_up;
       freed = last_sign = Clock::now();
       fresh = true;
       continue;
@@ -370,6 +370,7 @@ void Kernel::run_with_others() {
     if (const auto all = channels_->try_reduction(options_)) {
       freed = Clock::now();
       fresh = true;
+      promised = false;
       if (all->stops) {
         limit_ = all->stop;
         stopping_ = false;

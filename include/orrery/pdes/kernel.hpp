@@ -114,6 +114,7 @@ class Kernel {
   void has_news(LpId npu_lp);
   void unpark_known();
   Time next_npu_event() const;
+  Time next_event() const;
   bool server_is_safe() const;
   bool unpark_promised();
   Awaited awaited(LpId npu_lp) const;
