@@ -50,16 +50,27 @@ bool evenly_spaced(const Topology& topology, const Axis& axis) {
   return step * axis.size == dimension.size;
 }
 
+/// Ascending and distinct. O(members log members), or O(members + size of the dimension) if that is less.
+std::vector<std::uint32_t> coordinates_of(const Topology& topology, std::span<const NpuId> members, std::uint32_t d) {
+  std::vector<std::uint32_t> coordinates;
+  if (members.size() < topology.dimension(d).size) {
+    for (const NpuId npu : members) coordinates.push_back(topology.coordinate(npu, d));
+    std::ranges::sort(coordinates);
+    coordinates.erase(std::unique(coordinates.begin(), coordinates.end()), coordinates.end());
+    return coordinates;
+  }
+  std::vector<bool> seen(topology.dimension(d).size);
+  for (const NpuId npu : members) seen[topology.coordinate(npu, d)] = true;
+  for (std::uint32_t c = 0; c < seen.size(); ++c)
+    if (seen[c]) coordinates.push_back(c);
+  return coordinates;
+}
+
 std::vector<Side> sides_of(const Topology& topology, std::span<const NpuId> members) {
   std::vector<Side> sides;
-  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
-    std::vector<bool> seen(topology.dimension(d).size);
-    for (const NpuId npu : members) seen[topology.coordinate(npu, d)] = true;
-    Side side{d, {}};
-    for (std::uint32_t c = 0; c < seen.size(); ++c)
-      if (seen[c]) side.coordinates.push_back(c);
-    if (side.coordinates.size() > 1) sides.push_back(std::move(side));
-  }
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (Side side{d, coordinates_of(topology, members, d)}; side.coordinates.size() > 1)
+      sides.push_back(std::move(side));
   return sides;
 }
 

@@ -24,31 +24,53 @@ struct Stream {
   auto key() const { return std::tie(sender, receiver, tag); }
 };
 
+/// The streams of one side of a structure: peer and tag are slots of the NPU's tables.
+std::vector<Stream> streams_of(const trace::Graph& graph, NodeKind side) {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Stream> streams;
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (node.kind != side) continue;
+    Stream& stream = streams[{node.slot, node.detail}];
+    stream.sender = stream.receiver = node.slot;
+    stream.tag = node.detail;
+    ++stream.count;
+    stream.bytes += node.size;
+    stream.digest += mix(0, node.size);
+  }
+  std::vector<Stream> result;
+  for (const auto& [slots, stream] : streams) result.push_back(stream);
+  return result;
+}
+
 /// The streams of this rank's NPUs of one side, sorted by key.
 std::vector<Stream> streams_of(const Parties& parties, NodeKind side) {
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, Stream> streams;
+  std::map<const trace::Graph*, std::vector<Stream>> of_structure;
+  std::vector<Stream> streams;
   for (const auto& npu : parties.npus) {
     const auto& graph = *npu.trace->graph;
     if (graph.num_peer_slots == 0) continue;
-    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
-      const auto& node = graph.nodes[i];
-      if (node.kind != side) continue;
-      const auto peer = npu.trace->peers[node.slot].value();
+    const auto [found, added] = of_structure.try_emplace(&graph);
+    if (added) found->second = streams_of(graph, side);
+    for (Stream stream : found->second) {
+      const auto peer = npu.trace->peers[stream.sender].value();
       const auto own = npu.id.value();
-      const auto tag = npu.trace->tags[node.detail];
-      const auto [sender, receiver] = side == NodeKind::send ? std::pair(own, peer) : std::pair(peer, own);
-      Stream& stream = streams[{sender, receiver, tag}];
-      stream.sender = sender;
-      stream.receiver = receiver;
-      stream.tag = tag;
-      ++stream.count;
-      stream.bytes += node.size;
-      stream.digest += mix(0, node.size);
+      stream.tag = npu.trace->tags[stream.tag];
+      std::tie(stream.sender, stream.receiver) = side == NodeKind::send ? std::pair(own, peer) : std::pair(peer, own);
+      streams.push_back(stream);
     }
   }
+  std::ranges::sort(streams, {}, [](const Stream& stream) { return stream.key(); });
+  // Slots may lead to one peer and one tag.
   std::vector<Stream> result;
-  result.reserve(streams.size());
-  for (const auto& [key, stream] : streams) result.push_back(stream);
+  for (const Stream& stream : streams) {
+    if (result.empty() || result.back().key() != stream.key()) {
+      result.push_back(stream);
+      continue;
+    }
+    result.back().count += stream.count;
+    result.back().bytes += stream.bytes;
+    result.back().digest += stream.digest;
+  }
   return result;
 }
 
