@@ -112,7 +112,8 @@ Flags read_flags(const Arguments& arguments) {
   flags.partition = arguments.text("partition");
   if (flags.partition && flags.partition->empty()) arguments.refuse("partition", "a strategy or the name of a file");
   flags.timeline = arguments.flag("timeline");
-  flags.record_iterations = whole_number(arguments, "record-iterations", 1);
+  flags.record_iterations = whole_number(arguments, "record-iterations", 0);
+  flags.fold = arguments.flag("fold");
   flags.progress = choice(arguments, "progress", progress_kinds());
   flags.progress_interval_s = seconds(arguments, "progress-interval");
   flags.max_walltime_s = seconds(arguments, "max-walltime");

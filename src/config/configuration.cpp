@@ -61,7 +61,8 @@ bool same(const topology::PartitionOptions& a, const topology::PartitionOptions&
 
 bool same(const RunOptions& a, const RunOptions& b) {
   const auto fields = [](const RunOptions& o) {
-    return std::tie(o.force, o.progress, o.progress_interval_s, o.quiet, o.print_npus, o.max_walltime_s, o.watchdog_s);
+    return std::tie(o.force, o.fold, o.progress, o.progress_interval_s, o.quiet, o.print_npus, o.max_walltime_s,
+                    o.watchdog_s);
   };
   return fields(a) == fields(b) && normal_path(a.output) == normal_path(b.output) && same(a.partition, b.partition);
 }

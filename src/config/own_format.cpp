@@ -226,6 +226,7 @@ void read_run(Section section, Configuration& result) {
   auto& run = result.run;
   run.output = section.get("output", run.output, as_path);
   run.force = section.get("force", run.force, as_bool);
+  run.fold = section.get("fold", run.fold, as_bool);
   run.partition = section.get(
       "partition", run.partition, [](const Value& value, const std::string& key) -> topology::PartitionOptions {
         if (value.kind == Value::Kind::scalar && !value.quoted)
@@ -234,7 +235,9 @@ void read_run(Section section, Configuration& result) {
         return {.strategy = topology::Strategy::file, .file = as_path(value, key)};
       });
   result.executor.timeline = section.get("timeline", result.executor.timeline, as_bool);
-  result.executor.record_iterations = read_count(section, "record-iterations", result.executor.record_iterations);
+  result.executor.record_iterations =
+      section.get("record-iterations", result.executor.record_iterations,
+                  [](const Value& value, const std::string& key) { return as_count(value, key, 0); });
   run.progress = section.choose("progress", run.progress, progress_kinds());
   run.progress_interval_s =
       section.get("progress-interval", run.progress_interval_s, [](const Value& value, const std::string& key) {

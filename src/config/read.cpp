@@ -19,6 +19,7 @@ void apply(const Flags& flags, Configuration& result) {
   RunOptions& run = result.run;
   run.output = flags.output.value_or(run.output);
   run.force = flags.force.value_or(run.force);
+  run.fold = flags.fold.value_or(run.fold);
   result.executor.timeline = flags.timeline.value_or(result.executor.timeline);
   result.executor.record_iterations = flags.record_iterations.value_or(result.executor.record_iterations);
   run.progress = flags.progress.value_or(run.progress);
@@ -72,6 +73,11 @@ void settle_partition(const Inputs& inputs, Configuration& result, Faults& fault
   auto& partition = result.run.partition;
   faults.attempt([&] {
     if (inputs.flags.partition) partition = parse_partition(*inputs.flags.partition, {.key = "--partition"});
+    if (!inputs.system_only && result.run.fold && partition.strategy != topology::Strategy::block)
+      throw Error(ErrorCode::bad_input, {.key = inputs.flags.partition ? "--partition" : "run.partition"},
+                  fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
+                              topology::name(partition)),
+                  "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
     if (partition.strategy != topology::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
     if (std::error_code failure; !std::filesystem::exists(partition.file, failure))
       throw Error(ErrorCode::bad_input,

@@ -91,7 +91,7 @@ std::string partition_text(const topology::PartitionOptions& options) {
 std::string run(const Configuration& c) {
   const auto& options = c.run;
   std::string text = fmt::format("run:\n  output: {}\n  force: {}\n", path_text(options.output), options.force);
-  text += fmt::format("  partition: {}\n", partition_text(options.partition));
+  text += fmt::format("  partition: {}\n  fold: {}\n", partition_text(options.partition), options.fold);
   text += fmt::format("  timeline: {}\n  record-iterations: {}\n", c.executor.timeline, c.executor.record_iterations);
   text += fmt::format("  progress: {}\n", word(progress_kinds(), options.progress));
   text += fmt::format("  progress-interval: {}\n", seconds_to_text(options.progress_interval_s));

@@ -64,14 +64,25 @@ std::uint32_t Communicators::num_members(const CommunicatorSpec& spec) const {
   return static_cast<std::uint32_t>(spec.group->members.empty() ? host_of_npu_.size() : spec.group->members.size());
 }
 
+std::uint32_t Communicators::num_seats(const CommunicatorSpec& spec) const {
+  return spec.seating ? static_cast<std::uint32_t>(spec.seating->seats.size()) : num_members(spec);
+}
+
+NpuId Communicators::who_sits(const CommunicatorSpec& spec, std::uint32_t seat) const {
+  return spec.seating ? spec.seating->seats[seat] : member(spec, seat);
+}
+
 void Communicators::add_membership(const CommunicatorSpec& spec) {
   Membership membership;
   membership.spec = spec;
-  for (std::uint32_t i = 0; i < num_members(spec); ++i)
-    if (const NpuId npu = member(spec, i); host_of_npu_[npu.index()] == here_) membership.npus.push_back(npu);
+  for (std::uint32_t i = 0; i < num_seats(spec); ++i)
+    if (const NpuId npu = who_sits(spec, i); host_of_npu_[npu.index()] == here_) {
+      membership.seats.push_back(i);
+      membership.npus.push_back(npu);
+    }
   if (membership.npus.empty()) return;
   membership.joined.resize(membership.npus.size());
-  membership.is_spread = membership.npus.size() < num_members(spec);
+  membership.is_spread = membership.npus.size() < num_seats(spec);
   membership_of_[spec.id.index()] = static_cast<std::uint32_t>(memberships_.size());
   memberships_.push_back(std::move(membership));
 }
@@ -81,11 +92,11 @@ void Communicators::add_hosted(const CommunicatorSpec& spec) {
   hosted.spec = spec;
   hosted.members = num_members(spec);
   hosted.layout = engine_.layout(spec.group->members, spec.dimensions);
-  for (std::uint32_t i = 0; i < hosted.members; ++i) {
-    const Rank rank = host_of_npu_[member(spec, i).index()];
+  for (std::uint32_t i = 0; i < num_seats(spec); ++i) {
+    const Rank rank = host_of_npu_[who_sits(spec, i).index()];
     auto part = std::find_if(hosted.parts.begin(), hosted.parts.end(), [&](const auto& p) { return p.rank == rank; });
     if (part == hosted.parts.end()) part = hosted.parts.insert(part, Hosted::Part{rank, {}});
-    part->positions.push_back(i);
+    part->seats.push_back(i);
   }
   std::sort(hosted.parts.begin(), hosted.parts.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   hosted_of_[spec.id.index()] = static_cast<std::uint32_t>(hosted_.size());
@@ -101,8 +112,22 @@ Communicators::Seat Communicators::seat(GroupId group, NpuId npu) const {
   auto found = std::lower_bound(npus.begin(), npus.end(), npu);
   if (found == npus.end() || *found != npu) found = std::find(npus.begin(), npus.end(), npu);
   check(found != npus.end(), "an NPU joins a group that it is no member of");
-  return {m, static_cast<std::uint32_t>(found - npus.begin()), num_members(membership.spec),
-          static_cast<std::uint32_t>(npus.size()), membership.is_spread || membership.spec.host != here_};
+  return seat(membership, static_cast<std::size_t>(found - npus.begin()));
+}
+
+Communicators::Seat Communicators::seat(GroupId group, std::uint32_t number) const {
+  const auto m = membership_of_.at(group.index());
+  check(m != none, "an NPU joins a group that has no seat on this rank");
+  const auto& seats = memberships_[m].seats;
+  const auto found = std::lower_bound(seats.begin(), seats.end(), number);
+  check(found != seats.end() && *found == number, "an NPU joins a group in which it has no seat");
+  return seat(memberships_[m], static_cast<std::size_t>(found - seats.begin()));
+}
+
+Communicators::Seat Communicators::seat(const Membership& membership, std::size_t local) const {
+  return {static_cast<std::uint32_t>(&membership - memberships_.data()), static_cast<std::uint32_t>(local),
+          num_members(membership.spec), static_cast<std::uint32_t>(membership.npus.size()),
+          membership.is_spread || membership.spec.host != here_};
 }
 
 void Communicators::require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const {
@@ -202,7 +227,7 @@ Communicators::Hosted::Pending& Communicators::hosted_call(Hosted& hosted, const
   auto& pending = hosted.pending.at(call.ordinal);
   if (pending.arrivals.empty()) {
     pending.call = call;
-    pending.arrivals.resize(hosted.members);
+    pending.arrivals.resize(num_seats(hosted.spec));
     pending.has.resize(hosted.parts.size());
     pending.missing = static_cast<std::uint32_t>(hosted.parts.size());
   }
@@ -221,7 +246,7 @@ void Communicators::begin(const Call& call, Time first) {
   track(hosted);
 }
 
-/// At the host: the members on one rank have all arrived.
+/// At the host: all who sit on one rank have arrived.
 void Communicators::contribute(Rank from, const Call& call, std::span<const Time> arrivals) {
   Hosted& hosted = hosted_[hosted_of_[call.group]];
   auto& pending = hosted_call(hosted, call, *std::min_element(arrivals.begin(), arrivals.end()));
@@ -231,8 +256,8 @@ void Communicators::contribute(Rank from, const Call& call, std::span<const Time
                                      [](const Hosted::Part& p, Rank rank) { return p.rank < rank; });
   check(part != hosted.parts.end() && part->rank == from, "a contribution from a rank without members");
   pending.has[static_cast<std::size_t>(part - hosted.parts.begin())] = 1;
-  for (std::size_t i = 0; i < part->positions.size(); ++i)
-    pending.arrivals[part->positions[i]] = arrivals[arrivals.size() == 1 ? 0 : i];
+  for (std::size_t i = 0; i < part->seats.size(); ++i)
+    pending.arrivals[part->seats[i]] = arrivals[arrivals.size() == 1 ? 0 : i];
   if (--pending.missing == 0) finish(hosted, pending);
   track(hosted);
 }
@@ -262,17 +287,38 @@ Time Communicators::pending_reply(Rank to) const {
   return least;
 }
 
-void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
+/// Valid until the next call. In a folded run members of one seat complete together, or the fold is wrong.
+std::span<const Time> Communicators::completions_of_seats(const Hosted& hosted, const Hosted::Pending& pending) {
   const auto kind = static_cast<collective::Kind>(pending.call.kind);
   const Bytes size(pending.call.size);
   completions_.resize(hosted.members);
-  engine_.finish(*hosted.layout, kind, size, pending.arrivals, completions_);
+  if (!hosted.spec.seating) {
+    engine_.finish(*hosted.layout, kind, size, pending.arrivals, completions_);
+    return completions_;
+  }
+  const auto& seat_of = hosted.spec.seating->seat_of;
+  arrivals_.resize(hosted.members);
+  for (std::size_t i = 0; i < arrivals_.size(); ++i) arrivals_[i] = pending.arrivals[seat_of[i]];
+  engine_.finish(*hosted.layout, kind, size, arrivals_, completions_);
+  of_seats_.resize(pending.arrivals.size());
+  for (std::size_t i = completions_.size(); i-- > 0;) of_seats_[seat_of[i]] = completions_[i];
+  for (std::size_t i = 0; i < completions_.size(); ++i)
+    check(completions_[i] == of_seats_[seat_of[i]],
+          "members of a collective that are folded into one complete together");
+  return of_seats_;
+}
+
+void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
+  const auto kind = static_cast<collective::Kind>(pending.call.kind);
+  const Bytes size(pending.call.size);
+  const auto completions = completions_of_seats(hosted, pending);
   const auto& traffic = engine_.traffic(*hosted.layout, kind, size);
-  network_.count_collective(traffic, hosted.members);
+  const std::uint64_t count = hosted.spec.seating ? hosted.spec.seating->count : 1;
+  network_.count_collective(traffic, hosted.members * count);
 
   const auto [first, last] = std::minmax_element(pending.arrivals.begin(), pending.arrivals.end());
-  const auto end = *std::max_element(completions_.begin(), completions_.end());
-  ++num_collectives_;
+  const auto end = *std::max_element(completions.begin(), completions.end());
+  num_collectives_ += count;
   if (pending.call.is_recorded)
     records_.push_back(
         {hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end});
@@ -289,7 +335,7 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
   hosted.pending.retire();
   for (const auto& part : hosted.parts) {
     part_times_.clear();
-    for (const auto position : part.positions) part_times_.push_back(completions_[position]);
+    for (const auto seat : part.seats) part_times_.push_back(completions[seat]);
     if (part.rank == here_)
       complete(call, part_times_);
     else
@@ -326,8 +372,13 @@ std::vector<NpuId> Communicators::not_joined(GroupId group, std::uint32_t ordina
   std::vector<NpuId> result;
   if (group.index() >= membership_of_.size() || membership_of_[group.index()] == none) return result;
   const auto& membership = memberships_[membership_of_[group.index()]];
-  for (std::size_t i = 0; i < membership.npus.size(); ++i)
-    if (membership.joined[i] <= ordinal) result.push_back(membership.npus[i]);
+  for (std::size_t i = 0; i < membership.npus.size(); ++i) {
+    if (membership.joined[i] > ordinal) continue;
+    const auto* const seating = membership.spec.seating;
+    if (!seating) result.push_back(membership.npus[i]);
+    for (std::uint32_t k = 0; seating && k < seating->seat_of.size(); ++k)
+      if (seating->seat_of[k] == membership.seats[i]) result.push_back(member(membership.spec, k));
+  }
   return result;
 }
 

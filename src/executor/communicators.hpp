@@ -22,6 +22,8 @@ namespace orrery::executor {
 /// the communicator's host as one message; when the host has all of them it computes the completion times, and one
 /// message goes back to each rank. That a collective is a pure function of its arrivals makes the order of these
 /// messages irrelevant: they are posts of the kernel, not events.
+///
+/// Who joins takes a seat: each member has one, in the order of the group, unless the run is folded (Seating).
 class Communicators {
  public:
   /// A member's place: which of this rank's memberships, and which of its local members.
@@ -51,6 +53,8 @@ class Communicators {
 
   /// Throws Error (internal) if the NPU is no member of the group or is on another rank.
   Seat seat(GroupId group, NpuId npu) const;
+  /// In a folded run, by the index into Seating::seats.
+  Seat seat(GroupId group, std::uint32_t number) const;
 
   /// Throws Error (bad_input) if members do not agree on what they do.
   void join(const Seat& seat, const Join& join);
@@ -69,7 +73,8 @@ class Communicators {
   /// Of all collectives hosted here that are over.
   std::uint64_t num_collectives() const { return num_collectives_; }
 
-  /// For the report of a stuck run: what a member waits in, and which members of this rank have not joined it.
+  /// For the report of a stuck run: what a member waits in, and which members have not joined it, of those whose seats
+  /// are on this rank.
   struct Waiting {
     GroupId group;
     std::uint32_t ordinal = 0;
@@ -99,10 +104,11 @@ class Communicators {
     CallKind what = CallKind::contribution;
     bool is_recorded = true;  ///< by all members that have joined
   };
-  /// Members of one group that live here.
+  /// Seats of one group whose NPUs live here.
   struct Membership {
     CommunicatorSpec spec;
-    std::vector<NpuId> npus;            ///< in the order of the group
+    std::vector<std::uint32_t> seats;   ///< their numbers, ascending
+    std::vector<NpuId> npus;            ///< who sits there
     std::vector<std::uint32_t> joined;  ///< [npus] collectives joined so far
     struct Pending {
       Call call;
@@ -124,7 +130,7 @@ class Communicators {
     std::uint32_t members = 0;
     struct Part {
       Rank rank;
-      std::vector<std::uint32_t> positions;  ///< in the group, of the members on that rank, ascending
+      std::vector<std::uint32_t> seats;  ///< on that rank, ascending
     };
     std::vector<Part> parts;  ///< ascending in rank
     struct Pending {
@@ -133,7 +139,7 @@ class Communicators {
       Time reply = Time::max();  ///< when members complete at the earliest, if nobody comes before the first
       std::vector<char> has;     ///< [parts]
       std::uint32_t missing = 0;
-      std::vector<Time> arrivals;  ///< [members]
+      std::vector<Time> arrivals;  ///< [seats]
 
       void clear();
     };
@@ -145,11 +151,15 @@ class Communicators {
   void add_hosted(const CommunicatorSpec& spec);
   NpuId member(const CommunicatorSpec& spec, std::uint32_t position) const;
   std::uint32_t num_members(const CommunicatorSpec& spec) const;
+  std::uint32_t num_seats(const CommunicatorSpec& spec) const;
+  NpuId who_sits(const CommunicatorSpec& spec, std::uint32_t seat) const;
+  Seat seat(const Membership& membership, std::size_t local) const;
   void require_same(const Call& first, const Call& other, const CommunicatorSpec& spec) const;
   Hosted::Pending& hosted_call(Hosted& hosted, const Call& call, Time first);
   void begin(const Call& call, Time first);
   void contribute(Rank from, const Call& call, std::span<const Time> arrivals);
   void finish(Hosted& hosted, Hosted::Pending& pending);
+  std::span<const Time> completions_of_seats(const Hosted& hosted, const Hosted::Pending& pending);
   void track(Hosted& hosted);
   void complete(const Call& call, std::span<const Time> completions);
   void post(Rank to, Call call, std::span<const Time> times);
@@ -169,8 +179,8 @@ class Communicators {
   std::vector<std::uint32_t> open_;                             // hosted groups with collectives that have begun
   std::vector<CollectiveRecord> records_;
   std::uint64_t num_collectives_ = 0;
-  std::vector<Time> completions_, part_times_, received_;  // scratch
-  std::vector<std::byte> message_;                         // scratch
+  std::vector<Time> arrivals_, completions_, of_seats_, part_times_, received_;  // scratch
+  std::vector<std::byte> message_;                                               // scratch
 };
 
 }  // namespace orrery::executor

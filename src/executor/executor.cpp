@@ -85,9 +85,12 @@ void Executor::start(pdes::Kernel& kernel, Rank here) {
   parts_->npus.reserve(setting_.npus.size());
   for (const NpuSpec& spec : setting_.npus) {
     std::vector<Communicators::Seat> seats;
-    for (const GroupId group : spec.groups) seats.push_back(parts_->communicators.seat(group, spec.id));
+    for (std::size_t use = 0; use < spec.groups.size(); ++use)
+      seats.push_back(spec.folded && !spec.folded->seats.empty()
+                          ? parts_->communicators.seat(spec.groups[use], spec.folded->seats[use])
+                          : parts_->communicators.seat(spec.groups[use], spec.id));
     parts_->local_of[spec.id.index()] = static_cast<std::uint32_t>(parts_->npus.size());
-    parts_->npus.emplace_back(spec.id, *spec.trace, parts_->lookaheads.of(spec), std::move(seats), overrun_);
+    parts_->npus.emplace_back(spec, parts_->lookaheads.of(spec), std::move(seats), overrun_);
     const LpId lp(spec.id.value());
     pdes::Event event = pdes::Event::make(Time::zero(), pdes::Stage::npu, lp, 0, lp);
     event.kind = static_cast<std::uint16_t>(EventKind::start);
@@ -181,6 +184,13 @@ std::string Executor::status() const {
 std::uint64_t Executor::num_completed_nodes() const {
   std::uint64_t count = 0;
   for (const auto& npu : parts_->npus) count += npu.completed();
+  return count;
+}
+
+std::uint64_t Executor::num_unfinished() const {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < setting_.npus.size(); ++i)
+    if (!parts_->npus[i].is_done()) count += setting_.npus[i].count();
   return count;
 }
 

@@ -145,7 +145,7 @@ Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
   for (const GroupId group : npu.groups) {
     const auto& spec = setting_.communicators[group.index()];
     const auto is_elsewhere = [&](NpuId member) { return setting_.host_of_npu[member.index()] != here_; };
-    const auto& members = spec.group->members;
+    const auto& members = spec.seating ? spec.seating->seats : spec.group->members;
     pattern.push_back(spec.host != here_ ||
                       (members.empty() ? setting_.npus.size() != setting_.host_of_npu.size()
                                        : std::any_of(members.begin(), members.end(), is_elsewhere)));

@@ -106,20 +106,24 @@ Time least_over_ranks(parallel::Communicator& world, Time mine) {
 
 }  // namespace
 
+std::vector<Rank> ranks_of(const CommunicatorSpec& spec, std::span<const Rank> host_of_npu) {
+  std::vector<Rank> ranks;
+  const auto& npus = spec.seating ? spec.seating->seats : spec.group->members;
+  if (npus.empty()) ranks.assign(host_of_npu.begin(), host_of_npu.end());
+  for (const NpuId npu : npus) ranks.push_back(host_of_npu[npu.index()]);
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
 pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
   const Rank here = world.rank();
   const auto& hosts = setting_.host_of_npu;
   Neighbours neighbours(world);
   const auto shortest = setting_.options.replay_only ? std::vector<Time>(setting_.communicators.size(), Time::max())
                                                      : shortest_collectives(setting_);
-  std::vector<Rank> ranks;
   for (const auto& spec : setting_.communicators) {
-    ranks.clear();
-    const auto size = spec.group->members.empty() ? hosts.size() : spec.group->members.size();
-    for (std::size_t i = 0; i < size; ++i)
-      ranks.push_back(hosts[spec.group->members.empty() ? i : spec.group->members[i].index()]);
-    std::sort(ranks.begin(), ranks.end());
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    const auto ranks = ranks_of(spec, hosts);
     const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
     if (is_local) continue;  // its members and its host see each other without the kernel
     if (spec.host == here) {

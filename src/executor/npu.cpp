@@ -33,12 +33,13 @@ std::uint32_t pop_ready(std::vector<std::uint32_t>& heap) {
 
 }  // namespace
 
-Npu::Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
+Npu::Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
          std::optional<Overrun>& overrun)
-    : id_(id),
-      trace_(trace),
+    : id_(spec.id),
+      trace_(*spec.trace),
       program_(*lookahead.program),
       lookahead_(lookahead),
+      folded_(spec.folded),
       seats_(std::move(seats)),
       overrun_(overrun) {}
 
@@ -230,10 +231,11 @@ pdes::Event Npu::event(Time time, pdes::Stage stage, LpId target, EventKind kind
   return event;
 }
 
-void Npu::send(NpuId peer, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail,
-               const Surroundings& around) {
-  around.kernel.send(around.host_of_npu[peer.index()],
-                     event(time, pdes::Stage::npu, LpId(peer.value()), kind, tag, detail));
+/// To the peer of a send or a receive, or to who stands for it.
+void Npu::send(NodeId id, EventKind kind, Time time, std::uint64_t detail, const Surroundings& around) {
+  const Route to = folded_ ? folded_->routes[folded_->streams->of_node[id.index()]] : Route{peer_of(id), tag_of(id)};
+  around.kernel.send(around.host_of_npu[to.npu.index()],
+                     event(time, pdes::Stage::npu, LpId(to.npu.value()), kind, to.stream, detail));
 }
 
 void Npu::issue_send(NodeId id, Time now, const Surroundings& around) {
@@ -255,9 +257,9 @@ void Npu::issue_send(NodeId id, Time now, const Surroundings& around) {
 void Npu::transfer(NodeId id, Time now, const Surroundings& around) {
   const Bytes size(node(id).size);
   const Time there = now + around.network.delay(id_, peer_of(id), size);
-  around.network.count_message(id_, peer_of(id), size);
+  around.network.count_message(id_, peer_of(id), size, folded_ ? folded_->count : 1);
   count_sent(id, now, size);
-  if (there != Time::max()) send(peer_of(id), EventKind::data, there, tag_of(id), size.count(), around);
+  if (there != Time::max()) send(id, EventKind::data, there, size.count(), around);
   take_until(id, now, there, around);
 }
 
@@ -267,7 +269,7 @@ void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
   if (around.options.rendezvous) {
     const Time there = now + around.network.delay(id_, peer, grant_size);
     if (there == Time::max()) return note_overrun(id, now, Overrun::Quantity::time);
-    send(peer, EventKind::grant, there, tag_of(id), 0, around);
+    send(id, EventKind::grant, there, 0, around);
   }
   pdes::Event message;
   if (!receives_.take({peer, tag_of(id)}, message)) {
@@ -318,7 +320,7 @@ bool Npu::admit(pdes::Event& event, const Surroundings& around) {
 }
 
 bool Npu::admit_data(pdes::Event& event, const Surroundings& around) {
-  const typename Matcher<Posted, pdes::Event>::Key key{NpuId(event.source().value()), event.node};
+  const Conversation key = conversation_of(event);
   Posted posted;
   if (!receives_.take(key, posted)) {
     receives_.leave(key, event);
@@ -335,10 +337,10 @@ bool Npu::admit_data(pdes::Event& event, const Surroundings& around) {
 }
 
 bool Npu::admit_grant(pdes::Event& event, const Surroundings& around) {
-  const typename Matcher<NodeId, pdes::Event>::Key key{NpuId(event.source().value()), event.node};
+  const Conversation key = conversation_of(event);
   NodeId send;
-  if (!grants_.take(key, send)) {
-    grants_.leave(key, event);
+  if (!grants_.take({key.other, key.tag}, send)) {
+    grants_.leave({key.other, key.tag}, event);
     return false;
   }
   unknown_.remove(awaited_from(key.other, around));

@@ -57,7 +57,7 @@ class Npu {
   };
 
   /// `overrun` becomes this NPU's if it has an earlier one.
-  Npu(NpuId id, const trace::NpuTrace& trace, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
+  Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
       std::optional<Overrun>& overrun);
 
   /// At time 0, before the first settle: what depends on nothing is ready.
@@ -95,6 +95,8 @@ class Npu {
   static constexpr std::size_t num_resources = 4;
 
   const trace::Node& node(NodeId id) const { return program_.graph->nodes[id.index()]; }
+  using Conversation = Matcher<Posted, pdes::Event>::Key;
+
   static Resource resource_of(trace::NodeKind kind);
   static Work work_of(trace::NodeKind kind);
 
@@ -117,7 +119,13 @@ class Npu {
   Running& running_node(NodeId id);
   pdes::Event event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
                     std::uint64_t detail = 0);
-  void send(NpuId peer, EventKind kind, Time time, std::uint32_t tag, std::uint64_t detail, const Surroundings& around);
+  void send(NodeId id, EventKind kind, Time time, std::uint64_t detail, const Surroundings& around);
+  /// Whose message, or grant, and of which tag, it is to this NPU.
+  Conversation conversation_of(const pdes::Event& event) const {
+    if (!folded_) return {NpuId(event.source().value()), event.node};
+    const auto& stream = folded_->streams->all[event.node];
+    return {trace_.peers[stream.peer_slot], static_cast<std::uint32_t>(trace_.tags[stream.tag_slot])};
+  }
   pdes::Awaited awaited_from(NpuId peer, const Surroundings& around) const;
   pdes::Awaited awaited_by(NodeId id) const;
   NpuId peer_of(NodeId id) const { return trace_.peers[node(id).slot]; }
@@ -132,6 +140,7 @@ class Npu {
   const trace::NpuTrace& trace_;
   const Program& program_;
   const Lookahead& lookahead_;
+  const FoldedNpu* folded_;                 // none: it stands for itself
   std::vector<Communicators::Seat> seats_;  // [uses]
   std::optional<Overrun>& overrun_;         // of the rank
   std::vector<std::uint16_t> missing_;      // [num_nodes] dependencies; wide_ holds what does not fit

@@ -7,7 +7,7 @@ namespace orrery::network {
 Analytical::Analytical(const topology::Topology& topology)
     : topology_(topology), bytes_(topology.num_dimensions()), busy_time_(topology.num_dimensions()) {}
 
-void Analytical::count(std::uint32_t dimension, Bytes size, std::uint32_t times) {
+void Analytical::count(std::uint32_t dimension, Bytes size, std::uint64_t times) {
   bytes_[dimension] += size * times;
   const Time each = orrery::delay(0, size, topology_.dimension(dimension).bandwidth, topology_.rules().rounding);
   busy_time_[dimension] += static_cast<SumOfTimes>(each.ps()) * times;
@@ -17,15 +17,15 @@ bool Analytical::in_range() const {
   return std::ranges::none_of(bytes_, [](Bytes bytes) { return bytes > Bytes::most(); });
 }
 
-void Analytical::count_message(NpuId from, NpuId to, Bytes size) {
+void Analytical::count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times) {
   for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d) {
     if (topology_.coordinate(from, d) == topology_.coordinate(to, d)) continue;
-    count(d, size, 1);
+    count(d, size, times);
     if (!topology_.rules().charge_every_dimension) return;
   }
 }
 
-void Analytical::count_collective(std::span<const Bytes> per_member, std::uint32_t members) {
+void Analytical::count_collective(std::span<const Bytes> per_member, std::uint64_t members) {
   for (std::uint32_t d = 0; d < per_member.size(); ++d)
     if (per_member[d].count() > 0) count(d, per_member[d], members);
 }

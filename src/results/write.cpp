@@ -443,6 +443,7 @@ void Writer::attributes() {
     file().attribute("/", "num_ranks", std::int64_t{world_.size()});
     file().attribute("/", "hosts", hosts);
     file().attribute("/", "status", format::status_name(run_.status));
+    if (run_.num_classes) file().attribute("/", "num_classes", std::int64_t{*run_.num_classes});
     file().attribute("/", "simulated_time", simulated_time_.ps());
     file().attribute("/", "wall_time", run_.wall_time);
   });

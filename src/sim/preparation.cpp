@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "agreement.hpp"
+#include "communications.hpp"
+#include "folding.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/sim/partitioning.hpp"
@@ -40,15 +42,32 @@ class NodesOf {
   std::map<const trace::Graph*, std::vector<NodeId>> known_;
 };
 
-constexpr std::size_t most_unreadable = 1000;  // traces of a rank
+/// The first node of each use and kind of collective of a program, found once for all NPUs that share it.
+class FirstCalls {
+ public:
+  struct Call {
+    std::uint32_t use = 0;
+    trace::CollectiveKind kind{};
+    NodeId node;
+  };
 
-/// A group and the dimensions it takes part in: what makes a communicator.
-struct Communication {
-  trace::Group group;
-  std::uint64_t dimensions = trace::all_dimensions;
+  /// Ascending in use, then in kind.
+  const std::vector<Call>& of(const executor::Program& program) {
+    const auto [found, is_new] = known_.try_emplace(&program);
+    if (!is_new) return found->second;
+    std::map<std::pair<std::uint32_t, trace::CollectiveKind>, NodeId> first;
+    for (std::uint32_t i = 0; i < program.graph->num_nodes(); ++i)
+      if (const auto& node = program.graph->nodes[i]; node.kind == NodeKind::collective)
+        first.try_emplace({program.use_of_node(NodeId(i)), node.collective}, NodeId(i));
+    for (const auto& [call, node] : first) found->second.push_back({call.first, call.second, node});
+    return found->second;
+  }
 
-  friend auto operator<=>(const Communication&, const Communication&) = default;
+ private:
+  std::map<const executor::Program*, std::vector<Call>> known_;
 };
+
+constexpr std::size_t most_unreadable = 1000;  // traces of a rank
 
 /// What the configuration read as the communicator file; nothing if it names none, or could not read it.
 const std::string* groups_text(const config::Configuration& configuration) {
@@ -63,26 +82,6 @@ std::uint64_t dimensions_in_use(const topology::Topology& topology) {
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
     if (topology.dimension(d).size > 1) bits |= std::uint64_t{1} << d;
   return bits;
-}
-
-std::vector<Communication> gather_sorted(const std::set<Communication>& mine, parallel::Communicator& world) {
-  Packer packer;
-  for (const auto& c : mine) {
-    packer.put_text(c.group.name);
-    packer.put(c.dimensions);
-    packer.put_all(std::span<const NpuId>(c.group.members));
-  }
-  std::vector<std::byte> bytes = packer.take();
-  const auto all = world.all_gather(std::span<const std::byte>(bytes));
-  std::set<Communication> merged;
-  for (Unpacker unpacker(all); !unpacker.empty();) {
-    Communication c;
-    c.group.name = unpacker.get_text();
-    c.dimensions = unpacker.get<std::uint64_t>();
-    c.group.members = unpacker.get_all<NpuId>();
-    merged.insert(std::move(c));
-  }
-  return {merged.begin(), merged.end()};
 }
 
 }  // namespace
@@ -122,8 +121,24 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults)
     : Preparation(configuration, world, faults, lay_foundations(configuration, world, faults)) {}
 
+Preparation::~Preparation() = default;
+
+std::unique_ptr<Preparation> Preparation::folded(const config::Configuration& configuration,
+                                                 parallel::Communicator& world) {
+  std::unique_ptr<Preparation> result;
+  world.agree([&] {
+    auto alone = parallel::make_serial();
+    Faults faults;
+    const Seat seat{world.rank(), world.size()};
+    result.reset(new Preparation(configuration, *alone, faults, lay_foundations(configuration, *alone, faults), seat));
+    refuse(faults, *alone);
+    result->alone_ = std::move(alone);
+  });
+  return result;
+}
+
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
-                         Foundations foundations)
+                         Foundations foundations, std::optional<Seat> folded_for)
     : configuration_(configuration),
       world_(world),
       topology_(std::move(foundations.topology)),
@@ -145,15 +160,29 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
     if (system_known) require_remote_memory(faults);
   });
   agree_on_groups();
-  if (!configuration_.executor.replay_only) {
-    if (system_known) world_.agree([&] { check_algorithms(faults); });
-    const auto is_read = gather_read();
-    const Parties parties{store_, npus_, communicators_, host_of_npu_, is_read};
-    check_messages(parties, world_, faults);
-    if (foundations.groups_known) check_collectives(parties, world_, faults);
-  }
+  if (!configuration_.executor.replay_only && system_known) world_.agree([&] { check_algorithms(faults); });
+  if (folded_for && faults.empty()) fold(*folded_for);
+  if (!configuration_.executor.replay_only) check_agreement(foundations.groups_known, faults);
   check_durations(faults);
   gather_notices();
+}
+
+void Preparation::fold(const Seat& seat) {
+  folding_ = std::make_unique<Folding>(setting(), seat.here, seat.num_ranks);
+  for (std::uint32_t s = 0; s < memory_.num_servers(); ++s)
+    host_of_server_[s] = folding_->host_of_npu()[memory_.first_npu_of(s).index()];
+}
+
+/// Of a folded run what classes do with others is checked once each.
+void Preparation::check_agreement(bool groups_known, Faults& faults) {
+  auto looked_at = folding_ ? folding_->witnesses() : gather_read();
+  std::vector<executor::NpuSpec> witnesses;
+  if (folding_)
+    for (const auto& npu : npus_)
+      if (looked_at[npu.id.index()]) witnesses.push_back(npu);
+  const Parties parties{store_, folding_ ? witnesses : npus_, communicators_, host_of_npu_, looked_at};
+  check_messages(parties, world_, faults);
+  if (groups_known) check_collectives(parties, world_, faults);
 }
 
 void Preparation::read_traces(Faults& faults) {
@@ -250,40 +279,30 @@ void Preparation::require_remote_memory(Faults& faults) {
 
 /// Numbers the communicators of all ranks alike: sorted by name, members and dimensions.
 void Preparation::agree_on_groups() {
-  const auto needed = [this](const executor::NpuSpec& npu, const executor::GroupUse& use) {
-    Communication c{store_.groups()[npu.trace->groups[use.group_slot].index()], use.dimensions};
-    if (c.dimensions == trace::all_dimensions) return c;
-    if (c.group.members.empty()) {
-      c.group.members = engine_.split(npu.id, use.dimensions);
-      c.group.name = fmt::format("sub-grid of NPU {}", c.group.members.front().value());
-    } else {
-      own_notices_.add("involved_dim", npu.id.value(), "involved_dim is ignored in collectives of a process group");
-      c.dimensions = trace::all_dimensions;
-    }
-    return c;
-  };
-  std::set<Communication> mine;
+  Communications communications(topology_, store_.groups());
   for (const auto& npu : npus_)
-    for (const auto& use : npu.program->uses) mine.insert(needed(npu, use));
-  const auto all = gather_sorted(mine, world_);
+    for (const auto& use : npu.program->uses)
+      if (communications.ask(npu.id, npu.trace->groups[use.group_slot], use.dimensions))
+        own_notices_.add("involved_dim", npu.id.value(), "involved_dim is ignored in collectives of a process group");
+  auto all = communications.agree(engine_, world_);
   groups_.reserve(all.size());
-  for (const auto& c : all) {
+  for (auto& c : all) {
     const auto id = static_cast<std::uint32_t>(groups_.size());
-    groups_.push_back(c.group);
+    groups_.push_back(std::move(c.group));
     const auto& members = groups_.back().members;
     // Spread over the members' ranks; which one does not matter to any result.
     const NpuId member = members.empty() ? NpuId(id % topology_.num_npus()) : members[id % members.size()];
     communicators_.push_back({GroupId(id), &groups_.back(), c.dimensions, host_of_npu_[member.index()]});
   }
-  for (auto& npu : npus_)
-    for (const auto& use : npu.program->uses) {
-      const auto found = std::lower_bound(all.begin(), all.end(), needed(npu, use));
-      npu.groups.push_back(GroupId(static_cast<std::uint32_t>(found - all.begin())));
-    }
+  for (auto& npu : npus_) {
+    npu.groups.reserve(npu.program->uses.size());
+    for (const auto& use : npu.program->uses)
+      npu.groups.push_back(communications.number(npu.id, npu.trace->groups[use.group_slot], use.dimensions));
+  }
 }
 
 void Preparation::check_algorithms(Faults& faults) {
-  NodesOf nodes([](const trace::Node& node) { return node.kind == NodeKind::collective; });
+  FirstCalls first_calls;
   std::set<std::pair<GroupId, trace::CollectiveKind>> done;
   for (const auto& npu : npus_) {
     // One member speaks for all, the same on any number of ranks.
@@ -292,17 +311,18 @@ void Preparation::check_algorithms(Faults& faults) {
       return npu.id == (members.empty() ? NpuId(0) : members.front());
     };
     if (std::ranges::none_of(npu.groups, speaks_for)) continue;
-    for (const NodeId id : nodes.graph(*npu.trace->graph)) {
-      const auto group = npu.groups[npu.program->use_of_node(id)];
-      const auto kind = npu.trace->graph->nodes[id.index()].collective;
+    std::shared_ptr<const collective::Layout> layout;
+    GroupId of_layout;
+    for (const auto& [use, kind, node] : first_calls.of(*npu.program)) {
+      const auto group = npu.groups[use];
       if (!speaks_for(group) || !done.insert({group, kind}).second) continue;
       const auto& spec = communicators_[group.index()];
+      if (!layout || of_layout != group) layout = engine_.layout(spec.group->members, spec.dimensions);
+      of_layout = group;
       Faults found;
-      found.attempt([&] {
-        engine_.validate(*engine_.layout(spec.group->members, spec.dimensions), executor::engine_kind(kind));
-      });
+      found.attempt([&] { engine_.validate(*layout, executor::engine_kind(kind)); });
       found.for_each([&](const Error& fault) {
-        faults.add(Error(fault.code(), store_.place(*npu.trace, npu.id, id), fault.text()));
+        faults.add(Error(fault.code(), store_.place(*npu.trace, npu.id, node), fault.text()));
       });
     }
   }
@@ -341,14 +361,20 @@ void Preparation::gather_notices() {
   }
 }
 
+std::span<const executor::CommunicatorSpec> Preparation::communicators() const {
+  return folding_ ? folding_->communicators() : communicators_;
+}
+
+std::span<const executor::NpuSpec> Preparation::npus() const { return folding_ ? folding_->npus() : npus_; }
+
 executor::Setting Preparation::setting() {
   return {configuration_.executor,
           topology_,
           memory_,
           engine_,
-          communicators_,
-          npus_,
-          host_of_npu_,
+          communicators(),
+          npus(),
+          folding_ ? folding_->host_of_npu() : host_of_npu_,
           host_of_server_,
           [this](NpuId npu, std::uint64_t node) { return place_of(npu, node); }};
 }
@@ -369,7 +395,7 @@ Place Preparation::place_of(NpuId npu, std::uint64_t node) const {
 
 std::uint64_t Preparation::num_nodes() const {
   std::uint64_t count = 0;
-  for (const auto& npu : npus_) count += npu.trace->graph->num_nodes();
+  for (const auto& npu : npus()) count += npu.trace->graph->num_nodes();
   return count;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "folding.hpp"
 #include "orrery/base/host.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/sim/commands.hpp"
@@ -49,10 +50,14 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   const auto bytes = executor.network().bytes();
   const auto busy = executor.network().busy_time();
   results::RankResults mine;
-  mine.npus = executor.npu_records();
-  mine.collectives = executor.collective_records();
+  const auto of_all = [&](auto records) {
+    using Record = typename decltype(records)::value_type;
+    return preparation.folding() ? preparation.folding()->expand(std::span<const Record>(records)) : records;
+  };
+  mine.npus = of_all(executor.npu_records());
+  mine.collectives = of_all(executor.collective_records());
   mine.num_collectives = executor.num_collectives();
-  mine.timeline = executor.timeline();
+  mine.timeline = of_all(executor.timeline());
   std::uint32_t num_names = 0;
   for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
   for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
@@ -66,6 +71,7 @@ results::RunDescription describe(const config::Configuration& configuration, con
                                  const std::string& command_line, double wall_seconds) {
   results::RunDescription run;
   run.num_npus = preparation.num_npus();
+  if (preparation.folding()) run.num_classes = preparation.folding()->classes().count();
   run.groups = preparation.groups();
   for (const auto& dimension : configuration.dimensions) run.dimension_sizes.push_back(dimension.size);
   run.command_line = command_line;
@@ -123,7 +129,9 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   world.agree([&] {
     if (world.is_root()) results::check_output(options.output, options.force);
   });
-  Preparation preparation(configuration, world);
+  const auto prepared =
+      options.fold ? Preparation::folded(configuration, world) : std::make_unique<Preparation>(configuration, world);
+  Preparation& preparation = *prepared;
   if (world.is_root()) log_warnings(configuration, preparation.notices());
   Simulation simulation(preparation, options, stop_request(options.max_walltime_s, start), world);
   simulation.run();
@@ -141,6 +149,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (!world.is_root()) return;
   if (options.print_npus) print_npus(all.npus);
   if (options.quiet) return;
+  if (preparation.folding()) fmt::print("{}\n", preparation.folding()->description());
   if (figures) fmt::print("{}", workload::report(*configuration.workload.generated, *figures));
   print_summary(all, simulation.wall_seconds(), options);
 }

@@ -32,7 +32,7 @@ void Simulation::run() {
   kernel_->run();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   require_no_overrun(executor_, preparation_.setting(), preparation_.store(), world_);
-  std::int64_t unfinished = static_cast<std::int64_t>(executor_.num_npus() - executor_.num_done());
+  auto unfinished = static_cast<std::int64_t>(executor_.num_unfinished());
   world_.sum(std::span(&unfinished, 1));
   if (unfinished == 0) return;
   if (kernel_->stopped_at()) {

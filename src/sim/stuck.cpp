@@ -40,7 +40,8 @@ std::string describe(const executor::Wait& wait, const Preparation& preparation)
                   trace.id_of(wait.node), preparation.store().name_of(trace, wait.node), wait.since.ps());
   if (wait.in_collective)
     text += fmt::format("{} number {} of {} ({})", trace::name(node.collective), wait.ordinal + 1,
-                        trace::describe(preparation.groups()[wait.group.index()]), counted(node.size, "byte"));
+                        trace::describe(*preparation.communicators()[wait.group.index()].group),
+                        counted(node.size, "byte"));
   else
     text += fmt::format("{} NPU {} with tag {} ({})",
                         node.kind == trace::NodeKind::send ? "the receive of" : "a message from", wait.partner.value(),

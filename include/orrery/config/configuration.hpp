@@ -57,6 +57,7 @@ struct RunOptions {
   std::filesystem::path output = "results.h5";
   bool force = false;                    ///< replace an existing output
   topology::PartitionOptions partition;  ///< which rank hosts which NPU (partitions/README.md)
+  bool fold = false;                     ///< NPUs that are alike are simulated once (docs/folding.md)
   Progress progress = Progress::automatic;
   double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
   bool quiet = false;               ///< neither progress nor summary

@@ -31,6 +31,7 @@ struct AstraSimInputs {
 struct Flags {
   std::optional<std::filesystem::path> output = {};
   std::optional<bool> force = {};
+  std::optional<bool> fold = {};
   std::optional<std::string> partition = {};  ///< a strategy or a file (parse_partition)
   std::optional<bool> timeline = {};
   std::optional<std::uint32_t> record_iterations = {};

@@ -11,6 +11,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/device/remote_memory.hpp"
+#include "orrery/executor/folded.hpp"
 #include "orrery/executor/options.hpp"
 #include "orrery/executor/program.hpp"
 #include "orrery/executor/record.hpp"
@@ -28,14 +29,20 @@ struct CommunicatorSpec {
   const trace::Group* group = nullptr;  ///< empty members = the world
   std::uint64_t dimensions = trace::all_dimensions;
   Rank host;
+  const Seating* seating = nullptr;  ///< of a folded run; else every member joins for itself
 };
+
+/// Ascending: the ranks of those who join a communicator. O(members).
+std::vector<Rank> ranks_of(const CommunicatorSpec& spec, std::span<const Rank> host_of_npu);
 
 /// One NPU of this rank.
 struct NpuSpec {
   NpuId id;
   const trace::NpuTrace* trace = nullptr;
   const Program* program = nullptr;
-  std::vector<GroupId> groups;  ///< [program uses] the communicators of its collectives
+  std::vector<GroupId> groups;        ///< [program uses] the communicators of its collectives
+  const FoldedNpu* folded = nullptr;  ///< of a folded run; else it stands for itself
+  std::uint64_t count() const { return folded ? folded->count : 1; }
 };
 
 /// What the executor of a rank works with; all of it outlives the executor.
@@ -105,13 +112,15 @@ class Executor final : public pdes::Model {
 
   std::size_t num_npus() const;
   std::size_t num_done() const { return num_done_; }
+  /// Those for which others stand included. O(NPUs).
+  std::uint64_t num_unfinished() const;
   std::uint64_t num_completed_nodes() const;  ///< O(NPUs)
   const network::Analytical& network() const { return network_; }
 
   std::vector<NpuRecord> npu_records() const;
   /// Of the first Options::record_iterations iterations, as the timeline.
   std::vector<CollectiveRecord> collective_records() const;
-  /// Of all iterations that are over; the sum over ranks counts each once.
+  /// Of all iterations that are over, folded ones included; the sum over ranks counts each once.
   std::uint64_t num_collectives() const;
   /// By NPU, start, node.
   std::vector<TimelineRecord> timeline() const;

@@ -11,9 +11,9 @@ namespace orrery::executor {
 enum class EventKind : std::uint16_t {
   start,     ///< to an NPU, once, at time 0
   complete,  ///< to an NPU: node `node` is done
-  data,      ///< to an NPU: a message from `source` with tag `node` and `detail` bytes
+  data,      ///< to an NPU: a message from `source` with tag `node` (folded: its stream there) and `detail` bytes
   received,  ///< what `data` becomes once it is matched: node `node`, posted at `detail` ps, is done
-  grant,     ///< to an NPU (rendezvous): `source` is ready to receive with tag `node`
+  grant,     ///< to an NPU (rendezvous): `source` is ready to receive with tag `node` (folded: as above)
   granted,   ///< what `grant` becomes once it is matched: the data of node `node` leave
   access,    ///< to a memory server: NPU `source` wants `detail` bytes for its node `node`
 };

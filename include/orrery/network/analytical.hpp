@@ -19,10 +19,11 @@ class Analytical {
   /// From the moment when `from` sends to the moment when all of it is at `to`; at least one tick.
   Time delay(NpuId from, NpuId to, Bytes size) const { return topology_.delay(from, to, size); }
 
-  /// A message passed, in every dimension that the rules charge.
-  void count_message(NpuId from, NpuId to, Bytes size);
-  /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d.
-  void count_collective(std::span<const Bytes> per_member, std::uint32_t members);
+  /// A message passed, in every dimension that the rules charge; or `times` that are alike.
+  void count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times = 1);
+  /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d; or several that are
+  /// alike, with so many members in all.
+  void count_collective(std::span<const Bytes> per_member, std::uint64_t members);
 
   /// Whether the bytes that have been counted fit: a number that does not is the largest one of its type.
   bool in_range() const;
@@ -32,7 +33,7 @@ class Analytical {
   std::span<const SumOfTimes> busy_time() const { return busy_time_; }
 
  private:
-  void count(std::uint32_t dimension, Bytes size, std::uint32_t times);
+  void count(std::uint32_t dimension, Bytes size, std::uint64_t times);
 
   const topology::Topology& topology_;
   std::vector<Bytes> bytes_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +47,8 @@ struct RankResults {
 struct RunDescription {
   Status status = Status::complete;
   std::uint32_t num_npus = 0;
-  std::vector<trace::Group> groups;  ///< in order of GroupId
+  std::optional<std::uint32_t> num_classes = {};  ///< of a folded run: NPUs that stood for all
+  std::vector<trace::Group> groups;               ///< in order of GroupId
   std::vector<std::uint32_t> dimension_sizes;
   std::string command_line;
   std::string resolved_configuration;                       ///< YAML

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "orrery/base/faults.hpp"
@@ -19,6 +21,8 @@
 
 namespace orrery::sim {
 
+class Folding;
+
 /// Everything that stands before the run: the traces of this rank's NPUs, read and checked, and what the ranks have
 /// agreed on. It outlives the executor, which borrows from it. Every function is collective.
 class Preparation {
@@ -29,6 +33,13 @@ class Preparation {
   /// The same, but adds this rank's faults to those given. What is made has no other use if there are any. With faults
   /// of the configuration (config::Findings), what depends on the system is not checked.
   Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults);
+  ~Preparation();
+
+  /// Of a folded run (docs/folding.md): every rank reads all traces by itself, and then hosts some of the classes of
+  /// NPUs that are alike. Throws as the first constructor does. Collective.
+  static std::unique_ptr<Preparation> folded(const config::Configuration& configuration, parallel::Communicator& world);
+  /// How the run is folded; none if it is not.
+  const Folding* folding() const { return folding_.get(); }
 
   executor::Setting setting();
   /// Where the node with this id of the trace of any NPU is. Reads the trace again if another rank hosts the NPU.
@@ -37,8 +48,8 @@ class Preparation {
   const topology::Topology& topology() const { return topology_; }
   const trace::Store& store() const { return store_; }
   const std::vector<trace::Group>& groups() const { return groups_; }
-  const std::vector<executor::CommunicatorSpec>& communicators() const { return communicators_; }
-  const std::vector<executor::NpuSpec>& npus() const { return npus_; }
+  std::span<const executor::CommunicatorSpec> communicators() const;  ///< of a folded run those that stand for others
+  std::span<const executor::NpuSpec> npus() const;                    ///< of this rank; of a folded run likewise
   std::uint32_t num_npus() const { return topology_.num_npus(); }
   /// Of all ranks, on rank 0.
   const Notices& notices() const { return notices_; }
@@ -52,12 +63,17 @@ class Preparation {
     trace::NamedGroups groups;
     bool groups_known = true;  ///< without faults
   };
+  /// Which rank of how many a folded run is prepared for.
+  struct Seat {
+    Rank here;
+    int num_ranks = 1;
+  };
   static Foundations lay_foundations(const config::Configuration& configuration, parallel::Communicator& world,
                                      Faults& faults);
 
   Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults&& faults);
   Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
-              Foundations foundations);
+              Foundations foundations, std::optional<Seat> folded_for = {});
 
   void read_traces(Faults& faults);
   std::vector<char> gather_read();
@@ -66,6 +82,8 @@ class Preparation {
   void require_dimensions(Faults& faults) const;
   void require_remote_memory(Faults& faults);
   void agree_on_groups();
+  void fold(const Seat& seat);
+  void check_agreement(bool groups_known, Faults& faults);
   void check_algorithms(Faults& faults);
   void check_durations(Faults& faults);
   void gather_notices();
@@ -84,6 +102,8 @@ class Preparation {
   std::vector<trace::Group> groups_;
   std::vector<executor::CommunicatorSpec> communicators_;
   std::vector<executor::NpuSpec> npus_;
+  std::unique_ptr<parallel::Communicator> alone_;  // of a folded run: what world_ is
+  std::unique_ptr<Folding> folding_;
   Notices own_notices_;  // of this rank
   Notices notices_;      // of all, on rank 0
 };

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "classes.hpp"
+#include "orrery/executor/executor.hpp"
+
+namespace orrery::sim {
+
+/// What an NPU is by itself, and why it may not be folded.
+struct Characters {
+  std::vector<std::uint32_t> colours;  ///< [npus]
+  std::uint64_t num_structures = 0;    ///< distinct programs
+  std::uint64_t num_noisy = 0;         ///< NPUs whose compute times are drawn for each of them
+  std::uint64_t num_sharing = 0;       ///< NPUs that share a memory server, first come, first served
+  std::uint64_t by_routes = 0;         ///< colours beyond structures and these, by the ways of their messages
+};
+
+/// The streams of each structure.
+using StreamsOf = std::map<const executor::Program*, executor::Streams>;
+StreamsOf streams_of_programs(std::span<const executor::NpuSpec> npus);
+
+/// What tells the NPUs of a run apart. `setting.npus` are all NPUs, in order; it is not folded. Without communication
+/// if the run is one of replay. O(members + streams log streams of an NPU).
+Likeness likeness_of(const executor::Setting& setting, const StreamsOf& streams, Characters& characters);
+
+/// A run in which NPUs that are alike are simulated once (docs/folding.md): which are, who stands for them, and how the
+/// results of these few become those of all. The same on all ranks. The NPUs and communicators that it is made of
+/// outlive it.
+class Folding {
+ public:
+  /// `setting`: as for likeness_of. The classes are dealt to the ranks in blocks.
+  Folding(const executor::Setting& setting, Rank here, int num_ranks);
+
+  const Classes& classes() const { return classes_; }
+  std::span<const executor::NpuSpec> npus() const { return npus_; }                             ///< of this rank
+  std::span<const executor::CommunicatorSpec> communicators() const { return communicators_; }  ///< of all
+  std::span<const Rank> host_of_npu() const { return host_of_npu_; }                            ///< [npus] of its class
+
+  /// [npus] whether what it does with others has to be checked: those that stand for a class, and all whom they meet.
+  std::vector<char> witnesses() const;
+
+  /// Of all NPUs of the classes of this rank, from the records of those that stand for them.
+  std::vector<executor::NpuRecord> expand(std::span<const executor::NpuRecord> records) const;
+  /// Of all groups, as the run that is not folded numbers them.
+  std::vector<executor::CollectiveRecord> expand(std::span<const executor::CollectiveRecord> records) const;
+  /// By NPU, start, node.
+  std::vector<executor::TimelineRecord> expand(std::span<const executor::TimelineRecord> records) const;
+
+  /// "65536 NPUs in 8 classes: 8 structures": how many classes there are and what told them apart.
+  std::string description() const;
+
+ private:
+  void deal(int num_ranks);
+  void fold_communicators();
+  executor::FoldedNpu folded(const executor::NpuSpec& npu);
+  std::uint32_t class_of(NpuId npu) const { return classes_.of_npu[npu.index()]; }
+  NpuId standing_for(NpuId npu) const { return NpuId(classes_.first[class_of(npu)]); }
+
+  std::span<const executor::NpuSpec> all_npus_;
+  std::span<const executor::CommunicatorSpec> all_communicators_;
+  bool replay_only_ = false;
+  StreamsOf streams_;
+  Characters characters_;
+  Likeness likeness_;
+  Classes classes_;
+  std::vector<Rank> host_of_npu_;
+  std::deque<executor::FoldedNpu> folded_;
+  std::deque<executor::Seating> seatings_;
+  std::vector<executor::NpuSpec> npus_;
+  std::vector<executor::CommunicatorSpec> communicators_;
+  std::map<std::uint32_t, std::uint32_t> communicator_of_class_;  // of groups
+  std::vector<std::vector<GroupId>> groups_of_;                   // [communicators] that it stands for
+};
+
+}  // namespace orrery::sim
