@@ -95,6 +95,10 @@ void Configuration::validate(Faults& faults) const {
     const std::uint32_t npus = generated->parallel.num_npus();
     require(npus == built.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
             fmt::format("the number of NPUs of the network, {}", built.num_npus()));
+    const auto* const layers = std::get_if<workload::LayerList>(&generated->model);
+    require(layers == nullptr || !layers->is_timed() || !executor.compute.roofline || executor.replay_only,
+            "workload.model", "times are given, but with the roofline on they come from FLOPs and bytes",
+            "layers with flops and no late, or system.compute.roofline: false");
   }
   std::uint64_t next = 0;
   for (const auto& files : workload.traces) {

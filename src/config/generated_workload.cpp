@@ -32,6 +32,7 @@ const std::vector<std::pair<std::string_view, Precision>> precisions = {
 const std::vector<std::pair<std::string_view, Detail>> details = {{"block", Detail::block}, {"operator", Detail::op}};
 
 constexpr std::uint64_t largest_number = std::uint64_t{1} << 53U;
+constexpr std::uint32_t most_layers = 1U << 20U;  // that one entry of a list may stand for
 
 template <class T>
 std::string_view word_of(const std::vector<std::pair<std::string_view, T>>& words, T meaning) {
@@ -54,6 +55,12 @@ void read_number(Section& section, std::string_view key, T& value) {
       return as_count(given, path, 0);
     else
       return as_number_of_things(given, path);
+  });
+}
+
+void read_time(Section& section, std::string_view key, Time& value) {
+  value = section.get(key, value, [](const Value& given, const std::string& path) {
+    return duration_from_ns(as_nanoseconds(given, path), Rounding::up_to_ps);
   });
 }
 
@@ -109,6 +116,40 @@ Dlrm read_dlrm(Section& section) {
   return model;
 }
 
+/// With FLOPs, or with times.
+LayerList::Layer read_layer(Section& item, const std::string& name) {
+  LayerList::Layer layer;
+  layer.name = item.get("name", name,
+                        [](const Value& value, const std::string& path) { return as_text(value, path, "a name"); });
+  item.need("parameters", "a whole number");
+  read_number(item, "parameters", layer.parameters);
+  read_number(item, "activations", layer.activations);
+  if (const Value* const flops = item.find("flops")) {
+    item.need("activations", "a whole number");
+    read_number(item, "flops", layer.flops);
+    for (const char* time : {"forward", "backward", "update"})
+      if (const Value* const given = item.find(time))
+        item.faults().add(Error(ErrorCode::bad_input, given->place(item.path(time)), "the layer has flops too",
+                                "flops, or the times forward, backward and update"));
+    if (layer.flops == 0)
+      item.faults().add(Error(ErrorCode::bad_input, flops->place(item.path("flops")), "found 0", "1 or more"));
+  }
+  read_time(item, "forward", layer.forward);
+  read_time(item, "backward", layer.backward);
+  read_time(item, "update", layer.update);
+  return layer;
+}
+
+std::optional<LayerList::Late> read_late(Section section) {
+  if (!section.present()) return {};
+  LayerList::Late late;
+  read_time(section, "first", late.first);
+  read_time(section, "step", late.step);
+  read_number(section, "stride", late.stride);
+  section.refuse_unknown();
+  return late;
+}
+
 LayerList read_layer_list(Section& section) {
   constexpr std::string_view expected =
       "a list such as [{name: conv1, parameters: 9408, flops: 236027904, activations: 802816}]";
@@ -120,17 +161,14 @@ LayerList read_layer_list(Section& section) {
     const auto& items = as_list(*list, key, expected);
     for (std::size_t i = 0; i < items.size(); ++i) {
       Section item(&items[i], fmt::format("{}.{}", key, i), items[i], section.faults());
-      LayerList::Layer layer;
-      layer.name = item.get("name", fmt::format("layer_{}", i),
-                            [](const Value& value, const std::string& path) { return as_text(value, path, "a name"); });
-      for (const char* needed : {"parameters", "flops", "activations"}) item.need(needed, "a whole number");
-      read_number(item, "parameters", layer.parameters);
-      read_number(item, "flops", layer.flops);
-      read_number(item, "activations", layer.activations);
+      std::uint32_t repeat = 1;
+      read_number(item, "repeat", repeat);
+      const auto layer = read_layer(item, fmt::format("layer_{}", i));
       item.refuse_unknown();
-      model.layers.push_back(std::move(layer));
+      model.layers.resize(model.layers.size() + std::min(repeat, most_layers), layer);
     }
   });
+  model.late = read_late(section.section("late"));
   return model;
 }
 
@@ -205,6 +243,8 @@ workload::Parallel read_parallel(Section section) {
   return parallel;
 }
 
+std::string time_text(Time time) { return fmt::format("{} ps", time.ps()); }
+
 std::string numbers_text(const std::vector<std::uint64_t>& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ", "));
 }
@@ -225,9 +265,16 @@ std::string model_text(const Dlrm& model) {
 
 std::string model_text(const LayerList& model) {
   std::string text = "    kind: layers\n    layers:\n";
-  for (const auto& layer : model.layers)
-    text += fmt::format("      - {{name: {}, parameters: {}, flops: {}, activations: {}}}\n", in_quotes(layer.name),
-                        layer.parameters, layer.flops, layer.activations);
+  for (const auto& layer : model.layers) {
+    text += fmt::format("      - {{name: {}, parameters: {}, activations: {}, ", in_quotes(layer.name),
+                        layer.parameters, layer.activations);
+    text += layer.is_timed() ? fmt::format("forward: {}, backward: {}, update: {}}}\n", time_text(layer.forward),
+                                           time_text(layer.backward), time_text(layer.update))
+                             : fmt::format("flops: {}}}\n", layer.flops);
+  }
+  if (model.late)
+    text += fmt::format("    late: {{first: {}, step: {}, stride: {}}}\n", time_text(model.late->first),
+                        time_text(model.late->step), model.late->stride);
   return text;
 }
 

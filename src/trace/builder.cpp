@@ -33,12 +33,18 @@ NodeId Builder::add(std::string name, Node node, Dependencies dependencies) {
   return id;
 }
 
-NodeId Builder::compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies) {
+NodeId Builder::compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies,
+                        Time recorded) {
   Node node{};
   node.kind = NodeKind::compute;
   node.size = tensor_size.count();
   node.detail = num_ops;
-  return add(std::move(name), node, dependencies);
+  const NodeId id = add(std::move(name), node, dependencies);
+  if (recorded > Time::zero()) {
+    structure_.graph.durations.resize(id.index() + 1);
+    structure_.graph.durations.back() = recorded;
+  }
+  return id;
 }
 
 NodeId Builder::collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group,
@@ -75,6 +81,7 @@ NodeId Builder::receive(std::string name, std::uint32_t peer, std::uint64_t tag,
 
 Structure Builder::finish() {
   Graph& graph = structure_.graph;
+  if (!graph.durations.empty()) graph.durations.resize(graph.nodes.size());
   graph.nodes.push_back(Node{});
   // Edges stand by their end: a stable count by their start leaves the successors of each node ascending.
   std::vector<std::uint32_t> next(graph.nodes.size(), 0);

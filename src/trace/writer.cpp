@@ -17,6 +17,7 @@ namespace {
 using Output = google::protobuf::io::CodedOutputStream;
 
 // Chakra's numbering of node types.
+constexpr std::int64_t ps_per_microsecond = 1'000'000;
 constexpr std::uint64_t type_compute = 4, type_send = 5, type_receive = 6, type_collective = 7;
 
 /// Builds one message.
@@ -78,12 +79,13 @@ struct Writer::State {
     if (!file) throw Error(ErrorCode::output, {.file = path.string()}, std::strerror(errno));
   }
 
-  void node(const Common& common, std::uint64_t type) {
+  void node(const Common& common, std::uint64_t type, std::uint64_t duration_micros = 0) {
     Message message;
     message.number(1, common.id);
     message.bytes(2, common.name);
     message.number(3, type);
     for (const auto id : common.data_deps) message.number(5, id);
+    if (duration_micros > 0) message.number(7, duration_micros);
     message.bytes(10, attribute("is_cpu_op", bool_field, 0));
     for (const auto& text : attributes) message.bytes(10, text);
     attributes.clear();
@@ -108,10 +110,10 @@ Writer::~Writer() {
   std::filesystem::remove(state_->path, ignored);
 }
 
-void Writer::compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size) {
+void Writer::compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size, Time recorded) {
   state_->attributes = {attribute("num_ops", int64_field, num_ops),
                         attribute("tensor_size", int64_field, tensor_size.count())};
-  state_->node(node, type_compute);
+  state_->node(node, type_compute, static_cast<std::uint64_t>(recorded.ps() / ps_per_microsecond));
 }
 
 void Writer::collective(const Common& node, CollectiveKind kind, Bytes size, std::string_view group) {
@@ -153,7 +155,7 @@ void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std
     const Writer::Common common{trace.id_of(NodeId(i)), store.name_of(trace, NodeId(i)), dependencies[i]};
     const auto tag = [&] { return static_cast<std::uint32_t>(trace.tags[node.detail]); };
     if (node.kind == NodeKind::compute)
-      writer.compute(common, node.detail, Bytes(node.size));
+      writer.compute(common, node.detail, Bytes(node.size), graph.duration_of(NodeId(i)));
     else if (node.kind == NodeKind::collective)
       writer.collective(common, node.collective, Bytes(node.size),
                         store.groups()[trace.groups[node.slot].index()].name);

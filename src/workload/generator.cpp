@@ -24,12 +24,12 @@ class Assembler {
         store_(store),
         placement_(parallel_),
         layers_(layers_of(description)),
-        dealt_(deal(layers_, parallel_.num_virtual_stages())),
-        stages_(parallel_[Axis::pp]) {}
+        dealt_(deal(layers_, parallel_.num_virtual_stages())) {
+    if (const auto* list = std::get_if<LayerList>(&description.model)) late_ = list->late;
+  }
 
   trace::NpuTrace trace_of(NpuId npu) {
-    const std::uint32_t stage = placement_.stage(npu);
-    const Stage& made = of(stage);
+    const Stage& made = of(placement_.stage(npu), late_ ? late_->of(npu, parallel_.num_npus()) : Time::zero());
     trace::NpuTrace trace = made.trace;
     trace.groups.reserve(made.groups.size());
     for (const auto kind : made.groups) trace.groups.push_back(group(static_cast<GroupKind>(kind), npu));
@@ -44,16 +44,16 @@ class Assembler {
     std::vector<std::uint32_t> groups, peers;
   };
 
-  const Stage& of(std::uint32_t stage) {
-    auto& made = stages_[stage];
-    if (!made) {
-      auto structure = step_of_stage(parallel_, dealt_, stage);
-      made.emplace();
-      made->groups = std::move(structure.groups);
-      made->peers = std::move(structure.peers);
-      made->trace = store_.keep(std::move(structure), fmt::format("generated workload, stage {}", stage));
+  const Stage& of(std::uint32_t stage, Time late) {
+    const auto [found, added] = stages_.try_emplace({stage, late});
+    Stage& made = found->second;
+    if (added) {
+      auto structure = step_of_stage(parallel_, dealt_, stage, late);
+      made.groups = std::move(structure.groups);
+      made.peers = std::move(structure.peers);
+      made.trace = store_.keep(std::move(structure), fmt::format("generated workload, stage {}", stage));
     }
-    return *made;
+    return made;
   }
 
   GroupId group(GroupKind kind, NpuId npu) {
@@ -67,7 +67,8 @@ class Assembler {
   Placement placement_;
   std::vector<Layer> layers_;
   std::vector<std::span<const Layer>> dealt_;
-  std::vector<std::optional<Stage>> stages_;
+  std::optional<LayerList::Late> late_;
+  std::map<std::pair<std::uint32_t, Time>, Stage> stages_;  // by number, and by how late they start
   std::map<std::pair<GroupKind, NpuId>, GroupId> groups_;
 };
 
@@ -79,6 +80,17 @@ std::string groups_text(const trace::Store& store, std::uint32_t num_npus) {
     for (std::uint32_t i = 0; group.members.empty() && i < num_npus; ++i) members.push_back(i);
   }
   return groups.dump(1) + '\n';
+}
+
+/// Traces hold microseconds.
+void require_whole_microseconds(std::span<const trace::NpuTrace> traces) {
+  constexpr std::int64_t ps_per_microsecond = 1'000'000;
+  for (const auto& trace : traces)
+    for (const Time duration : trace.graph->durations)
+      if (duration.ps() % ps_per_microsecond != 0)
+        throw Error(ErrorCode::bad_input, {.key = "workload.model"},
+                    fmt::format("a node takes {} ps, but traces hold whole microseconds", duration.ps()),
+                    "whole microseconds", "Give other times, or simulate without traces: orrery run CONFIG.yaml.");
 }
 
 }  // namespace
@@ -99,6 +111,7 @@ void write_traces(const Description& description, const std::filesystem::path& p
   std::vector<NpuId> npus;
   for (std::uint32_t i = 0; i < num_npus; ++i) npus.emplace_back(i);
   const auto traces = assemble(description, npus, store);
+  require_whole_microseconds(traces);
   std::error_code failure;
   if (prefix.has_parent_path()) std::filesystem::create_directories(prefix.parent_path(), failure);
   if (failure) throw Error(ErrorCode::output, {.file = prefix.parent_path().string()}, failure.message());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Op {
   const char* name = "";
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;  ///< moved by a compute node; comm_size of a collective
+  Time duration = {};       ///< of a compute node without FLOPs and bytes: what it takes
   trace::CollectiveKind collective{};
   GroupKind group{};
 };
@@ -45,6 +47,7 @@ struct Layer {
   std::uint64_t tied = 0;                       ///< of `dense`: copies in its embedding group too
   std::uint64_t activations = 0;                ///< bytes kept for the backward pass of a micro-batch
   std::uint64_t output = 0;                     ///< bytes handed to the next layer for a micro-batch
+  std::optional<Time> update = {};              ///< what the optimizer takes for it, if its parameters do not say
   bool extra = false;  ///< embedding or output layer: not counted when layers are dealt to stages
 };
 

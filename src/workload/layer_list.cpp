@@ -9,6 +9,15 @@ namespace orrery::workload {
 
 using trace::CollectiveKind;
 
+namespace {
+
+/// Operators that take a given time; none if that is none.
+std::vector<Op> timed(const char* name, Time duration) {
+  return duration > Time::zero() ? std::vector<Op>{{.name = name, .duration = duration}} : std::vector<Op>{};
+}
+
+}  // namespace
+
 std::vector<Layer> layers_of(const LayerList& model, const Parallel& parallel) {
   const std::uint64_t tp = parallel[Axis::tp], samples = parallel.micro_batch;
   const std::uint64_t bytes = value_bytes(parallel.precision), operands = operand_bytes(parallel.precision);
@@ -18,11 +27,19 @@ std::vector<Layer> layers_of(const LayerList& model, const Parallel& parallel) {
     Layer layer;
     layer.name = given.name;
     const std::uint64_t moved = operands * (given.parameters / tp + samples * (input + given.activations));
-    layer.forward = {{.name = "forward", .flops = samples * given.flops / tp, .bytes = moved}};
+    const bool is_timed = given.is_timed();
+    if (is_timed)
+      layer.forward = timed("forward", given.forward);
+    else
+      layer.forward = {{.name = "forward", .flops = samples * given.flops / tp, .bytes = moved}};
     communicate(layer.forward, parallel, Op::Kind::collective, "sum", CollectiveKind::all_reduce, GroupKind::tensor,
                 samples * given.activations * bytes);
     if (parallel.recompute == Recompute::full) layer.backward = layer.forward;
-    layer.backward.push_back({.name = "backward", .flops = 2 * samples * given.flops / tp, .bytes = 2 * moved});
+    const std::vector<Op> backward =
+        is_timed ? timed("backward", given.backward)
+                 : std::vector<Op>{{.name = "backward", .flops = 2 * samples * given.flops / tp, .bytes = 2 * moved}};
+    layer.backward.insert(layer.backward.end(), backward.begin(), backward.end());
+    if (is_timed) layer.update = given.update;
     if (input > 0)
       communicate(layer.backward, parallel, Op::Kind::collective, "sum", CollectiveKind::all_reduce, GroupKind::tensor,
                   samples * input * bytes);
@@ -49,8 +66,8 @@ void validate(const LayerList& model, const Parallel& parallel) {
              "1: plain layers have neither tokens nor experts");
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const auto key = [i](std::string_view name) { return fmt::format("workload.model.layers.{}.{}", i, name); };
-    require_positive(key("flops"), model.layers[i].flops);
-    require_positive(key("activations"), model.layers[i].activations);
+    if (!model.layers[i].is_timed() || parallel[Axis::tp] > 1 || parallel[Axis::pp] > 1)
+      require_positive(key("activations"), model.layers[i].activations);
     const double samples = static_cast<double>(parallel.micro_batch);
     require_countable(key("flops"), "FLOPs", samples * static_cast<double>(model.layers[i].flops));
     require_countable(key("activations"), "values", samples * static_cast<double>(model.layers[i].activations));

@@ -38,7 +38,8 @@ class Author {
   Author(const Parallel& parallel, std::span<const std::span<const Layer>> dealt, std::uint32_t stage)
       : parallel_(parallel), dealt_(dealt), stage_(stage) {}
 
-  trace::Structure write() {
+  trace::Structure write(Time late) {
+    if (late > Time::zero()) extend(builder_.compute("late", 0, Bytes(0), {}, late));
     const auto passes = passes_of(parallel_, stage_);
     for (const Pass& pass : passes) list_visits(pass);
     for (const Pass& pass : passes) run(pass);
@@ -84,8 +85,9 @@ class Author {
   }
   /// What has been gathered of compute operators becomes a node.
   void flush() {
-    if (pending_.flops + pending_.bytes > 0)
-      extend(builder_.compute(std::move(pending_name_), pending_.flops, Bytes(pending_.bytes), after_));
+    if (pending_.flops + pending_.bytes > 0 || pending_.duration > Time::zero())
+      extend(
+          builder_.compute(std::move(pending_name_), pending_.flops, Bytes(pending_.bytes), after_, pending_.duration));
     pending_ = {};
     pending_name_.clear();
   }
@@ -94,13 +96,15 @@ class Author {
     const bool fine = parallel_.detail == Detail::op;
     if (fine) flush();
     const std::string_view name(op.name);
-    if (pending_.flops == 0) pending_name_ = fmt::format("{}.{}", prefix, fine ? name : name.substr(0, name.find('.')));
+    if (!has_product()) pending_name_ = fmt::format("{}.{}", prefix, fine ? name : name.substr(0, name.find('.')));
     pending_.flops += op.flops;
     pending_.bytes += op.bytes;
+    pending_.duration += op.duration;
   }
+  bool has_product() const { return pending_.flops > 0 || pending_.duration > Time::zero(); }
   /// Operators without FLOPs go with the products after them, across communication, so that a block is one node.
   void flush_products() {
-    if (pending_.flops > 0 || parallel_.detail == Detail::op) flush();
+    if (has_product() || parallel_.detail == Detail::op) flush();
   }
   void execute(const std::vector<Op>& ops, const std::string& prefix) {
     for (const Op& op : ops) {
@@ -235,12 +239,14 @@ class Author {
     auto ready = after_;
     if (last_aligned_) ready.push_back(*last_aligned_);
     const std::uint64_t own = own_parameters();
-    const NodeId optimizer =
-        builder_.compute("optimizer", optimizer_flops * own, Bytes(optimizer_traffic(parallel_) * own), ready);
+    const auto given = given_update();
+    if (own > 0 || given != Time::zero())
+      ready = {builder_.compute("optimizer", optimizer_flops * own, Bytes(optimizer_traffic(parallel_) * own), ready,
+                                given.value_or(Time::zero()))};
     if (parallel_.zero == 0 || parallel_.zero == 3) return;
     for (const auto& [group, parameters, name] : to_gather())
       align(fmt::format("{}.all_gather", name), CollectiveKind::all_gather,
-            share(parameters, group_size(parallel_, group)) * value_bytes(parallel_.precision), group, {optimizer});
+            share(parameters, group_size(parallel_, group)) * value_bytes(parallel_.precision), group, ready);
   }
 
   /// First and last stage hold copies of one embedding.
@@ -255,13 +261,24 @@ class Author {
       }
   }
 
+  /// The time that layers say the optimizer takes for them; nothing if none does.
+  std::optional<Time> given_update() const {
+    std::optional<Time> sum;
+    for (std::uint32_t chunk = 0; chunk < parallel_.interleaving; ++chunk)
+      for (const Layer& layer : dealt_[chunk * parallel_[Axis::pp] + stage_])
+        if (layer.update) sum = sum.value_or(Time::zero()) + *layer.update;
+    return sum;
+  }
+
+  /// Of layers that do not say so.
   std::uint64_t own_parameters() const {
     std::uint64_t own = 0;
     const bool shards = parallel_.zero > 0;
     for (std::uint32_t chunk = 0; chunk < parallel_.interleaving; ++chunk)
       for (const Layer& layer : dealt_[chunk * parallel_[Axis::pp] + stage_])
-        own += share(layer.dense, shards ? group_size(parallel_, GroupKind::data) : 1) +
-               share(layer.experts, shards ? group_size(parallel_, GroupKind::expert_data) : 1);
+        if (!layer.update)
+          own += share(layer.dense, shards ? group_size(parallel_, GroupKind::data) : 1) +
+                 share(layer.experts, shards ? group_size(parallel_, GroupKind::expert_data) : 1);
     return own;
   }
 
@@ -320,8 +337,8 @@ std::vector<std::span<const Layer>> deal(std::span<const Layer> layers, std::uin
 }
 
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
-                               std::uint32_t stage) {
-  return Author(parallel, dealt, stage).write();
+                               std::uint32_t stage, Time late) {
+  return Author(parallel, dealt, stage).write(late);
 }
 
 }  // namespace orrery::workload

@@ -13,9 +13,9 @@ namespace orrery::workload {
 std::vector<std::span<const Layer>> deal(std::span<const Layer> layers, std::uint32_t num_virtual_stages);
 
 /// One training step of the NPUs of a stage: groups are numbered by GroupKind, peers by stage. `dealt` is what `deal`
-/// gives. Cost O(nodes).
+/// gives. `late`: the time at which they start. Cost O(nodes).
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
-                               std::uint32_t stage);
+                               std::uint32_t stage, Time late = Time::zero());
 
 /// Bytes on an NPU for one parameter of its own: the state of Adam; with fp32 weights unless they are fp32 anyway.
 std::uint64_t optimizer_state_bytes(Precision precision);

@@ -27,7 +27,9 @@ class Builder {
  public:
   using Dependencies = std::span<const NodeId>;
 
-  NodeId compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies);
+  /// `recorded`: the duration that counts without a roofline.
+  NodeId compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies,
+                 Time recorded = Time::zero());
   /// `size` as comm_size has it: an all-gather's shard, else the whole buffer of a member; positive.
   NodeId collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group, Dependencies dependencies);
   NodeId send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);

@@ -30,7 +30,8 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  void compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size);
+  /// `recorded` is written as whole microseconds: the rest is dropped.
+  void compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size, Time recorded = Time::zero());
   void collective(const Common& node, CollectiveKind kind, Bytes size, std::string_view group);
   void send(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);
   void receive(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 
 namespace orrery::workload {
@@ -56,11 +59,26 @@ struct LayerList {
     std::uint64_t parameters = 0;
     std::uint64_t flops = 0;        ///< forward, of one sample; the backward pass takes twice that
     std::uint64_t activations = 0;  ///< values that it hands to the next layer, for one sample
+    /// Without flops: what its passes take for a micro-batch, and what it adds to the optimizer's time.
+    Time forward = {}, backward = {}, update = {};
 
+    bool is_timed() const { return flops == 0; }
     friend bool operator==(const Layer&, const Layer&) = default;
   };
-  std::vector<Layer> layers;
+  /// NPUs that start late: NPU i of N by first + (stride * i mod N) * step.
+  struct Late {
+    Time first, step;
+    std::uint32_t stride = 1;
 
+    Time of(NpuId npu, std::uint32_t num_npus) const {
+      return first + step * static_cast<std::int64_t>(std::uint64_t{stride} * npu.value() % num_npus);
+    }
+    friend bool operator==(const Late&, const Late&) = default;
+  };
+  std::vector<Layer> layers;
+  std::optional<Late> late = {};
+
+  bool is_timed() const { return late || std::ranges::any_of(layers, &Layer::is_timed); }
   friend bool operator==(const LayerList&, const LayerList&) = default;
 };
 
