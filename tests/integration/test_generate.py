@@ -180,6 +180,54 @@ class Generated(harness.Folder):
         self.assertEqual(checked.code, 0, checked.err)
         self.assertIn("8 distinct structures", checked.out)
 
+    def test_times_of_astra_sim(self):
+        """The first and last finish times in ns that ASTRA-sim 2 has for what these describe."""
+        expected = {"all-reduce-1024": (1317064, 1317064), "all-reduce-4096": (1317064, 1317064), "all-reduce-16384": (1317064, 1317064),
+                    "transformer-step-1024": (24639584, 24639584), "ring-1024-skewed": (7738490, 7816760)}
+        for name, times in expected.items():
+            with self.subTest(name):
+                finishes = harness.finish_times(self.run_once([harness.SOURCE / f"configs/scale/{name}.yaml"]))
+                self.assertEqual((min(finishes), max(finishes)), tuple(1000 * ns for ns in times))
+
+    def test_layers_by_times(self):
+        """Written as traces they give the same; late NPUs have traces of their own; the resolved configuration repeats the run."""
+        import h5py
+        fewer = {"transformer-step-1024": ["--set=workload.parallel.dp=32", "--set=system.network.dimensions.2.size=2"],
+                 "ring-1024-skewed": ["--set=workload.parallel.dp=12", "--set=system.network.dimensions.0.size=12"]}
+        for name, settings in fewer.items():
+            with self.subTest(name):
+                config, prefix = harness.SOURCE / f"configs/scale/{name}.yaml", self.folder / name
+                one = self.run_once([config, *settings], "one.h5")
+                made = harness.orrery("generate", config, f"--output={prefix}", *settings)
+                self.assertEqual(made.code, 0, made.err)
+                system = re.split("(?m)^workload:", config.read_text())[0]
+                traces = self.write("traces.yaml", system + f"workload:\n  traces: {prefix}\n  groups: {prefix}.json\n")
+                other = self.run_once([traces, *settings[1:]], "other.h5")
+                self.assertEqual(quantities(one), quantities(other))
+                with h5py.File(one) as results:
+                    resolved = self.write("resolved.yaml", results["config/resolved"][()].decode())
+                self.assertEqual(quantities(one), quantities(self.run_once([resolved], "again.h5")))
+
+    def test_refusals_of_times(self):
+        system = "system: {network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}%s}\n"
+        roofline = ", compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}"
+        cases = [("", "{parameters: 8, forward: 1 us, flops: 5, activations: 1}", "dp: 4", ["workload.model.layers.0.forward", "flops too"]),
+                 ("", "{parameters: 8, forward: 1}", "dp: 4", ["workload.model.layers.0.forward", "without a unit"]),
+                 ("", "{parameters: 8, flops: 0, activations: 1}", "dp: 4", ["workload.model.layers.0.flops", "found 0"]),
+                 ("", "{parameters: 8, forward: 1 us}, {parameters: 8}", "dp: 2, pp: 2", ["workload.model.layers.0.activations", "1 or more"]),
+                 (roofline, "{parameters: 8, forward: 1 us}", "dp: 4", ["workload.model", "roofline"])]
+        for more, layers, parallel, parts in cases:
+            with self.subTest(layers):
+                config = self.write("config.yaml", system % more + f"workload: {{model: {{kind: layers, layers: [{layers}]}}, parallel: {{{parallel}}}}}\n")
+                refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
+                self.assertEqual(refused.code, 3, refused.err)
+                for part in parts:
+                    self.assertIn(part, refused.err)
+        config = self.write("config.yaml", system % "" + "workload: {model: {kind: layers, layers: [{parameters: 8, forward: 1500 ns}]}, parallel: {dp: 4}}\n")
+        refused = harness.orrery("generate", config, f"--output={self.folder / 'w'}")
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("a node takes 1500000 ps, but traces hold whole microseconds", refused.err)
+
     def test_partition(self):
         """METIS cuts a generated workload; what it writes can be used."""
         config, rank_map = harness.SOURCE / "configs/scale/gpt3-175b-1024.yaml", self.folder / "map.4"
