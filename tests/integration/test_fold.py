@@ -6,7 +6,7 @@ their own, perhaps with a collective of all replicas, perhaps with one NPU that 
 """
 import pathlib
 import random
-import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -193,6 +193,20 @@ class Fold(harness.Folder):
                 print(f"stage-{name}: {found} classes of 64")
 
 
+class Study(harness.Folder):
+    def test_scale(self):
+        """The study prints a row for each configuration, unfolded and folded, and its finish times agree."""
+        plot = self.folder / "scale.png"
+        done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies/scale"), "1024", "--repeat=1", f"--plot={plot}", f"--orrery={harness.BINARY}"],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+        self.assertEqual([row[:4] for row in rows], [[name, "1,024", folded, classes] for name, counts in
+                                                     {"all-reduce-1024": ("1,024", "1"), "gpt3-175b-1024": ("1,024", "8"), "ring-1024-skewed": ("1,024", "1,024"),
+                                                      "transformer-step-1024": ("1,024", "1")}.items() for folded, classes in zip(("no", "yes"), counts)])
+        self.assertGreater(plot.stat().st_size, 10000)
+
+
 class Refusals(harness.Folder):
     def test_partition(self):
         for more in ("--partition=round-robin", "--set=run.partition=metis"):
@@ -219,6 +233,26 @@ class Refusals(harness.Folder):
             self.assertEqual(outcome.code, 4, outcome.err)
             self.assertIn("4 of 4 NPUs do not finish", outcome.err)
             self.assertIn("NPU 0, node 0 'from' waits since 0 ps for a message from NPU 1 with tag 1", outcome.err)
+
+    def test_stuck_collective(self):
+        """Even NPUs wait for the message that odd ones send after the collective of the pair; what is said of NPUs 0 and 1 is said unfolded too."""
+        traces = []
+        for i in range(6):
+            message = dict(comm_src=i | 1, comm_dst=i & ~1, comm_tag=1, comm_size=64)
+            first = [chakra.Node(0, chakra.RECV, "from", **message)] if i % 2 == 0 else []
+            traces.append(first + [chakra.Node(1, chakra.COLL, "sum", [0] if first else [], comm_type=chakra.ALL_REDUCE, comm_size=64, pg_name=f"g{i // 2}")]
+                          + ([] if first else [chakra.Node(2, chakra.SEND, "to", [1], **message)]))
+        system = harness.System(counts=(6,), groups={f"g{k}": [2 * k, 2 * k + 1] for k in range(3)})
+        arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder)
+        plain = harness.orrery("run", *arguments, f"--output={self.folder / 'r.h5'}")
+        self.assertIn("'sum' waits since 0 ps for all-reduce number 1 of group 'g0' (64 bytes): 1 of 2 members are there, missing NPU 0", plain.err)
+        of_class = [line for line in plain.err.splitlines() if "NPU 0, node" in line or "NPU 1, node" in line or "6 of 6 NPUs" in line]
+        self.assertEqual(len(of_class), 3)
+        for ranks in (0, 2):
+            outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", ranks=ranks)
+            self.assertEqual(outcome.code, 4, outcome.err)
+            for line in of_class:
+                self.assertIn(line, outcome.err)
 
 
 if __name__ == "__main__":
