@@ -130,7 +130,8 @@ class CirculantDirect final : public LineProgram {
   Ps duration_ = 0;
 };
 
-/// Delay of one message between any two places, from one table per dimension by the difference of coordinates.
+/// Delay of one message between any two places of a regular line, from one table per dimension by the difference of
+/// coordinates.
 class PairDelays {
  public:
   PairDelays(const LineContext& context, Bytes message)
@@ -177,7 +178,40 @@ class PairDelays {
   std::vector<std::vector<Ps>> tables_;
 };
 
+/// Delay of one message between any two places of a line whose links differ.
+class LinkDelays {
+ public:
+  LinkDelays(const LineContext& context, Bytes message) : context_(context), message_(message) {
+    const std::uint32_t n = context.axis.size;
+    if (n > most_kept) return;
+    kept_.resize(std::size_t{n} * n);
+    for (std::uint32_t i = 0; i < n; ++i)
+      for (std::uint32_t j = 0; j < n; ++j)
+        if (i != j) kept_[std::size_t{i} * n + j] = context.link(i, j, message);
+  }
+
+  Ps bound() const {
+    Ps longest = 0;
+    for (std::uint32_t i = 0; i < context_.axis.size; ++i)
+      for (std::uint32_t j = 0; j < context_.axis.size; ++j)
+        if (i != j) longest = std::max(longest, (*this)(i, j));
+    return longest;
+  }
+  std::size_t memory() const { return kept_.size() * sizeof(Ps); }
+  Ps operator()(std::uint32_t i, std::uint32_t j) const {
+    return kept_.empty() ? context_.link(i, j, message_) : kept_[std::size_t{i} * context_.axis.size + j];
+  }
+
+ private:
+  static constexpr std::uint32_t most_kept = 256;  // places; of longer lines delays are computed each time
+
+  LineContext context_;
+  Bytes message_;
+  std::vector<Ps> kept_;  ///< [from][to]
+};
+
 /// Any delays: O(n^2) in all.
+template <class Delays>
 class GeneralDirect final : public LineProgram {
  public:
   GeneralDirect(const LineContext& context, std::vector<Round> rounds, Bytes message)
@@ -188,7 +222,7 @@ class GeneralDirect final : public LineProgram {
         rendezvous_(context.rendezvous),
         words_(context, control_message) {
     const bool one_round = rounds_[0].last - rounds_[0].first + 2 == size_;
-    alike_ = context.axis.transitive && one_round;
+    alike_ = context.is_transitive() && one_round;
     Ps longest = plus(delays_.bound(), rendezvous_ ? words_.bound() : 0);
     if (alike_) longest = 0;
     for (std::uint32_t d = 1; alike_ && d < size_; ++d)
@@ -230,9 +264,9 @@ class GeneralDirect final : public LineProgram {
   std::uint32_t size_;
   Ps endpoint_delay_;
   std::vector<Round> rounds_;
-  PairDelays delays_;
+  Delays delays_;
   bool rendezvous_;
-  PairDelays words_;
+  Delays words_;
   bool alike_ = false;
   Ps duration_ = 0;
 };
@@ -242,8 +276,9 @@ class GeneralDirect final : public LineProgram {
 std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineContext& context) {
   const Bytes message = message_size(shape, context.axis.size);
   std::vector<Round> rounds = rounds_of(shape, context, message);
-  if (context.axis.circulant) return std::make_unique<CirculantDirect>(context, std::move(rounds), message);
-  return std::make_unique<GeneralDirect>(context, std::move(rounds), message);
+  if (context.is_circulant()) return std::make_unique<CirculantDirect>(context, std::move(rounds), message);
+  if (context.is_regular()) return std::make_unique<GeneralDirect<PairDelays>>(context, std::move(rounds), message);
+  return std::make_unique<GeneralDirect<LinkDelays>>(context, std::move(rounds), message);
 }
 
 }  // namespace orrery::collective

@@ -75,7 +75,7 @@ class HalvingDoubling final : public LineProgram {
 
 Step make_step(const LineContext& context, std::uint32_t distance, Bytes message, Ps reduction) {
   Step step{distance, plus(context.endpoint_delay, reduction), {}, {}};
-  const std::uint32_t num_places = context.axis.transitive ? 1 : context.axis.size;
+  const std::uint32_t num_places = context.is_transitive() ? 1 : context.axis.size;
   for (std::uint32_t i = 0; i < num_places; ++i) {
     const std::uint32_t partner = i ^ distance;
     step.link.push_back(context.link(i, partner, message));
@@ -107,7 +107,7 @@ std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, cons
     for (std::uint32_t j = levels; j-- > 0;)
       steps.push_back(make_step(context, 1U << j, times(shard, std::uint64_t{1} << (levels - 1 - j)), 0));
   }
-  return std::make_unique<HalvingDoubling>(n, context.endpoint_delay, context.axis.transitive, std::move(steps));
+  return std::make_unique<HalvingDoubling>(n, context.endpoint_delay, context.is_transitive(), std::move(steps));
 }
 
 }  // namespace orrery::collective

@@ -98,8 +98,24 @@ std::vector<std::uint32_t> cells_of(const Topology& topology, std::span<const Np
   return num_cells == members.size() ? cells : std::vector<std::uint32_t>{};
 }
 
+/// Notes which links of the axis are not as their dimensions say. O(members * dimensions).
+void note_links(const Topology& topology, std::span<const NpuId> members, Axis& axis) {
+  const topology::Links& links = topology.links();
+  if (links.empty()) return;
+  const auto has_failed = [&](std::uint32_t d) {
+    // A message over several dimensions may pass lines of others on its way.
+    if (axis.dimensions.size() > 1) return links.has_failed(d);
+    return std::ranges::any_of(members, [&](NpuId npu) { return links.has_failed(d, npu); });
+  };
+  if (std::ranges::any_of(axis.dimensions, has_failed))
+    for (const std::uint32_t member : axis.members) axis.npus.push_back(members[member]);
+  for (const std::uint32_t d : axis.dimensions)
+    for (const std::uint32_t member : axis.members) axis.ports.push_back(links.kind_of_port(d, members[member]));
+  if (std::ranges::all_of(axis.ports, [](std::uint16_t kind) { return kind == 0; })) axis.ports = {};
+}
+
 /// The lines along side `s` of the grid.
-Axis grid_axis(const Topology& topology, const std::vector<Side>& sides, std::size_t s,
+Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const std::vector<Side>& sides, std::size_t s,
                const std::vector<std::uint32_t>& cells) {
   Axis axis;
   axis.size = static_cast<std::uint32_t>(sides[s].coordinates.size());
@@ -113,6 +129,7 @@ Axis grid_axis(const Topology& topology, const std::vector<Side>& sides, std::si
       for (std::size_t i = 0; i < axis.size; ++i) axis.members.push_back(cells[high + low + i * stride]);
   axis.in_order = is_iota(axis.members);
   axis.circulant = axis.transitive = evenly_spaced(topology, axis);
+  note_links(topology, members, axis);
   return axis;
 }
 
@@ -136,6 +153,7 @@ Axis line_axis(const Topology& topology, std::span<const NpuId> members) {
   // (i - j) mod N alone, because nothing is borrowed below that digit.
   axis.circulant = evenly_spaced(topology, axis) || (world_in_order && !topology.rules().charge_every_dimension);
   axis.transitive = axis.circulant || world_in_order;
+  note_links(topology, members, axis);
   return axis;
 }
 
@@ -152,6 +170,8 @@ std::size_t hash(const Axis& axis, std::size_t seed) {
   for (const std::uint32_t d : axis.dimensions) seed = mix(seed, d);
   for (const std::uint32_t c : axis.coordinates) seed = mix(seed, c);
   for (const std::uint32_t m : axis.members) seed = mix(seed, m);
+  for (const std::uint16_t kind : axis.ports) seed = mix(seed, kind);
+  for (const NpuId npu : axis.npus) seed = mix(seed, npu.index());
   return seed;
 }
 
@@ -169,7 +189,7 @@ Layout build_layout(const Topology& topology, const LayoutRequest& request) {
     const std::vector<std::uint32_t> cells = cells_of(topology, request.members, sides);
     check(!request.sub_grid || !cells.empty(), "members by involved dimensions are not a grid");
     for (std::size_t s = 0; !cells.empty() && s < sides.size(); ++s)
-      layout.axes.push_back(grid_axis(topology, sides, s, cells));
+      layout.axes.push_back(grid_axis(topology, request.members, sides, s, cells));
   }
   if (layout.axes.empty() || request.needs_line) {
     check_distinct(request.members);

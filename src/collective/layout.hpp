@@ -9,8 +9,8 @@
 
 namespace orrery::collective {
 
-/// All lines of one kind in a communicator: along one dimension of its grid, or the one line of all its members. The
-/// lines are alike: place i of each has the same delay to place j.
+/// All lines of one kind in a communicator: along one dimension of its grid, or the one line of all its members. But
+/// for `ports` and `npus` the lines are alike: place i of each has the same delay to place j.
 struct Axis {
   std::uint32_t size = 0;                 ///< places in a line, 2 or more
   std::vector<std::uint32_t> dimensions;  ///< ascending; one, unless all members form one line
@@ -23,7 +23,15 @@ struct Axis {
   bool circulant = false;
   /// Every place sees the same set of delays, and the same delay to its partner in each step of halving-doubling.
   bool transitive = false;
+  /// [dimensions][lines][size] the kind of port of each place (topology::Links), where not all are 0; else empty.
+  std::vector<std::uint16_t> ports;
+  /// [lines][size] the NPU in each place, where a link that they may use has failed; else empty.
+  std::vector<NpuId> npus;
 
+  std::uint32_t num_lines() const { return static_cast<std::uint32_t>(members.size() / size); }
+  std::uint16_t port(std::size_t dimension, std::uint32_t line, std::uint32_t place) const {
+    return ports[dimension * members.size() + std::size_t{line} * size + place];
+  }
   std::uint32_t coordinate(std::size_t dimension, std::uint32_t place) const {
     return coordinates[dimension * size + place];
   }

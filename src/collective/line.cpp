@@ -2,20 +2,97 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <utility>
 
 namespace orrery::collective {
+namespace {
+
+/// Lines whose links differ: each has the program of lines like it.
+class DifferingLines final : public LineProgram {
+ public:
+  DifferingLines(std::uint32_t size, std::vector<std::uint32_t> program_of,
+                 std::vector<std::unique_ptr<LineProgram>> programs)
+      : size_(size), program_of_(std::move(program_of)), programs_(std::move(programs)) {}
+
+  bool alike() const override { return false; }
+  Ps duration(std::uint64_t chunk) const override {
+    Ps longest = 0;
+    for (const auto& program : programs_) longest = std::max(longest, program->duration(chunk));
+    return longest;
+  }
+  std::size_t memory() const override {
+    std::size_t bytes = sizeof(*this) + program_of_.size() * sizeof(std::uint32_t);
+    for (const auto& program : programs_) bytes += program->memory();
+    return bytes;
+  }
+  void run(std::uint64_t chunk, std::span<Ps> times, Scratch& scratch) const override {
+    for (std::size_t line = 0; line < program_of_.size(); ++line)
+      programs_[program_of_[line]]->run(chunk, times.subspan(line * size_, size_), scratch);
+  }
+
+ private:
+  std::uint32_t size_;
+  std::vector<std::uint32_t> program_of_;  ///< [lines]
+  std::vector<std::unique_ptr<LineProgram>> programs_;
+};
+
+/// What the delays of a line depend on: lines with equal profiles have equal delays.
+std::vector<std::uint32_t> profile_of(const Axis& axis, std::uint32_t line) {
+  std::vector<std::uint32_t> profile;
+  for (std::size_t k = 0; !axis.ports.empty() && k < axis.dimensions.size(); ++k)
+    for (std::uint32_t place = 0; place < axis.size; ++place) profile.push_back(axis.port(k, line, place));
+  for (std::uint32_t place = 0; !axis.npus.empty() && place < axis.size; ++place)
+    profile.push_back(axis.npus[std::size_t{line} * axis.size + place].value());
+  return profile;
+}
+
+std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContext& context) {
+  switch (shape.algorithm.kind) {
+    case AlgorithmKind::ring:
+      return make_ring(shape, context);
+    case AlgorithmKind::direct:
+      return make_direct(shape, context);
+    case AlgorithmKind::halving_doubling:
+      return make_halving_doubling(shape, context);
+    case AlgorithmKind::double_binary_tree:
+      return make_double_binary_tree(shape, context);
+  }
+  fail_check("an algorithm that does not exist", std::source_location::current());
+}
+
+}  // namespace
+
+bool LineContext::is_regular() const {
+  if (!axis.npus.empty()) return false;
+  for (std::size_t k = 0; !axis.ports.empty() && k < axis.dimensions.size(); ++k)
+    for (std::uint32_t place = 1; place < axis.size; ++place)
+      if (axis.port(k, line, place) != axis.port(k, line, 0)) return false;
+  return true;
+}
+
 Ps LineContext::hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const {
   const std::uint32_t d = axis.dimensions[k];
-  return in_range(topology.link_delay(d, topology.hops(d, difference), times(size, share)));
+  const topology::Port port = axis.ports.empty() ? topology::Port{} : topology.links().port(d, axis.port(k, line, 0));
+  return in_range(topology.link_delay(d, topology.hops(d, difference), times(size, share), port));
 }
 
 Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
+  if (!axis.npus.empty()) {
+    const NpuId* npus = axis.npus.data() + std::size_t{line} * axis.size;
+    return in_range(topology.path_delay(npus[i], npus[j], times(size, share)));
+  }
   Ps total = 0;
   for (std::size_t k = 0; k < axis.dimensions.size(); ++k) {
     const std::uint32_t a = axis.coordinate(k, i);
     const std::uint32_t b = axis.coordinate(k, j);
     if (a == b) continue;
-    total = plus(total, hop_delay(k, a > b ? a - b : b - a, size));
+    const std::uint32_t d = axis.dimensions[k];
+    topology::Port port;
+    if (!axis.ports.empty())
+      port = slower(topology.links().port(d, axis.port(k, line, i)), topology.links().port(d, axis.port(k, line, j)));
+    const std::uint32_t hops = topology.hops(d, a > b ? a - b : b - a);
+    total = plus(total, in_range(topology.link_delay(d, hops, times(size, share), port)));
     if (!topology.rules().charge_every_dimension) break;
   }
   return total;
@@ -46,18 +123,22 @@ std::uint64_t num_steps(const PhaseShape& shape, std::uint32_t size) {
   fail_check("an algorithm that does not exist", std::source_location::current());
 }
 
-std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContext& context) {
-  switch (shape.algorithm.kind) {
-    case AlgorithmKind::ring:
-      return make_ring(shape, context);
-    case AlgorithmKind::direct:
-      return make_direct(shape, context);
-    case AlgorithmKind::halving_doubling:
-      return make_halving_doubling(shape, context);
-    case AlgorithmKind::double_binary_tree:
-      return make_double_binary_tree(shape, context);
+std::unique_ptr<LineProgram> make_lines(const PhaseShape& shape, const LineContext& context) {
+  const Axis& axis = context.axis;
+  if (axis.ports.empty() && axis.npus.empty()) return make_line(shape, context);
+  std::vector<std::unique_ptr<LineProgram>> programs;
+  std::vector<std::uint32_t> program_of;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  for (std::uint32_t line = 0; line < axis.num_lines(); ++line) {
+    const auto [found, is_new] = known.try_emplace(profile_of(axis, line), static_cast<std::uint32_t>(programs.size()));
+    program_of.push_back(found->second);
+    if (!is_new) continue;
+    LineContext own = context;
+    own.line = line;
+    programs.push_back(make_line(shape, own));
   }
-  fail_check("an algorithm that does not exist", std::source_location::current());
+  if (programs.size() == 1) return std::move(programs.front());
+  return std::make_unique<DifferingLines>(axis.size, std::move(program_of), std::move(programs));
 }
 
 Ps last_finish(const LineProgram& program, std::uint64_t chunk, std::uint32_t size) {

@@ -29,8 +29,15 @@ struct LineContext {
   Bandwidth local_memory;  ///< 0: reductions are free
   bool rendezvous = false;
   std::uint64_t share = 1;  ///< chunks in service that share the bandwidth evenly
+  std::uint32_t line = 0;   ///< which of the axis' lines, where they differ
 
-  /// In the k-th of the axis' dimensions alone, between coordinates that differ by `difference`.
+  /// All links of the line are alike: Axis::circulant and transitive hold.
+  bool is_regular() const;
+  bool is_circulant() const { return axis.circulant && is_regular(); }
+  bool is_transitive() const { return axis.transitive && is_regular(); }
+
+  /// In the k-th of the axis' dimensions alone, between coordinates that differ by `difference`, of a line that is
+  /// regular.
   Ps hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const;
   /// From place i to place j, which differ: link delay of a message (docs/model.md, 3 and 4).
   Ps link(std::uint32_t i, std::uint32_t j, Bytes size) const;
@@ -69,7 +76,8 @@ std::unique_ptr<LineProgram> make_ring(const PhaseShape& shape, const LineContex
 std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineContext& context);
 std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, const LineContext& context);
 std::unique_ptr<LineProgram> make_double_binary_tree(const PhaseShape& shape, const LineContext& context);
-std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContext& context);
+/// For all lines of the axis, whatever `context.line` is.
+std::unique_ptr<LineProgram> make_lines(const PhaseShape& shape, const LineContext& context);
 
 /// The finish of the last member when all start at 0: for programs whose members differ. O(a run on one line).
 Ps last_finish(const LineProgram& program, std::uint64_t chunk, std::uint32_t size);

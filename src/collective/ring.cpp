@@ -139,7 +139,7 @@ Edges edges_of(const LineContext& context, Bytes message) {
   Edges edges;
   const std::uint32_t n = context.axis.size;
   // Neighbours in the natural order of a circulant line all have one delay; else every edge is asked for.
-  const std::uint32_t num_edges = context.axis.circulant ? 1 : n;
+  const std::uint32_t num_edges = context.is_circulant() ? 1 : n;
   for (std::uint32_t i = 0; i < num_edges; ++i) {
     const std::uint32_t before = i == 0 ? n - 1 : i - 1;
     const Ps move = context.link(before, i, message);

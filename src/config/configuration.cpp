@@ -31,7 +31,7 @@ bool same(const executor::Options& a, const executor::Options& b) {
   const auto fields = [](const executor::Options& o) {
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
                     o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.iterations, o.compute_noise,
-                    o.noise_seed, o.timeline, o.record_iterations);
+                    o.noise_seed, o.compute_speed, o.timeline, o.record_iterations);
   };
   return fields(a) == fields(b);
 }
@@ -41,6 +41,11 @@ bool same(const device::RemoteMemoryOptions& a, const device::RemoteMemoryOption
     return std::tie(o.kind, o.bandwidth, o.latency_ns, o.npus_per_node);
   };
   return fields(a) == fields(b);
+}
+
+bool same(const Perturbation& a, const Perturbation& b) {
+  return a.slow_npus == b.slow_npus && a.compute_speed == b.compute_speed && a.links == b.links &&
+         optional_path(a.compute_speed_file) == optional_path(b.compute_speed_file);
 }
 
 bool same(const Workload& a, const Workload& b) {
@@ -82,6 +87,22 @@ std::filesystem::path Workload::trace_of(NpuId npu) const {
   fail_check("an NPU without a trace", std::source_location::current());
 }
 
+topology::LinkFault link_fault(const Perturbation::Links& links) {
+  topology::LinkFault fault{links.dimension, {}, links.port, links.failed};
+  for (const NpuRange& range : links.npus)
+    for (std::uint64_t npu = range.first; npu <= range.last; ++npu)
+      fault.npus.emplace_back(static_cast<std::uint32_t>(npu));
+  return fault;
+}
+
+topology::Topology Configuration::topology() const {
+  topology::Topology as_it_should_be(dimensions, rules());
+  if (perturbation.links.empty()) return as_it_should_be;
+  topology::Links links(dimensions);
+  for (const auto& entry : perturbation.links) links.add(link_fault(entry));
+  return {dimensions, rules(), std::move(links)};
+}
+
 void Configuration::validate(Faults& faults) const {
   const topology::Topology built = topology();
   const auto require = [&](bool holds, std::string_view key, std::string_view found, std::string_view expected) {
@@ -118,8 +139,8 @@ void Configuration::validate(Faults& faults) const {
 
 bool operator==(const Configuration& a, const Configuration& b) {
   return a.rule_set == b.rule_set && a.dimensions == b.dimensions && same(a.collectives, b.collectives) &&
-         same(a.executor, b.executor) && same(a.remote_memory, b.remote_memory) && same(a.workload, b.workload) &&
-         same(a.run, b.run);
+         same(a.executor, b.executor) && same(a.remote_memory, b.remote_memory) &&
+         same(a.perturbation, b.perturbation) && same(a.workload, b.workload) && same(a.run, b.run);
 }
 
 }  // namespace orrery::config

@@ -44,6 +44,13 @@ const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 /// PREFIX -> "PREFIX.{npu}.et" for all NPUs.
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 
+/// For topology::Links.
+topology::LinkFault link_fault(const Perturbation::Links& links);
+
+/// `perturbation`, of NPUs in these dimensions; sets the NPUs' compute speeds too.
+void read_perturbation(Section section, Configuration& result);
+std::string to_text(const Perturbation& perturbation);
+
 /// The product of the sizes; 0 if there are none, one is 0 (not known), or it is above 2^32 - 1.
 std::uint32_t count_npus(const std::vector<topology::Dimension>& dimensions);
 

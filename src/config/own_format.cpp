@@ -270,7 +270,11 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
   read_communication(system.section("communication"), result);
   read_remote_memory(system.section("remote-memory"), result);
   system.refuse_unknown();
+  read_perturbation(top.section("perturbation"), result);
   read_workload(top.section("workload"), result, system_only);
+  if (result.executor.replay_only && !result.perturbation.empty())
+    result.warnings.emplace_back(
+        "perturbation has no effect with workload.replay-only: every node takes what was recorded");
   read_run(top.section("run"), result);
   top.refuse_unknown();
   return result;

@@ -118,7 +118,8 @@ std::string in_quotes(std::string_view text) {
 
 std::string Configuration::to_yaml(bool with_run) const {
   return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(collectives) +
-         devices(executor, remote_memory) + config::workload(*this) + (with_run ? config::run(*this) : "");
+         devices(executor, remote_memory) + to_text(perturbation) + config::workload(*this) +
+         (with_run ? config::run(*this) : "");
 }
 
 }  // namespace orrery::config

@@ -12,6 +12,22 @@ namespace orrery::executor {
 /// sends.
 enum class Work : std::uint8_t { compute = 0, cpu = 1, communication = 2, receive = 3, memory = 4 };
 
+constexpr Work work_of(trace::NodeKind kind) {
+  switch (kind) {
+    case trace::NodeKind::cpu:
+      return Work::cpu;
+    case trace::NodeKind::compute:
+      return Work::compute;
+    case trace::NodeKind::mem_load:
+    case trace::NodeKind::mem_store:
+      return Work::memory;
+    case trace::NodeKind::receive:
+      return Work::receive;
+    default:
+      return Work::communication;
+  }
+}
+
 /// Splits an NPU's time by what it is busy with. compute + cpu + exposed communication + exposed memory + idle = the
 /// time of the last change.
 class Activity {

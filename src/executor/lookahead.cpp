@@ -47,7 +47,12 @@ class TailFinder {
         backwards_(graph_),
         longest_(graph_.num_nodes()),
         seen_by_(graph_.num_nodes(), none) {
-    for (Time& duration : durations_) duration = least_noisy(duration, options.compute_noise);
+    const double speed = options.replay_only ? 1 : options.highest_speed();
+    for (std::uint32_t i = 0; i < graph_.num_nodes(); ++i) {
+      Time& duration = durations_[i];
+      if (graph_.nodes[i].kind == NodeKind::compute) duration = at_speed(duration, speed);
+      duration = least_noisy(duration, options.compute_noise);
+    }
     repeats_ = options.iterations > 1;
   }
 

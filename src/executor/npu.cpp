@@ -14,7 +14,6 @@ namespace {
 
 using trace::NodeKind;
 
-constexpr std::uint32_t no_group = TimelineRecord::no_group;
 constexpr std::uint16_t wide = 0xffff;      // in `missing_`: the count is in `wide_`
 constexpr Bytes grant_size(8192);           // the control message of the rendezvous protocol
 constexpr std::uint32_t most_scanned = 64;  // ready nodes that the horizon looks at
@@ -56,25 +55,10 @@ Npu::Resource Npu::resource_of(NodeKind kind) {
   }
 }
 
-Work Npu::work_of(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::cpu:
-      return Work::cpu;
-    case NodeKind::compute:
-      return Work::compute;
-    case NodeKind::mem_load:
-    case NodeKind::mem_store:
-      return Work::memory;
-    case NodeKind::receive:
-      return Work::receive;
-    default:
-      return Work::communication;
-  }
-}
-
 void Npu::start(const Options& options) {
   free_ = {1, options.compute_streams, options.comm_streams, ~0U};
   iterations_ = options.iterations;
+  speed_ = options.speed_of(id_);
   record_iterations_ = options.record_iterations;
   keep_timeline_ = options.timeline;
   missing_.resize(program_.graph->num_nodes());
@@ -106,10 +90,11 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
     const NodeId done(released_.back());
     released_.pop_back();
     ++completed_;
-    if (keep_timeline_ && is_recorded())
-      timeline_.push_back({id_, node(done).kind == NodeKind::collective ? program_.use_of_node(done) : no_group,
-                           trace_.id_of(done), done == id ? start : now, now, node(done).kind,
-                           trace_.labels->names[done.index()]});
+    if (keep_timeline_ && is_recorded()) {
+      const bool in_group = node(done).kind == NodeKind::collective;
+      timeline_.push_back({id_, in_group ? program_.use_of_node(done) : TimelineRecord::no_group, trace_.id_of(done),
+                           done == id ? start : now, now, node(done).kind, trace_.labels->names[done.index()]});
+    }
     release_successors(done);
   }
   finish_ = now;
@@ -215,7 +200,8 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
 
 /// Of compute and CPU nodes. The draw depends on the seed, the NPU, the node and the iteration alone.
 Time Npu::compute_time(NodeId id, const Options& options) const {
-  const Time exact = program_.durations[id.index()];
+  Time exact = program_.durations[id.index()];
+  if (node(id).kind == NodeKind::compute) exact = at_speed(exact, speed_);
   if (options.compute_noise == 0) return exact;
   const std::uint64_t bits = mix(mix(mix(options.noise_seed, id_.value()), id.value()), iteration_);
   const double draw = static_cast<double>(bits >> 11U) * 0x1p-53;  // [0, 1)

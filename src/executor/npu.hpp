@@ -98,7 +98,6 @@ class Npu {
   using Conversation = Matcher<Posted, pdes::Event>::Key;
 
   static Resource resource_of(trace::NodeKind kind);
-  static Work work_of(trace::NodeKind kind);
 
   bool is_recorded() const { return iteration_ < record_iterations_; }
   void begin_iteration(Time now);
@@ -153,6 +152,7 @@ class Npu {
   std::vector<NodeId> over_;               // scratch
   Matcher<Posted, pdes::Event> receives_;  // posted, or messages that nobody waits for yet
   Matcher<NodeId, pdes::Event> grants_;    // sends that wait, or grants that none waits for yet (rendezvous)
+  double speed_ = 1;
   std::uint64_t completed_ = 0;
   std::uint64_t iterations_ = 1, record_iterations_ = 1, iteration_ = 0;
   std::uint64_t sequence_ = 0;

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "orrery/base/error.hpp"
 
 namespace orrery::executor {
+
+double Options::highest_speed() const { return compute_speed.empty() ? 1 : *std::ranges::max_element(compute_speed); }
 
 void Options::validate() const {
   if (!replay_only) compute.validate();
@@ -13,6 +17,9 @@ void Options::validate() const {
   if (!(compute_noise >= 0 && compute_noise < 1))
     throw Error(ErrorCode::bad_input, {.key = "noise"}, fmt::format("found {}", compute_noise),
                 "0 or more and below 1");
+  for (const double speed : compute_speed)
+    if (!(speed >= 1e-6 && speed <= 1e6))
+      throw Error(ErrorCode::bad_input, {.key = "compute-speed"}, fmt::format("found {}", speed), "1e-6 to 1e6");
   if (comm_streams == 0) throw Error(ErrorCode::bad_input, {.key = "comm-streams"}, "found 0", "1 or more");
 }
 

@@ -170,6 +170,7 @@ std::string Folding::description() const {
   };
   add(characters_.num_noisy, "NPUs with compute times of their own (noise)");
   add(characters_.num_sharing, "NPUs that share a memory, first come, first served");
+  add(characters_.by_speeds, "more by their compute speeds");
   add(characters_.by_routes, "more by the ways of their messages");
   add(classes_.by_members, "more by the members of their groups");
   add(classes_.by_place, "more by their places in groups of unlike members");

@@ -18,7 +18,8 @@ struct Characters {
   std::uint64_t num_structures = 0;    ///< distinct programs
   std::uint64_t num_noisy = 0;         ///< NPUs whose compute times are drawn for each of them
   std::uint64_t num_sharing = 0;       ///< NPUs that share a memory server, first come, first served
-  std::uint64_t by_routes = 0;         ///< colours beyond structures and these, by the ways of their messages
+  std::uint64_t by_speeds = 0;         ///< colours beyond structures and these, by the NPUs' compute speeds
+  std::uint64_t by_routes = 0;         ///< colours beyond all these, by the ways of their messages
 };
 
 /// The streams of each structure.

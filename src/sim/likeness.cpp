@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <tuple>
 
@@ -69,7 +70,7 @@ class Portraits {
 
   Characters run(const Conversations* conversations) {
     Characters result;
-    Interner without_routes, whole;
+    Interner without_speeds, without_routes, whole;
     std::vector<std::uint32_t> text;
     for (const NpuSpec& npu : setting_.npus) {
       const Structure& structure = structure_of(*npu.program);
@@ -78,16 +79,25 @@ class Portraits {
       result.num_noisy += is_noisy;
       result.num_sharing += is_sharing;
       text = {structure.number, is_noisy || is_sharing ? npu.id.value() + 1 : 0};
+      (void)without_speeds.of(text);
+      append(text, structure.takes_time ? setting_.options.speed_of(npu.id) : 1);
       (void)without_routes.of(text);
       if (conversations != nullptr) describe_tables(npu, *conversations, text);
       result.colours.push_back(whole.of(text));
     }
     result.num_structures = structures_.size();
+    result.by_speeds = without_routes.size() - without_speeds.size();
     result.by_routes = whole.size() - without_routes.size();
     return result;
   }
 
  private:
+  static void append(std::vector<std::uint32_t>& text, double number) {
+    const auto bits = std::bit_cast<std::uint64_t>(number);
+    text.push_back(static_cast<std::uint32_t>(bits));
+    text.push_back(static_cast<std::uint32_t>(bits >> 32U));
+  }
+
   struct Structure {
     std::uint32_t number = 0;
     bool takes_time = false, accesses_memory = false;
@@ -117,16 +127,12 @@ class Portraits {
 
   /// All that the delay of a message, and what it counts for in the network, depend on besides its size.
   std::uint32_t route(NpuId from, NpuId to) {
-    const auto& topology = setting_.topology;
     route_.clear();
-    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
-      const auto a = topology.coordinate(from, d), b = topology.coordinate(to, d);
-      if (a == b) continue;
-      const auto n = topology.dimension(d).size;
-      route_.push_back(d);
-      route_.push_back(topology.hops(d, b >= a ? b - a : b + (n - a)));
-      if (!topology.rules().charge_every_dimension) break;
-    }
+    setting_.topology.for_each_leg(from, to, [&](std::uint32_t d, std::uint32_t hops, const topology::Port& port) {
+      route_.insert(route_.end(), {d, hops});
+      append(route_, port.bandwidth);
+      append(route_, port.latency);
+    });
     return routes_.of(route_);
   }
 

@@ -61,7 +61,8 @@ std::uint64_t directed_links(const Dimension& dimension) {
   return 0;
 }
 
-Topology::Topology(std::vector<Dimension> dimensions, Rules rules) : dimensions_(std::move(dimensions)), rules_(rules) {
+Topology::Topology(std::vector<Dimension> dimensions, Rules rules, Links links)
+    : dimensions_(std::move(dimensions)), rules_(rules), links_(std::move(links)) {
   if (dimensions_.empty()) throw Error(ErrorCode::bad_input, "the topology has no dimension; expected 1 to 64");
   if (dimensions_.size() > max_dimensions)
     throw Error(ErrorCode::bad_input,
@@ -77,9 +78,9 @@ Topology::Topology(std::vector<Dimension> dimensions, Rules rules) : dimensions_
       throw Error(ErrorCode::bad_input,
                   fmt::format("topology, dimension {} ({}): with its size of {} there are more than {} NPUs", d,
                               name(dimension.shape), dimension.size, max_npus));
+    const auto number = static_cast<std::uint32_t>(d);
     if (dimension.size > 1)
-      least =
-          std::min(least, link_delay(static_cast<std::uint32_t>(d), hops(static_cast<std::uint32_t>(d), 1), Bytes(0)));
+      least = std::min(least, link_delay(number, hops(number, 1), Bytes(0), {1, links_.least_latency(number)}));
   }
   num_npus_ = static_cast<std::uint32_t>(num_npus);
   minimum_delay_ = least == Time::max() ? tick(rules_.rounding) : std::max(least, tick(rules_.rounding));
@@ -104,25 +105,22 @@ std::uint32_t Topology::hops(std::uint32_t d, std::uint32_t distance) const {
   fail_check("a shape that does not exist", std::source_location::current());
 }
 
-Time Topology::link_delay(std::uint32_t d, std::uint32_t hops, Bytes size) const {
+Time Topology::link_delay(std::uint32_t d, std::uint32_t hops, Bytes size, const Port& port) const {
   const Dimension& dimension = dimensions_[d];
-  return orrery::delay(hops * dimension.latency_ns, size, dimension.bandwidth, rules_.rounding);
+  return orrery::delay(hops * dimension.latency_ns * port.latency, size,
+                       Bandwidth::from_bytes_per_ns(dimension.bandwidth.bytes_per_ns() * port.bandwidth),
+                       rules_.rounding);
 }
 
 Time Topology::delay(NpuId a, NpuId b, Bytes size) const {
+  return std::max(path_delay(a, b, size), tick(rules_.rounding));
+}
+
+Time Topology::path_delay(NpuId a, NpuId b, Bytes size) const {
   Time total;
-  std::uint32_t rest_a = a.value();
-  std::uint32_t rest_b = b.value();
-  for (std::uint32_t d = 0; rest_a != rest_b; ++d) {
-    const std::uint32_t n = dimensions_[d].size;
-    const std::uint32_t distance = (rest_b % n + n - rest_a % n) % n;
-    rest_a /= n;
-    rest_b /= n;
-    if (distance == 0) continue;
-    total += link_delay(d, hops(d, distance), size);
-    if (!rules_.charge_every_dimension) break;
-  }
-  return std::max(total, tick(rules_.rounding));
+  for_each_leg(
+      a, b, [&](std::uint32_t d, std::uint32_t hops, const Port& port) { total += link_delay(d, hops, size, port); });
+  return total;
 }
 
 }  // namespace orrery::topology

@@ -12,6 +12,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/base/rules.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/config/npu_list.hpp"
 #include "orrery/device/options.hpp"
 #include "orrery/executor/options.hpp"
 #include "orrery/topology/partition.hpp"
@@ -46,6 +47,30 @@ struct Workload {
   std::filesystem::path trace_of(NpuId npu) const;
 };
 
+/// What of the system is not as the system says. Its NPU speeds are in executor::Options::compute_speed too.
+struct Perturbation {
+  struct SlowNpus {
+    std::vector<NpuRange> npus;
+    double compute = 1;  ///< factor of compute speed
+
+    friend bool operator==(const SlowNpus&, const SlowNpus&) = default;
+  };
+  struct Links {
+    std::uint32_t dimension = 0;
+    std::vector<NpuRange> npus;  ///< with `failed`: two NPUs, the link between them
+    topology::Port port;
+    bool failed = false;
+
+    friend bool operator==(const Links&, const Links&) = default;
+  };
+  std::vector<SlowNpus> slow_npus;
+  std::vector<double> compute_speed;                        ///< [num_npus], or empty: 1 for all
+  std::optional<std::filesystem::path> compute_speed_file;  ///< where they were read
+  std::vector<Links> links;
+
+  bool empty() const { return slow_npus.empty() && compute_speed.empty() && links.empty(); }
+};
+
 enum class Progress : std::uint8_t {
   automatic,  ///< one line that renews itself if standard error is a terminal, else plain
   plain,      ///< a line every interval
@@ -74,6 +99,7 @@ struct Configuration {
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
   executor::Options executor;                   ///< with the compute options and the timeline switch
   device::RemoteMemoryOptions remote_memory;
+  Perturbation perturbation;
   Workload workload;
   RunOptions run;
 
@@ -83,8 +109,8 @@ struct Configuration {
   std::vector<std::string> warnings;
 
   Rules rules() const { return rule_set == RuleSet::physical ? Rules::physical() : Rules::astra_sim(); }
-  /// Throws as topology::Topology does.
-  topology::Topology topology() const { return {dimensions, rules()}; }
+  /// With the links of the perturbation. Throws as topology::Topology and topology::Links do.
+  topology::Topology topology() const;
 
   /// Validates the options of every module and that the traces cover every NPU once (where there are any).
   void validate(Faults& faults) const;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "orrery/base/ids.hpp"
 #include "orrery/device/options.hpp"
 
 namespace orrery::executor {
@@ -17,8 +19,14 @@ struct Options {
   /// the seed alone. 0 = none, below 1.
   double compute_noise = 0;
   std::uint32_t noise_seed = 1;
+  /// [num_npus] compute nodes take their time divided by this; positive. Empty: 1 for all.
+  std::vector<double> compute_speed = {};
   bool timeline = false;                ///< keep start and finish of every node
   std::uint32_t record_iterations = 1;  ///< the first iterations of which collectives and the timeline are kept
+
+  double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }
+  /// No NPU computes faster.
+  double highest_speed() const;
 
   /// Throws Error (bad_input) that names the key.
   void validate() const;

@@ -2,32 +2,15 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/rules.hpp"
+#include "orrery/topology/dimension.hpp"
+#include "orrery/topology/links.hpp"
 
 namespace orrery::topology {
-
-enum class Shape : std::uint8_t { ring, fully_connected, switched };
-
-/// "Ring", "FullyConnected", "Switch".
-std::string_view name(Shape shape);
-
-struct Dimension {
-  Shape shape = Shape::ring;
-  std::uint32_t size = 1;
-  Bandwidth bandwidth;    ///< of one link
-  double latency_ns = 0;  ///< of one hop
-
-  friend bool operator==(const Dimension&, const Dimension&) = default;
-};
-
-/// Ways that messages of one line may take at a time: Ring 2n links (2 for n = 2), FullyConnected n(n-1) links, Switch
-/// n (an up-link with the down-link that it leads to); 0 for a line of one.
-std::uint64_t directed_links(const Dimension& dimension);
 
 /// A stack of dimensions, dimension 0 innermost. An NPU's id is a mixed-radix number of its coordinates, dimension 0
 /// fastest (docs/model.md, 3).
@@ -35,12 +18,15 @@ class Topology {
  public:
   /// Throws Error (bad_input) that names the dimension: none at all, more than 64, a size of 0, a bandwidth that is not
   /// positive, a negative latency, more than 2^32 - 1 NPUs.
-  Topology(std::vector<Dimension> dimensions, Rules rules);
+  /// `links` is made for these dimensions.
+  Topology(std::vector<Dimension> dimensions, Rules rules, Links links = {});
 
   std::uint32_t num_npus() const { return num_npus_; }
   std::uint32_t num_dimensions() const { return static_cast<std::uint32_t>(dimensions_.size()); }
   const Dimension& dimension(std::uint32_t d) const { return dimensions_[d]; }
   const Rules& rules() const { return rules_; }
+  /// What differs from the dimensions.
+  const Links& links() const { return links_; }
 
   std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;  ///< of `npu` in dimension d, 0 .. size - 1
   /// Ids of neighbours in dimension d differ by this.
@@ -48,13 +34,20 @@ class Topology {
   /// Hops of `distance` positions inside a line of dimension d; 0 for distance 0. Ring: the shorter way round.
   std::uint32_t hops(std::uint32_t d, std::uint32_t distance) const;
 
-  /// A message of `size` bytes over `hops` links of dimension d: hops * latency + size / bandwidth.
-  Time link_delay(std::uint32_t d, std::uint32_t hops, Bytes size) const;
+  /// A message of `size` bytes over `hops` links of dimension d, between ports of which `port` is the slower: hops *
+  /// latency + size / bandwidth.
+  Time link_delay(std::uint32_t d, std::uint32_t hops, Bytes size, const Port& port = {}) const;
   /// Point to point under the rules (docs/model.md, 1 and 4): at least one tick for a != b. With
   /// Rules::charge_every_dimension the message goes through the differing dimensions one after the other, stored and
-  /// forwarded whole between them: the sum of their link delays. Else the link delay of the lowest differing dimension.
+  /// forwarded whole between them, the lowest dimension first: the sum of their link delays, each by the slower of the
+  /// ports that a and b have in it. Else the link delay of the lowest differing dimension.
   /// O(dimensions).
   Time delay(NpuId a, NpuId b, Bytes size) const;
+  /// The same inside a collective: it may be no time at all.
+  Time path_delay(NpuId a, NpuId b, Bytes size) const;
+  /// The way of a message from a to b: calls visit(d, hops, port) for each dimension that it is charged for, in order.
+  template <class Visit>
+  void for_each_leg(NpuId a, NpuId b, Visit visit) const;
   /// The least delay between two different NPUs, whatever the size: at least one tick.
   Time minimum_delay() const { return minimum_delay_; }
 
@@ -62,8 +55,34 @@ class Topology {
   std::vector<Dimension> dimensions_;
   std::vector<std::uint32_t> strides_;
   Rules rules_;
+  Links links_;
   std::uint32_t num_npus_ = 1;
   Time minimum_delay_;
 };
+
+template <class Visit>
+void Topology::for_each_leg(NpuId a, NpuId b, Visit visit) const {
+  std::uint32_t rest_a = a.value();
+  std::uint32_t rest_b = b.value();
+  std::uint32_t at = a.value();  // where the message is
+  for (std::uint32_t d = 0; rest_a != rest_b; ++d) {
+    const std::uint32_t n = dimensions_[d].size;
+    const std::uint32_t place_a = rest_a % n;
+    const std::uint32_t place_b = rest_b % n;
+    rest_a /= n;
+    rest_b /= n;
+    if (place_a == place_b) continue;
+    const std::uint32_t regular = hops(d, (place_b + n - place_a) % n);
+    if (links_.empty()) {
+      visit(d, regular, Port{});
+    } else {
+      const std::uint32_t next = at + place_b * strides_[d] - place_a * strides_[d];
+      visit(d, links_.hops(d, NpuId(at), NpuId(next), regular),
+            slower(links_.port(d, links_.kind_of_port(d, a)), links_.port(d, links_.kind_of_port(d, b))));
+      at = next;
+    }
+    if (!rules_.charge_every_dimension) return;
+  }
+}
 
 }  // namespace orrery::topology

@@ -102,6 +102,124 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
   }
 }
 
+/// The links of one dimension as docs/model.md (3) has them, found by a search through the line.
+class PlainLinks {
+ public:
+  explicit PlainLinks(const RandomCase& sample) : sample_(sample), topology_(sample.dimensions, sample.rules) {}
+
+  /// Within a line of dimension d.
+  Ps delay(std::uint32_t from, std::uint32_t to, std::uint32_t d, std::uint64_t bytes) const {
+    double bandwidth[] = {1, 1};
+    double latency[] = {1, 1};
+    for (const topology::LinkFault& fault : sample_.faults)
+      for (const NpuId npu : fault.npus)
+        for (const int end : {0, 1})
+          if (!fault.failed && fault.dimension == d && npu.value() == (end == 0 ? from : to)) {
+            bandwidth[end] *= fault.port.bandwidth;
+            latency[end] *= fault.port.latency;
+          }
+    const topology::Dimension& dimension = sample_.dimensions[d];
+    return orrery::delay(
+               hops(from, to, d) * dimension.latency_ns * std::max(latency[0], latency[1]), Bytes(bytes),
+               Bandwidth::from_bytes_per_ns(dimension.bandwidth.bytes_per_ns() * std::min(bandwidth[0], bandwidth[1])),
+               sample_.rules.rounding)
+        .ps();
+  }
+
+ private:
+  bool has_link(std::uint32_t a, std::uint32_t b, std::uint32_t d) const {
+    const std::uint32_t n = sample_.dimensions[d].size;
+    const std::uint32_t apart = (topology_.coordinate(NpuId(a), d) + n - topology_.coordinate(NpuId(b), d)) % n;
+    if (sample_.dimensions[d].shape == topology::Shape::ring && apart != 1 && apart != n - 1) return false;
+    return std::ranges::none_of(sample_.faults, [&](const topology::LinkFault& fault) {
+      return fault.failed && fault.dimension == d &&
+             ((fault.npus[0].value() == a && fault.npus[1].value() == b) ||
+              (fault.npus[0].value() == b && fault.npus[1].value() == a));
+    });
+  }
+
+  std::uint32_t hops(std::uint32_t from, std::uint32_t to, std::uint32_t d) const {
+    if (sample_.dimensions[d].shape == topology::Shape::switched) return 2;
+    const std::uint32_t stride = topology_.stride(d);
+    const std::uint32_t first = from - topology_.coordinate(NpuId(from), d) * stride;
+    std::vector<std::uint32_t> reached{from};
+    for (std::uint32_t count = 0;; ++count) {
+      if (std::ranges::find(reached, to) != reached.end()) return count;
+      std::vector<std::uint32_t> next = reached;
+      for (const std::uint32_t a : reached)
+        for (std::uint32_t c = 0; c < sample_.dimensions[d].size; ++c)
+          if (const std::uint32_t b = first + c * stride; b != a && has_link(a, b, d)) next.push_back(b);
+      std::ranges::sort(next);
+      next.erase(std::ranges::unique(next).begin(), next.end());
+      reached = next;
+    }
+  }
+
+  const RandomCase& sample_;
+  topology::Topology topology_;
+};
+
+// Slow ports and failed links: a chunk over several dimensions, or several chunks in one, whose order is that in which
+// they were cut.
+TEST(Collective, DifferingLinksAgreeWithMessages) {
+  std::mt19937_64 random(7);
+  int differing = 0;
+  for (int round = 0; round < 600; ++round) {
+    SCOPED_TRACE(round);
+    RandomCase sample = random_case(random, 32);
+    add_random_faults(random, sample);
+    const auto num_used = std::ranges::count_if(sample.dimensions, [](const auto& d) { return d.size > 1; });
+    if (num_used > 1) sample.options.splits = 1;
+    const topology::Topology topology = sample.topology();
+    Scenario scenario = scenario_of(sample, topology);
+    if (num_used > 1 && scenario.num_chunks > 1) continue;
+    const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
+    const PlainLinks plain(sample);
+    std::vector<std::uint32_t> dimension_of;
+    for (const PhaseOfChunk& phase : scenario.phases) dimension_of.push_back(phase.queue);
+    scenario.link = [&](std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t phase) {
+      return plain.delay(from, to, dimension_of[phase], bytes * share);
+    };
+    Predecessors in_order(scenario.num_chunks, Predecessors::value_type(scenario.phases.size()));
+    for (std::uint32_t c = scenario.in_service; num_used == 1 && c < scenario.num_chunks; ++c)
+      in_order[c][0] = std::pair(c - scenario.in_service, 0U);
+    Engine engine(topology, sample.options);
+    const auto layout = engine.layout({}, all_dimensions);
+    for (const bool skew : {false, true}) {
+      const auto arrivals =
+          skew ? random_arrivals(random, topology.num_npus()) : std::vector<Time>(topology.num_npus());
+      const auto completions = finish(engine, *layout, sample, arrivals);
+      EXPECT_EQ(as_ps(completions), MessageSimulation(scenario, &in_order).run(as_ps(arrivals)));
+      if (!skew) differing += std::ranges::minmax(completions).min != std::ranges::minmax(completions).max;
+    }
+  }
+  EXPECT_GT(differing, 100);
+}
+
+// If all ports of a dimension are slow alike, it is a slower dimension.
+TEST(Collective, PortsThatAreSlowAlikeAreASlowerDimension) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
+    const RandomCase sample = random_case(random, 32);
+    RandomCase slower = sample;
+    RandomCase faulty = sample;
+    for (std::uint32_t d = 0; d < sample.dimensions.size(); ++d) {
+      slower.dimensions[d].bandwidth =
+          Bandwidth::from_bytes_per_ns(sample.dimensions[d].bandwidth.bytes_per_ns() * 0.5);
+      slower.dimensions[d].latency_ns *= 2;
+      topology::LinkFault fault{d, {}, {0.5, 2}, false};
+      for (std::uint32_t npu = 0; npu < sample.num_npus(); ++npu) fault.npus.emplace_back(npu);
+      faulty.faults.push_back(fault);
+    }
+    Engine engine(slower.topology(), sample.options);
+    Engine with_faults(faulty.topology(), sample.options);
+    for (const auto& arrivals : {std::vector<Time>(sample.num_npus()), random_arrivals(random, sample.num_npus())})
+      EXPECT_EQ(finish(engine, *engine.layout({}, all_dimensions), sample, arrivals),
+                finish(with_faults, *with_faults.layout({}, all_dimensions), sample, arrivals));
+  }
+}
+
 /// Any kind on any group, trees and `one*` included; nothing if the engine refuses it.
 struct AnyCase {
   RandomCase sample;
@@ -119,6 +237,7 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
   sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
   sample.kind = static_cast<Kind>(random() % 9);
+  if (random() % 2 == 0) add_random_faults(random, sample);
   any.engine = std::make_unique<Engine>(sample.topology(), sample.options);
   std::vector<NpuId> members = random_group(random, sample.num_npus());
   if (random() % 2 == 0) members.clear();

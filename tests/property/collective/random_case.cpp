@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "orrery/base/error.hpp"
+
 namespace orrery::collective::test {
 namespace {
 
@@ -115,6 +117,30 @@ std::uint32_t RandomCase::num_npus() const {
   std::uint32_t count = 1;
   for (const topology::Dimension& dimension : dimensions) count *= dimension.size;
   return count;
+}
+
+topology::Topology RandomCase::topology() const {
+  topology::Links links(dimensions);
+  for (const topology::LinkFault& fault : faults) links.add(fault);
+  return {dimensions, rules, links};
+}
+
+void add_random_faults(std::mt19937_64& random, RandomCase& sample) {
+  topology::Links links(sample.dimensions);
+  for (auto count = pick(random, 1, 4); count > 0; --count) {
+    topology::LinkFault fault;
+    fault.dimension = static_cast<std::uint32_t>(pick(random, 0, sample.dimensions.size() - 1));
+    fault.failed = pick(random, 0, 2) == 0;
+    for (auto npus = fault.failed ? 2 : pick(random, 1, 3); npus > 0; --npus)
+      fault.npus.emplace_back(static_cast<std::uint32_t>(pick(random, 0, sample.num_npus() - 1)));
+    if (!fault.failed) fault.port = {one_of(random, {0.1, 0.5, 0.7, 1.0, 1.5}), one_of(random, {0.5, 1.0, 1.3, 4.0})};
+    try {
+      links.add(fault);
+    } catch (const Error&) {
+      continue;  // nothing leads around it
+    }
+    sample.faults.push_back(fault);
+  }
 }
 
 RandomCase random_case(std::mt19937_64& random, std::uint32_t most) {

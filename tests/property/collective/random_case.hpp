@@ -13,15 +13,19 @@ struct RandomCase {
   Rules rules;
   std::vector<topology::Dimension> dimensions;
   Options options;
+  std::vector<topology::LinkFault> faults;
   Kind kind = Kind::all_reduce;
   Bytes size;
 
-  topology::Topology topology() const { return topology::Topology(dimensions, rules); }
+  topology::Topology topology() const;
   std::uint32_t num_npus() const;
 };
 
 /// 2 to `most` NPUs, any rules, algorithms that have a rule for the kind.
 RandomCase random_case(std::mt19937_64& random, std::uint32_t most);
+
+/// Slow ports in any dimension, and failed links where something leads around them.
+void add_random_faults(std::mt19937_64& random, RandomCase& sample);
 
 std::vector<Time> random_arrivals(std::mt19937_64& random, std::uint32_t count);
 

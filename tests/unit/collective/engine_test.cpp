@@ -30,9 +30,18 @@ Options options_of(std::vector<Algorithm> list) {
   return options;
 }
 
+/// 100 ns a hop, 10 B/ns.
+topology::Topology line_with_fault(topology::Shape shape, std::uint32_t size, const topology::LinkFault& fault) {
+  const std::vector<topology::Dimension> dimensions = {{shape, size, Bandwidth::from_bytes_per_ns(10), 100}};
+  topology::Links links(dimensions);
+  links.add(fault);
+  return {dimensions, Rules::physical(), links};
+}
+
 struct System {
   System(std::vector<topology::Dimension> dimensions, Options options, Rules rules = Rules::physical())
       : engine(topology::Topology(std::move(dimensions), rules), std::move(options)) {}
+  System(const topology::Topology& topology, Options options) : engine(topology, std::move(options)) {}
 
   std::vector<Time> finish(Kind kind, std::uint64_t bytes, const std::vector<Time>& arrivals,
                            const std::vector<NpuId>& members = {}, std::uint64_t mask = all_dimensions) {
@@ -355,6 +364,53 @@ TEST(Range, OfTimeAndBytes) {
   const Time later = latest + Time::from_ps(1);
   EXPECT_EQ(system.finish(Kind::reduce_scatter, much / 2, {later, later})[0], Time::max());
   EXPECT_EQ(system.finish(Kind::reduce_scatter, much / 2, {Time::zero(), later})[1], Time::max());
+}
+
+// Four members, e = 7, messages of 1000 B: 200 ns, reduced in 30. NPU 1 has half the bandwidth: the edges 0-1 and 1-2
+// take 300. All-reduce: 6 steps, 7 e, 3 reductions: 139; and the longest 6 edges in a row that end in the member: a
+// round of 1000 and two more.
+TEST(Engine, RingWithASlowPort) {
+  System system(line_with_fault(topology::Shape::ring, 4, {0, npus({1}), {0.5, 1}, false}), options_of({ring}));
+  EXPECT_EQ(system.finish(Kind::all_reduce, 4000, std::vector<Time>(4)), at_ns({1539, 1639, 1739, 1639}));
+}
+
+// All send to all: who sends to NPU 2, or receives from it, waits 3 * 100 + 100.
+TEST(Engine, DirectWithASlowPort) {
+  System system(line_with_fault(topology::Shape::fully_connected, 4, {0, npus({2}), {1, 3}, false}),
+                options_of({direct}));
+  EXPECT_EQ(system.finish(Kind::all_to_all, 4000, std::vector<Time>(4)), at_ns({414, 414, 414, 414}));
+}
+
+// NPUs 0 and 1 reach each other by a third: 2 * 100 + 100.
+TEST(Engine, DirectAroundAFailedLink) {
+  System system(line_with_fault(topology::Shape::fully_connected, 4, {0, npus({0, 1}), {}, true}),
+                options_of({direct}));
+  EXPECT_EQ(system.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({344, 344, 244, 244}));
+}
+
+// Reduce-scatter: 2000 B between 0 and 1 (400 ns) and between 2 and 3 (600, NPU 3 has half the bandwidth), reduced in
+// 60: 474, 474, 674, 674. Then 1000 B between 0 and 2 (300) and between 1 and 3 (400), reduced in 30.
+TEST(Engine, HalvingDoublingWithASlowPort) {
+  System system(line_with_fault(topology::Shape::switched, 4, {0, npus({3}), {0.5, 1}, false}),
+                options_of({halving_doubling}));
+  EXPECT_EQ(system.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({1011, 1111, 811, 911}));
+}
+
+// Communicators whose links are alike share a layout; others do not.
+TEST(Engine, LayoutsTellSlowPortsApart) {
+  const std::vector<topology::Dimension> dimensions = {
+      {topology::Shape::switched, 2, Bandwidth::from_bytes_per_ns(10), 100},
+      {topology::Shape::switched, 4, Bandwidth::from_bytes_per_ns(10), 100}};
+  topology::Links links(dimensions);
+  links.add({0, npus({2, 4}), {0.5, 1}, false});
+  System system(topology::Topology(dimensions, Rules::physical(), links), options_of({ring, ring}));
+  const auto layout = [&](std::initializer_list<std::uint32_t> members) {
+    return system.engine.layout(npus(members), all_dimensions);
+  };
+  EXPECT_EQ(layout({0, 1}), layout({6, 7}));
+  EXPECT_EQ(layout({2, 3}), layout({4, 5}));
+  EXPECT_NE(layout({0, 1}), layout({2, 3}));
+  EXPECT_EQ(layout({0, 2}), layout({1, 3}));  // in dimension 1 all are as they should be
 }
 
 }  // namespace

@@ -61,6 +61,22 @@ TEST_F(LookaheadTest, ComputeTimesOfAChainAddUp) {
   EXPECT_EQ(found.calls.leads, (std::vector{ns(12), ns(7), zero}));
 }
 
+// Compute nodes take as long as they do on the fastest NPU, with the least noise: a bound for every NPU.
+TEST_F(LookaheadTest, TheFastestNpuCounts) {
+  GraphBuilder graph;
+  graph.timed(NodeKind::compute, 5, {});
+  graph.timed(NodeKind::cpu, 7, {0});
+  graph.timed(NodeKind::compute, 20, {1});
+  graph.collective(world, trace::all_dimensions, {2});
+  options_.compute_speed = {0.5, 2, 1, 1};
+  EXPECT_EQ(find(graph).calls.tails, (std::vector{ns(17), ns(10), zero, never}));
+  options_.compute_noise = 0.5;
+  EXPECT_EQ(find(graph).calls.tails, (std::vector{Time::from_ps(8500), ns(5), zero, never}));
+  options_.compute_speed = {0.5, 0.5, 0.25, 0.5};
+  options_.compute_noise = 0;
+  EXPECT_EQ(find(graph).calls.tails, (std::vector{ns(47), ns(40), zero, never}));
+}
+
 // Both branches end in the collective, which waits for the longer one.
 TEST_F(LookaheadTest, BranchesThatMeetCountByTheLonger) {
   GraphBuilder graph;

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "orrery/base/quantity.hpp"
+
+namespace orrery::topology {
+
+enum class Shape : std::uint8_t { ring, fully_connected, switched };
+
+/// "Ring", "FullyConnected", "Switch".
+std::string_view name(Shape shape);
+
+struct Dimension {
+  Shape shape = Shape::ring;
+  std::uint32_t size = 1;
+  Bandwidth bandwidth;    ///< of one link
+  double latency_ns = 0;  ///< of one hop
+
+  friend bool operator==(const Dimension&, const Dimension&) = default;
+};
+
+/// Ways that messages of one line may take at a time: Ring 2n links (2 for n = 2), FullyConnected n(n-1) links, Switch
+/// n (an up-link with the down-link that it leads to); 0 for a line of one.
+std::uint64_t directed_links(const Dimension& dimension);
+
+}  // namespace orrery::topology

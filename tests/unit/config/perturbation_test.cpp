@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "expect_error.hpp"
+#include "orrery/config/read.hpp"
+
+namespace orrery::config {
+namespace {
+
+/// 4 x 2 NPUs.
+const std::string system_of_eight = R"(system:
+  network:
+    dimensions:
+      - {shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 100 ns}
+      - {shape: FullyConnected, size: 2, bandwidth: 50 GB/s, latency: 1 us}
+workload: {traces: data/workload}
+)";
+
+Configuration parsed(const std::string& perturbation, const std::filesystem::path& folder = "/base") {
+  return parse(system_of_eight + "perturbation: " + perturbation + "\n", "c.yaml", folder);
+}
+
+void refused(const std::string& perturbation, std::initializer_list<std::string_view> parts) {
+  expect_error([&] { parsed(perturbation); }, ErrorCode::bad_input, parts);
+}
+
+/// A folder that is removed at the end.
+class Folder {
+ public:
+  Folder() : path(std::filesystem::temp_directory_path() / "orrery-config-XXXXXX") {
+    std::string name = path.string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::filesystem::path path;
+};
+
+TEST(Perturbation, FactorsOfAnNpuMultiply) {
+  const auto c = parsed("{slow-npus: [{npus: \"0,2-4\", compute: 0.5}, {npus: 4, compute: 0.8}]}");
+  EXPECT_EQ(c.executor.compute_speed, (std::vector<double>{0.5, 1, 0.5, 0.5, 0.4, 1, 1, 1}));
+  EXPECT_TRUE(c.topology().links().empty());
+  EXPECT_TRUE(parse(system_of_eight, "c.yaml").executor.compute_speed.empty());
+}
+
+TEST(Perturbation, SpeedsOfAllNpusAsAListOrAFile) {
+  const std::string slow = ", slow-npus: [{npus: 7, compute: 0.5}]}";
+  const auto listed = parsed("{compute-speed: [1, 0.9, 1.25, 1, 1, 1, 1, 0.6]" + slow);
+  EXPECT_EQ(listed.executor.compute_speed, (std::vector<double>{1, 0.9, 1.25, 1, 1, 1, 1, 0.3}));
+  const Folder folder;
+  std::ofstream(folder.path / "speeds.txt") << "# measured\n1\n0.9\n\n1.25\r\n1\n1\n1\n1\n0.6";
+  const auto read = parsed("{compute-speed: speeds.txt" + slow, folder.path);
+  EXPECT_EQ(read.executor.compute_speed, listed.executor.compute_speed);
+  EXPECT_EQ(read.inputs.back().first, "compute-speed.txt");
+  const auto again = parse(read.to_yaml(), "resolved.yaml", "/elsewhere");
+  EXPECT_TRUE(again == read) << read.to_yaml();
+  std::ofstream(folder.path / "speeds.txt") << "1\nfast\n";
+  expect_error([&] { parsed("{compute-speed: speeds.txt}", folder.path); }, ErrorCode::bad_input,
+               {"speeds.txt:2", "fast"});
+}
+
+TEST(Perturbation, LinksReachTheTopology) {
+  const auto c = parsed(R"({links: [{dimension: 0, npus: "1-2", bandwidth: 0.5, latency: 3},
+                          {dimension: 1, npus: 3, bandwidth: 0.25}, {dimension: 0, npus: "4,7", failed: true}]})");
+  const auto topology = c.topology();
+  const auto delay = [&](std::uint32_t a, std::uint32_t b) {
+    return topology.delay(NpuId(a), NpuId(b), Bytes(10'000));
+  };
+  EXPECT_EQ(delay(0, 3), Time::from_ns(100 + 100));
+  EXPECT_EQ(delay(0, 1), Time::from_ns(300 + 200));
+  EXPECT_EQ(delay(3, 7), Time::from_ns(1000 + 800));
+  EXPECT_EQ(delay(4, 7), Time::from_ns(300 + 100));
+  const auto again = parse(c.to_yaml(), "resolved.yaml", "/elsewhere");
+  EXPECT_TRUE(again == c) << c.to_yaml();
+  EXPECT_EQ(again.to_yaml(), c.to_yaml());
+  EXPECT_FALSE(parse(system_of_eight, "c.yaml", "/base") == c);
+}
+
+TEST(Perturbation, HasNoEffectWithRecordedTimes) {
+  auto text = system_of_eight + "perturbation: {slow-npus: [{npus: 0, compute: 0.5}]}\n";
+  text.replace(text.find("data/workload"), 13, "data/workload, replay-only: true");
+  EXPECT_EQ(parse(text, "c.yaml").warnings.size(), 1U);
+}
+
+TEST(Perturbation, SaysWhatIsWrongAndWhere) {
+  refused("{slow: []}", {"c.yaml:7", "perturbation.slow", "unknown key", "slow-npus"});
+  refused("{slow-npus: [{npus: 8, compute: 0.5}]}", {"c.yaml:7", "perturbation.slow-npus.0.npus", "NPUs, 8"});
+  refused("{slow-npus: [{npus: \"3,1\", compute: 0.5}]}", {"slow-npus.0.npus", "ascending order"});
+  refused("{slow-npus: [{npus: 0, compute: 0}]}", {"slow-npus.0.compute", "1e-6 to 1e6"});
+  refused("{slow-npus: [{npus: 0}]}", {"slow-npus.0.compute", "missing", "a factor of the compute speed"});
+  refused("{slow-npus: [{npus: 0, compute: 0.5, speed: 1}]}", {"slow-npus.0.speed", "unknown key"});
+  refused("{compute-speed: [1, 1]}", {"perturbation.compute-speed", "found 2 factors", "each of the 8 NPUs"});
+  refused("{compute-speed: [1, 1, 1, 1, 1, 1, 1, -1]}", {"compute-speed.7", "negative"});
+  refused("{compute-speed: none.txt}", {"none.txt"});
+  refused("{links: [{dimension: 0, npus: 0}]}", {"links.0", "as they should be", "failed: true"});
+  refused("{links: [{dimension: 0, npus: \"0,1\", failed: true, latency: 2}]}", {"links.0", "neither bandwidth nor"});
+  refused("{links: [{dimension: 2, npus: 0, bandwidth: 0.5}]}", {"c.yaml:7", "links.0.npus", "found dimension 2"});
+  refused("{links: [{dimension: 0, npus: \"0,2\", failed: true}]}", {"links.0.npus", "no neighbours on the Ring"});
+  refused("{links: [{dimension: 1, npus: \"0,4\", failed: true}]}", {"links.0.npus", "no third NPU"});
+  refused("{links: [{npus: 0, bandwidth: 0.5}]}", {"links.0.dimension", "missing"});
+  refused("3", {"perturbation", "a mapping"});
+}
+
+}  // namespace
+}  // namespace orrery::config
