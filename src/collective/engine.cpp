@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 
@@ -9,6 +10,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 #include "plan.hpp"
+#include "symmetry.hpp"
 #include "traffic.hpp"
 
 namespace orrery::collective {
@@ -211,6 +213,26 @@ Time Engine::least_duration(const Layout& layout, Kind kind, Bytes size) {
   Memo& memo = state_->memo(layout, kind, size);
   const Ps least = memo.plan.alike() ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members));
   return std::max(Time::from_ps(least), tick(state_->topology.rules().rounding));
+}
+
+std::vector<std::uint32_t> Engine::places(const Layout& layout, std::span<const Kind> kinds,
+                                          std::span<const std::uint32_t> marks) const {
+  check(marks.size() == layout.num_members, "every member has a mark");
+  std::vector<Phase> phases;
+  for (const Kind kind : kinds)
+    for (const Phase& phase : phases_of(state_->options, layout, kind, Bytes(0))) phases.push_back(phase);
+  const auto in_line = [&](const Phase& phase) { return layout.line && phase.axis == &*layout.line; };
+  std::vector<const Axis*> axes;
+  if (std::ranges::none_of(phases, in_line))
+    for (const Axis& axis : layout.axes) axes.push_back(&axis);
+  else if (std::ranges::all_of(phases, in_line))
+    axes.push_back(&*layout.line);
+  const auto is_regular = [](const Axis* axis) { return axis->ports.empty() && axis->npus.empty(); };
+  if (!axes.empty() && std::ranges::all_of(axes, is_regular)) return collective::places(axes, phases, marks);
+  // Lines whose links differ do not turn into each other, and neither do the grid and the line together.
+  std::vector<std::uint32_t> positions(marks.size());
+  std::iota(positions.begin(), positions.end(), 0U);
+  return positions;
 }
 
 Time Engine::minimum_duration(const Layout& layout) const {

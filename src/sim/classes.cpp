@@ -46,6 +46,7 @@ class Refinement {
         npus_(likeness.colours),
         groups_(std::vector<std::uint32_t>(likeness.num_groups(), 0)),
         is_placed_(1, 0),
+        places_(likeness.members.size(), Likeness::nobody),
         reasons_(likeness.num_npus(), Reason::members) {}
 
   Classes run() {
@@ -80,12 +81,23 @@ class Refinement {
     for (const auto& place : in_.places_of(npu)) {
       const auto colour = groups_.colours[place.group];
       text.push_back(colour);
-      text.push_back(is_placed_[colour] ? place.position : Likeness::nobody);
+      text.push_back(is_placed_[colour] ? places_[in_.first_member[place.group] + place.position] : Likeness::nobody);
     }
     for (const auto& stream : in_.streams_of(npu)) {
       text.push_back(stream.stream == Likeness::nobody ? Likeness::nobody : npus_.colours[stream.peer]);
       text.push_back(stream.stream);
     }
+  }
+
+  /// The places in a group whose text is known: those whom its algorithms tell apart.
+  std::vector<std::uint32_t> places_in(std::uint32_t group, Interner::Words text) const {
+    const auto members = text.subspan(3);  // class and use in turn
+    std::vector<std::uint32_t> marks;
+    Interner known;
+    for (std::size_t i = 0; i < members.size(); i += 2) marks.push_back(known.of(members.subspan(i, 2)));
+    if (in_.places_among) return in_.places_among(group, in_.members_of(group).front(), marks);
+    std::iota(marks.begin(), marks.end(), 0U);
+    return marks;
   }
 
   /// Gives new colours to all parts of a colour but the largest, which keeps it; what is not dirty is a part too.
@@ -137,7 +149,12 @@ class Refinement {
       part_of.push_back(part);
     }
     std::vector<char> newly_placed(parts.size());
-    for (std::size_t i = 0; i < parts.size(); ++i) newly_placed[i] = placed[i] != is_placed_[parts[i].colour];
+    std::vector<std::vector<std::uint32_t>> places(parts.size());
+    for (std::uint32_t i = 0; i < parts.size(); ++i) {
+      if (!placed[i]) continue;
+      places[i] = places_in(parts[i].first, texts[i]);
+      newly_placed[i] = !std::ranges::equal(places[i], places_of(parts[i].first));
+    }
     recolour(
         groups_, parts, [&](const Part& part) { return !newly_placed[static_cast<std::size_t>(&part - parts.data())]; },
         [&](std::uint32_t part, std::uint32_t) { is_placed_.push_back(placed[part]); });
@@ -145,6 +162,7 @@ class Refinement {
       const Part& part = parts[part_of[i]];
       if (part.next == groups_.colours[dirty[i]]) continue;
       groups_.colours[dirty[i]] = part.next;
+      std::ranges::copy(places[part_of[i]], places_of(dirty[i]).begin());
       const auto reason = newly_placed[part_of[i]] ? Reason::place : Reason::members;
       for (const auto& member : in_.members_of(dirty[i])) soil(member.npu, reason);
     }
@@ -178,6 +196,10 @@ class Refinement {
       for (const auto& stream : in_.streams_of(npu))
         if (stream.stream != Likeness::nobody) soil(stream.peer, Reason::messages);
     }
+  }
+
+  std::span<std::uint32_t> places_of(std::uint32_t group) {
+    return std::span(places_).subspan(in_.first_member[group], in_.members_of(group).size());
   }
 
   void soil(std::uint32_t npu, Reason reason) {
@@ -220,8 +242,9 @@ class Refinement {
 
   const Likeness& in_;
   Coloured npus_, groups_;
-  std::vector<char> is_placed_;  // [group colours] members are told apart by their places
-  std::vector<Reason> reasons_;  // [npus] why it was last looked at again
+  std::vector<char> is_placed_;        // [group colours] members are told apart by their places
+  std::vector<std::uint32_t> places_;  // [members] of groups that are placed
+  std::vector<Reason> reasons_;        // [npus] why it was last looked at again
   std::uint64_t by_members_ = 0, by_place_ = 0, by_messages_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,11 @@ struct Likeness {
   std::vector<Member> members;            ///< of each group, in its order
   std::vector<std::uint32_t> shapes;      ///< [groups] groups of different shapes are not alike
   std::vector<char> together;             ///< [groups] members that arrive together complete together
+  /// [members] numbers of places in a group whose first member is given: members of one mark and one place complete
+  /// together if those of one mark arrive together. The same for groups of one shape and the same marks. None: every
+  /// position is a place.
+  std::function<std::vector<std::uint32_t>(std::uint32_t group, Member first, std::span<const std::uint32_t> marks)>
+      places_among;
 
   std::vector<std::size_t> first_place;   ///< [npus + 1] index into places
   std::vector<Place> places;              ///< [uses of each NPU]; NPUs of one colour have as many
@@ -64,10 +70,10 @@ struct Classes {
 };
 
 /// The coarsest equitable partition: NPUs of one class have groups of one class (in a group that is not all of one
-/// class, or whose members do not complete together, at the same place), and streams to and from the same classes,
-/// use by use and stream by stream; groups of one class have the same shape and members of the same classes in the same
-/// order. Colour refinement that looks again only at what lies beside a change, and leaves its colour to the largest
-/// part (Hopcroft's rule). Cost about O((members + streams) log npus).
+/// class, or whose members do not complete together, at the same place as far as it matters), and streams to and from
+/// the same classes, use by use and stream by stream; groups of one class have the same shape and members of the same
+/// classes in the same order. Colour refinement that looks again only at what lies beside a change, and leaves its
+/// colour to the largest part (Hopcroft's rule). Cost about O((members + streams) log npus).
 Classes classes_of(const Likeness& likeness);
 
 }  // namespace orrery::sim

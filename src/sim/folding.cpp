@@ -21,6 +21,7 @@ Folding::Folding(const executor::Setting& setting, Rank here, int num_ranks)
       streams_(streams_of_programs(setting.npus)),
       likeness_(likeness_of(setting, streams_, characters_)),
       classes_(classes_of(likeness_)) {
+  likeness_.places_among = {};
   deal(num_ranks);
   if (replay_only_)  // in which nobody meets
     communicators_.assign(all_communicators_.begin(), all_communicators_.end());

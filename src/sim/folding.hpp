@@ -27,7 +27,7 @@ using StreamsOf = std::map<const executor::Program*, executor::Streams>;
 StreamsOf streams_of_programs(std::span<const executor::NpuSpec> npus);
 
 /// What tells the NPUs of a run apart. `setting.npus` are all NPUs, in order; it is not folded. Without communication
-/// if the run is one of replay. O(members + streams log streams of an NPU).
+/// if the run is one of replay. `setting` outlives its places_among. O(members + streams log streams of an NPU).
 Likeness likeness_of(const executor::Setting& setting, const StreamsOf& streams, Characters& characters);
 
 /// A run in which NPUs that are alike are simulated once (docs/folding.md): which are, who stands for them, and how the

@@ -150,7 +150,15 @@ class Togetherness {
   std::uint32_t shape_of(const collective::Layout& layout) {
     return shapes_.try_emplace(&layout, static_cast<std::uint32_t>(shapes_.size())).first->second;
   }
-  /// For the collectives that a member does in a use (the first of its communicator).
+  /// Of the collectives that a member does in a use (the first of its communicator).
+  std::vector<collective::Kind> kinds(const NpuSpec& member, std::uint32_t use) {
+    std::set<collective::Kind> kinds;
+    for (std::uint32_t u = use; u < member.groups.size(); ++u)
+      if (member.groups[u] == member.groups[use])
+        for (const auto& [kind, size] : calls_of(*member.program)[u]) kinds.insert(kind);
+    return {kinds.begin(), kinds.end()};
+  }
+  /// For these collectives.
   bool of(const collective::Layout& layout, std::uint32_t members, const NpuSpec& member, std::uint32_t use) {
     if (members == 1) return true;
     bool together = true;
@@ -197,7 +205,8 @@ std::uint32_t first_use(const NpuSpec& npu, GroupId group) {
 }
 
 void describe_groups(const executor::Setting& setting, Likeness& likeness) {
-  Togetherness togetherness(setting);
+  const auto shared = std::make_shared<Togetherness>(setting);
+  Togetherness& togetherness = *shared;
   likeness.first_place.push_back(0);
   for (const NpuSpec& npu : setting.npus) {
     for (const GroupId group : npu.groups) likeness.places.push_back({group.value(), 0});
@@ -221,6 +230,13 @@ void describe_groups(const executor::Setting& setting, Likeness& likeness) {
     likeness.together.push_back(first.use == nobody ||
                                 togetherness.of(*layout, size, setting.npus[first.npu], first.use));
   }
+  likeness.places_among = [&setting, shared](std::uint32_t group, Likeness::Member first,
+                                             std::span<const std::uint32_t> marks) {
+    const auto& spec = setting.communicators[group];
+    const auto layout = setting.engine.layout(spec.group->members, spec.dimensions);
+    if (first.use == nobody) return std::vector<std::uint32_t>(marks.begin(), marks.end());  // it will be refused
+    return setting.engine.places(*layout, shared->kinds(setting.npus[first.npu], first.use), marks);
+  };
 }
 
 }  // namespace

@@ -98,6 +98,13 @@ class Engine {
   /// `validate` or `fits` refuses must not get here. All completions are Time::max() if the last may not fit Time.
   void finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals, std::span<Time> completions);
 
+  /// What the algorithms' symmetry says for collectives of these kinds, whatever their sizes: if all members of one
+  /// mark arrive together, then those of one mark and one place complete together. [members] numbers of places; the
+  /// same for the same layout, kinds and marks (up to their names). What `validate` refuses must not get here.
+  /// O(members * dimensions * divisors of their sizes).
+  std::vector<std::uint32_t> places(const Layout& layout, std::span<const Kind> kinds,
+                                    std::span<const std::uint32_t> marks) const;
+
   /// No member completes earlier than the last arrival plus this, whatever kind and size: the endpoint delays on a path
   /// through the fewest steps, at least one tick. For one member 0.
   Time minimum_duration(const Layout& layout) const;

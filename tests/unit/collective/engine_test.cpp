@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <random>
 #include <string>
 
 #include "orrery/base/error.hpp"
@@ -411,6 +413,59 @@ TEST(Engine, LayoutsTellSlowPortsApart) {
   EXPECT_EQ(layout({2, 3}), layout({4, 5}));
   EXPECT_NE(layout({0, 1}), layout({2, 3}));
   EXPECT_EQ(layout({0, 2}), layout({1, 3}));  // in dimension 1 all are as they should be
+}
+
+// Members that share mark and place complete together, whatever the marks' arrivals; and where lines turn into
+// themselves there are few places.
+TEST(Engine, PlacesThatAreAlike) {
+  const std::vector<std::vector<topology::Dimension>> shapes = {
+      {dimension(Shape::ring, 4), dimension(Shape::switched, 4)},
+      {dimension(Shape::fully_connected, 2), dimension(Shape::ring, 6), dimension(Shape::switched, 2)},
+      {dimension(Shape::ring, 8)},
+      {dimension(Shape::switched, 8), dimension(Shape::switched, 2)}};
+  const std::vector<Algorithm> algorithms = {ring,
+                                             direct,
+                                             {AlgorithmKind::direct, 2, false},
+                                             halving_doubling,
+                                             double_binary_tree,
+                                             {AlgorithmKind::ring, 0, true}};
+  const std::vector<Kind> kinds = {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all};
+  std::mt19937 source(7);
+  const auto random = [&] { return static_cast<std::uint32_t>(source()); };
+  std::size_t fewer = 0, checked = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const auto& dimensions = shapes[random() % shapes.size()];
+    std::vector<Algorithm> list;
+    for (std::size_t d = 0; d < dimensions.size(); ++d) list.push_back(algorithms[random() % algorithms.size()]);
+    Options options = options_of(list);
+    options.splits = 1 + random() % 3;
+    options.rendezvous = random() % 2 == 0;
+    topology::Links links(dimensions);
+    if (random() % 3 == 0)
+      links.add({random() % static_cast<std::uint32_t>(dimensions.size()), npus({1, 5}), {0.5, 2}, false});
+    System system(topology::Topology(dimensions, random() % 2 == 0 ? Rules::physical() : Rules::astra_sim(), links),
+                  options);
+    const Kind kind = kinds[random() % kinds.size()];
+    const auto layout = system.engine.layout({}, all_dimensions);
+    if (system.refusal(kind) != "accepted") continue;
+    std::uint32_t n = 1;
+    for (const auto& d : dimensions) n *= d.size;
+    const std::uint32_t period = std::vector<std::uint32_t>{1, 2, 4, n}[random() % 4], stride = 1U << random() % 3;
+    std::vector<std::uint32_t> marks(n);
+    for (std::uint32_t i = 0; i < n; ++i) marks[i] = i / stride % period;
+    const auto places = system.engine.places(*layout, std::vector{kind}, marks);
+    std::vector<Time> of_mark(n), arrivals(n);
+    for (auto& time : of_mark) time = Time::from_ns(random() % 3000);
+    for (std::uint32_t i = 0; i < n; ++i) arrivals[i] = of_mark[marks[i]];
+    const auto completions = system.finish(kind, 1 + random() % 100000, arrivals);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Time> known;
+    for (std::uint32_t i = 0; i < n; ++i)
+      ASSERT_EQ(known.try_emplace({marks[i], places[i]}, completions[i]).first->second, completions[i]) << round;
+    ++checked;
+    fewer += known.size() < n;
+  }
+  EXPECT_GT(checked, 500U);
+  EXPECT_GT(fewer, checked / 4);
 }
 
 }  // namespace

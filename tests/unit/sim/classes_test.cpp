@@ -135,6 +135,30 @@ TEST(Classes, OverlappingGroups) {
   EXPECT_EQ(turned.classes().count(), 5U);
 }
 
+// Where algorithms do not tell places apart, only those count who do not behave alike.
+TEST(Classes, PlacesThatAlgorithmsDoNotTellApart) {
+  auto likeness = Builder({1, 0, 0, 0, 1, 0, 0, 0}).group_of({0, 1, 2, 3}).group_of({4, 5, 6, 7}).likeness();
+  EXPECT_EQ(classes_of(likeness).of_npu, (Numbers{0, 1, 2, 3, 0, 1, 2, 3}));
+  likeness.places_among = [](std::uint32_t, Likeness::Member, std::span<const std::uint32_t> marks) {
+    return Numbers(marks.size(), 0);
+  };
+  EXPECT_EQ(classes_of(likeness).of_npu, (Numbers{0, 1, 1, 1, 0, 1, 1, 1}));
+}
+
+// Places come to count when marks get finer: 4 starts to differ by what it meets elsewhere.
+TEST(Classes, PlacesAreLookedAtAgain) {
+  Builder builder({0, 1, 0, 1, 0, 1, 2, 3, 3});
+  builder.group_of({0, 1, 2, 3, 4, 5}).group({{6, 0}, {4, 1}}).group({{7, 0}, {0, 1}}).group({{8, 0}, {2, 1}});
+  auto likeness = builder.likeness();
+  likeness.places_among = [](std::uint32_t, Likeness::Member, std::span<const std::uint32_t> marks) {
+    Numbers places(marks.size());
+    const auto period = std::ranges::max(marks) > 1 ? static_cast<std::uint32_t>(marks.size()) : 2U;
+    for (std::uint32_t i = 0; i < marks.size(); ++i) places[i] = i % period;
+    return places;
+  };
+  EXPECT_EQ(classes_of(likeness).of_npu, (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
 /// Every signature anew until none tells more: slow and plain.
 Numbers plain_classes(const Likeness& in) {
   using Text = std::vector<std::uint64_t>;
