@@ -37,13 +37,22 @@ class DifferingLines final : public LineProgram {
   std::vector<std::unique_ptr<LineProgram>> programs_;
 };
 
+/// Whether a link that the line may use has failed. A message over several dimensions may pass any line of them.
+bool has_detours(const LineContext& context, std::uint32_t line) {
+  const Axis& axis = context.axis;
+  if (axis.npus.empty()) return false;
+  const NpuId first = axis.npus[std::size_t{line} * axis.size];
+  return axis.dimensions.size() > 1 || context.topology.links().has_failed(axis.dimensions[0], first);
+}
+
 /// What the delays of a line depend on: lines with equal profiles have equal delays.
-std::vector<std::uint32_t> profile_of(const Axis& axis, std::uint32_t line) {
+std::vector<std::uint32_t> profile_of(const LineContext& context) {
+  const Axis& axis = context.axis;
   std::vector<std::uint32_t> profile;
   for (std::size_t k = 0; !axis.ports.empty() && k < axis.dimensions.size(); ++k)
-    for (std::uint32_t place = 0; place < axis.size; ++place) profile.push_back(axis.port(k, line, place));
-  for (std::uint32_t place = 0; !axis.npus.empty() && place < axis.size; ++place)
-    profile.push_back(axis.npus[std::size_t{line} * axis.size + place].value());
+    for (std::uint32_t place = 0; place < axis.size; ++place) profile.push_back(axis.port(k, context.line, place));
+  for (std::uint32_t place = 0; context.detours && place < axis.size; ++place)
+    profile.push_back(axis.npus[std::size_t{context.line} * axis.size + place].value());
   return profile;
 }
 
@@ -64,7 +73,7 @@ std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContex
 }  // namespace
 
 bool LineContext::is_regular() const {
-  if (!axis.npus.empty()) return false;
+  if (detours) return false;
   for (std::size_t k = 0; !axis.ports.empty() && k < axis.dimensions.size(); ++k)
     for (std::uint32_t place = 1; place < axis.size; ++place)
       if (axis.port(k, line, place) != axis.port(k, line, 0)) return false;
@@ -78,7 +87,7 @@ Ps LineContext::hop_delay(std::size_t k, std::uint32_t difference, Bytes size) c
 }
 
 Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
-  if (!axis.npus.empty()) {
+  if (detours) {
     const NpuId* npus = axis.npus.data() + std::size_t{line} * axis.size;
     return in_range(topology.path_delay(npus[i], npus[j], times(size, share)));
   }
@@ -130,12 +139,12 @@ std::unique_ptr<LineProgram> make_lines(const PhaseShape& shape, const LineConte
   std::vector<std::uint32_t> program_of;
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
   for (std::uint32_t line = 0; line < axis.num_lines(); ++line) {
-    const auto [found, is_new] = known.try_emplace(profile_of(axis, line), static_cast<std::uint32_t>(programs.size()));
-    program_of.push_back(found->second);
-    if (!is_new) continue;
     LineContext own = context;
     own.line = line;
-    programs.push_back(make_line(shape, own));
+    own.detours = has_detours(context, line);
+    const auto [found, is_new] = known.try_emplace(profile_of(own), static_cast<std::uint32_t>(programs.size()));
+    program_of.push_back(found->second);
+    if (is_new) programs.push_back(make_line(shape, own));
   }
   if (programs.size() == 1) return std::move(programs.front());
   return std::make_unique<DifferingLines>(axis.size, std::move(program_of), std::move(programs));

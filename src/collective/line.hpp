@@ -30,6 +30,7 @@ struct LineContext {
   bool rendezvous = false;
   std::uint64_t share = 1;  ///< chunks in service that share the bandwidth evenly
   std::uint32_t line = 0;   ///< which of the axis' lines, where they differ
+  bool detours = false;     ///< a link that the line may use has failed
 
   /// All links of the line are alike: Axis::circulant and transitive hold.
   bool is_regular() const;

@@ -134,7 +134,8 @@ Plan::Plan(const topology::Topology& topology, const Options& options, const Lay
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = phases[p];
     const LineContext context{
-        topology, *phase.axis, endpoint_delay, options.local_memory, options.rendezvous, share[phase.axis_idx], 0};
+        topology, *phase.axis, endpoint_delay, options.local_memory, options.rendezvous, share[phase.axis_idx],
+        0,        false};
     stops_.push_back({phase.axis, make_lines(phase.shape, context)});
     alike_ = alike_ && stops_.back().program->alike();
     for (const std::uint64_t chunk : {0U, 1U}) stages[p].duration[chunk] = stops_.back().program->duration(chunk);
