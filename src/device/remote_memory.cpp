@@ -21,6 +21,10 @@ std::uint32_t RemoteMemory::server_of(NpuId npu) const {
 
 NpuId RemoteMemory::first_npu_of(std::uint32_t server) const { return NpuId(server * npus_per_server_); }
 
+NpuId RemoteMemory::host_of(std::uint32_t server) const {
+  return NpuId(first_npu_of(server).value() + server % npus_per_server_);
+}
+
 Time RemoteMemory::access_time(Bytes size) const {
   check(options_.kind != RemoteMemoryKind::none, "an access to remote memory that is not there");
   const Time latency = duration_from_ns(options_.latency_ns, rounding_);

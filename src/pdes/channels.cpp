@@ -74,8 +74,9 @@ bool Channels::has_reason_to_flush() const {
   return std::ranges::any_of(channels_, [](const Channel& c) { return !c.batch.empty() || c.wanted; });
 }
 
-void Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
+bool Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
   need = with_what_others_want(need);
+  bool any = false;
   for (Channel& c : channels_) {
     if (c.batch.empty() && !c.wanted) continue;
     promise(c, outlook);
@@ -83,8 +84,10 @@ void Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
     if (c.batch.empty() && !suffices && !tell_all) continue;
     const bool asks = must_ask(c, need);
     if (asks) c.asked = need;
+    any = any || asks;
     transmit(c, asks ? std::optional(need) : std::nullopt);
   }
+  return any;
 }
 
 /// What a neighbour wants of us we can promise only if we are promised as much, less the delay of what we would do.

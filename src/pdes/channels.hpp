@@ -71,8 +71,8 @@ class Channels {
   /// Would `flush` do anything?
   bool has_reason_to_flush() const;
   /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`). What
-  /// leaves asks for `need` where `ask` would.
-  void flush(const Outlook& outlook, bool tell_all, Need need);
+  /// leaves asks for `need` where `ask` would. Returns whether anything did.
+  bool flush(const Outlook& outlook, bool tell_all, Need need);
   /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need. Returns whether it
   /// did.
   bool ask(Need need, const Outlook& outlook);

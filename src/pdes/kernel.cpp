@@ -102,6 +102,7 @@ void Kernel::has_news(LpId npu_lp) {
 }
 
 void Kernel::insert(const Event& event, const char* what) {
+  check(event.time < Time::max(), "an event that never happens");
   const Lp& lp = lps_[event.target.index()];
   if (event.time <= lp.clock && event.stage() == Stage::npu) [[unlikely]]
     fail_causality(event, what, "it is", lp.clock);
@@ -335,12 +336,14 @@ void Kernel::run_with_others() {
     if (handled > 0) {
       if (blocked) statistics_.blocked_seconds += std::chrono::duration<double>(freed - blocked_since).count();
       // Asked in vain, if something else than a promise ended the wait.
-      if (asked) patience = std::clamp(promised ? patience / 2 : patience * 2, least_patience, most_patience);
+      if (blocked && asked)
+        patience = std::clamp(promised ? patience / 2 : patience * 2, least_patience, most_patience);
       blocked = asked = false;
       const bool tell_all = seconds_since(last_told) > 1;  // who waits shall know that this rank lives
       if (tell_all) last_told = Clock::now();
       const bool ask_at_once = handled < burst && patience == least_patience;
-      if (channels_->has_reason_to_flush()) channels_->flush(outlook(), tell_all, ask_at_once ? need() : Need{});
+      if (channels_->has_reason_to_flush())
+        asked = channels_->flush(outlook(), tell_all, ask_at_once ? need() : Need{});
       channels_->poll();
       if (options_.progress) options_.progress(statistics_.events, now_);
       continue;

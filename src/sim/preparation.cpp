@@ -151,7 +151,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
              std::move(foundations.groups)) {
   for (std::uint32_t i = 0; i < topology_.num_npus(); ++i) host_of_npu_.push_back(partition_.rank_of(NpuId(i)));
   for (std::uint32_t s = 0; s < memory_.num_servers(); ++s)
-    host_of_server_.push_back(host_of_npu_[memory_.first_npu_of(s).index()]);
+    host_of_server_.push_back(host_of_npu_[memory_.host_of(s).index()]);
   const bool system_known = faults.empty();
   world_.agree([&] {
     read_traces(faults);
@@ -170,7 +170,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
 void Preparation::fold(const Seat& seat) {
   folding_ = std::make_unique<Folding>(setting(), seat.here, seat.num_ranks);
   for (std::uint32_t s = 0; s < memory_.num_servers(); ++s)
-    host_of_server_[s] = folding_->host_of_npu()[memory_.first_npu_of(s).index()];
+    host_of_server_[s] = folding_->host_of_npu()[memory_.host_of(s).index()];
 }
 
 /// Of a folded run what classes do with others is checked once each.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/text.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/results/read.hpp"
 #include "orrery/sim/commands.hpp"
@@ -41,6 +42,7 @@ ordered_json row(const results::KernelRecord& rank) {
   return {{"events", rank.events},
           {"data_messages", rank.data_messages},
           {"null_messages", rank.null_messages},
+          {"null_messages_received", rank.null_messages_received},
           {"promise_requests", rank.promise_requests},
           {"message_bytes", rank.message_bytes},
           {"reductions", rank.reductions},
@@ -86,7 +88,7 @@ void print_row(std::string_view rank, const results::KernelRecord& r) {
 }
 
 void print(const results::KernelTable& table, const KernelFigures& figures) {
-  fmt::print("{} on {} ranks, {:.3f} s of wall time\n\n", table.status, table.ranks.size(), table.wall_time);
+  fmt::print("{} on {}, {:.3f} s of wall time\n\n", table.status, counted(table.ranks.size(), "rank"), table.wall_time);
   fmt::print("{:>5} {:>12} {:>10} {:>10} {:>10} {:>13} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12}\n", "", "", "data", "null",
              "", "", "", "blocked", "busy", "peak", "peak MiB", "critical");
   fmt::print("{:>5} {:>12} {:>10} {:>10} {:>10} {:>13} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12}\n", "rank", "events",
@@ -96,6 +98,7 @@ void print(const results::KernelTable& table, const KernelFigures& figures) {
   fmt::print("\nnull messages per data message: {:.3f}\n", figures.null_per_data);
   fmt::print("null messages per hundred events: {:.3f}\n", figures.null_per_100_events);
   fmt::print("efficiency: {:.3f} (events / (ranks x largest events of a rank))\n", figures.efficiency);
+  fmt::print("busy: {:.3f} of the ranks' time\n", 1 - figures.blocked_share);
   fmt::print("best possible speedup: {:.2f} (events / critical path)\n", figures.best_speedup);
   fmt::print("limit: {}: {}\n", name(figures.limit), explanation(figures));
 }

@@ -11,7 +11,7 @@ import harness  # noqa: E402
 import random_workload  # noqa: E402
 
 SCRIPT = harness.SOURCE / "scripts/plot_kernel.py"
-COLUMNS = {"events": "events", "data_messages": "data_messages", "null_messages": "null_messages", "promise_requests": "promise_requests",
+COLUMNS = {"events": "events", "data_messages": "data_messages", "null_messages": "null_messages", "null_messages_received": "null_messages_received", "promise_requests": "promise_requests",
            "message_bytes": "message_bytes", "reductions": "reductions", "blocked_time": "blocked_time_s", "busy_time": "busy_time_s",
            "peak_pending_events": "peak_pending_events", "peak_memory": "peak_memory_bytes", "critical_path": "critical_path"}
 
@@ -60,7 +60,7 @@ class KernelTable(harness.Folder):
         outcome = self.show(self.results(2))
         self.assertEqual(outcome.code, 0, outcome.err)
         for word in ("rank", "events", "data", "null", "requests", "bytes", "reductions", "blocked", "busy", "pending", "memory", "critical",
-                     "per data message", "per hundred events", "efficiency: ", "best possible speedup: ", "limit: "):
+                     "per data message", "per hundred events", "efficiency: ", "busy: ", "best possible speedup: ", "limit: "):
             self.assertIn(word, outcome.out)
         rows = [line.split()[0] for line in outcome.out.splitlines() if line.strip()]
         for row in ("0", "1", "all"):

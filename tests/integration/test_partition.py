@@ -112,8 +112,8 @@ class Command(harness.Folder):
 
     def test_a_file_is_measured_and_a_map_can_be_run(self):
         files = self.clusters()
-        stripes = harness.SOURCE / "partitions/pairs_8.part.4"
-        outcome = harness.orrery("partition", *files, "--ranks=4", f"--strategy={stripes}", f"--output={self.map}")
+        pairs = harness.SOURCE / "partitions/pairs_8.part.4"
+        outcome = harness.orrery("partition", *files, "--ranks=4", f"--strategy={pairs}", f"--output={self.map}")
         self.assertEqual(outcome.code, 3, "a map of 8 NPUs for 16")
         self.partition(files, "metis", 2)
         map = self.folder / "mine"
@@ -124,6 +124,19 @@ class Command(harness.Folder):
         alone = self.run_once(files, "alone.h5")
         other = self.run_once(files + [f"--partition={map}"], "other.h5", ranks=2)
         self.assertEqual(harness.difference(alone, other), "")
+
+    def test_the_examples(self):
+        folder = harness.SOURCE / "partitions"
+        eight = self.clusters(2, 4, of=lambda npu: npu % 2)
+        llama = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--set=workload.parallel.micro-batches=4", "--noise=0.05"]
+        for arguments, names in ((eight, ("blocks_8.part.2", "pairs_8.part.4", "stripes_8.part.2")), (llama, ("llama3-8b-64.part.2",))):
+            alone = self.run_once(arguments, "alone.h5")
+            for name in names:
+                with self.subTest(name):
+                    other = self.run_once([*arguments, f"--partition={folder / name}"], "other.h5", ranks=int(name.rsplit(".", 1)[1]))
+                    self.assertEqual(harness.difference(alone, other), "")
+        ranks, _ = self.partition(eight, "block", 2)
+        self.assertEqual(ranks, [int(line) for line in (folder / "blocks_8.part.2").read_text().split("\n") if line and line[0] not in "#%"])
 
     def test_without_a_workload(self):
         files = [flag for flag in harness.System(["Ring"], [6]).write(self.folder) if "memory" not in flag]

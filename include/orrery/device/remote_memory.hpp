@@ -17,8 +17,9 @@ class RemoteMemory {
   std::uint32_t num_servers() const { return num_servers_; }
   /// The shared server of an NPU. Only if there are any.
   std::uint32_t server_of(NpuId npu) const;
-  /// The first NPU that a server serves: its rank hosts the server.
   NpuId first_npu_of(std::uint32_t server) const;
+  /// One of the NPUs that a server serves: its rank hosts the server. In turn, so that servers are spread over ranks.
+  NpuId host_of(std::uint32_t server) const;
   std::uint32_t npus_per_server() const { return npus_per_server_; }
 
   /// Of one access that does not wait; at a shared server at least one tick. max() if it does not fit.

@@ -10,7 +10,7 @@ namespace orrery::pdes {
 
 /// The events that wait, earliest first. Most events are far when they come and are only put in order when their time
 /// is near, a few at a time: a ladder queue (Tang, Goh, Thng 2005) of one rung. push and pop cost O(1) where times
-/// spread, O(log n) at worst; events of one time that come in order, as those of alike NPUs do, are never sorted. No
+/// spread, O(log n) at worst; far events of one time that come in order, as those of alike NPUs do, are not sorted. No
 /// allocation once it has grown.
 class PendingSet {
  public:
@@ -21,6 +21,7 @@ class PendingSet {
   const Event& top() const { return heap_is_first_ ? heap_.top() : run_[next_]; }
   Time time() const { return empty() ? Time::max() : top().time; }
 
+  /// Must be before Time::max().
   void push(const Event& event) {
     if (++size_ > peak_) peak_ = size_;
     if (event.time < near_until_) {

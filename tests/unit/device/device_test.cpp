@@ -124,6 +124,8 @@ TEST(RemoteMemory, ServersOfEachKind) {
   EXPECT_EQ(nodes.server_of(NpuId(4)), 2U);
   EXPECT_EQ(nodes.server_of(NpuId(5)), 2U);
   EXPECT_EQ(nodes.first_npu_of(2), NpuId(4));
+  EXPECT_EQ(nodes.host_of(2), NpuId(4));
+  EXPECT_EQ(nodes.host_of(3), NpuId(7));
 }
 
 TEST(RemoteMemory, RefusesWhatDoesNotFit) {
