@@ -23,6 +23,7 @@ BINARY = os.environ.get("ORRERY_BINARY", str(SOURCE / "build/release/bin/orrery"
 SHARED = pathlib.Path(os.environ.get("ORRERY_SHARED", SOURCE.parent / "shared"))
 SCRATCH = pathlib.Path(os.environ.get("ORRERY_SCRATCH", SOURCE / "build/scratch"))
 SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))  # fewer cases: everything is slower
+WIDELY = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # every comparison of ranks takes 2 to 16 of them, and every strategy: an hour
 SKIPPED = 77                                           # exit code by which ctest knows a skipped test
 
 Outcome = collections.namedtuple("Outcome", "code out err")
@@ -215,6 +216,9 @@ class Folder(unittest.TestCase):
         if scattered:
             r = min(3, num_npus)
             variants.append((r, [f"--partition={scattered_partition(self.folder / 'scattered', num_npus, r)}"]))
+        if WIDELY:
+            variants += [(r, [f"--partition={strategy}"]) for r in (2, 3, 4, 8, 16) if r <= num_npus
+                         for strategy in ("block", "round-robin", "dimension:0", "metis")]
         for r, more in variants:
             other = self.run_once(list(arguments) + more, f"on{r}{'s' if more else ''}.h5", ranks=r, timeout=timeout)
             self.assertEqual(difference(first, other), "", f"{r} ranks {more}")
