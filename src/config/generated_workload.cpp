@@ -185,19 +185,31 @@ workload::Model read_model(Section section) {
   return model;
 }
 
-std::array<Axis, workload::num_axes> as_placement(const Value& value, const std::string& key) {
-  const std::string expected = "a list of tp, cp, ep, dp and pp once each, innermost first";
-  std::array<Axis, workload::num_axes> placement{};
-  const auto& items = as_list(value, key, expected);
-  if (items.size() != placement.size())
-    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), expected);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const auto found = std::ranges::find(workload::axis_names, as_text(items[i], key, expected));
-    if (found == workload::axis_names.end())
-      throw Error(ErrorCode::bad_input, items[i].place(key), fmt::format("found {}", items[i].description()), expected);
-    placement[i] = static_cast<Axis>(found - workload::axis_names.begin());
+/// Axes of one NPU need no place; those that have none come last.
+std::array<Axis, workload::num_axes> as_placement(const Value& value, const std::string& key,
+                                                  const workload::Parallel& parallel) {
+  const std::string expected =
+      "a list of tp, cp, ep, dp and pp, innermost first, each once; an axis of 1 may be left out";
+  std::vector<Axis> placement;
+  for (const Value& item : as_list(value, key, expected)) {
+    const auto found = std::ranges::find(workload::axis_names, as_text(item, key, expected));
+    const auto axis = static_cast<Axis>(found - workload::axis_names.begin());
+    if (found == workload::axis_names.end() || std::ranges::find(placement, axis) != placement.end())
+      throw Error(ErrorCode::bad_input, item.place(key), fmt::format("found {}", item.description()), expected);
+    placement.push_back(axis);
   }
-  return placement;
+  for (const Axis axis : workload::Parallel().placement) {
+    if (std::ranges::find(placement, axis) != placement.end()) continue;
+    if (parallel[axis] > 1)
+      throw Error(ErrorCode::bad_input, value.place(key),
+                  fmt::format("{} is {} and has no place", workload::axis_names[static_cast<std::size_t>(axis)],
+                              parallel[axis]),
+                  expected);
+    placement.push_back(axis);
+  }
+  std::array<Axis, workload::num_axes> result{};
+  std::ranges::copy(placement, result.begin());
+  return result;
 }
 
 /// Micro-batches of a replica, given as they are or by the samples of the whole step.
@@ -223,7 +235,9 @@ void read_batches(Section& section, workload::Parallel& parallel) {
 workload::Parallel read_parallel(Section section) {
   workload::Parallel parallel;
   for (std::size_t i = 0; i < workload::num_axes; ++i) read_number(section, workload::axis_names[i], parallel.sizes[i]);
-  parallel.placement = section.get("placement", parallel.placement, as_placement);
+  parallel.placement = section.get("placement", parallel.placement, [&](const Value& value, const std::string& key) {
+    return as_placement(value, key, parallel);
+  });
   read_number(section, "interleaving", parallel.interleaving);
   read_flag(section, "sp", parallel.sequence_parallel);
   read_number(section, "zero", parallel.zero);

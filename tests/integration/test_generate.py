@@ -268,7 +268,8 @@ class Generated(harness.Folder):
             "workload: {model: {layers: 4}, parallel: {dp: 4}}": ["workload.model.hidden", "missing"],
             f"workload: {{model: {model}, parallel: {{pp: 2, dp: 2, interleaving: 2}}}}": ["workload.parallel.micro-batches"],
             f"workload: {{model: {model}, parallel: {{dp: 4, global-batch: 6}}}}": ["workload.parallel.global-batch", "multiple"],
-            f"workload: {{model: {model}, parallel: {{dp: 4, placement: [tp, dp]}}}}": ["workload.parallel.placement", "once each"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, placement: [tp, pp]}}}}": ["workload.parallel.placement", "dp is 4 and has no place"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, placement: [dp, tp, dp]}}}}": ["workload.parallel.placement", "each once"],
             f"workload: {{model: {model}, parallel: {{dp: 4, zero: 5}}}}": ["workload.parallel.zero", "0 to 3"],
             "workload: {parallel: {dp: 4}}": ["workload.model", "missing"],
         }
