@@ -14,7 +14,7 @@ namespace {
 
 using trace::NodeKind;
 
-constexpr std::uint16_t wide = 0xffff;      // in `missing_`: the count is in `wide_`
+constexpr std::uint8_t wide = 0xff;         // in `missing_`: the count is in `wide_`
 constexpr Bytes grant_size(8192);           // the control message of the rendezvous protocol
 constexpr std::uint32_t most_scanned = 64;  // ready nodes that the horizon looks at
 
@@ -71,7 +71,7 @@ void Npu::begin_iteration(Time now) {
   wide_.clear();
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto count = node(NodeId(i)).num_dependencies;
-    missing_[i] = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, wide));
+    missing_[i] = static_cast<std::uint8_t>(std::min<std::uint32_t>(count, wide));
     if (count >= wide) wide_.emplace_back(i, count);
   }
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -103,7 +103,8 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
 void Npu::release_successors(NodeId id) {
   for (const auto successor : program_.graph->successors_of(id)) {
     if (missing_[successor] == wide) {
-      const auto entry = std::find_if(wide_.begin(), wide_.end(), [&](const auto& e) { return e.first == successor; });
+      const auto entry =
+          std::ranges::lower_bound(wide_, successor, {}, &std::pair<std::uint32_t, std::uint32_t>::first);
       if (--entry->second == wide - 1U) missing_[successor] = wide - 1;
       continue;
     }

@@ -142,8 +142,8 @@ class Npu {
   const FoldedNpu* folded_;                 // none: it stands for itself
   std::vector<Communicators::Seat> seats_;  // [uses]
   std::optional<Overrun>& overrun_;         // of the rank
-  std::vector<std::uint16_t> missing_;      // [num_nodes] dependencies; wide_ holds what does not fit
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;
+  std::vector<std::uint8_t> missing_;       // [num_nodes] dependencies; wide_ holds what does not fit
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;    // node, dependencies; by node
   std::array<std::vector<std::uint32_t>, num_resources> ready_;  // heaps, lowest id on top
   std::array<std::uint32_t, num_resources> free_{};
   std::vector<Running> running_;

@@ -215,6 +215,23 @@ class Stop(harness.Folder):
             self.assertEqual(results["npus/finish_time"][:].tolist(), [35_000_000, 45_000_000])
             self.assertEqual(results["npus/nodes_completed"][:].tolist(), [5, 5])
 
+    def test_nodes_that_wait_for_hundreds(self):
+        """Whatever the number of its dependencies, a node begins when the last of them is done; in each iteration again."""
+        import h5py
+        counts = (254, 255, 256, 600)
+        trace = [Node(i, chakra.COMP, "c", duration=1) for i in range(600)]
+        trace += [Node(1000 + n, chakra.COMP, "wide", list(range(600 - n, 600)), duration=10) for n in counts]
+        folder = self.folder / "wide"
+        folder.mkdir()
+        inputs = [harness.write_workload(folder, [trace, trace])] + harness.System(counts=(2,)).write(folder)
+        outcome = harness.orrery("run", *inputs, f"--output={self.output}", "--iterations=2", "--timeline")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        with h5py.File(self.output) as results:
+            self.assertEqual(results["npus/finish_time"][:].tolist(), [2 * 640_000_000] * 2)
+            self.assertEqual(results["npus/nodes_completed"][:].tolist(), [2 * 604] * 2)
+            starts = dict(zip(results["timeline/node"][:].tolist(), results["timeline/start"][:].tolist()))
+        self.assertEqual([starts[1000 + n] for n in counts], [600_000_000 + 10_000_000 * i for i in range(4)])
+
     def test_noise_is_the_same_on_any_number_of_ranks(self):
         seen = {}
         for ranks in (0, 2, 3, 4):
