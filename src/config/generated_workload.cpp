@@ -161,11 +161,16 @@ LayerList read_layer_list(Section& section) {
     const auto& items = as_list(*list, key, expected);
     for (std::size_t i = 0; i < items.size(); ++i) {
       Section item(&items[i], fmt::format("{}.{}", key, i), items[i], section.faults());
-      std::uint32_t repeat = 1;
-      read_number(item, "repeat", repeat);
+      const auto repeat = item.get("repeat", 1U, [](const Value& value, const std::string& path) {
+        const std::uint32_t count = as_count(value, path, 1);
+        if (count > most_layers)
+          throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", count),
+                      fmt::format("1 to {}", most_layers));
+        return count;
+      });
       const auto layer = read_layer(item, fmt::format("layer_{}", i));
       item.refuse_unknown();
-      model.layers.resize(model.layers.size() + std::min(repeat, most_layers), layer);
+      model.layers.resize(model.layers.size() + repeat, layer);
     }
   });
   model.late = read_late(section.section("late"));

@@ -272,6 +272,8 @@ class Generated(harness.Folder):
             f"workload: {{model: {model}, parallel: {{dp: 4, placement: [dp, tp, dp]}}}}": ["workload.parallel.placement", "each once"],
             f"workload: {{model: {model}, parallel: {{dp: 4, zero: 5}}}}": ["workload.parallel.zero", "0 to 3"],
             "workload: {parallel: {dp: 4}}": ["workload.model", "missing"],
+            **{f"workload: {{model: {{kind: layers, layers: [{{parameters: 1, flops: 1, activations: 1, repeat: {repeat}}}]}}, parallel: {{dp: 4}}}}":
+               ["workload.model.layers.0.repeat", str(repeat), "1"] for repeat in (0, 2000000)},
         }
         for text, parts in cases.items():
             with self.subTest(text):
