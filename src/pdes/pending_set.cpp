@@ -28,46 +28,23 @@ void put_in_order(std::vector<Event>& events) {
 
 }  // namespace
 
-void PendingSet::prepend(std::uint32_t& list, const Event& event) {
-  std::uint32_t slot = free_;
-  if (slot == none) {
-    slot = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back();
-  } else {
-    free_ = slots_[slot].next;
-  }
-  slots_[slot] = {event, list};
-  list = slot;
-}
-
 /// The earliest events become near. Something must be far, and nothing near.
 void PendingSet::approach() {
   run_.clear();
   next_ = 0;
   for (;;) {
-    while (bucket_ < rung_.size() && rung_[bucket_] == none) ++bucket_;
+    while (bucket_ < rung_.size() && rung_[bucket_] == EventLists::empty) ++bucket_;
     if (bucket_ < rung_.size()) break;
     build_rung();
     if (!run_.empty()) return;
   }
-  take(rung_[bucket_++]);
-  ahead_ = bucket_ < rung_.size() ? rung_[bucket_] : none;
+  lists_.drain(rung_[bucket_++], [&](const Event& event) { run_.push_back(event); });
+  std::ranges::reverse(run_);  // in the order in which they came
+  put_in_order(run_);
+  ahead_ = bucket_ < rung_.size() ? rung_[bucket_] : EventLists::empty;
   const auto end = static_cast<std::uint64_t>(bucket_) << shift_,
              most = static_cast<std::uint64_t>((Time::max() - rung_start_).ps());
   near_until_ = rung_start_ + Time::from_ps(static_cast<std::int64_t>(std::min(end, most)));
-}
-
-void PendingSet::take(std::uint32_t& list) {
-  for (std::uint32_t slot = list; slot != none;) {
-    run_.push_back(slots_[slot].event);
-    const std::uint32_t next = slots_[slot].next;
-    slots_[slot].next = free_;
-    free_ = slot;
-    slot = next;
-  }
-  list = none;
-  std::ranges::reverse(run_);
-  put_in_order(run_);
 }
 
 /// Of what is beyond: puts all in order if it is little, else spreads what comes first over buckets.
@@ -82,14 +59,14 @@ void PendingSet::build_rung() {
   }
   rung_start_ = std::ranges::min(beyond_, {}, &Event::time).time;
   const auto buckets = std::bit_ceil(beyond_.size() / events_per_bucket);
-  rung_.resize(buckets, none);
+  rung_.resize(buckets, EventLists::empty);
   const auto span = static_cast<std::uint64_t>((most_are_until(beyond_) - rung_start_).ps());
   const auto bits = std::bit_width(span), bits_of_buckets = std::bit_width(std::uint64_t{buckets} - 1);
   shift_ = static_cast<std::uint32_t>(bits > bits_of_buckets ? bits - bits_of_buckets : 0);
   std::size_t kept = 0;
   for (const Event& event : beyond_) {
     if (const auto bucket = bucket_of(event.time); bucket < buckets)
-      prepend(rung_[bucket], event);
+      lists_.prepend(rung_[bucket], event);
     else
       beyond_[kept++] = event;
   }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "orrery/pdes/event.hpp"
+#include "orrery/pdes/event_lists.hpp"
 
 namespace orrery::pdes {
 
@@ -19,7 +19,7 @@ class Parking {
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
-  bool holds(LpId lp) const { return spots_[lp.index()].first != none; }
+  bool holds(LpId lp) const { return spots_[lp.index()].events != EventLists::empty; }
   /// Of the earliest event, max() if there is none.
   Time time() const { return order_.empty() ? Time::max() : order_.top().first; }
   /// The LP of the earliest event. Must not be empty.
@@ -27,39 +27,25 @@ class Parking {
 
   void park(const Event& event) {
     Spot& spot = spots_[event.target.index()];
-    std::uint32_t place = free_;
-    if (place == none) {
-      place = static_cast<std::uint32_t>(places_.size());
-      places_.emplace_back();
-    } else {
-      free_ = places_[place].next;
-    }
-    if (spot.first == none || event.time < spot.time) {
+    if (!holds(event.target) || event.time < spot.time) {
       spot.time = event.time;
       order_.emplace(event.time, event.target);
     }
-    places_[place] = {event, spot.first};
-    spot.first = place;
+    lists_.prepend(spot.events, event);
     ++size_;
   }
 
   /// Hands out all events of an LP, in no particular order.
   template <class Take>
   void unpark(LpId lp, Take&& take) {
-    Spot& spot = spots_[lp.index()];
-    while (spot.first != none) {
-      const std::uint32_t place = spot.first;
-      take(places_[place].event);
-      spot.first = places_[place].next;
-      places_[place].next = free_;
-      free_ = place;
+    lists_.drain(spots_[lp.index()].events, [&](const Event& event) {
+      take(event);
       --size_;
-    }
+    });
     while (!order_.empty() && !is_current(order_.top())) order_.pop();
   }
 
  private:
-  static constexpr std::uint32_t none = ~0U;
   using Entry = std::pair<Time, LpId>;
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const {
@@ -68,21 +54,16 @@ class Parking {
   };
   struct Spot {
     Time time;
-    std::uint32_t first = none;
-  };
-  struct Place {
-    Event event;
-    std::uint32_t next = none;
+    EventLists::List events = EventLists::empty;
   };
 
   bool is_current(const Entry& entry) const {
     const Spot& spot = spots_[entry.second.index()];
-    return spot.first != none && spot.time == entry.first;
+    return spot.events != EventLists::empty && spot.time == entry.first;
   }
 
-  std::vector<Spot> spots_;    // [LPs] the list of an LP
-  std::vector<Place> places_;  // of the lists
-  std::uint32_t free_ = none;
+  std::vector<Spot> spots_;  // [LPs]
+  EventLists lists_;
   std::size_t size_ = 0;
   std::priority_queue<Entry, std::vector<Entry>, Later> order_;  // may hold entries that are no longer current
 };

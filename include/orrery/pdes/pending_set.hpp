@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "orrery/pdes/event_heap.hpp"
+#include "orrery/pdes/event_lists.hpp"
 
 namespace orrery::pdes {
 
@@ -25,7 +26,7 @@ class PendingSet {
   void push(const Event& event) {
     if (++size_ > peak_) peak_ = size_;
     if (event.time < near_until_) {
-      heap_is_first_ = size_ == 1 || heap_is_first_ || next_ == run_.size() || before(event, run_[next_]);
+      heap_is_first_ = heap_is_first_ || next_ == run_.size() || before(event, run_[next_]);
       heap_.push(event);
       return;
     }
@@ -36,34 +37,23 @@ class PendingSet {
   /// Must not be empty.
   Event pop() {
     const Event first = heap_is_first_ ? heap_.pop() : run_[next_++];
-    if (ahead_ != none) {
-      ahead_ = slots_[ahead_].next;
-      if (ahead_ != none) __builtin_prefetch(&slots_[ahead_]);
-    }
+    if (ahead_ != EventLists::empty) ahead_ = lists_.next(ahead_);
     if (--size_ > 0 && nothing_is_near()) approach();
     heap_is_first_ = !heap_.empty() && (next_ == run_.size() || before(heap_.top(), run_[next_]));
     return first;
   }
 
  private:
-  static constexpr std::uint32_t none = ~0U;
-  struct Slot {
-    Event event;
-    std::uint32_t next = none;
-  };
-
   bool nothing_is_near() const { return next_ == run_.size() && heap_.empty(); }
   void push_far(const Event& event) {
     const auto bucket = bucket_of(event.time);
     if (bucket < rung_.size())
-      prepend(rung_[bucket], event);
+      lists_.prepend(rung_[bucket], event);
     else
       beyond_.push_back(event);
   }
   std::uint64_t bucket_of(Time time) const { return static_cast<std::uint64_t>((time - rung_start_).ps()) >> shift_; }
-  void prepend(std::uint32_t& list, const Event& event);
   void approach();
-  void take(std::uint32_t& list);
   void build_rung();
 
   // Near: before near_until_. In order, from next_ on; and what came since it was put in order.
@@ -72,14 +62,13 @@ class PendingSet {
   EventHeap heap_;
   bool heap_is_first_ = false;
   Time near_until_;
-  // Far: buckets of 2^shift_ ps, each a list of what came, the last first; those before bucket_ are empty.
-  std::vector<std::uint32_t> rung_;
+  // Far: buckets of 2^shift_ ps; those before bucket_ are empty.
+  std::vector<EventLists::List> rung_;
   std::size_t bucket_ = 0;
   Time rung_start_;
   std::uint32_t shift_ = 0;
-  std::vector<Slot> slots_;
-  std::uint32_t free_ = none;
-  std::uint32_t ahead_ = none;  // in the list of bucket_, which is fetched into the cache while events are popped
+  EventLists lists_;
+  EventLists::List ahead_ = EventLists::empty;  // in bucket_, which is fetched into the cache while events are popped
   // Later than all buckets.
   std::vector<Event> beyond_;
 
