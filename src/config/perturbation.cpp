@@ -97,7 +97,7 @@ void read_compute_speed(Section& section, std::uint32_t num_npus, Configuration&
   });
 }
 
-void read_link(Section& item, std::uint32_t num_npus, topology::Links& all, Perturbation& result) {
+void read_link(Section& item, std::uint32_t num_npus, topology::Links& all, Configuration& result) {
   Perturbation::Links links;
   links.dimension = item.require("dimension", "the number of a dimension, 0 innermost", 0U,
                                  [](const Value& v, const std::string& key) { return as_count(v, key, 0); });
@@ -115,9 +115,10 @@ void read_link(Section& item, std::uint32_t num_npus, topology::Links& all, Pert
     try {
       all.add(link_fault(links));
     } catch (const Error& error) {
-      throw Error(error.code(), item.place("npus"), error.text());
+      const bool is_there = links.dimension < result.dimensions.size();
+      throw Error(error.code(), item.place(is_there ? "npus" : "dimension"), error.text());
     }
-    result.links.push_back(links);
+    result.perturbation.links.push_back(links);
   });
 }
 
@@ -144,7 +145,7 @@ void read_perturbation(Section section, Configuration& result) {
   read_compute_speed(section, num_npus, result);
   topology::Links all(result.dimensions);
   for_each_item(section, "links", "a list such as [{dimension: 1, npus: 0-7, bandwidth: 0.5}]",
-                [&](Section& item) { read_link(item, num_npus, all, perturbation); });
+                [&](Section& item) { read_link(item, num_npus, all, result); });
   section.refuse_unknown();
   if (num_npus > 0) result.executor.compute_speed = speeds_of(perturbation, num_npus);
 }

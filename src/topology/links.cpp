@@ -104,30 +104,26 @@ void Links::add_failed(PerDimension& of, const LinkFault& fault) {
   if (dimension.shape == Shape::switched)
     refuse("in a Switch each NPU has one link, and nothing leads around it",
            "a failed link of a Ring or FullyConnected", "Make the link slow, or leave the NPU out of the system.");
-  std::vector<Pair>& failed = of.failed[line];
-  const auto undo_and_refuse = [&](std::string_view found, std::string_view expected) {
-    if (failed.empty()) of.failed.erase(line);
-    refuse(found, expected);
-  };
+  std::vector<Pair> failed;
+  if (const auto found = of.failed.find(line); found != of.failed.end()) failed = found->second;
+  if (std::ranges::find(failed, pair) != failed.end()) return;
   if (dimension.shape == Shape::ring) {
     if (pair.second - pair.first != 1 && pair.second - pair.first != n - 1)
-      undo_and_refuse(fmt::format("NPU {} and NPU {} are no neighbours on the Ring", a.value(), b.value()),
-                      "two neighbours, which a link joins");
-    if (n == 2) undo_and_refuse("a Ring of 2 has one link, and nothing leads around it", "a Ring of 3 or more");
-    if (!failed.empty() && failed.front() != pair)
-      undo_and_refuse(fmt::format("two failed links cut the Ring of NPU {} in two", a.value()),
-                      "one failed link of a Ring at the most");
+      refuse(fmt::format("NPU {} and NPU {} are no neighbours on the Ring", a.value(), b.value()),
+             "two neighbours, which a link joins");
+    if (n == 2) refuse("a Ring of 2 has one link, and nothing leads around it", "a Ring of 3 or more");
+    if (!failed.empty())
+      refuse(fmt::format("two failed links cut the Ring of NPU {} in two", a.value()),
+             "one failed link of a Ring at the most");
   }
-  if (std::ranges::find(failed, pair) != failed.end()) return;
   failed.push_back(pair);
-  if (dimension.shape != Shape::fully_connected) return;
-  for (const Pair& other : failed)
-    if (!joined(failed, other.first, other.second, n)) {
-      failed.pop_back();
-      undo_and_refuse(fmt::format("NPU {} and NPU {} have no link and no third NPU that both have a link to",
-                                  line.value() + other.first * of.stride, line.value() + other.second * of.stride),
-                      "a way by one other NPU");
-    }
+  if (dimension.shape == Shape::fully_connected)
+    for (const Pair& other : failed)
+      if (!joined(failed, other.first, other.second, n))
+        refuse(fmt::format("NPU {} and NPU {} have no link and no third NPU that both have a link to",
+                           line.value() + other.first * of.stride, line.value() + other.second * of.stride),
+               "a way by one other NPU");
+  of.failed[line] = std::move(failed);
 }
 
 double Links::least_latency(std::uint32_t d) const {

@@ -185,7 +185,7 @@ class Perturbation(harness.Folder):
                         self.assertIn(word, outcome.err)
         several = self.config(text % "{slow-npus: [{npus: 9, compute: 0}], links: [{dimension: 3, npus: 0, latency: 2}]}")
         outcome = harness.orrery("check", several)
-        for word in ("slow-npus.0.npus", "slow-npus.0.compute", "links.0.npus"):
+        for word in ("slow-npus.0.npus", "slow-npus.0.compute", "links.0.dimension"):
             self.assertIn(word, outcome.err)
         self.assertFalse((self.folder / "r.h5").exists())
 

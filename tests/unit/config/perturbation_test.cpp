@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "expect_error.hpp"
 #include "orrery/config/read.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::config {
 namespace {
@@ -27,21 +27,6 @@ void refused(const std::string& perturbation, std::initializer_list<std::string_
   expect_error([&] { parsed(perturbation); }, ErrorCode::bad_input, parts);
 }
 
-/// A folder that is removed at the end.
-class Folder {
- public:
-  Folder() : path(std::filesystem::temp_directory_path() / "orrery-config-XXXXXX") {
-    std::string name = path.string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::filesystem::path path;
-};
-
 TEST(Perturbation, FactorsOfAnNpuMultiply) {
   const auto c = parsed("{slow-npus: [{npus: \"0,2-4\", compute: 0.5}, {npus: 4, compute: 0.8}]}");
   EXPECT_EQ(c.executor.compute_speed, (std::vector<double>{0.5, 1, 0.5, 0.5, 0.4, 1, 1, 1}));
@@ -53,15 +38,15 @@ TEST(Perturbation, SpeedsOfAllNpusAsAListOrAFile) {
   const std::string slow = ", slow-npus: [{npus: 7, compute: 0.5}]}";
   const auto listed = parsed("{compute-speed: [1, 0.9, 1.25, 1, 1, 1, 1, 0.6]" + slow);
   EXPECT_EQ(listed.executor.compute_speed, (std::vector<double>{1, 0.9, 1.25, 1, 1, 1, 1, 0.3}));
-  const Folder folder;
-  std::ofstream(folder.path / "speeds.txt") << "# measured\n1\n0.9\n\n1.25\r\n1\n1\n1\n1\n0.6";
-  const auto read = parsed("{compute-speed: speeds.txt" + slow, folder.path);
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "speeds.txt") << "# measured\n1\n0.9\n\n1.25\r\n1\n1\n1\n1\n0.6";
+  const auto read = parsed("{compute-speed: speeds.txt" + slow, folder.path());
   EXPECT_EQ(read.executor.compute_speed, listed.executor.compute_speed);
   EXPECT_EQ(read.inputs.back().first, "compute-speed.txt");
   const auto again = parse(read.to_yaml(), "resolved.yaml", "/elsewhere");
   EXPECT_TRUE(again == read) << read.to_yaml();
-  std::ofstream(folder.path / "speeds.txt") << "1\nfast\n";
-  expect_error([&] { parsed("{compute-speed: speeds.txt}", folder.path); }, ErrorCode::bad_input,
+  std::ofstream(folder.path() / "speeds.txt") << "1\nfast\n";
+  expect_error([&] { parsed("{compute-speed: speeds.txt}", folder.path()); }, ErrorCode::bad_input,
                {"speeds.txt:2", "fast"});
 }
 
@@ -100,7 +85,7 @@ TEST(Perturbation, SaysWhatIsWrongAndWhere) {
   refused("{compute-speed: none.txt}", {"none.txt"});
   refused("{links: [{dimension: 0, npus: 0}]}", {"links.0", "as they should be", "failed: true"});
   refused("{links: [{dimension: 0, npus: \"0,1\", failed: true, latency: 2}]}", {"links.0", "neither bandwidth nor"});
-  refused("{links: [{dimension: 2, npus: 0, bandwidth: 0.5}]}", {"c.yaml:7", "links.0.npus", "found dimension 2"});
+  refused("{links: [{dimension: 2, npus: 0, bandwidth: 0.5}]}", {"c.yaml:7", "links.0.dimension", "found dimension 2"});
   refused("{links: [{dimension: 0, npus: \"0,2\", failed: true}]}", {"links.0.npus", "no neighbours on the Ring"});
   refused("{links: [{dimension: 1, npus: \"0,4\", failed: true}]}", {"links.0.npus", "no third NPU"});
   refused("{links: [{npus: 0, bandwidth: 0.5}]}", {"links.0.dimension", "missing"});
