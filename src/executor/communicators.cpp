@@ -77,8 +77,8 @@ void Communicators::add_membership(const CommunicatorSpec& spec) {
   membership.spec = spec;
   for (std::uint32_t i = 0; i < num_seats(spec); ++i)
     if (const NpuId npu = who_sits(spec, i); host_of_npu_[npu.index()] == here_) {
-      membership.seats.push_back(i);
       membership.npus.push_back(npu);
+      if (spec.seating) membership.seats.push_back(i);
     }
   if (membership.npus.empty()) return;
   membership.joined.resize(membership.npus.size());

@@ -107,8 +107,8 @@ class Communicators {
   /// Seats of one group whose NPUs live here.
   struct Membership {
     CommunicatorSpec spec;
-    std::vector<std::uint32_t> seats;   ///< their numbers, ascending
-    std::vector<NpuId> npus;            ///< who sits there
+    std::vector<NpuId> npus;            ///< who sits there, in the order of the seats
+    std::vector<std::uint32_t> seats;   ///< [npus] of a folded run: their numbers, ascending
     std::vector<std::uint32_t> joined;  ///< [npus] collectives joined so far
     struct Pending {
       Call call;

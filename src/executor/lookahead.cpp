@@ -145,16 +145,18 @@ class TailFinder {
 
 }  // namespace
 
+Lookaheads::Lookaheads(const Setting& setting, Rank here) : setting_(setting), here_(here) {
+  const auto is_elsewhere = [&](NpuId member) { return setting.host_of_npu[member.index()] != here; };
+  for (const auto& spec : setting.communicators) {
+    const auto& members = spec.seating ? spec.seating->seats : spec.group->members;
+    leads_away_.push_back(spec.host != here || (members.empty() ? setting.npus.size() != setting.host_of_npu.size()
+                                                                : std::ranges::any_of(members, is_elsewhere)));
+  }
+}
+
 Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
   Pattern pattern;
-  for (const GroupId group : npu.groups) {
-    const auto& spec = setting_.communicators[group.index()];
-    const auto is_elsewhere = [&](NpuId member) { return setting_.host_of_npu[member.index()] != here_; };
-    const auto& members = spec.seating ? spec.seating->seats : spec.group->members;
-    pattern.push_back(spec.host != here_ ||
-                      (members.empty() ? setting_.npus.size() != setting_.host_of_npu.size()
-                                       : std::any_of(members.begin(), members.end(), is_elsewhere)));
-  }
+  for (const GroupId group : npu.groups) pattern.push_back(leads_away_[group.index()]);
   for (const NpuId peer : npu.trace->peers) pattern.push_back(setting_.host_of_npu[peer.index()] != here_);
   pattern.push_back(setting_.memory.num_servers() > 0 &&
                     setting_.host_of_server[setting_.memory.server_of(npu.id)] != here_);

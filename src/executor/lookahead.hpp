@@ -32,7 +32,8 @@ struct Lookahead {
 /// Makes each Lookahead once. Cost about O(nodes + dependencies), 64 times that at most, for each distinct one.
 class Lookaheads {
  public:
-  Lookaheads(const Setting& setting, Rank here) : setting_(setting), here_(here) {}
+  /// O(members of all communicators).
+  Lookaheads(const Setting& setting, Rank here);
 
   const Lookahead& of(const NpuSpec& npu);
 
@@ -46,6 +47,7 @@ class Lookaheads {
 
   const Setting& setting_;
   Rank here_;
+  std::vector<char> leads_away_;  // [communicators] its host, or a member, is on another rank
   std::map<std::pair<const Program*, Pattern>, std::unique_ptr<const Lookahead>> made_;
 };
 

@@ -10,15 +10,18 @@
 
 namespace orrery::executor {
 
-/// Matches two sides of a conversation, in order, for each (other NPU, tag): whoever comes second finds the first.
-/// `Item` is what the side that comes first leaves.
+/// What an NPU and another one say to each other with one tag.
+struct Conversation {
+  NpuId other;
+  std::uint32_t tag;
+};
+
+/// Matches two sides of a conversation, in order: whoever comes second finds the first. `Item` is what the side that
+/// comes first leaves.
 template <class Early, class Late>
 class Matcher {
  public:
-  struct Key {
-    NpuId other;
-    std::uint32_t tag;
-  };
+  using Key = Conversation;
 
   /// The item of the other side that waits longest, if any.
   bool take(Key key, Late& item) { return late_.take(pack(key), item); }

@@ -326,8 +326,8 @@ bool Npu::admit_data(pdes::Event& event, const Surroundings& around) {
 bool Npu::admit_grant(pdes::Event& event, const Surroundings& around) {
   const Conversation key = conversation_of(event);
   NodeId send;
-  if (!grants_.take({key.other, key.tag}, send)) {
-    grants_.leave({key.other, key.tag}, event);
+  if (!grants_.take(key, send)) {
+    grants_.leave(key, event);
     return false;
   }
   unknown_.remove(awaited_from(key.other, around));

@@ -95,8 +95,6 @@ class Npu {
   static constexpr std::size_t num_resources = 4;
 
   const trace::Node& node(NodeId id) const { return program_.graph->nodes[id.index()]; }
-  using Conversation = Matcher<Posted, pdes::Event>::Key;
-
   static Resource resource_of(trace::NodeKind kind);
 
   bool is_recorded() const { return iteration_ < record_iterations_; }
