@@ -18,11 +18,8 @@ bool Analytical::in_range() const {
 }
 
 void Analytical::count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times) {
-  for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d) {
-    if (topology_.coordinate(from, d) == topology_.coordinate(to, d)) continue;
-    count(d, size, times);
-    if (!topology_.rules().charge_every_dimension) return;
-  }
+  topology_.for_each_leg(from, to,
+                         [&](std::uint32_t d, std::uint32_t, const topology::Port&) { count(d, size, times); });
 }
 
 void Analytical::count_collective(std::span<const Bytes> per_member, std::uint64_t members) {
