@@ -308,6 +308,20 @@ std::span<const Time> Communicators::completions_of_seats(const Hosted& hosted, 
   return of_seats_;
 }
 
+/// A collective that stands for `count`, itself included.
+void Communicators::add_up(const CollectiveRecord& record, std::uint64_t count) {
+  CollectiveSum& sum = sums_[{record.kind, record.members}];
+  sum.count += count;
+  sum.bytes += static_cast<unsigned __int128>(record.size.count()) * count;
+  sum.time += static_cast<SumOfTimes>((record.finish - record.last_arrival).ps()) * count;
+}
+
+std::vector<CollectiveSum> Communicators::sums() const {
+  std::vector<CollectiveSum> result;
+  for (const auto& [key, sum] : sums_) result.push_back({key.first, key.second, sum.count, sum.bytes, sum.time});
+  return result;
+}
+
 void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
   const auto kind = static_cast<collective::Kind>(pending.call.kind);
   const Bytes size(pending.call.size);
@@ -318,10 +332,10 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
 
   const auto [first, last] = std::minmax_element(pending.arrivals.begin(), pending.arrivals.end());
   const auto end = *std::max_element(completions.begin(), completions.end());
-  num_collectives_ += count;
-  if (pending.call.is_recorded)
-    records_.push_back(
-        {hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end});
+  const CollectiveRecord record{
+      hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end};
+  add_up(record, count);
+  if (pending.call.is_recorded) records_.push_back(record);
   const LpId lp(first_lp_.value() + hosted.spec.id.value());
   kernel_.raise_depth(lp, pending.call.depth + 1);
 

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
@@ -70,8 +72,8 @@ class Communicators {
 
   /// Of the collectives hosted here that their members wanted to be recorded.
   const std::vector<CollectiveRecord>& records() const { return records_; }
-  /// Of all collectives hosted here that are over.
-  std::uint64_t num_collectives() const { return num_collectives_; }
+  /// Of all collectives hosted here that are over, each as often as it stands for others. By kind, then members.
+  std::vector<CollectiveSum> sums() const;
 
   /// For the report of a stuck run: what a member waits in, and which members have not joined it, of those whose seats
   /// are on this rank.
@@ -160,6 +162,7 @@ class Communicators {
   void contribute(Rank from, const Call& call, std::span<const Time> arrivals);
   void finish(Hosted& hosted, Hosted::Pending& pending);
   std::span<const Time> completions_of_seats(const Hosted& hosted, const Hosted::Pending& pending);
+  void add_up(const CollectiveRecord& record, std::uint64_t count);
   void track(Hosted& hosted);
   void complete(const Call& call, std::span<const Time> completions);
   void post(Rank to, Call call, std::span<const Time> times);
@@ -178,7 +181,7 @@ class Communicators {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> begun_;  // (membership, ordinal) of this time
   std::vector<std::uint32_t> open_;                             // hosted groups with collectives that have begun
   std::vector<CollectiveRecord> records_;
-  std::uint64_t num_collectives_ = 0;
+  std::map<std::pair<std::uint8_t, std::uint32_t>, CollectiveSum> sums_;         // by kind and members
   std::vector<Time> arrivals_, completions_, of_seats_, part_times_, received_;  // scratch
   std::vector<std::byte> message_;                                               // scratch
 };

@@ -202,7 +202,7 @@ std::vector<NpuRecord> Executor::npu_records() const {
 
 std::vector<CollectiveRecord> Executor::collective_records() const { return parts_->communicators.records(); }
 
-std::uint64_t Executor::num_collectives() const { return parts_->communicators.num_collectives(); }
+std::vector<CollectiveSum> Executor::collective_sums() const { return parts_->communicators.sums(); }
 
 std::vector<TimelineRecord> Executor::timeline() const {
   std::vector<TimelineRecord> all;

@@ -81,7 +81,7 @@ const std::array<Column<CollectiveRecord>, 10> collective_columns{{
      [](const CollectiveRecord& c) { return static_cast<std::int8_t>(c.kind); },
      collective_kinds},
     {"bytes",
-     {"byte", "bytes", "all-gather: the shard that each member brings; others: the whole buffer of a member"},
+     {"byte", "bytes", "all-gather, gather: the shard that each member brings; others: the whole buffer of a member"},
      [](const CollectiveRecord& c) { return signed_count(c.size.count()); }},
     {"members", {"1", "members", "number of members"}, [](const CollectiveRecord& c) { return c.members; }},
     {"first_arrival",
@@ -95,12 +95,14 @@ const std::array<Column<CollectiveRecord>, 10> collective_columns{{
      [](const CollectiveRecord& c) { return c.finish.ps(); }},
     {"algorithm_bandwidth",
      {"byte/s", "algorithm bandwidth",
-      "bytes (all-gather: times members) over finish - last_arrival; NaN if that is 0"},
+      "bytes (all-gather, gather: times members) over finish - last_arrival; NaN if that is 0"},
      algorithm_bandwidth},
     {"bus_bandwidth",
      {"byte/s", "bus bandwidth",
       "algorithm bandwidth times the factor of the kind in nccl-tests, to compare with a link's bandwidth"},
-     [](const CollectiveRecord& c) { return algorithm_bandwidth(c) * bus_factor(c); }},
+     [](const CollectiveRecord& c) {
+       return algorithm_bandwidth(c) * bus_factor(static_cast<collective::Kind>(c.kind), c.members);
+     }},
 }};
 
 const std::array<Column<TimelineRecord>, 7> timeline_columns{{
@@ -174,21 +176,21 @@ std::string_view status_name(Status status) {
   fail_check("a status has a name", std::source_location::current());
 }
 
-unsigned __int128 worked_bytes(const executor::CollectiveRecord& collective) {
-  const unsigned __int128 bytes = collective.size.count();
-  const bool is_all_gather = static_cast<collective::Kind>(collective.kind) == collective::Kind::all_gather;
-  return is_all_gather ? bytes * collective.members : bytes;
+unsigned __int128 worked_bytes(collective::Kind kind, std::uint32_t members, unsigned __int128 bytes) {
+  const bool brings_shard = kind == collective::Kind::all_gather || kind == collective::Kind::gather;
+  return brings_shard ? bytes * members : bytes;
 }
 
 double algorithm_bandwidth(const executor::CollectiveRecord& collective) {
   const Time duration = collective.finish - collective.last_arrival;
   if (duration <= Time::zero()) return std::numeric_limits<double>::quiet_NaN();
-  return static_cast<double>(worked_bytes(collective)) / duration.seconds();
+  const auto kind = static_cast<collective::Kind>(collective.kind);
+  return static_cast<double>(worked_bytes(kind, collective.members, collective.size.count())) / duration.seconds();
 }
 
-double bus_factor(const executor::CollectiveRecord& collective) {
-  const double n = collective.members;
-  switch (static_cast<collective::Kind>(collective.kind)) {
+double bus_factor(collective::Kind kind, std::uint32_t members) {
+  const double n = members;
+  switch (kind) {
     case collective::Kind::all_reduce:
       return 2 * (n - 1) / n;
     case collective::Kind::broadcast:

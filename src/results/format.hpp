@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hdf5_file.hpp"
+#include "orrery/collective/collective.hpp"
 #include "orrery/results/results.hpp"
 
 /// The names, units and meanings of docs/results.md, as tables.
@@ -49,15 +50,16 @@ extern const std::array<KernelQuantity, 12> kernel_quantities;
 /// "complete", "stuck", "interrupted".
 std::string_view status_name(Status status);
 
-/// Bytes that a collective works on as nccl-tests counts them: the whole buffer (of all-gather: members * shard).
-unsigned __int128 worked_bytes(const executor::CollectiveRecord& collective);
+/// Bytes that collectives work on as nccl-tests counts them, where their `comm_size` is `bytes` in all: the whole
+/// buffer (of all-gather and gather: members * shard).
+unsigned __int128 worked_bytes(collective::Kind kind, std::uint32_t members, unsigned __int128 bytes);
 
 /// These bytes over the time from the last arrival to the finish. NaN where that time is zero. In bytes per second.
 double algorithm_bandwidth(const executor::CollectiveRecord& collective);
 
 /// What the algorithm bandwidth is multiplied by so that it can be compared with the bandwidth of a link whatever the
 /// number of members n: 2(n-1)/n all-reduce; (n-1)/n all-gather, reduce-scatter, all-to-all, gather, scatter; 1
-/// broadcast, reduce. Source: nccl-tests, doc/PERFORMANCE.md.
-double bus_factor(const executor::CollectiveRecord& collective);
+/// broadcast, reduce. Source: nccl-tests, doc/PERFORMANCE.md; of gather and scatter its src/gather.cu and scatter.cu.
+double bus_factor(collective::Kind kind, std::uint32_t members);
 
 }  // namespace orrery::results::format

@@ -1,6 +1,8 @@
 #include "orrery/results/metrics.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "format.hpp"
 #include "metrics_table.hpp"
@@ -39,27 +41,29 @@ void add_training(const TrainingStep& step, std::size_t num_npus, Metrics& metri
 
 }  // namespace
 
-void CollectiveTotals::add(const executor::CollectiveRecord& collective) {
-  if (static_cast<collective::Kind>(collective.kind) == collective::Kind::barrier) return;
-  Sum& sum = sums_[{collective.kind, collective.members}];
-  ++sum.count;
-  sum.bytes += format::worked_bytes(collective);
-  sum.factor = format::bus_factor(collective);
-  sum.time += collective.finish - collective.last_arrival;
-}
-
-std::vector<CollectiveTotal> CollectiveTotals::rows() const {
+std::vector<CollectiveTotal> totals_of(std::span<const executor::CollectiveSum> sums) {
+  std::map<std::pair<std::uint8_t, std::uint32_t>, executor::CollectiveSum> totals;
+  for (const auto& sum : sums) {
+    auto& total = totals[{sum.kind, sum.members}];
+    total.count += sum.count;
+    total.bytes += sum.bytes;
+    total.time += sum.time;
+  }
   std::vector<CollectiveTotal> rows;
-  for (const auto& [key, sum] : sums_)
-    if (sum.time > Time::zero())
-      rows.push_back({key.first, key.second, sum.count, sum.time,
-                      static_cast<double>(sum.bytes) / sum.time.seconds() * sum.factor});
+  for (const auto& [key, total] : totals) {
+    const auto kind = static_cast<collective::Kind>(key.first);
+    if (kind == collective::Kind::barrier || total.time == 0) continue;
+    const double seconds = static_cast<double>(total.time) * 1e-12;
+    rows.push_back({key.first, key.second, total.count, total.time,
+                    static_cast<double>(format::worked_bytes(kind, key.second, total.bytes)) / seconds *
+                        format::bus_factor(kind, key.second)});
+  }
   return rows;
 }
 
 std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, std::span<const std::int64_t> bytes,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
-                                  const CollectiveTotals& collectives) {
+                                  std::span<const executor::CollectiveSum> collectives) {
   Time end;
   for (const NpuRecord& npu : npus) end = std::max(end, npu.finish);
   if (end == Time::zero()) return {};
@@ -81,7 +85,7 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, std::span<con
   metrics.idle = share(idle);
   metrics.exposed_communication_time = nearest(communication, num_npus * iterations);
   for (const std::int64_t in_dimension : bytes) metrics.bytes_per_step.push_back(in_dimension / iterations);
-  metrics.collectives = collectives.rows();
+  metrics.collectives = totals_of(collectives);
   if (!step) return metrics;
   if (metrics.step_time > Time::zero()) add_training(*step, npus.size(), metrics);
   if (step->stages > 1) {
@@ -167,7 +171,7 @@ void write_column(File& file, const char* name, std::span<const CollectiveTotal>
 }
 
 void write_collectives(File& file, std::span<const CollectiveTotal> rows) {
-  file.group("/metrics/collectives", "one row per kind and number of members of the recorded collectives");
+  file.group("/metrics/collectives", "one row per kind and number of members of all collectives");
   file.scale("/metrics/collectives/row", rows.size(), {"1", "row", "row of the columns"});
   write_column<std::int8_t>(file, "kind", rows, {"1", "kind", "index into the attribute values"},
                             [](const CollectiveTotal& row) { return row.kind; });
@@ -176,9 +180,10 @@ void write_collectives(File& file, std::span<const CollectiveTotal> rows) {
                               [](const CollectiveTotal& row) { return row.members; });
   write_column<std::uint64_t>(file, "count", rows, {"1", "count", "collectives"},
                               [](const CollectiveTotal& row) { return row.count; });
-  write_column<std::int64_t>(file, "time", rows,
-                             {"ps", "time", "from the last arrival to the finish, summed over the collectives"},
-                             [](const CollectiveTotal& row) { return row.time.ps(); });
+  write_column<std::int64_t>(
+      file, "time", rows,
+      {"ps", "time", "from the last arrival to the finish, summed over the collectives; 2^63 - 1: that or more"},
+      [](const CollectiveTotal& row) { return std::min<SumOfTimes>(row.time, Time::max().ps()); });
   write_column<double>(file, "bus_bandwidth", rows,
                        {"byte/s", "bus bandwidth",
                         "bytes of all of them as nccl-tests counts them, times the factor of the kind, over that time"},

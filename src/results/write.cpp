@@ -111,7 +111,6 @@ class Writer {
   std::unique_ptr<Output> output_;
   std::vector<std::uint32_t> group_position_;  ///< place of each group in the file
   Time simulated_time_;                        ///< rank 0 only
-  CollectiveTotals collective_totals_;         ///< the same
   std::vector<std::int64_t> dimension_bytes_;  ///< the same
   Gathered gathered_;
 };
@@ -239,7 +238,8 @@ void Writer::collectives() {
   for (const auto& record : records) ++rows[record.group.index()];
   world_.sum(rows);
   const auto total = static_cast<std::uint64_t>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}));
-  auto all = static_cast<std::int64_t>(mine_.num_collectives);
+  std::int64_t all = 0;
+  for (const auto& sum : mine_.collective_sums) all += static_cast<std::int64_t>(sum.count);
   world_.sum(std::span(&all, 1));
 
   on_root([&] {
@@ -251,7 +251,6 @@ void Writer::collectives() {
   });
   auto consume = [&](std::uint64_t first, std::span<const CollectiveRecord> block) {
     write_columns("/collectives", format::collective_columns, first, block);
-    for (const auto& record : block) collective_totals_.add(record);
   };
   // Every field takes part, so that the order is the same wherever the records come from.
   auto before = [](const CollectiveRecord& a, const CollectiveRecord& b) {
@@ -325,9 +324,10 @@ void Writer::network() {
 }
 
 void Writer::metrics() {
+  const auto collectives = world_.gather<executor::CollectiveSum>(mine_.collective_sums, Rank(0));
   on_root([&] {
     if (run_.status != Status::complete) return;
-    gathered_.metrics = metrics_of(gathered_.npus, dimension_bytes_, run_.iterations, run_.step, collective_totals_);
+    gathered_.metrics = metrics_of(gathered_.npus, dimension_bytes_, run_.iterations, run_.step, collectives);
     if (gathered_.metrics) write_metrics(file(), *gathered_.metrics);
   });
 }

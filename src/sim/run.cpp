@@ -56,7 +56,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   };
   mine.npus = of_all(executor.npu_records());
   mine.collectives = of_all(executor.collective_records());
-  mine.num_collectives = executor.num_collectives();
+  mine.collective_sums = executor.collective_sums();
   mine.timeline = of_all(executor.timeline());
   std::uint32_t num_names = 0;
   for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
@@ -151,7 +151,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (options.quiet) return;
   if (preparation.folding()) fmt::print("{}\n", preparation.folding()->description());
   if (figures) fmt::print("{}", workload::report(*configuration.workload.generated, *figures));
-  print_summary(all, simulation.wall_seconds(), options);
+  print_summary(all, simulation.wall_seconds(), configuration);
 }
 
 }  // namespace orrery::sim

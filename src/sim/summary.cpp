@@ -46,7 +46,7 @@ void print_training(const results::Metrics& metrics) {
 /// The rest is in the results.
 constexpr std::size_t most_collectives = 4;
 
-void print_traffic(const results::Metrics& metrics) {
+void print_traffic(const results::Metrics& metrics, bool replay_only) {
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < metrics.bytes_per_step.size(); ++d)
     parts.push_back(fmt::format("dimension {} {}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d]))));
@@ -58,6 +58,7 @@ void print_traffic(const results::Metrics& metrics) {
   for (const auto& row : collectives)
     parts.push_back(fmt::format("{} of {} {}/s", collective::name(static_cast<collective::Kind>(row.kind)),
                                 counted(row.members, "NPU"), bytes_text(row.bus_bandwidth)));
+  if (replay_only) parts = {"not known, as a replay takes the nodes of collectives one by one"};
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }
 
@@ -71,7 +72,7 @@ void print_step(const results::Gathered& all, Time finish) {
 
 }  // namespace
 
-void print_summary(const results::Gathered& all, double wall_seconds, const config::RunOptions& options) {
+void print_summary(const results::Gathered& all, double wall_seconds, const config::Configuration& configuration) {
   std::vector<executor::NpuRecord> sorted = all.npus;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
@@ -84,7 +85,7 @@ void print_summary(const results::Gathered& all, double wall_seconds, const conf
     fmt::print("exposed communication of an NPU {}, {} of the step\n",
                readable(all.metrics->exposed_communication_time), percent(all.metrics->exposed_communication));
     print_training(*all.metrics);
-    print_traffic(*all.metrics);
+    print_traffic(*all.metrics, configuration.executor.replay_only);
   }
   const auto total = kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();
@@ -93,7 +94,7 @@ void print_summary(const results::Gathered& all, double wall_seconds, const conf
              total.events, wall_seconds, counted(num_ranks, "rank"), events / std::max(wall_seconds, 1e-9) * 1e-6,
              total.data_messages, total.null_messages,
              static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
-  fmt::print("results in {}\n", options.output.string());
+  fmt::print("results in {}\n", configuration.run.output.string());
 }
 
 void print_npus(const std::vector<executor::NpuRecord>& npus) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""/metrics of the results: figures by hand, of a generated pipeline and of traces; the same for any number of ranks; and the summary."""
+"""/metrics of the results: figures by hand, of a generated pipeline and of traces; the same for any number of ranks, of records, folded or not; and the summary."""
 import pathlib
 import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 
 # Four stages of one layer each. A layer takes 1 ms forward and 2 ms backward for a micro-batch (1e9 FLOPs at 1 TFLOPS), and hands on 1 B
@@ -38,6 +39,21 @@ def metrics(path):
     import h5py
     with h5py.File(path) as results:
         return {name: item[()] for name, item in results["metrics"].items() if hasattr(item, "dtype")}
+
+
+# nccl-tests, doc/PERFORMANCE.md, src/gather.cu and src/scatter.cu: bytes of the bus for each of comm_size, with n members.
+ON_THE_BUS = {"all-reduce": lambda n: 2 * (n - 1) / n, "all-gather": lambda n: n - 1, "reduce-scatter": lambda n: (n - 1) / n, "all-to-all": lambda n: (n - 1) / n,
+              "broadcast": lambda n: 1, "reduce": lambda n: 1, "gather": lambda n: n - 1, "scatter": lambda n: (n - 1) / n}
+
+
+def bus_bandwidths(path):
+    """(kind, members) -> count, time in ps, bytes/s"""
+    import h5py
+    with h5py.File(path) as results:
+        rows = results["metrics/collectives"]
+        names = [name if isinstance(name, str) else name.decode() for name in rows["kind"].attrs["values"]]
+        return {(names[kind], int(members)): (int(count), int(time), float(rate))
+                for kind, members, count, time, rate in zip(*(rows[name][:] for name in ("kind", "members", "count", "time", "bus_bandwidth")))}
 
 
 class Metrics(harness.Folder):
@@ -103,6 +119,61 @@ class Metrics(harness.Folder):
 
     def test_any_number_of_ranks(self):
         self.check_one_answer([self.write(TRANSFORMER % "none"), "--iterations=2"], 8, ranks=(2, 3))
+
+    def collectives_of_all_kinds(self, **system):
+        """Eight NPUs, late each by its own, join collectives of every kind and two sizes: of all, of pairs, and of the first six."""
+        kinds = (chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.ALL_TO_ALL, chakra.BROADCAST, chakra.REDUCE, chakra.GATHER, chakra.SCATTER, chakra.BARRIER)
+        traces = []
+        for npu in range(8):
+            nodes = [chakra.Node(0, chakra.COMP, "late", duration=npu * 3 % 5)]
+            for kind in kinds:
+                for size in (64000, 8000):
+                    for group in ["", f"pair{npu // 2}"] + ["six"] * (npu < 6):
+                        nodes.append(chakra.Node(len(nodes), chakra.COLL, "collective", [len(nodes) - 1], comm_type=kind, comm_size=size,
+                                                 **({"pg_name": group} if group else {})))
+            traces.append(nodes)
+        groups = {f"pair{i}": [2 * i, 2 * i + 1] for i in range(4)} | {"six": list(range(6))}
+        return [harness.write_workload(self.folder, traces)] + harness.System(counts=(8,), groups=groups, system=system).write(self.folder)
+
+    def test_bus_bandwidth_of_all_kinds(self):
+        """From all collectives, recorded or not, on any number of ranks; as the formula has it for each recorded one."""
+        import h5py
+        arguments = self.collectives_of_all_kinds() + ["--iterations=2"]
+        recorded = self.run_once(arguments + ["--record-iterations=2"], "recorded.h5")
+        found = bus_bandwidths(recorded)
+        self.assertEqual({kind for kind, _ in found}, set(ON_THE_BUS))
+        self.assertEqual({members for _, members in found}, {2, 6, 8})
+        with h5py.File(recorded) as results:
+            rows = {name: item[:] for name, item in results["collectives"].items()}
+            names = results["collectives/kind"].attrs["values"]
+        for (kind, members), (count, time, rate) in found.items():
+            those = [i for i in range(len(rows["kind"])) if (names[rows["kind"][i]], rows["members"][i]) == (kind, members)]
+            self.assertEqual((len(those), sum(int(rows["finish"][i] - rows["last_arrival"][i]) for i in those)), (count, time))
+            self.assertAlmostEqual(rate * time * 1e-12 / sum(int(rows["bytes"][i]) * ON_THE_BUS[kind](members) for i in those), 1, msg=kind)
+            for i in those:
+                each = ON_THE_BUS[kind](members) * int(rows["bytes"][i]) / (float(rows["finish"][i] - rows["last_arrival"][i]) * 1e-12)
+                self.assertAlmostEqual(rows["bus_bandwidth"][i] / each, 1, msg=kind)
+        for ranks in (0, 3) if harness.SANITIZED else (0, 1, 2, 3, 4, 8):
+            for more in ([], [f"--partition={harness.scattered_partition(self.folder / 'partition', 8, max(ranks, 1))}"]):
+                self.assertEqual(bus_bandwidths(self.run_once(arguments + ["--record-iterations=0"] + more, "other.h5", ranks=ranks)), found, f"{ranks} ranks {more}")
+
+    def test_bus_bandwidth_of_folded_runs(self):
+        arguments = [self.write(TRANSFORMER % "none"), "--iterations=2"]
+        found = bus_bandwidths(self.run_once(arguments))
+        self.assertEqual(set(found), {("all-reduce", 4), ("all-reduce", 2)})
+        for ranks in (0, 2, 3):
+            self.assertEqual(bus_bandwidths(self.run_once(arguments + ["--fold", "--record-iterations=0"], "folded.h5", ranks=ranks)), found, f"{ranks} ranks")
+
+    def test_bus_bandwidth_in_the_summary(self):
+        """Without records as with them; a replay has no collectives and says so."""
+        lines = []
+        for system, more in (({}, []), ({}, ["--record-iterations=0"]), ({"replay-only": 1}, [])):
+            outcome = harness.orrery("run", *self.collectives_of_all_kinds(**system), f"--output={self.folder / 'r.h5'}", "--force", *more)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            lines.append(re.search(r"^bus bandwidth: (.*)$", outcome.out, re.MULTILINE)[1])
+        self.assertEqual(lines[0], lines[1])
+        self.assertRegex(lines[0], r"^[a-z-]+ of \d NPUs [\d.]+ .B/s, ")
+        self.assertEqual(lines[2], "not known, as a replay takes the nodes of collectives one by one")
 
     def test_summary(self):
         config = self.write(TRANSFORMER % "full")

@@ -120,8 +120,8 @@ class Executor final : public pdes::Model {
   std::vector<NpuRecord> npu_records() const;
   /// Of the first Options::record_iterations iterations, as the timeline.
   std::vector<CollectiveRecord> collective_records() const;
-  /// Of all iterations that are over, folded ones included; the sum over ranks counts each once.
-  std::uint64_t num_collectives() const;
+  /// Of all iterations that are over, folded ones included; the sum over ranks counts each once. By kind, then members.
+  std::vector<CollectiveSum> collective_sums() const;
   /// By NPU, start, node.
   std::vector<TimelineRecord> timeline() const;
 

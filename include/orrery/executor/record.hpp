@@ -37,6 +37,15 @@ struct CollectiveRecord {
   Time first_arrival, last_arrival, finish;
 };
 
+/// What all collectives of one kind and number of members come to, whether they are recorded or not.
+struct CollectiveSum {
+  std::uint8_t kind = 0;  ///< collective::Kind
+  std::uint32_t members = 0;
+  std::uint64_t count = 0;
+  unsigned __int128 bytes = 0;  ///< of CollectiveRecord::size
+  SumOfTimes time = 0;          ///< from the last arrival to the finish
+};
+
 struct TimelineRecord {
   static constexpr std::uint32_t no_group = ~0U;
 

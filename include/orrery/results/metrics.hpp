@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "orrery/executor/record.hpp"
@@ -23,31 +21,18 @@ struct TrainingStep {
   std::uint32_t micro_batches = 1;
 };
 
-/// What the recorded collectives of one kind and number of members come to.
+/// The collectives of one kind and number of members, and the bus bandwidth that they reached.
 struct CollectiveTotal {
   std::uint8_t kind = 0;  ///< collective::Kind
   std::uint32_t members = 0;
   std::uint64_t count = 0;
-  Time time;                 ///< sum over them from the last arrival to the finish
+  SumOfTimes time = 0;       ///< ps from the last arrival to the finish, summed over them
   double bus_bandwidth = 0;  ///< byte/s: of all bytes in all that time
 };
 
-/// Sums collectives up, in whatever order they come. Barriers, and kinds that took no time at all, are left out.
-class CollectiveTotals {
- public:
-  void add(const executor::CollectiveRecord& collective);
-  /// By kind, then members.
-  std::vector<CollectiveTotal> rows() const;
-
- private:
-  struct Sum {
-    std::uint64_t count = 0;
-    unsigned __int128 bytes = 0;  ///< worked on
-    double factor = 1;            ///< of the bus bandwidth
-    Time time;
-  };
-  std::map<std::pair<std::uint8_t, std::uint32_t>, Sum> sums_;
-};
+/// Of the sums of all ranks, in whatever order they come. By kind, then members. Barriers, and kinds that took no time
+/// at all, are left out.
+std::vector<CollectiveTotal> totals_of(std::span<const executor::CollectiveSum> sums);
 
 /// What users of a cluster ask about a step (docs/results.md, /metrics). What is not known is left out.
 struct Metrics {
@@ -67,6 +52,6 @@ struct Metrics {
 /// O(NPUs). Formulas and sources: docs/results.md.
 std::optional<Metrics> metrics_of(std::span<const executor::NpuRecord> npus, std::span<const std::int64_t> bytes,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
-                                  const CollectiveTotals& collectives);
+                                  std::span<const executor::CollectiveSum> collectives);
 
 }  // namespace orrery::results

@@ -33,11 +33,11 @@ struct NetworkRecord {
 
 /// What one rank knows when the run has ended.
 struct RankResults {
-  std::vector<executor::NpuRecord> npus;                ///< of this rank, ascending in NPU
-  std::vector<executor::CollectiveRecord> collectives;  ///< recorded, of the communicators hosted here
-  std::uint64_t num_collectives = 0;                    ///< of these communicators, recorded or not
-  std::vector<executor::TimelineRecord> timeline;       ///< grouped by NPU ascending, by start then node inside
-  std::vector<std::string> timeline_names;              ///< what TimelineRecord::name indexes
+  std::vector<executor::NpuRecord> npus;                 ///< of this rank, ascending in NPU
+  std::vector<executor::CollectiveRecord> collectives;   ///< recorded, of the communicators hosted here
+  std::vector<executor::CollectiveSum> collective_sums;  ///< of these communicators, recorded or not
+  std::vector<executor::TimelineRecord> timeline;        ///< grouped by NPU ascending, by start then node inside
+  std::vector<std::string> timeline_names;               ///< what TimelineRecord::name indexes
   NetworkRecord network;
   KernelRecord kernel;
   std::string host;

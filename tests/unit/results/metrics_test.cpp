@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "orrery/collective/collective.hpp"
 
 namespace orrery::results {
 namespace {
 
 using collective::Kind;
-using executor::CollectiveRecord;
+using executor::CollectiveSum;
 using executor::NpuRecord;
 
 Time ns(std::int64_t count) { return Time::from_ns(count); }
@@ -34,15 +37,8 @@ std::vector<NpuRecord> two_npus() {
   return {longer, shorter};
 }
 
-CollectiveRecord collective_of(Kind kind, std::uint32_t members, std::uint64_t bytes, std::int64_t last_arrival_ns,
-                               std::int64_t finish_ns) {
-  CollectiveRecord record;
-  record.kind = static_cast<std::uint8_t>(kind);
-  record.members = members;
-  record.size = Bytes(bytes);
-  record.last_arrival = ns(last_arrival_ns);
-  record.finish = ns(finish_ns);
-  return record;
+CollectiveSum sum_of(Kind kind, std::uint32_t members, std::uint64_t count, std::uint64_t bytes, std::int64_t time_ns) {
+  return {static_cast<std::uint8_t>(kind), members, count, bytes, static_cast<SumOfTimes>(ns(time_ns).ps())};
 }
 
 TEST(Metrics, SharesOfAllTimeAddUp) {
@@ -106,24 +102,40 @@ TEST(Metrics, PublishedUtilisation) {
   EXPECT_NEAR(metrics->model_flops_utilisation.value(), 0.514, 0.0005);
 }
 
-// All-reduces of 4: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, of the bus 2 * 3 / 4 of it. All-gathers of 5 shards
-// of 1000 bytes in 10 ns: 500 GB/s, of the bus 4 / 5 of it. What took no time, and barriers, say nothing.
+// Of two ranks. All-reduces of 4: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, of the bus 2 * 3 / 4 of it. All-gathers
+// of 5 shards of 1000 bytes in 10 ns: 500 GB/s, of the bus 4 / 5 of it. What took no time, and barriers, say nothing.
 TEST(Metrics, BusBandwidthOfAllCollectivesOfAKind) {
-  CollectiveTotals totals;
-  totals.add(collective_of(Kind::all_gather, 5, 1000, 0, 10));
-  totals.add(collective_of(Kind::all_reduce, 4, 1000, 5, 15));
-  totals.add(collective_of(Kind::all_reduce, 1, 1000, 5, 5));
-  totals.add(collective_of(Kind::barrier, 4, 1000, 5, 15));
-  totals.add(collective_of(Kind::all_reduce, 4, 3000, 20, 30));
-  const auto rows = totals.rows();
+  const auto rows =
+      totals_of(std::vector{sum_of(Kind::all_gather, 5, 1, 1000, 10), sum_of(Kind::all_reduce, 4, 2, 1000, 10),
+                            sum_of(Kind::all_reduce, 1, 7, 1000, 0), sum_of(Kind::barrier, 4, 1, 1000, 10),
+                            sum_of(Kind::all_reduce, 4, 3, 3000, 10)});
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].kind, static_cast<std::uint8_t>(Kind::all_reduce));
   EXPECT_EQ(rows[0].members, 4U);
-  EXPECT_EQ(rows[0].count, 2U);
-  EXPECT_EQ(rows[0].time, ns(20));
+  EXPECT_EQ(rows[0].count, 5U);
+  EXPECT_TRUE(rows[0].time == 20'000U);
   EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth, 300e9);
   EXPECT_EQ(rows[1].members, 5U);
   EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth, 400e9);
+}
+
+// nccl-tests: doc/PERFORMANCE.md, and src/gather.cu and src/scatter.cu, in which the size is that of the root's buffer.
+TEST(Metrics, BusBandwidthOfEachKind) {
+  // 5 members, 1000 bytes in 10 ns: 100 GB/s, times what the kind makes of it.
+  const std::pair<Kind, double> factors[] = {
+      {Kind::all_reduce, 8.0 / 5}, {Kind::all_gather, 4},   {Kind::reduce_scatter, 4.0 / 5},
+      {Kind::all_to_all, 4.0 / 5}, {Kind::broadcast, 1},    {Kind::reduce, 1},
+      {Kind::gather, 4},           {Kind::scatter, 4.0 / 5}};
+  for (const auto& [kind, factor] : factors)
+    EXPECT_DOUBLE_EQ(totals_of(std::vector{sum_of(kind, 5, 1, 1000, 10)}).at(0).bus_bandwidth, factor * 100e9)
+        << name(kind);
+}
+
+// 10^13 collectives of 10^6 ps: more than an int64 holds.
+TEST(Metrics, SumsOfManyCollectives) {
+  const CollectiveSum many{static_cast<std::uint8_t>(Kind::broadcast), 8, 10'000'000'000'000, SumOfTimes{1} << 80,
+                           SumOfTimes{10'000'000'000'000} * 1'000'000};
+  EXPECT_DOUBLE_EQ(totals_of(std::vector{many, many}).at(0).bus_bandwidth, std::ldexp(1.0, 80) / 1e7);
 }
 
 }  // namespace

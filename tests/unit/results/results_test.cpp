@@ -97,6 +97,7 @@ RankResults results_of(Hosts hosts, const std::string& extra_name) {
     for (std::uint32_t i = 0; i <= group; ++i) {
       mine.collectives.push_back({GroupId(group), i, static_cast<std::uint8_t>(i % 2), 4, Bytes(1000), Time::from_ps(5),
                                   Time::from_ps(10 * i), Time::from_ps(10 * i + 1000)});
+      mine.collective_sums.push_back({static_cast<std::uint8_t>(i % 2), 4, 1, 1000, 1000});
     }
   }
   mine.network.bytes = {Bytes(mine.npus.size() * 100), Bytes(0)};
