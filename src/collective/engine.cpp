@@ -144,7 +144,8 @@ void Engine::validate(const Layout& layout, Kind kind) const {
     throw Error(ErrorCode::bad_input, {.key = fmt::format("{}-implementation", name(parent(kind)))},
                 fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
                 fmt::format("one for each of the {} dimensions of the topology", state_->topology.num_dimensions()));
-  for (const Phase& phase : phases_of(state_->options, layout, kind, Bytes(0))) validate_phase(phase, kind);
+  for (const Route& route : possible_routes(state_->options, layout, kind))
+    for (const Phase& phase : route) validate_phase(phase, kind);
 }
 
 void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
@@ -220,7 +221,8 @@ std::vector<std::uint32_t> Engine::places(const Layout& layout, std::span<const 
   check(marks.size() == layout.num_members, "every member has a mark");
   std::vector<Phase> phases;
   for (const Kind kind : kinds)
-    for (const Phase& phase : phases_of(state_->options, layout, kind, Bytes(0))) phases.push_back(phase);
+    for (const Route& route : possible_routes(state_->options, layout, kind))
+      phases.insert(phases.end(), route.begin(), route.end());
   const auto in_line = [&](const Phase& phase) { return layout.line && phase.axis == &*layout.line; };
   std::vector<const Axis*> axes;
   if (std::ranges::none_of(phases, in_line))
@@ -243,10 +245,11 @@ Time Engine::minimum_duration(const Layout& layout) const {
   std::uint64_t fewest = ~std::uint64_t{0};
   for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all}) {
     if (!layout.always_ring && algorithms(state_->options, kind).empty()) continue;
-    std::uint64_t delays = 0;
-    for (const Phase& phase : phases_of(state_->options, layout, kind, Bytes(0)))
-      delays += num_steps(phase.shape, phase.axis->size) + 1;
-    fewest = std::min(fewest, delays);
+    for (const Route& route : possible_routes(state_->options, layout, kind)) {
+      std::uint64_t delays = 0;
+      for (const Phase& phase : route) delays += num_steps(phase.shape, phase.axis->size) + 1;
+      fewest = std::min(fewest, delays);
+    }
   }
   if (fewest == ~std::uint64_t{0}) return tick(rules.rounding);
   return std::max(tick(rules.rounding), endpoint_delay * static_cast<std::int64_t>(fewest));

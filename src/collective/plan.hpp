@@ -7,32 +7,10 @@
 
 #include "layout.hpp"
 #include "line.hpp"
+#include "routes.hpp"
 #include "schedule.hpp"
 
 namespace orrery::collective {
-
-/// The kind whose phases and algorithms a kind uses (docs/collectives.md): the first four are their own.
-Kind parent(Kind kind);
-
-const std::vector<Algorithm>& algorithms(const Options& options, Kind kind);
-
-/// One phase of a chunk, with where it runs.
-struct Phase {
-  const Axis* axis = nullptr;
-  PhaseShape shape;
-  std::uint32_t axis_idx = 0;  ///< among the axes in use
-  bool down = false;           ///< the way back down of a local_bw_aware all-reduce
-};
-
-/// How a collective is cut (docs/model.md, 7).
-struct Chunks {
-  std::uint64_t count = 1;
-  Bytes size;
-};
-Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members);
-
-/// The phases of a chunk in order; none for one member. The layout must outlive them.
-std::vector<Phase> phases_of(const Options& options, const Layout& layout, Kind kind, Bytes chunk);
 
 /// Bandwidth is shared by this many chunks in each axis (docs/collectives.md); 1 where the rules do not share it.
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, const Options& options,
@@ -42,6 +20,7 @@ std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& 
 struct Workspace {
   std::vector<Ps> arrays;  ///< [Schedule::num_arrays][members]
   std::vector<Ps> times;   ///< [lines][places]
+  std::vector<Ps> starts;  ///< [lines][places]
   Scratch scratch;
 };
 
@@ -64,9 +43,11 @@ class Plan {
   struct Stop {
     const Axis* axis = nullptr;
     std::unique_ptr<LineProgram> program;
+    Ps latency[2] = {0, 0};  ///< of even and odd chunks: for what their bytes do not hold up who comes next
+    Ps busy[2] = {0, 0};     ///< the rest
   };
 
-  std::vector<Stop> stops_;  ///< one per phase
+  std::vector<Stop> stops_;  ///< one per stage of the schedule
   Schedule schedule_;
   bool alike_ = true;
 };

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <queue>
+#include <source_location>
 #include <tuple>
 #include <utility>
 
@@ -15,121 +16,184 @@ using ServiceIdx = std::uint32_t;
 /// Plays the schedule: every queue has places; who leaves a place hands it to the one that takes it next.
 class Player {
  public:
-  Player(const std::vector<Stage>& stages, std::uint64_t num_chunks, std::uint64_t in_service, std::uint32_t queues)
-      : stages_(stages), num_chunks_(num_chunks), queues_(queues) {
-    const std::uint64_t num_places = std::min<std::uint64_t>(in_service, num_chunks * stages.size());
+  Player(const Work& work, const Servers& servers) : work_(work), queues_(servers.queues), order_of_(servers.order) {
     std::uint32_t num_axes = 0;
-    for (const Stage& stage : stages) num_axes = std::max(num_axes, stage.axis + 1);
-    lines_.resize(std::size_t{num_axes} * queues);
-    for (const Stage& stage : stages)
+    for (const Stage& stage : work.stages) num_axes = std::max(num_axes, stage.axis + 1);
+    lines_.resize(std::size_t{num_axes} * queues_);
+    std::uint64_t num_services = 0;
+    for (std::uint64_t chunk = 0; chunk < work.num_chunks; ++chunk) {
+      first_.push_back(static_cast<ServiceIdx>(num_services));
+      num_services += work.route(chunk).count;
+      check(num_services < Service::none, "a collective of too many chunks");
+    }
+    num_services_ = num_services;
+    const std::uint64_t num_places = std::min(servers.in_service, num_services);
+    for (const Stage& stage : work.stages)
       for (std::uint32_t q = 0; q < stage.num_queues; ++q)
         line_of(stage.axis, stage.first_queue + q).places.assign(num_places, Service::none);
     assign_queues();
   }
 
   Ps play() {
-    for (std::uint32_t chunk = 0; chunk < num_chunks_; ++chunk) arrive(chunk, 0, 0);
+    for (std::uint32_t chunk = 0; chunk < work_.num_chunks; ++chunk)
+      if (work_.route(chunk).count > 0) arrive(chunk, 0, 0);
     Ps now = 0;
     while (!ends_.empty()) {
-      const ServiceIdx done = std::get<1>(ends_.top());
-      now = std::get<0>(ends_.top());
+      const End end = ends_.top();
+      now = end.time;
       ends_.pop();
-      const auto [chunk, stage] = order_[done];
-      queue_of(chunk, stage).places.push_back(done);
-      if (stage + 1 < stages_.size()) arrive(chunk, stage + 1, now);
-      serve(queue_of(chunk, stage), now);
+      const auto [chunk, phase] = order_[end.service];
+      Queue& queue = queue_of(chunk, phase);
+      if (end.leaves) queue.places.push_back(end.service);
+      if (end.finishes && phase + 1 < work_.route(chunk).count) arrive(chunk, phase + 1, now);
+      if (end.leaves) serve(queue, now);
     }
-    check(order_.size() == num_chunks_ * stages_.size(), "a chunk was never served");
+    check(order_.size() == num_services_, "a chunk was never served");
     return now;
   }
 
-  /// (chunk, stage) in the order of service, and who held the place of each before.
+  /// (chunk, phase) in the order of service, and who held the place of each before.
   const std::vector<std::pair<std::uint32_t, std::uint32_t>>& order() const { return order_; }
   const std::vector<ServiceIdx>& before() const { return before_; }
+  std::uint32_t stage_of(std::uint32_t chunk, std::uint32_t phase) const { return work_.route(chunk).first + phase; }
 
  private:
+  using Waiting = std::deque<std::pair<std::uint32_t, std::uint32_t>>;
   struct Queue {
-    std::deque<std::pair<std::uint32_t, std::uint32_t>> waiting;
+    Waiting waiting;
     std::deque<ServiceIdx> places;  ///< free ones: who held each last
+  };
+  /// A service leaves its place to the next, finishes, or both at once.
+  struct End {
+    Ps time = 0;
+    ServiceIdx service = 0;
+    bool leaves = true, finishes = true;
+
+    /// A tie goes to the one that began first.
+    bool operator>(const End& other) const { return std::tie(time, service) > std::tie(other.time, other.service); }
   };
 
   void assign_queues() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> turns;
-    queue_numbers_.reserve(num_chunks_ * stages_.size());
-    for (std::uint64_t chunk = 0; chunk < num_chunks_; ++chunk)
-      for (const Stage& stage : stages_)
+    queue_numbers_.reserve(num_services_);
+    for (std::uint32_t chunk = 0; chunk < work_.num_chunks; ++chunk)
+      for (std::uint32_t phase = 0; phase < work_.route(chunk).count; ++phase) {
+        const Stage& stage = work_.stages[stage_of(chunk, phase)];
         queue_numbers_.push_back(stage.first_queue + turns[{stage.axis, stage.turn}]++ % stage.num_queues);
+      }
   }
 
   Queue& line_of(std::uint32_t axis, std::uint32_t queue) { return lines_[std::size_t{axis} * queues_ + queue]; }
-  Queue& queue_of(std::uint32_t chunk, std::uint32_t stage) {
-    return line_of(stages_[stage].axis, queue_numbers_[std::size_t{chunk} * stages_.size() + stage]);
+  Queue& queue_of(std::uint32_t chunk, std::uint32_t phase) {
+    return line_of(work_.stages[stage_of(chunk, phase)].axis, queue_numbers_[first_[chunk] + phase]);
   }
 
-  void arrive(std::uint32_t chunk, std::uint32_t stage, Ps now) {
-    Queue& queue = queue_of(chunk, stage);
-    queue.waiting.emplace_back(chunk, stage);
+  void arrive(std::uint32_t chunk, std::uint32_t phase, Ps now) {
+    Queue& queue = queue_of(chunk, phase);
+    queue.waiting.emplace_back(chunk, phase);
     serve(queue, now);
+  }
+
+  Waiting::iterator first_of(Waiting& waiting) const {
+    const auto stage = [&](const auto& who) -> const Stage& { return work_.stages[stage_of(who.first, who.second)]; };
+    switch (order_of_) {
+      case ChunkOrder::fifo:
+        return waiting.begin();
+      case ChunkOrder::smallest_first:
+        return std::ranges::min_element(waiting, {}, [&](const auto& who) { return stage(who).size; });
+      case ChunkOrder::fewest_phases_first:
+        return std::ranges::min_element(waiting, {}, [&](const auto& who) { return stage(who).phases_left; });
+    }
+    fail_check("an order of chunks that does not exist", std::source_location::current());
   }
 
   void serve(Queue& queue, Ps now) {
     while (!queue.waiting.empty() && !queue.places.empty()) {
-      const auto [chunk, stage] = queue.waiting.front();
-      queue.waiting.pop_front();
+      const auto first = first_of(queue.waiting);
+      const auto [chunk, phase] = *first;
+      queue.waiting.erase(first);
       before_.push_back(queue.places.front());
       queue.places.pop_front();
-      ends_.emplace(plus(now, stages_[stage].duration[chunk % 2]), static_cast<ServiceIdx>(order_.size()));
-      order_.emplace_back(chunk, stage);
+      const Stage& stage = work_.stages[stage_of(chunk, phase)];
+      const auto service = static_cast<ServiceIdx>(order_.size());
+      const Ps finish = plus(now, stage.duration[chunk % 2]), latency = stage.latency[chunk % 2];
+      ends_.push({finish - latency, service, true, latency == 0});
+      if (latency > 0) ends_.push({finish, service, false, true});
+      order_.emplace_back(chunk, phase);
     }
   }
 
-  const std::vector<Stage>& stages_;
-  std::uint64_t num_chunks_;
+  const Work& work_;
   std::uint32_t queues_;
+  ChunkOrder order_of_;
+  std::uint64_t num_services_ = 0;
+  std::vector<ServiceIdx> first_;             ///< [chunks] in queue_numbers_
   std::vector<Queue> lines_;                  ///< [axes][queues]
-  std::vector<std::uint32_t> queue_numbers_;  ///< [chunks][stages]
+  std::vector<std::uint32_t> queue_numbers_;  ///< of each chunk in each of its phases
   std::vector<std::pair<std::uint32_t, std::uint32_t>> order_;
   std::vector<ServiceIdx> before_;
-  /// (end, service), earliest first; a tie goes to the one that began first.
-  std::priority_queue<std::pair<Ps, ServiceIdx>, std::vector<std::pair<Ps, ServiceIdx>>, std::greater<>> ends_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;  ///< earliest first
 };
 
-/// Gives every service an array for its finishes, which is free again when the last that reads it has begun.
-void assign_arrays(const Player& player, std::size_t num_stages, std::uint64_t num_chunks, Schedule& schedule) {
-  const auto& order = player.order();
-  std::vector<std::uint32_t> readers(order.size(), 0);
-  std::vector<std::uint32_t> array_of(order.size(), 0);
-  std::vector<ServiceIdx> latest(num_chunks, Service::none);
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (order[k].second + 1 < num_stages) ++readers[k];
-    if (player.before()[k] != Service::none) ++readers[player.before()[k]];
+/// Hands out the arrays in which services keep their times; one is free again when the last that reads it has begun.
+class Arrays {
+ public:
+  /// For times that so many services will read.
+  std::uint32_t take(std::uint32_t readers) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(readers_.size()));
+      readers_.push_back(0);
+    }
+    const std::uint32_t array = free_.back();
+    free_.pop_back();
+    readers_[array] = readers;
+    if (readers == 0) free_.push_back(array);
+    return array;
   }
-  std::vector<std::uint32_t> free;
-  const auto read = [&](ServiceIdx service) {
-    if (service == Service::none) return Service::none;
-    if (--readers[service] == 0) free.push_back(array_of[service]);
-    return array_of[service];
-  };
+  std::uint32_t read(std::uint32_t array) {
+    if (array != Service::none && --readers_[array] == 0) free_.push_back(array);
+    return array;
+  }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(readers_.size()); }
+
+ private:
+  std::vector<std::uint32_t> readers_;  ///< [arrays] that are still to come
+  std::vector<std::uint32_t> free_;
+};
+
+void assign_arrays(const Player& player, const Work& work, Schedule& schedule) {
+  const auto& order = player.order();
+  std::vector<char> is_followed(order.size(), 0);  // by another in the same place
+  for (const ServiceIdx before : player.before())
+    if (before != Service::none) is_followed[before] = 1;
+  Arrays arrays;
+  std::vector<std::uint32_t> finishes(work.num_chunks, Service::none), left(order.size(), Service::none);
   for (std::size_t k = 0; k < order.size(); ++k) {
-    Service service{order[k].first, order[k].second, read(latest[order[k].first]), read(player.before()[k]), 0};
-    if (free.empty()) free.push_back(schedule.num_arrays++);
-    service.result = array_of[k] = free.back();
-    free.pop_back();
-    if (readers[k] == 0) free.push_back(service.result);
-    latest[service.chunk] = static_cast<ServiceIdx>(k);
+    const auto [chunk, phase] = order[k];
+    const ServiceIdx before = player.before()[k];
+    Service service;
+    service.chunk = chunk;
+    service.stage = player.stage_of(chunk, phase);
+    service.is_last = phase + 1 == work.route(chunk).count;
+    service.previous = arrays.read(finishes[chunk]);
+    if (before != Service::none) service.predecessor = arrays.read(left[before]);
+    const bool leaves_early = is_followed[k] != 0 && work.stages[service.stage].latency[chunk % 2] > 0;
+    if (leaves_early) service.left = left[k] = arrays.take(1);
+    service.result = finishes[chunk] =
+        arrays.take((service.is_last ? 0U : 1U) + (is_followed[k] != 0 && !leaves_early ? 1U : 0U));
+    if (!leaves_early) left[k] = service.result;
     schedule.services.push_back(service);
   }
+  schedule.num_arrays = arrays.count();
 }
 
 }  // namespace
 
-Schedule make_schedule(const std::vector<Stage>& stages, std::uint64_t num_chunks, std::uint64_t in_service,
-                       std::uint32_t queues) {
-  check(num_chunks * stages.size() < Service::none, "a collective of too many chunks");
-  Player player(stages, num_chunks, in_service, queues);
+Schedule make_schedule(const Work& work, const Servers& servers) {
+  Player player(work, servers);
   Schedule schedule;
   schedule.end = player.play();
-  assign_arrays(player, stages.size(), num_chunks, schedule);
+  assign_arrays(player, work, schedule);
   return schedule;
 }
 

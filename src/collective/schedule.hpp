@@ -3,18 +3,44 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/collective/collective.hpp"
 #include "ps.hpp"
 
 namespace orrery::collective {
 
-/// One phase that every chunk goes through, for the schedule.
+/// One phase of the chunks that take a route.
 struct Stage {
   std::uint32_t axis = 0;
   /// Queues of the axis that chunks take in turn: first_queue + t % num_queues, t counted per `turn`.
   std::uint32_t first_queue = 0;
   std::uint32_t num_queues = 1;
   std::uint32_t turn = 0;
-  Ps duration[2] = {0, 0};  ///< of even and of odd chunks
+  std::uint32_t phases_left = 1;  ///< this one included
+  Bytes size;                     ///< of the chunk as it enters the phase
+  Ps duration[2] = {0, 0};        ///< of even and of odd chunks
+  /// How much of that leaves the place in the queue to the next chunk: what this one spends on its way.
+  Ps latency[2] = {0, 0};
+};
+
+/// What is to be served.
+struct Work {
+  struct Route {
+    std::uint32_t first = 0, count = 0;  ///< of the stages
+  };
+
+  std::uint64_t num_chunks = 1;
+  std::vector<std::uint32_t> route_of;  ///< [chunks]; empty: all take the only route
+  std::vector<Route> routes;
+  std::vector<Stage> stages;  ///< of all routes
+
+  const Route& route(std::uint64_t chunk) const { return routes[route_of.empty() ? 0 : route_of[chunk]]; }
+};
+
+/// By how many, and which first.
+struct Servers {
+  std::uint64_t in_service = 1;  ///< chunks at a time in each queue
+  std::uint32_t queues = 1;      ///< of each axis
+  ChunkOrder order = ChunkOrder::fifo;
 };
 
 /// One chunk in one phase, and where its times are kept: arrays of [members] with an index each.
@@ -22,11 +48,12 @@ struct Service {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   std::uint32_t chunk = 0;
-  std::uint32_t stage = 0;
-  std::uint32_t previous = none;  ///< array with the finishes of the chunk's previous phase; none: the arrivals
-  std::uint32_t predecessor =
-      none;                  ///< array with the finishes of who held the place in the queue before; none: nobody
-  std::uint32_t result = 0;  ///< array for the finishes; may be one of the two
+  std::uint32_t stage = 0;           ///< among all routes'
+  std::uint32_t previous = none;     ///< array with the finishes of the chunk's previous phase; none: the arrivals
+  std::uint32_t predecessor = none;  ///< array with when the place in the queue was left; none: nobody held it
+  std::uint32_t result = 0;          ///< array for the finishes; may be one of the two
+  std::uint32_t left = none;         ///< array for when the place is left, another one; none: at the finish
+  bool is_last = false;              ///< of its chunk
 };
 
 /// The order in which the chunks of a collective are served when all members arrive together at 0 (docs/model.md, 7).
@@ -36,8 +63,8 @@ struct Schedule {
   Ps end = 0;                     ///< of the last chunk
 };
 
-/// First come first served in each queue, `in_service` chunks at a time. O(chunks * stages * log).
-Schedule make_schedule(const std::vector<Stage>& stages, std::uint64_t num_chunks, std::uint64_t in_service,
-                       std::uint32_t queues);
+/// Every queue serves whom its order puts first of those that wait. O(chunks * stages * log), or the square of that for
+/// an order that is not fifo.
+Schedule make_schedule(const Work& work, const Servers& servers);
 
 }  // namespace orrery::collective

@@ -97,14 +97,23 @@ Traffic traffic_of(const topology::Topology& topology, const Options& options, c
   Traffic traffic(topology.num_dimensions());
   if (layout.num_members == 1) return traffic;
   const Chunks chunks = cut(options, kind, size, topology.num_npus(), layout.num_members);
-  std::vector<Wide> sent(topology.num_dimensions());
-  for (const Phase& phase : phases_of(options, layout, kind, chunks.size)) {
-    Counter counter(*phase.axis, topology.rules().charge_every_dimension);
-    count_phase(phase.shape, phase.axis->size, (chunks.count + 1) / 2, chunks.count / 2, counter);
-    const std::uint64_t lines = layout.num_members / phase.axis->size;
-    for (std::size_t k = 0; k < phase.axis->dimensions.size(); ++k)
-      sent[phase.axis->dimensions[k]] += counter.sent()[k] * lines;
+  const Routes routes = routes_of(topology, options, layout, kind, chunks);
+  std::vector<std::uint64_t> even(routes.routes.size(), 0), odd = even;
+  if (routes.of_chunk.empty()) {
+    even[0] = (chunks.count + 1) / 2;
+    odd[0] = chunks.count / 2;
   }
+  for (std::size_t chunk = 0; chunk < routes.of_chunk.size(); ++chunk)
+    ++(chunk % 2 == 0 ? even : odd)[routes.of_chunk[chunk]];
+  std::vector<Wide> sent(topology.num_dimensions());
+  for (std::size_t r = 0; r < routes.routes.size(); ++r)
+    for (const Phase& phase : routes.routes[r]) {
+      Counter counter(*phase.axis, topology.rules().charge_every_dimension);
+      count_phase(phase.shape, phase.axis->size, even[r], odd[r], counter);
+      const std::uint64_t lines = layout.num_members / phase.axis->size;
+      for (std::size_t k = 0; k < phase.axis->dimensions.size(); ++k)
+        sent[phase.axis->dimensions[k]] += counter.sent()[k] * lines;
+    }
   for (std::size_t d = 0; d < sent.size(); ++d) {
     const Wide mean = sent[d] / layout.num_members;
     if (mean > Bytes::most().count()) throw OutOfRange();

@@ -39,6 +39,8 @@ topology::Shape parse_shape(const Value& value, const std::string& key);
 /// "auto", "data", "ctrl", "both".
 const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies();
 /// "auto", "plain", "none".
+const std::vector<std::pair<std::string_view, collective::DimensionOrder>>& dimension_orders();
+const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_orders();
 const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 
 /// PREFIX -> "PREFIX.{npu}.et" for all NPUs.

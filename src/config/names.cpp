@@ -91,6 +91,24 @@ const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_
   return policies;
 }
 
+const std::vector<std::pair<std::string_view, collective::DimensionOrder>>& dimension_orders() {
+  using collective::DimensionOrder;
+  static const std::vector<std::pair<std::string_view, DimensionOrder>> orders = {
+      {"ascending", DimensionOrder::ascending},
+      {"round-robin", DimensionOrder::round_robin},
+      {"themis", DimensionOrder::themis}};
+  return orders;
+}
+
+const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_orders() {
+  using collective::ChunkOrder;
+  static const std::vector<std::pair<std::string_view, ChunkOrder>> orders = {
+      {"fifo", ChunkOrder::fifo},
+      {"smallest-chunk-first", ChunkOrder::smallest_first},
+      {"fewest-phases-first", ChunkOrder::fewest_phases_first}};
+  return orders;
+}
+
 const std::vector<std::pair<std::string_view, Progress>>& progress_kinds() {
   static const std::vector<std::pair<std::string_view, Progress>> kinds = {
       {"auto", Progress::automatic}, {"plain", Progress::plain}, {"none", Progress::none}};

@@ -79,6 +79,9 @@ void read_collectives(Section section, Configuration& result) {
   options.optimization =
       section.choose("optimization", options.optimization,
                      {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
+  options.dimension_order = section.choose("dimension-order", options.dimension_order, dimension_orders());
+  options.chunk_order = section.choose("chunk-order", options.chunk_order, chunk_orders());
+  options.overlap_latency = section.get("overlap-latency", options.overlap_latency, as_bool);
   options.splits = read_count(section, "chunks", options.splits);
   options.active_chunks = read_count(section, "active-chunks", options.active_chunks);
   options.queues = read_count(section, "queues", options.queues);

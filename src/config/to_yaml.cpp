@@ -43,6 +43,9 @@ std::string collectives(const collective::Options& options) {
   text += fmt::format("    all-to-all: [{}]\n", algorithms(options.all_to_all));
   text += fmt::format("    optimization: {}\n",
                       options.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
+  text += fmt::format("    dimension-order: {}\n    chunk-order: {}\n    overlap-latency: {}\n",
+                      word(dimension_orders(), options.dimension_order), word(chunk_orders(), options.chunk_order),
+                      options.overlap_latency);
   text += fmt::format("    chunks: {}\n    active-chunks: {}\n    queues: {}\n", options.splits, options.active_chunks,
                       options.queues);
   // In ps, which are whole: no rounding on the way back.

@@ -38,11 +38,24 @@ struct Algorithm {
 
 enum class Optimization : std::uint8_t { baseline, local_bw_aware };
 
+/// In which order each chunk takes the dimensions (docs/collectives.md): from the lowest; from the next one on with
+/// every chunk; by the load that the chunks before it leave there.
+enum class DimensionOrder : std::uint8_t { ascending, round_robin, themis };
+
+/// Which of the chunks that wait for a dimension comes first: who came first; who has the fewest bytes; who has the
+/// fewest phases before it. Among equals, who came first.
+enum class ChunkOrder : std::uint8_t { fifo, smallest_first, fewest_phases_first };
+
 /// Everything of the system that a collective depends on, besides the topology.
 struct Options {
   /// One per dimension of the topology; a single `one*` stands for all. Empty: no collective of that kind is possible.
   std::vector<Algorithm> all_reduce, all_gather, reduce_scatter, all_to_all;
   Optimization optimization = Optimization::local_bw_aware;
+  DimensionOrder dimension_order = DimensionOrder::ascending;
+  ChunkOrder chunk_order = ChunkOrder::fifo;
+  /// A chunk holds its place in a dimension for the time that its bytes take; its latencies and endpoint delays delay
+  /// it, but not who comes next.
+  bool overlap_latency = false;
   std::uint32_t splits = 1;         ///< chunks of a collective (preferred-dataset-splits)
   std::uint32_t active_chunks = 1;  ///< per dimension
   std::uint32_t queues = 1;         ///< per dimension

@@ -220,7 +220,13 @@ TEST(Collective, PortsThatAreSlowAlikeAreASlowerDimension) {
   }
 }
 
-/// Any kind on any group, trees and `one*` included; nothing if the engine refuses it.
+void choose_orders(std::mt19937_64& random, Options& options) {
+  options.dimension_order = static_cast<DimensionOrder>(random() % 3);
+  options.chunk_order = static_cast<ChunkOrder>(random() % 3);
+  options.overlap_latency = random() % 2 == 0;
+}
+
+/// Any kind on any group in any order, trees and `one*` included; nothing if the engine refuses it.
 struct AnyCase {
   RandomCase sample;
   std::unique_ptr<Engine> engine;
@@ -236,6 +242,7 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   if (choice <= 1) sample.options.all_reduce.assign(sample.dimensions.size(), algorithm);
   sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
   sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
+  if (random() % 2 == 0) choose_orders(random, sample.options);
   sample.kind = static_cast<Kind>(random() % 9);
   if (random() % 2 == 0) add_random_faults(random, sample);
   any.engine = std::make_unique<Engine>(sample.topology(), sample.options);
@@ -310,6 +317,7 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
     sample.rules = Rules::physical();
     sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
     sample.options.active_chunks = 1 + static_cast<std::uint32_t>(random() % 16);
+    choose_orders(random, sample.options);
     for (Algorithm& algorithm : sample.options.all_reduce)
       if (algorithm.kind == AlgorithmKind::direct) algorithm = {};
     sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;

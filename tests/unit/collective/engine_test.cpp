@@ -164,6 +164,55 @@ TEST(Engine, ChunksInService) {
 
 // 4001 B in 4: chunks of 1000 B, and the one byte left over makes a fifth of full size. 5 B in 4: chunks are raised to
 // as many bytes as NPUs, 2 B (m = 1, L = 100.1). An all-gather of 3 B in 4: three chunks of 1 B, L = 100.1.
+// One step of a ring of two: 7 + (100 + 50) + 7 = 164 ns for 500 of 1000 B. Chunk 1 begins with the other dimension.
+TEST(Engine, RoundRobinOverDimensions) {
+  Options options = options_of({ring, ring});
+  options.splits = 2;
+  const std::vector<topology::Dimension> dimensions = {dimension(Shape::ring, 2), dimension(Shape::ring, 2)};
+  EXPECT_EQ(System(dimensions, options).together(Kind::all_to_all, 2000, 4), Time::from_ns(3 * 164));
+  options.dimension_order = DimensionOrder::round_robin;
+  EXPECT_EQ(System(dimensions, options).together(Kind::all_to_all, 2000, 4), Time::from_ns(2 * 164));
+}
+
+// Without memory and endpoint delays, links of 2.5 and 10 B/ns. Chunk 0 goes up: 200 ns in dimension 0 and 25 in
+// dimension 1, and back; so chunk 1 goes dimension 1 first (50 ns) and then dimension 0 (100 ns). What each sends:
+// halves of 1000 B where it comes first, of 500 B where second, twice.
+TEST(Engine, ThemisLevelsTheLoad) {
+  Options options = options_of({ring, ring});
+  options.splits = 2;
+  options.endpoint_delay = Time::zero();
+  options.local_memory = Bandwidth::from_bytes_per_ns(0);
+  topology::Dimension slow = dimension(Shape::ring, 2);
+  slow.bandwidth = Bandwidth::from_bytes_per_ns(2.5);
+  options.dimension_order = DimensionOrder::themis;
+  System themis({slow, dimension(Shape::ring, 2)}, options);
+  const auto layout = themis.engine.layout({}, all_dimensions);
+  EXPECT_EQ(themis.engine.traffic(*layout, Kind::all_reduce, Bytes(2000)), (Traffic{Bytes(1500), Bytes(1500)}));
+  // Dimension 0: chunk 0 to 300, then its way back waits. Dimension 1: chunk 1 to 150, chunk 0 from 300 to 425.
+  // Chunk 1 comes to dimension 0 at 150, is there from 300 to 500 and on its way back from 500 to 700; chunk 0, which
+  // came to dimension 1 for its way back at 425, is through at 550 and comes to dimension 0, which is its own from 700
+  // to 1000. Chunk 1 is back in dimension 1 from 700 to 850.
+  EXPECT_EQ(themis.together(Kind::all_reduce, 2000, 4), Time::from_ns(1000));
+  options.dimension_order = DimensionOrder::ascending;
+  System ascending({slow, dimension(Shape::ring, 2)}, options);
+  EXPECT_EQ(ascending.engine.traffic(*ascending.engine.layout({}, all_dimensions), Kind::all_reduce, Bytes(2000)),
+            (Traffic{Bytes(2000), Bytes(1000)}));
+}
+
+// As ChunksInService: one step of 7 + (100 + 100) + 7 ns, of which 100 ns are bytes; the second chunk begins after
+// those.
+TEST(Engine, LatencyOverlaps) {
+  Options options = options_of({ring});
+  options.splits = 2;
+  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_gather, 2000, 2), Time::from_ns(428));
+  options.overlap_latency = true;
+  System system({dimension(Shape::ring, 2)}, options);
+  EXPECT_EQ(system.together(Kind::all_gather, 2000, 2), Time::from_ns(314));
+  // Who is late by 50 ns sends chunk 0 until 157 and chunk 1 from then on, whatever it has received.
+  const auto late = system.finish(Kind::all_gather, 2000, {Time::zero(), Time::from_ns(50)});
+  EXPECT_EQ(late, (std::vector<Time>{Time::from_ns(364), Time::from_ns(364)}));
+}
+
 TEST(Engine, RemainderAndSmallChunks) {
   Options options = options_of({ring});
   options.splits = 4;

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""Schedulers of chunks: the studies hold, results do not depend on ranks or folding, what has no rule is refused."""
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+# Replicas over two dimensions and uneven NPUs, so that collectives of several dimensions have members that come at different times.
+CONFIG = """system:
+  network:
+    dimensions:
+      - {shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}
+      - {shape: FullyConnected, size: 3, bandwidth: 40 GB/s, latency: 500 ns}
+      - {shape: Switch, size: 4, bandwidth: 25 GB/s, latency: 1 us}
+  collectives: {chunks: 12, active-chunks: %d, dimension-order: %s, chunk-order: %s, overlap-latency: %s}
+  compute: {roofline: true, peak: 100 TFLOPS, local-memory: {bandwidth: 2 TB/s}%s}
+workload:
+  model: {layers: 4, hidden: 1024, heads: 16, sequence: 512}
+  parallel: {tp: 4, dp: 12, zero: 1}
+"""
+CASES = [(1, "themis", "smallest-chunk-first", "true"), (2, "round-robin", "fifo", "false"), (1, "themis", "fewest-phases-first", "false")]
+
+
+class Schedulers(harness.Folder):
+    def config(self, *values):
+        path = self.folder / "config.yaml"
+        path.write_text(CONFIG % values)
+        return str(path)
+
+    def test_any_number_of_ranks(self):
+        for case in CASES[:1] if harness.SANITIZED else CASES:
+            with self.subTest(case):
+                path = self.config(*case, ", noise: 0.05")
+                first = self.run_once([path], "first.h5")
+                self.assertGreater(len(set(harness.finish_times(first))), 5)
+                for ranks in (2, 3) if harness.SANITIZED else (2, 3, 4, 8):
+                    other = self.run_once([path], "other.h5", ranks=ranks)
+                    self.assertEqual(harness.difference(first, other), "", f"{ranks} ranks")
+
+    def test_folded(self):
+        for case in CASES:
+            with self.subTest(case):
+                path = self.config(*case, "")
+                outcome = harness.orrery("run", path, "--fold=true", f"--output={self.folder / 'folded.h5'}", "--force")
+                self.assertEqual(outcome.code, 0, outcome.err)
+                self.assertIn("NPUs in 1 class", outcome.out)
+                self.assertEqual(harness.difference(self.run_once([path], "first.h5"), self.folder / "folded.h5"), "")
+
+    def test_orders_differ_and_are_kept(self):
+        """Each order gives a time of its own, and the configuration in the results gives it again."""
+        import h5py
+        times = set()
+        for case in CASES + [(1, "ascending", "fifo", "false")]:
+            first = self.run_once([self.config(*case, "")], "first.h5")
+            times.add(max(harness.finish_times(first)))
+            with h5py.File(first) as results:
+                (self.folder / "again.yaml").write_text(results["config/resolved"][()].decode())
+            again = self.run_once([str(self.folder / "again.yaml")], "again.h5")
+            self.assertEqual(harness.finish_times(first), harness.finish_times(again))
+        self.assertEqual(len(times), len(CASES) + 1)
+
+    def test_refusals(self):
+        path = self.config(1, "themes", "shortest", "maybe", "")
+        outcome = harness.orrery("check", path)
+        self.assertEqual(outcome.code, 3)
+        for word in ("collectives.dimension-order", "'themes'", "Did you mean 'themis'?", "collectives.chunk-order", "smallest-chunk-first", "collectives.overlap-latency"):
+            self.assertIn(word, outcome.err)
+        trees = "--set=system.collectives.all-reduce=[doubleBinaryTree, doubleBinaryTree, doubleBinaryTree]"
+        outcome = harness.orrery("show", "collective", self.config(1, "themis", "fifo", "false", ""), "--kind=all-reduce", "--bytes=1MiB", trees)
+        self.assertEqual(outcome.code, 3)
+        self.assertIn("double binary tree has no rule for reduce-scatter (part of all-reduce)", outcome.err)
+
+    def test_studies(self):
+        for name, options in (("themis", ["--sizes=100"] if harness.SANITIZED else []), ("wafer", [])):
+            plot = self.folder / f"{name}.png"
+            done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies" / name), f"--plot={plot}", f"--orrery={harness.BINARY}", *options],
+                                  capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertGreater(plot.stat().st_size, 10000)
+
+
+if __name__ == "__main__":
+    harness.main()
