@@ -73,6 +73,12 @@ bool same(const RunOptions& a, const RunOptions& b) {
   return fields(a) == fields(b) && normal_path(a.output) == normal_path(b.output) && same(a.partition, b.partition);
 }
 
+std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
+  std::vector<std::string_view> words;
+  for (const auto& [precision, peak] : peaks) words.push_back(word(precisions(), precision));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 }  // namespace
 
 std::filesystem::path Workload::trace_of(NpuId npu) const {
@@ -110,7 +116,12 @@ void Configuration::validate(Faults& faults) const {
     if (!holds) faults.add(Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected));
   };
   faults.attempt([&] { collectives.validate(built); });
-  faults.attempt([&] { executor.validate(); });
+  const bool knows_peak = peaks.empty() || peaks.contains(precision()) || !executor.compute.roofline;
+  require(knows_peak, "system.compute.peak", fmt::format("found peaks of {}", precisions_of(peaks)),
+          fmt::format("one of {}, {}", word(precisions(), precision()),
+                      workload.generated ? "the precision of the workload (workload.parallel.precision)"
+                                         : "which is taken for traces"));
+  if (knows_peak) faults.attempt([&] { executor.validate(); });
   faults.attempt([&] { remote_memory.validate(built.num_npus()); });
   faults.attempt([&] { run.partition.validate(built); });
   if (const auto& generated = workload.generated; generated && faults.attempt([&] { generated->validate(); })) {
@@ -140,7 +151,7 @@ void Configuration::validate(Faults& faults) const {
 
 bool operator==(const Configuration& a, const Configuration& b) {
   return a.rule_set == b.rule_set && a.dimensions == b.dimensions && same(a.collectives, b.collectives) &&
-         same(a.executor, b.executor) && same(a.remote_memory, b.remote_memory) &&
+         same(a.executor, b.executor) && a.peaks == b.peaks && same(a.remote_memory, b.remote_memory) &&
          same(a.perturbation, b.perturbation) && same(a.workload, b.workload) && same(a.run, b.run);
 }
 

@@ -20,6 +20,8 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults);
 /// `workload.model` and `workload.parallel`.
 workload::Description read_description(Section& workload);
 std::string to_text(const workload::Description& description);
+/// "bf16", "fp8", "fp32".
+const std::vector<std::pair<std::string_view, workload::Precision>>& precisions();
 /// A text in double quotes, which YAML reads back as it is.
 std::string in_quotes(std::string_view text);
 
@@ -52,6 +54,14 @@ topology::LinkFault link_fault(const Perturbation::Links& links);
 /// `perturbation`, of NPUs in these dimensions; sets the NPUs' compute speeds too.
 void read_perturbation(Section section, Configuration& result);
 std::string to_text(const Perturbation& perturbation);
+
+/// What is written for a meaning.
+template <class T>
+std::string_view word(const std::vector<std::pair<std::string_view, T>>& words, T meaning) {
+  for (const auto& [text, value] : words)
+    if (value == meaning) return text;
+  return {};
+}
 
 /// The product of the sizes; 0 if there are none, one is 0 (not known), or it is above 2^32 - 1.
 std::uint32_t count_npus(const std::vector<topology::Dimension>& dimensions);

@@ -27,19 +27,10 @@ const std::vector<std::pair<std::string_view, Schedule>> schedules = {{"1f1b", S
                                                                       {"gpipe", Schedule::gpipe}};
 const std::vector<std::pair<std::string_view, Recompute>> recomputes = {
     {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
-const std::vector<std::pair<std::string_view, Precision>> precisions = {
-    {"bf16", Precision::bf16}, {"fp8", Precision::fp8}, {"fp32", Precision::fp32}};
 const std::vector<std::pair<std::string_view, Detail>> details = {{"block", Detail::block}, {"operator", Detail::op}};
 
 constexpr std::uint64_t largest_number = std::uint64_t{1} << 53U;
 constexpr std::uint32_t most_layers = 1U << 20U;  // that one entry of a list may stand for
-
-template <class T>
-std::string_view word_of(const std::vector<std::pair<std::string_view, T>>& words, T meaning) {
-  for (const auto& [word, value] : words)
-    if (value == meaning) return word;
-  return {};
-}
 
 std::uint64_t as_number_of_things(const Value& value, const std::string& key) {
   if (value.kind != Value::Kind::scalar || value.quoted)
@@ -254,9 +245,9 @@ workload::Parallel read_parallel(Section section) {
     return parse_bytes(as_text(value, key, "a size with its unit, such as '25 MB'"), value.place(key));
   });
   read_flag(section, "overlap", parallel.overlap);
-  parallel.precision = section.choose("precision", parallel.precision, precisions);
+  parallel.precision = section.choose("precision", parallel.precision, precisions());
   const Precision like_weights = parallel.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16;
-  parallel.gradients = section.choose("gradients", like_weights, precisions);
+  parallel.gradients = section.choose("gradients", like_weights, precisions());
   parallel.detail = section.choose("detail", parallel.detail, details);
   section.refuse_unknown();
   return parallel;
@@ -299,6 +290,12 @@ std::string model_text(const LayerList& model) {
 
 }  // namespace
 
+const std::vector<std::pair<std::string_view, Precision>>& precisions() {
+  static const std::vector<std::pair<std::string_view, Precision>> all = {
+      {"bf16", Precision::bf16}, {"fp8", Precision::fp8}, {"fp32", Precision::fp32}};
+  return all;
+}
+
 workload::Description read_description(Section& section) {
   section.need("model", "a model, or the name of a file that holds one");
   return {read_model(section.section("model")), read_parallel(section.section("parallel"))};
@@ -321,13 +318,13 @@ std::string to_text(const workload::Description& description) {
   write("prefetch", parallel.prefetch);
   write("micro-batch", parallel.micro_batch);
   write("micro-batches", parallel.micro_batches);
-  write("schedule", word_of(schedules, parallel.schedule));
-  write("recompute", word_of(recomputes, parallel.recompute));
+  write("schedule", word(schedules, parallel.schedule));
+  write("recompute", word(recomputes, parallel.recompute));
   write("bucket", fmt::format("{} B", parallel.bucket.count()));
   write("overlap", parallel.overlap);
-  write("precision", word_of(precisions, parallel.precision));
-  write("gradients", word_of(precisions, parallel.gradients));
-  write("detail", word_of(details, parallel.detail));
+  write("precision", word(precisions(), parallel.precision));
+  write("gradients", word(precisions(), parallel.gradients));
+  write("detail", word(details, parallel.detail));
   return text;
 }
 

@@ -92,10 +92,23 @@ void read_collectives(Section section, Configuration& result) {
   section.refuse_unknown();
 }
 
+/// A number, or one for each precision.
+void read_peak(Section& section, Configuration& result) {
+  const Value* const value = section.find("peak");
+  if (value == nullptr || value->kind != Value::Kind::mapping || value->entries.empty()) {
+    result.executor.compute.peak_flops = section.get("peak", 0.0, as_flops);
+    return;
+  }
+  Section peak = section.section("peak");
+  for (const auto& [word, precision] : precisions())
+    if (peak.find(word) != nullptr) result.peaks[precision] = peak.get(word, 0.0, as_flops);
+  peak.refuse_unknown();
+}
+
 void read_compute(Section section, Configuration& result) {
   auto& compute = result.executor.compute;
   compute.roofline = section.get("roofline", compute.roofline, as_bool);
-  compute.peak_flops = section.get("peak", compute.peak_flops, as_flops);
+  read_peak(section, result);
   result.executor.compute_streams = read_count(section, "streams", result.executor.compute_streams);
   result.executor.compute_noise = section.get("noise", result.executor.compute_noise, as_share);
   result.executor.noise_seed = read_count(section, "noise-seed", result.executor.noise_seed);
@@ -275,6 +288,8 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
   system.refuse_unknown();
   read_perturbation(top.section("perturbation"), result);
   read_workload(top.section("workload"), result, system_only);
+  if (const auto peak = result.peaks.find(result.precision()); peak != result.peaks.end())
+    result.executor.compute.peak_flops = peak->second;
   if (result.executor.replay_only && !result.perturbation.empty())
     result.warnings.emplace_back(
         "perturbation has no effect with workload.replay-only: every node takes what was recorded");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "formats.hpp"
 #include "orrery/config/configuration.hpp"
@@ -11,13 +12,6 @@ namespace {
 
 std::string path_text(const std::filesystem::path& path) {
   return in_quotes(std::filesystem::absolute(path).lexically_normal().string());
-}
-
-template <class T>
-std::string_view word(const std::vector<std::pair<std::string_view, T>>& words, T meaning) {
-  for (const auto& [text, value] : words)
-    if (value == meaning) return text;
-  return {};
 }
 
 std::string algorithms(const std::vector<collective::Algorithm>& list) {
@@ -55,10 +49,19 @@ std::string collectives(const collective::Options& options) {
   return text;
 }
 
-std::string devices(const executor::Options& executor, const device::RemoteMemoryOptions& memory) {
+std::string peak(const Configuration& c) {
+  if (c.peaks.empty()) return flops_to_text(c.executor.compute.peak_flops);
+  std::vector<std::string> texts;
+  for (const auto& [precision, flops] : c.peaks)
+    texts.push_back(fmt::format("{}: {}", word(precisions(), precision), flops_to_text(flops)));
+  return fmt::format("{{{}}}", fmt::join(texts, ", "));
+}
+
+std::string devices(const Configuration& c) {
+  const auto& [executor, memory] = std::tie(c.executor, c.remote_memory);
   const auto& compute = executor.compute;
   std::string text = fmt::format("  compute:\n    roofline: {}\n", compute.roofline);
-  if (compute.peak_flops > 0) text += fmt::format("    peak: {}\n", flops_to_text(compute.peak_flops));
+  if (compute.peak_flops > 0 || !c.peaks.empty()) text += fmt::format("    peak: {}\n", peak(c));
   text += "    local-memory:\n";
   if (compute.local_memory.bytes_per_ns() > 0)
     text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
@@ -121,8 +124,7 @@ std::string in_quotes(std::string_view text) {
 
 std::string Configuration::to_yaml(bool with_run) const {
   return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(collectives) +
-         devices(executor, remote_memory) + to_text(perturbation) + config::workload(*this) +
-         (with_run ? config::run(*this) : "");
+         devices(*this) + to_text(perturbation) + config::workload(*this) + (with_run ? config::run(*this) : "");
 }
 
 }  // namespace orrery::config

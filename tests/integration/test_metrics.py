@@ -84,6 +84,18 @@ class Metrics(harness.Folder):
                 self.assertAlmostEqual(found["ideal_pipeline_bubble"], (stages - 1) / (batches + stages - 1))
                 self.assertAlmostEqual(found["pipeline_bubble"], found["ideal_pipeline_bubble"], places=4)
 
+    def test_peak_of_the_precision(self):
+        """Products of which nothing else is bound by memory: twice the peak, half the time; utilisation is that of the peak of the precision."""
+        text = TRANSFORMER.replace("peak: 100 TFLOPS, local-memory: {bandwidth: 1 TB/s}", "peak: {bf16: 1 TFLOPS, fp8: 2 TFLOPS}, local-memory: {bandwidth: 1000 TB/s}")
+        config = self.write(text % "none")
+        found = {precision: metrics(self.run_once([config, f"--set=workload.parallel.precision={precision}"], f"{precision}.h5")) for precision in ("bf16", "fp8")}
+        one = metrics(self.run_once([config, "--set=system.compute.peak=2 TFLOPS", "--set=workload.parallel.precision=fp8"]))
+        self.assertEqual([one[name] for name in ("step_time", "model_flops_utilisation")], [found["fp8"][name] for name in ("step_time", "model_flops_utilisation")])
+        busy = {precision: found[precision]["compute_share"] * found[precision]["step_time"] for precision in found}
+        self.assertAlmostEqual(busy["bf16"] / busy["fp8"], 2, places=3)
+        for precision in found:
+            self.assertAlmostEqual(found[precision]["hardware_flops_utilisation"] / found[precision]["compute_share"], 1, places=3)
+
     def test_against_the_rest_of_the_file(self):
         import h5py
         for recompute in ("none", "full"):

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,6 +99,9 @@ struct Configuration {
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
   executor::Options executor;                   ///< with the compute options and the timeline switch
+  /// Peak compute rates, FLOPs per second, where they are given by precision; empty: executor.compute.peak_flops is
+  /// that of all. Else that is the one of `precision`, or 0 if it has none.
+  std::map<workload::Precision, double> peaks;
   device::RemoteMemoryOptions remote_memory;
   Perturbation perturbation;
   Workload workload;
@@ -108,6 +112,11 @@ struct Configuration {
   /// What was accepted but has no meaning or effect here, to be said once. Not compared.
   std::vector<std::string> warnings;
 
+  /// In which the compute nodes of a workload work: of a generated one its own; traces do not say theirs, and count as
+  /// bf16.
+  workload::Precision precision() const {
+    return workload.generated ? workload.generated->parallel.precision : workload::Precision::bf16;
+  }
   Rules rules() const { return rule_set == RuleSet::physical ? Rules::physical() : Rules::astra_sim(); }
   /// With the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;

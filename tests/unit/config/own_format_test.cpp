@@ -30,6 +30,42 @@ std::string with(const std::string& what, const std::string& text) {
   return result;
 }
 
+/// With a roofline of this peak and, unless it is empty, a generated workload of this precision.
+Configuration with_peak(const std::string& peak, const std::string& precision) {
+  auto text = with("system:\n",
+                   "system:\n  compute: {roofline: true, peak: " + peak + ", local-memory: {bandwidth: 1 TB/s}}\n");
+  if (!precision.empty())
+    text = text.substr(0, text.find("workload:")) +
+           "workload:\n  model: {layers: 2, hidden: 64, heads: 8, sequence: 16}\n  parallel: {dp: 8, precision: " +
+           precision + "}\n";
+  return parsed(text);
+}
+
+TEST(OwnFormat, ThePeakOfThePrecisionCounts) {
+  const std::string peaks = "{bf16: 989 TFLOPS, fp8: 1979 TFLOPS}";
+  EXPECT_EQ(with_peak(peaks, "bf16").executor.compute.peak_flops, 989e12);
+  EXPECT_EQ(with_peak(peaks, "fp8").executor.compute.peak_flops, 1979e12);
+  EXPECT_EQ(with_peak(peaks, "").executor.compute.peak_flops, 989e12);  // of traces
+  for (const char* precision : {"bf16", "fp8", "fp32", ""})
+    EXPECT_EQ(with_peak("312 TFLOPS", precision).executor.compute.peak_flops, 312e12);
+  const auto c = with_peak(peaks, "fp8");
+  EXPECT_EQ(parsed(c.to_yaml()), c);
+  EXPECT_NE(with_peak("{fp8: 1979 TFLOPS}", "fp8"), c);
+}
+
+TEST(OwnFormat, APeakThatThePrecisionDoesNotHave) {
+  const auto is_refused = [](const std::string& peak, const std::string& precision,
+                             std::initializer_list<std::string_view> parts) {
+    expect_error([&] { with_peak(peak, precision); }, ErrorCode::bad_input, parts);
+  };
+  is_refused("{bf16: 1 TFLOPS, fp8: 2 TFLOPS}", "fp32",
+             {"system.compute.peak", "found peaks of bf16, fp8", "one of fp32, the precision of the workload"});
+  is_refused("{fp8: 2 TFLOPS}", "", {"system.compute.peak", "one of bf16, which is taken for traces"});
+  is_refused("{bf16: 1 TFLOPS, fp9: 2 TFLOPS}", "bf16", {"system.compute.peak.fp9", "unknown key"});
+  is_refused("{bf16: 0 TFLOPS}", "bf16", {"system.compute.peak.bf16", "more than 0"});
+  is_refused("{}", "bf16", {"system.compute.peak", "a compute rate with its unit"});
+}
+
 TEST(OwnFormat, TheSmallestConfigurationAndItsDefaults) {
   const auto c = parsed(ring);
   EXPECT_EQ(c.rule_set, RuleSet::physical);
