@@ -53,6 +53,7 @@ topology::LinkFault link_fault(const Perturbation::Links& links);
 
 /// `perturbation`, of NPUs in these dimensions; sets the NPUs' compute speeds too.
 void read_perturbation(Section section, Configuration& result);
+/// The keys of `perturbation` but for the noise, which is in executor::Options.
 std::string to_text(const Perturbation& perturbation);
 
 /// What is written for a meaning.

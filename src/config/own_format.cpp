@@ -110,8 +110,6 @@ void read_compute(Section section, Configuration& result) {
   compute.roofline = section.get("roofline", compute.roofline, as_bool);
   read_peak(section, result);
   result.executor.compute_streams = read_count(section, "streams", result.executor.compute_streams);
-  result.executor.compute_noise = section.get("noise", result.executor.compute_noise, as_share);
-  result.executor.noise_seed = read_count(section, "noise-seed", result.executor.noise_seed);
   Section memory = section.section("local-memory");
   compute.local_memory = memory.get("bandwidth", compute.local_memory, as_bandwidth);
   compute.local_memory_latency_ns = memory.get("latency", compute.local_memory_latency_ns, as_nanoseconds);
@@ -122,6 +120,20 @@ void read_compute(Section section, Configuration& result) {
   }
   memory.refuse_unknown();
   section.refuse_unknown();
+}
+
+/// Of `perturbation`, or of `system.compute`, where it was first.
+void read_noise(Section& perturbation, Section& compute, Configuration& result) {
+  for (const char* key : {"noise", "noise-seed"})
+    if (const Value* const value = perturbation.find(key); value != nullptr && compute.find(key) != nullptr)
+      perturbation.faults().add(Error(ErrorCode::bad_input, value->place(perturbation.path(key)),
+                                      fmt::format("{} is given too", compute.path(key)), "one of them"));
+  for (Section* const section : {&compute, &perturbation}) {
+    result.executor.compute_noise = section->get("noise", result.executor.compute_noise, as_share);
+    result.executor.noise_seed =
+        section->get("noise-seed", result.executor.noise_seed,
+                     [](const Value& value, const std::string& key) { return as_count(value, key, 0); });
+  }
 }
 
 void read_communication(Section section, Configuration& result) {
@@ -282,15 +294,18 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
   result.dimensions = read_dimensions(network);
   network.refuse_unknown();
   read_collectives(system.section("collectives"), result);
-  read_compute(system.section("compute"), result);
+  Section compute = system.section("compute");
+  Section perturbation = top.section("perturbation");
+  read_noise(perturbation, compute, result);
+  read_compute(std::move(compute), result);
   read_communication(system.section("communication"), result);
   read_remote_memory(system.section("remote-memory"), result);
   system.refuse_unknown();
-  read_perturbation(top.section("perturbation"), result);
+  read_perturbation(std::move(perturbation), result);
   read_workload(top.section("workload"), result, system_only);
   if (const auto peak = result.peaks.find(result.precision()); peak != result.peaks.end())
     result.executor.compute.peak_flops = peak->second;
-  if (result.executor.replay_only && !result.perturbation.empty())
+  if (result.executor.replay_only && (!result.perturbation.empty() || result.executor.compute_noise > 0))
     result.warnings.emplace_back(
         "perturbation has no effect with workload.replay-only: every node takes what was recorded");
   read_run(top.section("run"), result);

@@ -151,8 +151,7 @@ void read_perturbation(Section section, Configuration& result) {
 }
 
 std::string to_text(const Perturbation& perturbation) {
-  if (perturbation.empty()) return {};
-  std::string text = "perturbation:\n";
+  std::string text;
   if (!perturbation.slow_npus.empty()) text += "  slow-npus:\n";
   for (const auto& slow : perturbation.slow_npus)
     text += fmt::format("    - {{npus: \"{}\", compute: {}}}\n", to_text(slow.npus), slow.compute);

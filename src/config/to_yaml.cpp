@@ -66,8 +66,7 @@ std::string devices(const Configuration& c) {
   if (compute.local_memory.bytes_per_ns() > 0)
     text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
   text += fmt::format("      latency: {}\n", nanoseconds_to_text(compute.local_memory_latency_ns));
-  text += fmt::format("    streams: {}\n    noise: {}\n    noise-seed: {}\n", executor.compute_streams,
-                      executor.compute_noise, executor.noise_seed);
+  text += fmt::format("    streams: {}\n", executor.compute_streams);
   text += fmt::format("  communication:\n    streams: {}\n    rendezvous: {}\n", executor.comm_streams,
                       executor.rendezvous);
   constexpr std::string_view kinds[] = {"none", "per-npu", "per-node", "pool"};
@@ -124,7 +123,9 @@ std::string in_quotes(std::string_view text) {
 
 std::string Configuration::to_yaml(bool with_run) const {
   return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(collectives) +
-         devices(*this) + to_text(perturbation) + config::workload(*this) + (with_run ? config::run(*this) : "");
+         devices(*this) +
+         fmt::format("perturbation:\n  noise: {}\n  noise-seed: {}\n", executor.compute_noise, executor.noise_seed) +
+         to_text(perturbation) + config::workload(*this) + (with_run ? config::run(*this) : "");
 }
 
 }  // namespace orrery::config

@@ -25,12 +25,13 @@ SKEWED = """system:
       - {shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us}
   collectives: {chunks: 4}
   communication: {streams: %d, rendezvous: %s}
-  compute: {roofline: true, noise: 0.05, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}
+  compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}
 workload:
   model: {layers: 8, hidden: 2048, heads: 32, sequence: 1024}
   parallel: {tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 4}
   iterations: 2
 perturbation:
+  noise: 0.05
   slow-npus: [{npus: "3,17,40-43", compute: 0.8}, {npus: "5,18", compute: 4}]
   links:
     - {dimension: 0, npus: "0,1", failed: true}
@@ -155,6 +156,22 @@ class Perturbation(harness.Folder):
             for name, column in results["npus"].items():
                 self.assertEqual(column[:].tolist(), repeated["npus"][name][:].tolist(), name)
 
+    def test_noise(self):
+        """Of `perturbation`, of `system.compute` and of the flags: one and the same, and a repetition of what was resolved has it too."""
+        import h5py
+        text = SYSTEM.replace("  network", "  compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}%s}\n  network")
+        text += "workload: {model: {layers: 4, hidden: 64, heads: 4, sequence: 32}, parallel: {dp: 4}}\n"
+        first = self.run_once([self.config(text % "" + "perturbation: {noise: 0.1, noise-seed: 7}\n")])
+        with h5py.File(first) as results:
+            resolved = self.config(results["config/resolved"][()].decode(), "again.yaml")
+        plain = self.config(text % "", "plain.yaml")
+        times = harness.finish_times(first)
+        self.assertEqual(len(set(times)), 4)  # the optimizer's times vary too
+        self.assertNotEqual(times, harness.finish_times(self.run_once([plain], "plain.h5")))
+        for other in ([self.config(text % ", noise: 0.1, noise-seed: 7", "old.yaml")], [resolved], [plain, "--noise=0.1", "--noise-seed=7"],
+                      [self.config(text % ", noise-seed: 7" + "perturbation: {noise: 0.1}\n", "each.yaml")], [plain, "--set=perturbation={noise: 0.1, noise-seed: 7}"]):
+            self.assertEqual(harness.finish_times(self.run_once(other, "other.h5")), times, other)
+
     def test_4096_npus(self):
         """The same on 1, 2, 3, 4 and 8 ranks."""
         speeds = self.folder / "speeds.txt"
@@ -175,6 +192,7 @@ class Perturbation(harness.Folder):
                  ["perturbation.links.1.npus", "cut the Ring of NPU 1 in two"],
                  "{compute-speed: [1, 2]}": ["perturbation.compute-speed", "found 2 factors", "4 NPUs"],
                  "{compute-speed: missing.txt}": ["perturbation.compute-speed", "missing.txt"],
+                 "{noise: 1}": ["config.yaml:5", "perturbation.noise", "found '1'", "below 1"],
                  "{link: []}": ["perturbation.link", "unknown key", "links"]}
         for perturbation, words in cases.items():
             with self.subTest(perturbation):
@@ -183,6 +201,11 @@ class Perturbation(harness.Folder):
                     self.assertEqual(outcome.code, 3, outcome.err)
                     for word in words:
                         self.assertIn(word, outcome.err)
+        both = self.config(SYSTEM + "  compute: {noise: 0.1, noise-seed: 2}\n" + text[len(SYSTEM):] % "{noise: 0.1, noise-seed: 2}")
+        outcome = harness.orrery("check", both)
+        self.assertEqual(outcome.code, 3)
+        for key in ("noise", "noise-seed"):
+            self.assertRegex(outcome.err, rf"config.yaml:6: key 'perturbation\.{key}': system\.compute\.{key} is given too; expected one of them")
         several = self.config(text % "{slow-npus: [{npus: 9, compute: 0}], links: [{dimension: 3, npus: 0, latency: 2}]}")
         outcome = harness.orrery("check", several)
         for word in ("slow-npus.0.npus", "slow-npus.0.compute", "links.0.dimension"):
