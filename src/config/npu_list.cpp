@@ -23,7 +23,8 @@ NpuRange parse_npu_range(std::string_view text, std::uint32_t num_npus, const Pl
   const auto refuse = [&](std::string_view expected) {
     throw Error(code, place, fmt::format("found '{}'", text), expected);
   };
-  const std::string expected = fmt::format("an NPU or a range such as 0-31, below the number of NPUs, {}", num_npus);
+  const std::string expected = "an NPU or a range such as 0-31" +
+                               (num_npus == any_npus ? "" : fmt::format(", below the number of NPUs, {}", num_npus));
   const auto dash = text.find('-');
   const std::uint64_t limit = num_npus == 0 ? 0 : num_npus - 1;
   const auto bound = [&](std::string_view part) -> std::uint32_t {

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
@@ -287,13 +288,27 @@ class Writer {
   std::map<std::pair<Track, std::uint32_t>, std::vector<Lane>> lanes_;  // of the present NPU, by track and group
 };
 
+/// Those of the list that the run has. Throws Error (usage) if it has none of them.
+std::vector<config::NpuRange> shown(const std::string& list, std::uint32_t num_npus) {
+  const Place place{.key = "--npus"};
+  auto ranges = config::parse_npu_list(list, config::any_npus, place, ErrorCode::usage);
+  if (ranges.back().last < num_npus) return ranges;
+  std::erase_if(ranges, [&](const auto& range) { return range.first >= num_npus; });
+  if (ranges.empty())
+    throw Error(ErrorCode::usage, place, fmt::format("found '{}'", list),
+                fmt::format("NPUs of the run, which are below {}", num_npus));
+  ranges.back().last = std::min(ranges.back().last, num_npus - 1);
+  spdlog::warn("--npus: found '{}', but the run has {}: {} {} shown", list, counted(num_npus, "NPU"),
+               config::to_text(ranges), ranges.size() == 1 && ranges[0].first == ranges[0].last ? "is" : "are");
+  return ranges;
+}
+
 }  // namespace
 
 void show(const config::ShowTimelineCommand& command) {
   const results::Timeline timeline(command.file);
   std::vector<config::NpuRange> ranges = {{0, timeline.num_npus() - 1}};
-  if (command.npus)
-    ranges = config::parse_npu_list(*command.npus, timeline.num_npus(), {.key = "--npus"}, ErrorCode::usage);
+  if (command.npus) ranges = shown(*command.npus, timeline.num_npus());
   check_output(command.chrome, command.force);
   TextOutput output(command.chrome);
   Writer(timeline, output).write(ranges);

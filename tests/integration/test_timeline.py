@@ -146,6 +146,17 @@ class Timeline(harness.Folder):
         self.assertLessEqual(len(shown), recorded)
         self.assertGreater(len(shown), recorded // 2)
 
+    def test_npus_that_are_not_there(self):
+        """What the run has of a list is shown, with a word."""
+        results = self.results("--timeline")
+        for given, shown, word in (("0-63", range(16), "0-15 are shown"), ("3,14-20,40", (3, 14, 15), "3,14-15 are shown"), ("15,16", (15,), "15 is shown")):
+            out = self.folder / f"{given}.json"
+            outcome = harness.orrery("show", "timeline", results, f"--chrome={out}", f"--npus={given}")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertIn(f"--npus: found '{given}', but the run has 16 NPUs: {word}", outcome.err)
+            names = {event["args"]["name"] for event in json.loads(out.read_text())["traceEvents"] if event["name"] == "process_name"}
+            self.assertEqual({name for name in names if name.startswith("NPU ")}, {f"NPU {npu}" for npu in shown})
+
     def test_refusals(self):
         plain, results = self.folder / "plain.h5", self.results("--timeline")
         self.run_once([self.folder / "config.yaml"], "plain.h5")
@@ -156,7 +167,7 @@ class Timeline(harness.Folder):
         new = f"--chrome={self.folder / 'new.json'}"
         cases = [([plain, new], 3, ["plain.h5", "holds no timeline", "--timeline"]), ([text, new], 3, ["text.h5", "HDF5"]),
                  ([self.folder / "missing.h5", new], 3, ["missing.h5", "no such file"]), ([results], 2, ["--chrome is missing"]),
-                 ([results, new, "--npus=3,16"], 2, ["--npus", "16", "below the number of NPUs, 16"]),
+                 ([results, new, "--npus=16,20-30"], 2, ["--npus", "found '16,20-30'", "NPUs of the run, which are below 16"]),
                  ([results, new, "--npus=4,3"], 2, ["--npus", "ascending"]), ([new], 2, ["no file"]),
                  ([results, f"--chrome={there}"], 5, ["there.json", "exists already", "--force"]),
                  ([results, f"--chrome={self.folder / 'no' / 'x.json'}"], 5, ["x.json", "no folder"])]

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@ struct NpuRange {
 
   friend bool operator==(const NpuRange&, const NpuRange&) = default;
 };
+
+/// For `num_npus` below, where it is not known yet.
+constexpr std::uint32_t any_npus = std::numeric_limits<std::uint32_t>::max();
 
 /// "7" or "0-31", of NPUs below `num_npus`. Throws Error (`code`, at `place`).
 NpuRange parse_npu_range(std::string_view text, std::uint32_t num_npus, const Place& place,
