@@ -27,6 +27,15 @@ std::string with_prefix(double value) {
   return fmt::format("{:.4g}{}", value, prefixes[at]);
 }
 
+std::string binary_size(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t at = 0;
+  for (; value >= 1024 && at + 1 < std::size(units); ++at) value /= 1024;
+  return fmt::format("{:.2f} {}", value, units[at]);
+}
+
 std::string list(std::span<const NpuId> npus) {
   constexpr std::size_t most_listed = 10;
   std::string text;

@@ -33,7 +33,7 @@ void add_training(const TrainingStep& step, std::size_t num_npus, Metrics& metri
     metrics.tokens_per_second = step.tokens / seconds;
     metrics.tokens_per_second_per_npu = step.tokens / seconds / npus;
   }
-  if (step.peak_flops > 0) {
+  if (step.peak_flops > 0 && step.model_flops > 0) {
     metrics.model_flops_utilisation = step.model_flops / (seconds * npus * step.peak_flops);
     metrics.hardware_flops_utilisation = step.executed_flops / (seconds * npus * step.peak_flops);
   }

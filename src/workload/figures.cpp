@@ -82,7 +82,17 @@ StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint3
 
 std::string readable(std::uint64_t value) { return with_prefix(static_cast<double>(value)); }
 
-std::string gib(std::uint64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1ULL << 30U)); }
+/// "2 samples, 4.096 k tokens, 9.03 EFLOPs ...": of a workload by times nothing of FLOPs.
+std::string step_text(const Figures& figures, bool has_tokens) {
+  std::string text = counted(figures.samples, "sample");
+  if (has_tokens) text += fmt::format(", {} tokens", readable(figures.tokens));
+  if (figures.model_flops > 0)
+    text += fmt::format(", {}FLOPs of the model ({}FLOPs for each {})", with_prefix(figures.model_flops),
+                        with_prefix(figures.model_flops / static_cast<double>(figures.tokens)),
+                        has_tokens ? "token" : "sample");
+  if (figures.executed_flops > 0) text += fmt::format(", {}FLOPs executed", with_prefix(figures.executed_flops));
+  return text;
+}
 
 }  // namespace
 
@@ -120,25 +130,20 @@ std::string placement_text(const Parallel& parallel) {
 }
 
 std::string report(const Description& description, const Figures& figures) {
-  const auto tokens = static_cast<double>(figures.tokens);
   const bool has_tokens = std::holds_alternative<Transformer>(description.model);
   std::string text = fmt::format("workload: {} parameters", readable(figures.parameters));
   if (figures.active_parameters != figures.parameters)
     text += fmt::format(" ({} active)", readable(figures.active_parameters));
   text += fmt::format("; {}, placement {}, innermost first\n", counted(figures.num_npus, "NPU"),
                       placement_text(description.parallel));
-  text += fmt::format("step: {}, ", counted(figures.samples, "sample"));
-  if (has_tokens) text += fmt::format("{} tokens, ", readable(figures.tokens));
-  text += fmt::format("{}FLOPs of the model ({}FLOPs for each {}), {}FLOPs executed\n",
-                      with_prefix(figures.model_flops), with_prefix(figures.model_flops / tokens),
-                      has_tokens ? "token" : "sample", with_prefix(figures.executed_flops));
+  text += fmt::format("step: {}\n", step_text(figures, has_tokens));
   const auto& stages = figures.stages;
   const auto largest = std::ranges::max_element(stages, {}, [](const auto& s) { return s.memory.total(); });
   const Memory& memory = largest->memory;
   text += fmt::format(
       "memory of an NPU (stage {}, which has most): parameters {}, gradients {}, optimizer {}, activations {}: {}\n",
-      largest - stages.begin(), gib(memory.parameters), gib(memory.gradients), gib(memory.optimizer),
-      gib(memory.activations), gib(memory.total()));
+      largest - stages.begin(), binary_size(memory.parameters), binary_size(memory.gradients),
+      binary_size(memory.optimizer), binary_size(memory.activations), binary_size(memory.total()));
   text += "communication of an NPU of the stage that has most of it, and of all NPUs together:\n";
   std::map<std::string, std::pair<Traffic, double>> kinds;
   for (const auto& stage : stages)

@@ -17,6 +17,9 @@ std::string counted(std::uint64_t count, std::string_view noun, std::string_view
 /// "175.1 G": at most four digits and a decimal prefix, to stand before a unit.
 std::string with_prefix(double value);
 
+/// "5.26 GiB", "512 B": bytes by powers of 1024.
+std::string binary_size(std::uint64_t bytes);
+
 /// "0, 3, 7 and 12 more": at most ten, in the order given.
 std::string list(std::span<const NpuId> npus);
 

@@ -13,7 +13,7 @@ namespace orrery::results {
 struct TrainingStep {
   double samples = 0;         ///< of all replicas
   double tokens = 0;          ///< 0: the model has no sequence
-  double model_flops = 0;     ///< forward and backward, nothing computed again
+  double model_flops = 0;     ///< forward and backward, nothing computed again; 0: not known
   double executed_flops = 0;  ///< of all compute nodes of all NPUs
   double peak_flops = 0;      ///< of one NPU, per second; 0: not known
   std::uint32_t stages = 1;   ///< of the pipeline

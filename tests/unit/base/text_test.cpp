@@ -13,5 +13,15 @@ TEST(Text, DecimalPrefixes) {
   EXPECT_EQ(with_prefix(2e27), "2000 Y");
 }
 
+TEST(Text, BinarySizes) {
+  EXPECT_EQ(binary_size(0), "0 B");
+  EXPECT_EQ(binary_size(1023), "1023 B");
+  EXPECT_EQ(binary_size(1024), "1.00 KiB");
+  EXPECT_EQ(binary_size(64U << 20U), "64.00 MiB");
+  EXPECT_EQ(binary_size((1ULL << 30U) - 1), "1024.00 MiB");
+  EXPECT_EQ(binary_size(3ULL << 29U), "1.50 GiB");
+  EXPECT_EQ(binary_size(~std::uint64_t{0}), "16.00 EiB");
+}
+
 }  // namespace
 }  // namespace orrery

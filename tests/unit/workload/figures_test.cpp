@@ -125,6 +125,28 @@ TEST(Figures, ActivationsOfAPipeline) {
   EXPECT_EQ(kept(3), 8U * 2);
 }
 
+// A layer by its times has no FLOPs to tell; 2 B of each of 2^25 parameters and of its gradient, 12 B of optimizer.
+TEST(Figures, ReportOfLayersByTimes) {
+  Description description{LayerList{.layers = {{.name = "sum", .parameters = 1U << 25U}}}, {}};
+  description.parallel[Axis::dp] = 4;
+  const auto text = report(description, figures(description));
+  EXPECT_EQ(text.find("FLOPs"), std::string::npos) << text;
+  EXPECT_NE(text.find("step: 4 samples\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("parameters 64.00 MiB, gradients 64.00 MiB, optimizer 384.00 MiB, activations 0 B: 512.00 MiB\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Figures, ReportOfGpt) {
+  Description description = gpt3();
+  description.parallel.sizes = {8, 1, 1, 1, 8};
+  const auto text = report(description, figures(description));
+  EXPECT_NE(text.find("1 sample, 2.048 k tokens, 2.205 PFLOPs of the model (1.076 TFLOPs for each token), "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(" GiB, optimizer 31.55 GiB, "), std::string::npos) << text;
+}
+
 TEST(Figures, RefusesWhatCannotBeShared) {
   const auto refused = [](auto change, std::string_view key) {
     Description description = gpt3();
