@@ -38,8 +38,9 @@ void print_training(const results::Metrics& metrics) {
     parts.push_back(fmt::format("MFU {}, HFU {}", percent(*metrics.model_flops_utilisation),
                                 percent(*metrics.hardware_flops_utilisation)));
   if (metrics.pipeline_bubble)
-    parts.push_back(fmt::format("pipeline bubble {} (ideal {})", percent(*metrics.pipeline_bubble),
-                                percent(*metrics.ideal_pipeline_bubble)));
+    parts.push_back(
+        fmt::format("pipeline bubble {} of the step (ideal {} of its passes, without gradient sums and optimizer)",
+                    percent(*metrics.pipeline_bubble), percent(*metrics.ideal_pipeline_bubble)));
   if (!parts.empty()) fmt::print("training: {}\n", fmt::join(parts, "; "));
 }
 

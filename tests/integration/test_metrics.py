@@ -24,6 +24,17 @@ workload:
 """
 LAYER = "      - {name: l%d, parameters: 0, flops: 1000000000, activations: 1}\n"
 
+# Two stages of one layer each, two replicas. A layer takes 1 ms forward, 2 ms backward and 3 ms of the optimizer, and its 4 MB of gradients
+# are summed in 4 ms (halving-doubling of two NPUs at 1 GB/s).
+SUMS = """system:
+  network:
+    dimensions: [{shape: Switch, size: 2, bandwidth: 1 GB/s, latency: 0 ns}, {shape: Switch, size: 2, bandwidth: 1 GB/s, latency: 0 ns}]
+  communication: {streams: 2}
+workload:
+  model: {kind: layers, layers: [{repeat: 2, parameters: 2000000, forward: 1 ms, backward: 2 ms, update: 3 ms, activations: 1}]}
+  parallel: {dp: 2, pp: 2, micro-batches: 2}
+"""
+
 TRANSFORMER = """system:
   network:
     dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}, {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}]
@@ -83,6 +94,23 @@ class Metrics(harness.Folder):
                     continue
                 self.assertAlmostEqual(found["ideal_pipeline_bubble"], (stages - 1) / (batches + stages - 1))
                 self.assertAlmostEqual(found["pipeline_bubble"], found["ideal_pipeline_bubble"], places=4)
+
+    def test_bubble_beside_gradient_sums(self):
+        """ms:    0  1  2     4     6  7     9       11      13  14     16
+        stage 0   F0 F1 wait  B0    w  B1    sum             update
+        stage 1   w  F0 B0    F1 B1       sum        update     idle
+        Each waits 3 ms of 16; the passes alone take 9 ms, of which 3 are the ideal bubble."""
+        config = self.write(SUMS)
+        for ranks in (0, 2):
+            path = self.run_once([config], ranks=ranks)
+            found = metrics(path)
+            self.assertAlmostEqual(found["step_time"] * 1e-12 / 16e-3, 1, places=4)
+            self.assertAlmostEqual(found["compute_share"], 9 / 16, places=4)
+            self.assertAlmostEqual(found["pipeline_bubble"], 3 / 16, places=4)
+            self.assertAlmostEqual(found["ideal_pipeline_bubble"], 3 / 9)
+            self.assertEqual([round(time / 1e9, 3) for time in harness.finish_times(path)], [16, 16, 14, 14])
+        outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force")
+        self.assertIn("pipeline bubble 18.75 % of the step (ideal 33.33 % of its passes, without gradient sums and optimizer)", outcome.out)
 
     def test_peak_of_the_precision(self):
         """Products of which nothing else is bound by memory: twice the peak, half the time; utilisation is that of the peak of the precision."""
