@@ -39,7 +39,7 @@ VARIANTS = {"full": "recompute: full", "selective": "recompute: selective, sp: t
 
 
 def step_seconds(program, config, folder):
-    done = subprocess.run([*program, "run", config, f"--output={folder / 'results.h5'}", "--force"], capture_output=True, text=True)
+    done = subprocess.run([*program, "run", config, "--fold", "--record-iterations=0", f"--output={folder / 'results.h5'}", "--force"], capture_output=True, text=True)
     found = re.search(r"^step time ([\d.]+) (\w+)", done.stdout, re.MULTILINE)
     if done.returncode != 0 or not found:
         sys.exit(f"megatron_a100.py: {config}: {done.stderr.strip()}")
