@@ -31,8 +31,8 @@ bool same(const collective::Options& a, const collective::Options& b) {
 bool same(const executor::Options& a, const executor::Options& b) {
   const auto fields = [](const executor::Options& o) {
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
-                    o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.iterations, o.compute_noise,
-                    o.noise_seed, o.compute_speed, o.timeline, o.record_iterations);
+                    o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.comm_order, o.iterations,
+                    o.compute_noise, o.noise_seed, o.compute_speed, o.timeline, o.record_iterations);
   };
   return fields(a) == fields(b);
 }

@@ -43,6 +43,7 @@ const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_
 /// "auto", "plain", "none".
 const std::vector<std::pair<std::string_view, collective::DimensionOrder>>& dimension_orders();
 const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_orders();
+const std::vector<std::pair<std::string_view, executor::CommOrder>>& comm_orders();
 const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 
 /// PREFIX -> "PREFIX.{npu}.et" for all NPUs.

@@ -109,6 +109,15 @@ const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_or
   return orders;
 }
 
+const std::vector<std::pair<std::string_view, executor::CommOrder>>& comm_orders() {
+  using executor::CommOrder;
+  static const std::vector<std::pair<std::string_view, CommOrder>> orders = {{"lowest-id", CommOrder::lowest_id},
+                                                                             {"fifo", CommOrder::fifo},
+                                                                             {"lifo", CommOrder::lifo},
+                                                                             {"priority", CommOrder::priority}};
+  return orders;
+}
+
 const std::vector<std::pair<std::string_view, Progress>>& progress_kinds() {
   static const std::vector<std::pair<std::string_view, Progress>> kinds = {
       {"auto", Progress::automatic}, {"plain", Progress::plain}, {"none", Progress::none}};

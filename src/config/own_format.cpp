@@ -138,6 +138,7 @@ void read_noise(Section& perturbation, Section& compute, Configuration& result) 
 
 void read_communication(Section section, Configuration& result) {
   result.executor.comm_streams = read_count(section, "streams", result.executor.comm_streams);
+  result.executor.comm_order = section.choose("order", result.executor.comm_order, comm_orders());
   result.executor.rendezvous = section.get("rendezvous", false, as_bool);
   result.collectives.rendezvous = result.executor.rendezvous;
   section.refuse_unknown();

@@ -18,18 +18,6 @@ constexpr std::uint8_t wide = 0xff;         // in `missing_`: the count is in `w
 constexpr Bytes grant_size(8192);           // the control message of the rendezvous protocol
 constexpr std::uint32_t most_scanned = 64;  // ready nodes that the horizon looks at
 
-void push_ready(std::vector<std::uint32_t>& heap, std::uint32_t id) {
-  heap.push_back(id);
-  std::push_heap(heap.begin(), heap.end(), std::greater<>());
-}
-
-std::uint32_t pop_ready(std::vector<std::uint32_t>& heap) {
-  std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-  const auto id = heap.back();
-  heap.pop_back();
-  return id;
-}
-
 }  // namespace
 
 Npu::Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
@@ -61,6 +49,7 @@ void Npu::start(const Options& options) {
   speed_ = options.speed_of(id_);
   record_iterations_ = options.record_iterations;
   keep_timeline_ = options.timeline;
+  comm_order_ = options.comm_order;
   missing_.resize(program_.graph->num_nodes());
   begin_iteration(Time::zero());
 }
@@ -79,7 +68,7 @@ void Npu::begin_iteration(Time now) {
     if (node(NodeId(i)).kind == NodeKind::instant)
       finish_node(NodeId(i), now, now);
     else
-      push_ready(ready_[resource_of(node(NodeId(i)).kind)], i);
+      make_ready(NodeId(i), now);
   }
 }
 
@@ -95,12 +84,29 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
       timeline_.push_back({id_, in_group ? program_.use_of_node(done) : TimelineRecord::no_group, trace_.id_of(done),
                            done == id ? start : now, now, node(done).kind, trace_.labels->names[done.index()]});
     }
-    release_successors(done);
+    release_successors(done, now);
   }
   finish_ = now;
 }
 
-void Npu::release_successors(NodeId id) {
+void Npu::make_ready(NodeId id, Time now) {
+  const Resource resource = resource_of(node(id).kind);
+  if (resource != communication || comm_order_ == CommOrder::lowest_id) return ready_[resource].add(id.value());
+  std::int64_t rank = now.ps();
+  if (comm_order_ == CommOrder::lifo) rank = -rank;
+  if (comm_order_ == CommOrder::priority) rank = -std::int64_t{program_.graph->priority_of(id)};
+  ranked_.add({rank, id.value()});
+}
+
+bool Npu::has_ready(std::size_t resource) const {
+  return !ready_[resource].empty() || (resource == communication && !ranked_.empty());
+}
+
+NodeId Npu::take_ready(std::size_t resource) {
+  return NodeId(ready_[resource].empty() ? ranked_.take().second : ready_[resource].take());
+}
+
+void Npu::release_successors(NodeId id, Time now) {
   for (const auto successor : program_.graph->successors_of(id)) {
     if (missing_[successor] == wide) {
       const auto entry =
@@ -113,7 +119,7 @@ void Npu::release_successors(NodeId id) {
     if (kind == NodeKind::instant)
       released_.push_back(successor);
     else
-      push_ready(ready_[resource_of(kind)], successor);
+      make_ready(NodeId(successor), now);
   }
 }
 
@@ -140,7 +146,7 @@ void Npu::settle(Time now, const Surroundings& around) {
   doubts_.clear();
   do {
     for (std::size_t r = 0; r < num_resources; ++r)
-      while (free_[r] > 0 && !ready_[r].empty()) issue(NodeId(pop_ready(ready_[r])), now, around);
+      while (free_[r] > 0 && has_ready(r)) issue(take_ready(r), now, around);
     if (!doubts_.empty()) {
       broke_off_ = true;
       return around.kernel.linger(lp());
@@ -408,9 +414,11 @@ void Npu::note_overrun(NodeId id, Time since, Overrun::Quantity quantity) {
 /// Least time from the start of a ready node of this resource to what others may notice.
 Time Npu::least_lead(Resource resource, const Distances& distances) const {
   const auto& ready = ready_[resource];
-  if (ready.size() > most_scanned) return Time::zero();
+  if (ready.size() + ranked_.size() > most_scanned) return Time::zero();
   Time least = Time::max();
   for (const auto id : ready) least = std::min(least, distances.lead(NodeId(id)));
+  if (resource == communication)
+    for (const auto& [rank, id] : ranked_) least = std::min(least, distances.lead(NodeId(id)));
   return least;
 }
 

@@ -18,6 +18,7 @@
 #include "orrery/network/analytical.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/model.hpp"
+#include "ready_nodes.hpp"
 
 namespace orrery::executor {
 
@@ -96,11 +97,14 @@ class Npu {
 
   const trace::Node& node(NodeId id) const { return program_.graph->nodes[id.index()]; }
   static Resource resource_of(trace::NodeKind kind);
+  void make_ready(NodeId id, Time now);
+  bool has_ready(std::size_t resource) const;
+  NodeId take_ready(std::size_t resource);
 
   bool is_recorded() const { return iteration_ < record_iterations_; }
   void begin_iteration(Time now);
   Time compute_time(NodeId id, const Options& options) const;
-  void release_successors(NodeId id);
+  void release_successors(NodeId id, Time now);
   void finish_node(NodeId id, Time start, Time now);
   void issue(NodeId id, Time now, const Surroundings& around);
   void take_until(NodeId id, Time now, Time finish, const Surroundings& around);
@@ -141,8 +145,11 @@ class Npu {
   std::vector<Communicators::Seat> seats_;  // [uses]
   std::optional<Overrun>& overrun_;         // of the rank
   std::vector<std::uint8_t> missing_;       // [num_nodes] dependencies; wide_ holds what does not fit
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;    // node, dependencies; by node
-  std::array<std::vector<std::uint32_t>, num_resources> ready_;  // heaps, lowest id on top
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;  // node, dependencies; by node
+  std::array<ReadyNodes<std::uint32_t>, num_resources> ready_;
+  // Communication, unless its order is that of ids: by rank.
+  ReadyNodes<std::pair<std::int64_t, std::uint32_t>> ranked_;
+  CommOrder comm_order_ = CommOrder::lowest_id;
   std::array<std::uint32_t, num_resources> free_{};
   std::vector<Running> running_;
   std::vector<std::uint32_t> released_;    // work list of finish_node

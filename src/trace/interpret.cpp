@@ -20,6 +20,12 @@ std::string_view what_is_missing(Attribute which) {
   return which == Attribute::comm_type ? "the collective type is missing: " : "the peer is missing: ";
 }
 
+/// Of what takes the communication resource.
+bool is_communication(NodeKind kind) {
+  return kind == NodeKind::collective || kind == NodeKind::send || kind == NodeKind::mem_load ||
+         kind == NodeKind::mem_store;
+}
+
 /// Numbers values in the order of their first use.
 class Slots {
  public:
@@ -50,6 +56,7 @@ class Interpreter {
   std::uint64_t whole(const RawNode& raw, Attribute which) const;
   std::uint32_t npu(const RawNode& raw, Attribute which) const;
   std::uint32_t group_slot(const RawNode& raw);
+  std::int32_t priority(const RawNode& raw);
   void set_own_end(const RawNode& raw, Attribute which);
   void note(const Edges& edges, const NodeOrder& order);
   [[noreturn]] void fail(const RawNode& raw, std::string_view found, std::string_view expected = {}) const;
@@ -106,6 +113,19 @@ Time Interpreter::duration(const RawNode& raw) const {
     fail(raw, fmt::format("a duration of {}", counted(raw.duration_micros, "microsecond")),
          fmt::format("at most {}", longest_duration_micros));
   return Time::from_ps(static_cast<std::int64_t>(raw.duration_micros * ps_per_microsecond));
+}
+
+/// Of a node of the communication resource.
+std::int32_t Interpreter::priority(const RawNode& raw) {
+  const Number value = raw[Attribute::comm_priority];
+  constexpr std::uint64_t largest = std::numeric_limits<std::int32_t>::max();
+  const bool is_whole = value.form == Form::whole || value.form == Form::negative;
+  if (value.form == Form::absent || (is_whole && value.magnitude == 0)) return 0;
+  if (!is_whole || value.magnitude > largest)
+    fail(raw, "comm_priority is no whole number of 32 bits", fmt::format("-{0} to {0}", largest));
+  meaning_.notes.add("comm-priority", "comm_priority matters with communication.order priority only");
+  const auto magnitude = static_cast<std::int32_t>(value.magnitude);
+  return value.form == Form::negative ? -magnitude : magnitude;
 }
 
 std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which) const {
@@ -175,9 +195,6 @@ void Interpreter::collective(const RawNode& raw, Node& node) {
   node.collective = *kind;
   node.detail = raw.dimensions;
   node.slot = group_slot(raw);
-  const Number priority = raw[Attribute::comm_priority];
-  if (priority.form != Form::absent && priority.magnitude != 0)
-    meaning_.notes.add("comm-priority", "comm_priority is not used: communication runs in the order of node ids");
 }
 
 void Interpreter::memory(const RawNode& raw, Node& node, NodeKind kind) {
@@ -247,13 +264,21 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
   for (std::uint32_t at = 0; at < num_nodes; ++at) {
     const RawNode& raw = raw_.nodes[order.raw_index(at)];
     Node node{};
-    faults.attempt([&] { node = judge(raw); });
+    std::int32_t priority = 0;
+    faults.attempt([&] {
+      node = judge(raw);
+      if (is_communication(node.kind)) priority = this->priority(raw);
+    });
     node.first_successor = edges.first_successor[at];
     node.num_dependencies = edges.num_dependencies[at];
     if (node.kind == NodeKind::instant) node.size = 0;
     if (node.kind != NodeKind::instant && raw.duration_micros > 0) {
       if (graph.durations.empty()) graph.durations.resize(num_nodes);
       faults.attempt([&] { graph.durations[at] = duration(raw); });
+    }
+    if (priority != 0) {
+      graph.priorities.resize(num_nodes);
+      graph.priorities[at] = priority;
     }
     graph.nodes.push_back(node);
     labels.ids.push_back(raw.id - meaning_.first_id);

@@ -26,7 +26,7 @@ bool same(const Graph& a, const Graph& b) {
   const auto equal = [](const Node& x, const Node& y) { return x == y; };
   return a.num_group_slots == b.num_group_slots && a.num_peer_slots == b.num_peer_slots &&
          a.num_tag_slots == b.num_tag_slots && std::ranges::equal(a.nodes, b.nodes, equal) &&
-         a.successors == b.successors && a.durations == b.durations;
+         a.successors == b.successors && a.durations == b.durations && a.priorities == b.priorities;
 }
 
 bool same(const Labels& a, const Labels& b) { return a.ids == b.ids && a.names == b.names; }
@@ -35,7 +35,7 @@ std::uint64_t hash_of(const Graph& graph) {
   std::uint64_t hash = mix(mix(graph.num_group_slots, graph.num_peer_slots), graph.num_tag_slots);
   hash = mix_all(hash, std::span(graph.nodes));
   hash = mix_all(hash, std::span(graph.successors));
-  return mix_all(hash, std::span(graph.durations));
+  return mix_all(mix_all(hash, std::span(graph.durations)), std::span(graph.priorities));
 }
 
 std::uint64_t hash_of(const Labels& labels) {

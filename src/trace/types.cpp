@@ -86,7 +86,7 @@ std::vector<std::uint32_t> Graph::topological_order() const {
 
 std::size_t Graph::bytes() const {
   return sizeof(Graph) + nodes.capacity() * sizeof(Node) + successors.capacity() * sizeof(std::uint32_t) +
-         durations.capacity() * sizeof(Time);
+         durations.capacity() * sizeof(Time) + priorities.capacity() * sizeof(std::int32_t);
 }
 
 }  // namespace orrery::trace

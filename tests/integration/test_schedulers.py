@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Schedulers of chunks: the studies hold, results do not depend on ranks or folding, what has no rule is refused."""
+"""Schedulers of chunks and of collectives: the studies hold, results do not depend on ranks or folding, what has no rule is refused."""
 import pathlib
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 
 # Replicas over two dimensions and uneven NPUs, so that collectives of several dimensions have members that come at different times.
@@ -72,6 +73,31 @@ class Schedulers(harness.Folder):
         outcome = harness.orrery("show", "collective", self.config(1, "themis", "fifo", "false", ""), "--kind=all-reduce", "--bytes=1MiB", trees)
         self.assertEqual(outcome.code, 3)
         self.assertIn("double binary tree has no rule for reduce-scatter (part of all-reduce)", outcome.err)
+
+    def test_order_of_collectives(self):
+        """While collective 1 is under way, collectives 20, 30 and 10 become ready, in this order; their priorities are 1, 9 and 5."""
+        def collective(id, after, **more):
+            return chakra.Node(id, chakra.COLL, f"collective {id}", after, comm_type=chakra.ALL_REDUCE, comm_size=10**6, **more)
+
+        nodes = [collective(1, [])]
+        for k, (id, priority) in enumerate([(20, 1), (30, 9), (10, 5)]):
+            nodes.append(chakra.Node(2 + k, chakra.COMP, data_deps=[1 + k] if k else [], duration=1))
+            nodes.append(collective(id, [2 + k], comm_priority=priority))
+        traces = harness.write_workload(self.folder, [nodes] * 4).split("=")[1]
+        config = self.folder / "config.yaml"
+        for order, expected in (("lowest-id", [1, 10, 20, 30]), ("fifo", [1, 20, 30, 10]), ("lifo", [1, 10, 30, 20]), ("priority", [1, 30, 10, 20])):
+            with self.subTest(order):
+                config.write_text("system:\n  network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}\n"
+                                  f"  communication: {{order: {order}}}\nworkload: {{traces: {traces}}}\n")
+                first = self.run_once([config, "--timeline"], "first.h5")
+                import h5py
+                with h5py.File(first) as results:
+                    rows = results["timeline"]
+                    mine = sorted((int(start), int(node)) for npu, node, start in zip(rows["npu"], rows["node"], rows["start"]) if npu == 0)
+                self.assertEqual([node for _, node in mine if node not in (2, 3, 4)], expected)
+                for more in (["--partition=round-robin"], ["--fold=true"]):
+                    other = self.run_once([config, "--timeline", *more], "other.h5", ranks=2)
+                    self.assertEqual(harness.difference(first, other), "", more)
 
     def test_studies(self):
         for name, options in (("themis", ["--sizes=100"] if harness.SANITIZED else []), ("wafer", [])):

@@ -8,13 +8,18 @@
 
 namespace orrery::executor {
 
+/// Which of the communication nodes that are ready begins when the resource falls free: the one with the lowest id; who
+/// was ready first or last; the one with the highest comm_priority. Among equals, the lowest id.
+enum class CommOrder : std::uint8_t { lowest_id, fifo, lifo, priority };
+
 struct Options {
   device::ComputeOptions compute;
   bool replay_only = false;           ///< every node, communication too, takes its recorded duration
   bool rendezvous = false;            ///< point to point waits for the receiver's word
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< the same of the communication resource
-  std::uint32_t iterations = 1;       ///< each NPU starts its trace again when its own last node is done
+  CommOrder comm_order = CommOrder::lowest_id;
+  std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   /// Every compute node takes its time times 1 + noise * r, r in [-1, 1) drawn for each node, NPU and iteration from
   /// the seed alone. 0 = none, below 1.
   double compute_noise = 0;

@@ -61,6 +61,7 @@ struct Graph {
   std::vector<Node> nodes;                ///< [num_nodes + 1], the last a sentinel that ends the successors
   std::vector<std::uint32_t> successors;  ///< each dependency once (duplicates removed); NodeId values
   std::vector<Time> durations;            ///< [num_nodes] recorded durations, or empty where all are zero
+  std::vector<std::int32_t> priorities;   ///< [num_nodes] comm_priority, or empty where all are zero
   std::uint32_t num_group_slots = 0;
   std::uint32_t num_peer_slots = 0;
   std::uint32_t num_tag_slots = 0;
@@ -71,6 +72,7 @@ struct Graph {
     return std::span(successors).subspan(first, nodes[node.index() + 1].first_successor - first);
   }
   Time duration_of(NodeId node) const { return durations.empty() ? Time::zero() : durations[node.index()]; }
+  std::int32_t priority_of(NodeId node) const { return priorities.empty() ? 0 : priorities[node.index()]; }
   /// NodeId values in an order in which dependencies come first. O(nodes + dependencies).
   std::vector<std::uint32_t> topological_order() const;
   std::size_t bytes() const;  ///< memory held

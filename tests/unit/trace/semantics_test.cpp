@@ -123,10 +123,15 @@ TEST_F(Semantics, DurationsFitTime) {
   EXPECT_EQ(read({et::compute(5, "x").micros(9'223'372'036'854)}).graph->durations[0].ps(), 9'223'372'036'854'000'000);
 }
 
-TEST_F(Semantics, CommPriorityIsSaidOnce) {
-  read({et::collective(1, "a", 0, 8).int32("comm_priority", 3), et::collective(2, "b", 0, 8).int32("comm_priority", 0),
-        et::collective(3, "c", 0, 8).int32("comm_priority", 1)});
+TEST_F(Semantics, CommPriority) {
+  const NpuTrace trace = read({et::collective(1, "a", 0, 8).int32("comm_priority", 3),
+                               et::collective(2, "b", 0, 8).int32("comm_priority", 0), et::send(3, "s", 1, 8),
+                               et::collective(4, "c", 0, 8).int32("comm_priority", -1)});
+  EXPECT_EQ(trace.graph->priorities, (std::vector<std::int32_t>{3, 0, 0, -1}));
   EXPECT_EQ(store_.notices().entries().at("comm-priority").count, 2u);
+  EXPECT_HAS(refused(et::collective(5, "c", 0, 8).int64("comm_priority", std::int64_t{1} << 31)),
+             "comm_priority is no whole number of 32 bits");
+  EXPECT_HAS(refused(et::collective(5, "c", 0, 8).text("comm_priority", "high")), "comm_priority is no whole number");
 }
 
 TEST_F(Semantics, NodesAreNumberedByTheirIds) {

@@ -54,6 +54,17 @@ TEST_F(Sharing, OtherNamesShareTheGraphButCountAsAStructure) {
   EXPECT_EQ(store_.num_structures(), 3u);
 }
 
+TEST_F(Sharing, PrioritiesTellStructuresApart) {
+  const auto file = [](std::int32_t priority) {
+    return file_of({et::collective(1, "c", 0, 8).int32("comm_priority", priority),
+                    et::compute(2, "x").int32("comm_priority", priority)});
+  };
+  const NpuTrace a = store_.read(write(file(3), "a"), NpuId(0));
+  const NpuTrace b = store_.read(write(file(4), "b"), NpuId(1));
+  EXPECT_NE(a.graph, b.graph);
+  EXPECT_EQ(b.graph->priorities, (std::vector<std::int32_t>{4, 0})) << "of compute it says nothing";
+}
+
 TEST_F(Sharing, AFileOfSeveralNpusIsReadOnce) {
   store_ = make_store({{"a", npus({0, 1})}});
   const auto path = write(file_of(
