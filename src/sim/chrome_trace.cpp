@@ -10,12 +10,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
+#include <nlohmann/json.hpp>
 
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/npu_list.hpp"
+#include "orrery/executor/work.hpp"
 #include "orrery/results/read.hpp"
 #include "orrery/sim/commands.hpp"
 #include "text_output.hpp"
@@ -24,18 +25,26 @@ namespace orrery::sim {
 namespace {
 
 using executor::TimelineRecord;
+using executor::Work;
 using trace::NodeKind;
 
 // Chrome's Trace Event Format (JSON object form). Complete events ("X") of one thread must not overlap but nest, so
 // what overlaps goes to further threads. Process 0 and thread 0 mean something else to Perfetto, so both are counted
 // from 1.
 
-/// What a moment of an NPU counts for: as /npus of the results, in the order in which one of several wins.
+/// What is shown of a moment of an NPU: as /npus of the results.
 enum class State : std::uint8_t { compute, cpu, exposed_communication, exposed_memory, idle };
 constexpr std::size_t num_states = 5;
 constexpr std::array<std::string_view, num_states> state_names = {"compute", "CPU", "exposed communication",
                                                                   "exposed memory", "idle"};
 constexpr std::size_t num_busy = 4;
+
+State state_of(Work work) {
+  constexpr State states[] = {
+      State::compute,        State::cpu, State::exposed_communication, State::exposed_communication,
+      State::exposed_memory, State::idle};
+  return states[static_cast<std::size_t>(work)];
+}
 
 constexpr std::size_t num_bins = 1000;  // of the counters over all NPUs
 
@@ -76,24 +85,20 @@ std::string_view category(NodeKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-/// What is being done of each kind of work, as a list of changes.
+/// A node's begin or end.
 struct Change {
   std::int64_t at = 0;
-  std::size_t work = 0;  ///< State, as if nothing else were done
-  int by = 1;
+  Work work = Work::idle;
+  bool begins = true;
 };
 
 std::vector<Change> changes_of(std::span<const TimelineRecord> rows) {
   std::vector<Change> changes;
   for (const auto& row : rows) {
     if (row.kind == NodeKind::instant || row.start == row.finish) continue;
-    const Track track = track_of(row.kind);
-    const State work = track == Track::compute  ? State::compute
-                       : track == Track::cpu    ? State::cpu
-                       : track == Track::memory ? State::exposed_memory
-                                                : State::exposed_communication;
-    changes.push_back({row.start.ps(), static_cast<std::size_t>(work), 1});
-    changes.push_back({row.finish.ps(), static_cast<std::size_t>(work), -1});
+    const Work work = executor::work_of(row.kind);
+    changes.push_back({row.start.ps(), work, true});
+    changes.push_back({row.finish.ps(), work, false});
   }
   std::ranges::sort(changes, {}, &Change::at);
   return changes;
@@ -232,21 +237,20 @@ class Writer {
 
   /// Where the time goes: slices of what nothing hides and of idle time, and the counter of communication.
   void write_states(const std::vector<Change>& changes, Bins& bins) {
-    std::array<int, num_busy> active{};
+    executor::InService in_service;
     std::int64_t since = 0;   // of the present state
     std::int64_t before = 0;  // the last change
     State state = State::idle;
     for (std::size_t i = 0; i < changes.size();) {
       const std::int64_t now = changes[i].at;
-      const int communicating = active[static_cast<std::size_t>(State::exposed_communication)];
-      bins.add(Bins::communication, before, now, communicating);
-      for (; i < changes.size() && changes[i].at == now; ++i) active[changes[i].work] += changes[i].by;
+      const auto communicating = in_service.communicating();
+      bins.add(Bins::communication, before, now, static_cast<int>(communicating));
+      for (; i < changes.size() && changes[i].at == now; ++i)
+        changes[i].begins ? in_service.begin(changes[i].work) : in_service.end(changes[i].work);
       before = now;
-      const int communicates = active[static_cast<std::size_t>(State::exposed_communication)];
-      if (communicates != communicating)
-        counter("communication in flight", now, fmt::format(R"("nodes":{})", communicates));
-      const auto busy = std::ranges::find_if(active, [](int count) { return count > 0; }) - active.begin();
-      const auto next = static_cast<State>(busy);  // none: idle
+      if (in_service.communicating() != communicating)
+        counter("communication in flight", now, fmt::format(R"("nodes":{})", in_service.communicating()));
+      const State next = state_of(in_service.counts_for());
       if (next == state && i < changes.size()) continue;
       close_state(state, since, now, bins);
       state = next;
