@@ -66,13 +66,8 @@ std::string devices(const Configuration& c) {
   if (compute.local_memory.bytes_per_ns() > 0)
     text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
   text += fmt::format("      latency: {}\n", nanoseconds_to_text(compute.local_memory_latency_ns));
-  text += fmt::format("    streams: {}
-", executor.compute_streams);
-  text += fmt::format("  communication:
-    streams: {}
-    order: {}
-    rendezvous: {}
-", executor.comm_streams,
+  text += fmt::format("    streams: {}\n", executor.compute_streams);
+  text += fmt::format("  communication:\n    streams: {}\n    order: {}\n    rendezvous: {}\n", executor.comm_streams,
                       word(comm_orders(), executor.comm_order), executor.rendezvous);
   constexpr std::string_view kinds[] = {"none", "per-npu", "per-node", "pool"};
   text += fmt::format("  remote-memory:\n    kind: {}\n", kinds[static_cast<std::size_t>(memory.kind)]);
