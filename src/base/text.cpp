@@ -45,6 +45,12 @@ std::string list(std::span<const NpuId> npus) {
   return text;
 }
 
+std::string_view trimmed(std::string_view text, std::string_view blanks) {
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 std::string read_text(const std::filesystem::path& path, const Place& named_by) {
   namespace fs = std::filesystem;
   Place place = named_by;

@@ -8,8 +8,6 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::size_t deepest = 64;
-
 /// Reads a text and counts lines, up to the last character that is no white space: the parser looks one ahead.
 struct CountingIterator {
   using iterator_category = std::input_iterator_tag;
@@ -86,7 +84,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool open(Value::Kind kind) {
-    if (stack_.size() >= deepest)
+    if (stack_.size() >= std::size_t{deepest_nesting})
       throw Error(ErrorCode::bad_input, {.file = origin_->name, .line = line_}, "nested too deeply",
                   "a plain configuration");
     Value value;

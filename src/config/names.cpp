@@ -17,7 +17,7 @@ struct NamedAlgorithm {
   Algorithm algorithm;
 };
 
-constexpr NamedAlgorithm algorithms[] = {
+constexpr NamedAlgorithm named_algorithms[] = {
     {"ring", {AlgorithmKind::ring, 0, false}},
     {"direct", {AlgorithmKind::direct, 0, false}},
     {"halvingDoubling", {AlgorithmKind::halving_doubling, 0, false}},
@@ -38,14 +38,14 @@ std::uint32_t window(std::string_view digits) {
 }  // namespace
 
 Algorithm parse_algorithm(std::string_view text, const Place& place) {
-  for (const auto& [name, algorithm] : algorithms) {
+  for (const auto& [name, algorithm] : named_algorithms) {
     if (text == name) return algorithm;
     if (algorithm.kind != AlgorithmKind::direct || !text.starts_with(name)) continue;
     if (const auto w = window(text.substr(name.size())); w > 0)
       return {AlgorithmKind::direct, w, algorithm.whole_communicator};
   }
   std::vector<std::string_view> names;
-  for (const auto& entry : algorithms) names.push_back(entry.name);
+  for (const auto& entry : named_algorithms) names.push_back(entry.name);
   const auto near = nearest(text, names);
   throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text),
               list(names) + " (direct2: at most 2 sends in flight)",
@@ -61,7 +61,7 @@ std::vector<Algorithm> parse_algorithms(const std::vector<Value>& items, const s
 }
 
 std::string name(const Algorithm& algorithm) {
-  for (const auto& [word, known] : algorithms) {
+  for (const auto& [word, known] : named_algorithms) {
     if (known.kind != algorithm.kind || known.whole_communicator != algorithm.whole_communicator) continue;
     return algorithm.window > 0 ? fmt::format("{}{}", word, algorithm.window) : std::string(word);
   }

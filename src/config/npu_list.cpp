@@ -4,18 +4,13 @@
 
 #include <algorithm>
 
+#include "orrery/base/text.hpp"
 #include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {
 
 constexpr std::string_view blanks = " \t";
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 }  // namespace
 

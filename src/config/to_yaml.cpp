@@ -14,7 +14,7 @@ std::string path_text(const std::filesystem::path& path) {
   return in_quotes(std::filesystem::absolute(path).lexically_normal().string());
 }
 
-std::string algorithms(const std::vector<collective::Algorithm>& list) {
+std::string listed(const std::vector<collective::Algorithm>& list) {
   std::string text;
   for (const auto& algorithm : list) text += (text.empty() ? "" : ", ") + name(algorithm);
   return text;
@@ -31,10 +31,10 @@ std::string network(const Configuration& c) {
 
 std::string collectives(const collective::Options& options) {
   std::string text = "  collectives:\n";
-  text += fmt::format("    all-reduce: [{}]\n", algorithms(options.all_reduce));
-  text += fmt::format("    all-gather: [{}]\n", algorithms(options.all_gather));
-  text += fmt::format("    reduce-scatter: [{}]\n", algorithms(options.reduce_scatter));
-  text += fmt::format("    all-to-all: [{}]\n", algorithms(options.all_to_all));
+  text += fmt::format("    all-reduce: [{}]\n", listed(options.all_reduce));
+  text += fmt::format("    all-gather: [{}]\n", listed(options.all_gather));
+  text += fmt::format("    reduce-scatter: [{}]\n", listed(options.reduce_scatter));
+  text += fmt::format("    all-to-all: [{}]\n", listed(options.all_to_all));
   text += fmt::format("    optimization: {}\n",
                       options.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
   text += fmt::format("    dimension-order: {}\n    chunk-order: {}\n    overlap-latency: {}\n",

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/text.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
@@ -61,12 +62,6 @@ constexpr Family times{"a time", "500 ns", time_units};
 constexpr Family wall_times{"a wall-clock time", "30 s", wall_time_units};
 constexpr Family flops_family{"a compute rate", "989 TFLOPS", flops_units};
 constexpr Family sizes{"a number of bytes", "64 MiB", byte_units};
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 /// The number at the start of `text`, and what follows it.
 struct Split {

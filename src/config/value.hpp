@@ -44,8 +44,10 @@ struct Value::Entry {
   Value value;
 };
 
+inline constexpr int deepest_nesting = 64;
+
 /// Parses a YAML or a JSON document. Duplicate keys become faults (the first stays); throws Error (bad_input) with
-/// the line if the text is not well-formed, or nested more than 64 deep.
+/// the line if the text is not well-formed, or nested more than `deepest_nesting` deep.
 Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
 Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
 

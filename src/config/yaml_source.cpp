@@ -9,7 +9,6 @@
 namespace orrery::config {
 namespace {
 
-constexpr int deepest = 64;
 constexpr std::size_t most_values = 1'000'000;  // aliases can stand for far more than was written
 
 /// Turns yaml-cpp's nodes into values. yaml-cpp keeps duplicate keys silently: they are found here.
@@ -21,7 +20,7 @@ class Converter {
     Value value;
     value.origin = origin_;
     value.line = line(node);
-    if (depth > deepest || ++count_ > most_values)
+    if (depth > deepest_nesting || ++count_ > most_values)
       throw Error(ErrorCode::bad_input, value.place(""), "nested too deeply, or too many values",
                   "a plain configuration");
     if (node.IsScalar()) {

@@ -143,7 +143,7 @@ std::vector<Before> find_contradiction(const Calls& a, const Calls& b) {
   // Neither member's graph has a cycle, so the steps pass from one member to the other, at matched vertices.
   const auto turn = std::ranges::adjacent_find(
       cycle, [](const Step& step, const Step& next) { return step.of_second != next.of_second; });
-  check(turn != cycle.end(), "a cycle within the trace of one NPU");
+  orrery::check(turn != cycle.end(), "a cycle within the trace of one NPU");
   std::ranges::rotate(cycle, turn + 1);
   std::vector<Before> steps;
   for (std::size_t i = 0; i < cycle.size();) {

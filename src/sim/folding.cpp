@@ -69,7 +69,7 @@ void Folding::fold_communicators() {
   groups_of_.resize(communicators_.size());
   for (const auto& spec : all_communicators_) {
     const auto found = communicator_of_class_.find(classes_.of_group[spec.id.index()]);
-    check(found != communicator_of_class_.end(), "a group none of whose members stands for its class");
+    orrery::check(found != communicator_of_class_.end(), "a group none of whose members stands for its class");
     groups_of_[found->second].push_back(spec.id);
     ++seatings_[found->second].count;
   }

@@ -84,7 +84,7 @@ NodeId node_of(const executor::NpuSpec& npu, NodeKind side, const Stream& stream
         npu.trace->tags[node.detail] == stream.tag && index-- == 0)
       return NodeId(i);
   }
-  check(false, "a stream without nodes");
+  orrery::check(false, "a stream without nodes");
   return NodeId(0);
 }
 

@@ -218,7 +218,7 @@ topology::Partition cut(const Conversation& conversation, int num_ranks) {
       partition(&vertices, &constraints, graph.first.data(), graph.adjacent.data(), graph.vertex_weights.data(),
                 nullptr, graph.edge_weights.data(), &parts, nullptr, nullptr, options, &cut_weight, part.data());
   if (status == METIS_ERROR_MEMORY) throw std::bad_alloc();
-  check(status == METIS_OK, "METIS could not cut the graph");
+  orrery::check(status == METIS_OK, "METIS could not cut the graph");
   std::vector<Rank> ranks;
   for (const idx_t rank : part) ranks.emplace_back(rank);
   return topology::Partition::from_ranks(std::move(ranks), num_ranks);

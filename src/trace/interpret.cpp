@@ -6,14 +6,14 @@
 #include <unordered_map>
 
 #include "orrery/base/text.hpp"
+#include "orrery/base/time.hpp"
 #include "types.hpp"
 
 namespace orrery::trace {
 namespace {
 
-constexpr std::uint64_t ps_per_microsecond = 1'000'000;
 constexpr std::uint64_t longest_duration_micros =
-    static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / ps_per_microsecond;
+    static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / ps_per_us);
 
 std::string_view what_is_missing(Attribute which) {
   if (which == Attribute::comm_size || which == Attribute::tensor_size) return "the size is missing: ";
@@ -112,7 +112,7 @@ Time Interpreter::duration(const RawNode& raw) const {
   if (raw.duration_micros > longest_duration_micros)
     fail(raw, fmt::format("a duration of {}", counted(raw.duration_micros, "microsecond")),
          fmt::format("at most {}", longest_duration_micros));
-  return Time::from_ps(static_cast<std::int64_t>(raw.duration_micros * ps_per_microsecond));
+  return Time::from_ps(static_cast<std::int64_t>(raw.duration_micros) * ps_per_us);
 }
 
 /// Of a node of the communication resource.

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/time.hpp"
 #include "orrery/trace/store.hpp"
 #include "wire.hpp"
 
@@ -17,7 +18,6 @@ namespace {
 using Output = google::protobuf::io::CodedOutputStream;
 
 // Chakra's numbering of node types.
-constexpr std::int64_t ps_per_microsecond = 1'000'000;
 constexpr std::uint64_t type_compute = 4, type_send = 5, type_receive = 6, type_collective = 7;
 
 /// Builds one message.
@@ -113,7 +113,7 @@ Writer::~Writer() {
 void Writer::compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size, Time recorded) {
   state_->attributes = {attribute("num_ops", int64_field, num_ops),
                         attribute("tensor_size", int64_field, tensor_size.count())};
-  state_->node(node, type_compute, static_cast<std::uint64_t>(recorded.ps() / ps_per_microsecond));
+  state_->node(node, type_compute, static_cast<std::uint64_t>(recorded.ps() / ps_per_us));
 }
 
 void Writer::collective(const Common& node, CollectiveKind kind, Bytes size, std::string_view group) {

@@ -9,6 +9,7 @@
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/output_file.hpp"
+#include "orrery/base/time.hpp"
 #include "orrery/trace/writer.hpp"
 #include "placement.hpp"
 #include "step.hpp"
@@ -84,10 +85,9 @@ std::string groups_text(const trace::Store& store, std::uint32_t num_npus) {
 
 /// Traces hold microseconds.
 void require_whole_microseconds(std::span<const trace::NpuTrace> traces) {
-  constexpr std::int64_t ps_per_microsecond = 1'000'000;
   for (const auto& trace : traces)
     for (const Time duration : trace.graph->durations)
-      if (duration.ps() % ps_per_microsecond != 0)
+      if (duration.ps() % ps_per_us != 0)
         throw Error(ErrorCode::bad_input, {.key = "workload.model"},
                     fmt::format("a node takes {} ps, but traces hold whole microseconds", duration.ps()),
                     "whole microseconds", "Give other times, or simulate without traces: orrery run CONFIG.yaml.");

@@ -26,6 +26,22 @@ FOREIGN = [
     (r"spdlog/", ["sim", "src/main.cpp"]),
 ]
 CODE = {".cpp", ".hpp", ".in"}
+# Where names come from; any one header suffices.
+NAMES = {
+    "std::(vector)": ["vector"], "std::(string|to_string|getline)": ["string"], "std::(string_view)": ["string_view", "string"],
+    "std::(optional|nullopt)": ["optional"], "std::(unique_ptr|make_unique|shared_ptr|make_shared|weak_ptr)": ["memory"],
+    "std::(function)": ["functional"], "std::(map|multimap)": ["map"], "std::(set|multiset)": ["set"], "std::(unordered_map|unordered_multimap)": ["unordered_map"],
+    "std::(unordered_set)": ["unordered_set"], "std::(deque)": ["deque"], "std::(array)": ["array"], "std::(span|as_bytes)": ["span"], "std::(variant|visit|get_if|holds_alternative)": ["variant"],
+    "std::(u?int(8|16|32|64)_t)": ["cstdint"], "std::(numeric_limits)": ["limits"], "std::(filesystem)": ["filesystem"], "std::(chrono)": ["chrono"],
+    "std::(memcpy|memcmp|memset|strerror|strlen)": ["cstring"], "std::(sort|stable_sort|any_of|all_of|none_of|max_element|min_element|find_if|lower_bound|upper_bound|unique|clamp|reverse|rotate)": ["algorithm"],
+    "std::ranges::(sort|any_of|all_of|none_of|find|find_if|lower_bound|max_element|equal|count|replace)": ["algorithm"],
+    "std::(accumulate|iota|partial_sum|gcd|lcm|reduce)": ["numeric"], "std::(has_single_bit|countr_zero|countl_zero|popcount|bit_ceil|bit_floor|bit_width|bit_cast)": ["bit"],
+    "std::(ifstream|ofstream|fstream)": ["fstream"], "std::(istringstream|ostringstream|stringstream)": ["sstream"], "std::(from_chars|to_chars)": ["charconv"],
+    "std::(sqrt|pow|floor|ceil|round|log|exp|isfinite|isnan|isinf|llround|nearbyint|trunc|ldexp|frexp)": ["cmath"], "std::(getenv|exit|_Exit|strtoull|atoi|atof)": ["cstdlib"],
+    "std::(exception_ptr|current_exception|rethrow_exception|uncaught_exceptions)": ["exception"], "std::(runtime_error|invalid_argument|logic_error|out_of_range)": ["stdexcept"],
+    "std::(signal|sig_atomic_t)": ["csignal"], "std::(source_location)": ["source_location"], "std::(bad_alloc)": ["new"], "std::(atomic)": ["atomic"], "std::(tuple|tie)": ["tuple", "map", "set"],
+    "fmt::(format|print)": ["fmt/format.h", "fmt/core.h"], "spdlog::(info|warn|error|debug)": ["spdlog/spdlog.h"],
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 
 
@@ -74,6 +90,26 @@ def tracked_files():
         paths = [p for p in SOURCE.rglob("*") if p.is_file() and "build" not in p.relative_to(SOURCE).parts]
     text_files = {".cpp", ".hpp", ".in", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml", ".yml", ".json", ".sbatch", ""}
     return [p for p in paths if p.exists() and p.suffix in text_files and "cases" not in p.parts]
+
+
+def plain(text):
+    """C++ without comments and the texts of literals."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', "", text, flags=re.DOTALL)
+
+
+class Included:
+    """What a file has by its own includes and those of the project's headers among them."""
+
+    def __init__(self):
+        self.known = {}
+
+    def of(self, path):
+        if path not in self.known:
+            self.known[path] = found = {path}
+            for quoted, name in includes(path):
+                header = (SOURCE / "include" / name) if name.startswith("orrery/") else path.parent / name
+                found |= self.of(header) if quoted and header.exists() else {name}
+        return self.known[path]
 
 
 class House(unittest.TestCase):
@@ -131,6 +167,32 @@ class House(unittest.TestCase):
         for path in code_files():
             if path.suffix == ".hpp":
                 self.assertTrue(path.read_text().startswith("#pragma once\n"), self.name(path))
+
+    def test_files_include_what_they_use(self):
+        """Sources that are compiled together, as in a build with ORRERY_UNITY, hide what one of them lacks. So every file must have, by its own
+        includes, the headers of the names of the standard library that it uses, and those of the project's types."""
+        included, texts = Included(), {path: plain(path.read_text()) for path in code_files() if path.suffix in (".hpp", ".cpp")}
+        declared = {}
+        for path, text in texts.items():
+            if path.suffix == ".hpp":
+                for name in re.findall(r"^(?:class|struct|enum class) (\w+)[^;\n]*\{", text, re.MULTILINE):
+                    declared.setdefault(name, set()).add(path)
+        nested = {name for text in texts.values() for name in re.findall(r"^ +(?:class|struct|enum class|using) (\w+)", text, re.MULTILINE)}
+        types = {name: next(iter(paths)) for name, paths in declared.items() if len(paths) == 1 and name not in nested}
+        mention = re.compile(rf"(?:\b(?:{'|'.join(order())})::|(?<![\w:]))([A-Z]\w+)")
+        faults = []
+        for path, text in texts.items():
+            for pattern, headers in NAMES.items():
+                used = re.search(r"(?<![\w:])" + pattern + r"\b", text)
+                if used and not included.of(path) & set(headers):
+                    faults.append(f"{self.name(path)}: {used[0]} without <{headers[0]}>")
+            forward = set(re.findall(r"^ *(?:class|struct|enum class) (\w+)[^{\n]*;", text, re.MULTILINE))
+            own = set(re.findall(r"\b(?:class|struct|enum class|using) (\w+)", text))
+            reach = set(order()) if module_of(path) == "main" else {module_of(path), *uses(module_of(path))}
+            for name in set(mention.findall(text)) & types.keys() - forward - own:
+                if module_of(types[name]) in reach and types[name] not in included.of(path):
+                    faults.append(f"{self.name(path)}: {name} without {self.name(types[name])}")
+        self.assertEqual(faults, [])
 
     def test_lengths(self):
         faults = []

@@ -23,6 +23,9 @@ std::string binary_size(std::uint64_t bytes);
 /// "0, 3, 7 and 12 more": at most ten, in the order given.
 std::string list(std::span<const NpuId> npus);
 
+/// Without the blanks at both ends.
+std::string_view trimmed(std::string_view text, std::string_view blanks = " \t");
+
 /// The whole text of a file. Throws Error (bad_input) for what is no regular file (links are followed; a device or a
 /// pipe might never end), cannot be read or is larger than 64 MiB: at `named_by` if some other file names this one.
 std::string read_text(const std::filesystem::path& path, const Place& named_by = {});

@@ -6,6 +6,8 @@
 
 namespace orrery {
 
+inline constexpr std::int64_t ps_per_us = 1'000'000;
+
 /// A point in simulated time, or a duration: a signed whole number of picoseconds. Times before max(), about 106 days,
 /// can be simulated; what does not fit becomes max(), which is "never", and nothing that happens may have that time.
 class Time {

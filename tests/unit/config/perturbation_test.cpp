@@ -19,16 +19,16 @@ const std::string system_of_eight = R"(system:
 workload: {traces: data/workload}
 )";
 
-Configuration parsed(const std::string& perturbation, const std::filesystem::path& folder = "/base") {
+Configuration with_perturbation(const std::string& perturbation, const std::filesystem::path& folder = "/base") {
   return parse(system_of_eight + "perturbation: " + perturbation + "\n", "c.yaml", folder);
 }
 
-void refused(const std::string& perturbation, std::initializer_list<std::string_view> parts) {
-  expect_error([&] { parsed(perturbation); }, ErrorCode::bad_input, parts);
+void refused_perturbation(const std::string& perturbation, std::initializer_list<std::string_view> parts) {
+  expect_error([&] { with_perturbation(perturbation); }, ErrorCode::bad_input, parts);
 }
 
 TEST(Perturbation, FactorsOfAnNpuMultiply) {
-  const auto c = parsed("{slow-npus: [{npus: \"0,2-4\", compute: 0.5}, {npus: 4, compute: 0.8}]}");
+  const auto c = with_perturbation("{slow-npus: [{npus: \"0,2-4\", compute: 0.5}, {npus: 4, compute: 0.8}]}");
   EXPECT_EQ(c.executor.compute_speed, (std::vector<double>{0.5, 1, 0.5, 0.5, 0.4, 1, 1, 1}));
   EXPECT_TRUE(c.topology().links().empty());
   EXPECT_TRUE(parse(system_of_eight, "c.yaml").executor.compute_speed.empty());
@@ -36,22 +36,22 @@ TEST(Perturbation, FactorsOfAnNpuMultiply) {
 
 TEST(Perturbation, SpeedsOfAllNpusAsAListOrAFile) {
   const std::string slow = ", slow-npus: [{npus: 7, compute: 0.5}]}";
-  const auto listed = parsed("{compute-speed: [1, 0.9, 1.25, 1, 1, 1, 1, 0.6]" + slow);
+  const auto listed = with_perturbation("{compute-speed: [1, 0.9, 1.25, 1, 1, 1, 1, 0.6]" + slow);
   EXPECT_EQ(listed.executor.compute_speed, (std::vector<double>{1, 0.9, 1.25, 1, 1, 1, 1, 0.3}));
   const test::TemporaryFolder folder;
   std::ofstream(folder.path() / "speeds.txt") << "# measured\n1\n0.9\n\n1.25\r\n1\n1\n1\n1\n0.6";
-  const auto read = parsed("{compute-speed: speeds.txt" + slow, folder.path());
+  const auto read = with_perturbation("{compute-speed: speeds.txt" + slow, folder.path());
   EXPECT_EQ(read.executor.compute_speed, listed.executor.compute_speed);
   EXPECT_EQ(read.inputs.back().first, "compute-speed.txt");
   const auto again = parse(read.to_yaml(), "resolved.yaml", "/elsewhere");
   EXPECT_TRUE(again == read) << read.to_yaml();
   std::ofstream(folder.path() / "speeds.txt") << "1\nfast\n";
-  expect_error([&] { parsed("{compute-speed: speeds.txt}", folder.path()); }, ErrorCode::bad_input,
+  expect_error([&] { with_perturbation("{compute-speed: speeds.txt}", folder.path()); }, ErrorCode::bad_input,
                {"speeds.txt:2", "fast"});
 }
 
 TEST(Perturbation, LinksReachTheTopology) {
-  const auto c = parsed(R"({links: [{dimension: 0, npus: "1-2", bandwidth: 0.5, latency: 3},
+  const auto c = with_perturbation(R"({links: [{dimension: 0, npus: "1-2", bandwidth: 0.5, latency: 3},
                           {dimension: 1, npus: 3, bandwidth: 0.25}, {dimension: 0, npus: "4,7", failed: true}]})");
   const auto topology = c.topology();
   const auto delay = [&](std::uint32_t a, std::uint32_t b) {
@@ -74,22 +74,27 @@ TEST(Perturbation, HasNoEffectWithRecordedTimes) {
 }
 
 TEST(Perturbation, SaysWhatIsWrongAndWhere) {
-  refused("{slow: []}", {"c.yaml:7", "perturbation.slow", "unknown key", "slow-npus"});
-  refused("{slow-npus: [{npus: 8, compute: 0.5}]}", {"c.yaml:7", "perturbation.slow-npus.0.npus", "NPUs, 8"});
-  refused("{slow-npus: [{npus: \"3,1\", compute: 0.5}]}", {"slow-npus.0.npus", "ascending order"});
-  refused("{slow-npus: [{npus: 0, compute: 0}]}", {"slow-npus.0.compute", "1e-6 to 1e6"});
-  refused("{slow-npus: [{npus: 0}]}", {"slow-npus.0.compute", "missing", "a factor of the compute speed"});
-  refused("{slow-npus: [{npus: 0, compute: 0.5, speed: 1}]}", {"slow-npus.0.speed", "unknown key"});
-  refused("{compute-speed: [1, 1]}", {"perturbation.compute-speed", "found 2 factors", "each of the 8 NPUs"});
-  refused("{compute-speed: [1, 1, 1, 1, 1, 1, 1, -1]}", {"compute-speed.7", "negative"});
-  refused("{compute-speed: none.txt}", {"none.txt"});
-  refused("{links: [{dimension: 0, npus: 0}]}", {"links.0", "as they should be", "failed: true"});
-  refused("{links: [{dimension: 0, npus: \"0,1\", failed: true, latency: 2}]}", {"links.0", "neither bandwidth nor"});
-  refused("{links: [{dimension: 2, npus: 0, bandwidth: 0.5}]}", {"c.yaml:7", "links.0.dimension", "found dimension 2"});
-  refused("{links: [{dimension: 0, npus: \"0,2\", failed: true}]}", {"links.0.npus", "no neighbours on the Ring"});
-  refused("{links: [{dimension: 1, npus: \"0,4\", failed: true}]}", {"links.0.npus", "no third NPU"});
-  refused("{links: [{npus: 0, bandwidth: 0.5}]}", {"links.0.dimension", "missing"});
-  refused("3", {"perturbation", "a mapping"});
+  refused_perturbation("{slow: []}", {"c.yaml:7", "perturbation.slow", "unknown key", "slow-npus"});
+  refused_perturbation("{slow-npus: [{npus: 8, compute: 0.5}]}",
+                       {"c.yaml:7", "perturbation.slow-npus.0.npus", "NPUs, 8"});
+  refused_perturbation("{slow-npus: [{npus: \"3,1\", compute: 0.5}]}", {"slow-npus.0.npus", "ascending order"});
+  refused_perturbation("{slow-npus: [{npus: 0, compute: 0}]}", {"slow-npus.0.compute", "1e-6 to 1e6"});
+  refused_perturbation("{slow-npus: [{npus: 0}]}", {"slow-npus.0.compute", "missing", "a factor of the compute speed"});
+  refused_perturbation("{slow-npus: [{npus: 0, compute: 0.5, speed: 1}]}", {"slow-npus.0.speed", "unknown key"});
+  refused_perturbation("{compute-speed: [1, 1]}",
+                       {"perturbation.compute-speed", "found 2 factors", "each of the 8 NPUs"});
+  refused_perturbation("{compute-speed: [1, 1, 1, 1, 1, 1, 1, -1]}", {"compute-speed.7", "negative"});
+  refused_perturbation("{compute-speed: none.txt}", {"none.txt"});
+  refused_perturbation("{links: [{dimension: 0, npus: 0}]}", {"links.0", "as they should be", "failed: true"});
+  refused_perturbation("{links: [{dimension: 0, npus: \"0,1\", failed: true, latency: 2}]}",
+                       {"links.0", "neither bandwidth nor"});
+  refused_perturbation("{links: [{dimension: 2, npus: 0, bandwidth: 0.5}]}",
+                       {"c.yaml:7", "links.0.dimension", "found dimension 2"});
+  refused_perturbation("{links: [{dimension: 0, npus: \"0,2\", failed: true}]}",
+                       {"links.0.npus", "no neighbours on the Ring"});
+  refused_perturbation("{links: [{dimension: 1, npus: \"0,4\", failed: true}]}", {"links.0.npus", "no third NPU"});
+  refused_perturbation("{links: [{npus: 0, bandwidth: 0.5}]}", {"links.0.dimension", "missing"});
+  refused_perturbation("3", {"perturbation", "a mapping"});
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace orrery::executor {
 namespace {
 
-constexpr Time ns(std::int64_t count) { return Time::from_ns(count); }
+constexpr Time at(std::int64_t ns) { return Time::from_ns(ns); }
 
 NpuRecord record_of(const Activity& activity) {
   NpuRecord record;
@@ -19,67 +19,67 @@ NpuRecord record_of(const Activity& activity) {
 // CPU.
 TEST(Activity, AMomentCountsOnce) {
   Activity activity;
-  activity.begin(Work::communication, ns(10));
-  activity.begin(Work::compute, ns(20));
-  activity.end(Work::compute, ns(25));
-  activity.end(Work::communication, ns(30));
-  activity.begin(Work::memory, ns(30));
-  activity.begin(Work::cpu, ns(32));
-  activity.end(Work::cpu, ns(36));
-  activity.end(Work::memory, ns(40));
+  activity.begin(Work::communication, at(10));
+  activity.begin(Work::compute, at(20));
+  activity.end(Work::compute, at(25));
+  activity.end(Work::communication, at(30));
+  activity.begin(Work::memory, at(30));
+  activity.begin(Work::cpu, at(32));
+  activity.end(Work::cpu, at(36));
+  activity.end(Work::memory, at(40));
   const auto record = record_of(activity);
-  EXPECT_EQ(record.idle, ns(10));
-  EXPECT_EQ(record.compute, ns(5));
-  EXPECT_EQ(record.communication, ns(20));
-  EXPECT_EQ(record.exposed_communication, ns(15));
-  EXPECT_EQ(record.cpu, ns(4));
-  EXPECT_EQ(record.memory, ns(10));
-  EXPECT_EQ(record.exposed_memory, ns(6));
+  EXPECT_EQ(record.idle, at(10));
+  EXPECT_EQ(record.compute, at(5));
+  EXPECT_EQ(record.communication, at(20));
+  EXPECT_EQ(record.exposed_communication, at(15));
+  EXPECT_EQ(record.cpu, at(4));
+  EXPECT_EQ(record.memory, at(10));
+  EXPECT_EQ(record.exposed_memory, at(6));
 }
 
 // 0 .. 8 a receive, of which 2 .. 4 under a collective and 5 .. 6 under compute: all of it is communication, 5 of it in
 // the receive alone; 6 .. 10 memory, of which 8 .. 10 in it alone.
 TEST(Activity, ReceivesAreCommunicationToo) {
   Activity activity;
-  activity.begin(Work::receive, ns(0));
-  activity.begin(Work::communication, ns(2));
-  activity.end(Work::communication, ns(4));
-  activity.begin(Work::compute, ns(5));
-  activity.end(Work::compute, ns(6));
-  activity.begin(Work::memory, ns(6));
-  activity.end(Work::receive, ns(8));
-  activity.end(Work::memory, ns(10));
+  activity.begin(Work::receive, at(0));
+  activity.begin(Work::communication, at(2));
+  activity.end(Work::communication, at(4));
+  activity.begin(Work::compute, at(5));
+  activity.end(Work::compute, at(6));
+  activity.begin(Work::memory, at(6));
+  activity.end(Work::receive, at(8));
+  activity.end(Work::memory, at(10));
   const auto record = record_of(activity);
-  EXPECT_EQ(record.communication, ns(8));
-  EXPECT_EQ(record.exposed_communication, ns(7));
-  EXPECT_EQ(record.exposed_receive, ns(5));
-  EXPECT_EQ(record.exposed_memory, ns(2));
-  EXPECT_EQ(record.compute, ns(1));
-  EXPECT_EQ(record.idle, ns(0));
+  EXPECT_EQ(record.communication, at(8));
+  EXPECT_EQ(record.exposed_communication, at(7));
+  EXPECT_EQ(record.exposed_receive, at(5));
+  EXPECT_EQ(record.exposed_memory, at(2));
+  EXPECT_EQ(record.compute, at(1));
+  EXPECT_EQ(record.idle, at(0));
 }
 
 TEST(Activity, ComputeComesBeforeCpuBeforeCommunicationBeforeMemory) {
   Activity activity;
-  for (const Work work : {Work::memory, Work::communication, Work::cpu, Work::compute}) activity.begin(work, ns(0));
-  activity.end(Work::compute, ns(1));
-  activity.end(Work::cpu, ns(3));
-  activity.end(Work::communication, ns(7));
-  activity.end(Work::memory, ns(15));
+  for (const Work work : {Work::memory, Work::communication, Work::cpu, Work::compute}) activity.begin(work, at(0));
+  activity.end(Work::compute, at(1));
+  activity.end(Work::cpu, at(3));
+  activity.end(Work::communication, at(7));
+  activity.end(Work::memory, at(15));
   const auto record = record_of(activity);
-  EXPECT_EQ(record.compute, ns(1));
-  EXPECT_EQ(record.cpu, ns(2));
-  EXPECT_EQ(record.exposed_communication, ns(4));
-  EXPECT_EQ(record.exposed_memory, ns(8));
+  EXPECT_EQ(record.compute, at(1));
+  EXPECT_EQ(record.cpu, at(2));
+  EXPECT_EQ(record.exposed_communication, at(4));
+  EXPECT_EQ(record.exposed_memory, at(8));
   EXPECT_EQ(record.idle, Time::zero());
 }
 
 TEST(Activity, SeveralOfAKindOverlap) {
   Activity activity;
-  activity.begin(Work::communication, ns(0));
-  activity.begin(Work::communication, ns(4));
-  activity.end(Work::communication, ns(6));
-  activity.end(Work::communication, ns(9));
-  EXPECT_EQ(record_of(activity).communication, ns(9));
+  activity.begin(Work::communication, at(0));
+  activity.begin(Work::communication, at(4));
+  activity.end(Work::communication, at(6));
+  activity.end(Work::communication, at(9));
+  EXPECT_EQ(record_of(activity).communication, at(9));
 }
 
 using Messages = Matcher<int, char>;

@@ -8,9 +8,8 @@
 namespace orrery::parallel {
 namespace {
 
+using orrery::test::me;
 using orrery::test::world;
-
-int me() { return world().rank().value(); }
 
 TEST(Communicator, Reduces) {
   const auto n = world().size();

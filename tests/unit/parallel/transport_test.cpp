@@ -10,9 +10,8 @@
 namespace orrery::parallel {
 namespace {
 
+using orrery::test::me;
 using orrery::test::world;
-
-int me() { return world().rank().value(); }
 
 /// Message `number` of a channel: its number, then bytes that depend on it; lengths go from nothing to beyond what MPI
 /// sends at once.

@@ -5,13 +5,12 @@
 
 #include <string>
 
+#include "dimension_of.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/topology/topology.hpp"
 
 namespace orrery::topology {
 namespace {
-
-Dimension dimension(Shape shape, std::uint32_t size) { return {shape, size, Bandwidth::from_bytes_per_ns(10), 100}; }
 
 Topology with(const std::vector<Dimension>& dimensions, const std::vector<LinkFault>& faults,
               Rules rules = Rules::physical()) {
@@ -34,7 +33,7 @@ Time ns(std::int64_t count) { return Time::from_ns(count); }
 
 // A hop takes 100 ns, 1000 B take 100 ns. NPU 1: half the bandwidth. NPU 2: three times the latency.
 TEST(Links, AMessageTakesWhatTheSlowerOfItsEndsAllows) {
-  const auto topology = with({dimension(Shape::ring, 6)}, {slow(0, {NpuId(1)}, 0.5, 1), slow(0, {NpuId(2)}, 1, 3)});
+  const auto topology = with({dimension_of(Shape::ring, 6)}, {slow(0, {NpuId(1)}, 0.5, 1), slow(0, {NpuId(2)}, 1, 3)});
   EXPECT_EQ(delay_ns(topology, 3, 4), ns(100 + 100));
   EXPECT_EQ(delay_ns(topology, 0, 1), ns(100 + 200));
   EXPECT_EQ(delay_ns(topology, 1, 0), ns(100 + 200));
@@ -46,7 +45,7 @@ TEST(Links, AMessageTakesWhatTheSlowerOfItsEndsAllows) {
 
 TEST(Links, FactorsOfOneNpuMultiply) {
   const auto topology =
-      with({dimension(Shape::switched, 4)}, {slow(0, {NpuId(0), NpuId(1)}, 0.5, 1), slow(0, {NpuId(1)}, 0.5, 0.5)});
+      with({dimension_of(Shape::switched, 4)}, {slow(0, {NpuId(0), NpuId(1)}, 0.5, 1), slow(0, {NpuId(1)}, 0.5, 0.5)});
   EXPECT_EQ(delay_ns(topology, 0, 2), ns(200 + 200));
   EXPECT_EQ(delay_ns(topology, 1, 2), ns(200 + 400));  // the other end's latency is as it was
   EXPECT_EQ(topology.minimum_delay(), ns(100));        // if two ends had the factor 0.5
@@ -54,7 +53,7 @@ TEST(Links, FactorsOfOneNpuMultiply) {
 
 // NPUs (0,0) = 0, (1,0) = 1, (0,1) = 3, (1,1) = 4 of 3 x 2. Only what a dimension's own port carries is slow.
 TEST(Links, EveryDimensionHasPortsOfItsOwn) {
-  const std::vector<Dimension> dimensions = {dimension(Shape::fully_connected, 3), dimension(Shape::ring, 2)};
+  const std::vector<Dimension> dimensions = {dimension_of(Shape::fully_connected, 3), dimension_of(Shape::ring, 2)};
   const auto physical = with(dimensions, {slow(1, {NpuId(4)}, 0.25, 1)});
   EXPECT_EQ(delay_ns(physical, 0, 1), ns(200));
   EXPECT_EQ(delay_ns(physical, 3, 4), ns(200));
@@ -66,7 +65,7 @@ TEST(Links, EveryDimensionHasPortsOfItsOwn) {
 // A Ring of 6 without the link between 5 and 0 is the row 0 .. 5; without that between 2 and 3 the row 3, 4, 5, 0,
 // 1, 2.
 TEST(Links, ARingLeadsTheOtherWayRound) {
-  const std::vector<Dimension> dimensions = {dimension(Shape::ring, 6)};
+  const std::vector<Dimension> dimensions = {dimension_of(Shape::ring, 6)};
   const auto at_the_end = with(dimensions, {failed(0, 5, 0)});
   EXPECT_EQ(delay_ns(at_the_end, 0, 5), ns(600));
   EXPECT_EQ(delay_ns(at_the_end, 1, 5), ns(500));
@@ -78,7 +77,7 @@ TEST(Links, ARingLeadsTheOtherWayRound) {
 }
 
 TEST(Links, FullyConnectedGoesByAThirdNpu) {
-  const auto topology = with({dimension(Shape::fully_connected, 4)}, {failed(0, 1, 3)});
+  const auto topology = with({dimension_of(Shape::fully_connected, 4)}, {failed(0, 1, 3)});
   EXPECT_EQ(delay_ns(topology, 3, 1), ns(300));
   EXPECT_EQ(delay_ns(topology, 1, 2), ns(200));
 }
@@ -86,7 +85,7 @@ TEST(Links, FullyConnectedGoesByAThirdNpu) {
 // Rings of 4 in dimension 1 of 2 x 4: 0, 2, 4, 6 and 1, 3, 5, 7. The first has no link between 2 and 4. A message from
 // 0 to 5 goes in dimension 0 first, to 1, and then in the other ring.
 TEST(Links, ALinkFailsInItsLineAlone) {
-  const auto topology = with({dimension(Shape::ring, 2), dimension(Shape::ring, 4)}, {failed(1, 2, 4)});
+  const auto topology = with({dimension_of(Shape::ring, 2), dimension_of(Shape::ring, 4)}, {failed(1, 2, 4)});
   EXPECT_EQ(delay_ns(topology, 2, 4), ns(400));
   EXPECT_EQ(delay_ns(topology, 3, 5), ns(200));
   EXPECT_EQ(delay_ns(topology, 2, 5), ns(200 + 200));
@@ -104,8 +103,8 @@ std::string refusal(const std::vector<Dimension>& dimensions, const std::vector<
 }
 
 TEST(Links, SaysWhyNot) {
-  const std::vector<Dimension> all = {dimension(Shape::ring, 4), dimension(Shape::fully_connected, 4),
-                                      dimension(Shape::switched, 2)};
+  const std::vector<Dimension> all = {dimension_of(Shape::ring, 4), dimension_of(Shape::fully_connected, 4),
+                                      dimension_of(Shape::switched, 2)};
   const auto expect = [&](const std::vector<LinkFault>& faults, const char* part) {
     EXPECT_NE(refusal(all, faults).find(part), std::string::npos) << refusal(all, faults) << " / " << part;
   };
@@ -121,7 +120,7 @@ TEST(Links, SaysWhyNot) {
   expect({failed(0, 3, 3)}, "are in no line of dimension 0");
   expect({failed(1, 0, 4), failed(1, 0, 8), failed(1, 0, 12)}, "no third NPU");
   expect({LinkFault{0, {NpuId(0)}, {}, true}}, "found 1 NPUs of a failed link");
-  EXPECT_NE(refusal({dimension(Shape::ring, 2)}, {failed(0, 0, 1)}).find("a Ring of 2 has one link"),
+  EXPECT_NE(refusal({dimension_of(Shape::ring, 2)}, {failed(0, 0, 1)}).find("a Ring of 2 has one link"),
             std::string::npos);
 }
 

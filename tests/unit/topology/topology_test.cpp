@@ -5,14 +5,11 @@
 #include <limits>
 #include <string>
 
+#include "dimension_of.hpp"
 #include "orrery/base/error.hpp"
 
 namespace orrery::topology {
 namespace {
-
-Dimension dimension(Shape shape, std::uint32_t size, double bandwidth = 10, double latency_ns = 100) {
-  return {shape, size, Bandwidth::from_bytes_per_ns(bandwidth), latency_ns};
-}
 
 std::string refusal(std::vector<Dimension> dimensions) {
   try {
@@ -27,7 +24,7 @@ std::string refusal(std::vector<Dimension> dimensions) {
 // NPU 17 of 4 x 3 x 2 is 1 + 4 * (1 + 3 * 1): coordinates (1, 1, 1).
 TEST(Topology, CoordinatesAreDigitsDimensionZeroFastest) {
   const Topology topology(
-      {dimension(Shape::ring, 4), dimension(Shape::fully_connected, 3), dimension(Shape::switched, 2)},
+      {dimension_of(Shape::ring, 4), dimension_of(Shape::fully_connected, 3), dimension_of(Shape::switched, 2)},
       Rules::physical());
   EXPECT_EQ(topology.num_npus(), 24U);
   EXPECT_EQ(topology.coordinate(NpuId(17), 0), 1U);
@@ -39,7 +36,7 @@ TEST(Topology, CoordinatesAreDigitsDimensionZeroFastest) {
 // Ring of 8: the shorter way round; FullyConnected: one link; Switch: up and down.
 TEST(Topology, Hops) {
   const Topology topology(
-      {dimension(Shape::ring, 8), dimension(Shape::fully_connected, 8), dimension(Shape::switched, 8)},
+      {dimension_of(Shape::ring, 8), dimension_of(Shape::fully_connected, 8), dimension_of(Shape::switched, 8)},
       Rules::physical());
   for (const auto& [distance, hops] : {std::pair(0U, 0U), {1U, 1U}, {4U, 4U}, {5U, 3U}, {7U, 1U}, {8U, 0U}})
     EXPECT_EQ(topology.hops(0, distance), hops) << distance;
@@ -50,16 +47,16 @@ TEST(Topology, Hops) {
 
 // 2 hops * 77.5 ns + 1000 B / 30 B/ns = 155 + 33.333... ns: rounded up to ps, or the sum cut to whole ns.
 TEST(Topology, LinkDelay) {
-  EXPECT_EQ(Topology({dimension(Shape::ring, 8, 30, 77.5)}, Rules::physical()).link_delay(0, 2, Bytes(1000)),
+  EXPECT_EQ(Topology({dimension_of(Shape::ring, 8, 30, 77.5)}, Rules::physical()).link_delay(0, 2, Bytes(1000)),
             Time::from_ps(155'000 + 33'334));
-  EXPECT_EQ(Topology({dimension(Shape::ring, 8, 30, 77.5)}, Rules::astra_sim()).link_delay(0, 2, Bytes(1000)),
+  EXPECT_EQ(Topology({dimension_of(Shape::ring, 8, 30, 77.5)}, Rules::astra_sim()).link_delay(0, 2, Bytes(1000)),
             Time::from_ns(188));
 }
 
 // From (0, 0) to (2, 1): 2 hops in the ring, 2 through the switch. Physical: 2*100 + 1000/10 and then 2*500 + 1000/20
 // ns. astra-sim: the lowest differing dimension only.
 TEST(Topology, DelayAcrossSeveralDimensions) {
-  const std::vector<Dimension> dimensions{dimension(Shape::ring, 4), dimension(Shape::switched, 2, 20, 500)};
+  const std::vector<Dimension> dimensions{dimension_of(Shape::ring, 4), dimension_of(Shape::switched, 2, 20, 500)};
   const Topology physical(dimensions, Rules::physical());
   EXPECT_EQ(physical.delay(NpuId(0), NpuId(6), Bytes(1000)), Time::from_ns(300 + 1050));
   EXPECT_EQ(physical.delay(NpuId(6), NpuId(0), Bytes(1000)), Time::from_ns(300 + 1050));
@@ -69,35 +66,37 @@ TEST(Topology, DelayAcrossSeveralDimensions) {
 }
 
 TEST(Topology, DelayIsATickAtLeast) {
-  EXPECT_EQ(Topology({dimension(Shape::ring, 2, 1000, 0)}, Rules::astra_sim()).delay(NpuId(0), NpuId(1), Bytes(1)),
+  EXPECT_EQ(Topology({dimension_of(Shape::ring, 2, 1000, 0)}, Rules::astra_sim()).delay(NpuId(0), NpuId(1), Bytes(1)),
             Time::from_ns(1));
-  EXPECT_EQ(Topology({dimension(Shape::ring, 2, 1000, 0)}, Rules::physical()).delay(NpuId(0), NpuId(1), Bytes(0)),
+  EXPECT_EQ(Topology({dimension_of(Shape::ring, 2, 1000, 0)}, Rules::physical()).delay(NpuId(0), NpuId(1), Bytes(0)),
             Time::from_ps(1));
 }
 
 // The switch needs two hops of 40 ns, the ring one of 100 ns; a dimension of one NPU joins nobody.
 TEST(Topology, MinimumDelay) {
   const Topology topology(
-      {dimension(Shape::ring, 4), dimension(Shape::switched, 2, 10, 40), dimension(Shape::ring, 1, 10, 1)},
+      {dimension_of(Shape::ring, 4), dimension_of(Shape::switched, 2, 10, 40), dimension_of(Shape::ring, 1, 10, 1)},
       Rules::physical());
   EXPECT_EQ(topology.minimum_delay(), Time::from_ns(80));
-  EXPECT_EQ(Topology({dimension(Shape::ring, 1)}, Rules::physical()).minimum_delay(), Time::from_ps(1));
+  EXPECT_EQ(Topology({dimension_of(Shape::ring, 1)}, Rules::physical()).minimum_delay(), Time::from_ps(1));
 }
 
 TEST(Topology, RefusesByDimension) {
   EXPECT_NE(refusal({}).find("no dimension"), std::string::npos);
-  EXPECT_NE(refusal(std::vector<Dimension>(65, dimension(Shape::ring, 1))).find("65 dimensions"), std::string::npos);
+  EXPECT_NE(refusal(std::vector<Dimension>(65, dimension_of(Shape::ring, 1))).find("65 dimensions"), std::string::npos);
+  EXPECT_NE(refusal({dimension_of(Shape::ring, 2), dimension_of(Shape::switched, 0)})
+                .find("dimension 1 (Switch): its size is 0"),
+            std::string::npos);
+  EXPECT_NE(refusal({dimension_of(Shape::ring, 2, 0)}).find("dimension 0 (Ring): its bandwidth is 0"),
+            std::string::npos);
+  EXPECT_NE(refusal({dimension_of(Shape::ring, 2, std::numeric_limits<double>::infinity())}).find("bandwidth"),
+            std::string::npos);
+  EXPECT_NE(refusal({dimension_of(Shape::ring, 2, 10, -1)}).find("its latency is -1 ns"), std::string::npos);
+  EXPECT_NE(refusal({dimension_of(Shape::ring, 2, 10, std::numeric_limits<double>::quiet_NaN())}).find("latency"),
+            std::string::npos);
   EXPECT_NE(
-      refusal({dimension(Shape::ring, 2), dimension(Shape::switched, 0)}).find("dimension 1 (Switch): its size is 0"),
+      refusal({dimension_of(Shape::ring, 70'000), dimension_of(Shape::ring, 70'000)}).find("more than 16777216 NPUs"),
       std::string::npos);
-  EXPECT_NE(refusal({dimension(Shape::ring, 2, 0)}).find("dimension 0 (Ring): its bandwidth is 0"), std::string::npos);
-  EXPECT_NE(refusal({dimension(Shape::ring, 2, std::numeric_limits<double>::infinity())}).find("bandwidth"),
-            std::string::npos);
-  EXPECT_NE(refusal({dimension(Shape::ring, 2, 10, -1)}).find("its latency is -1 ns"), std::string::npos);
-  EXPECT_NE(refusal({dimension(Shape::ring, 2, 10, std::numeric_limits<double>::quiet_NaN())}).find("latency"),
-            std::string::npos);
-  EXPECT_NE(refusal({dimension(Shape::ring, 70'000), dimension(Shape::ring, 70'000)}).find("more than 16777216 NPUs"),
-            std::string::npos);
 }
 
 }  // namespace
