@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/test-logs
-jobs=$(nproc)
+jobs=$(($(nproc) * 3 / 2))  # of two tests one often waits for mpirun to start
 # On one machine MPI needs no network: looking for one takes half of the time in which mpirun starts a program.
 export OMPI_MCA_pml=ob1
 failed=0

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fixture.hpp"
+#include "sanitized.hpp"
 
 namespace orrery::trace {
 namespace {
@@ -32,6 +33,7 @@ class Damaged : public TraceTest {
     std::mt19937_64 random(seed);
     const auto below = [&random](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
     int read = 0;
+    if (orrery::test::sanitized) rounds /= 3;
     for (int round = 0; round < rounds; ++round) {
       std::string bad = bytes;
       for (std::size_t flips = 1 + below(3); flips > 0; --flips)
@@ -103,7 +105,7 @@ TEST_F(Damaged, Gzip) {
 
 TEST_F(Damaged, Noise) {
   std::mt19937_64 random(5);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < (orrery::test::sanitized ? 333 : 1000); ++round) {
     std::string noise(1 + random() % 300, '\0');
     for (char& byte : noise) byte = static_cast<char>(random());
     survives(noise);
