@@ -204,6 +204,7 @@ Command make_partition(const Arguments& arguments) {
   PartitionCommand command;
   command.inputs = read_inputs(arguments, "partition", true);
   command.inputs.flags.partition = arguments.text("strategy").value_or("block");
+  command.inputs.flags.partition_option = "--strategy";
   if (command.inputs.flags.partition->empty()) arguments.refuse("strategy", "a strategy or the name of a file");
   needed(arguments, "partition", "ranks", "4");
   const auto ranks = arguments.count("ranks");

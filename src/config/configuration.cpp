@@ -123,7 +123,7 @@ void Configuration::validate(Faults& faults) const {
                                          : "which is taken for traces"));
   if (knows_peak) faults.attempt([&] { executor.validate(); });
   faults.attempt([&] { remote_memory.validate(built.num_npus()); });
-  faults.attempt([&] { run.partition.validate(built); });
+  faults.attempt([&] { run.partition.validate(built, run.partition_named_by); });
   if (const auto& generated = workload.generated; generated && faults.attempt([&] { generated->validate(); })) {
     const std::uint32_t npus = generated->parallel.num_npus();
     require(npus == built.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),

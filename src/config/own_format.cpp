@@ -257,7 +257,8 @@ void read_run(Section section, Configuration& result) {
   run.force = section.get("force", run.force, as_bool);
   run.fold = section.get("fold", run.fold, as_bool);
   run.partition = section.get(
-      "partition", run.partition, [](const Value& value, const std::string& key) -> topology::PartitionOptions {
+      "partition", run.partition, [&run](const Value& value, const std::string& key) -> topology::PartitionOptions {
+        run.partition_named_by = value.place(key);
         if (value.kind == Value::Kind::scalar && !value.quoted)
           if (auto named = parse_partition(value.text, value.place(key)); named.strategy != topology::Strategy::file)
             return named;

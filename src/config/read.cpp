@@ -72,19 +72,21 @@ constexpr std::string_view default_workload =
 void settle_partition(const Inputs& inputs, Configuration& result, Faults& faults) {
   auto& partition = result.run.partition;
   faults.attempt([&] {
-    if (inputs.flags.partition) partition = parse_partition(*inputs.flags.partition, {.key = "--partition"});
+    auto& named_by = result.run.partition_named_by;
+    if (inputs.flags.partition) {
+      named_by = {.key = inputs.flags.partition_option};
+      partition = parse_partition(*inputs.flags.partition, named_by);
+    }
     if (!inputs.system_only && result.run.fold && partition.strategy != topology::Strategy::block)
-      throw Error(ErrorCode::bad_input, {.key = inputs.flags.partition ? "--partition" : "run.partition"},
+      throw Error(ErrorCode::bad_input, named_by,
                   fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
                               topology::name(partition)),
                   "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
     if (partition.strategy != topology::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
     if (std::error_code failure; !std::filesystem::exists(partition.file, failure))
-      throw Error(ErrorCode::bad_input,
-                  {.file = partition.file.string(), .key = inputs.flags.partition ? "--partition" : "run.partition"},
-                  "no such file", "a strategy or a rank map",
-                  suggestion(partition.file.filename().string(), partition_strategies));
-    result.inputs.emplace_back("partition.txt", read_text(partition.file));
+      throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", partition.file.string()),
+                  "a strategy or a rank map", suggestion(partition.file.filename().string(), partition_strategies));
+    result.inputs.emplace_back("partition.txt", read_text(partition.file, named_by.file.empty() ? Place{} : named_by));
   });
 }
 

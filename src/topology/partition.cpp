@@ -13,16 +13,9 @@
 namespace orrery::topology {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r\f\v";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
 /// The rank that a line names; nothing for one that does not count.
 std::optional<Rank> read_rank(std::string_view line, const Place& place, int num_ranks) {
-  const std::string_view text = trimmed(line);
+  const std::string_view text = trimmed(line, " \t\r\f\v");
   if (text.empty() || text.front() == '#' || text.front() == '%') return std::nullopt;
   const std::string expected = fmt::format("a rank, 0 to {}", num_ranks - 1);
   int rank = 0;
@@ -47,9 +40,9 @@ std::vector<Rank> dealt(std::uint32_t num_npus, std::uint32_t length, int num_ra
 
 }  // namespace
 
-void PartitionOptions::validate(const Topology& topology) const {
+void PartitionOptions::validate(const Topology& topology, const Place& named_by) const {
   if (strategy != Strategy::dimension || dimension < topology.num_dimensions()) return;
-  throw Error(ErrorCode::bad_input, {.key = "run.partition"}, fmt::format("found {}", name(*this)),
+  throw Error(ErrorCode::bad_input, named_by, fmt::format("found {}", name(*this)),
               fmt::format("a dimension of the topology, 0 to {}", topology.num_dimensions() - 1));
 }
 

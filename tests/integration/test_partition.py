@@ -155,9 +155,10 @@ class Command(harness.Folder):
                 self.assertEqual(outcome.code, 3, outcome.err)
                 self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
                 self.assertIn(f"Did you mean {meant}?", outcome.err)
+                self.assertIn("option --strategy: " if arguments[0] == "partition" else "option --partition: ", outcome.err)
         outcome = harness.orrery("run", *files, f"--output={self.folder / 'results.h5'}", "--partition=dimension:2", ranks=2)
         self.assertEqual(outcome.code, 3, outcome.err)
-        self.assertIn("0 to 1", outcome.err)
+        self.assertRegex(outcome.err, "option --partition: .* 0 to 1")
 
 
 if __name__ == "__main__":

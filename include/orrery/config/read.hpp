@@ -32,7 +32,8 @@ struct Flags {
   std::optional<std::filesystem::path> output = {};
   std::optional<bool> force = {};
   std::optional<bool> fold = {};
-  std::optional<std::string> partition = {};  ///< a strategy or a file (parse_partition)
+  std::optional<std::string> partition = {};     ///< a strategy or a file (parse_partition)
+  std::string partition_option = "--partition";  ///< what the command calls it
   std::optional<bool> timeline = {};
   std::optional<std::uint32_t> record_iterations = {};
   std::optional<Progress> progress = {};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/topology/topology.hpp"
 
@@ -25,8 +26,8 @@ struct PartitionOptions {
   std::uint32_t dimension = 0;      ///< with Strategy::dimension: NPUs that differ in dimensions up to this one only
   std::filesystem::path file = {};  ///< with Strategy::file
 
-  /// Throws Error (bad_input) that names the key run.partition: a dimension that the topology does not have.
-  void validate(const Topology& topology) const;
+  /// Throws Error (bad_input) at `named_by`: a dimension that the topology does not have.
+  void validate(const Topology& topology, const Place& named_by) const;
 };
 
 /// "block", "round-robin", "dimension:1", "metis", or the file.

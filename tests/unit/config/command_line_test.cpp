@@ -162,6 +162,7 @@ TEST(CommandLine, Partition) {
   EXPECT_EQ(command.output, "map");
   EXPECT_TRUE(command.force);
   EXPECT_EQ(command.inputs.flags.partition, "block");
+  EXPECT_EQ(command.inputs.flags.partition_option, "--strategy");
   EXPECT_EQ(as<PartitionCommand>({"partition", "c.yaml", "--ranks=4", "--output=m", "--strategy=metis"})
                 .inputs.flags.partition,
             "metis");

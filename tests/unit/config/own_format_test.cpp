@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -342,6 +345,27 @@ TEST_F(Overrides, FilesThatCannotBeRead) {
   expect_error([&] { with_settings({"run.partition=round-robbin"}); }, ErrorCode::bad_input,
                {"no such file", "Did you mean 'round-robin'?"});
   expect_error([&] { with_settings({"run.partition=no/map"}); }, ErrorCode::bad_input, {"no/map", "no such file"});
+}
+
+TEST_F(Overrides, AFaultyPartitionIsBlamedOnWhatNamesIt) {
+  for (const auto& [value, fault] :
+       {std::pair("metsi", "metsi: no such file; expected a strategy or a rank map"),
+        std::pair("dimension:7", "found dimension:7; expected a dimension of the topology"),
+        std::pair("dimension:x", "found 'dimension:x'; expected the number of a dimension"),
+        std::pair("/dev/null", "this is not a regular file")}) {
+    std::ofstream(path_) << ring << "run:\n  output: x.h5\n  partition: " << value << "\n";
+    const auto line = 3 + std::count(ring.begin(), ring.end(), '\n');
+    expect_error([&] { with_settings({}); }, ErrorCode::bad_input,
+                 {fmt::format("{}:{}: key 'run.partition': ", path_.string(), line), fault});
+    std::ofstream(path_) << ring;
+    for (const std::string option : {"--partition", "--strategy"}) {
+      Flags flags;
+      flags.partition = value;
+      flags.partition_option = option;
+      if (std::string_view(value) != "/dev/null")
+        expect_error([&] { with_settings({}, flags); }, ErrorCode::bad_input, {"option " + option + ": " + fault});
+    }
+  }
 }
 
 TEST(Configs, AllOfTheProjectsOwnLoad) {

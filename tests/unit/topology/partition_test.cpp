@@ -141,8 +141,8 @@ TEST(Partition, NamesAndLimitsOfOptions) {
   EXPECT_EQ(name({.strategy = Strategy::metis}), "metis");
   EXPECT_EQ(name({.strategy = Strategy::file, .file = "a/map"}), "a/map");
   const Topology topology = stack();
-  EXPECT_NO_THROW((PartitionOptions{.strategy = Strategy::dimension, .dimension = 2}.validate(topology)));
-  EXPECT_THROW((PartitionOptions{.strategy = Strategy::dimension, .dimension = 3}.validate(topology)), Error);
+  EXPECT_NO_THROW((PartitionOptions{.strategy = Strategy::dimension, .dimension = 2}.validate(topology, {})));
+  EXPECT_THROW((PartitionOptions{.strategy = Strategy::dimension, .dimension = 3}.validate(topology, {})), Error);
 }
 
 }  // namespace
