@@ -42,23 +42,17 @@ fi
 line=${lines[SLURM_ARRAY_TASK_ID - 1]}
 mapfile -d '' -t arguments < <(xargs printf '%s\0' <<< "$line")
 
-orrery=${ORRERY:-$(command -v orrery || echo "$SLURM_SUBMIT_DIR/build/release/bin/orrery")}
-if [ ! -x "$orrery" ]; then
-  echo "sweep.sh: $orrery is no program: set ORRERY, or submit from the folder of the repository" >&2
+# Slurm runs a copy of this script, whose folder holds nothing else; the job knows where the script was.
+job=$(scontrol show job --oneliner "$SLURM_JOB_ID")
+scripts=${job#* Command=}
+batch=${scripts%%sweep.sh*}batch.sh
+if [ ! -x "$batch" ]; then
+  echo "sweep.sh: $batch is no program: keep sweep.sh beside batch.sh, which starts each run" >&2
   exit 2
 fi
-read -ra options <<< "${ORRERY_LAUNCH_OPTIONS:-}"
-case "${ORRERY_LAUNCHER:-srun}" in
-  srun) launch=(srun --mpi="${ORRERY_MPI:-pmix}" --wait=10 "${options[@]}") ;;
-  mpirun) launch=(mpirun "${options[@]}") ;;
-  *)
-    echo "sweep.sh: ORRERY_LAUNCHER=$ORRERY_LAUNCHER: expected srun or mpirun" >&2
-    exit 2
-    ;;
-esac
 
 mkdir -p "$folder"
 runs=${#lines[@]}
 printf -v name '%0*d' "${#runs}" "$SLURM_ARRAY_TASK_ID"
 echo "run $SLURM_ARRAY_TASK_ID: $line"
-exec "${launch[@]}" "$orrery" run "$@" "${arguments[@]}" --output="$folder/$name${SLURM_RESTART_COUNT:+.$SLURM_RESTART_COUNT}.h5"
+exec "$batch" "$@" "${arguments[@]}" --output="$folder/$name${SLURM_RESTART_COUNT:+.$SLURM_RESTART_COUNT}.h5"
