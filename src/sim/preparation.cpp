@@ -18,6 +18,7 @@
 #include "orrery/workload/generator.hpp"
 #include "packing.hpp"
 #include "ranges.hpp"
+#include "stop_request.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -195,6 +196,7 @@ void Preparation::read_traces(Faults& faults) {
   traces_.reserve(hosted.size());
   std::size_t num_unreadable = 0;
   for (const NpuId npu : hosted) {
+    end_if_signalled();
     auto trace = store_.read(configuration_.workload.trace_of(npu), npu, faults);
     if (!trace && ++num_unreadable == most_unreadable) {
       faults.add(Error(ErrorCode::bad_input, {},

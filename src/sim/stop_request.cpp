@@ -2,6 +2,10 @@
 
 #include <csignal>
 
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
 namespace orrery::sim {
 namespace {
 
@@ -28,6 +32,12 @@ std::function<bool()> stop_request(double max_walltime_s, std::chrono::steady_cl
     if (max_walltime_s > 0 && std::chrono::steady_clock::now() >= limit) out_of_time = true;
     return received != 0 || out_of_time;
   };
+}
+
+void end_if_signalled() {
+  if (received == 0) return;
+  throw Error(ErrorCode::interrupted, {}, fmt::format("stopped by {} before the simulation began", stop_reason()), {},
+              "No results are written, and none replaced. The same command runs again from the start.");
 }
 
 const char* stop_reason() {

@@ -87,7 +87,7 @@ class Stop(harness.Folder):
                 process = subprocess.Popen(harness.launch(arguments, ranks), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                            stderr=subprocess.PIPE, text=True, start_new_session=True)
                 try:
-                    time.sleep(3)
+                    self.wait_until_running(process, ranks)
                     process.send_signal(getattr(signal, name))
                     _, err = process.communicate(timeout=30)
                 finally:
@@ -95,6 +95,19 @@ class Stop(harness.Folder):
                         os.killpg(process.pid, signal.SIGKILL)
                 self.assert_interrupted(process.returncode, err, code)
                 self.assertIn("SIGTERM" if ranks and name == "SIGINT" else name, err)
+
+    def wait_until_running(self, process, ranks, seconds=30):
+        """Until every rank of a job heeds SIGTERM, and a second more."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            pids = [process.pid] if ranks == 0 else subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
+            masks = [re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1] for pid in pids]
+            started = all(pathlib.Path(f"/proc/{pid}/exe").resolve() == pathlib.Path(harness.BINARY).resolve() for pid in pids)
+            if started and len(masks) == max(ranks, 1) and all(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in masks):
+                time.sleep(1)
+                return
+            time.sleep(0.05)
+        self.fail("the ranks do not start")
 
     def start(self, *more, ranks=0, launcher=()):
         arguments = ["run", *self.inputs, f"--output={self.output}", *more]
@@ -108,7 +121,8 @@ class Stop(harness.Folder):
     def test_a_second_interrupt_kills(self):
         # It comes while a long timeline is written. The next run removes what was left.
         process = self.start(FOR_EVER, "--timeline", f"--record-iterations={2**32 - 1}")
-        time.sleep(3)
+        self.wait_until_running(process, 0)
+        time.sleep(1)  # there is much to write
         process.send_signal(signal.SIGINT)
         until = time.monotonic() + 20
         while not list(self.folder.glob("results.h5.partial.*")) and time.monotonic() < until:
@@ -126,7 +140,7 @@ class Stop(harness.Folder):
         process = subprocess.Popen(harness.launch(arguments, 2), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True, start_new_session=True)
         try:
-            time.sleep(3)
+            self.wait_until_running(process, 2)
             children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True).stdout.split()
             os.kill(int(children[-1]), signal.SIGKILL)
             begin = time.monotonic()
@@ -163,6 +177,31 @@ class Stop(harness.Folder):
         self.assertEqual(err.count("orrery: error:"), 1, err)
         self.assertRegex(err, r"orrery: error: rank 1 of 3 on \S+ ran out of memory")
         self.assertFalse(self.output.exists())
+
+    def large_traces(self, count):
+        """The inputs of NPUs whose traces take a tenth of a second each to read: one file by many names."""
+        folder = self.folder / "large"
+        made = harness.orrery("generate", "--tp=1", "--pp=1", "--dp=1", "--layers=400", "--micro-batches=256", f"--output={folder / 'workload'}")
+        self.assertEqual(made.code, 0, made.err)
+        for npu in range(1, count):
+            os.link(folder / "workload.0.et", folder / f"workload.{npu}.et")
+        return [f"--workload-configuration={folder / 'workload'}", *harness.System(counts=(count,)).write(folder)]
+
+    def test_a_signal_while_traces_are_read(self):
+        self.inputs = self.large_traces(400)
+        self.output.write_text("no results")
+        for name, ranks in (("SIGTERM", 0), ("SIGUSR1", 2)):
+            with self.subTest(name, ranks=ranks):
+                process = self.start("--force", ranks=ranks)
+                self.wait_until_running(process, ranks)
+                process.send_signal(getattr(signal, name))
+                begin = time.monotonic()
+                _, err = process.communicate(timeout=60)
+                self.assertLess(time.monotonic() - begin, 20, "reading all of them takes longer")
+                self.assertEqual(process.returncode, 75, err)
+                self.assertEqual(err.count("orrery: error:"), 1, err)
+                self.assertIn(f"stopped by {name} before the simulation began", err)
+                self.assertEqual(self.output.read_text(), "no results")
 
     def test_progress_counts_all_iterations(self):
         for ranks in (0, 2):
