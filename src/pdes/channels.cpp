@@ -8,6 +8,8 @@
 
 namespace orrery::pdes {
 
+std::string in_ps(Time time) { return time == Time::max() ? "never" : fmt::format("{} ps", time.ps()); }
+
 Channels::Channels(std::unique_ptr<parallel::Transport> transport, int num_ranks,
                    const std::vector<Neighbour>& neighbours, Handlers handlers, Statistics& statistics)
     : handlers_(std::move(handlers)),
@@ -216,10 +218,9 @@ std::string Channels::describe() const {
   std::string text;
   for (const Channel& c : channels_)
     text += fmt::format(
-        "  channel with rank {}: promised to us {} ps sends, {} ps replies, {} ps requests; we promised {}, "
-        "{} and {}; {}\n",
-        c.neighbour.rank.value(), c.promised.sends.ps(), c.promised.replies.ps(), c.promised.requests.ps(),
-        c.told.sends.ps(), c.told.replies.ps(), c.told.requests.ps(),
+        "  channel with rank {}: promised to us {} sends, {} replies, {} requests; we promised {}, {} and {}; {}\n",
+        c.neighbour.rank.value(), in_ps(c.promised.sends), in_ps(c.promised.replies), in_ps(c.promised.requests),
+        in_ps(c.told.sends), in_ps(c.told.replies), in_ps(c.told.requests),
         c.wanted ? "it waits for us" : "it does not wait for us");
   return text;
 }

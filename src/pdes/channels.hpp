@@ -30,6 +30,9 @@ struct Outlook {
   std::vector<Time> replies;  ///< [neighbours] posts bring about an event there
 };
 
+/// "123 ps", or "never": for messages.
+std::string in_ps(Time time);
+
 /// Throws Error (internal): an event that comes too late for `who`, whose clock is known.
 [[noreturn]] void fail_causality(const Event& event, std::string_view what, std::string_view who, Time clock);
 

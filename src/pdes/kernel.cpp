@@ -388,10 +388,10 @@ void Kernel::run_with_others() {
 void Kernel::watch() {
   throw Error(
       ErrorCode::internal,
-      fmt::format("no progress for {:.0f} s: NPU events handled to {} ps, next at {} ps; requests to servers to {} "
-                  "ps, next at {} ps; {}\n{}This is a fault of Orrery or of the machine's network, please report it.",
-                  options_.watchdog_seconds, latest_[npu].ps(), next_npu_event().ps(), latest_[server].ps(),
-                  pending_[server].time().ps(), model_.status(), channels_->describe()));
+      fmt::format("no progress for {:g} s: NPU events handled to {}, next at {}; requests to servers to {}, "
+                  "next at {}; {}\n{}This is a fault of Orrery or of the machine's network, please report it.",
+                  options_.watchdog_seconds, in_ps(latest_[npu]), in_ps(next_npu_event()), in_ps(latest_[server]),
+                  in_ps(pending_[server].time()), model_.status(), channels_->describe()));
 }
 
 }  // namespace orrery::pdes

@@ -3,11 +3,13 @@
 // and an exponential delay. On one rank the remote events go to any other LP.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cxxopts.hpp>
 #include <exception>
+#include <stdexcept>
 
 #include "orrery/parallel/environment.hpp"
 #include "orrery/pdes/kernel.hpp"
@@ -136,11 +138,8 @@ void run(const Setting& setting, parallel::Communicator& world) {
       100 * static_cast<double>(sums[5]) / static_cast<double>(std::max<std::int64_t>(sums[6], 1)));
 }
 
-}  // namespace
-}  // namespace orrery::pdes
-
-int main(int argc, char** argv) {
-  orrery::pdes::Setting setting;
+/// Throws what the command line has wrong. False: it asked for help, which has been printed.
+bool parse(int argc, char** argv, Setting& setting) {
   cxxopts::Options options("bench_phold", "PHOLD: events per second of the kernel");
   options.add_options()("pending", "events that wait at any time, on all ranks",
                         cxxopts::value(setting.pending)->default_value("32768"))(
@@ -150,21 +149,44 @@ int main(int argc, char** argv) {
       "mean", "mean of the exponential delay in ps", cxxopts::value(setting.mean)->default_value("1000000"))(
       "end", "simulated ps; 0 for about 10 million events", cxxopts::value(setting.end)->default_value("0"))(
       "help", "this text");
-  try {
-    if (options.parse(argc, argv).count("help")) return fmt::print("{}", options.help()), 0;
-  } catch (const std::exception& error) {
-    return fmt::print(stderr, "{}\n", error.what()), 2;
-  }
-  if (setting.lookahead < 1 || setting.lps < 2 || setting.pending < 1)
-    return fmt::print(stderr, "a lookahead of 1 ps, 2 LPs and 1 pending event are the least\n"), 2;
+  const auto parsed = options.parse(argc, argv);
+  if (parsed.count("help")) return fmt::print("{}", options.help()), false;
+  if (!parsed.unmatched().empty())
+    throw std::invalid_argument(fmt::format("unexpected argument '{}'", parsed.unmatched().front()));
+  // Negations, so that what is no number is refused as well.
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+  };
+  constexpr double longest = 1e17;  // ps: a day
+  require(setting.pending >= 1, "--pending: expected 1 event or more");
+  require(setting.lps >= 2 && setting.lps < 1U << 28U, "--lps: expected 2 LPs or more, below 2^28");
+  require(setting.remote >= 0 && setting.remote <= 1, "--remote: expected a share, 0 to 1");
+  require(setting.lookahead >= 1 && static_cast<double>(setting.lookahead) <= longest,
+          "--lookahead: expected 1 ps or more, 10^17 at most");
+  require(setting.mean >= 0 && setting.mean <= longest, "--mean: expected 0 ps or more, 10^17 at most");
+  require(setting.end >= 0 && static_cast<double>(setting.end) <= longest,
+          "--end: expected 0 ps or more, 10^17 at most");
   if (setting.end == 0)
-    setting.end =
-        static_cast<std::int64_t>(1e7 / setting.pending * (static_cast<double>(setting.lookahead) + setting.mean));
+    setting.end = static_cast<std::int64_t>(
+        std::min(longest, 1e7 / setting.pending * (static_cast<double>(setting.lookahead) + setting.mean)));
+  return true;
+}
+
+}  // namespace
+}  // namespace orrery::pdes
+
+int main(int argc, char** argv) {
+  orrery::pdes::Setting setting;
+  try {
+    if (!orrery::pdes::parse(argc, argv, setting)) return 0;
+  } catch (const std::exception& error) {
+    return fmt::print(stderr, "bench_phold: {}\n", error.what()), 2;
+  }
   orrery::parallel::Environment environment;
   try {
     orrery::pdes::run(setting, environment.world());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "bench_phold: {}\n", error.what());
     orrery::parallel::Environment::abort(1);
   }
 }

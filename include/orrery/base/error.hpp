@@ -30,7 +30,7 @@ struct Place {
   std::string key = {};  ///< of a configuration, or an option with its "--"
 };
 
-/// The only exception that the program throws on purpose. Only `main` catches it.
+/// The only exception that the program throws on purpose. Only `main` and `sim::run_job` catch it.
 class Error : public std::exception {
  public:
   /// `found` says what is wrong; `expected` and `hint` (what to do) may be empty.

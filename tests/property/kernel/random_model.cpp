@@ -115,6 +115,19 @@ Setting make_setting(std::uint64_t seed, int ranks) {
   return setting;
 }
 
+Setting make_stuck_setting(std::uint64_t seed, int ranks) {
+  Setting setting = make_setting(seed, ranks);
+  const auto group = static_cast<std::uint32_t>(setting.groups.size());
+  setting.npus[0].budget = 0;
+  setting.groups.push_back({{}, Time::from_ps(10), Time::from_ps(1)});
+  for (std::uint32_t i = 0; i < setting.npus.size(); ++i) {
+    setting.groups.back().members.push_back(i);
+    setting.npus[i].groups.push_back(group);
+  }
+  setting.host.push_back(Rank(static_cast<int>(mix(seed, partition, group) % static_cast<std::uint64_t>(ranks))));
+  return setting;
+}
+
 bool Setting::is_local(const Group& group, std::uint32_t g) const {
   const Rank at = host[group_lp(g).index()];
   return std::all_of(group.members.begin(), group.members.end(), [&](auto m) { return host[m] == at; });
@@ -158,7 +171,7 @@ std::vector<Neighbour> outgoing(const Setting& setting, Rank here) {
 Options Setting::kernel_options(Rank here) const {
   Options options;
   options.num_lps = num_lps();
-  options.watchdog_seconds = 30;
+  options.watchdog_seconds = watchdog_seconds;
   options.lps_run_ahead = mix(seed, ahead) % 4 != 0;
   Time least_final = Time::max();
   for (const auto& group : groups) least_final = std::min(least_final, group.from_last);
@@ -396,6 +409,12 @@ void RandomModel::receive(Rank, std::span<const std::byte> bytes) {
     complete(post);
   else
     contribute(post);
+}
+
+std::uint64_t RandomModel::waits_for(std::uint32_t npu) const {
+  std::uint64_t groups = 0;
+  for (const auto group : npus_[npu].waiting) groups |= std::uint64_t{1} << group;
+  return groups;
 }
 
 Reach RandomModel::reach(const Outward& outward) {

@@ -47,6 +47,7 @@ struct Setting {
   Time lie;                 ///< added to every horizon: a broken promise
   std::int64_t spread = 1;  ///< of random delays
   std::uint32_t least_quiet_steps = 0;
+  double watchdog_seconds = 30;
   Time quiet_delay;
   std::vector<Npu> npus;
   std::vector<Server> servers;
@@ -61,6 +62,8 @@ struct Setting {
 };
 
 Setting make_setting(std::uint64_t seed, int ranks);
+/// The same with one more group, of all NPUs, of which NPU 0 does nothing: who joins that group waits for ever.
+Setting make_stuck_setting(std::uint64_t seed, int ranks);
 
 /// What an LP went through: the hash chains the key and payload of every event that it handled, in its order.
 struct Log {
@@ -88,6 +91,8 @@ class RandomModel final : public Model {
   std::string status() const override { return "random model"; }
 
   const std::vector<Log>& logs() const { return logs_; }
+  /// The groups that an NPU of this rank has joined and that are not complete, as bits.
+  std::uint64_t waits_for(std::uint32_t npu) const;
 
  private:
   enum Kind : std::uint16_t { start_event, message, step, request, answer, completion };

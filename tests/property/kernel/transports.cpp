@@ -102,4 +102,9 @@ void Hub::end() {
   ended_ = true;
 }
 
+bool Hub::has_ended() {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
 }  // namespace orrery::pdes::test

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +40,26 @@ class DelayingTransport final : public parallel::Transport {
   std::uint64_t reduction_wait_ = 0;
 };
 
+/// Loses the first message that it should send, if it is told where to say so.
+class LosingTransport final : public parallel::Transport {
+ public:
+  LosingTransport(std::unique_ptr<parallel::Transport> inner, std::atomic<bool>* is_lost)
+      : inner_(std::move(inner)), is_lost_(is_lost) {}
+
+  void send(Rank to, std::span<const std::byte> message) override {
+    if (is_lost_ == nullptr || is_lost_->exchange(true)) inner_->send(to, message);
+  }
+  int poll(const Receiver& receiver) override { return inner_->poll(receiver); }
+  void start_reduction(std::span<const std::int64_t> minima, std::span<const std::int64_t> sums) override {
+    inner_->start_reduction(minima, sums);
+  }
+  std::optional<Reduced> finish_reduction() override { return inner_->finish_reduction(); }
+
+ private:
+  std::unique_ptr<parallel::Transport> inner_;
+  std::atomic<bool>* is_lost_;
+};
+
 /// Ranks that are threads of one process.
 class Hub {
  public:
@@ -46,6 +68,7 @@ class Hub {
   std::unique_ptr<parallel::Transport> transport(Rank rank);
   /// Makes every rank throw `Ended` when it next polls.
   void end();
+  bool has_ended();
 
   struct Ended {};
 
