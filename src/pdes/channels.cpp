@@ -29,31 +29,32 @@ Channels::Channel& Channels::channel(Rank rank) {
   return channels_[static_cast<std::size_t>(i)];
 }
 
-void Channels::append(Channel& channel, const Record& record, std::span<const std::byte> bytes) {
+void Channels::append(Channel& channel, bool is_post, std::span<const std::byte> bytes,
+                      std::span<const std::byte> more) {
+  const Record record{static_cast<std::uint32_t>(bytes.size() + more.size()), is_post ? 1U : 0U};
   if (channel.batch.empty()) channel.batch.resize(sizeof(Header));  // filled in by transmit
   const auto head = std::as_bytes(std::span(&record, 1));
   channel.batch.insert(channel.batch.end(), head.begin(), head.end());
   channel.batch.insert(channel.batch.end(), bytes.begin(), bytes.end());
+  channel.batch.insert(channel.batch.end(), more.begin(), more.end());
 }
 
-void Channels::send(Rank to, const Event& event, bool by_server) {
+void Channels::send(Rank to, const Event& event, bool by_server, std::span<const std::byte> more) {
   Channel& c = channel(to);
   check(c.neighbour.outgoing, "an event to a rank that this one may not send to");
   const Time told = event.stage() == Stage::server ? c.told.requests : by_server ? c.told.replies : c.told.sends;
   if (event.time < told) [[unlikely]]
     fail_causality(event, "is sent", "its channel's promise is", told);
-  append(c, {sizeof(Event), 0}, std::as_bytes(std::span(&event, 1)));
+  append(c, false, std::as_bytes(std::span(&event, 1)), more);
 }
 
-void Channels::post(Rank to, std::span<const std::byte> message) {
-  append(channel(to), {static_cast<std::uint32_t>(message.size()), 1}, message);
-}
+void Channels::post(Rank to, std::span<const std::byte> message) { append(channel(to), true, message); }
 
 void Channels::promise(Channel& channel, const Outlook& outlook) {
   const auto& n = channel.neighbour;
   const Time reply = outlook.replies[static_cast<std::size_t>(&channel - channels_.data())];
   channel.told.raise({outlook.sends + n.event_delay, std::min(outlook.service + n.service_delay, reply),
-                      n.requests ? outlook.calls : Time::max()});
+                      std::min(n.requests ? outlook.calls : Time::max(), outlook.service + n.relay_delay)});
 }
 
 void Channels::transmit(Channel& channel, std::optional<Need> request) {
@@ -98,7 +99,8 @@ Need Channels::with_what_others_want(Need need) const {
     if (!c.wanted) continue;
     const auto& n = c.neighbour;
     const auto less = [](Time time, Time delay) { return delay == Time::max() ? Time::from_ps(-1) : time - delay; };
-    const Time least = std::max({c.wanted->requests, less(c.wanted->sends, n.event_delay),
+    const Time least = std::max({less(c.wanted->requests, n.requests ? Time::zero() : n.relay_delay),
+                                 less(c.wanted->sends, n.event_delay),
                                  less(c.wanted->replies, std::min(n.service_delay, n.reply_delay))});
     need.sends = std::max(need.sends, least);
     need.replies = std::max(need.replies, least);
@@ -153,7 +155,7 @@ void Channels::take(Rank from, std::span<const std::byte> message) {
     } else {
       Event event;
       std::memcpy(&event, body.data(), sizeof event);
-      handlers_.event(event);
+      handlers_.event(event, body.subspan(sizeof event));
     }
   }
   c.promised.raise(header.promises);

@@ -41,7 +41,7 @@ struct Stand {
   Time sends;          ///< least time of a send to another rank, as if no message were to come
   Time calls;          ///< the same of a call or post
   Time reply;          ///< least Model::pending_reply
-  Time request;        ///< least time of a request that waits at a server
+  Time request;        ///< least time of a request that waits at a server, or of a Horizon::relays
   Time event;          ///< least time of any pending event: max() = nothing can ever happen again
   Time stop;           ///< latest clock if some rank wants to stop, else max(); a rank gives its own clock
   bool stops = false;  ///< this rank wants to stop
@@ -52,7 +52,7 @@ struct Stand {
 class Channels {
  public:
   struct Handlers {
-    std::function<void(const Event&)> event;
+    std::function<void(const Event&, std::span<const std::byte> more)> event;
     std::function<void(Rank, std::span<const std::byte>)> post;
   };
 
@@ -65,8 +65,8 @@ class Channels {
   Time replies_promised() const { return least_.replies; }
   Time requests_promised() const { return least_.requests; }
 
-  /// `by_server`: an answer.
-  void send(Rank to, const Event& event, bool by_server);
+  /// `by_server`: an answer. `more`: bytes that go with it.
+  void send(Rank to, const Event& event, bool by_server, std::span<const std::byte> more);
   void post(Rank to, std::span<const std::byte> message);
 
   /// Takes in what has arrived: events, posts, promises, requests. Returns the number of messages.
@@ -128,7 +128,7 @@ class Channels {
   };
 
   Channel& channel(Rank rank);
-  void append(Channel& channel, const Record& record, std::span<const std::byte> bytes);
+  void append(Channel& channel, bool is_post, std::span<const std::byte> bytes, std::span<const std::byte> more = {});
   void promise(Channel& channel, const Outlook& outlook);
   Need with_what_others_want(Need need) const;
   bool must_ask(const Channel& channel, const Need& need) const;

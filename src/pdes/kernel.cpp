@@ -42,7 +42,10 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
   outlook_ = std::make_unique<Outlook>();
   channels_ = std::make_unique<Channels>(
       std::move(transport), num_ranks, options_.neighbours,
-      Channels::Handlers{[this](const Event& event) { accept(event); },
+      Channels::Handlers{[this](Event event, std::span<const std::byte> more) {
+                           if (!more.empty()) model_.unpack(event, more);
+                           accept(event);
+                         },
                          [this](Rank from, std::span<const std::byte> message) { model_.receive(from, message); }},
       statistics_);
 }
@@ -54,12 +57,14 @@ void Kernel::schedule(Event event) {
   insert(event, "is scheduled");
 }
 
-void Kernel::send(Rank to, Event event) {
+void Kernel::send(Rank to, Event event, std::span<const std::byte> more) {
   event.depth = depth(event.source());
   if (to == here_) return accept(event);
   check(channels_ != nullptr, "an event for another rank in a job of one");
-  channels_->send(to, event, handling_ == Stage::server);
+  channels_->send(to, event, handling_ == Stage::server, more);
 }
+
+void Model::unpack(Event&, std::span<const std::byte>) { check(false, "bytes that the model does not expect"); }
 
 void Kernel::resume(const Event& event) { insert(event, "is resumed"); }
 
@@ -249,7 +254,8 @@ const Outlook& Kernel::outlook() {
   outlook.sends = std::min(own_output(horizon.sends), incoming + horizon.sends.reaction);
   outlook.calls = std::min(own_output(horizon.calls), incoming + horizon.calls.reaction);
   const Time posts = std::min(channels_->requests_promised(), outlook.calls);
-  outlook.service = std::min(pending_[server].time(), posts);
+  const Time relays = std::min(own_output(horizon.relays), incoming + horizon.relays.reaction);
+  outlook.service = std::min({pending_[server].time(), posts, relays});
   for (std::size_t i = 0; i < channels_->num_neighbours(); ++i) {
     const Neighbour& n = channels_->neighbour(i);
     outlook.replies.push_back(earliest_reply(n.rank, n.reply_delay, posts));
@@ -314,7 +320,7 @@ Stand Kernel::stand() const {
   return {own_output(horizon.sends),
           own_output(horizon.calls),
           reply,
-          pending_[server].time(),
+          std::min(pending_[server].time(), own_output(horizon.relays)),
           next_event(),
           std::max(latest_[npu], latest_[server]),
           stopping_};

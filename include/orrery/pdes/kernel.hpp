@@ -30,6 +30,7 @@ struct Neighbour {
   Time event_delay = Time::max();    ///< from an action of an NPU here to its event there
   Time service_delay = Time::max();  ///< from a request to a server here to the answer there
   Time reply_delay = Time::max();    ///< from the first of the posts that belong together here to their reply there
+  Time relay_delay = Time::max();    ///< from a request to a server here to its own request to a server there
   bool requests = false;             ///< NPUs here may call servers there, without delay
 };
 
@@ -40,7 +41,7 @@ struct Options {
   Time reply_delay = Time::max();          ///< from the first of the posts that belong together to their reply here
   Time final_delay = Time::from_ps(1);     ///< from the last of the posts that belong together to any reply
   Time least_event_delay = Time::max();    ///< over all channels of all ranks
-  Time least_service_delay = Time::max();  ///< over all servers of all ranks
+  Time least_service_delay = Time::max();  ///< over all servers of all ranks, to an answer or a request of their own
   Time least_reply_delay = Time::max();    ///< over all ranks
   bool lps_run_ahead = false;              ///< NPUs may be ahead of others: Model::awaits is asked
   double watchdog_seconds = 300;           ///< no clock of any rank advances for so long: report and give up; 0 = never
@@ -73,8 +74,9 @@ class Kernel {
   /// Error (internal).
   void schedule(Event event);
   /// For an LP of this rank or another, at least the channel's event delay (stage npu, from an NPU), or its service
-  /// delay after the request (from a server), from now. Model::admit sees it there if it is for an NPU.
-  void send(Rank to, Event event);
+  /// delay after the request (from a server; for another server its relay delay), from now. Model::admit sees it there
+  /// if it is for an NPU. `more`: bytes that go with it to another rank, for Model::unpack.
+  void send(Rank to, Event event, std::span<const std::byte> more = {});
   /// An event that the model kept in `admit` shall be handled at its time, which must lie in the future of the LP.
   void resume(const Event& event);
   /// Can nothing come any more at this time, or before it, for an NPU of this rank that awaits these, that is not known

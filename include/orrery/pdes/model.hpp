@@ -19,10 +19,11 @@ struct Reach {
 };
 
 /// How far ahead a rank's model can see: events that NPUs here send to NPUs on other ranks; calls of servers there, and
-/// posts.
+/// posts; calls of servers here that answer NPUs of other ranks than the caller's, or call servers there.
 struct Horizon {
   Reach sends;
   Reach calls;
+  Reach relays = {};
 };
 
 /// What an NPU may be given an event by that is not known yet.
@@ -54,6 +55,10 @@ class Model {
   /// changed what it says, not its time and order. False: the model keeps it, because the NPU does not await it yet;
   /// then its time may be past, and the order in which events of different sources come must not matter.
   virtual bool admit(Event& event) = 0;
+
+  /// An event of `Kernel::send` has come from another rank with bytes of the model beside it, which are gone after the
+  /// call: the model keeps them and notes where in `event.detail`. For an NPU `admit` follows.
+  virtual void unpack(Event& event, std::span<const std::byte> bytes);
 
   /// What may make an event for this NPU before its next one and is not known here yet. Nothing: that event is handled
   /// whatever others do.

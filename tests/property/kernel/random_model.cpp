@@ -15,7 +15,8 @@ enum Purpose : std::uint64_t {
   extra_of,
   completion_of,
   horizon_of,
-  ahead
+  ahead,
+  relaying
 };
 
 template <class T, std::size_t N>
@@ -98,6 +99,9 @@ Setting make_setting(std::uint64_t seed, int ranks) {
     for (std::uint32_t s = random.below(4); s > 0; --s) npu.starts.push_back(random.delay(start_spread));
   }
   for (auto& server : setting.servers) server.delay = random.delay(2 * setting.spread);
+  setting.relays = !setting.servers.empty() && mix(seed, relaying) % 3 == 0;
+  for (std::uint32_t s = 0; s < setting.servers.size(); ++s)
+    setting.servers[s].next = static_cast<std::uint32_t>(mix(seed, relaying, s) % setting.servers.size());
   for (std::uint32_t g = 0; g < setting.groups.size(); ++g) {
     auto& group = setting.groups[g];
     const auto first = random.below(n), count = 1 + random.below(std::min<std::uint32_t>(n, 9));
@@ -152,6 +156,14 @@ std::vector<Neighbour> outgoing(const Setting& setting, Rank here) {
     if (setting.host[setting.server_lp(s).index()] == here)
       at(LpId(i)).service_delay = std::min(at(LpId(i)).service_delay, setting.servers[s].delay);
   }
+  for (std::uint32_t s = 0; setting.relays && s < setting.servers.size(); ++s) {
+    const auto& server = setting.servers[s];
+    if (setting.host[setting.server_lp(s).index()] != here) continue;
+    auto& next = at(setting.server_lp(server.next));
+    if (next.rank != here) next.relay_delay = std::min(next.relay_delay, server.delay);
+    for (std::uint32_t i = 0; i < setting.npus.size(); ++i)
+      at(LpId(i)).service_delay = std::min(at(LpId(i)).service_delay, server.delay);
+  }
   for (std::uint32_t g = 0; g < setting.groups.size(); ++g) {
     const auto& group = setting.groups[g];
     if (setting.is_local(group, g)) continue;
@@ -162,7 +174,7 @@ std::vector<Neighbour> outgoing(const Setting& setting, Rank here) {
     }
   }
   for (auto& n : table)
-    n.outgoing = n.requests || std::min({n.event_delay, n.service_delay, n.reply_delay}) != Time::max();
+    n.outgoing = n.requests || std::min({n.event_delay, n.service_delay, n.reply_delay, n.relay_delay}) != Time::max();
   return table;
 }
 
@@ -172,7 +184,7 @@ Options Setting::kernel_options(Rank here) const {
   Options options;
   options.num_lps = num_lps();
   options.watchdog_seconds = watchdog_seconds;
-  options.lps_run_ahead = mix(seed, ahead) % 4 != 0;
+  options.lps_run_ahead = mix(seed, ahead) % 4 != 0 && !relays;
   Time least_final = Time::max();
   for (const auto& group : groups) least_final = std::min(least_final, group.from_last);
   if (least_final != Time::max()) options.final_delay = least_final;
@@ -181,7 +193,7 @@ Options Setting::kernel_options(Rank here) const {
     const auto table = outgoing(*this, rank);
     for (const auto& n : table) {
       if (n.rank != rank) options.least_event_delay = std::min(options.least_event_delay, n.event_delay);
-      options.least_service_delay = std::min(options.least_service_delay, n.service_delay);
+      options.least_service_delay = std::min({options.least_service_delay, n.service_delay, n.relay_delay});
       options.least_reply_delay = std::min(options.least_reply_delay, n.reply_delay);
     }
     if (rank == here) continue;
@@ -203,11 +215,13 @@ RandomModel::RandomModel(const Setting& setting, Rank here)
       logs_(setting.num_lps()) {
   sends_.may.resize(npus_.size());
   calls_.may.resize(npus_.size());
+  relays_.may.resize(npus_.size());
   for (std::uint32_t i = 0; i < npus_.size(); ++i) {
     const auto& npu = setting.npus[i];
     const auto is_far = [&](auto peer) { return host(LpId(peer)) != here; };
     sends_.may[i] = std::any_of(npu.peers.begin(), npu.peers.end(), is_far);
     calls_.may[i] = npu.server >= 0 && is_far(setting.server_lp(static_cast<std::uint32_t>(npu.server)).value());
+    relays_.may[i] = setting.relays && npu.server >= 0;
     for (const auto g : npu.groups)
       if (!setting.is_local(setting.groups[g], g)) calls_.may[i] = 1;
   }
@@ -218,7 +232,8 @@ void RandomModel::start(Kernel& kernel) {
   for (std::uint32_t i = 0; i < npus_.size(); ++i) {
     if (host(LpId(i)) != here_) continue;
     npus_[i].budget = setting_.npus[i].budget;
-    for (auto* outward : {&sends_, &calls_}) outward->active += outward->may[i] && npus_[i].budget > 0 ? 1U : 0U;
+    for (auto* outward : {&sends_, &calls_, &relays_})
+      outward->active += outward->may[i] && npus_[i].budget > 0 ? 1U : 0U;
     for (const Time time : setting_.npus[i].starts) {
       Event event = event_of(i, Stage::npu, start_event, time - Time::from_ps(1), LpId(i));
       event.node = static_cast<std::uint32_t>(event.detail % 4);
@@ -255,10 +270,10 @@ Event RandomModel::event_of(std::uint32_t npu, Stage stage, Kind kind, Time time
 void RandomModel::dispatch(const Event& event) { kernel_->send(host(event.target), event); }
 
 bool RandomModel::admit(Event& event) {
-  for (auto* outward : {&sends_, &calls_})
+  for (auto* outward : {&sends_, &calls_, &relays_})
     if (outward->may[event.target.index()]) outward->times.insert(loud_time(event));
   Npu& me = npus_[event.target.index()];
-  if (event.kind == answer) --me.requests;
+  if (event.kind == answer && !setting_.relays) --me.requests;
   if (event.kind == completion) --me.joins;
   return true;
 }
@@ -280,7 +295,7 @@ void RandomModel::handle(const Event& event) {
   if (event.stage() == Stage::server) return serve(event);
   check(event.time > npus_[event.target.index()].settled, "an event after its time has been settled");
   const auto npu = event.target.value();
-  for (auto* outward : {&sends_, &calls_})
+  for (auto* outward : {&sends_, &calls_, &relays_})
     if (outward->may[npu]) outward->times.erase(outward->times.find(loud_time(event)));
   Npu& me = npus_[npu];
   if (event.kind == completion) me.waiting.erase(event.source().value() - setting_.group_lp(0).value());
@@ -294,7 +309,7 @@ void RandomModel::handle(const Event& event) {
   }
   if (me.budget == 0) return;
   if (--me.budget == 0)
-    for (auto* outward : {&sends_, &calls_}) outward->active -= outward->may[npu] ? 1U : 0U;
+    for (auto* outward : {&sends_, &calls_, &relays_}) outward->active -= outward->may[npu] ? 1U : 0U;
   if (me.loud++ == 0) touched_.push_back(npu);
   act(npu, event.time);
 }
@@ -342,6 +357,11 @@ void RandomModel::serve(const Event& event) {
   Server& server = servers_[s];
   server.free =
       std::max(server.free, event.time) + setting_.servers[s].delay + extra(draw(event.target.value(), server.draws));
+  if (setting_.relays) {
+    Event onward = event;
+    onward.time = server.free;
+    return hand_on(event, server, onward);
+  }
   Event reply;
   reply.time = server.free;
   reply.order = Event::make_order(Stage::npu, event.target, server.sequence++);
@@ -350,6 +370,29 @@ void RandomModel::serve(const Event& event) {
   reply.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + reply.detail % 2);
   reply.kind = answer;
   dispatch(reply);
+}
+
+/// To the next server, or to any NPU. What the event says goes beside it where it leaves the rank.
+void RandomModel::hand_on(const Event& event, const Server& server, Event onward) {
+  const auto s = event.target.value() - setting_.server_lp(0).value();
+  onward.detail = mix(event.detail, server.draws);
+  const bool is_over = onward.detail % 3 == 0;
+  onward.target = is_over ? LpId(static_cast<std::uint32_t>(onward.detail / 3 % npus_.size()))
+                          : setting_.server_lp(setting_.servers[s].next);
+  onward.order = Event::make_order(is_over ? Stage::npu : Stage::server, event.target, servers_[s].sequence++);
+  if (is_over) {
+    onward.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + onward.detail % 2);
+    onward.kind = answer;
+  }
+  if (host(onward.target) == here_) return dispatch(onward);
+  Event bare = onward;
+  bare.detail = 0;
+  kernel_->send(host(onward.target), bare, std::as_bytes(std::span(&onward.detail, 1)));
+}
+
+void RandomModel::unpack(Event& event, std::span<const std::byte> bytes) {
+  check(bytes.size() == sizeof event.detail && event.detail == 0, "what goes with an event");
+  std::memcpy(&event.detail, bytes.data(), bytes.size());
 }
 
 void RandomModel::join(std::uint32_t npu, std::uint32_t group, Time now, std::uint64_t payload) {
@@ -431,7 +474,11 @@ Reach RandomModel::reach(const Outward& outward) {
   return {reach.output + setting_.lie, reach.reaction + setting_.lie};
 }
 
-Horizon RandomModel::horizon() { return {reach(sends_), reach(calls_)}; }
+Horizon RandomModel::horizon() {
+  Horizon horizon{reach(sends_), reach(calls_), {}};
+  if (setting_.relays) horizon.relays = reach(relays_);
+  return horizon;
+}
 
 Time RandomModel::pending_reply(Rank to) const {
   Time least = Time::max();

@@ -35,6 +35,7 @@ struct Setting {
   };
   struct Server {
     Time delay;
+    std::uint32_t next = 0;  ///< server that it hands requests to, of a setting with relays
   };
   struct Group {
     std::vector<std::uint32_t> members;
@@ -46,6 +47,7 @@ struct Setting {
   Sight sight = Sight::exact;
   Time lie;                 ///< added to every horizon: a broken promise
   std::int64_t spread = 1;  ///< of random delays
+  bool relays = false;      ///< servers hand requests on, and answer any NPU
   std::uint32_t least_quiet_steps = 0;
   double watchdog_seconds = 30;
   Time quiet_delay;
@@ -83,6 +85,7 @@ class RandomModel final : public Model {
   void handle(const Event& event) override;
   void settle(Time now) override;
   bool admit(Event& event) override;
+  void unpack(Event& event, std::span<const std::byte> bytes) override;
   Awaited awaits(LpId lp) const override;
   void proceed(LpId lp) override;
   void receive(Rank from, std::span<const std::byte> message) override;
@@ -132,6 +135,7 @@ class RandomModel final : public Model {
   Reach reach(const Outward& outward);
   void act(std::uint32_t npu, Time now);
   void serve(const Event& event);
+  void hand_on(const Event& event, const Server& server, Event onward);
   void join(std::uint32_t npu, std::uint32_t group, Time now, std::uint64_t payload);
   void contribute(const Post& post);
   void complete(const Post& post);
@@ -144,7 +148,7 @@ class RandomModel final : public Model {
   std::vector<Server> servers_;
   std::vector<Group> groups_;
   std::vector<Log> logs_;
-  Outward sends_, calls_;
+  Outward sends_, calls_, relays_;
   std::vector<std::uint32_t> touched_;
   std::uint64_t horizons_ = 0;
 };
