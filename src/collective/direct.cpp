@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "line.hpp"
+#include "steps.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -19,24 +20,12 @@ struct Round {
   Ps stay = 0;  ///< circulant lines: the longest of D + L, 0 without rendezvous
 };
 
-/// The rounds of all parts of the kind. Reductions: `physical` rules pay one in every round of the reducing half;
-/// `astra-sim` rules in every second round of a reduce-scatter and every fourth of an all-reduce, from the first on (as
-/// measured; without a window it is the first round alone, under both).
-std::vector<Round> rounds_of(const PhaseShape& shape, const LineContext& context, Bytes message) {
-  const std::uint32_t farthest = context.axis.size - 1;
-  const std::uint32_t window = shape.algorithm.window == 0 ? farthest : std::min(shape.algorithm.window, farthest);
-  const std::uint64_t total = num_steps(shape, context.axis.size);
-  const std::uint64_t half = shape.kind == Kind::all_reduce ? total / 2 : total;
-  const bool every = context.topology.rules().reduce_every_message;
-  const std::uint64_t period = shape.kind == Kind::all_reduce ? 4 : 2;
-  const Ps reduction = reduces_first(shape) ? context.reduction(message) : 0;
+std::vector<Round> rounds_of(const PhaseShape& shape, const LineContext& context) {
+  const Steps steps(shape, context.axis.size, context.topology.rules());
   std::vector<Round> rounds;
-  for (std::uint64_t k = 0; k < total; ++k) {
-    const auto first = static_cast<std::uint32_t>(k % half) * window + 1;
-    const bool pays = every ? k < half : k % period == 0;
-    rounds.push_back({first,
-                      static_cast<std::uint32_t>(std::min<std::uint64_t>(farthest, std::uint64_t{first} + window - 1)),
-                      plus(context.endpoint_delay, pays ? reduction : 0), 0});
+  for (std::uint64_t k = 0; k < steps.count(); ++k) {
+    const Step step = steps.at(k);
+    rounds.push_back({step.first, step.last, plus(context.endpoint_delay, context.reduction(step.reduced)), 0});
   }
   return rounds;
 }
@@ -275,7 +264,7 @@ class GeneralDirect final : public LineProgram {
 
 std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineContext& context) {
   const Bytes message = message_size(shape, context.axis.size);
-  std::vector<Round> rounds = rounds_of(shape, context, message);
+  std::vector<Round> rounds = rounds_of(shape, context);
   if (context.is_circulant()) return std::make_unique<CirculantDirect>(context, std::move(rounds), message);
   if (context.is_regular()) return std::make_unique<GeneralDirect<PairDelays>>(context, std::move(rounds), message);
   return std::make_unique<GeneralDirect<LinkDelays>>(context, std::move(rounds), message);

@@ -9,7 +9,9 @@
 #include "layout.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/script.hpp"
 #include "plan.hpp"
+#include "script_parts.hpp"
 #include "symmetry.hpp"
 #include "traffic.hpp"
 
@@ -92,6 +94,8 @@ struct Engine::State {
   std::unordered_map<Key, Memo, KeyHash> memos;
   std::size_t memo_bytes = 0;  ///< of the memos, roughly
   std::unordered_map<Key, Traffic, KeyHash> traffic;
+  std::unordered_map<Key, std::shared_ptr<const Script>, KeyHash> scripts;
+  std::size_t script_bytes = 0;  ///< of the scripts, roughly
   Workspace workspace;
   std::vector<Ps> arrivals, completions;  ///< of the call in progress
 };
@@ -263,6 +267,24 @@ bool Engine::fits(const Layout& layout, Kind kind, Bytes size) {
   } catch (const OutOfRange&) {
     return false;
   }
+}
+
+std::shared_ptr<const Script> Engine::script(const Layout& layout, Kind kind, Bytes size) {
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
+  std::shared_ptr<const Script>& known = state_->scripts[key];
+  if (known) return known;
+  const Schedule& schedule = state_->memo(layout, kind, size).plan.schedule();
+  const auto made = std::make_shared<const Script>(std::make_unique<const Script::Parts>(
+      state_->topology, state_->options, layout.shared_from_this(), kind, size, schedule));
+  state_->script_bytes += made->memory();
+  if (state_->script_bytes > max_memo_bytes) {  // as with memos; who uses a script holds it
+    state_->scripts.clear();
+    state_->script_bytes = made->memory();
+    state_->scripts[key] = made;
+    return made;
+  }
+  known = made;
+  return known;
 }
 
 const Traffic& Engine::traffic(const Layout& layout, Kind kind, Bytes size) {

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "line.hpp"
+#include "steps.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 //
 // The delays are the same both ways, so one value per pair does.
 
-struct Step {
+struct Exchange {
   std::uint32_t distance = 1;
   Ps cost = 0;           ///< e + p
   std::vector<Ps> link;  ///< L by the pair's lower place; one value if all are alike
@@ -21,10 +22,10 @@ struct Step {
 
 class HalvingDoubling final : public LineProgram {
  public:
-  HalvingDoubling(std::uint32_t size, Ps endpoint_delay, bool alike, std::vector<Step> steps)
+  HalvingDoubling(std::uint32_t size, Ps endpoint_delay, bool alike, std::vector<Exchange> steps)
       : size_(size), endpoint_delay_(endpoint_delay), alike_(alike), steps_(std::move(steps)) {
     duration_ = endpoint_delay_;
-    for (const Step& step : steps_) {
+    for (const Exchange& step : steps_) {
       const Ps longest = std::max(*std::ranges::max_element(step.link), *std::ranges::max_element(step.stay));
       duration_ = plus(duration_, plus(longest, step.cost));
     }
@@ -35,14 +36,14 @@ class HalvingDoubling final : public LineProgram {
   Ps duration(std::uint64_t) const override { return duration_; }
 
   std::size_t memory() const override {
-    return sizeof(*this) + steps_.size() * (sizeof(Step) + 2 * steps_[0].link.size() * sizeof(Ps));
+    return sizeof(*this) + steps_.size() * (sizeof(Exchange) + 2 * steps_[0].link.size() * sizeof(Ps));
   }
 
   void run(std::uint64_t, std::span<Ps> times, Scratch&) const override {
     for (std::size_t at = 0; at < times.size(); at += size_) {
       Ps* line = times.data() + at;
       for (std::size_t i = 0; i < size_; ++i) line[i] += endpoint_delay_;
-      for (const Step& step : steps_) {
+      for (const Exchange& step : steps_) {
         if (alike_)
           exchange(line, step, [](std::size_t) { return std::size_t{0}; });
         else
@@ -53,7 +54,7 @@ class HalvingDoubling final : public LineProgram {
 
  private:
   template <class Pick>
-  void exchange(Ps* line, const Step& step, Pick pick) const {
+  void exchange(Ps* line, const Exchange& step, Pick pick) const {
     for (std::size_t block = 0; block < size_; block += 2 * std::size_t{step.distance}) {
       for (std::size_t i = block; i < block + step.distance; ++i) {
         const Ps link = step.link[pick(i)];
@@ -69,19 +70,19 @@ class HalvingDoubling final : public LineProgram {
   std::uint32_t size_;
   Ps endpoint_delay_;
   bool alike_;
-  std::vector<Step> steps_;
+  std::vector<Exchange> steps_;
   Ps duration_ = 0;
 };
 
-Step make_step(const LineContext& context, std::uint32_t distance, Bytes message, Ps reduction) {
-  Step step{distance, plus(context.endpoint_delay, reduction), {}, {}};
+Exchange make_exchange(const LineContext& context, const Step& step) {
+  Exchange exchange{step.first, plus(context.endpoint_delay, context.reduction(step.reduced)), {}, {}};
   const std::uint32_t num_places = context.is_transitive() ? 1 : context.axis.size;
   for (std::uint32_t i = 0; i < num_places; ++i) {
-    const std::uint32_t partner = i ^ distance;
-    step.link.push_back(context.link(i, partner, message));
-    step.stay.push_back(context.rendezvous ? plus(step.link.back(), context.control(i, partner)) : 0);
+    const std::uint32_t partner = i ^ step.first;
+    exchange.link.push_back(context.link(i, partner, step.message));
+    exchange.stay.push_back(context.rendezvous ? plus(exchange.link.back(), context.control(i, partner)) : 0);
   }
-  return step;
+  return exchange;
 }
 
 }  // namespace
@@ -89,25 +90,10 @@ Step make_step(const LineContext& context, std::uint32_t distance, Bytes message
 std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, const LineContext& context) {
   const std::uint32_t n = context.axis.size;
   check(std::has_single_bit(n) && shape.kind != Kind::all_to_all, "halving-doubling where it has no rule");
-  const auto levels = static_cast<std::uint32_t>(std::bit_width(n) - 1);
-  const bool every = context.topology.rules().reduce_every_message;
-  std::vector<Step> steps;
-  if (shape.kind != Kind::all_gather) {
-    for (std::uint32_t j = 0; j < levels; ++j) {
-      // docs/model.md, 6.3: the reduction of what was received; else, as measured, of the next step's message.
-      Ps reduction = 0;
-      if (shape.reduces && every) reduction = context.reduction(shape.size / (std::uint64_t{2} << j));
-      if (shape.reduces && !every && j + 1 < levels)
-        reduction = context.reduction(shape.size / (std::uint64_t{4} << j));
-      steps.push_back(make_step(context, 1U << j, shape.size / (std::uint64_t{2} << j), reduction));
-    }
-  }
-  if (shape.kind != Kind::reduce_scatter) {
-    const Bytes shard = message_size(shape, n);
-    for (std::uint32_t j = levels; j-- > 0;)
-      steps.push_back(make_step(context, 1U << j, times(shard, std::uint64_t{1} << (levels - 1 - j)), 0));
-  }
-  return std::make_unique<HalvingDoubling>(n, context.endpoint_delay, context.is_transitive(), std::move(steps));
+  const Steps steps(shape, n, context.topology.rules());
+  std::vector<Exchange> exchanges;
+  for (std::uint64_t k = 0; k < steps.count(); ++k) exchanges.push_back(make_exchange(context, steps.at(k)));
+  return std::make_unique<HalvingDoubling>(n, context.endpoint_delay, context.is_transitive(), std::move(exchanges));
 }
 
 }  // namespace orrery::collective

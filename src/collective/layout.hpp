@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -39,7 +40,7 @@ struct Axis {
 };
 
 /// See collective.hpp. Communicators that behave alike have equal layouts and share one.
-class Layout {
+class Layout : public std::enable_shared_from_this<Layout> {
  public:
   std::uint32_t num_members = 0;
   bool subgroup = false;     ///< smaller than the world, and not one of the world's sub-grids by involved dimensions
@@ -47,7 +48,10 @@ class Layout {
   std::vector<Axis> axes;    ///< of the grid, lowest dimension first; empty if there is none
   std::optional<Axis> line;  ///< of all members in the order listed; kept where some kind may use it
 
-  friend bool operator==(const Layout&, const Layout&) = default;
+  friend bool operator==(const Layout& a, const Layout& b) {
+    return a.num_members == b.num_members && a.subgroup == b.subgroup && a.always_ring == b.always_ring &&
+           a.axes == b.axes && a.line == b.line;
+  }
 };
 
 /// What layout to build: the arguments of Engine::layout and whether `one*` algorithms are in use.

@@ -99,5 +99,11 @@ std::uint32_t tree_parent(std::uint32_t position, std::uint32_t size);
 /// The place that has a position in tree 0 (even chunks) or 1. In tree 1 places are positions; tree 0 is the same tree
 /// mirrored (even sizes) or shifted by one (odd sizes), so that the leaves of one are inner in the other.
 std::uint32_t tree_place(std::uint32_t position, std::uint32_t tree, std::uint32_t size);
+/// Reductions of a chunk that a place with so many children pays.
+struct TreeReductions {
+  std::uint64_t up = 0;    ///< when all children have sent
+  std::uint64_t down = 0;  ///< when the parent has
+};
+TreeReductions tree_reductions(const PhaseShape& shape, std::size_t num_children, const Rules& rules);
 
 }  // namespace orrery::collective

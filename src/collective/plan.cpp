@@ -27,11 +27,11 @@ std::vector<Stage> stages_of(const Options& options, Kind kind, const Route& rou
   return stages;
 }
 
+}  // namespace
+
 std::uint64_t in_service(const Options& options) {
   return (std::uint64_t{options.active_chunks} + options.queues - 1) / options.queues;
 }
-
-}  // namespace
 
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, const Options& options,
                                   std::uint64_t num_chunks) {

@@ -12,6 +12,9 @@
 
 namespace orrery::collective {
 
+/// Chunks of a queue that are in service at a time.
+std::uint64_t in_service(const Options& options);
+
 /// Bandwidth is shared by this many chunks in each axis (docs/collectives.md); 1 where the rules do not share it.
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, const Options& options,
                                   std::uint64_t num_chunks);
@@ -33,6 +36,7 @@ class Plan {
   bool alike() const { return alike_; }
   /// From an arrival that all share to the last completion.
   Ps end() const { return schedule_.end; }
+  const Schedule& schedule() const { return schedule_; }
   /// Bytes that the plan holds, within a factor of two.
   std::size_t memory() const;
   /// The recurrences (docs/model.md, 5) in the order of the schedule. arrivals and completions: [members]; no arrival

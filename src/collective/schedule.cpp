@@ -56,6 +56,10 @@ class Player {
   const std::vector<std::pair<std::uint32_t, std::uint32_t>>& order() const { return order_; }
   const std::vector<ServiceIdx>& before() const { return before_; }
   std::uint32_t stage_of(std::uint32_t chunk, std::uint32_t phase) const { return work_.route(chunk).first + phase; }
+  /// Of all queues of all axes.
+  std::uint32_t queue_number(std::uint32_t chunk, std::uint32_t phase) const {
+    return work_.stages[stage_of(chunk, phase)].axis * queues_ + queue_numbers_[first_[chunk] + phase];
+  }
 
  private:
   using Waiting = std::deque<std::pair<std::uint32_t, std::uint32_t>>;
@@ -84,9 +88,7 @@ class Player {
   }
 
   Queue& line_of(std::uint32_t axis, std::uint32_t queue) { return lines_[std::size_t{axis} * queues_ + queue]; }
-  Queue& queue_of(std::uint32_t chunk, std::uint32_t phase) {
-    return line_of(work_.stages[stage_of(chunk, phase)].axis, queue_numbers_[first_[chunk] + phase]);
-  }
+  Queue& queue_of(std::uint32_t chunk, std::uint32_t phase) { return lines_[queue_number(chunk, phase)]; }
 
   void arrive(std::uint32_t chunk, std::uint32_t phase, Ps now) {
     Queue& queue = queue_of(chunk, phase);
@@ -174,6 +176,7 @@ void assign_arrays(const Player& player, const Work& work, Schedule& schedule) {
     Service service;
     service.chunk = chunk;
     service.stage = player.stage_of(chunk, phase);
+    service.queue = player.queue_number(chunk, phase);
     service.is_last = phase + 1 == work.route(chunk).count;
     service.previous = arrays.read(finishes[chunk]);
     if (before != Service::none) service.predecessor = arrays.read(left[before]);

@@ -53,6 +53,7 @@ struct Service {
   std::uint32_t predecessor = none;  ///< array with when the place in the queue was left; none: nobody held it
   std::uint32_t result = 0;          ///< array for the finishes; may be one of the two
   std::uint32_t left = none;         ///< array for when the place is left, another one; none: at the finish
+  std::uint32_t queue = 0;           ///< that it waits in, of all queues of all axes
   bool is_last = false;              ///< of its chunk
 };
 

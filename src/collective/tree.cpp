@@ -73,8 +73,7 @@ class DoubleBinaryTree final : public LineProgram {
 
 std::vector<Node> make_tree(const PhaseShape& shape, const LineContext& context, std::uint32_t tree) {
   const std::uint32_t n = context.axis.size;
-  const bool every = context.topology.rules().reduce_every_message;
-  const Ps reduction = shape.reduces ? context.reduction(shape.size) : 0;
+  const Ps reduction = context.reduction(shape.size);
   std::vector<std::vector<std::uint32_t>> children(n);
   for (std::uint32_t position = 1; position < n; ++position) children[tree_parent(position, n)].push_back(position);
   std::vector<std::uint32_t> order{0};
@@ -89,11 +88,9 @@ std::vector<Node> make_tree(const PhaseShape& shape, const LineContext& context,
       node.link = context.link(node.place, node.parent, shape.size);
       node.word = context.control(node.place, node.parent);
     }
-    const std::size_t num_children = children[position].size();
-    node.up_cost =
-        plus(context.endpoint_delay, times(reduction, every ? num_children : std::min<std::size_t>(num_children, 1)));
-    // As measured, ASTRA-sim's inner nodes pay a reduction on the way down too.
-    node.down_cost = plus(context.endpoint_delay, !every && num_children > 0 ? reduction : 0);
+    const TreeReductions pays = tree_reductions(shape, children[position].size(), context.topology.rules());
+    node.up_cost = plus(context.endpoint_delay, times(reduction, pays.up));
+    node.down_cost = plus(context.endpoint_delay, times(reduction, pays.down));
     nodes.push_back(node);
   }
   return nodes;
@@ -110,6 +107,14 @@ std::uint32_t tree_parent(std::uint32_t position, std::uint32_t size) {
 std::uint32_t tree_place(std::uint32_t position, std::uint32_t tree, std::uint32_t size) {
   if (tree == 1) return position;
   return size % 2 == 0 ? size - 1 - position : (position + 1) % size;
+}
+
+TreeReductions tree_reductions(const PhaseShape& shape, std::size_t num_children, const Rules& rules) {
+  if (!shape.reduces) return {};
+  if (rules.reduce_every_message) return {num_children, 0};
+  // As measured, ASTRA-sim's inner nodes pay a reduction on the way down too.
+  const std::uint64_t is_inner = num_children > 0 ? 1 : 0;
+  return {is_inner, is_inner};
 }
 
 std::unique_ptr<LineProgram> make_double_binary_tree(const PhaseShape& shape, const LineContext& context) {

@@ -70,6 +70,7 @@ struct Options {
 /// A communicator as collectives see it: members, and the lines in which each dimension joins them. Opaque, immutable;
 /// built by Engine::layout. Layouts that behave alike share one memo of results.
 class Layout;
+class Script;  // script.hpp
 
 /// What one collective does to the network: [num_dimensions] bytes that one member sends in each (mean over members).
 using Traffic = std::vector<Bytes>;
@@ -129,6 +130,10 @@ class Engine {
   /// What a member sends in the whole collective, all chunks and steps: [num_dimensions] bytes, the mean over the
   /// members rounded down. A message that crosses several dimensions counts in each that the rules charge. Memoised.
   const Traffic& traffic(const Layout& layout, Kind kind, Bytes size);
+
+  /// The collective message by message, for networks that carry each of them. For two members or more. What `validate`
+  /// or `fits` refuses must not get here. Memoised.
+  std::shared_ptr<const Script> script(const Layout& layout, Kind kind, Bytes size);
 
  private:
   struct State;
