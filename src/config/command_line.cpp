@@ -114,6 +114,7 @@ Flags read_flags(const Arguments& arguments) {
   flags.timeline = arguments.flag("timeline");
   flags.record_iterations = whole_number(arguments, "record-iterations", 0);
   flags.fold = arguments.flag("fold");
+  flags.network = choice(arguments, "network", network_models());
   flags.progress = choice(arguments, "progress", progress_kinds());
   flags.progress_interval_s = seconds(arguments, "progress-interval");
   flags.max_walltime_s = seconds(arguments, "max-walltime");
@@ -124,16 +125,6 @@ Flags read_flags(const Arguments& arguments) {
   flags.print_npus = arguments.flag("print-npus");
   flags.dependencies = choice(arguments, "dependencies", dependency_policies());
   return flags;
-}
-
-void check_network(const Arguments& arguments) {
-  const auto network = arguments.text("network");
-  if (!network || *network == "congestion-unaware") return;
-  if (*network == "congestion-aware")
-    usage(
-        "--network=congestion-aware: the congestion-aware network is not offered yet. Use "
-        "--network=congestion-unaware.");
-  arguments.refuse("network", "congestion-unaware");
 }
 
 std::vector<std::string> settings(const Arguments& arguments, std::string_view command) {
@@ -149,7 +140,6 @@ Inputs read_inputs(const Arguments& arguments, std::string_view command, bool sy
   Inputs inputs;
   inputs.system_only = system_only;
   inputs.overrides = settings(arguments, command);
-  check_network(arguments);
   const bool astra_sim = any_astra_sim(arguments);
   if (arguments.positional() && astra_sim)
     usage(fmt::format("orrery {}: both '{}' and ASTRA-sim's files are given. Give one of them.", command,

@@ -7,6 +7,7 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/network/fabric.hpp"
 
 namespace orrery::config {
 namespace {
@@ -32,7 +33,7 @@ bool same(const executor::Options& a, const executor::Options& b) {
   const auto fields = [](const executor::Options& o) {
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
                     o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.comm_order, o.iterations,
-                    o.compute_noise, o.noise_seed, o.compute_speed, o.timeline, o.record_iterations);
+                    o.network, o.compute_noise, o.noise_seed, o.compute_speed, o.timeline, o.record_iterations);
   };
   return fields(a) == fields(b);
 }
@@ -132,6 +133,13 @@ void Configuration::validate(Faults& faults) const {
     require(layers == nullptr || !layers->is_timed() || !executor.compute.roofline || executor.replay_only,
             "workload.model", "times are given, but with the roofline on they come from FLOPs and bytes",
             "layers with flops and no late, or system.compute.roofline: false");
+  }
+  if (executor.network.model == network::Model::congestion_aware) {
+    faults.attempt([&] { const network::Fabric links(built); });
+    require(!run.fold, "run.fold",
+            "found true with the congestion-aware network, where NPUs that are alike still "
+            "meet at different links",
+            "false (no --fold), or the network model congestion-unaware");
   }
   std::uint64_t next = 0;
   for (const auto& files : workload.traces) {

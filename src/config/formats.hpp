@@ -46,6 +46,9 @@ const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_or
 const std::vector<std::pair<std::string_view, executor::CommOrder>>& comm_orders();
 const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 
+/// "congestion-unaware", "congestion-aware".
+const std::vector<std::pair<std::string_view, network::Model>>& network_models();
+
 /// PREFIX -> "PREFIX.{npu}.et" for all NPUs.
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 

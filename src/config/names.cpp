@@ -124,6 +124,14 @@ const std::vector<std::pair<std::string_view, Progress>>& progress_kinds() {
   return kinds;
 }
 
+const std::vector<std::pair<std::string_view, network::Model>>& network_models() {
+  using network::Model;
+  static const std::vector<std::pair<std::string_view, Model>> models = {
+      {network::name(Model::congestion_unaware), Model::congestion_unaware},
+      {network::name(Model::congestion_aware), Model::congestion_aware}};
+  return models;
+}
+
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus) {
   return {0, num_npus == 0 ? 0 : num_npus - 1, prefix + ".{npu}.et"};
 }

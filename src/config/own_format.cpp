@@ -294,6 +294,7 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
       system.choose("rules", result.rule_set, {{"physical", RuleSet::physical}, {"astra-sim", RuleSet::astra_sim}});
   Section network = system.section("network");
   result.dimensions = read_dimensions(network);
+  result.executor.network.model = network.choose("model", result.executor.network.model, network_models());
   network.refuse_unknown();
   read_collectives(system.section("collectives"), result);
   Section compute = system.section("compute");

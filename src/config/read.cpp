@@ -22,6 +22,7 @@ void apply(const Flags& flags, Configuration& result) {
   run.fold = flags.fold.value_or(run.fold);
   result.executor.timeline = flags.timeline.value_or(result.executor.timeline);
   result.executor.record_iterations = flags.record_iterations.value_or(result.executor.record_iterations);
+  result.executor.network.model = flags.network.value_or(result.executor.network.model);
   run.progress = flags.progress.value_or(run.progress);
   run.progress_interval_s = flags.progress_interval_s.value_or(run.progress_interval_s);
   run.max_walltime_s = flags.max_walltime_s.value_or(run.max_walltime_s);
@@ -96,6 +97,10 @@ std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {
     result =
         inputs.astra_sim ? read_astra_sim(*inputs.astra_sim, inputs.system_only, faults) : read_file(inputs, faults);
     apply(inputs.flags, *result);
+    if (result->executor.network.model == network::Model::congestion_aware && result->collectives.overlap_latency)
+      result->warnings.emplace_back(
+          "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
+          "for its bytes only, and its place among the active chunks until it is through");
     settle_partition(inputs, *result, faults);
     // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
     if (faults.empty()) result->validate(faults);

@@ -38,7 +38,8 @@ Option json_option() { return {"json", "", "print JSON"}; }
 
 OptionGroup network_model() {
   return {"Model",
-          {{"network", "MODEL", "congestion-unaware, which is the default and the only one so far"},
+          {{"network", "MODEL",
+            "congestion-unaware (default), or congestion-aware: every link serves one message at a time"},
            dependencies_option(),
            {"iterations", "N", "each NPU repeats its trace so often (default: 1)"},
            {"noise", "SHARE", "compute times vary by this share of themselves, seeded (default: 0)"},

@@ -21,7 +21,8 @@ std::string listed(const std::vector<collective::Algorithm>& list) {
 }
 
 std::string network(const Configuration& c) {
-  std::string text = "  network:\n    dimensions:\n";
+  std::string text =
+      fmt::format("  network:\n    model: {}\n    dimensions:\n", network::name(c.executor.network.model));
   for (const auto& dimension : c.dimensions)
     text +=
         fmt::format("      - {{shape: {}, size: {}, bandwidth: {}, latency: {}}}\n", topology::name(dimension.shape),

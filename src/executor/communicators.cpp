@@ -22,6 +22,7 @@ void Communicators::Membership::Pending::clear() {
   call = {};
   done = false;
   count = 0;
+  left = 0;
   first = Time::max();
   arrivals.clear();
   nodes.clear();
@@ -33,12 +34,14 @@ void Communicators::Hosted::Pending::clear() {
   reply = Time::max();
   has.clear();
   missing = 0;
+  parts_over = 0;
+  finish = Time::zero();
   arrivals.clear();
 }
 
 Communicators::Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
                              std::span<const CommunicatorSpec> specs, std::span<const Rank> host_of_npu, Rank here,
-                             LpId first_lp, Announce announce, const PlaceOf& place_of)
+                             LpId first_lp, Announce announce, const PlaceOf& place_of, bool over_links)
     : kernel_(kernel),
       engine_(engine),
       network_(network),
@@ -46,7 +49,8 @@ Communicators::Communicators(pdes::Kernel& kernel, collective::Engine& engine, n
       here_(here),
       first_lp_(first_lp),
       announce_(std::move(announce)),
-      place_of_(place_of) {
+      place_of_(place_of),
+      over_links_(over_links) {
   for (const auto& spec : specs) {
     const auto size = std::max<std::size_t>(membership_of_.size(), spec.id.index() + 1);
     membership_of_.resize(size, none);
@@ -78,9 +82,10 @@ void Communicators::add_membership(const CommunicatorSpec& spec) {
   for (std::uint32_t i = 0; i < num_seats(spec); ++i)
     if (const NpuId npu = who_sits(spec, i); host_of_npu_[npu.index()] == here_) {
       membership.npus.push_back(npu);
-      if (spec.seating) membership.seats.push_back(i);
+      if (spec.seating || over_links_) membership.seats.push_back(i);
     }
   if (membership.npus.empty()) return;
+  if (over_links_ && num_members(spec) > 1) membership.layout = engine_.layout(spec.group->members, spec.dimensions);
   membership.joined.resize(membership.npus.size());
   membership.is_spread = membership.npus.size() < num_seats(spec);
   membership_of_[spec.id.index()] = static_cast<std::uint32_t>(memberships_.size());
@@ -125,8 +130,11 @@ Communicators::Seat Communicators::seat(GroupId group, std::uint32_t number) con
 }
 
 Communicators::Seat Communicators::seat(const Membership& membership, std::size_t local) const {
-  return {static_cast<std::uint32_t>(&membership - memberships_.data()), static_cast<std::uint32_t>(local),
-          num_members(membership.spec), static_cast<std::uint32_t>(membership.npus.size()),
+  return {static_cast<std::uint32_t>(&membership - memberships_.data()),
+          static_cast<std::uint32_t>(local),
+          num_members(membership.spec),
+          static_cast<std::uint32_t>(membership.npus.size()),
+          membership.seats.empty() ? 0 : membership.seats[local],
           membership.is_spread || membership.spec.host != here_};
 }
 
@@ -149,7 +157,7 @@ void Communicators::require_same(const Call& first, const Call& other, const Com
       "other.");
 }
 
-void Communicators::join(const Seat& seat, const Join& join) {
+std::uint32_t Communicators::join(const Seat& seat, const Join& join) {
   Membership& membership = memberships_[seat.membership];
   const Call call{.group = membership.spec.id.value(),
                   .ordinal = membership.joined[seat.local]++,
@@ -165,7 +173,7 @@ void Communicators::join(const Seat& seat, const Join& join) {
     pending.arrivals.resize(membership.npus.size());
     pending.nodes.resize(membership.npus.size());
   }
-  if (membership.is_spread && join.now < pending.first && membership.npus.size() > 1) {
+  if (membership.is_spread && join.now < pending.first && membership.npus.size() > 1 && !over_links_) {
     pending.first = join.now;
     begun_.emplace_back(seat.membership, call.ordinal);
   }
@@ -174,11 +182,46 @@ void Communicators::join(const Seat& seat, const Join& join) {
   pending.call.is_recorded &= call.is_recorded;
   pending.arrivals[seat.local] = join.now;
   pending.nodes[seat.local] = join.node;
-  if (++pending.count < membership.npus.size()) return;
+  if (++pending.count < membership.npus.size()) return call.ordinal;
   if (membership.spec.host == here_)
     contribute(here_, Call(pending.call), pending.arrivals);
   else
     post(membership.spec.host, pending.call, pending.arrivals);
+  return call.ordinal;
+}
+
+NpuId Communicators::member(const Seat& seat, std::uint32_t position) const {
+  return member(memberships_[seat.membership].spec, position);
+}
+
+std::shared_ptr<const collective::Script> Communicators::script(const Seat& seat, collective::Kind kind, Bytes size) {
+  return engine_.script(*memberships_[seat.membership].layout, kind, size);
+}
+
+void Communicators::leave(const Seat& seat, std::uint32_t ordinal, Time now) {
+  Membership& membership = memberships_[seat.membership];
+  auto& pending = membership.pending.at(ordinal);
+  if (++pending.left < membership.npus.size()) return;
+  Call call = pending.call;
+  call.what = CallKind::over;
+  pending.done = true;
+  membership.pending.retire();
+  if (membership.spec.host == here_)
+    end_part(call, now);
+  else
+    post(membership.spec.host, call, std::span(&now, 1));
+}
+
+/// At the host: all who sit on one rank are through. They have all arrived, so `contribute` came before.
+void Communicators::end_part(const Call& call, Time finish) {
+  Hosted& hosted = hosted_[hosted_of_[call.group]];
+  auto& pending = hosted.pending.at(call.ordinal);
+  pending.finish = std::max(pending.finish, finish);
+  if (++pending.parts_over < hosted.parts.size()) return;
+  note(hosted, pending, pending.finish);
+  pending.done = true;
+  hosted.pending.retire();
+  track(hosted);
 }
 
 void Communicators::settle() {
@@ -218,6 +261,8 @@ void Communicators::receive(Rank from, std::span<const std::byte> message) {
     begin(call, times.at(0));
   else if (call.what == CallKind::contribution)
     contribute(from, call, times);
+  else if (call.what == CallKind::over)
+    end_part(call, times.at(0));
   else
     complete(call, times);
 }
@@ -232,7 +277,7 @@ Communicators::Hosted::Pending& Communicators::hosted_call(Hosted& hosted, const
     pending.missing = static_cast<std::uint32_t>(hosted.parts.size());
   }
   require_same(pending.call, call, hosted.spec);
-  if (hosted.parts.size() > 1) {
+  if (hosted.parts.size() > 1 && !over_links_) {
     const Time least =
         engine_.least_duration(*hosted.layout, static_cast<collective::Kind>(call.kind), Bytes(call.size));
     pending.reply = std::min(pending.reply, first + least);
@@ -258,7 +303,7 @@ void Communicators::contribute(Rank from, const Call& call, std::span<const Time
   pending.has[static_cast<std::size_t>(part - hosted.parts.begin())] = 1;
   for (std::size_t i = 0; i < part->seats.size(); ++i)
     pending.arrivals[part->seats[i]] = arrivals[arrivals.size() == 1 ? 0 : i];
-  if (--pending.missing == 0) finish(hosted, pending);
+  if (--pending.missing == 0 && !over_links_) finish(hosted, pending);
   track(hosted);
 }
 
@@ -322,6 +367,21 @@ std::vector<CollectiveSum> Communicators::sums() const {
   return result;
 }
 
+/// For the records: a collective hosted here is over.
+void Communicators::note(const Hosted& hosted, const Hosted::Pending& pending, Time end) {
+  const auto [first, last] = std::minmax_element(pending.arrivals.begin(), pending.arrivals.end());
+  const CollectiveRecord record{hosted.spec.id,
+                                pending.call.ordinal,
+                                pending.call.kind,
+                                hosted.members,
+                                Bytes(pending.call.size),
+                                *first,
+                                *last,
+                                end};
+  add_up(record, hosted.spec.seating ? hosted.spec.seating->count : 1);
+  if (pending.call.is_recorded) records_.push_back(record);
+}
+
 void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
   const auto kind = static_cast<collective::Kind>(pending.call.kind);
   const Bytes size(pending.call.size);
@@ -330,12 +390,7 @@ void Communicators::finish(Hosted& hosted, Hosted::Pending& pending) {
   const std::uint64_t count = hosted.spec.seating ? hosted.spec.seating->count : 1;
   network_.count_collective(traffic, hosted.members * count);
 
-  const auto [first, last] = std::minmax_element(pending.arrivals.begin(), pending.arrivals.end());
-  const auto end = *std::max_element(completions.begin(), completions.end());
-  const CollectiveRecord record{
-      hosted.spec.id, pending.call.ordinal, pending.call.kind, hosted.members, size, *first, *last, end};
-  add_up(record, count);
-  if (pending.call.is_recorded) records_.push_back(record);
+  note(hosted, pending, *std::max_element(completions.begin(), completions.end()));
   const LpId lp(first_lp_.value() + hosted.spec.id.value());
   kernel_.raise_depth(lp, pending.call.depth + 1);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/script.hpp"
 #include "orrery/executor/executor.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/executor/record.hpp"
@@ -34,7 +35,8 @@ class Communicators {
     std::uint32_t local = 0;
     std::uint32_t members = 0;  ///< of the whole group
     std::uint32_t local_members = 0;
-    bool is_remote = false;  ///< it has members on other ranks, or its host is another one
+    std::uint32_t position = 0;  ///< in the group, where collectives go over links
+    bool is_remote = false;      ///< it has members on other ranks, or its host is another one
   };
   struct Join {
     NpuId npu;
@@ -49,17 +51,26 @@ class Communicators {
   /// A member's node is done at `time`, having sent `sent` bytes; its event has been scheduled.
   using Announce = std::function<void(NpuId, NodeId, Time time, Bytes sent)>;
 
+  /// `over_links`: members run their collectives themselves, message by message; what they do is agreed on and noted.
   Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
                 std::span<const CommunicatorSpec> specs, std::span<const Rank> host_of_npu, Rank here, LpId first_lp,
-                Announce announce, const PlaceOf& place_of);
+                Announce announce, const PlaceOf& place_of, bool over_links);
 
   /// Throws Error (internal) if the NPU is no member of the group or is on another rank.
   Seat seat(GroupId group, NpuId npu) const;
   /// In a folded run, by the index into Seating::seats.
   Seat seat(GroupId group, std::uint32_t number) const;
 
-  /// Throws Error (bad_input) if members do not agree on what they do.
-  void join(const Seat& seat, const Join& join);
+  /// Returns which of the group's collectives it is. Throws Error (bad_input) if members do not agree on what they do.
+  std::uint32_t join(const Seat& seat, const Join& join);
+
+  // Of collectives over links.
+  /// The member of the seat's group at this position.
+  NpuId member(const Seat& seat, std::uint32_t position) const;
+  std::shared_ptr<const collective::Script> script(const Seat& seat, collective::Kind kind, Bytes size);
+  /// The member is through with the collective that it joined.
+  void leave(const Seat& seat, std::uint32_t ordinal, Time now);
+
   /// All joins of this time have been made. Tells hosts of collectives that have begun here, or earlier than they were
   /// told, but are not complete: what they promise rests on the first arrival.
   void settle();
@@ -92,6 +103,7 @@ class Communicators {
     begin,         ///< to the host: the first member of a rank is there, others of that rank are not
     contribution,  ///< to the host: all members of a rank are there
     completion,    ///< from the host
+    over,          ///< to the host, over links: all members of a rank are through
   };
   /// One collective of a group: what the first who came says of it.
   struct Call {
@@ -110,12 +122,13 @@ class Communicators {
   struct Membership {
     CommunicatorSpec spec;
     std::vector<NpuId> npus;            ///< who sits there, in the order of the seats
-    std::vector<std::uint32_t> seats;   ///< [npus] of a folded run: their numbers, ascending
+    std::vector<std::uint32_t> seats;   ///< [npus] of a folded run, and over links: their numbers, ascending
     std::vector<std::uint32_t> joined;  ///< [npus] collectives joined so far
     struct Pending {
       Call call;
       bool done = false;
       std::uint32_t count = 0;
+      std::uint32_t left = 0;      ///< over links: members that are through
       Time first = Time::max();    ///< arrival, of a group that is spread over ranks
       std::vector<Time> arrivals;  ///< [npus]
       std::vector<NodeId> nodes;   ///< [npus]
@@ -123,7 +136,8 @@ class Communicators {
       void clear();
     };
     Window<Pending> pending;
-    bool is_spread = false;  ///< some members live on other ranks
+    std::shared_ptr<const collective::Layout> layout;  ///< over links
+    bool is_spread = false;                            ///< some members live on other ranks
   };
   /// A group hosted here.
   struct Hosted {
@@ -141,7 +155,9 @@ class Communicators {
       Time reply = Time::max();  ///< when members complete at the earliest, if nobody comes before the first
       std::vector<char> has;     ///< [parts]
       std::uint32_t missing = 0;
-      std::vector<Time> arrivals;  ///< [seats]
+      std::uint32_t parts_over = 0;  ///< over links
+      Time finish;                   ///< likewise, of these parts
+      std::vector<Time> arrivals;    ///< [seats]
 
       void clear();
     };
@@ -161,6 +177,8 @@ class Communicators {
   void begin(const Call& call, Time first);
   void contribute(Rank from, const Call& call, std::span<const Time> arrivals);
   void finish(Hosted& hosted, Hosted::Pending& pending);
+  void end_part(const Call& call, Time finish);
+  void note(const Hosted& hosted, const Hosted::Pending& pending, Time end);
   std::span<const Time> completions_of_seats(const Hosted& hosted, const Hosted::Pending& pending);
   void add_up(const CollectiveRecord& record, std::uint64_t count);
   void track(Hosted& hosted);
@@ -175,6 +193,7 @@ class Communicators {
   LpId first_lp_;
   Announce announce_;
   const PlaceOf& place_of_;
+  bool over_links_;
   std::vector<std::uint32_t> membership_of_, hosted_of_;  // [groups], ~0 = none
   std::vector<Membership> memberships_;
   std::vector<Hosted> hosted_;

@@ -10,6 +10,8 @@
 #include "horizon_tree.hpp"
 #include "npu.hpp"
 #include "orrery/base/error.hpp"
+#include "overrun.hpp"
+#include "traffic.hpp"
 
 namespace orrery::executor {
 namespace {
@@ -25,12 +27,12 @@ struct Executor::Parts {
     std::uint64_t sequence = 0;
   };
 
-  Parts(const Setting& setting, network::Analytical& network, pdes::Kernel& the_kernel, Rank here,
-        Communicators::Announce announce)
+  Parts(const Setting& setting, network::Analytical& network, const network::Fabric* fabric, pdes::Kernel& the_kernel,
+        Rank here, Communicators::Announce announce, std::optional<Overrun>& overrun)
       : kernel(the_kernel),
         communicators(kernel, setting.engine, network, setting.communicators, setting.host_of_npu, here,
                       LpId(static_cast<std::uint32_t>(setting.host_of_npu.size())), std::move(announce),
-                      setting.place_of),
+                      setting.place_of, setting.options.goes_over_links()),
         around{kernel,
                network,
                communicators,
@@ -44,7 +46,12 @@ struct Executor::Parts {
         lookaheads(setting, here),
         horizons(setting.npus.size()),
         is_touched(setting.npus.size(), 0),
-        is_done(setting.npus.size(), 0) {}
+        is_done(setting.npus.size(), 0) {
+    if (!fabric) return;
+    const LpId first_link(around.first_server.value() + setting.memory.num_servers());
+    traffic = std::make_unique<Traffic>(kernel, setting, *fabric, here, first_link, overrun);
+    around.traffic = traffic.get();
+  }
 
   pdes::Kernel& kernel;
   Communicators communicators;
@@ -56,9 +63,14 @@ struct Executor::Parts {
   std::vector<std::uint32_t> touched;  // by the events of this time
   std::vector<char> is_touched, is_done;
   std::map<LpId, Server> servers;
+  std::unique_ptr<Traffic> traffic;  // of the congestion-aware network
 };
 
-Executor::Executor(const Setting& setting) : setting_(setting), network_(setting.topology) {}
+Executor::Executor(const Setting& setting)
+    : setting_(setting),
+      network_(setting.topology),
+      fabric_(setting.options.goes_over_links() ? std::make_unique<const network::Fabric>(setting.topology) : nullptr) {
+}
 Executor::~Executor() = default;
 
 std::size_t Executor::num_npus() const { return setting_.npus.size(); }
@@ -80,7 +92,7 @@ void Executor::start(pdes::Kernel& kernel, Rank here) {
     parts_->npus[local(npu)].announce(node, time, sent);
     parts_->horizons.mark(local(npu));
   };
-  parts_ = std::make_unique<Parts>(setting_, network_, kernel, here, announce);
+  parts_ = std::make_unique<Parts>(setting_, network_, fabric_.get(), kernel, here, announce, overrun_);
   parts_->local_of.assign(setting_.host_of_npu.size(), elsewhere);
   parts_->npus.reserve(setting_.npus.size());
   for (const NpuSpec& spec : setting_.npus) {
@@ -106,6 +118,7 @@ void Executor::stop(Time now) {
 
 void Executor::handle(const pdes::Event& event) {
   if (static_cast<EventKind>(event.kind) == EventKind::access) return serve(event);
+  if (static_cast<EventKind>(event.kind) == EventKind::pass) return parts_->traffic->serve(event);
   const auto index = local(NpuId(event.target.value()));
   Npu& npu = parts_->npus[index];
   switch (static_cast<EventKind>(event.kind)) {
@@ -120,9 +133,20 @@ void Executor::handle(const pdes::Event& event) {
     case EventKind::granted:
       npu.transfer(NodeId(event.node), event.time, parts_->around);
       break;
+    case EventKind::sent:
+      npu.complete(NodeId(event.node), event.time);
+      break;
+    case EventKind::arrived:
+      parts_->horizons.mark(index);
+      if (!npu.arrive(parts_->traffic->take(event), event, parts_->around)) return;
+      break;
+    case EventKind::wake:
+      if (!npu.wake(NodeId(event.node), static_cast<std::uint32_t>(event.detail), event.time, parts_->around)) return;
+      break;
     case EventKind::data:
     case EventKind::grant:
     case EventKind::access:
+    case EventKind::pass:
       check(false, "an event that no NPU handles");
   }
   touch(index);
@@ -156,7 +180,10 @@ void Executor::settle(Time now) {
   parts_->communicators.settle();
 }
 
+void Executor::unpack(pdes::Event& event, std::span<const std::byte> bytes) { parts_->traffic->unpack(event, bytes); }
+
 bool Executor::admit(pdes::Event& event) {
+  if (fabric_ && static_cast<EventKind>(event.kind) != EventKind::complete) return true;  // comes at its time
   const auto index = local(NpuId(event.target.value()));
   parts_->horizons.mark(index);
   if (static_cast<EventKind>(event.kind) != EventKind::complete)
@@ -192,6 +219,10 @@ std::uint64_t Executor::num_unfinished() const {
   for (std::size_t i = 0; i < setting_.npus.size(); ++i)
     if (!parts_->npus[i].is_done()) count += setting_.npus[i].count();
   return count;
+}
+
+std::vector<LinkRecord> Executor::link_records() const {
+  return parts_->traffic ? parts_->traffic->records() : std::vector<LinkRecord>{};
 }
 
 std::vector<NpuRecord> Executor::npu_records() const {

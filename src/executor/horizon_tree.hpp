@@ -40,7 +40,7 @@ class HorizonTree {
     for (i /= 2; i >= 1; i /= 2) {
       const auto& left = tree_[2 * i];
       const auto& right = tree_[2 * i + 1];
-      tree_[i] = {least(left.sends, right.sends), least(left.calls, right.calls)};
+      tree_[i] = {least(left.sends, right.sends), least(left.calls, right.calls), least(left.relays, right.relays)};
     }
   }
 

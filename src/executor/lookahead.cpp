@@ -165,14 +165,21 @@ Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
 
 bool Lookaheads::is_send(const Program& program, const Pattern& pattern, NodeId id) const {
   const auto& node = program.graph->nodes[id.index()];
+  if (setting_.options.goes_over_links()) return false;
   if (node.kind != NodeKind::send && !(node.kind == NodeKind::receive && setting_.options.rendezvous)) return false;
   return pattern[program.uses.size() + node.slot];
 }
 
 bool Lookaheads::is_call(const Program& program, const Pattern& pattern, NodeId id) const {
   const auto& node = program.graph->nodes[id.index()];
-  if (node.kind == NodeKind::collective) return pattern[program.use_of_node(id)];
+  if (node.kind == NodeKind::collective) return !setting_.options.goes_over_links() && pattern[program.use_of_node(id)];
   return (node.kind == NodeKind::mem_load || node.kind == NodeKind::mem_store) && pattern.back();
+}
+
+bool Lookaheads::is_relay(const Program& program, NodeId id) const {
+  const auto kind = program.graph->nodes[id.index()].kind;
+  return kind == NodeKind::collective || kind == NodeKind::send ||
+         (kind == NodeKind::receive && setting_.options.rendezvous);
 }
 
 const Lookahead& Lookaheads::of(const NpuSpec& npu) {
@@ -189,9 +196,13 @@ const Lookahead& Lookaheads::of(const NpuSpec& npu) {
     TailFinder(program, setting_.options, noticed, result).run();
     return result;
   };
-  made = std::make_unique<const Lookahead>(
-      Lookahead{&program, distances([&](NodeId node) { return is_send(program, pattern, node); }),
-                distances([&](NodeId node) { return is_call(program, pattern, node); })});
+  Lookahead lookahead{&program,
+                      distances([&](NodeId node) { return is_send(program, pattern, node); }),
+                      distances([&](NodeId node) { return is_call(program, pattern, node); }),
+                      {}};
+  if (setting_.options.goes_over_links())
+    lookahead.relays = distances([&](NodeId node) { return is_relay(program, node); });
+  made = std::make_unique<const Lookahead>(std::move(lookahead));
   return *made;
 }
 

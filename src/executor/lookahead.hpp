@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "orrery/executor/executor.hpp"
@@ -27,6 +28,7 @@ struct Lookahead {
   const Program* program = nullptr;
   Distances sends;  ///< to messages for NPUs on other ranks
   Distances calls;  ///< to collectives with members on other ranks, and accesses to memory servers there
+  std::optional<Distances> relays;  ///< to messages over links, whoever they are for; where all go over links
 };
 
 /// Makes each Lookahead once. Cost about O(nodes + dependencies), 64 times that at most, for each distinct one.
@@ -44,6 +46,7 @@ class Lookaheads {
   Pattern pattern_of(const NpuSpec& npu) const;
   bool is_send(const Program& program, const Pattern& pattern, NodeId node) const;
   bool is_call(const Program& program, const Pattern& pattern, NodeId node) const;
+  bool is_relay(const Program& program, NodeId node) const;
 
   const Setting& setting_;
   Rank here_;

@@ -20,6 +20,11 @@ class Neighbours {
     if (to == here_) return;
     at(to).event_delay = std::min(at(to).event_delay, delay);
   }
+  /// Servers here answer NPUs there, and call servers there.
+  void relay(Rank to, Time delay) {
+    service(to, delay);
+    if (to != here_) at(to).relay_delay = std::min(at(to).relay_delay, delay);
+  }
   void request(Rank to) {
     if (to != here_) at(to).requests = true;
   }
@@ -48,7 +53,8 @@ class Neighbours {
     std::vector<std::vector<char>> outgoing(table_.size());
     for (std::size_t r = 0; r < table_.size(); ++r) {
       auto& n = table_[r];
-      n.outgoing = n.requests || std::min({n.event_delay, n.service_delay, n.reply_delay}) != Time::max();
+      n.outgoing =
+          n.requests || std::min({n.event_delay, n.service_delay, n.reply_delay, n.relay_delay}) != Time::max();
       outgoing[r] = {static_cast<char>(n.outgoing)};
     }
     const auto incoming = world.exchange(outgoing);
@@ -120,9 +126,11 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
   const Rank here = world.rank();
   const auto& hosts = setting_.host_of_npu;
   Neighbours neighbours(world);
-  const auto shortest = setting_.options.replay_only ? std::vector<Time>(setting_.communicators.size(), Time::max())
-                                                     : shortest_collectives(setting_);
+  const bool has_replies = !setting_.options.replay_only && !fabric_;
+  const auto shortest =
+      has_replies ? shortest_collectives(setting_) : std::vector<Time>(setting_.communicators.size(), Time::max());
   for (const auto& spec : setting_.communicators) {
+    if (fabric_) break;
     const auto ranks = ranks_of(spec, hosts);
     const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
     if (is_local) continue;  // its members and its host see each other without the kernel
@@ -134,9 +142,11 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
       neighbours.request(spec.host);
     }
   }
+  // Links are on all ranks, and messages to all take some of them.
+  for (int rank = 0; fabric_ && rank < world.size(); ++rank) neighbours.relay(Rank(rank), fabric_->least_pass());
   for (const auto& npu : setting_.npus)
     for (const NpuId peer : npu.trace->peers)
-      neighbours.event(hosts[peer.index()], setting_.topology.delay(npu.id, peer, Bytes(0)));
+      if (!fabric_) neighbours.event(hosts[peer.index()], setting_.topology.delay(npu.id, peer, Bytes(0)));
   for (std::uint32_t server = 0; server < setting_.memory.num_servers(); ++server) {
     const Rank host = setting_.host_of_server[server];
     for (std::uint32_t i = 0; i < setting_.memory.npus_per_server(); ++i) {
@@ -146,8 +156,8 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
     }
   }
   pdes::Options options;
-  options.num_lps =
-      static_cast<std::uint32_t>(hosts.size() + setting_.communicators.size()) + setting_.memory.num_servers();
+  options.num_lps = static_cast<std::uint32_t>(hosts.size() + setting_.communicators.size()) +
+                    setting_.memory.num_servers() + (fabric_ ? fabric_->num_links() : 0);
   options.service_delay = neighbours.least_service();
   options.reply_delay = neighbours.reply_here();
   options.final_delay = std::min(least_over_ranks(world, neighbours.least_final()), Time::from_ns(1'000'000'000));
@@ -155,7 +165,7 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
   options.least_service_delay = least_over_ranks(world, neighbours.least_service());
   options.least_event_delay = least_over_ranks(world, neighbours.least_event());
   options.neighbours = neighbours.agree(world);
-  options.lps_run_ahead = true;
+  options.lps_run_ahead = !fabric_;
   return options;
 }
 

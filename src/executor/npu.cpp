@@ -15,7 +15,6 @@ namespace {
 using trace::NodeKind;
 
 constexpr std::uint8_t wide = 0xff;         // in `missing_`: the count is in `wide_`
-constexpr Bytes grant_size(8192);           // the control message of the rendezvous protocol
 constexpr std::uint32_t most_scanned = 64;  // ready nodes that the horizon looks at
 
 }  // namespace
@@ -28,7 +27,8 @@ Npu::Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<Communicat
       lookahead_(lookahead),
       folded_(spec.folded),
       seats_(std::move(seats)),
-      overrun_(overrun) {}
+      overrun_(overrun),
+      groups_(spec.groups) {}
 
 Npu::Resource Npu::resource_of(NodeKind kind) {
   switch (kind) {
@@ -180,7 +180,8 @@ void Npu::take_until(NodeId id, Time now, Time finish, const Surroundings& aroun
 
 void Npu::issue(NodeId id, Time now, const Surroundings& around) {
   const auto& n = node(id);
-  if (n.kind == NodeKind::receive && !around.options.replay_only) return issue_receive(id, now, around);
+  if (n.kind == NodeKind::receive && !around.options.replay_only)
+    return around.traffic ? receive_over_links(id, now, around) : issue_receive(id, now, around);
   const Resource resource = resource_of(n.kind);
   if (resource != unlimited) --free_[resource];
   running_.push_back({id, now, Time::max(), resource});
@@ -196,9 +197,11 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
     case NodeKind::collective: {
       const auto& seat = seats_[program_.use_of_node(id)];
       if (seat.members == 1) return take_until(id, now, now, around);
+      if (around.traffic) return join_over_links(id, now, around);
       unknown_.add(awaited_by(id));
-      return around.communicators.join(
+      around.communicators.join(
           seat, {id_, id, trace_.id_of(id), engine_kind(n.collective), Bytes(n.size), now, is_recorded()});
+      return;
     }
     default:
       return take_until(id, now, now + compute_time(id, around.options), around);
@@ -248,6 +251,7 @@ void Npu::issue_send(NodeId id, Time now, const Surroundings& around) {
 }
 
 void Npu::transfer(NodeId id, Time now, const Surroundings& around) {
+  if (around.traffic) return send_over_links(id, now, around);
   const Bytes size(node(id).size);
   const Time there = now + around.network.delay(id_, peer_of(id), size);
   around.network.count_message(id_, peer_of(id), size, folded_ ? folded_->count : 1);
@@ -260,7 +264,7 @@ void Npu::issue_receive(NodeId id, Time now, const Surroundings& around) {
   activity_.begin(Work::receive, now);
   const NpuId peer = peer_of(id);
   if (around.options.rendezvous) {
-    const Time there = now + around.network.delay(id_, peer, grant_size);
+    const Time there = now + around.network.delay(id_, peer, collective::rendezvous_word());
     if (there == Time::max()) return note_overrun(id, now, Overrun::Quantity::time);
     send(id, EventKind::grant, there, 0, around);
   }
@@ -426,10 +430,12 @@ pdes::Reach Npu::reach(const Distances& distances, Time posted, Time arriving) c
   pdes::Reach reach{.output = arriving, .reaction = posted};
   if (!settled_) reach.output = Time::zero();
   for (const Running& running : running_) {
-    const bool awaits_grant = running.finish == Time::max() && node(running.node).kind == NodeKind::send;
-    const Time tail = awaits_grant ? Time::zero()  // its data leave with the grant
-                                   : std::min(distances.tail(running.node),
-                                              least_lead(static_cast<Resource>(running.resource), distances));
+    // A send's data leave with the grant; a collective over links answers what comes.
+    const bool may_act =
+        running.finish == Time::max() && (node(running.node).kind == NodeKind::send || is_over_links(running.node));
+    const Time tail = may_act ? Time::zero()
+                              : std::min(distances.tail(running.node),
+                                         least_lead(static_cast<Resource>(running.resource), distances));
     if (running.finish == Time::max())
       reach.reaction = std::min(reach.reaction, tail);
     else
@@ -439,8 +445,12 @@ pdes::Reach Npu::reach(const Distances& distances, Time posted, Time arriving) c
 }
 
 pdes::Horizon Npu::horizon() const {
-  return {reach(lookahead_.sends, posted_.sends, arriving_.sends),
-          reach(lookahead_.calls, posted_.calls, arriving_.calls)};
+  pdes::Horizon horizon{reach(lookahead_.sends, posted_.sends, arriving_.sends),
+                        reach(lookahead_.calls, posted_.calls, arriving_.calls)};
+  if (lookahead_.relays) horizon.relays = reach(*lookahead_.relays, posted_.relays, arriving_.relays);
+  if (std::ranges::any_of(joined_, [](const auto& joined) { return joined->is_over; }))
+    horizon.relays.reaction = Time::zero();
+  return horizon;
 }
 
 void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& waits) const {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "communicators.hpp"
 #include "lookahead.hpp"
 #include "matcher.hpp"
+#include "member_run.hpp"
 #include "orrery/device/remote_memory.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/executor/options.hpp"
@@ -18,7 +20,9 @@
 #include "orrery/network/analytical.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/model.hpp"
+#include "overrun.hpp"
 #include "ready_nodes.hpp"
+#include "traffic.hpp"
 
 namespace orrery::executor {
 
@@ -34,11 +38,8 @@ struct Surroundings {
   LpId first_server;                     ///< LP of server 0
   Rank here;
   const Communicators::PlaceOf& place_of;
+  Traffic* traffic = nullptr;  ///< none but in the congestion-aware network
 };
-
-inline void keep_earliest(std::optional<Overrun>& kept, const Overrun& met) {
-  if (!kept || met < *kept) kept = met;
-}
 
 /// One NPU's execution of its trace: a small state machine. Completions and messages come as events; `settle` then lets
 /// every free resource take the ready node with the lowest id.
@@ -69,6 +70,12 @@ class Npu {
   /// The data of a send leave now.
   void transfer(NodeId node, Time now, const Surroundings& around);
   void settle(Time now, const Surroundings& around);
+
+  // Over the links of the congestion-aware network.
+  /// A message is there. Whether it changes what the NPU does next.
+  bool arrive(const Message& message, const pdes::Event& event, const Surroundings& around);
+  /// A service of the collective `node` goes on: likewise.
+  bool wake(NodeId node, std::uint32_t service, Time now, const Surroundings& around);
 
   /// A running node's finish has become known; max() if it is out of range.
   void announce(NodeId node, Time finish, Bytes sent);
@@ -117,6 +124,24 @@ class Npu {
   void match(pdes::Event& message, NodeId receive, Time posted, const Surroundings& around);
   void receive_instantly(const pdes::Event& message, NodeId id, Time now, const Surroundings& around);
   void require_size(NodeId id, Bytes size, const Surroundings& around) const;
+  /// A collective that this NPU has joined and that goes over the links.
+  struct Joined {
+    GroupId group;
+    std::uint32_t ordinal = 0;
+    NodeId node;
+    Communicators::Seat seat;
+    MemberRun run;
+    bool is_over = false;  ///< for this NPU; others will still ask for data
+  };
+  class LinkHands;
+  void send_over_links(NodeId id, Time now, const Surroundings& around);
+  void receive_over_links(NodeId id, Time now, const Surroundings& around);
+  void join_over_links(NodeId id, Time now, const Surroundings& around);
+  void put_on_links(const Message& message, Time now, const Surroundings& around);
+  void tell_over_links(NodeId id, Message::Kind kind, Bytes size, Time now, const Surroundings& around);
+  bool is_over_links(NodeId id) const;
+  void part_from(Joined& joined, Time now, const Surroundings& around);
+  bool leave_if_done(Joined& joined, Time now, const Surroundings& around);
   Running& running_node(NodeId id);
   pdes::Event event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
                     std::uint64_t detail = 0);
@@ -194,20 +219,24 @@ class Npu {
   /// For the horizon, of receives: bounds that are exact whenever there are none.
   struct Receives {
     std::uint32_t count = 0;
-    Time sends = Time::max(), calls = Time::max();  ///< least time to what others may notice
+    Time sends = Time::max(), calls = Time::max(), relays = Time::max();  ///< least time to what others may notice
 
-    void add(Time to_send, Time to_call) {
+    void add(Time to_send, Time to_call, Time to_relay = Time::max()) {
       ++count;
       sends = std::min(sends, to_send);
       calls = std::min(calls, to_call);
+      relays = std::min(relays, to_relay);
     }
     void remove() {
       if (--count == 0) *this = {};
     }
   };
-  Receives posted_;       // from the message on
-  Receives arriving_;     // absolute times: the message is known and on its way
-  bool settled_ = false;  ///< has issued its first nodes
+  std::span<const GroupId> groups_;              // [uses]
+  std::vector<std::unique_ptr<Joined>> joined_;  // under way over the links
+  std::vector<Message> early_;                   // of collectives that it has not joined
+  Receives posted_;                              // from the message on
+  Receives arriving_;                            // absolute times: the message is known and on its way
+  bool settled_ = false;                         ///< has issued its first nodes
   bool keep_timeline_ = false;
   std::vector<TimelineRecord> timeline_;
 };

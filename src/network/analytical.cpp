@@ -22,6 +22,11 @@ void Analytical::count_message(NpuId from, NpuId to, Bytes size, std::uint64_t t
                          [&](std::uint32_t d, std::uint32_t, const topology::Port&) { count(d, size, times); });
 }
 
+void Analytical::count_way(NpuId from, NpuId to, Bytes size) {
+  for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d)
+    if (topology_.coordinate(from, d) != topology_.coordinate(to, d)) count(d, size, 1);
+}
+
 void Analytical::count_collective(std::span<const Bytes> per_member, std::uint64_t members) {
   for (std::uint32_t d = 0; d < per_member.size(); ++d)
     if (per_member[d].count() > 0) count(d, per_member[d], members);

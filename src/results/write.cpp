@@ -15,6 +15,7 @@
 #include "format.hpp"
 #include "gather.hpp"
 #include "hdf5_file.hpp"
+#include "links_table.hpp"
 #include "metrics_table.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/output_file.hpp"
@@ -60,6 +61,7 @@ class Writer {
     groups();
     collectives();
     network();
+    links();
     metrics();
     timeline();
     kernel();
@@ -97,6 +99,7 @@ class Writer {
   void groups();
   void collectives();
   void network();
+  void links();
   void metrics();
   void timeline();
   void kernel();
@@ -320,6 +323,15 @@ void Writer::network() {
                           {"1", "utilisation", "busy time over links times simulated time"});
     for (const char* name : {"size", "bytes", "busy_time", "utilisation"})
       file().attach(std::string("/network/") + name, "/network/dimension");
+  });
+}
+
+void Writer::links() {
+  if (!run_.has_links) return;
+  gathered_.links = world_.gather(std::span<const executor::LinkRecord>(mine_.links), Rank(0));
+  on_root([&] {
+    std::ranges::sort(gathered_.links, {}, &executor::LinkRecord::link);
+    write_links(file(), gathered_.links);
   });
 }
 

@@ -62,6 +62,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
   for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
   mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
+  mine.links = executor.link_records();
   mine.kernel = kernel_record(simulation.kernel_statistics());
   mine.host = host_name();
   return mine;
@@ -80,6 +81,7 @@ results::RunDescription describe(const config::Configuration& configuration, con
     (input.first == "partition.txt" ? run.kernel_inputs : run.inputs).push_back(input);
   for (const auto& dimension : configuration.dimensions)
     run.links.push_back(topology::directed_links(dimension) * (run.num_npus / dimension.size));
+  run.has_links = configuration.executor.goes_over_links();
   run.wall_time = wall_seconds;
   run.iterations = configuration.executor.iterations;
   return run;

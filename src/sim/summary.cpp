@@ -63,6 +63,29 @@ void print_traffic(const results::Metrics& metrics, bool replay_only) {
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }
 
+constexpr std::size_t most_links = 3;
+
+std::string link_text(const executor::LinkRecord& link) {
+  const auto device = [](std::int64_t npu) {
+    return npu == executor::LinkRecord::a_switch ? std::string("switch") : fmt::format("NPU {}", npu);
+  };
+  return fmt::format("{} to {} (dimension {})", device(link.from), device(link.to), link.dimension);
+}
+
+/// Those that were busy longest; of equal ones the lowest.
+void print_links(std::vector<executor::LinkRecord> links, Time finish) {
+  const auto busy = [](const executor::LinkRecord& link) { return link.statistics.busy; };
+  std::ranges::stable_sort(links, std::greater(), busy);
+  if (links.size() > most_links) links.resize(most_links);
+  for (const auto& link : links) {
+    const auto& done = link.statistics;
+    fmt::print("hot link {}: {}, busy {}, a message waited {} in the mean, {} at a time at most\n", link_text(link),
+               bytes_text(static_cast<double>(done.bytes.count())),
+               percent(static_cast<double>(done.busy.ps()) / std::max<double>(static_cast<double>(finish.ps()), 1)),
+               readable(Time::from_ps(done.queueing.ps() / static_cast<std::int64_t>(done.messages))), done.peak_queue);
+  }
+}
+
 void print_step(const results::Gathered& all, Time finish) {
   const bool is_mean = all.metrics && all.metrics->iterations > 1;
   fmt::print(
@@ -88,6 +111,7 @@ void print_summary(const results::Gathered& all, double wall_seconds, const conf
     print_training(*all.metrics);
     print_traffic(*all.metrics, configuration.executor.replay_only);
   }
+  print_links(all.links, sorted.back().finish);
   const auto total = kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();
   const double events = static_cast<double>(total.events);

@@ -149,12 +149,35 @@ std::uint32_t Links::hops(std::uint32_t d, NpuId from, NpuId to, std::uint32_t r
   const std::uint32_t b = coordinate(to, of.stride, n);
   if (of.dimension.shape == Shape::fully_connected)
     return std::ranges::find(*failed, Pair{std::min(a, b), std::max(a, b)}) == failed->end() ? regular : 2;
-  // A ring without the link after `end` is a row of NPUs that begins behind it.
-  const Pair cut = failed->front();
-  const std::uint32_t begin = cut.second - cut.first == 1 ? cut.second : 0;
-  const std::uint32_t place_a = (a + n - begin) % n;
-  const std::uint32_t place_b = (b + n - begin) % n;
+  const std::uint32_t place_a = place_in_row(failed->front(), n, a);
+  const std::uint32_t place_b = place_in_row(failed->front(), n, b);
   return std::max(place_a, place_b) - std::min(place_a, place_b);
+}
+
+/// A ring without one of its links is a row of NPUs that begins behind it.
+std::uint32_t Links::place_in_row(const Pair& cut, std::uint32_t size, std::uint32_t coordinate) {
+  const std::uint32_t begin = cut.second - cut.first == 1 ? cut.second : 0;
+  return (coordinate + size - begin) % size;
+}
+
+std::uint32_t Links::next_step(std::uint32_t d, NpuId from, NpuId to) const {
+  const PerDimension& of = dimensions_[d];
+  const std::uint32_t n = of.dimension.size;
+  const std::uint32_t a = coordinate(from, of.stride, n);
+  const std::uint32_t b = coordinate(to, of.stride, n);
+  const auto* failed = failed_around(d, from);
+  check(failed != nullptr && a != b, "a way around in a line without failed links");
+  if (of.dimension.shape == Shape::ring) {
+    const bool upwards = place_in_row(failed->front(), n, a) < place_in_row(failed->front(), n, b);
+    return upwards ? (a + 1) % n : (a + n - 1) % n;
+  }
+  const auto works = [&](std::uint32_t i, std::uint32_t j) {
+    return std::ranges::find(*failed, Pair{std::min(i, j), std::max(i, j)}) == failed->end();
+  };
+  if (works(a, b)) return b;
+  for (std::uint32_t between = 0; between < n; ++between)
+    if (between != a && between != b && works(a, between) && works(between, b)) return between;
+  fail_check("two NPUs that nothing joins", std::source_location::current());
 }
 
 }  // namespace orrery::topology

@@ -36,6 +36,7 @@ struct Flags {
   std::string partition_option = "--partition";  ///< what the command calls it
   std::optional<bool> timeline = {};
   std::optional<std::uint32_t> record_iterations = {};
+  std::optional<network::Model> network = {};
   std::optional<Progress> progress = {};
   std::optional<double> progress_interval_s = {};
   std::optional<double> max_walltime_s = {};

@@ -16,6 +16,7 @@
 #include "orrery/executor/program.hpp"
 #include "orrery/executor/record.hpp"
 #include "orrery/network/analytical.hpp"
+#include "orrery/network/fabric.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/model.hpp"
@@ -86,7 +87,7 @@ struct Overrun {
 };
 
 /// All logical processes of one rank: its NPUs, the communicators and memory servers that it hosts.
-/// LP ids: NPUs, then communicators, then servers.
+/// LP ids: NPUs, then communicators, then memory servers, then the links of the congestion-aware network.
 class Executor final : public pdes::Model {
  public:
   explicit Executor(const Setting& setting);
@@ -103,6 +104,7 @@ class Executor final : public pdes::Model {
   void handle(const pdes::Event& event) override;
   void settle(Time now) override;
   bool admit(pdes::Event& event) override;
+  void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
   pdes::Awaited awaits(LpId npu) const override;
   void proceed(LpId npu) override;
   void receive(Rank from, std::span<const std::byte> message) override;
@@ -117,6 +119,8 @@ class Executor final : public pdes::Model {
   std::uint64_t num_completed_nodes() const;  ///< O(NPUs)
   const network::Analytical& network() const { return network_; }
 
+  /// Of this rank's links that carried anything; none but in the congestion-aware network.
+  std::vector<LinkRecord> link_records() const;
   std::vector<NpuRecord> npu_records() const;
   /// Of the first Options::record_iterations iterations, as the timeline.
   std::vector<CollectiveRecord> collective_records() const;
@@ -142,6 +146,7 @@ class Executor final : public pdes::Model {
 
   Setting setting_;
   network::Analytical network_;
+  std::unique_ptr<const network::Fabric> fabric_;  ///< none but in the congestion-aware network
   std::optional<Overrun> overrun_;
   std::unique_ptr<Parts> parts_;
   std::size_t num_done_ = 0;

@@ -16,6 +16,11 @@ enum class EventKind : std::uint16_t {
   grant,     ///< to an NPU (rendezvous): `source` is ready to receive with tag `node` (folded: as above)
   granted,   ///< what `grant` becomes once it is matched: the data of node `node` leave
   access,    ///< to a memory server: NPU `source` wants `detail` bytes for its node `node`
+  // Of the congestion-aware network; messages are kept in Traffic.
+  pass,     ///< to a link: message `node` is there
+  arrived,  ///< to an NPU: message `node` is there
+  sent,     ///< to an NPU: the message of its send `node` is at its destination
+  wake,     ///< to an NPU, by itself: service `detail` of its collective `node` goes on
 };
 
 /// Chakra's collective type as the engine's.

@@ -5,6 +5,7 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/device/options.hpp"
+#include "orrery/network/options.hpp"
 
 namespace orrery::executor {
 
@@ -26,9 +27,11 @@ struct Options {
   std::uint32_t noise_seed = 1;
   /// [num_npus] compute nodes take their time divided by this; positive. Empty: 1 for all.
   std::vector<double> compute_speed = {};
+  network::Options network;
   bool timeline = false;                ///< keep start and finish of every node
   std::uint32_t record_iterations = 1;  ///< the first iterations of which collectives and the timeline are kept
 
+  bool goes_over_links() const { return network.model == network::Model::congestion_aware && !replay_only; }
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }
   /// No NPU computes faster.
   double highest_speed() const;

@@ -6,6 +6,7 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/network/link_server.hpp"
 #include "orrery/trace/graph.hpp"
 
 namespace orrery::executor {
@@ -44,6 +45,16 @@ struct CollectiveSum {
   std::uint64_t count = 0;
   unsigned __int128 bytes = 0;  ///< of CollectiveRecord::size
   SumOfTimes time = 0;          ///< from the last arrival to the finish
+};
+
+/// A link of the congestion-aware network.
+struct LinkRecord {
+  static constexpr std::int64_t a_switch = -1;
+
+  std::uint32_t link = 0;  ///< network::LinkId
+  std::uint32_t dimension = 0;
+  std::int64_t from = a_switch, to = a_switch;  ///< NPU
+  network::LinkStatistics statistics;
 };
 
 struct TimelineRecord {

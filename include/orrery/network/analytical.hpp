@@ -21,6 +21,8 @@ class Analytical {
 
   /// A message passed, in every dimension that the rules charge; or `times` that are alike.
   void count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times = 1);
+  /// A message passed in every dimension in which the two differ, whatever the rules charge.
+  void count_way(NpuId from, NpuId to, Bytes size);
   /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d; or several that are
   /// alike, with so many members in all.
   void count_collective(std::span<const Bytes> per_member, std::uint64_t members);

@@ -39,6 +39,7 @@ struct RankResults {
   std::vector<executor::TimelineRecord> timeline;        ///< grouped by NPU ascending, by start then node inside
   std::vector<std::string> timeline_names;               ///< what TimelineRecord::name indexes
   NetworkRecord network;
+  std::vector<executor::LinkRecord> links;  ///< of this rank that carried anything
   KernelRecord kernel;
   std::string host;
 };
@@ -57,7 +58,8 @@ struct RunDescription {
   /// Text inputs that say how to run and not what to simulate, as a partition: kept in /kernel/inputs.
   std::vector<std::pair<std::string, std::string>> kernel_inputs = {};
   std::vector<std::uint64_t> links =
-      {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
+      {};                  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
+  bool has_links = false;  ///< the network was simulated link by link
   std::uint32_t iterations = 1;
   std::optional<TrainingStep> step = {};  ///< of a generated workload; only rank 0 needs it
 };
@@ -68,9 +70,10 @@ void check_output(const std::filesystem::path& path, bool force);
 
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
-  std::vector<executor::NpuRecord> npus;  ///< [num_npus]
-  std::vector<KernelRecord> ranks;        ///< [num_ranks]
-  std::optional<Metrics> metrics;         ///< of a complete run in which time has passed
+  std::vector<executor::NpuRecord> npus;    ///< [num_npus]
+  std::vector<KernelRecord> ranks;          ///< [num_ranks]
+  std::vector<executor::LinkRecord> links;  ///< of all ranks that carried anything, ascending in link
+  std::optional<Metrics> metrics;           ///< of a complete run in which time has passed
 };
 
 /// Gathers in global order to rank 0, which writes docs/results.md's file beside `path`, syncs it and renames it.

@@ -58,6 +58,9 @@ class Links {
   /// Hops between two NPUs of a line of dimension d, `regular` where all its links work. A Ring leads the other way
   /// round where it is cut, FullyConnected by a third NPU.
   std::uint32_t hops(std::uint32_t d, NpuId from, NpuId to, std::uint32_t regular) const;
+  /// In a line of dimension d that has a failed link: the coordinate of the NPU that is next on that way. In
+  /// FullyConnected the third NPU is the one with the lowest coordinate.
+  std::uint32_t next_step(std::uint32_t d, NpuId from, NpuId to) const;
 
  private:
   using Pair = std::pair<std::uint32_t, std::uint32_t>;  ///< coordinates that a link joins, the lower one first
@@ -70,6 +73,7 @@ class Links {
   };
 
   const std::vector<Pair>* failed_around(std::uint32_t d, NpuId npu) const;
+  static std::uint32_t place_in_row(const Pair& cut, std::uint32_t size, std::uint32_t coordinate);
   void add_ports(PerDimension& dimension, const LinkFault& fault);
   void add_failed(PerDimension& dimension, const LinkFault& fault);
 

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/base/time.hpp"
+
+namespace orrery::network {
+
+/// What a link has done.
+struct LinkStatistics {
+  std::uint64_t messages = 0;
+  Bytes bytes;
+  Time busy;                     ///< it served messages
+  Time queueing;                 ///< that messages waited, summed over messages
+  std::uint32_t peak_queue = 0;  ///< most messages that waited at a time, the one in service not counted
+};
+
+/// A directed link: serves messages one after the other, in the order in which they come.
+class LinkServer {
+ public:
+  /// A message comes at `now`, not before the last one, and takes the link for `holds`. Returns when its service
+  /// begins; max() if it ends out of range. Amortised O(1).
+  Time serve(Time now, Time holds, Bytes size);
+
+  const LinkStatistics& statistics() const { return statistics_; }
+
+ private:
+  Time free_;
+  LinkStatistics statistics_;
+  std::vector<Time> starts_;  ///< of services to come, as of the last message, from first_ on
+  std::uint32_t first_ = 0;
+};
+
+}  // namespace orrery::network

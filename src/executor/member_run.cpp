@@ -1,0 +1,154 @@
+#include "member_run.hpp"
+
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::executor {
+
+using collective::Script;
+
+MemberRun::MemberRun(std::shared_ptr<const Script> script, std::uint32_t member, bool rendezvous)
+    : script_(std::move(script)),
+      member_(member),
+      rendezvous_(rendezvous),
+      next_(script_->num_queues(), 0),
+      places_(script_->num_queues(), script_->places()),
+      phase_(script_->num_chunks(), 0) {}
+
+MemberRun::Active& MemberRun::active(std::uint32_t service) {
+  const auto found = std::ranges::find(active_, service, &Active::service);
+  check(found != active_.end(), "a service of a collective goes on that is not under way");
+  return *found;
+}
+
+void MemberRun::begin(Time now, Hands& hands) { start_what_may(now, hands); }
+
+/// In each queue services start in their order, as long as there are places and the chunk is through what comes before.
+void MemberRun::start_what_may(Time now, Hands& hands) {
+  if (is_starting_) return;
+  is_starting_ = true;
+  for (bool any = true; any;) {
+    any = false;
+    for (std::uint32_t q = 0; q < next_.size(); ++q) {
+      while (places_[q] > 0 && next_[q] < script_->queue(q).size()) {
+        const std::uint32_t service = script_->queue(q)[next_[q]];
+        const Script::Service& what = script_->services()[service];
+        if (phase_[what.chunk] < what.phase) break;
+        --places_[q];
+        ++next_[q];
+        any = true;
+        start(service, now, hands);
+      }
+    }
+  }
+  is_starting_ = false;
+}
+
+void MemberRun::start(std::uint32_t service, Time now, Hands& hands) {
+  active_.push_back({service, 0, 0, State::opening, Time::zero()});
+  const Time opening = script_->opening(service);
+  if (opening > Time::zero()) return hands.wake(service, now + opening);
+  proceed(service, now, hands);
+}
+
+void MemberRun::wake(std::uint32_t service, Time now, Hands& hands) {
+  Active& here = active(service);
+  check(here.state != State::receiving, "a step of a collective ends that waits for messages");
+  if (here.state == State::closing) {
+    ++here.step;
+    here.state = State::opening;
+  }
+  proceed(service, now, hands);
+}
+
+void MemberRun::proceed(std::uint32_t service, Time now, Hands& hands) {
+  for (;;) {
+    Active& here = active(service);
+    if (here.step == script_->num_steps(service)) return finish(service, now, hands);
+    if (!begin_step(here, hands)) return;
+    if (here.cost > Time::zero()) {
+      here.state = State::closing;
+      return hands.wake(service, now + here.cost);
+    }
+    ++here.step;
+    here.state = State::opening;
+  }
+}
+
+/// Sends what the step sends. True if all that it waits for is there already.
+bool MemberRun::begin_step(Active& here, Hands& hands) {
+  const Script::Move move = script_->move(here.service, here.step, member_);
+  here.cost = move.cost;
+  script_->receivers(here.service, here.step, member_, receivers_);
+  for (const Script::Receiver& to : receivers_) send_or_meet(here, to, move.message, hands);
+  if (rendezvous_ && move.receives > 0) {
+    script_->senders(here.service, here.step, member_, senders_);
+    for (const std::uint32_t from : senders_)
+      hands.send(from, collective::rendezvous_word(), here.service, here.step, true);
+  }
+  const std::uint32_t come = take_early(here.service, here.step);
+  check(come <= move.receives, "more messages of a step than it has");
+  here.missing = move.receives - come;
+  here.state = State::receiving;
+  return here.missing == 0;
+}
+
+void MemberRun::send_or_meet(const Active& here, const Script::Receiver& to, Bytes size, Hands& hands) {
+  const Meeting meeting{here.service, to.step, to.member};
+  if (rendezvous_) {
+    const auto word = std::ranges::find(words_, meeting);
+    if (word == words_.end()) return unsent_.push_back(meeting);
+    *word = words_.back();
+    words_.pop_back();
+  }
+  hands.send(to.member, size, here.service, to.step, false);
+}
+
+void MemberRun::receive(std::uint32_t from, std::uint32_t service, std::uint32_t step, bool is_word, Time now,
+                        Hands& hands) {
+  if (is_word) {
+    const Meeting meeting{service, step, from};
+    const auto data = std::ranges::find(unsent_, meeting);
+    if (data == unsent_.end()) return words_.push_back(meeting);
+    *data = unsent_.back();
+    unsent_.pop_back();
+    return hands.send(from, script_->move(service, step, member_).message, service, step, false);
+  }
+  const auto here = std::ranges::find(active_, service, &Active::service);
+  if (here == active_.end() || here->step != step || here->state != State::receiving) {
+    const auto known =
+        std::ranges::find_if(early_, [&](const Early& e) { return e.service == service && e.step == step; });
+    if (known != early_.end())
+      ++known->count;
+    else
+      early_.push_back({service, step, 1});
+    return;
+  }
+  if (--here->missing > 0) return;
+  here->state = State::closing;
+  if (here->cost > Time::zero()) return hands.wake(service, now + here->cost);
+  wake(service, now, hands);
+}
+
+std::uint32_t MemberRun::take_early(std::uint32_t service, std::uint32_t step) {
+  const auto known =
+      std::ranges::find_if(early_, [&](const Early& e) { return e.service == service && e.step == step; });
+  if (known == early_.end()) return 0;
+  const std::uint32_t count = known->count;
+  *known = early_.back();
+  early_.pop_back();
+  return count;
+}
+
+void MemberRun::finish(std::uint32_t service, Time now, Hands& hands) {
+  Active& here = active(service);
+  here = active_.back();
+  active_.pop_back();
+  ++num_done_;
+  ++phase_[script_->services()[service].chunk];
+  ++places_[script_->queue_of(service)];
+  start_what_may(now, hands);
+}
+
+}  // namespace orrery::executor

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "orrery/executor/executor.hpp"
+#include "orrery/network/fabric.hpp"
+#include "orrery/network/link_server.hpp"
+#include "orrery/pdes/kernel.hpp"
+
+namespace orrery::executor {
+
+/// What goes from an NPU to another one over the links of the congestion-aware network.
+struct Message {
+  enum class Kind : std::uint8_t {
+    data,   ///< of a send
+    grant,  ///< to the sender: a receive has been posted (rendezvous)
+    step,   ///< of a collective
+    word,   ///< to the sender of `step` (rendezvous)
+  };
+
+  NpuId source, destination;
+  NodeId node;            ///< of the source
+  std::uint32_t tag = 0;  ///< of a send; of a collective: its GroupId
+  Bytes size;
+  std::uint32_t ordinal = 0;  ///< of the collective in its group
+  std::uint32_t service = 0;  ///< of collective::Script
+  std::uint32_t step = 0;     ///< the receiver's; of a word the one of the data that it asks for
+  std::uint32_t member = 0;   ///< position of the source in the group
+  Kind kind = Kind::data;
+};
+
+/// The links of this rank, each a logical process: a server that takes messages from NPUs of its rank and from other
+/// links and hands them to the next link or NPU. A link lives with the NPU that it belongs to (network::Fabric).
+class Traffic {
+ public:
+  /// `first_lp`: of link 0. An overrun goes to `overrun` if there is no earlier one.
+  Traffic(pdes::Kernel& kernel, const Setting& setting, const network::Fabric& fabric, Rank here, LpId first_lp,
+          std::optional<Overrun>& overrun);
+
+  /// A message leaves its source, which lives here. `call` is an event of the source for stage server; this sets its
+  /// target, kind and node.
+  void send(const Message& message, pdes::Event call);
+  /// A message is at a link of this rank.
+  void serve(const pdes::Event& event);
+  /// The message of an event is at its destination.
+  Message take(const pdes::Event& event);
+  /// A message has come with an event of another rank: see pdes::Model::unpack.
+  void unpack(pdes::Event& event, std::span<const std::byte> bytes);
+
+  /// Of the links of this rank that carried anything, ascending.
+  std::vector<LinkRecord> records() const;
+
+ private:
+  struct Server {
+    network::Fabric::Link link;
+    network::LinkServer server;
+    std::uint64_t sequence = 0;
+    // The delays of the last size: mostly those of the next message too.
+    Bytes size;
+    Time holds, passes;
+    bool is_known = false;
+  };
+
+  Server& server_of(network::LinkId link);
+  void forward(Server& server, const pdes::Event& event, Time there);
+  pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
+  std::uint32_t put(const Message& message);
+
+  pdes::Kernel& kernel_;
+  const network::Fabric& fabric_;
+  std::span<const Rank> host_of_npu_;
+  Rank here_;
+  LpId first_lp_;
+  std::optional<Overrun>& overrun_;
+  std::vector<std::uint32_t> local_of_;  // [num_npus] index of those that live here
+  std::vector<Server> servers_;          // [local NPUs][links of an NPU]
+  std::vector<Message> messages_;        // on their way, by the event's `node`
+  std::vector<std::uint32_t> free_;      // places in messages_
+};
+
+}  // namespace orrery::executor

@@ -1,0 +1,26 @@
+#include "orrery/network/link_server.hpp"
+
+#include <algorithm>
+
+namespace orrery::network {
+
+Time LinkServer::serve(Time now, Time holds, Bytes size) {
+  const Time start = std::max(now, free_);
+  if (start + holds == Time::max()) return Time::max();
+  free_ = start + holds;
+  ++statistics_.messages;
+  statistics_.bytes += size;
+  statistics_.busy += holds;
+  while (first_ < starts_.size() && starts_[first_] <= now) ++first_;
+  if (first_ * std::size_t{2} >= starts_.size()) {
+    starts_.erase(starts_.begin(), starts_.begin() + first_);
+    first_ = 0;
+  }
+  if (start == now) return start;
+  statistics_.queueing += start - now;
+  starts_.push_back(start);
+  statistics_.peak_queue = std::max(statistics_.peak_queue, static_cast<std::uint32_t>(starts_.size() - first_));
+  return start;
+}
+
+}  // namespace orrery::network

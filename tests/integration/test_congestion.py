@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+"""The congestion-aware network: by hand, on any number of ranks, where nothing is in the way, and what is refused."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+import random_workload  # noqa: E402
+from chakra import Node  # noqa: E402
+
+NS = 1000  # ps
+# 1000 B take 100 ns, a hop 100 ns, the endpoint delay is 10 ns.
+LINK = "bandwidth: 10 GB/s, latency: 100 ns"
+AWARE = ["--network=congestion-aware"]
+SEEDS = range(7001, 7002 if harness.SANITIZED else 7007)
+
+# 64 NPUs: pipelines, groups of every dimension, rendezvous, skew, slow and failed links.
+SKEWED = f"""system:
+  network:
+    model: congestion-aware
+    dimensions:
+      - {{{{shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}}}}
+      - {{{{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}}}}
+      - {{{{shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us}}}}
+  collectives: {{{{chunks: 4, active-chunks: 2}}}}
+  communication: {{{{streams: 2, rendezvous: {{rendezvous}}}}}}
+  compute: {{{{roofline: true, noise: 0.05, peak: 989 TFLOPS, local-memory: {{{{bandwidth: 3350 GB/s}}}}}}}}
+  remote-memory: {{{{kind: pool, bandwidth: 100 GB/s, latency: 1 us}}}}
+workload:
+  model: {{{{layers: 4, hidden: 1024, heads: 16, sequence: 512}}}}
+  parallel: {{{{tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 2}}}}
+  iterations: 2
+perturbation:
+  links:
+    - {{{{dimension: 0, npus: "0,1", failed: true}}}}
+    - {{{{dimension: 1, npus: "0-7", bandwidth: 0.5, latency: 2.0}}}}
+    - {{{{dimension: 1, npus: "16,28", failed: true}}}}
+    - {{{{dimension: 2, npus: "9,25,63", bandwidth: 0.1, latency: 0.25}}}}
+"""
+
+
+def send(id, source, to, size):
+    return Node(id, chakra.SEND, comm_src=source, comm_dst=to, comm_tag=0, comm_size=size)
+
+
+def receive(id, source, to, size):
+    return Node(id, chakra.RECV, comm_src=source, comm_dst=to, comm_tag=0, comm_size=size)
+
+
+def collective(kind, size, **attributes):
+    return [Node(1, chakra.COLL, comm_type=kind, comm_size=size, **attributes)]
+
+
+IDLE = [Node(1, chakra.COMP, duration=1)]
+
+
+class Congestion(harness.Folder):
+    def config(self, dimensions, more="", workload="traces: w"):
+        path = self.folder / "config.yaml"
+        path.write_text(f"system:\n  network:\n    dimensions: [{dimensions}]\n{more}workload: {{{workload}}}\n")
+        return path
+
+    def traced(self, dimensions, nodes, groups=None, more=""):
+        """The configuration of NPUs with these nodes: a list for each."""
+        for npu, of_npu in enumerate(nodes):
+            chakra.write(self.folder / f"w.{npu}.et", of_npu)
+        workload = "traces: w"
+        if groups:
+            (self.folder / "groups.json").write_text(json.dumps(groups))
+            workload += ", groups: groups.json"
+        return [self.config(dimensions, more, workload)]
+
+    def results(self, arguments, num_npus):
+        """Finish times in ns and {(from, to): row} of the links, alike on 1, 2 and 3 ranks."""
+        import h5py
+        path = self.check_one_answer(arguments + AWARE, num_npus, ranks=(2, 3))
+        with h5py.File(path) as file:
+            columns = {name: data[:] for name, data in file["network/links"].items()}
+        rows = [{name: int(data[i]) for name, data in columns.items()} for i in range(len(columns["link"]))]
+        return [time / NS for time in harness.finish_times(path)], {(row["from"], row["to"]): row for row in rows}
+
+    def test_incast(self):
+        """NPUs 1 to 3 send 1 us each to NPU 0, over a switch: they reach it together, 1100 ns after their start, and come down to
+        NPU 0 one after the other."""
+        nodes = [[receive(i, i, 0, 10_000) for i in (1, 2, 3)]] + [[send(1, i, 0, 10_000)] for i in (1, 2, 3)]
+        times, links = self.results(self.traced(f"{{shape: Switch, size: 4, {LINK}}}", nodes), 4)
+        self.assertEqual(times, [4200, 2200, 3200, 4200])
+        down = links[-1, 0]
+        self.assertEqual((down["messages"], down["bytes"], down["peak_queue"]), (3, 30_000, 2))
+        self.assertEqual((down["busy_time"], down["queueing_time"]), (3000 * NS, (1000 + 2000) * NS))
+        self.assertEqual(set(links), {(1, -1), (2, -1), (3, -1), (-1, 0)})
+
+    def test_all_to_all(self):
+        """direct, 1000 B to each: message k of an NPU leaves it at 10 + 100 k, is at the switch 200 ns later, finds the way down free
+        (the others that come at that time go elsewhere) and arrives 200 ns after that. The last of three at 610, and 10 more."""
+        nodes = [collective(chakra.ALL_TO_ALL, 4000)] * 4
+        arguments = self.traced(f"{{shape: Switch, size: 4, {LINK}}}", nodes)
+        times, links = self.results(arguments, 4)
+        self.assertEqual(times, [620] * 4)
+        self.assertEqual([links[npu, -1]["queueing_time"] for npu in range(4)], [(100 + 200) * NS] * 4)
+        self.assertEqual([links[-1, npu]["queueing_time"] for npu in range(4)], [0] * 4)
+        self.assertEqual(harness.finish_times(self.run_once(arguments)), [320 * NS] * 4)  # each message alone
+
+    def test_two_tenants(self):
+        """On a row of a 4 x 4 torus the NPUs 0 and 2, and 1 and 3, gather 1 us and 1.5 us from each other; both go upwards, so that
+        each link carries the first hop of one and the second of the other. From 10 on the links from 1 and 3 are taken for 1500 ns;
+        the others' messages come there at 1110, wait until 1510 and arrive at 2610. These come to the links from 0 and 2 at 1610,
+        find them free, and arrive at 3210. 10 ns more each."""
+        group = lambda name, size: collective(chakra.ALL_GATHER, size, pg_name=name)  # noqa: E731
+        nodes = [group("a", 10_000), group("b", 15_000), group("a", 10_000), group("b", 15_000)] + [IDLE] * 12
+        torus = f"{{shape: Ring, size: 4, {LINK}}}, {{shape: Ring, size: 4, {LINK}}}"
+        times, links = self.results(self.traced(torus, nodes, {"a": [0, 2], "b": [1, 3]}), 16)
+        self.assertEqual(times[:4], [2620, 3220, 2620, 3220])
+        self.assertEqual({ends: row["queueing_time"] // NS for ends, row in links.items()},
+                         {(0, 1): 0, (1, 2): 400, (2, 3): 0, (3, 0): 400})
+
+    def test_ring_placed_badly(self):
+        """A ring 0, 2, 1, 6 on a 4 x 4 torus gathers 1 us from each: NPU 0's way to 2, and 1's way to 6, share the link from 1 to 2.
+
+        Arrivals, at NPU 2, 1, 6, 0:
+        step 1, all leave at 10: 2210 (by 1), 1110, 2210 (by 2), 3310 (by 7 and 4);
+        step 2: NPU 1 sends at 1120, when the link to 2 has been taken at 1110 for 1000 ns: from 2110 on, at 2 at 3210, at 6 at 4310;
+        NPU 2 sends at 2220, at 1 at 3320; NPU 6 at 2220, at 0 at 5520; NPU 0 at 3320, at 1 at 4420, at 2 at 5520;
+        step 3: NPU 1 sends at 3330, at 6 at 5530; NPU 6 at 4320, at 0 at 7620; NPU 0 at 5530, at 2 at 7730; NPU 2 at 5530, at 1 at 6630."""
+        nodes = [collective(chakra.ALL_GATHER, 10_000, pg_name="ring") if npu in (0, 1, 2, 6) else IDLE for npu in range(16)]
+        torus = f"{{shape: Ring, size: 4, {LINK}}}, {{shape: Ring, size: 4, {LINK}}}"
+        times, links = self.results(self.traced(torus, nodes, {"ring": [0, 2, 1, 6]}), 16)
+        self.assertEqual([times[npu] for npu in (0, 2, 1, 6)], [7630, 7740, 6640, 5540])
+        self.assertEqual({ends for ends, row in links.items() if row["queueing_time"] > 0}, {(1, 2)})
+        self.assertEqual((links[1, 2]["queueing_time"], links[1, 2]["messages"]), (990 * NS, 6))
+
+    def test_slow_and_failed_links(self):
+        """0 to 1 on a ring of 4: 1100 ns; at half the bandwidth of NPU 1, 2100; the other way round, 3 hops, 3300."""
+        nodes = [[send(1, 0, 1, 10_000)], [receive(1, 0, 1, 10_000)], IDLE, IDLE]
+        for link, time in (("npus: 1, bandwidth: 0.5", 2100), ("npus: \"0,1\", failed: true", 3300)):
+            arguments = self.traced(f"{{shape: Ring, size: 4, {LINK}}}", nodes)
+            with open(arguments[0], "a") as file:
+                file.write(f"perturbation: {{links: [{{dimension: 0, {link}}}]}}\n")
+            self.assertEqual(self.results(arguments, 4)[0][:2], [time, time])
+
+    def test_nothing_in_the_way(self):
+        """Members that start together, and all have links of their own: what the congestion-unaware network says. Not so with skew: who is
+        late sends several messages at once, which share its link."""
+        for kind in (chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER):
+            nodes = [[Node(1, chakra.COMP, duration=1), Node(2, chakra.COLL, data_deps=[1], comm_type=kind, comm_size=1 << 20)]
+                     for npu in range(12)]
+            arguments = self.traced(f"{{shape: Ring, size: 4, {LINK}}}, {{shape: FullyConnected, size: 3, {LINK}}}", nodes,
+                                    more="  collectives: {chunks: 3}\n")
+            alone = self.run_once(arguments, "unaware.h5")
+            aware = self.run_once(arguments + AWARE, "aware.h5")
+            self.assertEqual(harness.finish_times(alone), harness.finish_times(aware))
+
+    def test_any_number_of_ranks(self):
+        path = self.folder / "skewed.yaml"
+        for rendezvous in ("false", "true"):
+            with self.subTest(rendezvous=rendezvous):
+                path.write_text(SKEWED.format(rendezvous=rendezvous))
+                self.check_one_answer([path, "--timeline"], 64, ranks=(2, 3) if harness.SANITIZED else (2, 3, 4, 8))
+
+    def test_random_workloads(self):
+        for seed in SEEDS:
+            workload = random_workload.Workload(seed, max_npus=32, operations=(20, 80))
+            arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+            with self.subTest(f"seed {seed}"):
+                self.check_one_answer(arguments + AWARE, workload.num_npus, ranks=(2, 3))
+            for path in self.folder.iterdir():
+                path.unlink()
+
+    def test_refused(self):
+        def refused(arguments, *texts):
+            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'no.h5'}")
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
+            for text in texts:
+                self.assertIn(text, outcome.err)
+        arguments = self.traced(f"{{shape: Ring, size: 4, {LINK}}}", [IDLE] * 4)
+        refused(arguments + AWARE + ["--fold"], "run.fold", "congestion-aware", "congestion-unaware")
+        huge = self.config(f"{{shape: FullyConnected, size: 16384, {LINK}}}", workload="traces: {all: w.0.et}")
+        refused([huge] + AWARE, "dimension 0 (FullyConnected)", "links", "134217728")
+        refused([huge, "--network=ns3"][:1] + ["--set=system.network.model=ns3"], "system.network.model", "congestion-aware")
+
+
+if __name__ == "__main__":
+    harness.main()

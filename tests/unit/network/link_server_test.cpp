@@ -1,0 +1,44 @@
+#include "orrery/network/link_server.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery::network {
+namespace {
+
+Time ns(std::int64_t count) { return Time::from_ns(count); }
+
+TEST(LinkServer, ServesOneAfterTheOtherAndCounts) {
+  LinkServer link;
+  EXPECT_EQ(link.serve(ns(5), ns(10), Bytes(100)), ns(5));
+  EXPECT_EQ(link.serve(ns(5), ns(10), Bytes(100)), ns(15));  // waits 10
+  EXPECT_EQ(link.serve(ns(7), ns(20), Bytes(200)), ns(25));  // waits 18, as the second
+  EXPECT_EQ(link.serve(ns(15), ns(5), Bytes(50)), ns(45));   // waits 30; of those before only one still does
+  EXPECT_EQ(link.serve(ns(60), ns(1), Bytes(10)), ns(60));
+  const LinkStatistics& done = link.statistics();
+  EXPECT_EQ(done.messages, 5U);
+  EXPECT_EQ(done.bytes, Bytes(460));
+  EXPECT_EQ(done.busy, ns(46));
+  EXPECT_EQ(done.queueing, ns(58));
+  EXPECT_EQ(done.peak_queue, 2U);
+}
+
+TEST(LinkServer, ALongQueueThatDrains) {
+  LinkServer link;
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(link.serve(ns(0), ns(10), Bytes(1)), ns(10 * i));
+  EXPECT_EQ(link.statistics().peak_queue, 999U);
+  EXPECT_EQ(link.serve(ns(5000), ns(10), Bytes(1)), ns(10000));  // 499 others wait
+  EXPECT_EQ(link.statistics().peak_queue, 999U);
+  for (int i = 1; i < 1000; ++i) link.serve(ns(5000), ns(10), Bytes(1));
+  EXPECT_EQ(link.statistics().peak_queue, 499U + 1000U);
+}
+
+TEST(LinkServer, LeavesTheRangeOfTime) {
+  LinkServer link;
+  const Time half = Time::from_ps(Time::max().ps() / 2 + 1);
+  EXPECT_EQ(link.serve(Time::zero(), half, Bytes(1)), Time::zero());
+  EXPECT_EQ(link.serve(Time::zero(), half, Bytes(1)), Time::max());
+  EXPECT_EQ(link.statistics().messages, 1U);
+}
+
+}  // namespace
+}  // namespace orrery::network
