@@ -127,7 +127,7 @@ std::uint64_t num_steps(const PhaseShape& shape, std::uint32_t size) {
     case AlgorithmKind::halving_doubling:
       return halves * static_cast<std::uint64_t>(std::bit_width(size) - 1);
     case AlgorithmKind::double_binary_tree:
-      return 1;
+      return 0;  // a root that comes last is done as soon as it has begun
   }
   fail_check("an algorithm that does not exist", std::source_location::current());
 }

@@ -138,6 +138,19 @@ TEST(Engine, DoubleBinaryTreeWaitsForAll) {
   }
 }
 
+// NPU 1 is the root of the only chunk and comes last: it has only to begin.
+TEST(Engine, RootOfATreeThatComesLast) {
+  System system({dimension(Shape::switched, 2)}, options_of({double_binary_tree}));
+  const Time done = system.finish(Kind::all_reduce, 4000, at_ns({0, 1'000'000}))[1] - Time::from_ns(1'000'000);
+  EXPECT_EQ(done, Time::from_ns(7 + 120));
+  EXPECT_LE(system.engine.minimum_duration(*system.engine.layout({}, all_dimensions)), done);
+  Options no_memory = options_of({double_binary_tree});
+  no_memory.local_memory = Bandwidth();
+  System plain({dimension(Shape::switched, 2)}, no_memory);
+  EXPECT_EQ(plain.finish(Kind::all_reduce, 4000, at_ns({0, 1'000'000}))[1], Time::from_ns(1'000'007));
+  EXPECT_LE(plain.engine.minimum_duration(*plain.engine.layout({}, all_dimensions)), Time::from_ns(7));
+}
+
 // Ring(2) x FullyConnected(2), 4000 B, local_bw_aware: reduce-scatter of 4000 in dimension 0 (m = 2000: e + L + e + r =
 // 7 + 300 + 7 + 60), all-reduce of 2000 in dimension 1 (m = 1000: 7 + 200 + 7 + 30 + 200 + 7), all-gather of 2000 in
 // dimension 0 (m = 2000: 7 + 300 + 7). Baseline: all-reduces of 4000 (7 + 2 * 307 + 60) in each.
