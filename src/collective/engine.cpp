@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -14,6 +13,7 @@
 #include "script_parts.hpp"
 #include "symmetry.hpp"
 #include "traffic.hpp"
+#include "validation.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -43,40 +43,6 @@ struct Memo {
 };
 
 bool uses_line(const std::vector<Algorithm>& list) { return std::ranges::any_of(list, &Algorithm::whole_communicator); }
-
-std::string describe(const Algorithm& algorithm) {
-  switch (algorithm.kind) {
-    case AlgorithmKind::ring:
-      return "ring";
-    case AlgorithmKind::direct:
-      return algorithm.window == 0 ? "direct" : fmt::format("direct{}", algorithm.window);
-    case AlgorithmKind::halving_doubling:
-      return "halving-doubling";
-    case AlgorithmKind::double_binary_tree:
-      return "double binary tree";
-  }
-  return {};
-}
-
-void validate_phase(const Phase& phase, Kind asked) {
-  const PhaseShape& shape = phase.shape;
-  const std::uint32_t n = phase.axis->size;
-  const auto refuse = [&](std::string_view why, std::string_view possible) {
-    const std::string where = phase.axis->dimensions.size() == 1
-                                  ? fmt::format("dimension {}", phase.axis->dimensions[0])
-                                  : std::string("all members as one line");
-    const std::string part =
-        shape.kind == asked ? std::string(name(asked)) : fmt::format("{} (part of {})", name(shape.kind), name(asked));
-    throw Error(ErrorCode::bad_input, fmt::format("{}: {} has no rule for {} of {} NPUs: {}; possible: {}", where,
-                                                  describe(shape.algorithm), part, n, why, possible));
-  };
-  if (shape.algorithm.kind == AlgorithmKind::halving_doubling) {
-    if (shape.kind == Kind::all_to_all) refuse("it does not carry all-to-all", "ring, direct");
-    if (!std::has_single_bit(n)) refuse("the size is not a power of two", "ring, direct");
-  }
-  if (shape.algorithm.kind == AlgorithmKind::double_binary_tree && shape.kind != Kind::all_reduce)
-    refuse("it carries all-reduce only", "ring, direct, halving-doubling (a power of two, not for all-to-all)");
-}
 
 }  // namespace
 
@@ -115,7 +81,8 @@ std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std
   }
   const Options& options = state_->options;
   const bool needs_line = uses_line(options.all_reduce) || uses_line(options.all_gather) ||
-                          uses_line(options.reduce_scatter) || uses_line(options.all_to_all);
+                          uses_line(options.reduce_scatter) || uses_line(options.all_to_all) ||
+                          uses_line(options.broadcast) || uses_line(options.reduce);
   Layout built = build_layout(state_->topology, {members, dimensions != all_dimensions, needs_line});
   std::vector<std::shared_ptr<const Layout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const Layout>& known : alike)
@@ -149,7 +116,7 @@ void Engine::validate(const Layout& layout, Kind kind) const {
                 fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
                 fmt::format("one for each of the {} dimensions of the topology", state_->topology.num_dimensions()));
   for (const Route& route : possible_routes(state_->options, layout, kind))
-    for (const Phase& phase : route) validate_phase(phase, kind);
+    for (const Phase& phase : route) validate_phase(state_->topology, state_->options, phase, kind);
 }
 
 void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
@@ -247,7 +214,8 @@ Time Engine::minimum_duration(const Layout& layout) const {
   const bool fixed_delay = layout.subgroup && rules.fixed_subgroup_endpoint_delay;
   const Time endpoint_delay = fixed_delay ? Time::from_ns(10) : state_->options.endpoint_delay;
   std::uint64_t fewest = ~std::uint64_t{0};
-  for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all}) {
+  for (const Kind kind :
+       {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast, Kind::reduce}) {
     if (!layout.always_ring && algorithms(state_->options, kind).empty()) continue;
     for (const Route& route : possible_routes(state_->options, layout, kind)) {
       std::uint64_t delays = 0;

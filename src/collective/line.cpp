@@ -66,6 +66,10 @@ std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContex
       return make_halving_doubling(shape, context);
     case AlgorithmKind::double_binary_tree:
       return make_double_binary_tree(shape, context);
+    case AlgorithmKind::binomial_tree:
+      return make_binomial_tree(shape, context);
+    case AlgorithmKind::in_switch:
+      return make_in_switch(shape, context);
   }
   fail_check("an algorithm that does not exist", std::source_location::current());
 }
@@ -126,8 +130,12 @@ std::uint64_t num_steps(const PhaseShape& shape, std::uint32_t size) {
     }
     case AlgorithmKind::halving_doubling:
       return halves * static_cast<std::uint64_t>(std::bit_width(size) - 1);
+    case AlgorithmKind::binomial_tree:
+      return halves;
     case AlgorithmKind::double_binary_tree:
       return 0;  // a root that comes last is done as soon as it has begun
+    case AlgorithmKind::in_switch:
+      return 1;
   }
   fail_check("an algorithm that does not exist", std::source_location::current());
 }

@@ -14,9 +14,10 @@ namespace orrery::collective {
 /// One phase of a chunk in the lines of an axis.
 struct PhaseShape {
   Algorithm algorithm;
-  Kind kind = Kind::all_reduce;  ///< one of the first four
-  Bytes size;                    ///< of the chunk as it enters the phase
-  bool reduces = true;           ///< false: received data are not added up (broadcast, scatter)
+  /// One of the first four; broadcast and reduce too by algorithms that have a rule of their own for them.
+  Kind kind = Kind::all_reduce;
+  Bytes size;           ///< of the chunk as it enters the phase
+  bool reduces = true;  ///< false: received data are not added up (broadcast, scatter)
 };
 
 constexpr Bytes control_message{8192};  ///< of a rendezvous (docs/model.md, 4)
@@ -77,6 +78,8 @@ std::unique_ptr<LineProgram> make_ring(const PhaseShape& shape, const LineContex
 std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineContext& context);
 std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, const LineContext& context);
 std::unique_ptr<LineProgram> make_double_binary_tree(const PhaseShape& shape, const LineContext& context);
+std::unique_ptr<LineProgram> make_binomial_tree(const PhaseShape& shape, const LineContext& context);
+std::unique_ptr<LineProgram> make_in_switch(const PhaseShape& shape, const LineContext& context);
 /// For all lines of the axis, whatever `context.line` is.
 std::unique_ptr<LineProgram> make_lines(const PhaseShape& shape, const LineContext& context);
 

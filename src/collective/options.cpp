@@ -51,9 +51,12 @@ void Options::validate(const topology::Topology& topology) const {
   validate_list("all-gather-implementation", all_gather, topology);
   validate_list("reduce-scatter-implementation", reduce_scatter, topology);
   validate_list("all-to-all-implementation", all_to_all, topology);
+  validate_list("broadcast", broadcast, topology);
+  validate_list("reduce", reduce, topology);
   validate_count("preferred-dataset-splits", splits);
   validate_count("active-chunks-per-dimension", active_chunks);
   validate_count("queues-per-dimension", queues);
+  validate_count("comm-streams", collectives_at_a_time);
   if (endpoint_delay < Time::zero() || endpoint_delay == Time::max())
     throw Error(ErrorCode::bad_input, {.key = "endpoint-delay"}, fmt::format("found {} ps", endpoint_delay.ps()),
                 "0 or more");

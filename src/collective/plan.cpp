@@ -1,16 +1,18 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "orrery/base/error.hpp"
+#include "validation.hpp"
 
 namespace orrery::collective {
 namespace {
 
 /// With several queues an all-reduce's way up takes turns in the first half, its way down in the second
 /// (docs/model.md, 7); everything else takes turns in all.
-std::vector<Stage> stages_of(const Options& options, Kind kind, const Route& route) {
+std::vector<Stage> stages_of(const topology::Topology& topology, const Options& options, Kind kind,
+                             const Route& route) {
   const bool halves = kind == Kind::all_reduce && options.optimization == Optimization::local_bw_aware;
   const std::uint32_t q = options.queues;
   std::vector<Stage> stages;
@@ -22,6 +24,9 @@ std::vector<Stage> stages_of(const Options& options, Kind kind, const Route& rou
     stage.turn = phase.down ? 1 : 0;
     stage.first_queue = phase.down && q > 1 ? q / 2 : 0;
     stage.num_queues = !halves ? q : std::max(phase.down ? q - q / 2 : q / 2, 1U);
+    stage.in_service = in_service(options);
+    if (phase.shape.algorithm.kind == AlgorithmKind::in_switch)
+      stage.in_service = std::min(stage.in_service, in_switch_places(topology, options, *phase.axis) / q);
     stages.push_back(stage);
   }
   return stages;
@@ -33,16 +38,18 @@ std::uint64_t in_service(const Options& options) {
   return (std::uint64_t{options.active_chunks} + options.queues - 1) / options.queues;
 }
 
-std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, const Options& options,
-                                  std::uint64_t num_chunks) {
-  std::vector<std::set<std::uint32_t>> queues;
+std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks) {
+  std::vector<std::map<std::uint32_t, std::uint64_t>> places;  // [axes] of each queue
   for (const Stage& stage : stages) {
-    if (queues.size() <= stage.axis) queues.resize(stage.axis + 1);
-    for (std::uint32_t q = 0; q < stage.num_queues; ++q) queues[stage.axis].insert(stage.first_queue + q);
+    if (places.size() <= stage.axis) places.resize(stage.axis + 1);
+    for (std::uint32_t q = 0; q < stage.num_queues; ++q) places[stage.axis][stage.first_queue + q] = stage.in_service;
   }
   std::vector<std::uint64_t> result;
-  for (const std::set<std::uint32_t>& used : queues)
-    result.push_back(rules.share_bandwidth ? std::min(num_chunks, used.size() * in_service(options)) : 1);
+  for (const auto& queues : places) {
+    std::uint64_t count = 0;
+    for (const auto& [queue, in_service] : queues) count += in_service;
+    result.push_back(rules.share_bandwidth ? std::min(num_chunks, count) : 1);
+  }
   return result;
 }
 
@@ -54,12 +61,13 @@ Plan::Plan(const topology::Topology& topology, const Options& options, const Lay
   work.route_of = routes.of_chunk;
   std::vector<const Phase*> phases;  // [stages]
   for (const Route& route : routes.routes) {
-    const std::vector<Stage> stages = stages_of(options, parent(kind), route);
+    const std::vector<Stage> stages =
+        stages_of(topology, options, goes_whole(options, kind) ? kind : parent(kind), route);
     work.routes.push_back({static_cast<std::uint32_t>(work.stages.size()), static_cast<std::uint32_t>(stages.size())});
     work.stages.insert(work.stages.end(), stages.begin(), stages.end());
     for (const Phase& phase : route) phases.push_back(&phase);
   }
-  const std::vector<std::uint64_t> share = shares(topology.rules(), work.stages, options, chunks.count);
+  const std::vector<std::uint64_t> share = shares(topology.rules(), work.stages, chunks.count);
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = *phases[p];
     LineContext context = line_context(topology, options, layout, *phase.axis);
@@ -76,7 +84,7 @@ Plan::Plan(const topology::Topology& topology, const Options& options, const Lay
     }
     stops_.push_back(std::move(stop));
   }
-  schedule_ = make_schedule(work, {in_service(options), options.queues, options.chunk_order});
+  schedule_ = make_schedule(work, {options.queues, options.chunk_order});
 }
 
 std::size_t Plan::memory() const {

@@ -16,8 +16,7 @@ namespace orrery::collective {
 std::uint64_t in_service(const Options& options);
 
 /// Bandwidth is shared by this many chunks in each axis (docs/collectives.md); 1 where the rules do not share it.
-std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, const Options& options,
-                                  std::uint64_t num_chunks);
+std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks);
 
 /// Working memory of Plan::run, kept between calls.
 struct Workspace {

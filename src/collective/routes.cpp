@@ -38,6 +38,19 @@ Route grid_route(const Options& options, const Layout& layout, Kind kind, const 
   return route;
 }
 
+/// Broadcast from the highest axis down, reduce from the lowest up. An algorithm that has no rule of its own for the
+/// kind does an all-reduce in its line.
+Route whole_route(const Options& options, const Layout& layout, Kind kind) {
+  Route route;
+  for (std::uint32_t a = 0; a < layout.axes.size(); ++a) {
+    const Algorithm& algorithm = algorithms(options, kind)[layout.axes[a].dimensions[0]];
+    const bool has_rule = algorithm.kind == AlgorithmKind::binomial_tree || algorithm.kind == AlgorithmKind::in_switch;
+    route.push_back({&layout.axes[a], {algorithm, has_rule ? kind : Kind::all_reduce, {}, true}, a, false});
+  }
+  if (kind == Kind::broadcast) std::ranges::reverse(route);
+  return route;
+}
+
 /// The line that carries the whole collective, if the grid's axes do not.
 const Algorithm* algorithm_of_line(const Options& options, const Layout& layout, Kind kind) {
   static constexpr Algorithm ring;
@@ -55,6 +68,8 @@ Route route_of(const Options& options, const Layout& layout, Kind kind, Bytes ch
   Route route;
   if (const Algorithm* const line = algorithm_of_line(options, layout, kind))
     route.push_back({&*layout.line, {*line, shape_kind, {}, true}, 0, false});
+  else if (goes_whole(options, kind))
+    route = whole_route(options, layout, kind);
   else
     route = grid_route(options, layout, shape_kind, order);
   for (Phase& phase : route) {
@@ -160,7 +175,12 @@ Kind parent(Kind kind) {
   }
 }
 
+bool goes_whole(const Options& options, Kind kind) {
+  return (kind == Kind::broadcast && !options.broadcast.empty()) || (kind == Kind::reduce && !options.reduce.empty());
+}
+
 const std::vector<Algorithm>& algorithms(const Options& options, Kind kind) {
+  if (goes_whole(options, kind)) return kind == Kind::broadcast ? options.broadcast : options.reduce;
   switch (parent(kind)) {
     case Kind::all_reduce:
       return options.all_reduce;
@@ -190,7 +210,8 @@ LineContext line_context(const topology::Topology& topology, const Options& opti
 
 Routes routes_of(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind,
                  const Chunks& chunks) {
-  const bool has_choice = layout.axes.size() > 1 && !algorithm_of_line(options, layout, kind);
+  const bool has_choice =
+      layout.axes.size() > 1 && !goes_whole(options, kind) && !algorithm_of_line(options, layout, kind);
   if (options.dimension_order == DimensionOrder::ascending || !has_choice)
     return {{route_of(options, layout, kind, chunks.size, ascending(layout))}, {}};
   Routes result;
@@ -207,7 +228,7 @@ Routes routes_of(const topology::Topology& topology, const Options& options, con
 }
 
 std::vector<Route> possible_routes(const Options& options, const Layout& layout, Kind kind) {
-  const bool any_order = options.dimension_order != DimensionOrder::ascending;
+  const bool any_order = options.dimension_order != DimensionOrder::ascending && !goes_whole(options, kind);
   std::vector<Route> routes;
   for (std::size_t turn = 0; turn < (any_order ? std::max<std::size_t>(layout.axes.size(), 1) : 1); ++turn)
     routes.push_back(route_of(options, layout, kind, Bytes(0), layout.axes.empty() ? Order{} : rotated(layout, turn)));

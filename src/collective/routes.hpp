@@ -12,6 +12,9 @@ namespace orrery::collective {
 /// The kind whose phases and algorithms a kind uses (docs/collectives.md): the first four are their own.
 Kind parent(Kind kind);
 
+/// Broadcast and reduce with algorithms of their own: each chunk goes whole through one dimension after the other.
+bool goes_whole(const Options& options, Kind kind);
+
 const std::vector<Algorithm>& algorithms(const Options& options, Kind kind);
 
 /// One phase of a chunk, with where it runs.

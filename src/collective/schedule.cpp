@@ -27,10 +27,10 @@ class Player {
       check(num_services < Service::none, "a collective of too many chunks");
     }
     num_services_ = num_services;
-    const std::uint64_t num_places = std::min(servers.in_service, num_services);
     for (const Stage& stage : work.stages)
       for (std::uint32_t q = 0; q < stage.num_queues; ++q)
-        line_of(stage.axis, stage.first_queue + q).places.assign(num_places, Service::none);
+        line_of(stage.axis, stage.first_queue + q)
+            .places.assign(std::min(stage.in_service, num_services), Service::none);
     assign_queues();
   }
 

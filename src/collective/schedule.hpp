@@ -15,6 +15,7 @@ struct Stage {
   std::uint32_t first_queue = 0;
   std::uint32_t num_queues = 1;
   std::uint32_t turn = 0;
+  std::uint64_t in_service = 1;   ///< chunks at a time in each of these queues
   std::uint32_t phases_left = 1;  ///< this one included
   Bytes size;                     ///< of the chunk as it enters the phase
   Ps duration[2] = {0, 0};        ///< of even and of odd chunks
@@ -38,8 +39,7 @@ struct Work {
 
 /// By how many, and which first.
 struct Servers {
-  std::uint64_t in_service = 1;  ///< chunks at a time in each queue
-  std::uint32_t queues = 1;      ///< of each axis
+  std::uint32_t queues = 1;  ///< of each axis
   ChunkOrder order = ChunkOrder::fifo;
 };
 

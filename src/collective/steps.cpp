@@ -19,6 +19,8 @@ Step Steps::at(std::uint64_t k) const {
     case AlgorithmKind::halving_doubling:
       return of_halving_doubling(k);
     case AlgorithmKind::double_binary_tree:
+    case AlgorithmKind::binomial_tree:
+    case AlgorithmKind::in_switch:
       break;
   }
   fail_check("steps of an algorithm that has none", std::source_location::current());

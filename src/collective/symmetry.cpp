@@ -12,6 +12,7 @@ bool can_be_turned(const Axis& axis, const std::vector<Phase>& phases) {
   for (const Phase& phase : phases) {
     if (phase.axis != &axis) continue;
     const auto kind = phase.shape.algorithm.kind;
+    if (kind == AlgorithmKind::in_switch) continue;  // all places are alike, however they are numbered
     rotates = rotates && (kind == AlgorithmKind::ring || kind == AlgorithmKind::direct);
     exchanges = exchanges && kind == AlgorithmKind::halving_doubling;
   }

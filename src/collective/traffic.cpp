@@ -3,6 +3,7 @@
 #include <bit>
 #include <map>
 
+#include "in_switch.hpp"
 #include "orrery/base/error.hpp"
 
 namespace orrery::collective {
@@ -87,7 +88,25 @@ void count_phase(const PhaseShape& shape, std::uint32_t n, std::uint64_t even, s
           counter.add(tree_place(position, tree, n), tree_place(tree_parent(position, n), tree, n),
                       Wide{2} * (tree == 0 ? even : odd), shape.size);
       return;
+    case AlgorithmKind::binomial_tree:
+      for (std::uint32_t place = 1; place < n; ++place)
+        counter.add(place, place & (place - 1), (shape.kind == Kind::all_reduce ? Wide{2} : Wide{1}) * chunks,
+                    shape.size);
+      return;
+    case AlgorithmKind::in_switch:
+      counter.add(0, 1, Wide{in_switch_load(shape, n).senders} * chunks, in_switch_load(shape, n).up);
+      return;
   }
+}
+
+/// Lines of a phase that move anything. What goes whole from one member, or to one, is in few of them: of a broadcast
+/// in those that the phases before have reached, of a reduce in those that the phases before have not left out. `done`:
+/// the product of the sizes of the phases before.
+std::uint64_t lines_with_data(const Options& options, const Layout& layout, Kind kind, const Phase& phase,
+                              std::uint64_t done) {
+  const std::uint64_t lines = layout.num_members / phase.axis->size;
+  if (!goes_whole(options, kind)) return lines;
+  return kind == Kind::broadcast ? done : lines / done;
 }
 
 }  // namespace
@@ -107,10 +126,11 @@ Traffic traffic_of(const topology::Topology& topology, const Options& options, c
     ++(chunk % 2 == 0 ? even : odd)[routes.of_chunk[chunk]];
   std::vector<Wide> sent(topology.num_dimensions());
   for (std::size_t r = 0; r < routes.routes.size(); ++r)
-    for (const Phase& phase : routes.routes[r]) {
+    for (std::uint64_t done = 1; const Phase& phase : routes.routes[r]) {
       Counter counter(*phase.axis, topology.rules().charge_every_dimension);
       count_phase(phase.shape, phase.axis->size, even[r], odd[r], counter);
-      const std::uint64_t lines = layout.num_members / phase.axis->size;
+      const std::uint64_t lines = lines_with_data(options, layout, kind, phase, done);
+      done *= phase.axis->size;
       for (std::size_t k = 0; k < phase.axis->dimensions.size(); ++k)
         sent[phase.axis->dimensions[k]] += counter.sent()[k] * lines;
     }

@@ -22,9 +22,9 @@ std::string optional_path(const std::optional<std::filesystem::path>& path) {
 
 bool same(const collective::Options& a, const collective::Options& b) {
   const auto fields = [](const collective::Options& o) {
-    return std::tie(o.all_reduce, o.all_gather, o.reduce_scatter, o.all_to_all, o.optimization, o.dimension_order,
-                    o.chunk_order, o.overlap_latency, o.splits, o.active_chunks, o.queues, o.endpoint_delay,
-                    o.local_memory, o.rendezvous);
+    return std::tie(o.all_reduce, o.all_gather, o.reduce_scatter, o.all_to_all, o.broadcast, o.reduce, o.optimization,
+                    o.dimension_order, o.chunk_order, o.overlap_latency, o.splits, o.active_chunks, o.queues,
+                    o.endpoint_delay, o.local_memory, o.rendezvous);
   };
   return fields(a) == fields(b);
 }

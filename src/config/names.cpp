@@ -22,6 +22,8 @@ constexpr NamedAlgorithm named_algorithms[] = {
     {"direct", {AlgorithmKind::direct, 0, false}},
     {"halvingDoubling", {AlgorithmKind::halving_doubling, 0, false}},
     {"doubleBinaryTree", {AlgorithmKind::double_binary_tree, 0, false}},
+    {"binomialTree", {AlgorithmKind::binomial_tree, 0, false}},
+    {"inSwitch", {AlgorithmKind::in_switch, 0, false}},
     {"oneRing", {AlgorithmKind::ring, 0, true}},
     {"oneDirect", {AlgorithmKind::direct, 0, true}},
     {"oneHalvingDoubling", {AlgorithmKind::halving_doubling, 0, true}},
@@ -65,7 +67,7 @@ std::string name(const Algorithm& algorithm) {
     if (known.kind != algorithm.kind || known.whole_communicator != algorithm.whole_communicator) continue;
     return algorithm.window > 0 ? fmt::format("{}{}", word, algorithm.window) : std::string(word);
   }
-  throw Error(ErrorCode::bad_input, "doubleBinaryTree over a whole communicator has no name in a configuration");
+  throw Error(ErrorCode::bad_input, "a tree or inSwitch over a whole communicator has no name in a configuration");
 }
 
 std::string_view name(RuleSet rules) { return rules == RuleSet::physical ? "physical" : "astra-sim"; }

@@ -36,6 +36,9 @@ std::vector<Dimension> read_dimensions(Section& network) {
       dimension.bandwidth =
           item.require("bandwidth", "of one link, such as '400 GB/s'", Bandwidth::from_bytes_per_ns(1), as_bandwidth);
       dimension.latency_ns = item.require("latency", "of one hop, such as '500 ns'", 0.0, as_nanoseconds);
+      dimension.in_switch_operations =
+          item.get("in-switch-operations", dimension.in_switch_operations,
+                   [](const Value& v, const std::string& key) { return as_count(v, key, 0); });
       item.refuse_unknown();
       dimensions.push_back(dimension);
     }
@@ -50,13 +53,17 @@ Algorithm natural_algorithm(const Dimension& dimension, bool all_to_all) {
   return {std::has_single_bit(dimension.size) ? AlgorithmKind::halving_doubling : AlgorithmKind::ring, 0, false};
 }
 
-std::vector<Algorithm> read_algorithms(Section& section, std::string_view key,
-                                       const std::vector<Dimension>& dimensions) {
+std::vector<Algorithm> natural_algorithms(const std::vector<Dimension>& dimensions, bool all_to_all) {
   std::vector<Algorithm> algorithms;
-  for (const auto& dimension : dimensions) algorithms.push_back(natural_algorithm(dimension, key == "all-to-all"));
+  for (const auto& dimension : dimensions) algorithms.push_back(natural_algorithm(dimension, all_to_all));
+  return algorithms;
+}
+
+std::vector<Algorithm> read_algorithms(Section& section, std::string_view key, const std::vector<Dimension>& dimensions,
+                                       const std::vector<Algorithm>& fallback) {
   const std::string expected =
       fmt::format("a list of {}, one for each dimension", counted(dimensions.size(), "algorithm"));
-  return section.get(key, algorithms, [&](const Value& value, const std::string& path) {
+  return section.get(key, fallback, [&](const Value& value, const std::string& path) {
     auto given = parse_algorithms(as_list(value, path, expected), path, expected, section.faults());
     const bool whole = given.size() == 1 && given[0].whole_communicator;
     if (given.size() != dimensions.size() && !dimensions.empty() && !whole)
@@ -72,10 +79,14 @@ std::uint32_t read_count(Section& section, std::string_view key, std::uint32_t f
 void read_collectives(Section section, Configuration& result) {
   using collective::Optimization;
   auto& options = result.collectives;
-  options.all_reduce = read_algorithms(section, "all-reduce", result.dimensions);
-  options.all_gather = read_algorithms(section, "all-gather", result.dimensions);
-  options.reduce_scatter = read_algorithms(section, "reduce-scatter", result.dimensions);
-  options.all_to_all = read_algorithms(section, "all-to-all", result.dimensions);
+  const auto& dimensions = result.dimensions;
+  const auto natural = natural_algorithms(dimensions, false);
+  options.all_reduce = read_algorithms(section, "all-reduce", dimensions, natural);
+  options.all_gather = read_algorithms(section, "all-gather", dimensions, natural);
+  options.reduce_scatter = read_algorithms(section, "reduce-scatter", dimensions, natural);
+  options.all_to_all = read_algorithms(section, "all-to-all", dimensions, natural_algorithms(dimensions, true));
+  options.broadcast = read_algorithms(section, "broadcast", dimensions, {});
+  options.reduce = read_algorithms(section, "reduce", dimensions, {});
   options.optimization =
       section.choose("optimization", options.optimization,
                      {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
@@ -139,6 +150,7 @@ void read_noise(Section& perturbation, Section& compute, Configuration& result) 
 void read_communication(Section section, Configuration& result) {
   result.executor.comm_streams = read_count(section, "streams", result.executor.comm_streams);
   result.executor.comm_order = section.choose("order", result.executor.comm_order, comm_orders());
+  result.collectives.collectives_at_a_time = result.executor.comm_streams;
   result.executor.rendezvous = section.get("rendezvous", false, as_bool);
   result.collectives.rendezvous = result.executor.rendezvous;
   section.refuse_unknown();

@@ -25,8 +25,11 @@ std::string network(const Configuration& c) {
       fmt::format("  network:\n    model: {}\n    dimensions:\n", network::name(c.executor.network.model));
   for (const auto& dimension : c.dimensions)
     text +=
-        fmt::format("      - {{shape: {}, size: {}, bandwidth: {}, latency: {}}}\n", topology::name(dimension.shape),
-                    dimension.size, to_text(dimension.bandwidth), nanoseconds_to_text(dimension.latency_ns));
+        fmt::format("      - {{shape: {}, size: {}, bandwidth: {}, latency: {}{}}}\n", topology::name(dimension.shape),
+                    dimension.size, to_text(dimension.bandwidth), nanoseconds_to_text(dimension.latency_ns),
+                    dimension.in_switch_operations == 0
+                        ? std::string()
+                        : fmt::format(", in-switch-operations: {}", dimension.in_switch_operations));
   return text;
 }
 
@@ -36,6 +39,8 @@ std::string collectives(const collective::Options& options) {
   text += fmt::format("    all-gather: [{}]\n", listed(options.all_gather));
   text += fmt::format("    reduce-scatter: [{}]\n", listed(options.reduce_scatter));
   text += fmt::format("    all-to-all: [{}]\n", listed(options.all_to_all));
+  if (!options.broadcast.empty()) text += fmt::format("    broadcast: [{}]\n", listed(options.broadcast));
+  if (!options.reduce.empty()) text += fmt::format("    reduce: [{}]\n", listed(options.reduce));
   text += fmt::format("    optimization: {}\n",
                       options.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
   text += fmt::format("    dimension-order: {}\n    chunk-order: {}\n    overlap-latency: {}\n",

@@ -177,6 +177,8 @@ void show(const config::ShowTopologyCommand& command) {
                                     {"latency_ns", dimension.latency_ns},
                                     {"stride", topology.stride(d)},
                                     {"farthest_hops", farthest}});
+    if (dimension.in_switch_operations > 0)
+      result["dimensions"].back()["in_switch_operations"] = dimension.in_switch_operations;
   }
   print(result, command.json);
 }

@@ -29,6 +29,9 @@ void validate(std::size_t d, const Dimension& dimension) {
     refuse(d, dimension, fmt::format("its bandwidth is {} bytes/ns", bandwidth), "1 byte/s to 9e18 bytes/s");
   if (!(dimension.latency_ns >= 0 && std::isfinite(dimension.latency_ns)))
     refuse(d, dimension, fmt::format("its latency is {} ns", dimension.latency_ns), "0 or more");
+  if (dimension.in_switch_operations > 0 && dimension.shape != Shape::switched)
+    refuse(d, dimension, fmt::format("it offers {} in-switch operations", dimension.in_switch_operations),
+           "0: only the switch of a Switch dimension carries out operations");
 }
 
 std::uint32_t ring_hops(std::uint32_t size, std::uint32_t distance) { return std::min(distance, size - distance); }

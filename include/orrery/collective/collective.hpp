@@ -25,7 +25,14 @@ enum class Kind : std::uint8_t {
 };
 std::string_view name(Kind kind);
 
-enum class AlgorithmKind : std::uint8_t { ring, direct, halving_doubling, double_binary_tree };
+enum class AlgorithmKind : std::uint8_t {
+  ring,
+  direct,
+  halving_doubling,
+  double_binary_tree,
+  binomial_tree,
+  in_switch
+};
 
 /// How one dimension carries a collective.
 struct Algorithm {
@@ -50,6 +57,8 @@ enum class ChunkOrder : std::uint8_t { fifo, smallest_first, fewest_phases_first
 struct Options {
   /// One per dimension of the topology; a single `one*` stands for all. Empty: no collective of that kind is possible.
   std::vector<Algorithm> all_reduce, all_gather, reduce_scatter, all_to_all;
+  /// The same for these two kinds; empty: they go the way of an all-reduce.
+  std::vector<Algorithm> broadcast, reduce;
   Optimization optimization = Optimization::local_bw_aware;
   DimensionOrder dimension_order = DimensionOrder::ascending;
   ChunkOrder chunk_order = ChunkOrder::fifo;
@@ -59,6 +68,8 @@ struct Options {
   std::uint32_t splits = 1;         ///< chunks of a collective (preferred-dataset-splits)
   std::uint32_t active_chunks = 1;  ///< per dimension
   std::uint32_t queues = 1;         ///< per dimension
+  /// That an NPU may be in (comm-streams): those of its switch's operations that one collective may use depend on it.
+  std::uint32_t collectives_at_a_time = 1;
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;

@@ -17,6 +17,8 @@ struct Dimension {
   std::uint32_t size = 1;
   Bandwidth bandwidth;    ///< of one link
   double latency_ns = 0;  ///< of one hop
+  /// Switch: reductions and multicasts that the switch of a line carries out at a time; 0: it only forwards.
+  std::uint32_t in_switch_operations = 0;
 
   friend bool operator==(const Dimension&, const Dimension&) = default;
 };

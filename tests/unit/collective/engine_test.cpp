@@ -5,31 +5,17 @@
 #include <random>
 #include <string>
 
-#include "orrery/base/error.hpp"
-#include "orrery/collective/collective.hpp"
+#include "system.hpp"
 
 namespace orrery::collective {
 namespace {
 
 using topology::Shape;
 
-constexpr Algorithm ring{};
-constexpr Algorithm direct{AlgorithmKind::direct, 0, false};
-constexpr Algorithm halving_doubling{AlgorithmKind::halving_doubling, 0, false};
-constexpr Algorithm double_binary_tree{AlgorithmKind::double_binary_tree, 0, false};
-
 // Every test uses links of 10 B/ns and 100 ns, an endpoint delay of 7 ns and a memory of 100 B/ns unless it says
 // otherwise: a message of m bytes takes L = 100 h + m / 10 ns over h hops, its reduction r = 3 m / 100 ns.
 topology::Dimension dimension(Shape shape, std::uint32_t size) {
   return {shape, size, Bandwidth::from_bytes_per_ns(10), 100};
-}
-
-Options options_of(std::vector<Algorithm> list) {
-  Options options;
-  options.all_reduce = options.all_gather = options.reduce_scatter = options.all_to_all = std::move(list);
-  options.endpoint_delay = Time::from_ns(7);
-  options.local_memory = Bandwidth::from_bytes_per_ns(100);
-  return options;
 }
 
 /// 100 ns a hop, 10 B/ns.
@@ -38,50 +24,6 @@ topology::Topology line_with_fault(topology::Shape shape, std::uint32_t size, co
   topology::Links links(dimensions);
   links.add(fault);
   return {dimensions, Rules::physical(), links};
-}
-
-struct System {
-  System(std::vector<topology::Dimension> dimensions, Options options, Rules rules = Rules::physical())
-      : engine(topology::Topology(std::move(dimensions), rules), std::move(options)) {}
-  System(const topology::Topology& topology, Options options) : engine(topology, std::move(options)) {}
-
-  std::vector<Time> finish(Kind kind, std::uint64_t bytes, const std::vector<Time>& arrivals,
-                           const std::vector<NpuId>& members = {}, std::uint64_t mask = all_dimensions) {
-    const auto layout = engine.layout(members, mask);
-    engine.validate(*layout, kind);
-    std::vector<Time> completions(arrivals.size());
-    engine.finish(*layout, kind, Bytes(bytes), arrivals, completions);
-    return completions;
-  }
-  /// Of all members, which must complete together.
-  Time together(Kind kind, std::uint64_t bytes, std::size_t count) {
-    const std::vector<Time> completions = finish(kind, bytes, std::vector<Time>(count));
-    for (const Time time : completions) EXPECT_EQ(time, completions[0]);
-    return completions[0];
-  }
-  std::string refusal(Kind kind, const std::vector<NpuId>& members = {}) {
-    try {
-      engine.validate(*engine.layout(members, all_dimensions), kind);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::bad_input);
-      return error.what();
-    }
-    return "accepted";
-  }
-
-  Engine engine;
-};
-
-std::vector<NpuId> npus(std::initializer_list<std::uint32_t> ids) {
-  std::vector<NpuId> result;
-  for (const std::uint32_t id : ids) result.emplace_back(id);
-  return result;
-}
-
-std::vector<Time> at_ns(std::initializer_list<std::int64_t> values) {
-  std::vector<Time> result;
-  for (const std::int64_t ns : values) result.push_back(Time::from_ns(ns));
-  return result;
 }
 
 // Ring of 4, 4000 B: m = 1000, L = 200, r = 30. All-reduce e + 6 (L + e) + 3 r; reduce-scatter e + 3 (L + e + r);

@@ -32,7 +32,7 @@ Work work_of(const std::vector<OneChunk>& chunks) {
 
 std::vector<std::uint32_t> served_in(const Work& work, std::uint32_t axis, ChunkOrder order) {
   std::vector<std::uint32_t> chunks;
-  for (const Service& service : make_schedule(work, {1, 1, order}).services)
+  for (const Service& service : make_schedule(work, {1, order}).services)
     if (work.stages[service.stage].axis == axis) chunks.push_back(service.chunk);
   return chunks;
 }
@@ -49,15 +49,15 @@ TEST(Schedule, WhoIsServedFirst) {
 // Two chunks of 100, of which 30 are on the way: the second begins at 70. Its next phase waits for all of the first.
 TEST(Schedule, WhatIsOnTheWayHoldsNobodyUp) {
   Work work = work_of({{1, {{0, 100}}}, {1, {{0, 100}}}});
-  EXPECT_EQ(make_schedule(work, {1, 1, ChunkOrder::fifo}).end, 200);
+  EXPECT_EQ(make_schedule(work, {1, ChunkOrder::fifo}).end, 200);
   for (Stage& stage : work.stages) stage.latency[0] = stage.latency[1] = 30;
-  const Schedule schedule = make_schedule(work, {1, 1, ChunkOrder::fifo});
+  const Schedule schedule = make_schedule(work, {1, ChunkOrder::fifo});
   EXPECT_EQ(schedule.end, 170);
   EXPECT_NE(schedule.services[1].predecessor, schedule.services[0].result);
   EXPECT_EQ(schedule.services[1].predecessor, schedule.services[0].left);
   work = work_of({{1, {{0, 100}, {1, 100}}}, {1, {{0, 100}, {1, 100}}}});
   for (Stage& stage : work.stages) stage.latency[0] = stage.latency[1] = 30;
-  EXPECT_EQ(make_schedule(work, {1, 1, ChunkOrder::fifo}).end, 270);
+  EXPECT_EQ(make_schedule(work, {1, ChunkOrder::fifo}).end, 270);
 }
 
 }  // namespace

@@ -197,6 +197,37 @@ TEST(OwnFormat, AlgorithmsSuitTheShapes) {
   EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
 }
 
+TEST(OwnFormat, SwitchesThatReduceAndAlgorithmsOfBroadcast) {
+  const std::string text = R"(system:
+  network:
+    dimensions:
+      - {shape: Switch, size: 6, bandwidth: 1 GB/s, latency: 0 ns, in-switch-operations: 4}
+      - {shape: Switch, size: 2, bandwidth: 1 GB/s, latency: 0 ns}
+  collectives:
+    all-reduce: [inSwitch, ring]
+    broadcast: [inSwitch, binomialTree]
+  communication: {streams: 2}
+)";
+  const auto c = parse(text, "c.yaml", {}, true);
+  EXPECT_EQ(c.dimensions[0].in_switch_operations, 4U);
+  EXPECT_EQ(c.dimensions[1].in_switch_operations, 0U);
+  EXPECT_EQ(name(c.collectives.all_reduce[0]), "inSwitch");
+  EXPECT_EQ(name(c.collectives.broadcast[1]), "binomialTree");
+  EXPECT_TRUE(c.collectives.reduce.empty());
+  EXPECT_EQ(c.collectives.collectives_at_a_time, 2U);
+  EXPECT_EQ(parse(c.to_yaml(), "again.yaml", {}, true), c);
+  const auto edited = [&](const std::string& what, const std::string& by) {
+    std::string result = text;
+    return result.replace(result.find(what), what.size(), by);
+  };
+  const auto refused = [](const std::string& of, std::initializer_list<std::string_view> parts) {
+    expect_error([&] { parse(of, "c.yaml", {}, true); }, ErrorCode::bad_input, parts);
+  };
+  refused(edited("operations: 4", "operations: many"), {"c.yaml:4", "in-switch-operations", "'many'"});
+  refused(edited("[inSwitch, binomialTree]", "[inSwitch]"), {"c.yaml:8", "broadcast", "a list of 2 algorithms"});
+  refused(edited("inSwitch, ring", "inSwich, ring"), {"c.yaml:7", "Did you mean 'inSwitch'?"});
+}
+
 TEST(OwnFormat, UnknownKeysAreErrorsWithTheNearestKnown) {
   refused(with("bandwidth", "bandwith"),
           {"c.yaml:4", "'system.network.dimensions.0.bandwidth'", "missing", "Is 'bandwith' meant for it?"});
