@@ -238,10 +238,16 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   AnyCase any{random_case(random, 48), nullptr, nullptr, 0};
   RandomCase& sample = any.sample;
   const auto choice = random() % 4;
-  Algorithm algorithm{static_cast<AlgorithmKind>(random() % 4), 0, choice == 0};
+  Algorithm algorithm{static_cast<AlgorithmKind>(random() % (choice == 0 ? 4 : 6)), 0, choice == 0};
+  for (topology::Dimension& dimension : sample.dimensions)
+    if (dimension.shape == topology::Shape::switched && random() % 4 != 0)
+      dimension.in_switch_operations = static_cast<std::uint32_t>(random() % 64);
   if (choice <= 1) sample.options.all_reduce.assign(sample.dimensions.size(), algorithm);
   sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
+  if (random() % 2 == 0) sample.options.broadcast = sample.options.all_reduce;
+  if (random() % 2 == 0) sample.options.reduce = sample.options.all_reduce;
   sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
+  sample.options.collectives_at_a_time = 1 + static_cast<std::uint32_t>(random() % 2);
   if (random() % 2 == 0) choose_orders(random, sample.options);
   sample.kind = static_cast<Kind>(random() % 9);
   if (random() % 2 == 0) add_random_faults(random, sample);

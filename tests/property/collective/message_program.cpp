@@ -1,0 +1,305 @@
+#include "message_program.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace orrery::collective::test {
+
+MessageProgram::MessageProgram(const LineCase& line) : line_(line), steps_(line.size) {
+  for (std::vector<Step>& steps : steps_) steps.push_back({{}, {}, line.endpoint_delay, {}});
+  switch (line.algorithm.kind) {
+    case AlgorithmKind::ring:
+      line.kind == Kind::all_to_all ? ring_all_to_all() : ring();
+      return;
+    case AlgorithmKind::direct:
+      direct();
+      return;
+    case AlgorithmKind::halving_doubling:
+      if (line.kind != Kind::all_gather) halving();
+      if (line.kind != Kind::reduce_scatter) doubling();
+      return;
+    case AlgorithmKind::double_binary_tree:
+      double_binary_tree();
+      return;
+    case AlgorithmKind::binomial_tree:
+      binomial_tree();
+      return;
+    case AlgorithmKind::in_switch:
+      in_switch();
+      return;
+  }
+}
+
+std::size_t MessageProgram::send(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t> blocks, bool adds) {
+  const Ps delay = from < line_.size && to < line_.size ? line_.link(from, to, blocks.size() * line_.piece) : 0;
+  messages_.push_back({from, to, std::move(blocks), adds, delay});
+  steps_[from].back().sends.push_back(messages_.size() - 1);
+  return messages_.size() - 1;
+}
+
+void MessageProgram::wait(std::uint32_t node, std::vector<std::size_t> messages, Ps cost) {
+  Step step{{}, {}, cost, {}};
+  for (const std::size_t m : messages) (messages_[m].to == node ? step.awaits : step.holds).push_back(m);
+  steps_[node].push_back(std::move(step));
+}
+
+Ps MessageProgram::received(std::size_t blocks, bool adds) const {
+  return line_.endpoint_delay + (adds && line_.reduces ? line_.reduction(blocks * line_.piece) : 0);
+}
+
+std::vector<std::uint32_t> MessageProgram::all_blocks() const {
+  std::vector<std::uint32_t> blocks;
+  for (std::uint32_t b = 0; b < line_.size; ++b) blocks.push_back(b);
+  return blocks;
+}
+
+/// Every place to the next one: first each block is added up on its way to the place of its number, then it goes round.
+void MessageProgram::ring() {
+  const std::uint32_t n = line_.size;
+  const auto half = [&](bool adds) {
+    for (std::uint32_t k = 0; k + 1 < n; ++k) {
+      std::vector<std::size_t> sent;
+      for (std::uint32_t i = 0; i < n; ++i)
+        sent.push_back(send(i, at(i, 1), {at(i, 2 * n - k - (adds ? 1 : 0))}, adds));
+      for (std::uint32_t i = 0; i < n; ++i) wait(i, {sent[at(i, n - 1)]}, received(1, adds));
+    }
+  };
+  if (line_.kind != Kind::all_gather) half(true);
+  if (line_.kind != Kind::reduce_scatter) half(false);
+}
+
+/// The blocks for the places at distance d go d steps.
+void MessageProgram::ring_all_to_all() {
+  const std::uint32_t n = line_.size;
+  for (std::uint32_t d = 1; d < n; ++d)
+    for (std::uint32_t step = 0; step < d; ++step) {
+      std::vector<std::size_t> sent;
+      for (std::uint32_t i = 0; i < n; ++i) {
+        const std::uint32_t source = at(i, n - step);
+        sent.push_back(send(i, at(i, 1), {source * n + at(source, d)}, false));
+      }
+      for (std::uint32_t i = 0; i < n; ++i) wait(i, {sent[at(i, n - 1)]}, received(1, false));
+    }
+}
+
+void MessageProgram::direct() {
+  if (line_.kind != Kind::all_gather) direct_rounds(true);
+  if (line_.kind == Kind::all_reduce || line_.kind == Kind::all_gather) direct_rounds(false);
+}
+
+/// Every block to the place of its number, or every place's own block to all; at most `window` distances at a time.
+void MessageProgram::direct_rounds(bool scatters) {
+  const std::uint32_t n = line_.size;
+  const bool exchanges = line_.kind == Kind::all_to_all;
+  const std::uint32_t window = line_.algorithm.window == 0 ? n - 1 : line_.algorithm.window;
+  for (std::uint32_t first = 1; first < n; first += window) {
+    std::vector<std::vector<std::size_t>> awaited(n);
+    for (std::uint32_t i = 0; i < n; ++i)
+      for (std::uint32_t d = first; d < std::min(n, first + window); ++d) {
+        const std::uint32_t j = at(i, d);
+        const std::uint32_t block = exchanges ? i * n + j : scatters ? j : i;
+        awaited[j].push_back(send(i, j, {block}, scatters && !exchanges));
+      }
+    for (std::uint32_t i = 0; i < n; ++i) wait(i, awaited[i], received(1, scatters && !exchanges));
+  }
+}
+
+/// Step j: with the partner whose number differs in bit j; each sends the blocks that agree with the partner in the
+/// bits 0 .. j.
+void MessageProgram::halving() {
+  for (std::uint32_t bit = 1; bit < line_.size; bit *= 2) {
+    std::vector<std::size_t> sent;
+    for (std::uint32_t i = 0; i < line_.size; ++i) {
+      std::vector<std::uint32_t> blocks;
+      for (const std::uint32_t b : all_blocks())
+        if (((b ^ i ^ bit) & (2 * bit - 1)) == 0) blocks.push_back(b);
+      sent.push_back(send(i, i ^ bit, blocks, true));
+    }
+    for (std::uint32_t i = 0; i < line_.size; ++i)
+      wait(i, {sent[i ^ bit]}, received(messages_[sent[i]].blocks.size(), true));
+  }
+}
+
+/// The same backwards: each sends the blocks that agree with itself in the bits 0 .. j.
+void MessageProgram::doubling() {
+  for (std::uint32_t bit = line_.size / 2; bit > 0; bit /= 2) {
+    std::vector<std::size_t> sent;
+    for (std::uint32_t i = 0; i < line_.size; ++i) {
+      std::vector<std::uint32_t> blocks;
+      for (const std::uint32_t b : all_blocks())
+        if (((b ^ i) & (2 * bit - 1)) == 0) blocks.push_back(b);
+      sent.push_back(send(i, i ^ bit, blocks, false));
+    }
+    for (std::uint32_t i = 0; i < line_.size; ++i) wait(i, {sent[i ^ bit]}, received(0, false));
+  }
+}
+
+/// An in-order tree of the positions 1, 2, ... hangs from position 0. Its node of height h has its lowest set bit at h;
+/// subtrees that would reach beyond the last position are cut.
+void MessageProgram::double_binary_tree() {
+  const std::uint32_t n = line_.size;
+  std::vector<std::uint32_t> place(n);
+  for (std::uint32_t p = 0; p < n; ++p) place[p] = line_.tree == 1 ? p : n % 2 == 0 ? n - 1 - p : (p + 1) % n;
+  std::vector<std::vector<std::uint32_t>> children(n);  // [positions]
+  const auto hang = [&](const auto& self, std::uint32_t parent, std::uint32_t from, std::uint32_t height) -> void {
+    // The in-order tree over the positions from + 1 .. from + 2^height - 1, cut at n.
+    if (height == 0 || from + 1 >= n) return;
+    const std::uint32_t top = from + (1U << (height - 1));
+    if (top >= n) {
+      self(self, parent, from, height - 1);
+      return;
+    }
+    children[parent].push_back(top);
+    self(self, top, from, height - 1);
+    self(self, top, top, height - 1);
+  };
+  hang(hang, 0, 0, 5);
+  std::vector<std::size_t> message(n), back(n);
+  const auto up = [&](const auto& self, std::uint32_t p) -> void {
+    std::vector<std::size_t> awaited;
+    for (const std::uint32_t c : children[p]) {
+      self(self, c);
+      awaited.push_back(message[c]);
+    }
+    Step& step = steps_[place[p]].back();
+    step.awaits = awaited;
+    step.cost = line_.endpoint_delay + static_cast<Ps>(awaited.size()) * (received(n, true) - line_.endpoint_delay);
+    for (std::uint32_t parent = 0; parent < n; ++parent)
+      if (std::ranges::find(children[parent], p) != children[parent].end())
+        message[p] = send(place[p], place[parent], all_blocks(), true);
+  };
+  up(up, 0);
+  const auto down = [&](const auto& self, std::uint32_t p) -> void {
+    for (const std::uint32_t c : children[p]) {
+      wait(place[c], {send(place[p], place[c], all_blocks(), false)}, line_.endpoint_delay);
+      self(self, c);
+    }
+  };
+  down(down, 0);
+}
+
+/// In each step every place that has the data sends them twice as near as in the step before; up is the same backwards.
+void MessageProgram::binomial_tree() {
+  const auto pass = [&](std::uint32_t from, std::uint32_t to, bool adds) {
+    const std::size_t m = send(from, to, all_blocks(), adds);
+    wait(from, {m}, line_.endpoint_delay);
+    wait(to, {m}, received(line_.size, adds));
+  };
+  std::uint32_t widest = 1;
+  while (2 * widest < line_.size) widest *= 2;
+  if (line_.kind != Kind::broadcast)
+    for (std::uint32_t bit = 1; bit <= widest; bit *= 2)
+      for (std::uint32_t i = 0; i + bit < line_.size; i += 2 * bit) pass(i + bit, i, true);
+  if (line_.kind != Kind::reduce)
+    for (std::uint32_t bit = widest; bit > 0; bit /= 2)
+      for (std::uint32_t i = 0; i + bit < line_.size; i += 2 * bit) pass(i, i + bit, false);
+  all_wait_ = line_.kind != Kind::all_reduce;
+}
+
+/// Bytes flow through the switch: the first of them are there after one hop, the last reach a place after another hop
+/// and the time that the longer of what goes up and what comes down takes. Who has nothing to send says that it is
+/// there.
+void MessageProgram::in_switch() {
+  const std::uint32_t n = line_.size;
+  const std::uint32_t node = n;
+  steps_.emplace_back();
+  const bool one_sends = line_.kind == Kind::broadcast || !line_.reduces;
+  const bool scatters = line_.kind == Kind::reduce_scatter;
+  std::vector<std::size_t> awaited;
+  std::size_t most = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::vector<std::uint32_t> blocks;
+    if (line_.kind == Kind::all_gather)
+      blocks = {i};
+    else if (!one_sends || i == 0)
+      blocks = all_blocks();
+    if (one_sends && scatters) std::erase(blocks, i);
+    most = std::max(most, blocks.size());
+    awaited.push_back(send(i, node, blocks, true));
+    messages_.back().delay = line_.hop;
+  }
+  wait(node, awaited, 0);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::vector<std::uint32_t> blocks = all_blocks();
+    if (scatters) blocks = one_sends && i == 0 ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{i};
+    if (line_.kind == Kind::all_gather) std::erase(blocks, i);
+    if (line_.kind == Kind::broadcast && i == 0) blocks.clear();
+    if (line_.kind == Kind::reduce && i != 0) blocks.clear();
+    most = std::max(most, blocks.size());
+    wait(i, {send(node, i, blocks, false)}, line_.endpoint_delay);
+  }
+  const Ps through = line_.link(0, 1, most * line_.piece) - line_.hop;
+  for (Message& message : messages_)
+    if (message.from == node) message.delay = through;
+}
+
+template <class Visit>
+void MessageProgram::walk(Visit visit) const {
+  std::vector<std::size_t> next(steps_.size(), 0);
+  std::vector<bool> sent(messages_.size(), false);
+  for (bool any = true; any;) {
+    any = false;
+    for (std::uint32_t node = 0; node < steps_.size(); ++node) {
+      while (next[node] < steps_[node].size()) {
+        const Step& step = steps_[node][next[node]];
+        if (!std::ranges::all_of(step.awaits, [&](std::size_t m) { return sent[m]; })) break;
+        visit(node, step);
+        for (const std::size_t m : step.sends) sent[m] = true;
+        ++next[node];
+        any = true;
+      }
+    }
+  }
+  for (std::uint32_t node = 0; node < steps_.size(); ++node)
+    if (next[node] < steps_[node].size()) throw std::logic_error("a place waits for what nobody sends");
+}
+
+std::vector<Ps> MessageProgram::finish(const std::vector<Ps>& starts) const {
+  std::vector<Ps> ready = starts;
+  ready.resize(steps_.size(), 0);
+  std::vector<Ps> there(messages_.size(), 0);
+  walk([&](std::uint32_t node, const Step& step) {
+    for (const std::size_t m : step.awaits) ready[node] = std::max(ready[node], there[m]);
+    for (const std::size_t m : step.holds) ready[node] = std::max(ready[node], there[m]);
+    ready[node] += step.cost;
+    for (const std::size_t m : step.sends) there[m] = ready[node] + messages_[m].delay;
+  });
+  ready.resize(line_.size);
+  if (all_wait_)
+    for (Ps& time : ready) time = std::max(time, *std::ranges::max_element(starts) + 2 * line_.endpoint_delay);
+  return ready;
+}
+
+Holdings MessageProgram::carry(const Holdings& initial, int& twice) const {
+  Holdings holdings = initial;
+  holdings.resize(steps_.size(), std::vector<Contributors>(initial[0].size(), 0));
+  std::vector<std::vector<Contributors>> carried(messages_.size());
+  walk([&](std::uint32_t node, const Step& step) {
+    for (const std::size_t m : step.awaits)
+      for (std::size_t b = 0; b < carried[m].size(); ++b) {
+        Contributors& held = holdings[node][messages_[m].blocks[b]];
+        if (messages_[m].adds && (held & carried[m][b]) != 0) ++twice;
+        held = messages_[m].adds ? held | carried[m][b] : carried[m][b];
+      }
+    for (const std::size_t m : step.sends)
+      for (const std::uint32_t b : messages_[m].blocks) carried[m].push_back(holdings[node][b]);
+  });
+  holdings.resize(line_.size);
+  return holdings;
+}
+
+std::uint64_t MessageProgram::bytes() const {
+  std::uint64_t blocks = 0;
+  for (const Message& message : messages_)
+    if (message.from < line_.size) blocks += message.blocks.size();
+  return blocks * line_.piece;
+}
+
+std::uint64_t MessageProgram::most_bytes() const {
+  std::vector<std::uint64_t> blocks(line_.size, 0);
+  for (const Message& message : messages_)
+    if (message.from < line_.size) blocks[message.from] += message.blocks.size();
+  return *std::ranges::max_element(blocks) * line_.piece;
+}
+
+}  // namespace orrery::collective::test
