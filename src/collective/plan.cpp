@@ -47,7 +47,7 @@ std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& 
   std::vector<std::uint64_t> result;
   for (const auto& queues : places) {
     std::uint64_t count = 0;
-    for (const auto& [queue, in_service] : queues) count += in_service;
+    for (const auto& [queue, of_queue] : queues) count += of_queue;
     result.push_back(rules.share_bandwidth ? std::min(num_chunks, count) : 1);
   }
   return result;

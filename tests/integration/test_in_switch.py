@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""Switches that reduce and copy, and binomial trees: by hand, on any number of ranks, folded; what is refused; the study."""
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+from chakra import Node  # noqa: E402
+
+# 64 NPUs: tensor parallelism and part of the data parallelism in switches, some of whose links are slow.
+SYSTEM = """system:
+  network:
+    dimensions:
+      - {shape: Switch, size: 4, bandwidth: 450 GB/s, latency: 468 ns, in-switch-operations: 6}
+      - {shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}
+      - {shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us, in-switch-operations: 2}
+  collectives:
+    all-reduce: [inSwitch, ring, inSwitch]
+    all-gather: [inSwitch, ring, inSwitch]
+    reduce-scatter: [inSwitch, ring, inSwitch]
+    broadcast: [inSwitch, binomialTree, binomialTree]
+    reduce: [binomialTree, ring, inSwitch]
+    chunks: 4
+    active-chunks: 2
+  communication: {streams: 2, rendezvous: %s}
+  compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}
+"""
+MODEL = """workload:
+  model: {layers: 8, hidden: 2048, heads: 32, sequence: 1024}
+  parallel: {tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 4}
+"""
+SLOW = """perturbation:
+  slow-npus: [{npus: "3,17,40-43", compute: 0.8}]
+  links: [{dimension: 0, npus: "2,20-23", bandwidth: 0.5}, {dimension: 2, npus: "9,25,63", bandwidth: 0.1, latency: 3}]
+"""
+
+
+class InSwitch(harness.Folder):
+    def config(self, text, name="config.yaml"):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def kinds(self, rendezvous):
+        """All kinds of collectives among 64 NPUs that come at different times."""
+        for npu in range(64):
+            nodes = [Node(0, chakra.COMP, duration=1 + npu * 37 % 64)]
+            for kind in (chakra.ALL_REDUCE, chakra.BROADCAST, chakra.REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.BARRIER):
+                nodes += [Node(2 * kind + 1, chakra.COLL, data_deps=[nodes[-1].id], comm_type=kind, comm_size=1 << 20),
+                          Node(2 * kind + 2, chakra.COMP, data_deps=[2 * kind + 1], duration=1 + npu * 11 % 7)]
+            chakra.write(self.folder / f"w.{npu}.et", nodes)
+        return self.config(SYSTEM % rendezvous + "workload: {traces: w}\n", "kinds.yaml")
+
+    def test_any_number_of_ranks(self):
+        ranks = (1, 2, 3) if harness.SANITIZED else (1, 2, 3, 4, 8)
+        for rendezvous in ("false", "true"):
+            with self.subTest(rendezvous=rendezvous):
+                self.check_one_answer([self.config(SYSTEM % rendezvous + MODEL + SLOW)], 64, ranks=ranks)
+                self.check_one_answer([self.kinds(rendezvous)], 64, ranks=ranks)
+
+    def test_repeats_from_what_was_resolved(self):
+        import h5py
+        first = self.run_once([self.kinds("false")])
+        with h5py.File(first) as results:
+            resolved = results["config/resolved"][()].decode()
+        self.assertIn("in-switch-operations: 6", resolved)
+        self.assertIn("broadcast: [inSwitch, binomialTree, binomialTree]", resolved)
+        again = self.run_once([self.config(resolved, "again.yaml")], "again.h5")
+        self.assertEqual(harness.finish_times(first), harness.finish_times(again))
+
+    def test_folding(self):
+        """Folded and unfolded agree: NPUs in a switch are alike, those in a tree are not."""
+        import h5py
+        for text, most in ((SYSTEM % "false" + MODEL, 4), (SYSTEM % "false" + MODEL + SLOW, 64)):
+            config = self.config(text)
+            plain, folded = self.run_once([config], "plain.h5"), self.run_once([config, "--fold"], "folded.h5", ranks=2)
+            self.assertEqual(harness.difference(plain, folded), "")
+            with h5py.File(folded) as results:
+                self.assertLessEqual(int(results.attrs["num_classes"]), most)
+        self.assertEqual(harness.difference(self.run_once([self.kinds("true")], "plain.h5"), self.run_once([self.kinds("true"), "--fold"], "folded.h5")), "")
+
+    def test_by_hand(self):
+        """4 NPUs, 1 MiB: 10 ns, two hops of 100 ns, 1 MiB at 10 GB/s, 10 ns."""
+        config = self.config("system:\n  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 10 GB/s, latency: 100 ns, in-switch-operations: 1}]}\n"
+                             "  collectives: {all-reduce: [inSwitch]}\nworkload: {traces: w}\n")
+        for npu in range(4):
+            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
+        self.assertEqual(harness.finish_times(self.run_once([config])), [220_000 + 104_857_600] * 4)
+
+    def test_refusals(self):
+        text = ("system:\n  network: {dimensions: [{shape: %s, size: 4, bandwidth: 10 GB/s, latency: 100 ns%s}]}\n  collectives: {all-reduce: [%s]%s}\n"
+                "  communication: {streams: 2}\nworkload: {traces: w}\n")
+        for npu in range(4):
+            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, "sum", comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
+        offers = ", in-switch-operations: %d"
+        cases = {text % ("Ring", "", "inSwitch", ""): ["w.0.et", "NPU 0", "node 1", "'sum'", "dimension 0: in-switch has no rule for all-reduce of 4 NPUs", "is a Ring",
+                                                       "possible: ring, direct"],
+                 text % ("Ring", offers % 2, "ring", ""): ["dimension 0 (Ring)", "offers 2 in-switch operations"],
+                 text % ("Switch", "", "inSwitch", ""): ["in-switch-operations is 0"],
+                 text % ("Switch", offers % 1, "inSwitch", ""): ["of the 1 operation that its switch offers to 4 NPUs with 2 collectives each", "share of 0"],
+                 text % ("Switch", offers % 2, "inSwitch", ", all-to-all: [inSwitch], queues: 2"): ["share of 1, and 2 queues"],
+                 text % ("Switch", offers % 2, "inSwitch", ", broadcast: [inSwitch, ring]"): ["system.collectives.broadcast", "a list of 1 algorithm"]}
+        for config, words in cases.items():
+            with self.subTest(config):
+                outcome = harness.orrery("run", self.config(config), f"--output={self.folder / 'r.h5'}")
+                self.assertEqual(outcome.code, 3, outcome.err)
+                for word in words:
+                    self.assertIn(word, outcome.err)
+
+    def test_congestion_aware_network_has_none(self):
+        outcome = harness.orrery("check", self.config(SYSTEM % "false" + MODEL), "--network=congestion-aware")
+        self.assertEqual(outcome.code, 3, outcome.err)
+        for word in ("system.collectives.all-reduce", "found inSwitch for dimension 0", "found inSwitch for dimension 2", "system.collectives.broadcast", "system.collectives.reduce",
+                     "doubleBinaryTree, or the network model congestion-unaware"):
+            self.assertIn(word, outcome.err)
+
+    def test_study(self):
+        plot = self.folder / "plot.png"
+        done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies/in_switch"), "--sizes=1024,1048576,1073741824", f"--plot={plot}",
+                               f"--orrery={harness.BINARY}"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = [line for line in done.stdout.splitlines() if line.startswith("| 1 ")]
+        self.assertEqual([row.split(" | ")[0] for row in rows], ["| 1 KiB", "| 1 MiB", "| 1 GiB"] * 2)
+        # 1 GiB: twice 7/8 and twice 63/64 of what the switch takes, and a little latency.
+        self.assertEqual([row.split(" | ")[-1] for row in (rows[2], rows[5])], ["1.75 |", "1.98 |"])
+        self.assertGreater(plot.stat().st_size, 10000)
+
+
+if __name__ == "__main__":
+    harness.main()
