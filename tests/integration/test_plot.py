@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 import random_workload  # noqa: E402
 
@@ -42,6 +43,34 @@ class Plot(harness.Folder):
             self.assertNotEqual(outcome.returncode, 0)
             self.assertIn(path.name, outcome.stderr)
             self.assertNotIn("Traceback", outcome.stderr)
+
+
+class Links(harness.Folder):
+    """scripts/plot_links.py, of every shape and quantity."""
+
+    def plot(self, *arguments):
+        script = harness.SOURCE / "scripts/plot_links.py"
+        return subprocess.run([sys.executable, str(script), *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+    def results(self, *more):
+        system = harness.System(("Ring", "FullyConnected", "Switch", "Ring"), (3, 3, 2, 2))
+        nodes = [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)]
+        return self.run_once([harness.write_workload(self.folder, [nodes] * 36)] + system.write(self.folder) + list(more))
+
+    def test_draws_every_shape(self):
+        results = self.results("--network=congestion-aware")
+        for quantity in ("busy", "queueing", "bytes", "peak"):
+            picture = self.folder / f"{quantity}.png"
+            outcome = self.plot(results, "--quantity", quantity, "--output", picture)
+            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+            self.assertGreater(picture.stat().st_size, 10_000)
+
+    def test_says_that_there_are_no_links(self):
+        outcome = self.plot(self.results())
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertIn("congestion-aware", outcome.stderr)
+        self.assertNotIn("Traceback", outcome.stderr)
 
 
 if __name__ == "__main__":
