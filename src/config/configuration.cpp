@@ -159,6 +159,9 @@ void Configuration::validate(Faults& faults) const {
             "workload.model", "times are given, but with the roofline on they come from FLOPs and bytes",
             "layers with flops and no late, or system.compute.roofline: false");
   }
+  require(executor.network.packet == Bytes(0) || executor.network.switching == network::Switching::cut_through,
+          "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
+          "system.network.switching: cut-through, or no packet size");
   if (executor.network.model == network::Model::congestion_aware) {
     faults.attempt([&] { const network::Fabric links(built); });
     if (executor.goes_over_links()) validate_messages(collectives, faults);

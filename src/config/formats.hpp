@@ -49,6 +49,9 @@ const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 /// "congestion-unaware", "congestion-aware".
 const std::vector<std::pair<std::string_view, network::Model>>& network_models();
 
+/// "store-and-forward", "cut-through".
+const std::vector<std::pair<std::string_view, network::Switching>>& network_switchings();
+
 /// PREFIX -> "PREFIX.{npu}.et" for all NPUs.
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 

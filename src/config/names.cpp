@@ -134,6 +134,14 @@ const std::vector<std::pair<std::string_view, network::Model>>& network_models()
   return models;
 }
 
+const std::vector<std::pair<std::string_view, network::Switching>>& network_switchings() {
+  using network::Switching;
+  static const std::vector<std::pair<std::string_view, Switching>> switchings = {
+      {network::name(Switching::store_and_forward), Switching::store_and_forward},
+      {network::name(Switching::cut_through), Switching::cut_through}};
+  return switchings;
+}
+
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus) {
   return {0, num_npus == 0 ? 0 : num_npus - 1, prefix + ".{npu}.et"};
 }

@@ -306,7 +306,12 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
       system.choose("rules", result.rule_set, {{"physical", RuleSet::physical}, {"astra-sim", RuleSet::astra_sim}});
   Section network = system.section("network");
   result.dimensions = read_dimensions(network);
-  result.executor.network.model = network.choose("model", result.executor.network.model, network_models());
+  auto& options = result.executor.network;
+  options.model = network.choose("model", options.model, network_models());
+  options.switching = network.choose("switching", options.switching, network_switchings());
+  options.packet = network.get("packet-size", options.packet, [](const Value& value, const std::string& key) {
+    return parse_bytes(as_text(value, key, "a size such as '4 KiB', or '0 B': messages are not cut"), value.place(key));
+  });
   network.refuse_unknown();
   read_collectives(system.section("collectives"), result);
   Section compute = system.section("compute");

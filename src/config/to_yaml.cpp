@@ -22,7 +22,9 @@ std::string listed(const std::vector<collective::Algorithm>& list) {
 
 std::string network(const Configuration& c) {
   std::string text =
-      fmt::format("  network:\n    model: {}\n    dimensions:\n", network::name(c.executor.network.model));
+      fmt::format("  network:\n    model: {}\n    switching: {}\n    packet-size: {} B\n    dimensions:\n",
+                  network::name(c.executor.network.model), network::name(c.executor.network.switching),
+                  c.executor.network.packet.count());
   for (const auto& dimension : c.dimensions)
     text +=
         fmt::format("      - {{shape: {}, size: {}, bandwidth: {}, latency: {}{}}}\n", topology::name(dimension.shape),

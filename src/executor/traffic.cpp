@@ -16,6 +16,7 @@ Traffic::Traffic(pdes::Kernel& kernel, const Setting& setting, const Fabric& fab
                  std::optional<Overrun>& overrun)
     : kernel_(kernel),
       fabric_(fabric),
+      options_(setting.options.network),
       host_of_npu_(setting.host_of_npu),
       here_(here),
       first_lp_(first_lp),
@@ -74,26 +75,80 @@ pdes::Event Traffic::event(Server& server, Time time, pdes::Stage stage, LpId ta
 
 void Traffic::serve(const pdes::Event& event) {
   Server& server = server_of(LinkId(event.target.value() - first_lp_.value()));
+  if (options_.switching == network::Switching::cut_through)
+    cut_through(server, event);
+  else
+    store_and_forward(server, event);
+}
+
+void Traffic::learn_delays(Server& server, Bytes size) {
+  if (server.is_known && server.size == size) return;
+  server.size = size;
+  server.holds = fabric_.holds(server.link, size);
+  server.passes = fabric_.passes(server.link, size);
+  server.is_known = true;
+}
+
+void Traffic::store_and_forward(Server& server, const pdes::Event& event) {
   const Message& message = messages_[event.node];
-  if (!server.is_known || server.size != message.size) {
-    server.size = message.size;
-    server.holds = fabric_.holds(server.link, message.size);
-    server.passes = fabric_.passes(server.link, message.size);
-    server.is_known = true;
-  }
+  learn_delays(server, message.size);
   const Time there = server.server.serve(event.time, server.holds, message.size) + server.passes;
-  if (there == Time::max()) {
-    keep_earliest(overrun_, {event.time, message.source, message.node});
-    free_.push_back(event.node);
-    return;
+  if (there == Time::max()) return lose(event);
+  forward(server, event, fabric_.next(server.link, message.destination), there);
+}
+
+// A packet comes when its first byte does, and that goes on at once: at the next link of the dimension it is one
+// latency after its service begins. A link is taken until the last byte is through, be it that the link before is
+// slower. At the end of a dimension a message is stored whole: its last packet says when. Packets of a message keep
+// their order, as they take the same links.
+void Traffic::cut_through(Server& server, const pdes::Event& event) {
+  Message& packet = messages_[event.node];
+  const std::uint64_t rest = packet.size.count() - packet.offset;
+  const Bytes size(options_.packet == Bytes(0) ? rest : std::min(rest, options_.packet.count()));
+  // Differences of the whole message's times: packets take what the message takes, however often they are rounded.
+  const Time takes =
+      fabric_.holds(server.link, Bytes(packet.offset) + size) - fabric_.holds(server.link, Bytes(packet.offset));
+  const Time begin = server.server.begins(event.time);
+  const Time holds = std::max(takes, packet.tail - begin);
+  const Time latency = fabric_.passes(server.link, Bytes(0));
+  const bool is_last = size.count() == rest;
+  if (server.server.serve(event.time, holds, size) == Time::max() || begin + holds + latency == Time::max())
+    return lose(event);
+  if (packet.is_feeding && !is_last) follow(server, Message(packet), size, begin + holds);
+  Message& mine = messages_[event.node];  // `follow` may have moved it
+  const auto next = fabric_.next(server.link, mine.destination);
+  if (next && fabric_.find(*next).dimension == server.link.dimension) {
+    mine.is_feeding = false;
+    mine.tail = begin + holds + latency;
+    return forward(server, event, next, begin + latency);
   }
-  forward(server, event, there);
+  if (!is_last) return free_.push_back(event.node);
+  mine.is_feeding = true;
+  mine.offset = 0;
+  mine.tail = Time::zero();
+  forward(server, event, next, begin + holds + latency);
+}
+
+/// The next packet of a message comes to the first link of a dimension when this one has left it.
+void Traffic::follow(Server& server, const Message& packet, Bytes size, Time time) {
+  Message behind = packet;
+  behind.offset += size.count();
+  const Time later = std::max(time, kernel_.now() + Time::from_ps(1));
+  pdes::Event call = event(server, later, pdes::Stage::server, LpId(first_lp_.value() + server.link.id.value()));
+  call.kind = static_cast<std::uint16_t>(EventKind::pass);
+  call.node = put(behind);
+  kernel_.send(here_, call);
+}
+
+void Traffic::lose(const pdes::Event& event) {
+  const Message& message = messages_[event.node];
+  keep_earliest(overrun_, {event.time, message.source, message.node});
+  free_.push_back(event.node);
 }
 
 /// The message is at the next link, or at its destination, at this time.
-void Traffic::forward(Server& server, const pdes::Event& event, Time there) {
+void Traffic::forward(Server& server, const pdes::Event& event, std::optional<LinkId> next, Time there) {
   const Message message = messages_[event.node];
-  const auto next = fabric_.next(server.link, message.destination);
   const LpId target(next ? first_lp_.value() + next->value() : message.destination.value());
   const Rank to = host_of_npu_[next ? fabric_.find(*next).owner.index() : message.destination.index()];
   pdes::Event onward = this->event(server, there, next ? pdes::Stage::server : pdes::Stage::npu, target);

@@ -30,6 +30,10 @@ struct Message {
   std::uint32_t step = 0;     ///< the receiver's; of a word the one of the data that it asks for
   std::uint32_t member = 0;   ///< position of the source in the group
   Kind kind = Kind::data;
+  // Of cut-through, for the packet that this is.
+  bool is_feeding = true;    ///< it is at the first link of its dimension, where the packet behind it follows
+  std::uint64_t offset = 0;  ///< its first byte
+  Time tail = {};            ///< when its last byte is there
 };
 
 /// The links of this rank, each a logical process: a server that takes messages from NPUs of its rank and from other
@@ -65,12 +69,18 @@ class Traffic {
   };
 
   Server& server_of(network::LinkId link);
-  void forward(Server& server, const pdes::Event& event, Time there);
+  void learn_delays(Server& server, Bytes size);
+  void store_and_forward(Server& server, const pdes::Event& event);
+  void cut_through(Server& server, const pdes::Event& event);
+  void follow(Server& server, const Message& packet, Bytes size, Time time);
+  void forward(Server& server, const pdes::Event& event, std::optional<network::LinkId> next, Time there);
+  void lose(const pdes::Event& event);
   pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
   std::uint32_t put(const Message& message);
 
   pdes::Kernel& kernel_;
   const network::Fabric& fabric_;
+  network::Options options_;
   std::span<const Rank> host_of_npu_;
   Rank here_;
   LpId first_lp_;

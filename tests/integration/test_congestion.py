@@ -153,12 +153,55 @@ class Congestion(harness.Folder):
             aware = self.run_once(arguments + AWARE, "aware.h5")
             self.assertEqual(harness.finish_times(alone), harness.finish_times(aware))
 
+    def test_cut_through(self):
+        """NPU 1 sends 1 us, NPU 2 200 ns to NPU 0 over a switch; first bytes are there 100 ns later. Whole: 1 comes first, from 100 to
+        1100, then 2 until 1300; the last byte takes 100 more. In packets of 100 ns the two take turns: 2 is through at 500, and 1, which
+        has waited for two packets, at 1300."""
+        nodes = [[receive(1, 1, 0, 10_000), receive(2, 2, 0, 2_000)], [send(1, 1, 0, 10_000)], [send(1, 2, 0, 2_000)]]
+        arguments = self.traced(f"{{shape: Switch, size: 3, {LINK}}}", nodes) + ["--set=system.network.switching=cut-through"]
+        times, links = self.results(arguments, 3)
+        self.assertEqual(times, [1400, 1200, 1400])
+        self.assertEqual(links[-1, 0]["queueing_time"], 1000 * NS)
+        times, links = self.results(arguments + ["--set=system.network.packet-size=1000 B"], 3)
+        self.assertEqual(times, [1400, 1400, 600])
+        self.assertEqual((links[-1, 0]["messages"], links[-1, 0]["bytes"], links[1, -1]["messages"]), (12, 12_000, 10))
+
+    def test_cut_through_with_nothing_in_the_way(self):
+        """What the congestion-unaware network says, to the tick: messages over several hops and dimensions, sizes that packets and bandwidths
+        do not divide; and halving-doubling on a switch."""
+        size = 1_234_567
+        torus = "{shape: Ring, size: 8, bandwidth: 33 GB/s, latency: 107 ns}, {shape: Switch, size: 2, bandwidth: 7 GB/s, latency: 333 ns}"
+        nodes = [IDLE] * 16
+        nodes[0], nodes[12] = [send(1, 0, 12, size)], [receive(1, 0, 12, size)]
+        ways = self.traced(torus, nodes)
+        switch = f"{{shape: Switch, size: 8, {LINK}}}"
+        for arguments in (lambda: ways, lambda: self.traced(switch, [collective(chakra.ALL_REDUCE, 1 << 20)] * 8)):
+            arguments = arguments()
+            unaware = harness.finish_times(self.run_once(arguments))
+            for packet in ("0 B", "4 KiB", "999 B"):
+                aware = self.run_once(arguments + AWARE + ["--set=system.network.switching=cut-through", f"--set=system.network.packet-size={packet}"])
+                self.assertEqual(harness.finish_times(aware), unaware, packet)
+            stored = self.run_once(arguments + AWARE)
+            self.assertGreater(max(harness.finish_times(stored)), max(unaware))
+
+    def test_cut_through_behind_a_slow_link(self):
+        """0 to 2 on a ring, 1 us; the first link has half the bandwidth, and the second passes no byte before it has come: 2000 and two hops."""
+        nodes = [[send(1, 0, 2, 10_000)], IDLE, [receive(1, 0, 2, 10_000)], IDLE, IDLE]
+        for npu, slow in ((0, (0, 1)), (2, (1, 2))):
+            arguments = self.traced(f"{{shape: Ring, size: 5, {LINK}}}", nodes) + ["--set=system.network.switching=cut-through"]
+            with open(arguments[0], "a") as file:
+                file.write(f"perturbation: {{links: [{{dimension: 0, npus: {npu}, bandwidth: 0.5}}]}}\n")
+            times, links = self.results(arguments, 5)
+            self.assertEqual(times[2], 2200)
+            self.assertEqual(links[slow]["busy_time"], 2000 * NS)
+
     def test_any_number_of_ranks(self):
         path = self.folder / "skewed.yaml"
-        for rendezvous in ("false", "true"):
-            with self.subTest(rendezvous=rendezvous):
+        cut = ["--set=system.network.switching=cut-through", "--set=system.network.packet-size=16 KiB"]
+        for rendezvous, more in (("false", []), ("true", []), ("false", cut)):
+            with self.subTest(rendezvous=rendezvous, more=more):
                 path.write_text(SKEWED.format(rendezvous=rendezvous))
-                self.check_one_answer([path, "--timeline"], 64, ranks=(2, 3) if harness.SANITIZED else (2, 3, 4, 8))
+                self.check_one_answer([path, "--timeline", *more], 64, ranks=(2, 3) if harness.SANITIZED else (2, 3, 4, 8))
 
     def test_random_workloads(self):
         for seed in SEEDS:
@@ -180,7 +223,9 @@ class Congestion(harness.Folder):
         refused(arguments + AWARE + ["--fold"], "run.fold", "congestion-aware", "congestion-unaware")
         huge = self.config(f"{{shape: FullyConnected, size: 16384, {LINK}}}", workload="traces: {all: w.0.et}")
         refused([huge] + AWARE, "dimension 0 (FullyConnected)", "links", "134217728")
-        refused([huge, "--network=ns3"][:1] + ["--set=system.network.model=ns3"], "system.network.model", "congestion-aware")
+        refused([huge, "--set=system.network.model=ns3"], "system.network.model", "congestion-aware")
+        refused(arguments + ["--set=system.network.packet-size=4 KiB"], "system.network.packet-size", "cut-through")
+        refused(arguments + ["--set=system.network.packet-size=4"], "system.network.packet-size", "unit")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +24,9 @@ class LinkServer {
   /// A message comes at `now`, not before the last one, and takes the link for `holds`. Returns when its service
   /// begins; max() if it ends out of range. Amortised O(1).
   Time serve(Time now, Time holds, Bytes size);
+
+  /// When the service of a message that comes at `now` begins.
+  Time begins(Time now) const { return std::max(now, free_); }
 
   const LinkStatistics& statistics() const { return statistics_; }
 

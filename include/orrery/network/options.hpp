@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "orrery/base/quantity.hpp"
+
 namespace orrery::network {
 
 enum class Model : std::uint8_t {
@@ -12,8 +14,18 @@ enum class Model : std::uint8_t {
 /// "congestion-unaware", "congestion-aware".
 std::string_view name(Model model);
 
+/// What a device does with a message that goes on in the same dimension.
+enum class Switching : std::uint8_t {
+  store_and_forward,  ///< it goes on when it is there whole
+  cut_through,        ///< it goes on when its first byte is there
+};
+/// "store-and-forward", "cut-through".
+std::string_view name(Switching switching);
+
 struct Options {
   Model model = Model::congestion_unaware;
+  Switching switching = Switching::store_and_forward;  ///< in the congestion-aware network
+  Bytes packet;  ///< of cut-through: links serve messages in pieces of this size; 0 = whole
 
   friend bool operator==(const Options&, const Options&) = default;
 };
