@@ -155,9 +155,15 @@ void Configuration::validate(Faults& faults) const {
     require(npus == built.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
             fmt::format("the number of NPUs of the network, {}", built.num_npus()));
     const auto* const layers = std::get_if<workload::LayerList>(&generated->model);
-    require(layers == nullptr || !layers->is_timed() || !executor.compute.roofline || executor.replay_only,
-            "workload.model", "times are given, but with the roofline on they come from FLOPs and bytes",
+    const bool is_timed = layers != nullptr && layers->is_timed();
+    require(!is_timed || !executor.compute.roofline, "workload.model",
+            "times are given, but with the roofline on they come from FLOPs and bytes",
             "layers with flops and no late, or system.compute.roofline: false");
+    require(is_timed || executor.compute.roofline || executor.replay_only, "system.compute.roofline",
+            "found false, but the workload is generated from a model in FLOPs, which would take no time",
+            "true, with system.compute.peak and system.compute.local-memory.bandwidth");
+    require(!executor.replay_only, "workload.replay-only",
+            "found true, but the nodes of a generated workload have no recorded durations", "false");
   }
   require(executor.network.packet == Bytes(0) || executor.network.switching == network::Switching::cut_through,
           "system.network.packet-size", "found a size, but messages are stored and forwarded whole",

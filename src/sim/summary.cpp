@@ -53,12 +53,15 @@ void print_traffic(const results::Metrics& metrics, bool replay_only) {
     parts.push_back(fmt::format("dimension {} {}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d]))));
   fmt::print("sent in a step: {}\n", fmt::join(parts, ", "));
   auto collectives = metrics.collectives;
-  std::ranges::stable_sort(collectives, std::greater(), &results::CollectiveTotal::time);
-  if (collectives.size() > most_collectives) collectives.resize(most_collectives);
+  std::ranges::stable_sort(collectives, std::greater(),
+                           [](const auto& row) { return row.time * row.members; });  // that NPUs were in them
+  const std::size_t more = collectives.size() - std::min(collectives.size(), most_collectives);
+  collectives.resize(collectives.size() - more);
   parts.clear();
   for (const auto& row : collectives)
     parts.push_back(fmt::format("{} of {} {}/s", collective::name(static_cast<collective::Kind>(row.kind)),
                                 counted(row.members, "NPU"), bytes_text(row.bus_bandwidth)));
+  if (more > 0) parts.push_back(fmt::format("{} more in /metrics/collectives", more));
   if (replay_only) parts = {"not known, as a replay takes the nodes of collectives one by one"};
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }

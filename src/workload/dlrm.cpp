@@ -1,8 +1,12 @@
 #include "dlrm.hpp"
 
+#include <fmt/format.h>
+
 #include <numeric>
+#include <string_view>
 
 #include "ops.hpp"
+#include "orrery/base/error.hpp"
 #include "refuse.hpp"
 
 namespace orrery::workload {
@@ -97,6 +101,15 @@ void validate(const Dlrm& model, const Parallel& parallel) {
              parallel[axis], "1: a DLRM is divided by dp, its tables among all NPUs");
   if (parallel.interleaving > 1)
     refuse("workload.parallel.interleaving", parallel.interleaving, "1: there is one stage");
+  const Parallel defaults;
+  const auto refuse_unless = [](bool is_default, std::string_view key, std::string_view only) {
+    if (!is_default)
+      throw Error(ErrorCode::bad_input, {.key = fmt::format("workload.parallel.{}", key)},
+                  "it has no meaning for a DLRM", only);
+  };
+  refuse_unless(parallel.sequence_parallel == defaults.sequence_parallel, "sp", "false");
+  refuse_unless(parallel.schedule == defaults.schedule, "schedule", "nothing");
+  refuse_unless(parallel.recompute == defaults.recompute, "recompute", "none");
   require_positive("workload.model.dense-features", model.dense_features);
   require_positive("workload.model.bottom", model.bottom.size());
   require_positive("workload.model.top", model.top.size());

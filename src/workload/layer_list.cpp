@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops.hpp"
+#include "orrery/base/error.hpp"
 #include "refuse.hpp"
 
 namespace orrery::workload {
@@ -64,6 +65,9 @@ void validate(const LayerList& model, const Parallel& parallel) {
     if (parallel[axis] > 1)
       refuse(fmt::format("workload.parallel.{}", axis_names[static_cast<std::size_t>(axis)]), parallel[axis],
              "1: plain layers have neither tokens nor experts");
+  if (parallel.sequence_parallel)
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.sp"}, "found true, but plain layers have no sequence",
+                "false");
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const auto key = [i](std::string_view name) { return fmt::format("workload.model.layers.{}.{}", i, name); };
     if (!model.layers[i].is_timed() || parallel[Axis::tp] > 1 || parallel[Axis::pp] > 1)

@@ -218,6 +218,15 @@ class Generated(harness.Folder):
                     resolved = self.write("resolved.yaml", results["config/resolved"][()].decode())
                 self.assertEqual(quantities(one), quantities(self.run_once([resolved], "again.h5")))
 
+    def test_model_without_roofline(self):
+        """FLOPs would take no time: refused, unless the model is given by times."""
+        config = self.write("config.yaml", "system: {network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}}\n"
+                            "workload: {model: {layers: 4, hidden: 64, heads: 4, sequence: 32}, parallel: {dp: 4}}\n")
+        for command in (["check", config], ["run", config, f"--output={self.folder / 'r.h5'}"]):
+            refused = harness.orrery(*command)
+            self.assertEqual(refused.code, 3, refused.err)
+            self.assertIn("key 'system.compute.roofline': found false, but the workload is generated from a model in FLOPs", refused.err)
+
     def test_refusals_of_times(self):
         system = "system: {network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}%s}\n"
         roofline = ", compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}"
@@ -272,6 +281,11 @@ class Generated(harness.Folder):
         cases = {
             f"workload: {{model: {model}, parallel: {{dp: 8}}}}": ["workload.parallel", "tp * cp * ep * dp * pp is 8", "4"],
             f"workload: {{model: {model}, parallel: {{dp: 4}}, traces: x}}": ["workload.traces", "both"],
+            f"workload: {{model: {model}, parallel: {{dp: 4}}, replay-only: true}}": ["workload.replay-only", "no recorded durations"],
+            "workload: {model: {kind: dlrm, bottom: [8], tables: [100], top: [8, 1]}, parallel: {dp: 4, recompute: full}}":
+                ["workload.parallel.recompute", "no meaning for a DLRM"],
+            "workload: {model: {kind: layers, layers: [{parameters: 8, flops: 8, activations: 8}]}, parallel: {dp: 4, sp: true}}":
+                ["workload.parallel.sp", "no sequence"],
             f"workload: {{model: {model}, paralel: {{dp: 4}}}}": ["workload.paralel", "unknown key", "parallel"],
             f"workload: {{model: {model}, parallel: {{tpp: 4}}}}": ["workload.parallel.tpp", "unknown key", "tp"],
             "workload: {model: no.yaml, parallel: {dp: 4}}": ["workload.model", "no.yaml", "no such file"],
@@ -288,7 +302,7 @@ class Generated(harness.Folder):
         for text, parts in cases.items():
             with self.subTest(text):
                 config = self.write("config.yaml", system + text + "\n")
-                if not any(part.startswith(("tp *", "both")) for part in parts):  # of the system, and of what runs
+                if not any(part.startswith(("tp *", "both", "no recorded")) for part in parts):  # of the system, and of what runs
                     self.assertEqual(harness.orrery("generate", config, "--dry-run").code, 3)
                 refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
                 self.assertEqual(refused.code, 3, refused.err)

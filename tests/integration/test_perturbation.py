@@ -172,6 +172,16 @@ class Perturbation(harness.Folder):
                       [self.config(text % ", noise-seed: 7" + "perturbation: {noise: 0.1}\n", "each.yaml")], [plain, "--set=perturbation={noise: 0.1, noise-seed: 7}"]):
             self.assertEqual(harness.finish_times(self.run_once(other, "other.h5")), times, other)
 
+    def test_seeds_draw_anew(self):
+        """Another seed gives other times, not the same ones of other NPUs."""
+        import h5py
+        config = self.config(SKEWED % (2, "false"))
+        drawn = set()
+        for seed in range(1, 5):
+            with h5py.File(self.run_once([config, f"--noise-seed={seed}", "--noise=0.1"], f"{seed}.h5")) as results:
+                drawn.add(tuple(sorted(results["npus/compute_time"][:])))
+        self.assertEqual(len(drawn), 4)
+
     def test_4096_npus(self):
         """The same on 1, 2, 3, 4 and 8 ranks."""
         speeds = self.folder / "speeds.txt"
