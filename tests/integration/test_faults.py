@@ -77,8 +77,10 @@ class Faults(harness.unittest.TestCase):
     def test_a_suspended_rank_is_reported(self):
         """The others wait for the one whose process has been stopped."""
         process = self.start(-1, "", 2)
-        time.sleep(3)
-        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True).stdout.split()
+        children, until = [], time.monotonic() + 30
+        while len(children) != RANKS and time.monotonic() < until:
+            time.sleep(3)  # more than they take to begin the simulation
+            children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
         self.assertEqual(len(children), RANKS)
         rank_1 = next(pid for pid in children if b"OMPI_COMM_WORLD_RANK=1\0" in pathlib.Path(f"/proc/{pid}/environ").read_bytes())
         os.kill(int(rank_1), signal.SIGSTOP)

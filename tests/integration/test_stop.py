@@ -27,6 +27,17 @@ def step(npu, npus=8):
             Node(5, chakra.COLL, "gradients", [4], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)]
 
 
+def heeds_sigterm(pid):
+    """Whether the process is the program, and catches the signal. What starts it has processes that are gone the next moment."""
+    process = pathlib.Path(f"/proc/{pid}")
+    try:
+        is_program = process.joinpath("exe").resolve() == pathlib.Path(harness.BINARY).resolve()
+        caught = re.search(r"SigCgt:\s*(\w+)", process.joinpath("status").read_text())[1]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return is_program and bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
 class Stop(harness.Folder):
     def setUp(self):
         super().setUp()
@@ -101,9 +112,7 @@ class Stop(harness.Folder):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             pids = [process.pid] if ranks == 0 else subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
-            masks = [re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1] for pid in pids]
-            started = all(pathlib.Path(f"/proc/{pid}/exe").resolve() == pathlib.Path(harness.BINARY).resolve() for pid in pids)
-            if started and len(masks) == max(ranks, 1) and all(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in masks):
+            if len(pids) == max(ranks, 1) and all(heeds_sigterm(pid) for pid in pids):
                 time.sleep(1)
                 return
             time.sleep(0.05)
