@@ -22,8 +22,9 @@ class InSwitch final : public LineProgram {
   InSwitch(Ps endpoint_delay, std::vector<std::uint16_t> kinds, std::vector<Ps> data, std::vector<Ps> words)
       : endpoint_delay_(endpoint_delay), kinds_(std::move(kinds)), data_(std::move(data)), words_(std::move(words)) {
     num_kinds_ = std::size_t{*std::ranges::max_element(kinds_)} + 1;
-    Ps bound = plus(times(endpoint_delay_, 2), *std::ranges::max_element(data_));
-    if (!words_.empty()) bound = plus(bound, *std::ranges::max_element(words_));
+    // `run` adds without looking: this throws if the longest sum does not fit.
+    const Ps slowest = plus(times(endpoint_delay_, 2), *std::ranges::max_element(data_));
+    if (!words_.empty()) plus(slowest, *std::ranges::max_element(words_));
     duration_ = last_finish(*this, 0, static_cast<std::uint32_t>(kinds_.size()));
   }
 

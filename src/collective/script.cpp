@@ -10,6 +10,18 @@ namespace {
 
 bool is_tree(const ScriptPhase& phase) { return phase.shape.algorithm.kind == AlgorithmKind::double_binary_tree; }
 
+/// Where a member stands in a phase.
+struct Standing {
+  Standing(const ScriptPhase& phase, std::uint32_t member)
+      : size(phase.axis->size),
+        place(phase.stand(member) % size),
+        line(phase.axis->members.data() + (phase.stand(member) - place)) {}
+
+  std::uint32_t size = 0;
+  std::uint32_t place = 0;              ///< in its line
+  const std::uint32_t* line = nullptr;  ///< [size] the members that stand there
+};
+
 /// Steps of a member in a tree: its children send to it; it sends to its parent and waits for it; it sends to its
 /// children. The root has nobody to send to or wait for in the second.
 enum TreeStep : std::uint32_t { from_children, with_parent, to_children, num_tree_steps };
@@ -117,7 +129,7 @@ Script::Move Script::move(std::uint32_t service, std::uint32_t step, std::uint32
     const Step what = Steps(phase.shape, phase.axis->size, parts_->rules).at(step);
     return {what.message, what.count(), e + parts_->reduction(phase, what.reduced)};
   }
-  const std::uint32_t place = phase.stand(member) % phase.axis->size;
+  const std::uint32_t place = Standing(phase, member).place;
   const Tree& tree = phase.trees[services_[service].chunk % 2];
   const TreeReductions pays = tree_reductions(phase.shape, tree.num_children(place), parts_->rules);
   const Time each = parts_->reduction(phase, phase.shape.size);
@@ -131,10 +143,7 @@ void Script::receivers(std::uint32_t service, std::uint32_t step, std::uint32_t 
                        std::vector<Receiver>& out) const {
   out.clear();
   const ScriptPhase& phase = parts_->phases[services_[service].stage];
-  const std::uint32_t n = phase.axis->size;
-  const std::uint32_t stand = phase.stand(member);
-  const std::uint32_t place = stand % n;
-  const std::uint32_t* const line = phase.axis->members.data() + (stand - place);
+  const auto [n, place, line] = Standing(phase, member);
   if (is_tree(phase)) {
     const Tree& tree = phase.trees[services_[service].chunk % 2];
     if (step == with_parent && !tree.is_root(place)) out.push_back({line[tree.parent[place]], from_children});
@@ -151,10 +160,7 @@ void Script::senders(std::uint32_t service, std::uint32_t step, std::uint32_t me
                      std::vector<std::uint32_t>& out) const {
   out.clear();
   const ScriptPhase& phase = parts_->phases[services_[service].stage];
-  const std::uint32_t n = phase.axis->size;
-  const std::uint32_t stand = phase.stand(member);
-  const std::uint32_t place = stand % n;
-  const std::uint32_t* const line = phase.axis->members.data() + (stand - place);
+  const auto [n, place, line] = Standing(phase, member);
   if (is_tree(phase)) {
     const Tree& tree = phase.trees[services_[service].chunk % 2];
     if (step == with_parent && !tree.is_root(place)) out.push_back(line[tree.parent[place]]);

@@ -212,7 +212,7 @@ Time Npu::compute_time(NodeId id, const Options& options) const {
   Time exact = program_.durations[id.index()];
   if (node(id).kind == NodeKind::compute) exact = at_speed(exact, speed_);
   if (options.compute_noise == 0) return exact;
-  const std::uint64_t bits = mix(mix(mix(mix(0, options.noise_seed), id_.value()), id.value()), iteration_);
+  const std::uint64_t bits = mix(mix(mix(options.noise_seed, id_.value()), id.value()), iteration_);
   const double draw = static_cast<double>(bits >> 11U) * 0x1p-53;  // [0, 1)
   return noisy(exact, options.compute_noise, draw);
 }

@@ -108,8 +108,10 @@ void validate(const Dlrm& model, const Parallel& parallel) {
                   "it has no meaning for a DLRM", only);
   };
   refuse_unless(parallel.sequence_parallel == defaults.sequence_parallel, "sp", "false");
+  refuse_unless(parallel.prefetch == defaults.prefetch, "prefetch", "nothing");
   refuse_unless(parallel.schedule == defaults.schedule, "schedule", "nothing");
   refuse_unless(parallel.recompute == defaults.recompute, "recompute", "none");
+  refuse_unless(parallel.detail == defaults.detail, "detail", "block");
   require_positive("workload.model.dense-features", model.dense_features);
   require_positive("workload.model.bottom", model.bottom.size());
   require_positive("workload.model.top", model.top.size());

@@ -31,8 +31,10 @@ inline Description random_description(std::uint32_t seed) {
   if (kind == 1) {
     description.model =
         Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}};
+    parallel.prefetch = Parallel().prefetch;
     parallel.schedule = Parallel().schedule;
     parallel.recompute = Parallel().recompute;
+    parallel.detail = Parallel().detail;
     return description;
   }
   parallel[Axis::tp] = pick({1, 2, 4});
