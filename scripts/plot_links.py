@@ -3,7 +3,7 @@
 
 usage: plot_links.py RESULTS.h5 [--quantity busy|queueing|bytes|peak] [--output FILE.png] [--dpi N]
 
-Ring and Switch: a map for each of the two directions, a row for each line of the dimension, a column for each place in it, the NPU that
+Ring, Mesh and Switch: a map for each of the two directions, a row for each line of the dimension, a column for each place in it, the NPU that
 the link belongs to. FullyConnected: from each place to each other one, the largest of all lines. Links that carried nothing are 0.
 """
 import argparse
@@ -60,7 +60,7 @@ def maps_of(shape, size, stride, npus, links, values):
         matrix = np.zeros((npus // size, size))
         matrix[line(owner[chosen]), place(owner[chosen])] = values[chosen]
         maps.append((title, matrix))
-    return maps[:1] if shape == "Ring" and size == 2 else maps
+    return maps[:1] if shape in ("Ring", "Mesh") and size == 2 else maps
 
 
 def draw(results, quantity, output, dpi):

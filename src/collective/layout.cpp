@@ -26,6 +26,11 @@ void append_normal(const Topology& topology, std::uint32_t d, std::span<const st
     for (const std::uint32_t c : coordinates) out.push_back((c + dimension.size - coordinates[0]) % dimension.size);
     return;
   }
+  if (dimension.shape == Shape::mesh) {
+    const std::uint32_t lowest = *std::ranges::min_element(coordinates);
+    for (const std::uint32_t c : coordinates) out.push_back(c - lowest);
+    return;
+  }
   std::unordered_map<std::uint32_t, std::uint32_t> label;
   for (const std::uint32_t c : coordinates)
     out.push_back(label.try_emplace(c, static_cast<std::uint32_t>(label.size())).first->second);
@@ -37,12 +42,18 @@ bool is_iota(std::span<const std::uint32_t> values) {
   return true;
 }
 
+/// No place of the dimension is nearer to its end than another.
+bool has_no_end(const Topology& topology, std::uint32_t d) {
+  return topology.dimension(d).shape != Shape::mesh || topology.dimension(d).size <= 2;
+}
+
 /// A line in one dimension whose delays depend on the difference of places only: shapes in which all pairs are alike,
 /// and places that are spaced evenly around a whole ring.
 bool evenly_spaced(const Topology& topology, const Axis& axis) {
   if (axis.size == 2) return true;
   if (axis.dimensions.size() != 1) return false;
   const topology::Dimension& dimension = topology.dimension(axis.dimensions[0]);
+  if (dimension.shape == Shape::mesh) return false;
   if (dimension.shape != Shape::ring) return true;
   const std::uint64_t step = axis.coordinates[1];
   for (std::uint64_t i = 0; i < axis.size; ++i)
@@ -149,10 +160,12 @@ Axis line_axis(const Topology& topology, std::span<const NpuId> members) {
   axis.in_order = true;
   bool world_in_order = members.size() == topology.num_npus();
   for (std::size_t i = 0; world_in_order && i < members.size(); ++i) world_in_order = members[i].index() == i;
+  const bool is_regular =
+      world_in_order && std::ranges::all_of(axis.dimensions, [&](std::uint32_t d) { return has_no_end(topology, d); });
   // Ids in order are mixed-radix numbers: the lowest digit in which i and j differ, and by how much, follow from
   // (i - j) mod N alone, because nothing is borrowed below that digit.
-  axis.circulant = evenly_spaced(topology, axis) || (world_in_order && !topology.rules().charge_every_dimension);
-  axis.transitive = axis.circulant || world_in_order;
+  axis.circulant = evenly_spaced(topology, axis) || (is_regular && !topology.rules().charge_every_dimension);
+  axis.transitive = axis.circulant || is_regular;
   note_links(topology, members, axis);
   return axis;
 }

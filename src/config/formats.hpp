@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,8 @@ collective::Algorithm parse_algorithm(std::string_view text, const Place& place)
 std::vector<collective::Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,
                                                     std::string_view expected, Faults& faults);
 
-/// Throws Error (bad_input) at the value's place unless it is one of the three names of a shape.
-topology::Shape parse_shape(const Value& value, const std::string& key);
+/// Throws Error (bad_input) at the value's place unless it is the name of one of these shapes.
+topology::Shape parse_shape(const Value& value, const std::string& key, std::span<const topology::Shape> shapes);
 
 /// "auto", "data", "ctrl", "both".
 const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies();

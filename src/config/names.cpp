@@ -72,10 +72,9 @@ std::string name(const Algorithm& algorithm) {
 
 std::string_view name(RuleSet rules) { return rules == RuleSet::physical ? "physical" : "astra-sim"; }
 
-topology::Shape parse_shape(const Value& value, const std::string& key) {
-  using topology::Shape;
+topology::Shape parse_shape(const Value& value, const std::string& key, std::span<const topology::Shape> shapes) {
   std::vector<std::string_view> names;
-  for (const Shape shape : {Shape::ring, Shape::fully_connected, Shape::switched}) {
+  for (const topology::Shape shape : shapes) {
     if (value.kind == Value::Kind::scalar && value.text == topology::name(shape)) return shape;
     names.push_back(topology::name(shape));
   }

@@ -30,7 +30,9 @@ std::vector<Dimension> read_dimensions(Section& network) {
     for (std::size_t d = 0; d < items.size(); ++d) {
       Section item(&items[d], fmt::format("{}.{}", network.path("dimensions"), d), items[d], network.faults());
       Dimension dimension;
-      dimension.shape = item.require("shape", "Ring, FullyConnected or Switch", Shape::ring, parse_shape);
+      dimension.shape =
+          item.require("shape", "Ring, Mesh, FullyConnected or Switch", Shape::ring,
+                       [](const Value& v, const std::string& key) { return parse_shape(v, key, topology::shapes); });
       dimension.size = item.require("size", "a whole number, 1 or more", 0U,
                                     [](const Value& v, const std::string& key) { return as_count(v, key); });
       dimension.bandwidth =
@@ -48,7 +50,7 @@ std::vector<Dimension> read_dimensions(Section& network) {
 
 /// The algorithm for a dimension where none is written: what suits its shape.
 Algorithm natural_algorithm(const Dimension& dimension, bool all_to_all) {
-  if (dimension.shape == Shape::ring) return {AlgorithmKind::ring, 0, false};
+  if (dimension.shape == Shape::ring || dimension.shape == Shape::mesh) return {AlgorithmKind::ring, 0, false};
   if (dimension.shape == Shape::fully_connected || all_to_all) return {AlgorithmKind::direct, 0, false};
   return {std::has_single_bit(dimension.size) ? AlgorithmKind::halving_doubling : AlgorithmKind::ring, 0, false};
 }

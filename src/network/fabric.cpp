@@ -19,6 +19,7 @@ std::uint32_t links_of_npu(const Dimension& dimension) {
   if (dimension.size == 1) return 0;
   switch (dimension.shape) {
     case Shape::ring:
+    case Shape::mesh:
       return dimension.size == 2 ? 1 : 2;
     case Shape::fully_connected:
       return dimension.size - 1;
@@ -100,7 +101,9 @@ LinkId Fabric::leaving(std::uint32_t d, NpuId from, std::uint32_t coordinate) co
     coordinate = topology_.links().next_step(d, from, moved(from, d, coordinate));
   const std::uint32_t distance = (coordinate + n - topology_.coordinate(from, d)) % n;
   if (dimension.shape == Shape::fully_connected) return LinkId(first.value() + distance - 1);
-  return LinkId(first.value() + (distance <= n - distance ? up : down));
+  const bool upwards =
+      dimension.shape == Shape::mesh ? coordinate > topology_.coordinate(from, d) : distance <= n - distance;
+  return LinkId(first.value() + (upwards ? up : down));
 }
 
 LinkId Fabric::first(NpuId from, NpuId to) const {

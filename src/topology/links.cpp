@@ -104,6 +104,9 @@ void Links::add_failed(PerDimension& of, const LinkFault& fault) {
   if (dimension.shape == Shape::switched)
     refuse("in a Switch each NPU has one link, and nothing leads around it",
            "a failed link of a Ring or FullyConnected", "Make the link slow, or leave the NPU out of the system.");
+  if (dimension.shape == Shape::mesh)
+    refuse(fmt::format("a failed link cuts the Mesh of NPU {} in two", line.value()),
+           "a failed link of a Ring or FullyConnected");
   std::vector<Pair> failed;
   if (const auto found = of.failed.find(line); found != of.failed.end()) failed = found->second;
   if (std::ranges::find(failed, pair) != failed.end()) return;

@@ -34,14 +34,14 @@ void validate(std::size_t d, const Dimension& dimension) {
            "0: only the switch of a Switch dimension carries out operations");
 }
 
-std::uint32_t ring_hops(std::uint32_t size, std::uint32_t distance) { return std::min(distance, size - distance); }
-
 }  // namespace
 
 std::string_view name(Shape shape) {
   switch (shape) {
     case Shape::ring:
       return "Ring";
+    case Shape::mesh:
+      return "Mesh";
     case Shape::fully_connected:
       return "FullyConnected";
     case Shape::switched:
@@ -58,6 +58,8 @@ std::uint64_t directed_links(const Dimension& dimension) {
       return n * (n - 1);
     case Shape::ring:
       return n == 2 ? 2 : 2 * n;
+    case Shape::mesh:
+      return 2 * (n - 1);
     case Shape::switched:
       return n;
   }
@@ -93,13 +95,14 @@ std::uint32_t Topology::coordinate(NpuId npu, std::uint32_t d) const {
   return npu.value() / strides_[d] % dimensions_[d].size;
 }
 
-std::uint32_t Topology::hops(std::uint32_t d, std::uint32_t distance) const {
+std::uint32_t Topology::hops(std::uint32_t d, std::uint32_t difference) const {
   const Dimension& dimension = dimensions_[d];
-  distance %= dimension.size;
-  if (distance == 0) return 0;
+  if (difference == 0) return 0;
   switch (dimension.shape) {
     case Shape::ring:
-      return ring_hops(dimension.size, distance);
+      return std::min(difference, dimension.size - difference);
+    case Shape::mesh:
+      return difference;
     case Shape::fully_connected:
       return 1;
     case Shape::switched:

@@ -132,6 +132,19 @@ class Congestion(harness.Folder):
         self.assertEqual({ends for ends, row in links.items() if row["queueing_time"] > 0}, {(1, 2)})
         self.assertEqual((links[1, 2]["queueing_time"], links[1, 2]["messages"]), (990 * NS, 6))
 
+    def test_ring_on_a_mesh(self):
+        """NPUs 0 to 3 of a row gather 1 us from each: what 3 sends goes back by 2 and 1, 3300 ns, over links that nobody else uses.
+
+        step 1, all leave at 10: at 1, 2 and 3 at 1110, at 0 at 3310;
+        step 2: 1, 2 and 3 send at 1120, 0 at 3320: at 2 and 3 at 2220, at 1 and 0 at 4420;
+        step 3: 2 and 3 send at 2230, 0 and 1 at 4430: at 3 at 3330, at 0, 1 and 2 at 5530.
+        Where nothing is stored on the way, the way back takes 1300: the longest three edges in a row are that one and two others, 3500."""
+        arguments = self.traced(f"{{shape: Mesh, size: 4, {LINK}}}", [collective(chakra.ALL_GATHER, 10_000)] * 4)
+        times, links = self.results(arguments, 4)
+        self.assertEqual(times, [5540, 5540, 5540, 3340])
+        self.assertEqual({ends: row["messages"] for ends, row in links.items()}, {(0, 1): 3, (1, 2): 3, (2, 3): 3, (3, 2): 3, (2, 1): 3, (1, 0): 3})
+        self.assertEqual(harness.finish_times(self.run_once(arguments)), [time * NS for time in (3540, 3540, 3540, 3340)])
+
     def test_slow_and_failed_links(self):
         """0 to 1 on a ring of 4: 1100 ns; at half the bandwidth of NPU 1, 2100; the other way round, 3 hops, 3300."""
         nodes = [[send(1, 0, 1, 10_000)], [receive(1, 0, 1, 10_000)], IDLE, IDLE]

@@ -153,7 +153,8 @@ class Fold(harness.Folder):
         cases = {"1f1b": [], "gpipe": ["workload.parallel.schedule=gpipe"], "interleaved": ["workload.parallel.interleaving=3"],
                  "zero": ["workload.parallel.zero=3", "workload.parallel.micro-batches=2"], "tied": ["workload.model.tied-embeddings=true"],
                  "placed": ["workload.parallel.placement=[dp, tp, pp, cp, ep]"], "cp": ["workload.parallel.dp=2", "workload.parallel.cp=2"],
-                 "ring": ["system.network.dimensions.0.shape=Ring", "system.network.dimensions.1.shape=Ring"]}
+                 "ring": ["system.network.dimensions.0.shape=Ring", "system.network.dimensions.1.shape=Ring"],
+                 "mesh": ["system.network.dimensions.1.shape=Mesh"]}
         for name, settings in cases.items():
             with self.subTest(name):
                 arguments = base + [part for setting in ("workload.parallel.micro-batches=8", *settings) for part in ("--set", setting)]

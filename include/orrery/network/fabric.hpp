@@ -13,8 +13,9 @@ namespace orrery::network {
 using LinkId = Id<struct LinkTag, std::uint32_t>;
 
 /// The directed links of a topology and the ways that messages take over them. Every link belongs to an NPU: those that
-/// leave it (Ring: up, then down, of which a line of 2 has the first only; FullyConnected: to the others, by distance;
-/// Switch: up to the switch), and in a Switch the one that comes down to it. Links are numbered by dimension, then NPU.
+/// leave it (Ring and Mesh: up, then down, of which a line of 2 has the first only; FullyConnected: to the others, by
+/// distance; Switch: up to the switch), and in a Switch the one that comes down to it. Links are numbered by dimension,
+/// then NPU.
 ///
 /// A message goes through the differing dimensions one after the other, the lowest first; in a Ring the shorter way
 /// round, upwards on a tie; around a failed link as topology::Links::hops counts.

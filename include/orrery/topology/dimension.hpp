@@ -7,9 +7,10 @@
 
 namespace orrery::topology {
 
-enum class Shape : std::uint8_t { ring, fully_connected, switched };
+enum class Shape : std::uint8_t { ring, mesh, fully_connected, switched };
+constexpr Shape shapes[] = {Shape::ring, Shape::mesh, Shape::fully_connected, Shape::switched};
 
-/// "Ring", "FullyConnected", "Switch".
+/// "Ring", "Mesh", "FullyConnected", "Switch".
 std::string_view name(Shape shape);
 
 struct Dimension {
@@ -23,8 +24,8 @@ struct Dimension {
   friend bool operator==(const Dimension&, const Dimension&) = default;
 };
 
-/// Ways that messages of one line may take at a time: Ring 2n links (2 for n = 2), FullyConnected n(n-1) links, Switch
-/// n (an up-link with the down-link that it leads to); 0 for a line of one.
+/// Ways that messages of one line may take at a time: Ring 2n links (2 for n = 2), Mesh 2(n-1), FullyConnected n(n-1),
+/// Switch n (an up-link with the down-link that it leads to); 0 for a line of one.
 std::uint64_t directed_links(const Dimension& dimension);
 
 }  // namespace orrery::topology

@@ -31,8 +31,9 @@ class Topology {
   std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;  ///< of `npu` in dimension d, 0 .. size - 1
   /// Ids of neighbours in dimension d differ by this.
   std::uint32_t stride(std::uint32_t d) const { return strides_[d]; }
-  /// Hops of `distance` positions inside a line of dimension d; 0 for distance 0. Ring: the shorter way round.
-  std::uint32_t hops(std::uint32_t d, std::uint32_t distance) const;
+  /// Hops between two places of a line of dimension d whose coordinates differ by `difference`, whichever is higher.
+  /// Ring: the shorter way round.
+  std::uint32_t hops(std::uint32_t d, std::uint32_t difference) const;
 
   /// A message of `size` bytes over `hops` links of dimension d, between ports of which `port` is the slower: hops *
   /// latency + size / bandwidth.
@@ -72,7 +73,7 @@ void Topology::for_each_leg(NpuId a, NpuId b, Visit visit) const {
     rest_a /= n;
     rest_b /= n;
     if (place_a == place_b) continue;
-    const std::uint32_t regular = hops(d, (place_b + n - place_a) % n);
+    const std::uint32_t regular = hops(d, place_a > place_b ? place_a - place_b : place_b - place_a);
     if (links_.empty()) {
       visit(d, regular, Port{});
     } else {

@@ -129,8 +129,10 @@ class PlainLinks {
  private:
   bool has_link(std::uint32_t a, std::uint32_t b, std::uint32_t d) const {
     const std::uint32_t n = sample_.dimensions[d].size;
-    const std::uint32_t apart = (topology_.coordinate(NpuId(a), d) + n - topology_.coordinate(NpuId(b), d)) % n;
+    const std::uint32_t ca = topology_.coordinate(NpuId(a), d), cb = topology_.coordinate(NpuId(b), d);
+    const std::uint32_t apart = std::max(ca, cb) - std::min(ca, cb);
     if (sample_.dimensions[d].shape == topology::Shape::ring && apart != 1 && apart != n - 1) return false;
+    if (sample_.dimensions[d].shape == topology::Shape::mesh && apart != 1) return false;
     return std::ranges::none_of(sample_.faults, [&](const topology::LinkFault& fault) {
       return fault.failed && fault.dimension == d &&
              ((fault.npus[0].value() == a && fault.npus[1].value() == b) ||

@@ -150,7 +150,7 @@ RandomCase random_case(std::mt19937_64& random, std::uint32_t most) {
     sample.dimensions.clear();
     for (auto d = pick(random, 1, 3); d > 0; --d) {
       using topology::Shape;
-      sample.dimensions.push_back({one_of(random, {Shape::ring, Shape::fully_connected, Shape::switched}),
+      sample.dimensions.push_back({one_of(random, {Shape::ring, Shape::mesh, Shape::fully_connected, Shape::switched}),
                                    static_cast<std::uint32_t>(pick(random, 1, d == 1 ? 9 : 4)),
                                    Bandwidth::from_bytes_per_ns(one_of(random, {25.0, 50.0, 53.687, 100.0})),
                                    one_of(random, {0.0, 77.5, 300.0, 1000.0})});

@@ -46,6 +46,7 @@ struct Entry {
   bool goes_whole() const { return kind == Kind::broadcast || kind == Kind::reduce; }
   std::uint32_t hops(std::uint32_t from, std::uint32_t to) const {
     const std::uint32_t apart = from > to ? from - to : to - from;
+    if (shape == Shape::mesh) return apart;
     return shape == Shape::switched ? 2 : shape == Shape::fully_connected ? 1 : std::min(apart, size - apart);
   }
   LineCase line(std::uint32_t tree) const {
@@ -96,7 +97,7 @@ std::vector<Entry> entries() {
   for (const Algorithm& algorithm : algorithms)
     for (int kind = 0; kind <= static_cast<int>(Kind::barrier); ++kind)
       for (std::uint32_t size = 2; size <= 17; ++size)
-        for (const Shape shape : {Shape::switched, Shape::fully_connected, Shape::ring}) {
+        for (const Shape shape : topology::shapes) {
           const auto asked = static_cast<Kind>(kind);
           const bool reduces = asked != Kind::broadcast && asked != Kind::scatter;
           const Entry entry{algorithm, asked, shape_of(asked), reduces, size, shape};
@@ -245,7 +246,10 @@ Row ring_row(const Entry& entry) {
   if (entry.kind == Kind::all_reduce) steps = 2 * (n - 1);
   if (entry.kind == Kind::all_to_all) steps = n * (n - 1) / 2;
   const Ps reductions = adds ? static_cast<Ps>(n - 1) * time_to_add(piece) : 0;
-  return {steps, n * steps * piece, e + static_cast<Ps>(steps) * (link(entry, piece, 1) + e) + reductions};
+  Row row{steps, n * steps * piece, e + static_cast<Ps>(steps) * (link(entry, piece, 1) + e) + reductions};
+  // In a row what the last place sends goes all the way back to the first: once in n steps.
+  if (entry.shape == Shape::mesh) row.duration += static_cast<Ps>((steps + n - 1) / n * (n - 2)) * hop;
+  return row;
 }
 
 Row direct_row(const Entry& entry) {
@@ -253,11 +257,11 @@ Row direct_row(const Entry& entry) {
   const bool adds = entry.reduces && (entry.kind == Kind::all_reduce || entry.kind == Kind::reduce_scatter);
   const std::uint64_t window = entry.algorithm.window == 0 ? n - 1 : entry.algorithm.window;
   const std::uint64_t halves = entry.kind == Kind::all_reduce ? 2 : 1;
-  Row row{0, halves * n * (n - 1) * piece, e};
+  Row row{0, halves * n * (n - 1) * piece, e, entry.shape != Shape::mesh || window >= n - 1};
   for (std::uint64_t first = 1; first < n; first += window) {
     Ps longest = 0;
     for (std::uint64_t d = first; d < std::min(n, first + window); ++d)
-      longest = std::max(longest, link(entry, piece, d));
+      longest = std::max(longest, link(entry, piece, entry.shape == Shape::mesh ? std::max(d, n - d) : d));
     row.steps += halves;
     row.duration += static_cast<Ps>(halves) * (longest + e) + (adds ? time_to_add(piece) : 0);
   }
@@ -287,7 +291,7 @@ Row tree_row(const Entry& entry, std::uint64_t halves, std::uint64_t reductions)
   for (std::uint32_t d = 1; d < entry.size; ++d) farthest = std::max(farthest, link(entry, bytes, d));
   const Ps adding = entry.reduces ? static_cast<Ps>(reductions) * time_to_add(bytes) : 0;
   return {halves * k, halves * (entry.size - 1) * bytes, e + static_cast<Ps>(halves * k) * (farthest + e) + adding,
-          std::has_single_bit(entry.size) && entry.shape != Shape::ring};
+          std::has_single_bit(entry.size) && entry.shape != Shape::ring && entry.shape != Shape::mesh};
 }
 
 Row in_switch_row(const Entry& entry) {

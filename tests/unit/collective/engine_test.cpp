@@ -47,6 +47,20 @@ TEST(Engine, Direct) {
   EXPECT_EQ(window.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 2 * (307 + 207) + 2 * 30));
 }
 
+// Ring over a mesh of 4: what the last place sends goes back over 3 hops, L = 300 + 100; else L = 200. All-reduce: 6
+// steps, 7 e, 3 r: 139; and the longest 6 edges in a row that end in the member: a round of 1000 and two more.
+// Direct: e + L to the farther end + e + r. Members 0, 2 and 3 as a ring have edges of 2, 1 and 3 hops.
+TEST(Engine, Mesh) {
+  System around({dimension(Shape::mesh, 4)}, options_of({ring}));
+  EXPECT_EQ(around.finish(Kind::all_reduce, 4000, std::vector<Time>(4)), at_ns({1739, 1739, 1539, 1539}));
+  System to_all({dimension(Shape::mesh, 4)}, options_of({direct}));
+  EXPECT_EQ(to_all.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({444, 344, 344, 444}));
+  const auto layout = around.engine.layout(npus({0, 2, 3}), all_dimensions);
+  std::vector<Time> completions(3);
+  around.engine.finish(*layout, Kind::reduce_scatter, Bytes(3000), std::vector<Time>(3), completions);
+  EXPECT_EQ(completions, at_ns({681, 781, 581}));
+}
+
 // Halving-doubling on a ring of 4, 4000 B: messages of 2000 B to distance 1 and 1000 B to distance 2, then back.
 // L = 300 and 300. Physical rules reduce both messages (60 + 30), astra-sim rules the second one's size only.
 TEST(Engine, HalvingDoubling) {
@@ -419,6 +433,16 @@ TEST(Engine, LayoutsTellSlowPortsApart) {
   EXPECT_EQ(layout({0, 2}), layout({1, 3}));  // in dimension 1 all are as they should be
 }
 
+// Where a group stands in a mesh does not matter, how far its members are apart does.
+TEST(Engine, LayoutsOfAMesh) {
+  System system({dimension(Shape::mesh, 5)}, options_of({ring}));
+  const auto layout = [&](std::initializer_list<std::uint32_t> members) {
+    return system.engine.layout(npus(members), all_dimensions);
+  };
+  EXPECT_EQ(layout({0, 1, 3}), layout({1, 2, 4}));
+  EXPECT_NE(layout({0, 1, 3}), layout({1, 3, 4}));
+}
+
 // Members that share mark and place complete together, whatever the marks' arrivals; and where lines turn into
 // themselves there are few places.
 TEST(Engine, PlacesThatAreAlike) {
@@ -426,6 +450,7 @@ TEST(Engine, PlacesThatAreAlike) {
       {dimension(Shape::ring, 4), dimension(Shape::switched, 4)},
       {dimension(Shape::fully_connected, 2), dimension(Shape::ring, 6), dimension(Shape::switched, 2)},
       {dimension(Shape::ring, 8)},
+      {dimension(Shape::mesh, 4), dimension(Shape::mesh, 2)},
       {dimension(Shape::switched, 8), dimension(Shape::switched, 2)}};
   const std::vector<Algorithm> algorithms = {ring,
                                              direct,

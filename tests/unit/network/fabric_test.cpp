@@ -51,6 +51,15 @@ TEST(Fabric, ARingLeadsTheShorterWayRoundUpwardsOnATie) {
   EXPECT_EQ(way(fabric, 4, 1), (Way{4, 5, 0, 1}));
 }
 
+TEST(Fabric, AMeshLeadsAlongTheRow) {
+  const Topology row = with({dimension(Shape::mesh, 5)});
+  const Fabric fabric(row);
+  EXPECT_EQ(way(fabric, 4, 0), (Way{4, 3, 2, 1, 0}));
+  EXPECT_EQ(way(fabric, 1, 4), (Way{1, 2, 3, 4}));
+  const Topology two = with({dimension(Shape::mesh, 2)});
+  EXPECT_EQ(way(Fabric(two), 1, 0), (Way{1, 0}));
+}
+
 TEST(Fabric, OtherShapes) {
   const Topology two = with({dimension(Shape::ring, 2)});
   EXPECT_EQ(Fabric(two).num_links(), 2U);
@@ -75,14 +84,14 @@ TEST(Fabric, GoesThroughTheDimensionsInOrder) {
 
 TEST(Fabric, EveryWayHasTheHopsOfTheTopology) {
   const std::vector<Dimension> dimensions = {dimension(Shape::ring, 5), dimension(Shape::fully_connected, 4),
-                                             dimension(Shape::switched, 3)};
+                                             dimension(Shape::switched, 3), dimension(Shape::mesh, 4)};
   const LinkFault cut{0, {NpuId(11), NpuId(12)}, {}, true};  // in one line
   const LinkFault gone{1, {NpuId(0), NpuId(15)}, {}, true};  // likewise
   const LinkFault more{1, {NpuId(5), NpuId(15)}, {}, true};
   for (const Topology& topology : {with(dimensions), with(dimensions, {cut, gone, more})}) {
     const Fabric fabric(topology);
-    for (std::uint32_t from = 0; from < 60; ++from)
-      for (std::uint32_t to = 0; to < 60; ++to) {
+    for (std::uint32_t from = 0; from < 240; ++from)
+      for (std::uint32_t to = 0; to < 240; ++to) {
         if (from == to) continue;
         std::size_t hops = 0;
         topology.for_each_leg(NpuId(from), NpuId(to),

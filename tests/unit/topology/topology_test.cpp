@@ -33,16 +33,17 @@ TEST(Topology, CoordinatesAreDigitsDimensionZeroFastest) {
   EXPECT_EQ(topology.stride(2), 12U);
 }
 
-// Ring of 8: the shorter way round; FullyConnected: one link; Switch: up and down.
+// Ring of 8: the shorter way round; FullyConnected: one link; Switch: up and down; Mesh: along the row.
 TEST(Topology, Hops) {
-  const Topology topology(
-      {dimension_of(Shape::ring, 8), dimension_of(Shape::fully_connected, 8), dimension_of(Shape::switched, 8)},
-      Rules::physical());
+  const Topology topology({dimension_of(Shape::ring, 8), dimension_of(Shape::fully_connected, 8),
+                           dimension_of(Shape::switched, 8), dimension_of(Shape::mesh, 8)},
+                          Rules::physical());
   for (const auto& [distance, hops] : {std::pair(0U, 0U), {1U, 1U}, {4U, 4U}, {5U, 3U}, {7U, 1U}, {8U, 0U}})
     EXPECT_EQ(topology.hops(0, distance), hops) << distance;
   EXPECT_EQ(topology.hops(1, 5), 1U);
   EXPECT_EQ(topology.hops(2, 5), 2U);
   EXPECT_EQ(topology.hops(2, 0), 0U);
+  EXPECT_EQ(topology.hops(3, 7), 7U);
 }
 
 // 2 hops * 77.5 ns + 1000 B / 30 B/ns = 155 + 33.333... ns: rounded up to ps, or the sum cut to whole ns.
@@ -63,6 +64,15 @@ TEST(Topology, DelayAcrossSeveralDimensions) {
   const Topology astra(dimensions, Rules::astra_sim());
   EXPECT_EQ(astra.delay(NpuId(0), NpuId(6), Bytes(1000)), Time::from_ns(300));
   EXPECT_EQ(astra.delay(NpuId(0), NpuId(4), Bytes(1000)), Time::from_ns(1050));
+}
+
+// The two ends of a row of 5 are 4 hops apart, both ways; it has 8 links.
+TEST(Topology, AMeshIsOpen) {
+  const Topology topology({dimension_of(Shape::mesh, 5)}, Rules::physical());
+  EXPECT_EQ(topology.delay(NpuId(0), NpuId(4), Bytes(1000)), Time::from_ns(500));
+  EXPECT_EQ(topology.delay(NpuId(4), NpuId(0), Bytes(1000)), Time::from_ns(500));
+  EXPECT_EQ(topology.delay(NpuId(3), NpuId(1), Bytes(1000)), Time::from_ns(300));
+  EXPECT_EQ(directed_links(topology.dimension(0)), 8U);
 }
 
 TEST(Topology, DelayIsATickAtLeast) {
