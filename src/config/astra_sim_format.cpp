@@ -71,7 +71,6 @@ void warn_unknown(const Section& section, std::string_view file, const std::vect
 
 // ---- network.yml ----
 
-constexpr Shape astra_sim_shapes[] = {Shape::ring, Shape::fully_connected, Shape::switched};
 constexpr double astra_sim_gigabyte_per_ns = 1073741824.0 / 1e9;
 
 /// The values of a list, which must be as many as `count` unless that is 0; the fallback where one is faulty.
@@ -93,11 +92,17 @@ std::vector<T> read_list(Section& section, std::string_view key, std::string_vie
   return values;
 }
 
+const std::vector<std::pair<std::string_view, Shape>>& astra_sim_shapes() {
+  static const std::vector<std::pair<std::string_view, Shape>> words = {
+      {"Ring", Shape::ring}, {"FullyConnected", Shape::fully_connected}, {"Switch", Shape::switched}};
+  return words;
+}
+
 /// The dimensions stay unknown if their number or a size is.
 void read_network(Section& section, Configuration& result) {
   const auto shapes =
       read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0, Shape::ring,
-                [](const Value& v, const std::string& key) { return parse_shape(v, key, astra_sim_shapes); });
+                [](const Value& v, const std::string& key) { return as_word(v, key, astra_sim_shapes()); });
   const auto count = shapes.size();
   const auto sizes = read_list(section, "npus_count", "a list of whole numbers", count, 0U, as_positive_count);
   auto bandwidths = read_list(section, "bandwidth", "a list of numbers, GB/s of 2^30 bytes", count, 1.0, as_positive);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +16,10 @@ namespace orrery::config {
 
 /// Orrery's own. `root` is the text with the overrides applied; reads the files that it names as text inputs too.
 Configuration read_own(const Value& root, bool system_only, Faults& faults);
+
+/// `network.dimensions`, appended; returns for how many of them each entry of the list stands: a torus for its rings.
+std::vector<std::uint32_t> read_dimensions(Section& network, std::vector<topology::Dimension>& dimensions);
+std::string to_text(const topology::Dimension& dimension);
 
 /// `workload.model` and `workload.parallel`.
 workload::Description read_description(Section& workload);
@@ -35,9 +38,6 @@ collective::Algorithm parse_algorithm(std::string_view text, const Place& place)
 /// One algorithm for each item; what is faulty is noted and stands as the ring.
 std::vector<collective::Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,
                                                     std::string_view expected, Faults& faults);
-
-/// Throws Error (bad_input) at the value's place unless it is the name of one of these shapes.
-topology::Shape parse_shape(const Value& value, const std::string& key, std::span<const topology::Shape> shapes);
 
 /// "auto", "data", "ctrl", "both".
 const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies();

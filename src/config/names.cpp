@@ -72,17 +72,6 @@ std::string name(const Algorithm& algorithm) {
 
 std::string_view name(RuleSet rules) { return rules == RuleSet::physical ? "physical" : "astra-sim"; }
 
-topology::Shape parse_shape(const Value& value, const std::string& key, std::span<const topology::Shape> shapes) {
-  std::vector<std::string_view> names;
-  for (const topology::Shape shape : shapes) {
-    if (value.kind == Value::Kind::scalar && value.text == topology::name(shape)) return shape;
-    names.push_back(topology::name(shape));
-  }
-  const auto near = value.kind == Value::Kind::scalar ? nearest(value.text, names) : std::string_view{};
-  throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), list(names),
-              near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
-}
-
 const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies() {
   using trace::Dependencies;
   static const std::vector<std::pair<std::string_view, Dependencies>> policies = {{"auto", Dependencies::automatic},

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "formats.hpp"
@@ -16,37 +17,8 @@ using collective::AlgorithmKind;
 using topology::Dimension;
 using topology::Shape;
 
-constexpr std::string_view dimension_example =
-    "a list such as [{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]";
 constexpr std::string_view traces_example =
     "a prefix (PREFIX.<npu>.et), {all: FILE}, or a list such as [{npus: 0-31, file: \"a.{npu}.et\"}]";
-
-std::vector<Dimension> read_dimensions(Section& network) {
-  std::vector<Dimension> dimensions;
-  const Value* const list = network.need("dimensions", dimension_example);
-  if (list == nullptr) return dimensions;
-  network.faults().attempt([&] {
-    const auto& items = as_list(*list, network.path("dimensions"), dimension_example);
-    for (std::size_t d = 0; d < items.size(); ++d) {
-      Section item(&items[d], fmt::format("{}.{}", network.path("dimensions"), d), items[d], network.faults());
-      Dimension dimension;
-      dimension.shape =
-          item.require("shape", "Ring, Mesh, FullyConnected or Switch", Shape::ring,
-                       [](const Value& v, const std::string& key) { return parse_shape(v, key, topology::shapes); });
-      dimension.size = item.require("size", "a whole number, 1 or more", 0U,
-                                    [](const Value& v, const std::string& key) { return as_count(v, key); });
-      dimension.bandwidth =
-          item.require("bandwidth", "of one link, such as '400 GB/s'", Bandwidth::from_bytes_per_ns(1), as_bandwidth);
-      dimension.latency_ns = item.require("latency", "of one hop, such as '500 ns'", 0.0, as_nanoseconds);
-      dimension.in_switch_operations =
-          item.get("in-switch-operations", dimension.in_switch_operations,
-                   [](const Value& v, const std::string& key) { return as_count(v, key, 0); });
-      item.refuse_unknown();
-      dimensions.push_back(dimension);
-    }
-  });
-  return dimensions;
-}
 
 /// The algorithm for a dimension where none is written: what suits its shape.
 Algorithm natural_algorithm(const Dimension& dimension, bool all_to_all) {
@@ -61,16 +33,22 @@ std::vector<Algorithm> natural_algorithms(const std::vector<Dimension>& dimensio
   return algorithms;
 }
 
-std::vector<Algorithm> read_algorithms(Section& section, std::string_view key, const std::vector<Dimension>& dimensions,
+/// `entries`: of the list of dimensions, for how many dimensions each stands.
+std::vector<Algorithm> read_algorithms(Section& section, std::string_view key,
+                                       const std::vector<std::uint32_t>& entries,
                                        const std::vector<Algorithm>& fallback) {
-  const std::string expected =
-      fmt::format("a list of {}, one for each dimension", counted(dimensions.size(), "algorithm"));
+  const bool has_torus = std::ranges::any_of(entries, [](std::uint32_t count) { return count > 1; });
+  const std::string expected = fmt::format("a list of {}, one for each {}", counted(entries.size(), "algorithm"),
+                                           has_torus ? "entry of the dimensions" : "dimension");
   return section.get(key, fallback, [&](const Value& value, const std::string& path) {
     auto given = parse_algorithms(as_list(value, path, expected), path, expected, section.faults());
     const bool whole = given.size() == 1 && given[0].whole_communicator;
-    if (given.size() != dimensions.size() && !dimensions.empty() && !whole)
+    if (whole || entries.empty()) return given;
+    if (given.size() != entries.size())
       throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()), expected);
-    return given;
+    std::vector<Algorithm> algorithms;
+    for (std::size_t i = 0; i < entries.size(); ++i) algorithms.insert(algorithms.end(), entries[i], given[i]);
+    return algorithms;
   });
 }
 
@@ -78,17 +56,16 @@ std::uint32_t read_count(Section& section, std::string_view key, std::uint32_t f
   return section.get(key, fallback, [](const Value& value, const std::string& path) { return as_count(value, path); });
 }
 
-void read_collectives(Section section, Configuration& result) {
+void read_collectives(Section section, const std::vector<std::uint32_t>& entries, Configuration& result) {
   using collective::Optimization;
   auto& options = result.collectives;
-  const auto& dimensions = result.dimensions;
-  const auto natural = natural_algorithms(dimensions, false);
-  options.all_reduce = read_algorithms(section, "all-reduce", dimensions, natural);
-  options.all_gather = read_algorithms(section, "all-gather", dimensions, natural);
-  options.reduce_scatter = read_algorithms(section, "reduce-scatter", dimensions, natural);
-  options.all_to_all = read_algorithms(section, "all-to-all", dimensions, natural_algorithms(dimensions, true));
-  options.broadcast = read_algorithms(section, "broadcast", dimensions, {});
-  options.reduce = read_algorithms(section, "reduce", dimensions, {});
+  const auto natural = natural_algorithms(result.dimensions, false);
+  options.all_reduce = read_algorithms(section, "all-reduce", entries, natural);
+  options.all_gather = read_algorithms(section, "all-gather", entries, natural);
+  options.reduce_scatter = read_algorithms(section, "reduce-scatter", entries, natural);
+  options.all_to_all = read_algorithms(section, "all-to-all", entries, natural_algorithms(result.dimensions, true));
+  options.broadcast = read_algorithms(section, "broadcast", entries, {});
+  options.reduce = read_algorithms(section, "reduce", entries, {});
   options.optimization =
       section.choose("optimization", options.optimization,
                      {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
@@ -307,7 +284,7 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
   result.rule_set =
       system.choose("rules", result.rule_set, {{"physical", RuleSet::physical}, {"astra-sim", RuleSet::astra_sim}});
   Section network = system.section("network");
-  result.dimensions = read_dimensions(network);
+  const auto entries = read_dimensions(network, result.dimensions);
   auto& options = result.executor.network;
   options.model = network.choose("model", options.model, network_models());
   options.switching = network.choose("switching", options.switching, network_switchings());
@@ -315,7 +292,7 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
     return parse_bytes(as_text(value, key, "a size such as '4 KiB', or '0 B': messages are not cut"), value.place(key));
   });
   network.refuse_unknown();
-  read_collectives(system.section("collectives"), result);
+  read_collectives(system.section("collectives"), entries, result);
   Section compute = system.section("compute");
   Section perturbation = top.section("perturbation");
   read_noise(perturbation, compute, result);

@@ -89,6 +89,12 @@ const std::vector<Value>& as_list(const Value& value, const std::string& key, st
   return value.items;
 }
 
+void refuse_word(const Value& value, const std::string& key, const std::vector<std::string_view>& known) {
+  const auto near = value.kind == Value::Kind::scalar ? nearest(value.text, known) : std::string_view{};
+  throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), list(known),
+              near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
+}
+
 std::filesystem::path joined(const std::filesystem::path& folder, const std::filesystem::path& path) {
   return (path.is_absolute() ? path : folder / path).lexically_normal();
 }
@@ -140,12 +146,6 @@ void Section::refuse_unknown() {
     if (entry->line) where.line = entry->line;
     faults_.add(Error(ErrorCode::bad_input, where, "unknown key", "", suggestion(entry->key, known_)));
   }
-}
-
-void Section::refuse_choice(const Value& value, std::string_view key, const std::vector<std::string_view>& words) {
-  const auto near = value.kind == Value::Kind::scalar ? nearest(value.text, words) : std::string_view{};
-  faults_.add(Error(ErrorCode::bad_input, value.place(path(key)), fmt::format("found {}", value.description()),
-                    list(words), near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near)));
 }
 
 std::string Section::path(std::string_view key) const {

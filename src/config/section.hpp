@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
@@ -25,6 +26,17 @@ double as_nanoseconds(const Value& value, const std::string& key);   ///< 0 to 1
 double as_seconds(const Value& value, const std::string& key);
 double as_flops(const Value& value, const std::string& key);                ///< positive
 std::filesystem::path as_path(const Value& value, const std::string& key);  ///< from the origin's folder
+[[noreturn]] void refuse_word(const Value& value, const std::string& key, const std::vector<std::string_view>& known);
+/// What one of these words means.
+template <class T>
+T as_word(const Value& value, const std::string& key, const std::vector<std::pair<std::string_view, T>>& words) {
+  std::vector<std::string_view> known;
+  for (const auto& [word, meaning] : words) {
+    if (value.kind == Value::Kind::scalar && value.text == word) return meaning;
+    known.push_back(word);
+  }
+  refuse_word(value, key, known);
+}
 const std::vector<Value>& as_list(const Value& value, const std::string& key, std::string_view expected);
 
 /// `folder / path` without the dots, or `path` if it is absolute.
@@ -72,7 +84,6 @@ class Section {
     if (value != nullptr) faults_.attempt([&] { fallback = parse(*value, path(key)); });
     return fallback;
   }
-  void refuse_choice(const Value& value, std::string_view key, const std::vector<std::string_view>& words);
 
   const Value* mapping_ = nullptr;
   bool broken_ = false;  ///< no mapping but something else, which is a fault already
@@ -84,15 +95,7 @@ class Section {
 
 template <class T>
 T Section::choose(std::string_view key, T fallback, const std::vector<std::pair<std::string_view, T>>& choices) {
-  const Value* const value = find(key);
-  if (value == nullptr) return fallback;
-  std::vector<std::string_view> words;
-  for (const auto& [word, meaning] : choices) {
-    if (value->kind == Value::Kind::scalar && value->text == word) return meaning;
-    words.push_back(word);
-  }
-  refuse_choice(*value, key, words);
-  return fallback;
+  return get(key, fallback, [&](const Value& value, const std::string& path) { return as_word(value, path, choices); });
 }
 
 }  // namespace orrery::config

@@ -25,13 +25,7 @@ std::string network(const Configuration& c) {
       fmt::format("  network:\n    model: {}\n    switching: {}\n    packet-size: {} B\n    dimensions:\n",
                   network::name(c.executor.network.model), network::name(c.executor.network.switching),
                   c.executor.network.packet.count());
-  for (const auto& dimension : c.dimensions)
-    text +=
-        fmt::format("      - {{shape: {}, size: {}, bandwidth: {}, latency: {}{}}}\n", topology::name(dimension.shape),
-                    dimension.size, to_text(dimension.bandwidth), nanoseconds_to_text(dimension.latency_ns),
-                    dimension.in_switch_operations == 0
-                        ? std::string()
-                        : fmt::format(", in-switch-operations: {}", dimension.in_switch_operations));
+  for (const auto& dimension : c.dimensions) text += fmt::format("      - {}\n", to_text(dimension));
   return text;
 }
 

@@ -181,6 +181,47 @@ TEST(OwnFormat, OneFileForAllNpus) {
   EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/one.et");
 }
 
+TEST(OwnFormat, ATorusStandsForItsRings) {
+  const auto c = parse(R"(system:
+  network:
+    dimensions:
+      - {shape: Switch, size: 8, bandwidth: 400 GB/s, latency: 300 ns}
+      - {shape: Torus2D, size: 4x6, bandwidth: 50 GB/s, latency: 1 us}
+      - {shape: Torus3D, size: 27, bandwidth: 25 GB/s, latency: 2 us}
+  collectives: {all-reduce: [direct, ring, direct2], all-to-all: [oneRing]}
+)",
+                       "c.yaml", {}, true);
+  std::vector<std::uint32_t> sizes;
+  std::vector<std::string> all_reduce;
+  for (const auto& dimension : c.dimensions) {
+    sizes.push_back(dimension.size);
+    EXPECT_EQ(dimension.shape, sizes.size() > 1 ? topology::Shape::ring : topology::Shape::switched);
+  }
+  for (const auto& algorithm : c.collectives.all_reduce) all_reduce.push_back(name(algorithm));
+  EXPECT_EQ(sizes, (std::vector<std::uint32_t>{8, 4, 6, 3, 3, 3}));
+  EXPECT_EQ(c.dimensions[2].latency_ns, 1000);
+  EXPECT_EQ(c.dimensions[5].bandwidth.bytes_per_ns(), 25);
+  EXPECT_EQ(all_reduce, (std::vector<std::string>{"direct", "ring", "ring", "direct2", "direct2", "direct2"}));
+  EXPECT_EQ(c.collectives.all_gather.size(), 6U);
+  EXPECT_EQ(c.collectives.all_to_all.size(), 1U);
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml", {}, true) == c) << c.to_yaml();
+}
+
+TEST(OwnFormat, SizesOfATorus) {
+  const auto torus = [](const std::string& size) {
+    return with("shape: Ring, size: 8", "shape: Torus2D, size: " + size);
+  };
+  for (const char* size : {"[2, 4]", "2x4"}) EXPECT_EQ(parsed(torus(size)).dimensions[1].size, 4U);
+  EXPECT_EQ(parsed(torus("16")).dimensions[1].size, 4U);
+  for (const char* size : {"8", "2x", "x4", "2x4x1", "[8]", "[2, 4, 1]", "2*4", "02x4", "0x4"})
+    refused(torus(size), {"c.yaml:4", "dimensions.0.size", "4x8 or [4, 8], or a square number of NPUs"});
+  refused(torus("[2, 0]"), {"dimensions.0.size.1", "found '0'", "1 or more"});
+  refused(with("shape: Ring, size: 8", "shape: Torus3D, size: 9"), {"cubic number"});
+  const std::string two = "size: 2x4, bandwidth: 400 GB/s, latency: 500 ns}\n  collectives: {all-reduce: [ring, ring]}";
+  refused(with("shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}", "shape: Torus2D, " + two),
+          {"a list of 2", "a list of 1 algorithm, one for each entry of the dimensions"});
+}
+
 TEST(OwnFormat, AlgorithmsSuitTheShapes) {
   const auto c = parse(R"(system:
   network:
@@ -257,7 +298,8 @@ TEST(OwnFormat, WrongTypesAndValues) {
   refused(with("size: 8", "size: 8.0"), {"whole number"});
   refused(with("size: 8", "size: '8'"), {"the text '8'", "whole number"});
   refused(with("size: 8", "size: [8]"), {"a list of 1"});
-  refused(with("shape: Ring", "shape: ring"), {"Ring, Mesh, FullyConnected or Switch", "Did you mean 'Ring'?"});
+  refused(with("shape: Ring", "shape: ring"),
+          {"Ring, Mesh, FullyConnected, Switch, Torus2D or Torus3D", "Did you mean 'Ring'?"});
   refused(with("500 ns", "2000 s"), {"at most 1000 s"});
   refused(ring + "run: {force: yes}\n", {"c.yaml:7", "'run.force'", "found 'yes'", "true or false"});
   refused(ring + "run: 5\n", {"'run'", "found '5'", "mapping"});

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "formats.hpp"
+#include "orrery/config/units.hpp"
+#include "section.hpp"
+
+namespace orrery::config {
+namespace {
+
+using topology::Dimension;
+using topology::Shape;
+
+constexpr std::string_view dimension_example =
+    "a list such as [{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]";
+
+/// What an entry is called: a dimension of a shape, or a torus, which stands for so many Rings.
+struct Kind {
+  Shape shape = Shape::ring;
+  std::uint32_t rings = 1;
+};
+
+const std::vector<std::pair<std::string_view, Kind>>& kinds() {
+  static const std::vector<std::pair<std::string_view, Kind>> all = [] {
+    std::vector<std::pair<std::string_view, Kind>> words;
+    for (const Shape shape : topology::shapes) words.emplace_back(topology::name(shape), Kind{shape});
+    words.emplace_back("Torus2D", Kind{Shape::ring, 2});
+    words.emplace_back("Torus3D", Kind{Shape::ring, 3});
+    return words;
+  }();
+  return all;
+}
+
+std::uint32_t as_size(const Value& value, const std::string& key) { return as_count(value, key); }
+
+/// "4x8" or "4x4x2".
+std::vector<std::uint32_t> sizes_in(std::string_view text) {
+  std::vector<std::uint32_t> sizes;
+  const char* at = text.data();
+  const char* const last = at + text.size();
+  for (;;) {
+    std::uint32_t size = 0;
+    const auto [end, error] = std::from_chars(at, last, size);
+    if (error != std::errc() || size == 0 || *at == '0') return {};
+    sizes.push_back(size);
+    if (end == last) return sizes;
+    if (*end != 'x') return {};
+    at = end + 1;
+  }
+}
+
+/// Of the rings of a torus: [4, 8] or 4x8; one number is that of all its NPUs, a square or a cube.
+std::vector<std::uint32_t> as_sides(const Value& value, const std::string& key, std::uint32_t rings) {
+  std::vector<std::uint32_t> sides;
+  if (value.kind == Value::Kind::sequence)
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+      sides.push_back(as_size(value.items[i], fmt::format("{}.{}", key, i)));
+  else if (value.kind == Value::Kind::scalar)
+    sides = sizes_in(value.text);
+  if (sides.size() == rings) return sides;
+  if (sides.size() == 1 && value.kind == Value::Kind::scalar) {
+    const auto side = static_cast<std::uint32_t>(std::lround(std::pow(sides[0], 1.0 / rings)));
+    std::uint64_t whole = 1;
+    for (std::uint32_t k = 0; k < rings; ++k) whole *= side;
+    if (whole == sides[0]) return std::vector<std::uint32_t>(rings, side);
+  }
+  throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()),
+              rings == 2 ? "the sizes of 2 rings such as 4x8 or [4, 8], or a square number of NPUs"
+                         : "the sizes of 3 rings such as 4x4x8 or [4, 4, 8], or a cubic number of NPUs");
+}
+
+/// Appends what an entry stands for; returns how many dimensions that are.
+std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
+  const Kind kind = item.require("shape", "Ring, Mesh, FullyConnected, Switch, Torus2D or Torus3D", Kind(),
+                                 [](const Value& v, const std::string& key) { return as_word(v, key, kinds()); });
+  std::vector<std::uint32_t> sizes(kind.rings, 0);
+  if (kind.rings > 1)
+    sizes = item.require("size", "the sizes of its rings, such as 4x8", sizes,
+                         [&](const Value& v, const std::string& key) { return as_sides(v, key, kind.rings); });
+  else
+    sizes[0] = item.require("size", "a whole number, 1 or more", 0U, as_size);
+  Dimension dimension;
+  dimension.shape = kind.shape;
+  dimension.bandwidth =
+      item.require("bandwidth", "of one link, such as '400 GB/s'", Bandwidth::from_bytes_per_ns(1), as_bandwidth);
+  dimension.latency_ns = item.require("latency", "of one hop, such as '500 ns'", 0.0, as_nanoseconds);
+  dimension.in_switch_operations = item.get("in-switch-operations", dimension.in_switch_operations,
+                                            [](const Value& v, const std::string& key) { return as_count(v, key, 0); });
+  item.refuse_unknown();
+  for (const std::uint32_t size : sizes) {
+    dimension.size = size;
+    dimensions.push_back(dimension);
+  }
+  return kind.rings;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> read_dimensions(Section& network, std::vector<Dimension>& dimensions) {
+  std::vector<std::uint32_t> entries;
+  const Value* const list = network.need("dimensions", dimension_example);
+  if (list == nullptr) return entries;
+  network.faults().attempt([&] {
+    const auto& items = as_list(*list, network.path("dimensions"), dimension_example);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      Section item(&items[i], fmt::format("{}.{}", network.path("dimensions"), i), items[i], network.faults());
+      entries.push_back(read_entry(item, dimensions));
+    }
+  });
+  return entries;
+}
+
+std::string to_text(const Dimension& dimension) {
+  std::string text =
+      fmt::format("{{shape: {}, size: {}, bandwidth: {}, latency: {}", topology::name(dimension.shape), dimension.size,
+                  to_text(dimension.bandwidth), nanoseconds_to_text(dimension.latency_ns));
+  if (dimension.in_switch_operations > 0)
+    text += fmt::format(", in-switch-operations: {}", dimension.in_switch_operations);
+  return text + "}";
+}
+
+}  // namespace orrery::config
