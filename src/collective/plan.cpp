@@ -24,9 +24,7 @@ std::vector<Stage> stages_of(const topology::Topology& topology, const Options& 
     stage.turn = phase.down ? 1 : 0;
     stage.first_queue = phase.down && q > 1 ? q / 2 : 0;
     stage.num_queues = !halves ? q : std::max(phase.down ? q - q / 2 : q / 2, 1U);
-    stage.in_service = in_service(options);
-    if (phase.shape.algorithm.kind == AlgorithmKind::in_switch)
-      stage.in_service = std::min(stage.in_service, in_switch_places(topology, options, *phase.axis) / q);
+    stage.in_service = in_service(topology, options, phase);
     stages.push_back(stage);
   }
   return stages;
@@ -34,8 +32,10 @@ std::vector<Stage> stages_of(const topology::Topology& topology, const Options& 
 
 }  // namespace
 
-std::uint64_t in_service(const Options& options) {
-  return (std::uint64_t{options.active_chunks} + options.queues - 1) / options.queues;
+std::uint64_t in_service(const topology::Topology& topology, const Options& options, const Phase& phase) {
+  const std::uint64_t places = (std::uint64_t{options.active_chunks} + options.queues - 1) / options.queues;
+  if (phase.shape.algorithm.kind != AlgorithmKind::in_switch) return places;
+  return std::min(places, in_switch_places(topology, options, *phase.axis) / options.queues);
 }
 
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks) {

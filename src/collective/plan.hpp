@@ -12,8 +12,8 @@
 
 namespace orrery::collective {
 
-/// Chunks of a queue that are in service at a time.
-std::uint64_t in_service(const Options& options);
+/// Chunks of the phase's queue that are in service at a time.
+std::uint64_t in_service(const topology::Topology& topology, const Options& options, const Phase& phase);
 
 /// Bandwidth is shared by this many chunks in each axis (docs/collectives.md); 1 where the rules do not share it.
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks);

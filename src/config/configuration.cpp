@@ -80,31 +80,6 @@ std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// The congestion-aware network has messages of some algorithms only.
-void validate_messages(const collective::Options& options, Faults& faults) {
-  const auto require = [&](bool holds, std::string_view key, std::string_view found, std::string_view expected) {
-    if (!holds) faults.add(Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected));
-  };
-  const std::pair<std::string_view, const std::vector<collective::Algorithm>&> lists[] = {
-      {"all-reduce", options.all_reduce},
-      {"all-gather", options.all_gather},
-      {"reduce-scatter", options.reduce_scatter},
-      {"all-to-all", options.all_to_all}};
-  for (const auto& [kind, list] : lists)
-    for (std::size_t d = 0; d < list.size(); ++d) {
-      using collective::AlgorithmKind;
-      require(
-          list[d].kind != AlgorithmKind::binomial_tree && list[d].kind != AlgorithmKind::in_switch,
-          fmt::format("system.collectives.{}", kind),
-          fmt::format("found {} for dimension {}, which the congestion-aware network does not have", name(list[d]), d),
-          "ring, direct, halvingDoubling or doubleBinaryTree, or the network model congestion-unaware");
-    }
-  constexpr std::string_view none = "none (they go the way of an all-reduce), or the network model congestion-unaware";
-  for (const auto& [kind, list] : {std::pair("broadcast", &options.broadcast), std::pair("reduce", &options.reduce)})
-    require(list->empty(), fmt::format("system.collectives.{}", kind),
-            "found algorithms of its own, which the congestion-aware network does not have", none);
-}
-
 }  // namespace
 
 std::filesystem::path Workload::trace_of(NpuId npu) const {
@@ -170,7 +145,6 @@ void Configuration::validate(Faults& faults) const {
           "system.network.switching: cut-through, or no packet size");
   if (executor.network.model == network::Model::congestion_aware) {
     faults.attempt([&] { const network::Fabric links(built); });
-    if (executor.goes_over_links()) validate_messages(collectives, faults);
     require(!run.fold, "run.fold",
             "found true with the congestion-aware network, where NPUs that are alike still "
             "meet at different links",

@@ -13,8 +13,10 @@ MemberRun::MemberRun(std::shared_ptr<const Script> script, std::uint32_t member,
       member_(member),
       rendezvous_(rendezvous),
       next_(script_->num_queues(), 0),
-      places_(script_->num_queues(), script_->places()),
-      phase_(script_->num_chunks(), 0) {}
+      places_(script_->num_queues()),
+      phase_(script_->num_chunks(), 0) {
+  for (std::uint32_t q = 0; q < places_.size(); ++q) places_[q] = script_->places(q);
+}
 
 MemberRun::Active& MemberRun::active(std::uint32_t service) {
   const auto found = std::ranges::find(active_, service, &Active::service);
@@ -54,7 +56,7 @@ void MemberRun::start(std::uint32_t service, Time now, Hands& hands) {
 
 void MemberRun::wake(std::uint32_t service, Time now, Hands& hands) {
   Active& here = active(service);
-  check(here.state != State::receiving, "a step of a collective ends that waits for messages");
+  if (here.state == State::receiving) return one_less(here, now, hands);
   if (here.state == State::closing) {
     ++here.step;
     here.state = State::opening;
@@ -65,7 +67,7 @@ void MemberRun::wake(std::uint32_t service, Time now, Hands& hands) {
 void MemberRun::proceed(std::uint32_t service, Time now, Hands& hands) {
   for (;;) {
     Active& here = active(service);
-    if (here.step == script_->num_steps(service)) return finish(service, now, hands);
+    if (here.step == script_->num_steps(service, member_)) return finish(service, now, hands);
     if (!begin_step(here, hands)) return;
     if (here.cost > Time::zero()) {
       here.state = State::closing;
@@ -79,41 +81,52 @@ void MemberRun::proceed(std::uint32_t service, Time now, Hands& hands) {
 /// Sends what the step sends. True if all that it waits for is there already.
 bool MemberRun::begin_step(Active& here, Hands& hands) {
   const Script::Move move = script_->move(here.service, here.step, member_);
-  here.cost = move.cost;
+  here.cost = move.cost + move.reduction;
   script_->receivers(here.service, here.step, member_, receivers_);
-  for (const Script::Receiver& to : receivers_) send_or_meet(here, to, move.message, hands);
-  if (rendezvous_ && move.receives > 0) {
-    script_->senders(here.service, here.step, member_, senders_);
-    for (const std::uint32_t from : senders_)
-      hands.send(from, collective::rendezvous_word(), here.service, here.step, true);
+  if (move.from_switch) {
+    hands.send_to_switch(receivers_, move.message, *move.from_switch, here.service, here.step,
+                         move.is_word ? Hands::Sent::word : Hands::Sent::data);
+  } else {
+    for (const Script::Receiver& to : receivers_) send_or_meet(here, to, move, hands);
+    if (rendezvous_ && move.receives > 0) {
+      script_->senders(here.service, here.step, member_, senders_);
+      for (const std::uint32_t from : senders_)
+        hands.send(from, collective::rendezvous_word(), here.service, here.step, Hands::Sent::word);
+    }
   }
   const std::uint32_t come = take_early(here.service, here.step);
   check(come <= move.receives, "more messages of a step than it has");
-  here.missing = move.receives - come;
+  here.missing = move.receives - come + (move.sends_one_by_one ? 1 : 0);
   here.state = State::receiving;
   return here.missing == 0;
 }
 
-void MemberRun::send_or_meet(const Active& here, const Script::Receiver& to, Bytes size, Hands& hands) {
-  const Meeting meeting{here.service, to.step, to.member};
+void MemberRun::send_or_meet(const Active& here, const Script::Receiver& to, const Script::Move& move, Hands& hands) {
+  const Meeting meeting{here.service, to.step, to.member, move.message, move.sends_one_by_one};
   if (rendezvous_) {
-    const auto word = std::ranges::find(words_, meeting);
+    const auto word = std::ranges::find_if(words_, [&](const Meeting& other) { return is_same(meeting, other); });
     if (word == words_.end()) return unsent_.push_back(meeting);
     *word = words_.back();
     words_.pop_back();
   }
-  hands.send(to.member, size, here.service, to.step, false);
+  send(meeting, hands);
+}
+
+void MemberRun::send(const Meeting& data, Hands& hands) {
+  hands.send(data.other, data.size, data.service, data.step,
+             data.wants_receipt ? Hands::Sent::data_with_receipt : Hands::Sent::data);
 }
 
 void MemberRun::receive(std::uint32_t from, std::uint32_t service, std::uint32_t step, bool is_word, Time now,
                         Hands& hands) {
   if (is_word) {
-    const Meeting meeting{service, step, from};
-    const auto data = std::ranges::find(unsent_, meeting);
-    if (data == unsent_.end()) return words_.push_back(meeting);
+    const Meeting word{service, step, from, Bytes(0), false};
+    const auto data = std::ranges::find_if(unsent_, [&](const Meeting& other) { return is_same(word, other); });
+    if (data == unsent_.end()) return words_.push_back(word);
+    const Meeting leaves = *data;
     *data = unsent_.back();
     unsent_.pop_back();
-    return hands.send(from, script_->move(service, step, member_).message, service, step, false);
+    return send(leaves, hands);
   }
   const auto here = std::ranges::find(active_, service, &Active::service);
   if (here == active_.end() || here->step != step || here->state != State::receiving) {
@@ -125,10 +138,16 @@ void MemberRun::receive(std::uint32_t from, std::uint32_t service, std::uint32_t
       early_.push_back({service, step, 1});
     return;
   }
-  if (--here->missing > 0) return;
-  here->state = State::closing;
-  if (here->cost > Time::zero()) return hands.wake(service, now + here->cost);
-  wake(service, now, hands);
+  one_less(*here, now, hands);
+}
+
+/// A message or a receipt that a step waits for is there.
+void MemberRun::one_less(Active& here, Time now, Hands& hands) {
+  check(here.missing > 0, "a step of a collective gets more than it waits for");
+  if (--here.missing > 0) return;
+  here.state = State::closing;
+  if (here.cost > Time::zero()) return hands.wake(here.service, now + here.cost);
+  wake(here.service, now, hands);
 }
 
 std::uint32_t MemberRun::take_early(std::uint32_t service, std::uint32_t step) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "orrery/collective/script.hpp"
@@ -16,8 +17,18 @@ class MemberRun {
   /// What the member does to the world.
   class Hands {
    public:
-    /// A message to another member leaves now, for this step of its, or (`is_word`) asks for data of this step.
-    virtual void send(std::uint32_t to, Bytes size, std::uint32_t service, std::uint32_t step, bool is_word) = 0;
+    /// What a message of a step is.
+    enum class Sent : std::uint8_t {
+      data,
+      data_with_receipt,  ///< `MemberRun::wake` shall be called when it is there
+      word,               ///< asks for the data of the step
+    };
+    /// A message to another member leaves now, for this step of its.
+    virtual void send(std::uint32_t to, Bytes size, std::uint32_t service, std::uint32_t step, Sent what) = 0;
+    /// A message leaves now for the switch of the line, which sends one of `result` to each of `members`, for this
+    /// step, when it has those of all.
+    virtual void send_to_switch(std::span<const collective::Script::Receiver> members, Bytes size, Bytes result,
+                                std::uint32_t service, std::uint32_t step, Sent what) = 0;
     /// `MemberRun::wake` shall be called at this time, which is later than now.
     virtual void wake(std::uint32_t service, Time time) = 0;
 
@@ -41,7 +52,7 @@ class MemberRun {
   struct Active {
     std::uint32_t service = 0;
     std::uint32_t step = 0;
-    std::uint32_t missing = 0;  ///< messages, in state receiving
+    std::uint32_t missing = 0;  ///< messages and receipts, in state receiving
     State state = State::opening;
     Time cost;  ///< of the step
   };
@@ -56,9 +67,13 @@ class MemberRun {
     std::uint32_t service = 0;
     std::uint32_t step = 0;
     std::uint32_t other = 0;
-
-    friend bool operator==(const Meeting&, const Meeting&) = default;
+    Bytes size;                  ///< of the data, and
+    bool wants_receipt = false;  ///< whether the sender waits until they are there
   };
+  static bool is_same(const Meeting& data, const Meeting& word) {
+    return data.service == word.service && data.step == word.step && data.other == word.other;
+  }
+  static void send(const Meeting& data, Hands& hands);
 
   Active& active(std::uint32_t service);
   void start_what_may(Time now, Hands& hands);
@@ -66,7 +81,9 @@ class MemberRun {
   /// Goes on until the service waits for something or is over.
   void proceed(std::uint32_t service, Time now, Hands& hands);
   bool begin_step(Active& active, Hands& hands);
-  void send_or_meet(const Active& active, const collective::Script::Receiver& to, Bytes size, Hands& hands);
+  void send_or_meet(const Active& active, const collective::Script::Receiver& to, const collective::Script::Move& move,
+                    Hands& hands);
+  void one_less(Active& active, Time now, Hands& hands);
   void finish(std::uint32_t service, Time now, Hands& hands);
   std::uint32_t take_early(std::uint32_t service, std::uint32_t step);
 

@@ -13,19 +13,26 @@ class Npu::LinkHands final : public MemberRun::Hands {
   LinkHands(Npu& npu, const Joined& joined, Time now, const Surroundings& around)
       : npu_(npu), joined_(joined), now_(now), around_(around) {}
 
-  void send(std::uint32_t to, Bytes size, std::uint32_t service, std::uint32_t step, bool is_word) override {
-    const Message message{.source = npu_.id_,
-                          .destination = around_.communicators.member(joined_.seat, to),
-                          .node = joined_.node,
-                          .tag = joined_.group.value(),
-                          .size = size,
-                          .ordinal = joined_.ordinal,
-                          .service = service,
-                          .step = step,
-                          .member = joined_.seat.position,
-                          .kind = is_word ? Message::Kind::word : Message::Kind::step};
-    if (!is_word) npu_.count_sent(joined_.node, now_, size);
+  void send(std::uint32_t to, Bytes size, std::uint32_t service, std::uint32_t step, Sent what) override {
+    Message message = message_to(to, size, service, step);
+    message.kind = what == Sent::word ? Message::Kind::word : Message::Kind::step;
+    message.wants_receipt = what == Sent::data_with_receipt;
+    if (what != Sent::word) npu_.count_sent(joined_.node, now_, size);
     npu_.put_on_links(message, now_, around_);
+  }
+  void send_to_switch(std::span<const collective::Script::Receiver> members, Bytes size, Bytes result,
+                      std::uint32_t service, std::uint32_t step, Sent what) override {
+    std::vector<NpuId> npus;
+    for (const auto& member : members) npus.push_back(around_.communicators.member(joined_.seat, member.member));
+    const bool is_first = members[0].member == joined_.seat.position;
+    Message message = message_to(members[is_first ? 1 : 0].member, size, service, step);
+    message.parts = static_cast<std::uint32_t>(npus.size());
+    message.result = result;
+    if (what != Sent::word) {
+      npu_.count_sent(joined_.node, now_, size);
+      around_.network.count_way(message.source, message.destination, size);
+    }
+    around_.traffic->multicast(message, std::move(npus), npu_.event(now_, pdes::Stage::server, {}, EventKind::pass, 0));
   }
   void wake(std::uint32_t service, Time time) override {
     if (time == Time::max()) return npu_.note_overrun(joined_.node, now_, Overrun::Quantity::time);
@@ -34,6 +41,19 @@ class Npu::LinkHands final : public MemberRun::Hands {
   }
 
  private:
+  Message message_to(std::uint32_t member, Bytes size, std::uint32_t service, std::uint32_t step) const {
+    return {.source = npu_.id_,
+            .destination = around_.communicators.member(joined_.seat, member),
+            .node = joined_.node,
+            .tag = joined_.group.value(),
+            .size = size,
+            .ordinal = joined_.ordinal,
+            .service = service,
+            .step = step,
+            .member = joined_.seat.position,
+            .kind = Message::Kind::step};
+  }
+
   Npu& npu_;
   const Joined& joined_;
   Time now_;

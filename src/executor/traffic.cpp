@@ -61,11 +61,16 @@ void Traffic::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   event.node = put(message);
 }
 
-void Traffic::send(const Message& message, pdes::Event call) {
+std::uint32_t Traffic::send(const Message& message, pdes::Event call) {
   call.target = LpId(first_lp_.value() + fabric_.first(message.source, message.destination).value());
   call.kind = static_cast<std::uint16_t>(EventKind::pass);
   call.node = put(message);
   kernel_.send(here_, call);
+  return call.node;
+}
+
+void Traffic::multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) {
+  copies_.emplace(send(message, call), std::move(destinations));
 }
 
 pdes::Event Traffic::event(Server& server, Time time, pdes::Stage stage, LpId target) const {
@@ -74,6 +79,7 @@ pdes::Event Traffic::event(Server& server, Time time, pdes::Stage stage, LpId ta
 }
 
 void Traffic::serve(const pdes::Event& event) {
+  if (!combine(event)) return;
   Server& server = server_of(LinkId(event.target.value() - first_lp_.value()));
   if (options_.switching == network::Switching::cut_through)
     cut_through(server, event);
@@ -94,7 +100,25 @@ void Traffic::store_and_forward(Server& server, const pdes::Event& event) {
   learn_delays(server, message.size);
   const Time there = server.server.serve(event.time, server.holds, message.size) + server.passes;
   if (there == Time::max()) return lose(event);
-  forward(server, event, fabric_.next(server.link, message.destination), there);
+  forward(server, event, there);
+}
+
+/// What switches combine waits at the link to its destination until the last part is there, with which it goes on.
+/// False: it waits.
+bool Traffic::combine(const pdes::Event& event) {
+  Message& part = messages_[event.node];
+  if (part.parts == 0 || copies_.contains(event.node)) return true;
+  const Gathering key{event.target.value(), part.tag, part.ordinal, part.service, part.step};
+  Gathered& gathered = gathered_[key];
+  gathered.tail = std::max(gathered.tail, part.tail);
+  if (++gathered.parts < part.parts) {
+    free_.push_back(event.node);
+    return false;
+  }
+  part.tail = gathered.tail;
+  part.size = part.result;
+  gathered_.erase(key);
+  return true;
 }
 
 // A packet comes when its first byte does, and that goes on at once: at the next link of the dimension it is one
@@ -104,7 +128,8 @@ void Traffic::store_and_forward(Server& server, const pdes::Event& event) {
 void Traffic::cut_through(Server& server, const pdes::Event& event) {
   Message& packet = messages_[event.node];
   const std::uint64_t rest = packet.size.count() - packet.offset;
-  const Bytes size(options_.packet == Bytes(0) ? rest : std::min(rest, options_.packet.count()));
+  const bool is_whole = options_.packet == Bytes(0) || packet.parts > 0;
+  const Bytes size(is_whole ? rest : std::min(rest, options_.packet.count()));
   // Differences of the whole message's times: packets take what the message takes, however often they are rounded.
   const Time takes =
       fabric_.holds(server.link, Bytes(packet.offset) + size) - fabric_.holds(server.link, Bytes(packet.offset));
@@ -120,13 +145,13 @@ void Traffic::cut_through(Server& server, const pdes::Event& event) {
   if (next && fabric_.find(*next).dimension == server.link.dimension) {
     mine.is_feeding = false;
     mine.tail = begin + holds + latency;
-    return forward(server, event, next, begin + latency);
+    return forward(server, event, begin + latency);
   }
   if (!is_last) return free_.push_back(event.node);
   mine.is_feeding = true;
   mine.offset = 0;
   mine.tail = Time::zero();
-  forward(server, event, next, begin + holds + latency);
+  forward(server, event, begin + holds + latency);
 }
 
 /// The next packet of a message comes to the first link of a dimension when this one has left it.
@@ -143,12 +168,15 @@ void Traffic::follow(Server& server, const Message& packet, Bytes size, Time tim
 void Traffic::lose(const pdes::Event& event) {
   const Message& message = messages_[event.node];
   keep_earliest(overrun_, {event.time, message.source, message.node});
+  copies_.erase(event.node);
   free_.push_back(event.node);
 }
 
 /// The message is at the next link, or at its destination, at this time.
-void Traffic::forward(Server& server, const pdes::Event& event, std::optional<LinkId> next, Time there) {
+void Traffic::forward(Server& server, const pdes::Event& event, Time there) {
+  if (const auto copies = copies_.extract(event.node)) return forward_copies(server, event, copies.mapped(), there);
   const Message message = messages_[event.node];
+  const auto next = fabric_.next(server.link, message.destination);
   const LpId target(next ? first_lp_.value() + next->value() : message.destination.value());
   const Rank to = host_of_npu_[next ? fabric_.find(*next).owner.index() : message.destination.index()];
   pdes::Event onward = this->event(server, there, next ? pdes::Stage::server : pdes::Stage::npu, target);
@@ -160,11 +188,25 @@ void Traffic::forward(Server& server, const pdes::Event& event, std::optional<Li
     kernel_.send(to, onward, std::as_bytes(std::span(&message, 1)));
     free_.push_back(event.node);
   }
-  if (next || message.kind != Message::Kind::data) return;
-  pdes::Event sent = this->event(server, there, pdes::Stage::npu, LpId(message.source.value()));
-  sent.kind = static_cast<std::uint16_t>(EventKind::sent);
-  sent.node = message.node.value();
-  kernel_.send(host_of_npu_[message.source.index()], sent);
+  if (next || (message.kind != Message::Kind::data && !message.wants_receipt)) return;
+  pdes::Event receipt = this->event(server, there, pdes::Stage::npu, LpId(message.source.value()));
+  receipt.kind = static_cast<std::uint16_t>(message.wants_receipt ? EventKind::wake : EventKind::sent);
+  receipt.node = message.node.value();
+  receipt.detail = message.service;
+  kernel_.send(host_of_npu_[message.source.index()], receipt);
+}
+
+/// One for each destination: they leave the switch by different links.
+void Traffic::forward_copies(Server& server, const pdes::Event& event, std::span<const NpuId> destinations,
+                             Time there) {
+  Message copy = messages_[event.node];
+  free_.push_back(event.node);
+  for (const NpuId to : destinations) {
+    copy.destination = to;
+    pdes::Event one = event;
+    one.node = put(copy);
+    forward(server, one, there);
+  }
 }
 
 std::vector<LinkRecord> Traffic::records() const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,6 +32,10 @@ struct Message {
   std::uint32_t step = 0;     ///< the receiver's; of a word the one of the data that it asks for
   std::uint32_t member = 0;   ///< position of the source in the group
   Kind kind = Kind::data;
+  bool wants_receipt = false;  ///< of `step`: its source is woken when it is at its destination
+  // Of a collective that a switch carries out:
+  std::uint32_t parts = 0;  ///< messages to a destination that the switch makes one of; 0: it only forwards
+  Bytes result = {};        ///< size of that one
   // Of cut-through, for the packet that this is.
   bool is_feeding = true;    ///< it is at the first link of its dimension, where the packet behind it follows
   std::uint64_t offset = 0;  ///< its first byte
@@ -45,8 +51,11 @@ class Traffic {
           std::optional<Overrun>& overrun);
 
   /// A message leaves its source, which lives here. `call` is an event of the source for stage server; this sets its
-  /// target, kind and node.
-  void send(const Message& message, pdes::Event call);
+  /// target, kind and node, which it returns.
+  std::uint32_t send(const Message& message, pdes::Event call);
+  /// The same of one with `parts`, for all destinations that get the result, in the line of the source: its own
+  /// `destination` is another NPU there.
+  void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call);
   /// A message is at a link of this rank.
   void serve(const pdes::Event& event);
   /// The message of an event is at its destination.
@@ -73,7 +82,9 @@ class Traffic {
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);
   void follow(Server& server, const Message& packet, Bytes size, Time time);
-  void forward(Server& server, const pdes::Event& event, std::optional<network::LinkId> next, Time there);
+  void forward(Server& server, const pdes::Event& event, Time there);
+  void forward_copies(Server& server, const pdes::Event& event, std::span<const NpuId> destinations, Time there);
+  bool combine(const pdes::Event& event);
   void lose(const pdes::Event& event);
   pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
   std::uint32_t put(const Message& message);
@@ -85,10 +96,19 @@ class Traffic {
   Rank here_;
   LpId first_lp_;
   std::optional<Overrun>& overrun_;
-  std::vector<std::uint32_t> local_of_;  // [num_npus] index of those that live here
-  std::vector<Server> servers_;          // [local NPUs][links of an NPU]
-  std::vector<Message> messages_;        // on their way, by the event's `node`
-  std::vector<std::uint32_t> free_;      // places in messages_
+  std::vector<std::uint32_t> local_of_;                 // [num_npus] index of those that live here
+  std::vector<Server> servers_;                         // [local NPUs][links of an NPU]
+  std::vector<Message> messages_;                       // on their way, by the event's `node`
+  std::vector<std::uint32_t> free_;                     // places in messages_
+  std::map<std::uint32_t, std::vector<NpuId>> copies_;  // where messages go from a switch, by place
+  /// What has come to a link from the switch for one message.
+  struct Gathered {
+    std::uint32_t parts = 0;
+    Time tail;
+  };
+  /// The link, the collective's group, ordinal, service and step.
+  using Gathering = std::array<std::uint32_t, 5>;
+  std::map<Gathering, Gathered> gathered_;
 };
 
 }  // namespace orrery::executor

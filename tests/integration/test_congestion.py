@@ -24,8 +24,8 @@ SKEWED = f"""system:
     dimensions:
       - {{{{shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}}}}
       - {{{{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}}}}
-      - {{{{shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us}}}}
-  collectives: {{{{chunks: 4, active-chunks: 2}}}}
+      - {{{{shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us, in-switch-operations: 8}}}}
+  collectives: {{{{chunks: 4, active-chunks: 2{{lists}}}}}}
   communication: {{{{streams: 2, rendezvous: {{rendezvous}}}}}}
   compute: {{{{roofline: true, noise: 0.05, peak: 989 TFLOPS, local-memory: {{{{bandwidth: 3350 GB/s}}}}}}}}
   remote-memory: {{{{kind: pool, bandwidth: 100 GB/s, latency: 1 us}}}}
@@ -145,6 +145,37 @@ class Congestion(harness.Folder):
         self.assertEqual({ends: row["messages"] for ends, row in links.items()}, {(0, 1): 3, (1, 2): 3, (2, 3): 3, (3, 2): 3, (2, 1): 3, (1, 0): 3})
         self.assertEqual(harness.finish_times(self.run_once(arguments)), [time * NS for time in (3540, 3540, 3540, 3340)])
 
+    def test_in_the_switch(self):
+        """All-reduce 1 us; NPU 3 comes a us late. Its data are at the switch at 1010 + 1100, the sums with the others at 3210. NPU 0 has to
+        take a message of NPU 4 first, which is at the switch at 2100, so that its sums wait for 990. With cut-through first bytes do:
+        sums go down from 1110 on until 2110, to NPU 0 from 2100 on. 10 ns more each."""
+        late = Node(1, chakra.COMP, duration=1)
+        sums = {"comm_type": chakra.ALL_REDUCE, "comm_size": 10_000, "pg_name": "four"}
+        nodes = [[Node(1, chakra.COLL, **sums)] for _ in range(3)] + [[late, Node(2, chakra.COLL, data_deps=[1], **sums)]]
+        nodes[0].append(receive(2, 4, 0, 10_000))
+        nodes.append([late, Node(2, chakra.SEND, data_deps=[1], comm_src=4, comm_dst=0, comm_tag=0, comm_size=10_000)])
+        more = "  collectives: {all-reduce: [inSwitch], chunks: 1}\n  communication: {streams: 2}\n"
+        arguments = self.traced(f"{{shape: Switch, size: 5, {LINK}, in-switch-operations: 4}}", nodes, {"four": [0, 1, 2, 3]}, more=more)
+        times, links = self.results(arguments, 5)
+        self.assertEqual(times, [4210, 3220, 3220, 3220, 3200])
+        self.assertEqual(links[-1, 0]["queueing_time"], 990 * NS)
+        self.assertEqual({ends: row["bytes"] for ends, row in links.items()},
+                         {(npu, -1): 10_000 for npu in range(5)} | {(-1, npu): 10_000 for npu in range(1, 4)} | {(-1, 0): 20_000})
+        times, _ = self.results(arguments + ["--set=system.network.switching=cut-through"], 5)
+        self.assertEqual(times, [3210, 2220, 2220, 2220, 2200])
+
+    def test_binomial_tree(self):
+        """A broadcast of 1 us in a switch of 4: NPU 0 sends to 2 at 10, which has it at 2210; then, 10 ns after that, both send on, to 1 and 3,
+        which have it at 4420. It takes 10 ns more. Who sends is through when the receiver has it, 10 ns more; nobody waits for those
+        that come late."""
+        late = Node(1, chakra.COMP, duration=1)
+        wide = {"comm_type": chakra.BROADCAST, "comm_size": 10_000}
+        nodes = [[Node(1, chakra.COLL, **wide)] for _ in range(3)] + [[late, Node(2, chakra.COLL, data_deps=[1], **wide)]]
+        more = "  collectives: {broadcast: [binomialTree], chunks: 1}\n"
+        times, links = self.results(self.traced(f"{{shape: Switch, size: 4, {LINK}}}", nodes, more=more), 4)
+        self.assertEqual(times, [4430] * 4)
+        self.assertEqual({ends: row["messages"] for ends, row in links.items()}, {(0, -1): 2, (2, -1): 1, (-1, 2): 1, (-1, 1): 1, (-1, 3): 1})
+
     def test_slow_and_failed_links(self):
         """0 to 1 on a ring of 4: 1100 ns; at half the bandwidth of NPU 1, 2100; the other way round, 3 hops, 3300."""
         nodes = [[send(1, 0, 1, 10_000)], [receive(1, 0, 1, 10_000)], IDLE, IDLE]
@@ -211,9 +242,11 @@ class Congestion(harness.Folder):
     def test_any_number_of_ranks(self):
         path = self.folder / "skewed.yaml"
         cut = ["--set=system.network.switching=cut-through", "--set=system.network.packet-size=16 KiB"]
-        for rendezvous, more in (("false", []), ("true", []), ("false", cut)):
-            with self.subTest(rendezvous=rendezvous, more=more):
-                path.write_text(SKEWED.format(rendezvous=rendezvous))
+        trees = (", all-reduce: [binomialTree, binomialTree, inSwitch], reduce-scatter: [ring, direct, inSwitch],"
+                 " all-gather: [ring, direct, inSwitch], broadcast: [binomialTree, ring, inSwitch]")
+        for rendezvous, lists, more in (("false", "", []), ("true", "", []), ("false", "", cut), ("true", trees, []), ("false", trees, cut)):
+            with self.subTest(rendezvous=rendezvous, lists=lists, more=more):
+                path.write_text(SKEWED.format(rendezvous=rendezvous, lists=lists))
                 self.check_one_answer([path, "--timeline", *more], 64, ranks=(2,) if harness.SANITIZED or more else (2, 3, 4, 8))
 
     def test_random_workloads(self):

@@ -110,12 +110,20 @@ class InSwitch(harness.Folder):
                 for word in words:
                     self.assertIn(word, outcome.err)
 
-    def test_congestion_aware_network_has_none(self):
-        outcome = harness.orrery("check", self.config(SYSTEM % "false" + MODEL), "--network=congestion-aware")
-        self.assertEqual(outcome.code, 3, outcome.err)
-        for word in ("system.collectives.all-reduce", "found inSwitch for dimension 0", "found inSwitch for dimension 2", "system.collectives.broadcast", "system.collectives.reduce",
-                     "doubleBinaryTree, or the network model congestion-unaware"):
-            self.assertIn(word, outcome.err)
+    def test_congestion_aware_network(self):
+        """Everything in the switch, bytes flowing through: both networks agree where collectives are the only traffic and start together."""
+        config = self.config("system:\n  network: {dimensions: [{shape: Switch, size: 6, bandwidth: 7 GB/s, latency: 333 ns, in-switch-operations: 1}]}\n"
+                             "  collectives: {all-reduce: [inSwitch], all-gather: [inSwitch], reduce-scatter: [inSwitch], broadcast: [inSwitch]}\n"
+                             "workload: {traces: w}\n")
+        kinds = (chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.BROADCAST, chakra.SCATTER)
+        nodes = [Node(id, chakra.COLL, data_deps=[id - 1] if id else [], comm_type=kind, comm_size=1_234_567) for id, kind in enumerate(kinds)]
+        for npu in range(6):
+            chakra.write(self.folder / f"w.{npu}.et", nodes)
+        for rendezvous in ("false", "true"):
+            arguments = [config, f"--set=system.communication.rendezvous={rendezvous}"]
+            alone = harness.finish_times(self.run_once(arguments))
+            through = ["--network=congestion-aware", "--set=system.network.switching=cut-through", "--set=system.network.packet-size=4 KiB"]
+            self.assertEqual(harness.finish_times(self.check_one_answer(arguments + through, 6, ranks=(2,))), alone)
 
     def test_study(self):
         plot = self.folder / "plot.png"

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace orrery::collective {
 ///
 /// A service is one chunk in one phase. Services take their places in the queues in one order, that of members that
 /// arrive together, which all members keep: so nobody waits in a circle. A member goes through a service in steps: it
-/// sends, waits until all messages of the step are there, and begins the next one `cost` later.
+/// sends, waits until all messages of the step are there, and begins the next one `cost` and `reduction` later. Of a
+/// broadcast or reduce that goes whole, lines that hold no data send messages without bytes.
 class Script {
  public:
   struct Service {
@@ -27,7 +29,14 @@ class Script {
   struct Move {
     Bytes message;               ///< to each receiver
     std::uint32_t receives = 0;  ///< messages that it waits for
-    Time cost;                   ///< from the last of these, and its own sending, to the next step
+    Time cost = {};              ///< from the last of these, and its own sending, to the next step, with
+    Time reduction = {};         ///< this
+    /// It sends one message, and goes on when that is there.
+    bool sends_one_by_one = false;
+    /// If any: the message goes to the switch of the line, which waits for those of all receivers, of whom the member
+    /// is one, and then sends each of them so much.
+    std::optional<Bytes> from_switch = {};
+    bool is_word = false;  ///< such a message carries no data: they are those of rendezvous
   };
   /// Somebody that a member sends to; `step` is the receiver's step in which it waits for the message.
   struct Receiver {
@@ -46,12 +55,12 @@ class Script {
   /// Its services in their order, as indices.
   std::span<const std::uint32_t> queue(std::uint32_t q) const { return queues_[q]; }
   std::uint32_t queue_of(std::uint32_t service) const { return queue_of_[service]; }
-  /// Services of a queue that a member has under way at a time.
-  std::uint32_t places() const { return places_; }
+  /// Services of the queue that a member has under way at a time.
+  std::uint32_t places(std::uint32_t q) const { return places_[q]; }
 
   /// From the start of a service to its first step.
   Time opening(std::uint32_t service) const;
-  std::uint32_t num_steps(std::uint32_t service) const;
+  std::uint32_t num_steps(std::uint32_t service, std::uint32_t member) const;
   Move move(std::uint32_t service, std::uint32_t step, std::uint32_t member) const;
   /// Cleared and filled, in the order in which the member sends. O(receivers).
   void receivers(std::uint32_t service, std::uint32_t step, std::uint32_t member, std::vector<Receiver>& out) const;
@@ -63,10 +72,11 @@ class Script {
 
  private:
   std::unique_ptr<const Parts> parts_;
-  std::uint32_t num_chunks_ = 0, places_ = 1;
+  std::uint32_t num_chunks_ = 0;
   std::vector<Service> services_;
   std::vector<std::uint32_t> queue_of_;             ///< [services]
   std::vector<std::vector<std::uint32_t>> queues_;  ///< without those that are not used
+  std::vector<std::uint32_t> places_;               ///< [queues]
 };
 
 /// The bytes of the word with which a receiver lets a sender begin (rendezvous, docs/model.md, 4).
