@@ -238,16 +238,34 @@ void read_system(Section& section, const AstraSimInputs& files, Configuration& r
 
 // ---- remote_memory.json ----
 
+/// Keys of Orrery's own, in the manner of the others.
+void read_hierarchy(Section& section, device::HierarchyOptions& hierarchy) {
+  const auto bandwidth = [&](std::string_view key) {
+    return Bandwidth::from_bytes_per_ns(section.require(key, "a number of GB/s", 1.0, as_positive));
+  };
+  hierarchy.groups = section.require("num-memory-groups", "a whole number", 0U, as_positive_count);
+  hierarchy.switches =
+      section.require("num-out-node-switches", "a whole number that divides the groups", 1U, as_positive_count);
+  hierarchy.link = bandwidth("out-node-link-bw");
+  hierarchy.link_latency_ns = section.get("out-node-link-latency", 0.0, as_latency);
+  hierarchy.fabric = bandwidth("in-node-fabric-bw");
+  hierarchy.fabric_latency_ns = section.get("in-node-fabric-latency", 0.0, as_latency);
+  hierarchy.chunk = Bytes(section.require("chunk-size", "a whole number of bytes", 1U, as_positive_count));
+  require_divisor(section, "num-out-node-switches", hierarchy.switches, hierarchy.groups, "memory groups");
+}
+
 void read_memory(Section& section, const AstraSimInputs& files, Configuration& result) {
   using device::RemoteMemoryKind;
   auto& memory = result.remote_memory;
   section.need("memory-type",
-               "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION or MEMORY_POOL");
+               "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, MEMORY_POOL or "
+               "HIERARCHICAL_POOL");
   memory.kind = section.choose("memory-type", RemoteMemoryKind::none,
                                {{"NO_MEMORY_EXPANSION", RemoteMemoryKind::none},
                                 {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::per_npu},
                                 {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::per_node},
-                                {"MEMORY_POOL", RemoteMemoryKind::pool}});
+                                {"MEMORY_POOL", RemoteMemoryKind::pool},
+                                {"HIERARCHICAL_POOL", RemoteMemoryKind::hierarchical_pool}});
   for (const std::string_view key : {"remote-mem-latency", "remote-mem-bw", "num-nodes", "num-npus-per-node"})
     section.find(key);
   if (memory.kind != RemoteMemoryKind::none) {
@@ -255,7 +273,7 @@ void read_memory(Section& section, const AstraSimInputs& files, Configuration& r
     memory.bandwidth =
         Bandwidth::from_bytes_per_ns(section.require("remote-mem-bw", "a number of GB/s", 1.0, as_positive));
   }
-  if (memory.kind == RemoteMemoryKind::per_node) {
+  if (memory.kind == RemoteMemoryKind::per_node || memory.kind == RemoteMemoryKind::hierarchical_pool) {
     memory.npus_per_node =
         section.require("num-npus-per-node", "a whole number that divides the number of NPUs", 1U, as_positive_count);
     const std::uint32_t nodes = section.get("num-nodes", 0U, as_positive_count);
@@ -265,7 +283,9 @@ void read_memory(Section& section, const AstraSimInputs& files, Configuration& r
                                  fmt::format("{} of {} hold fewer than the {} of the network", counted(nodes, "node"),
                                              counted(memory.npus_per_node, "NPU"), counted(npus, "NPU")),
                                  "nodes for all NPUs"));
+    require_divisor(section, "num-npus-per-node", memory.npus_per_node, npus, "NPUs");
   }
+  if (memory.kind == RemoteMemoryKind::hierarchical_pool) read_hierarchy(section, memory.hierarchy);
   warn_unknown(section, files.remote_memory.string(), {}, result);
 }
 

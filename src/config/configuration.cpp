@@ -40,7 +40,9 @@ bool same(const executor::Options& a, const executor::Options& b) {
 
 bool same(const device::RemoteMemoryOptions& a, const device::RemoteMemoryOptions& b) {
   const auto fields = [](const device::RemoteMemoryOptions& o) {
-    return std::tie(o.kind, o.bandwidth, o.latency_ns, o.npus_per_node);
+    const auto& h = o.hierarchy;
+    return std::tie(o.kind, o.bandwidth, o.latency_ns, o.npus_per_node, h.groups, h.switches, h.link, h.link_latency_ns,
+                    h.fabric, h.fabric_latency_ns, h.chunk);
   };
   return fields(a) == fields(b);
 }

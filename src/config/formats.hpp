@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,13 @@ collective::Algorithm parse_algorithm(std::string_view text, const Place& place)
 /// One algorithm for each item; what is faulty is noted and stands as the ring.
 std::vector<collective::Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,
                                                     std::string_view expected, Faults& faults);
+
+/// `system.remote-memory`.
+void read_remote_memory(Section section, Configuration& result);
+std::string to_text(const device::RemoteMemoryOptions& memory);
+/// A fault at the value of the key if `found` does not divide `of`, a number of `what`.
+void require_divisor(Section& section, std::string_view key, std::uint32_t found, std::uint32_t of,
+                     std::string_view what);
 
 /// "auto", "data", "ctrl", "both".
 const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies();

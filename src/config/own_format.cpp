@@ -135,29 +135,6 @@ void read_communication(Section section, Configuration& result) {
   section.refuse_unknown();
 }
 
-void read_remote_memory(Section section, Configuration& result) {
-  using device::RemoteMemoryKind;
-  auto& memory = result.remote_memory;
-  memory.kind = section.choose("kind", memory.kind,
-                               {{"none", RemoteMemoryKind::none},
-                                {"per-npu", RemoteMemoryKind::per_npu},
-                                {"per-node", RemoteMemoryKind::per_node},
-                                {"pool", RemoteMemoryKind::pool}});
-  memory.bandwidth = section.get("bandwidth", memory.bandwidth, as_bandwidth);
-  memory.latency_ns = section.get("latency", memory.latency_ns, as_nanoseconds);
-  memory.npus_per_node = read_count(section, "npus-per-node", memory.npus_per_node);
-  if (memory.kind != RemoteMemoryKind::none) section.need("bandwidth", "of one memory, such as '64 GB/s'");
-  if (memory.kind == RemoteMemoryKind::per_node) {
-    const Value* const value = section.need("npus-per-node", "a whole number that divides the number of NPUs");
-    const std::uint32_t npus = count_npus(result.dimensions);
-    if (value != nullptr && memory.npus_per_node > 0 && npus % memory.npus_per_node != 0)
-      section.faults().add(Error(ErrorCode::bad_input, value->place(section.path("npus-per-node")),
-                                 fmt::format("found {}", memory.npus_per_node),
-                                 fmt::format("a divisor of the {} NPUs", npus)));
-  }
-  section.refuse_unknown();
-}
-
 /// "7" or "0-31".
 NpuRange parse_range(const Value& value, const std::string& key, std::uint32_t num_npus) {
   const std::string expected = fmt::format("an NPU or a range such as 0-31, below the number of NPUs, {}", num_npus);

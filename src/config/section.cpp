@@ -80,6 +80,10 @@ double as_flops(const Value& value, const std::string& key) {
   return flops;
 }
 
+Bytes as_bytes(const Value& value, const std::string& key) {
+  return parse_bytes(as_text(value, key, "a size such as '4 KiB'"), value.place(key));
+}
+
 std::filesystem::path as_path(const Value& value, const std::string& key) {
   return joined(value.origin->folder, as_text(value, key, "the name of a file"));
 }

@@ -24,7 +24,8 @@ double as_share(const Value& value, const std::string& key);
 Bandwidth as_bandwidth(const Value& value, const std::string& key);  ///< at least 1 B/s
 double as_nanoseconds(const Value& value, const std::string& key);   ///< 0 to 1000 s
 double as_seconds(const Value& value, const std::string& key);
-double as_flops(const Value& value, const std::string& key);                ///< positive
+double as_flops(const Value& value, const std::string& key);  ///< positive
+Bytes as_bytes(const Value& value, const std::string& key);
 std::filesystem::path as_path(const Value& value, const std::string& key);  ///< from the origin's folder
 [[noreturn]] void refuse_word(const Value& value, const std::string& key, const std::vector<std::string_view>& known);
 /// What one of these words means.

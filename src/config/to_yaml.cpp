@@ -60,7 +60,7 @@ std::string peak(const Configuration& c) {
 }
 
 std::string devices(const Configuration& c) {
-  const auto& [executor, memory] = std::tie(c.executor, c.remote_memory);
+  const auto& executor = c.executor;
   const auto& compute = executor.compute;
   std::string text = fmt::format("  compute:\n    roofline: {}\n", compute.roofline);
   if (compute.peak_flops > 0 || !c.peaks.empty()) text += fmt::format("    peak: {}\n", peak(c));
@@ -71,12 +71,7 @@ std::string devices(const Configuration& c) {
   text += fmt::format("    streams: {}\n", executor.compute_streams);
   text += fmt::format("  communication:\n    streams: {}\n    order: {}\n    rendezvous: {}\n", executor.comm_streams,
                       word(comm_orders(), executor.comm_order), executor.rendezvous);
-  constexpr std::string_view kinds[] = {"none", "per-npu", "per-node", "pool"};
-  text += fmt::format("  remote-memory:\n    kind: {}\n", kinds[static_cast<std::size_t>(memory.kind)]);
-  if (memory.bandwidth.bytes_per_ns() > 0) text += fmt::format("    bandwidth: {}\n", to_text(memory.bandwidth));
-  text += fmt::format("    latency: {}\n", nanoseconds_to_text(memory.latency_ns));
-  if (memory.npus_per_node > 0) text += fmt::format("    npus-per-node: {}\n", memory.npus_per_node);
-  return text;
+  return text + to_text(c.remote_memory);
 }
 
 std::string workload(const Configuration& c) {

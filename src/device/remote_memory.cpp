@@ -9,9 +9,11 @@ namespace orrery::device {
 RemoteMemory::RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus, Rounding rounding)
     : options_(options), rounding_(rounding) {
   options_.validate(num_npus);
-  if (options_.kind == RemoteMemoryKind::pool) npus_per_server_ = num_npus;
+  const bool is_hierarchical = options_.kind == RemoteMemoryKind::hierarchical_pool;
+  if (options_.kind == RemoteMemoryKind::pool || is_hierarchical) npus_per_server_ = num_npus;
   if (options_.kind == RemoteMemoryKind::per_node) npus_per_server_ = options_.npus_per_node;
   if (npus_per_server_ > 0) num_servers_ = num_npus / npus_per_server_;
+  if (is_hierarchical) hierarchy_.emplace(options_, num_npus, rounding);
 }
 
 std::uint32_t RemoteMemory::server_of(NpuId npu) const {
@@ -27,9 +29,14 @@ NpuId RemoteMemory::host_of(std::uint32_t server) const {
 
 Time RemoteMemory::access_time(Bytes size) const {
   check(options_.kind != RemoteMemoryKind::none, "an access to remote memory that is not there");
+  if (hierarchy_) return hierarchy_->alone(size);
   const Time latency = duration_from_ns(options_.latency_ns, rounding_);
   const Time time = latency + delay(0, size, options_.bandwidth, rounding_);
   return num_servers_ > 0 ? std::max(time, tick(rounding_)) : time;
+}
+
+Time RemoteMemory::service_delay() const {
+  return hierarchy_ ? hierarchy_->alone(Bytes(1)) - gathering_time : access_time(Bytes(0));
 }
 
 }  // namespace orrery::device

@@ -1,13 +1,13 @@
 #include "orrery/executor/executor.hpp"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "communicators.hpp"
 #include "horizon_tree.hpp"
+#include "memory_servers.hpp"
 #include "npu.hpp"
 #include "orrery/base/error.hpp"
 #include "overrun.hpp"
@@ -22,11 +22,6 @@ constexpr std::uint32_t elsewhere = ~0U;
 
 /// What there is once the kernel is known.
 struct Executor::Parts {
-  struct Server {
-    device::MemoryServer memory;
-    std::uint64_t sequence = 0;
-  };
-
   Parts(const Setting& setting, network::Analytical& network, const network::Fabric* fabric, pdes::Kernel& the_kernel,
         Rank here, Communicators::Announce announce, std::optional<Overrun>& overrun)
       : kernel(the_kernel),
@@ -44,6 +39,7 @@ struct Executor::Parts {
                here,
                setting.place_of},
         lookaheads(setting, here),
+        servers(kernel, setting, overrun),
         horizons(setting.npus.size()),
         is_touched(setting.npus.size(), 0),
         is_done(setting.npus.size(), 0) {
@@ -57,12 +53,12 @@ struct Executor::Parts {
   Communicators communicators;
   Surroundings around;
   Lookaheads lookaheads;
+  MemoryServers servers;
   std::vector<Npu> npus;
   std::vector<std::uint32_t> local_of;  // [num_npus of the run] index into npus
   HorizonTree horizons;
   std::vector<std::uint32_t> touched;  // by the events of this time
   std::vector<char> is_touched, is_done;
-  std::map<LpId, Server> servers;
   std::unique_ptr<Traffic> traffic;  // of the congestion-aware network
 };
 
@@ -117,7 +113,8 @@ void Executor::stop(Time now) {
 }
 
 void Executor::handle(const pdes::Event& event) {
-  if (static_cast<EventKind>(event.kind) == EventKind::access) return serve(event);
+  if (static_cast<EventKind>(event.kind) == EventKind::access) return parts_->servers.serve(event);
+  if (static_cast<EventKind>(event.kind) == EventKind::gathered) return parts_->servers.close(event);
   if (static_cast<EventKind>(event.kind) == EventKind::pass) return parts_->traffic->serve(event);
   const auto index = local(NpuId(event.target.value()));
   Npu& npu = parts_->npus[index];
@@ -146,23 +143,11 @@ void Executor::handle(const pdes::Event& event) {
     case EventKind::data:
     case EventKind::grant:
     case EventKind::access:
+    case EventKind::gathered:
     case EventKind::pass:
       check(false, "an event that no NPU handles");
   }
   touch(index);
-}
-
-void Executor::serve(const pdes::Event& event) {
-  auto& server = parts_->servers[event.target];
-  const Time done = server.memory.serve(event.time, setting_.memory.access_time(Bytes(event.detail)));
-  if (done == Time::max()) {
-    keep_earliest(overrun_, {event.time, NpuId(event.source().value()), NodeId(event.node)});
-    return;
-  }
-  auto answer = pdes::Event::make(done, pdes::Stage::npu, event.target, server.sequence++, event.source());
-  answer.node = event.node;
-  answer.kind = static_cast<std::uint16_t>(EventKind::complete);
-  parts_->kernel.send(setting_.host_of_npu[event.source().index()], answer);
 }
 
 void Executor::settle(Time now) {

@@ -151,7 +151,7 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
     const Rank host = setting_.host_of_server[server];
     for (std::uint32_t i = 0; i < setting_.memory.npus_per_server(); ++i) {
       const Rank rank = hosts[setting_.memory.first_npu_of(server).index() + i];
-      if (host == here) neighbours.service(rank, setting_.memory.minimum_access_time());
+      if (host == here) neighbours.service(rank, setting_.memory.service_delay());
       if (rank == here) neighbours.request(host);
     }
   }

@@ -154,7 +154,7 @@ void shared_memory(const executor::Setting& setting, const topology::Partition& 
     for (std::uint32_t i = 1; i < memory.npus_per_server(); ++i) {
       const NpuId first = memory.first_npu_of(server);
       if (partition.rank_of(first) != partition.rank_of(NpuId(first.value() + i)))
-        lookahead.at_most(memory.minimum_access_time());
+        lookahead.at_most(memory.service_delay());
     }
 }
 

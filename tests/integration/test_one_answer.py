@@ -3,6 +3,7 @@
 
 Reference cases and random workloads (also without the oracle: larger ones, more skewed), with timelines.
 """
+import itertools
 import pathlib
 import sys
 
@@ -24,6 +25,36 @@ def chosen():
         if case.kind == "exact":
             cases.setdefault(case.name[0], []).append(case)
     return [case for letter in sorted(cases) for case in cases[letter][:1 if harness.SANITIZED else 2]]
+
+
+MEMORIES = ("PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL", "HIERARCHICAL_POOL")
+
+
+class MemoryWorkload(random_workload.Workload):
+    """With a remote memory of one kind, and accesses of many NPUs in one moment."""
+
+    def __init__(self, seed, kind):
+        self.kind = kind
+        super().__init__(seed, operations=(40, 120))
+
+    def draw_memory(self):
+        memory = {"memory-type": self.kind, "remote-mem-latency": self.random.choice([0, 250]), "remote-mem-bw": self.random.choice([1, 16, 33])}
+        if self.kind == "HIERARCHICAL_POOL":
+            switches = self.random.choice([1, 2, 3])
+            memory.update({"num-memory-groups": switches * self.random.choice([1, 2, 5]), "num-out-node-switches": switches,
+                           "out-node-link-bw": self.random.choice([1, 10, 50]), "out-node-link-latency": self.random.choice([0, 100]),
+                           "in-node-fabric-bw": self.random.choice([1, 10, 50]), "in-node-fabric-latency": 20,
+                           "chunk-size": self.random.choice([64, 4096, 100000])})
+        return memory
+
+    def draw_system(self):
+        system = super().draw_system()
+        if self.kind == "HIERARCHICAL_POOL":
+            system.memory["num-npus-per-node"] = self.random.choice([n for n in range(1, system.num_npus + 1) if system.num_npus % n == 0])
+        return system
+
+    def shared_memory(self):
+        return self.kind != "PER_NPU_MEMORY_EXPANSION"
 
 
 class OneAnswer(harness.Folder):
@@ -50,6 +81,25 @@ class OneAnswer(harness.Folder):
                 with self.subTest(strategy, ranks=ranks):
                     other = self.run_once([*SKEWED, f"--partition={strategy}"], f"{strategy[:3]}{ranks}.h5", ranks=ranks)
                     self.assertEqual(harness.difference(first, other), "")
+
+
+    def test_remote_memories(self):
+        """Every kind on 1, 2, 3, 4 and 8 ranks under every partition."""
+        for kind in MEMORIES:
+            seeds = (seed for seed in range(1, 1000) if MemoryWorkload(seed, kind).num_npus >= 8)
+            for seed in itertools.islice(seeds, 1 if harness.SANITIZED or kind != "HIERARCHICAL_POOL" else 3):
+                workload = MemoryWorkload(seed, kind)
+                arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+                first = self.run_once(arguments, "alone.h5")
+                for ranks, strategy in itertools.product((2,) if harness.SANITIZED else (1, 2, 3, 4, 8), STRATEGIES):
+                    if ranks == 1 and strategy != "block":
+                        continue
+                    with self.subTest(kind, seed=seed, ranks=ranks, partition=strategy):
+                        other = self.run_once([*arguments, f"--partition={strategy}"], "other.h5", ranks=ranks)
+                        self.assertEqual(harness.difference(first, other), "")
+                        other.unlink()
+                for path in self.folder.iterdir():
+                    path.unlink()
 
 
 class Comparison(harness.Folder):

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/device/hierarchical_pool.hpp"
 #include "orrery/device/options.hpp"
 
 namespace orrery::device {
+
+/// After a request a hierarchical pool waits this long for others of the same moment.
+constexpr Time gathering_time = Time::from_ps(1);
 
 /// Remote memory as NPUs see it (docs/model.md, 9): which server an NPU's accesses go to, and what they cost there.
 class RemoteMemory {
@@ -22,17 +27,21 @@ class RemoteMemory {
   NpuId host_of(std::uint32_t server) const;
   std::uint32_t npus_per_server() const { return npus_per_server_; }
 
-  /// Of one access that does not wait; at a shared server at least one tick. max() if it does not fit.
+  /// Of one access, of a byte or more, that does not wait; at a shared server at least one tick. max() if it does not
+  /// fit.
   Time access_time(Bytes size) const;
-  /// No access is shorter.
-  Time minimum_access_time() const { return access_time(Bytes(0)); }
+  /// The least time from a request to its answer, of a hierarchical pool from the end of its gathering time on.
+  Time service_delay() const;
   RemoteMemoryKind kind() const { return options_.kind; }
+  /// A hierarchical pool that nothing has passed; null if it is of another kind.
+  const HierarchicalPool* hierarchy() const { return hierarchy_ ? &*hierarchy_ : nullptr; }
 
  private:
   RemoteMemoryOptions options_;
   Rounding rounding_;
   std::uint32_t num_servers_ = 0;
   std::uint32_t npus_per_server_ = 0;
+  std::optional<HierarchicalPool> hierarchy_;
 };
 
 /// One shared server: first come, first served.

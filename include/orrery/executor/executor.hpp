@@ -142,7 +142,6 @@ class Executor final : public pdes::Model {
 
   std::uint32_t local(NpuId npu) const;
   void touch(std::uint32_t npu);
-  void serve(const pdes::Event& event);
 
   Setting setting_;
   network::Analytical network_;

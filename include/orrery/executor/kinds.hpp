@@ -16,6 +16,7 @@ enum class EventKind : std::uint16_t {
   grant,     ///< to an NPU (rendezvous): `source` is ready to receive with tag `node` (folded: as above)
   granted,   ///< what `grant` becomes once it is matched: the data of node `node` leave
   access,    ///< to a memory server: NPU `source` wants `detail` bytes for its node `node`
+  gathered,  ///< to a hierarchical pool, by itself: the moment of its requests is over
   // Of the congestion-aware network; messages are kept in Traffic.
   pass,     ///< to a link: message `node` is there
   arrived,  ///< to an NPU: message `node` is there

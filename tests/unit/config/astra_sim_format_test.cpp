@@ -220,6 +220,33 @@ TEST_F(AstraSim, RemoteMemory) {
       {"num-npus-per-node", "divisor of the 8 NPUs"});
 }
 
+TEST_F(AstraSim, HierarchicalPool) {
+  const std::string json = R"({"memory-type": "HIERARCHICAL_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 64,
+    "num-npus-per-node": 4, "num-memory-groups": 6, "num-out-node-switches": 3, "out-node-link-bw": 25,
+    "out-node-link-latency": 100, "in-node-fabric-bw": 256, "in-node-fabric-latency": 5, "chunk-size": 65536})";
+  write(files_.remote_memory, json);
+  const auto c = load();
+  const auto& hierarchy = c.remote_memory.hierarchy;
+  EXPECT_EQ(c.remote_memory.kind, device::RemoteMemoryKind::hierarchical_pool);
+  EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
+  EXPECT_EQ(hierarchy.groups, 6U);
+  EXPECT_EQ(hierarchy.switches, 3U);
+  EXPECT_EQ(hierarchy.link.bytes_per_ns(), 25);
+  EXPECT_EQ(hierarchy.link_latency_ns, 100);
+  EXPECT_EQ(hierarchy.fabric.bytes_per_ns(), 256);
+  EXPECT_EQ(hierarchy.fabric_latency_ns, 5);
+  EXPECT_EQ(hierarchy.chunk, Bytes(65536));
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = json;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  refused_memory(changed("switches\": 3", "switches\": 4"),
+                 {"'num-out-node-switches'", "divisor of the 6 memory groups"});
+  refused_memory(changed("\"num-memory-groups\": 6, ", ""), {"'num-memory-groups'", "missing"});
+  refused_memory(changed("out-node-link-bw\": 25", "out-node-link-bw\": 0"), {"'out-node-link-bw'", "more than 0"});
+}
+
 TEST_F(AstraSim, AMissingCommunicatorFile) {
   files_.groups = folder_ / "groups.json";
   expect_error([&] { load(); }, ErrorCode::bad_input, {"groups.json", "no such file"});

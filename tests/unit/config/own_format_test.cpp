@@ -320,6 +320,45 @@ TEST(OwnFormat, WrongTypesAndValues) {
           {"npus-per-node", "divisor of the 8 NPUs"});
 }
 
+TEST(OwnFormat, HierarchicalPool) {
+  const std::string pool =
+      "{kind: hierarchical-pool, bandwidth: 100 GB/s, latency: 1 us, npus-per-node: 4, groups: 6, switches: 3, "
+      "link-bandwidth: 50 GB/s, link-latency: 200 ns, fabric-bandwidth: 256 GB/s, fabric-latency: 5 ns, chunk-size: 1 "
+      "MiB}";
+  const auto configured = [&](std::string text) {
+    return with("system:\n", "system:\n  remote-memory: " + text + "\n");
+  };
+  const auto without = [&](const std::string& key) {
+    std::string text = pool;
+    const auto at = text.find(", " + key + ":");
+    return configured(text.erase(at, std::min(text.find(',', at + 1), text.size() - 1) - at));
+  };
+  const auto c = parsed(configured(pool));
+  const auto& memory = c.remote_memory;
+  EXPECT_EQ(memory.kind, device::RemoteMemoryKind::hierarchical_pool);
+  EXPECT_EQ(memory.bandwidth.bytes_per_ns(), 100);
+  EXPECT_EQ(memory.npus_per_node, 4U);
+  EXPECT_EQ(memory.hierarchy.groups, 6U);
+  EXPECT_EQ(memory.hierarchy.switches, 3U);
+  EXPECT_EQ(memory.hierarchy.link.bytes_per_ns(), 50);
+  EXPECT_EQ(memory.hierarchy.link_latency_ns, 200);
+  EXPECT_EQ(memory.hierarchy.fabric.bytes_per_ns(), 256);
+  EXPECT_EQ(memory.hierarchy.fabric_latency_ns, 5);
+  EXPECT_EQ(memory.hierarchy.chunk, Bytes(1 << 20));
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c);
+  for (const std::string key :
+       {"bandwidth", "npus-per-node", "groups", "switches", "link-bandwidth", "fabric-bandwidth", "chunk-size"})
+    refused(without(key), {"system.remote-memory." + key, "missing"});
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = pool;
+    return configured(text.replace(text.find(from), from.size(), to));
+  };
+  refused(changed("switches: 3", "switches: 4"), {"c.yaml:2", "switches", "found 4", "divisor of the 6 memory groups"});
+  refused(changed("npus-per-node: 4", "npus-per-node: 5"), {"npus-per-node", "divisor of the 8 NPUs"});
+  refused(changed("1 MiB", "1 B"), {"chunk-size", "found 1 byte", "8 NPUs from 6 groups"});
+  refused(changed("hierarchical-pool", "pool"), {"system.remote-memory.groups"});
+}
+
 TEST(OwnFormat, TracesThatDoNotHoldEveryNpuOnce) {
   refused(with("data/workload", "[{npus: 0-6, file: a}]"), {"no trace for NPU 7"});
   refused(with("data/workload", "[{npus: 0-5, file: a}, {npus: 5-7, file: a}]"), {"NPU 5 has a trace already"});

@@ -106,7 +106,7 @@ TEST(RemoteMemory, AnAccessTakesLatencyAndTransfer) {
 TEST(RemoteMemory, AnAccessToASharedServerTakesATickAtLeast) {
   auto options = remote(RemoteMemoryKind::pool);
   options.latency_ns = 0;
-  EXPECT_EQ(RemoteMemory(options, 4, Rounding::up_to_ps).minimum_access_time(), ps(1));
+  EXPECT_EQ(RemoteMemory(options, 4, Rounding::up_to_ps).service_delay(), ps(1));
   EXPECT_EQ(RemoteMemory(options, 4, Rounding::down_to_ns).access_time(Bytes(1)), ns(1));
   options.kind = RemoteMemoryKind::per_npu;
   EXPECT_EQ(RemoteMemory(options, 4, Rounding::down_to_ns).access_time(Bytes(1)), Time::zero());
