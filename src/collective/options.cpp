@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string_view>
+#include <vector>
 
 #include "orrery/base/text.hpp"
 #include "orrery/collective/collective.hpp"
@@ -44,6 +47,14 @@ std::string_view name(Kind kind) {
       return "barrier";
   }
   fail_check("a kind of collective that does not exist", std::source_location::current());
+}
+
+bool Options::use(AlgorithmKind algorithm) const {
+  const auto has_it = [&](const std::vector<Algorithm>* list) {
+    return std::ranges::find(*list, algorithm, &Algorithm::kind) != list->end();
+  };
+  return std::ranges::any_of(std::array{&all_reduce, &all_gather, &reduce_scatter, &all_to_all, &broadcast, &reduce},
+                             has_it);
 }
 
 void Options::validate(const topology::Topology& topology) const {

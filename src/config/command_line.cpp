@@ -124,6 +124,7 @@ Flags read_flags(const Arguments& arguments) {
   flags.quiet = arguments.flag("quiet");
   flags.print_npus = arguments.flag("print-npus");
   flags.dependencies = choice(arguments, "dependencies", dependency_policies());
+  flags.streams = choice(arguments, "streams", stream_policies());
   return flags;
 }
 

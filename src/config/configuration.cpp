@@ -53,7 +53,7 @@ bool same(const Perturbation& a, const Perturbation& b) {
 }
 
 bool same(const Workload& a, const Workload& b) {
-  if (a.generated != b.generated || a.dependencies != b.dependencies ||
+  if (a.generated != b.generated || a.dependencies != b.dependencies || a.streams != b.streams ||
       optional_path(a.groups) != optional_path(b.groups) || a.traces.size() != b.traces.size())
     return false;
   for (std::size_t i = 0; i < a.traces.size(); ++i) {
@@ -151,6 +151,18 @@ void Configuration::validate(Faults& faults) const {
             "found true with the congestion-aware network, where NPUs that are alike still "
             "meet at different links",
             "false (no --fold), or the network model congestion-unaware");
+  }
+  if (workload.streams == trace::Streams::of_trace) {
+    require(!workload.generated, "workload.streams",
+            "found trace, but the nodes of a generated workload name no stream", "counted");
+    require(executor.comm_order == executor::CommOrder::lowest_id, "system.communication.order",
+            "found an order of the nodes that wait for the communication resource, but with workload.streams: trace "
+            "they wait for their streams",
+            "lowest-id, or workload.streams: counted");
+    require(!collectives.use(collective::AlgorithmKind::in_switch), "workload.streams",
+            "found trace, but what a collective may use of a switch (inSwitch) depends on how many an NPU is in at a "
+            "time, which traces do not limit",
+            "counted, with communication.streams; or no inSwitch");
   }
   std::uint64_t next = 0;
   for (const auto& files : workload.traces) {

@@ -49,6 +49,7 @@ void require_divisor(Section& section, std::string_view key, std::uint32_t found
 
 /// "auto", "data", "ctrl", "both".
 const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies();
+const std::vector<std::pair<std::string_view, trace::Streams>>& stream_policies();
 /// "auto", "plain", "none".
 const std::vector<std::pair<std::string_view, collective::DimensionOrder>>& dimension_orders();
 const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_orders();

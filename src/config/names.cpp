@@ -72,6 +72,13 @@ std::string name(const Algorithm& algorithm) {
 
 std::string_view name(RuleSet rules) { return rules == RuleSet::physical ? "physical" : "astra-sim"; }
 
+const std::vector<std::pair<std::string_view, trace::Streams>>& stream_policies() {
+  using trace::Streams;
+  static const std::vector<std::pair<std::string_view, Streams>> policies = {{"counted", Streams::by_count},
+                                                                             {"trace", Streams::of_trace}};
+  return policies;
+}
+
 const std::vector<std::pair<std::string_view, trace::Dependencies>>& dependency_policies() {
   using trace::Dependencies;
   static const std::vector<std::pair<std::string_view, Dependencies>> policies = {{"auto", Dependencies::automatic},

@@ -212,6 +212,7 @@ void read_workload(Section section, Configuration& result, bool system_only) {
         result.inputs.emplace_back("groups.json", read_text(*workload.groups, groups->place(section.path("groups"))));
     });
   workload.dependencies = section.choose("dependencies", workload.dependencies, dependency_policies());
+  workload.streams = section.choose("streams", workload.streams, stream_policies());
   result.executor.replay_only = section.get("replay-only", result.executor.replay_only, as_bool);
   result.executor.iterations =
       section.get("iterations", result.executor.iterations,

@@ -32,6 +32,7 @@ void apply(const Flags& flags, Configuration& result) {
   run.quiet = flags.quiet.value_or(run.quiet);
   run.print_npus = flags.print_npus.value_or(run.print_npus);
   result.workload.dependencies = flags.dependencies.value_or(result.workload.dependencies);
+  result.workload.streams = flags.streams.value_or(result.workload.streams);
 }
 
 using InputTexts = std::vector<std::pair<std::string, std::string>>;
@@ -180,7 +181,8 @@ workload::Description read_workload(const std::filesystem::path& file, const std
         read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides, unused, faults);
     Section top(&root, "", root, faults);
     Section workload = top.section("workload");
-    for (const char* key : {"traces", "groups", "dependencies", "replay-only", "iterations"}) workload.find(key);
+    for (const char* key : {"traces", "groups", "dependencies", "streams", "replay-only", "iterations"})
+      workload.find(key);
     result = read_description(workload);
     workload.refuse_unknown();
     if (faults.empty()) result.validate();

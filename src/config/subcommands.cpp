@@ -41,6 +41,9 @@ OptionGroup network_model() {
           {{"network", "MODEL",
             "congestion-unaware (default), or congestion-aware: every link serves one message at a time"},
            dependencies_option(),
+           {"streams", "POLICY",
+            "which nodes of an NPU take turns: counted by resource, or those of one stream of the trace (default: "
+            "counted)"},
            {"iterations", "N", "each NPU repeats its trace so often (default: 1)"},
            {"noise", "SHARE", "compute times vary by this share of themselves, seeded (default: 0)"},
            {"noise-seed", "N", "another seed, other times (default: 1)"}}};

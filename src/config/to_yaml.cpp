@@ -81,7 +81,8 @@ std::string workload(const Configuration& c) {
   for (const auto& files : c.workload.traces)
     text += fmt::format("    - {{npus: {}-{}, file: {}}}\n", files.first, files.last, path_text(files.pattern));
   if (c.workload.groups) text += fmt::format("  groups: {}\n", path_text(*c.workload.groups));
-  text += fmt::format("  dependencies: {}\n", word(dependency_policies(), c.workload.dependencies));
+  text += fmt::format("  dependencies: {}\n  streams: {}\n", word(dependency_policies(), c.workload.dependencies),
+                      word(stream_policies(), c.workload.streams));
   text += fmt::format("  replay-only: {}\n  iterations: {}\n", c.executor.replay_only, c.executor.iterations);
   return text;
 }

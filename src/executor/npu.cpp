@@ -29,8 +29,9 @@ Npu::Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<Communicat
       overrun_(overrun),
       groups_(spec.groups) {}
 
-Npu::Resource Npu::resource_of(NodeKind kind) {
-  switch (kind) {
+std::uint16_t Npu::resource_of(NodeId id) const {
+  if (const auto stream = node(id).stream; stream > 0) return static_cast<std::uint16_t>(num_resources + stream - 1);
+  switch (node(id).kind) {
     case NodeKind::cpu:
       return cpu;
     case NodeKind::compute:
@@ -44,6 +45,8 @@ Npu::Resource Npu::resource_of(NodeKind kind) {
 
 void Npu::start(const Options& options) {
   free_ = {1, options.compute_streams, options.comm_streams, ~0U};
+  free_.resize(num_resources + program_.graph->num_streams, 1);
+  ready_.resize(free_.size());
   iterations_ = options.iterations;
   speed_ = options.speed_of(id_);
   record_iterations_ = options.record_iterations;
@@ -89,7 +92,7 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
 }
 
 void Npu::make_ready(NodeId id, Time now) {
-  const Resource resource = resource_of(node(id).kind);
+  const auto resource = resource_of(id);
   if (resource != communication || comm_order_ == CommOrder::lowest_id) return ready_[resource].add(id.value());
   std::int64_t rank = now.ps();
   if (comm_order_ == CommOrder::lifo) rank = -rank;
@@ -144,7 +147,7 @@ void Npu::settle(Time now, const Surroundings& around) {
   broke_off_ = false;
   doubts_.clear();
   do {
-    for (std::size_t r = 0; r < num_resources; ++r)
+    for (std::size_t r = 0; r < free_.size(); ++r)
       while (free_[r] > 0 && has_ready(r)) issue(take_ready(r), now, around);
     if (!doubts_.empty()) {
       broke_off_ = true;
@@ -181,7 +184,7 @@ void Npu::issue(NodeId id, Time now, const Surroundings& around) {
   const auto& n = node(id);
   if (n.kind == NodeKind::receive && !around.options.replay_only)
     return around.traffic ? receive_over_links(id, now, around) : issue_receive(id, now, around);
-  const Resource resource = resource_of(n.kind);
+  const auto resource = resource_of(id);
   if (resource != unlimited) --free_[resource];
   running_.push_back({id, now, Time::max(), resource});
   activity_.begin(work_of(n.kind), now);

@@ -50,7 +50,7 @@ class Npu {
     NodeId node;
     Time start;
     Time finish = Time::max();  ///< max() = not known yet
-    std::uint8_t resource = 0;
+    std::uint16_t resource = 0;
   };
   /// A receive that has been posted and waits for its message.
   struct Posted {
@@ -99,11 +99,11 @@ class Npu {
   const std::vector<TimelineRecord>& timeline() const { return timeline_; }
 
  private:
-  enum Resource : std::uint8_t { cpu = 0, compute = 1, communication = 2, unlimited = 3 };
-  static constexpr std::size_t num_resources = 4;
+  enum Resource : std::uint16_t { cpu = 0, compute = 1, communication = 2, unlimited = 3 };
+  static constexpr std::size_t num_resources = 4;  ///< then come the streams of the trace
 
   const trace::Node& node(NodeId id) const { return program_.graph->nodes[id.index()]; }
-  static Resource resource_of(trace::NodeKind kind);
+  std::uint16_t resource_of(NodeId id) const;
   void make_ready(NodeId id, Time now);
   bool has_ready(std::size_t resource) const;
   NodeId take_ready(std::size_t resource);
@@ -156,7 +156,7 @@ class Npu {
   pdes::Awaited awaited_by(NodeId id) const;
   NpuId peer_of(NodeId id) const { return trace_.peers[node(id).slot]; }
   std::uint32_t tag_of(NodeId id) const { return static_cast<std::uint32_t>(trace_.tags[node(id).detail]); }
-  Time least_lead(Resource resource, const Distances& distances) const;
+  Time least_lead(std::size_t resource, const Distances& distances) const;
   pdes::Reach reach(const Distances& distances, Time posted, Time arriving) const;
   void begin_operands(NodeId id, Time now);
   void count_sent(NodeId id, Time now, Bytes sent);
@@ -171,11 +171,11 @@ class Npu {
   std::optional<Overrun>& overrun_;         // of the rank
   std::vector<std::uint8_t> missing_;       // [num_nodes] dependencies; wide_ holds what does not fit
   std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;  // node, dependencies; by node
-  std::array<ReadyNodes<std::uint32_t>, num_resources> ready_;
+  std::vector<ReadyNodes<std::uint32_t>> ready_;               // [resources]
   // Communication, unless its order is that of ids: by rank.
   ReadyNodes<std::pair<std::int64_t, std::uint32_t>> ranked_;
   CommOrder comm_order_ = CommOrder::lowest_id;
-  std::array<std::uint32_t, num_resources> free_{};
+  std::vector<std::uint32_t> free_;  // [resources] places
   std::vector<Running> running_;
   std::vector<std::uint32_t> released_;    // work list of finish_node
   std::vector<NodeId> instantly_;          // done in the same settle

@@ -13,7 +13,7 @@ constexpr std::uint32_t most_scanned = 64;  // ready nodes that the horizon look
 }  // namespace
 
 /// Least time from the start of a ready node of this resource to what others may notice.
-Time Npu::least_lead(Resource resource, const Distances& distances) const {
+Time Npu::least_lead(std::size_t resource, const Distances& distances) const {
   const auto& ready = ready_[resource];
   if (ready.size() + ranked_.size() > most_scanned) return Time::zero();
   Time least = Time::max();
@@ -30,9 +30,8 @@ pdes::Reach Npu::reach(const Distances& distances, Time posted, Time arriving) c
     // A send's data leave with the grant; a collective over links answers what comes.
     const bool may_act =
         running.finish == Time::max() && (node(running.node).kind == NodeKind::send || is_over_links(running.node));
-    const Time tail = may_act ? Time::zero()
-                              : std::min(distances.tail(running.node),
-                                         least_lead(static_cast<Resource>(running.resource), distances));
+    const Time tail =
+        may_act ? Time::zero() : std::min(distances.tail(running.node), least_lead(running.resource, distances));
     if (running.finish == Time::max())
       reach.reaction = std::min(reach.reaction, tail);
     else

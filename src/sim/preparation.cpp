@@ -147,6 +147,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
       memory_(configuration.remote_memory, topology_.num_npus(), topology_.rules().rounding),
       engine_(topology_, configuration.collectives),
       store_({.dependencies = configuration.workload.dependencies,
+              .streams = configuration.workload.streams,
               .num_npus = topology_.num_npus(),
               .groups_unknown = !foundations.groups_known},
              std::move(foundations.groups)) {
@@ -390,7 +391,7 @@ Place Preparation::place_of(NpuId npu, std::uint64_t node) const {
   const auto own = std::ranges::find(npus_, npu, &executor::NpuSpec::id);
   if (own != npus_.end()) return look_up(store_, *own->trace);
   const auto& workload = configuration_.workload;
-  trace::Store others({.dependencies = workload.dependencies, .alone = true}, {});
+  trace::Store others({.dependencies = workload.dependencies, .streams = workload.streams, .alone = true}, {});
   return look_up(others, workload.generated ? workload::assemble(*workload.generated, {&npu, 1}, others).front()
                                             : others.read(workload.trace_of(npu), npu));
 }

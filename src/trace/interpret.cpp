@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "orrery/base/text.hpp"
 #include "orrery/base/time.hpp"
@@ -41,8 +43,14 @@ class Slots {
 
 class Interpreter {
  public:
-  Interpreter(const RawTrace& raw, const Source& source, const NamePool& names, Groups& groups, std::uint32_t num_npus)
-      : raw_(raw), source_(source), names_(names), groups_(groups), num_npus_(num_npus) {}
+  Interpreter(const RawTrace& raw, const Source& source, const NamePool& names, Groups& groups,
+              const ReadOptions& options)
+      : raw_(raw),
+        source_(source),
+        names_(names),
+        groups_(groups),
+        num_npus_(options.npu_limit()),
+        streams_(options.streams) {}
 
   Meaning run(const NodeOrder& order, Edges edges, Faults& faults);
 
@@ -57,6 +65,7 @@ class Interpreter {
   std::uint32_t npu(const RawNode& raw, Attribute which) const;
   std::uint32_t group_slot(const RawNode& raw);
   std::int32_t priority(const RawNode& raw);
+  std::uint16_t stream(const RawNode& raw);
   void set_own_end(const RawNode& raw, Attribute which);
   void note(const Edges& edges, const NodeOrder& order);
   [[noreturn]] void fail(const RawNode& raw, std::string_view found, std::string_view expected = {}) const;
@@ -66,7 +75,9 @@ class Interpreter {
   const NamePool& names_;
   Groups& groups_;
   std::uint32_t num_npus_;
+  Streams streams_;
   Meaning meaning_;
+  std::map<std::pair<Form, std::uint64_t>, std::uint16_t> number_of_stream_;
   std::unordered_map<std::uint32_t, std::uint32_t> slot_of_group_name_;
   Slots group_slots_;
   Slots peer_slots_;  ///< sends and receives have slots of their own, so that a peer that does both shares structures
@@ -126,6 +137,25 @@ std::int32_t Interpreter::priority(const RawNode& raw) {
   meaning_.notes.add("comm-priority", "comm_priority matters with communication.order priority only");
   const auto magnitude = static_cast<std::int32_t>(value.magnitude);
   return value.form == Form::negative ? -magnitude : magnitude;
+}
+
+/// Of a node that holds a resource: streams are numbered as they come, so that their names do not tell structures
+/// apart.
+std::uint16_t Interpreter::stream(const RawNode& raw) {
+  const Number value = raw[Attribute::stream];
+  if (streams_ == Streams::by_count) return 0;
+  if (value.form == Form::absent) {
+    meaning_.notes.add("stream",
+                       "workload.streams is trace, but nodes name no stream: they take the places that compute.streams "
+                       "and communication.streams count");
+    return 0;
+  }
+  if (value.form != Form::whole && value.form != Form::negative)
+    fail(raw, "stream is no whole number", "the number of a stream, or no such attribute");
+  const std::size_t next = number_of_stream_.size() + 1;
+  if (next > std::numeric_limits<std::uint16_t>::max())
+    fail(raw, fmt::format("{} streams before this one", next - 1), "fewer");
+  return number_of_stream_.try_emplace({value.form, value.magnitude}, static_cast<std::uint16_t>(next)).first->second;
 }
 
 std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which) const {
@@ -268,6 +298,7 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
     faults.attempt([&] {
       node = judge(raw);
       if (is_communication(node.kind)) priority = this->priority(raw);
+      if (is_communication(node.kind) || node.kind == NodeKind::compute) node.stream = stream(raw);
     });
     node.first_successor = edges.first_successor[at];
     node.num_dependencies = edges.num_dependencies[at];
@@ -292,14 +323,15 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
   graph.num_group_slots = static_cast<std::uint32_t>(meaning_.groups.size());
   graph.num_peer_slots = static_cast<std::uint32_t>(meaning_.peers.size());
   graph.num_tag_slots = static_cast<std::uint32_t>(meaning_.tags.size());
+  graph.num_streams = static_cast<std::uint32_t>(number_of_stream_.size());
   return std::move(meaning_);
 }
 
 }  // namespace
 
 Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
-                  Groups& groups, std::uint32_t num_npus, Faults& faults) {
-  return Interpreter(raw, source, names, groups, num_npus).run(order, std::move(edges), faults);
+                  Groups& groups, const ReadOptions& options, Faults& faults) {
+  return Interpreter(raw, source, names, groups, options).run(order, std::move(edges), faults);
 }
 
 }  // namespace orrery::trace

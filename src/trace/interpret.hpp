@@ -7,6 +7,7 @@
 #include "groups.hpp"
 #include "notes.hpp"
 #include "orrery/trace/graph.hpp"
+#include "orrery/trace/store.hpp"
 
 namespace orrery::trace {
 
@@ -31,6 +32,6 @@ struct Meaning {
 /// Judges the nodes and packs them. A node that cannot be what it says is a fault; what is returned has no use then.
 /// Cost O(nodes + dependencies).
 Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
-                  Groups& groups, std::uint32_t num_npus, Faults& faults);
+                  Groups& groups, const ReadOptions& options, Faults& faults);
 
 }  // namespace orrery::trace

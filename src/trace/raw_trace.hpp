@@ -48,11 +48,12 @@ enum class Attribute : std::uint8_t {
   comm_priority,
   num_ops,
   tensor_size,
+  stream,
 };
-constexpr std::size_t num_attributes = 9;
-constexpr std::array<std::string_view, num_attributes> attribute_names = {"is_cpu_op",     "comm_type", "comm_size",
-                                                                          "comm_src",      "comm_dst",  "comm_tag",
-                                                                          "comm_priority", "num_ops",   "tensor_size"};
+constexpr std::size_t num_attributes = 10;
+constexpr std::array<std::string_view, num_attributes> attribute_names = {
+    "is_cpu_op", "comm_type",     "comm_size", "comm_src",    "comm_dst",
+    "comm_tag",  "comm_priority", "num_ops",   "tensor_size", "stream"};
 
 constexpr std::uint32_t no_name = std::numeric_limits<std::uint32_t>::max();
 

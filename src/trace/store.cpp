@@ -25,7 +25,7 @@ bool operator==(const Node& a, const Node& b) { return std::memcmp(&a, &b, sizeo
 bool same(const Graph& a, const Graph& b) {
   const auto equal = [](const Node& x, const Node& y) { return x == y; };
   return a.num_group_slots == b.num_group_slots && a.num_peer_slots == b.num_peer_slots &&
-         a.num_tag_slots == b.num_tag_slots && std::ranges::equal(a.nodes, b.nodes, equal) &&
+         a.num_tag_slots == b.num_tag_slots && a.num_streams == b.num_streams && std::ranges::equal(a.nodes, b.nodes, equal) &&
          a.successors == b.successors && a.durations == b.durations && a.priorities == b.priorities;
 }
 
@@ -100,7 +100,7 @@ Meaning Store::State::understand(const std::filesystem::path& path, const Source
     Edges edges(order.size());
     if (faults.empty())  // else ids do not tell nodes apart
       faults.attempt([&] { edges = order_nodes(raw, order, options.dependencies, source, names); });
-    meaning = interpret(raw, order, std::move(edges), source, names, groups, options.npu_limit(), faults);
+    meaning = interpret(raw, order, std::move(edges), source, names, groups, options, faults);
   });
   return meaning;
 }

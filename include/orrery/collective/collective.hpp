@@ -74,6 +74,8 @@ struct Options {
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
 
+  /// Some dimension has this algorithm for some kind.
+  bool use(AlgorithmKind algorithm) const;
   /// Throws Error (bad_input) naming the key: a zero where one is not allowed, lists that do not match the dimensions.
   void validate(const topology::Topology& topology) const;
 };

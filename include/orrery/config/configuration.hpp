@@ -43,6 +43,7 @@ struct Workload {
   std::vector<TraceFiles> traces;
   std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::read_group_file
   trace::Dependencies dependencies = trace::Dependencies::automatic;
+  trace::Streams streams = trace::Streams::by_count;
 
   /// The trace of one NPU. A broken invariant if no entry holds it.
   std::filesystem::path trace_of(NpuId npu) const;

@@ -46,6 +46,7 @@ struct Flags {
   std::optional<bool> quiet = {};
   std::optional<bool> print_npus = {};
   std::optional<trace::Dependencies> dependencies = {};
+  std::optional<trace::Streams> streams = {};
 };
 
 /// All that a command names as its configuration: exactly one of `file` and `astra_sim`.

@@ -49,7 +49,7 @@ struct Node {
   std::uint32_t slot;  ///< collective: group slot; send and receive: peer slot
   NodeKind kind;
   CollectiveKind collective;
-  std::uint16_t reserved = 0;
+  std::uint16_t stream = 0;  ///< 1 .. num_streams: nodes of one take turns, on no other resource; 0: it is in none
 };
 static_assert(sizeof(Node) == 32);
 
@@ -65,6 +65,7 @@ struct Graph {
   std::uint32_t num_group_slots = 0;
   std::uint32_t num_peer_slots = 0;
   std::uint32_t num_tag_slots = 0;
+  std::uint32_t num_streams = 0;
 
   std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(nodes.size() - 1); }
   std::span<const std::uint32_t> successors_of(NodeId node) const {

@@ -26,8 +26,15 @@ enum class Dependencies : std::uint8_t {
 /// Process groups by name, as a communicator file gives them.
 using NamedGroups = std::map<std::string, std::vector<NpuId>, std::less<>>;
 
+/// Which nodes of an NPU take turns.
+enum class Streams : std::uint8_t {
+  by_count,  ///< those of a resource, whose places the system counts
+  of_trace,  ///< those that name one stream; who names none, as above
+};
+
 struct ReadOptions {
   Dependencies dependencies = Dependencies::automatic;
+  Streams streams = Streams::by_count;
   std::uint32_t num_npus = 0;  ///< of the topology
   /// A trace is looked at without its system: peers and groups are taken as they stand, whoever reads it.
   bool alone = false;

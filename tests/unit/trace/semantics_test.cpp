@@ -134,6 +134,28 @@ TEST_F(Semantics, CommPriority) {
   EXPECT_HAS(refused(et::collective(5, "c", 0, 8).text("comm_priority", "high")), "comm_priority is no whole number");
 }
 
+TEST_F(Semantics, Streams) {
+  const auto file = [](std::int64_t first, std::int64_t second) {
+    return file_of({et::compute(1, "a").int64("stream", first), et::collective(2, "b", 0, 8).int64("stream", second),
+                    et::send(3, "c", 1, 8).int64("stream", first), et::receive(4, "d", 1, 8).int64("stream", 9),
+                    et::compute(5, "e").boolean("is_cpu_op", true).int64("stream", 9), et::compute(6, "f")});
+  };
+  const auto streams = [](const NpuTrace& trace) {
+    std::vector<std::uint32_t> result{trace.graph->num_streams};
+    for (std::uint32_t node = 0; node < trace.graph->num_nodes(); ++node)
+      result.push_back(trace.graph->nodes[node].stream);
+    return result;
+  };
+  EXPECT_EQ(streams(store_.read(write(file(7, -1), "counted"), NpuId(0))), (std::vector<std::uint32_t>(7, 0)));
+  Store store({.streams = Streams::of_trace, .num_npus = 4}, {});
+  const NpuTrace trace = store.read(write(file(7, -1), "streams"), NpuId(0));
+  EXPECT_EQ(streams(trace), (std::vector<std::uint32_t>{2, 1, 2, 1, 0, 0, 0}));
+  EXPECT_EQ(store.notices().entries().at("stream").count, 1u);
+  EXPECT_EQ(store.read(write(file(20, 7), "others"), NpuId(0)).graph, trace.graph)
+      << "numbers of streams do not tell structures apart";
+  EXPECT_NE(store.read(write(file(7, 7), "one"), NpuId(0)).graph, trace.graph);
+}
+
 TEST_F(Semantics, NodesAreNumberedByTheirIds) {
   const NpuTrace trace = read({et::compute(30, "c", 3), et::compute(10, "a", 1), et::compute(20, "b", 2).data({30})});
   EXPECT_EQ(trace.first_id, 10u);
