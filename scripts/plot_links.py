@@ -3,8 +3,10 @@
 
 usage: plot_links.py RESULTS.h5 [--quantity busy|queueing|bytes|peak] [--output FILE.png] [--dpi N]
 
-Ring, Mesh and Switch: a map for each of the two directions, a row for each line of the dimension, a column for each place in it, the NPU that
-the link belongs to. FullyConnected: from each place to each other one, the largest of all lines. Links that carried nothing are 0.
+Ring and Mesh: a map for each of the two directions, a row for each line of the dimension, a column for each place in it, the NPU that
+the link leads from. FullyConnected: from each place to each other one, the largest of all lines. Shapes with switches: a map for each kind of
+link, between NPUs and switches a row for each switch and a column for each of its NPUs, between switches from each (row) to each other one
+(column). Links that carried nothing are 0.
 """
 import argparse
 import os
@@ -40,8 +42,28 @@ def values_of(links, quantity, simulated):
     return links["peak_queue"][:].astype(float)
 
 
-def maps_of(shape, size, stride, npus, links, values):
-    """[(title, matrix)] of one dimension; `links` has (from, to) of each value."""
+def maps_of_switches(place, npus, links, values, switches):
+    """[(title, matrix, row, column)] of a dimension with switches: `switches` has the kind of each ("" of other dimensions) and which of its kind."""
+    kind, number = switches
+    kinds = np.array([np.where(ends < 0, kind[-1 - np.minimum(ends, -1)], "NPU") for ends in links])
+    maps = []
+    for pair in dict.fromkeys(zip(*kinds)):
+        chosen = (kinds[0] == pair[0]) & (kinds[1] == pair[1])
+        sides = [number[-1 - np.minimum(ends[chosen], -1)] for ends in links]
+        shape, labels = [int((kind == name).sum()) for name in pair], list(pair)
+        if "NPU" in pair:
+            row, column = (1, 0) if pair[0] == "NPU" else (0, 1)
+            of_each = npus // shape[row]
+            sides = [sides[row], place(links[column][chosen]) % of_each]
+            shape, labels = [shape[row], of_each], [pair[row], f"NPU of the {pair[row]}"]
+        matrix = np.zeros(shape)
+        np.maximum.at(matrix, tuple(sides), values[chosen])
+        maps.append((" to ".join(pair), matrix, *labels))
+    return maps
+
+
+def maps_of(shape, size, stride, npus, links, values, switches):
+    """[(title, matrix, row, column)] of one dimension; `links` has (from, to) of each value."""
     def place(npu):
         return npu // stride % size
 
@@ -50,17 +72,16 @@ def maps_of(shape, size, stride, npus, links, values):
     if shape == "FullyConnected":
         matrix = np.zeros((size, size))
         np.maximum.at(matrix, (place(links[0]), place(links[1])), values)
-        return [("from (row) to (column)", matrix)]
-    if shape == "Switch":
-        titles, is_first, owner = ("to the switch", "from the switch"), links[1] < 0, np.maximum(links[0], links[1])
-    else:
-        titles, is_first, owner = ("up", "down"), (place(links[0]) + 1) % size == place(links[1]), links[0]
+        return [("from (row) to (column)", matrix, "place in the line", "place in the line")]
+    if shape not in ("Ring", "Mesh"):
+        return maps_of_switches(place, npus, links, values, switches)
+    is_up = (place(links[0]) + 1) % size == place(links[1])
     maps = []
-    for title, chosen in zip(titles, (is_first, ~is_first)):
+    for title, chosen in (("up", is_up), ("down", ~is_up)):
         matrix = np.zeros((npus // size, size))
-        matrix[line(owner[chosen]), place(owner[chosen])] = values[chosen]
-        maps.append((title, matrix))
-    return maps[:1] if shape in ("Ring", "Mesh") and size == 2 else maps
+        matrix[line(links[0][chosen]), place(links[0][chosen])] = values[chosen]
+        maps.append((title, matrix, "line", "place in the line"))
+    return maps[:1] if size == 2 else maps
 
 
 def draw(results, quantity, output, dpi):
@@ -70,22 +91,29 @@ def draw(results, quantity, output, dpi):
     dimension, ends = links["dimension"][:], (links["from"][:], links["to"][:])
     used = [d for d, size in enumerate(sizes) if size > 1]
     npus, top = int(np.prod(sizes)), max(values.max(initial=0), 1e-12)
-    figure, axes = plt.subplots(2, max(len(used), 1), figsize=(4.2 * max(len(used), 1) + 1.5, 7.5), squeeze=False, constrained_layout=True)
-    image = None
-    for column, d in enumerate(used):
+    names = [text(name).rsplit(" ", 1) for name in results["network/switches/name"][:]] or [("", 0)]
+    kind, number = np.array([name[0] for name in names]), np.array([int(name[1]) for name in names])
+    of_switch = results["network/switches/dimension"][:]
+    maps = []
+    for d in used:
         chosen = dimension == d
         stride = int(np.prod(sizes[:d]))
-        maps = maps_of(shapes[d], int(sizes[d]), stride, npus, (ends[0][chosen], ends[1][chosen]), values[chosen])
-        for row in range(2):
+        maps.append(maps_of(shapes[d], int(sizes[d]), stride, npus, (ends[0][chosen], ends[1][chosen]), values[chosen],
+                            (np.where(of_switch == d, kind, ""), number)))
+    rows, columns = max(map(len, maps), default=1), max(len(used), 1)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.2 * columns + 1.5, 3.75 * rows), squeeze=False, constrained_layout=True)
+    image = None
+    for column, d in enumerate(used):
+        for row in range(rows):
             axis = axes[row][column]
-            if row >= len(maps):
+            if row >= len(maps[column]):
                 axis.set_axis_off()
                 continue
-            title, matrix = maps[row]
+            title, matrix, of_row, of_column = maps[column][row]
             image = axis.imshow(matrix, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0, vmax=top)
             axis.set_title(f"dimension {d} ({shapes[d]}), {title}", loc="left", fontsize=10)
-            axis.set_xlabel("place in the line")
-            axis.set_ylabel("place in the line" if shapes[d] == "FullyConnected" else "line")
+            axis.set_xlabel(of_column)
+            axis.set_ylabel(of_row)
             for side in (axis.xaxis, axis.yaxis):
                 side.get_major_locator().set_params(integer=True)
     if image is not None:

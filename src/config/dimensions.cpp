@@ -90,6 +90,8 @@ std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
   dimension.latency_ns = item.require("latency", "of one hop, such as '500 ns'", 0.0, as_nanoseconds);
   dimension.in_switch_operations = item.get("in-switch-operations", dimension.in_switch_operations,
                                             [](const Value& v, const std::string& key) { return as_count(v, key, 0); });
+  dimension.links = item.get("links", dimension.links, as_size);
+  dimension.oversubscription = item.get("oversubscription", dimension.oversubscription, as_number);
   item.refuse_unknown();
   for (const std::uint32_t size : sizes) {
     dimension.size = size;
@@ -120,6 +122,8 @@ std::string to_text(const Dimension& dimension) {
                   to_text(dimension.bandwidth), nanoseconds_to_text(dimension.latency_ns));
   if (dimension.in_switch_operations > 0)
     text += fmt::format(", in-switch-operations: {}", dimension.in_switch_operations);
+  if (dimension.links != 1) text += fmt::format(", links: {}", dimension.links);
+  if (dimension.oversubscription != 1) text += fmt::format(", oversubscription: {}", dimension.oversubscription);
   return text + "}";
 }
 

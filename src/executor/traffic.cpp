@@ -145,7 +145,7 @@ void Traffic::cut_through(Server& server, const pdes::Event& event) {
   if (next && fabric_.find(*next).dimension == server.link.dimension) {
     mine.is_feeding = false;
     mine.tail = begin + holds + latency;
-    return forward(server, event, begin + latency);
+    return forward(server, event, fabric_.takes_whole(fabric_.find(*next)) ? mine.tail : begin + latency);
   }
   if (!is_last) return free_.push_back(event.node);
   mine.is_feeding = true;
@@ -214,10 +214,8 @@ std::vector<LinkRecord> Traffic::records() const {
   for (const Server& server : servers_) {
     const network::LinkStatistics& done = server.server.statistics();
     if (done.messages == 0) continue;
-    const Fabric::Ends ends = fabric_.ends(server.link);
-    records.push_back({server.link.id.value(), server.link.dimension,
-                       ends.from ? static_cast<std::int64_t>(ends.from->value()) : LinkRecord::a_switch,
-                       ends.to ? static_cast<std::int64_t>(ends.to->value()) : LinkRecord::a_switch, done});
+    const auto [from, to] = fabric_.ends(server.link);
+    records.push_back({server.link.id.value(), server.link.dimension, from, to, done});
   }
   std::ranges::sort(records, {}, &LinkRecord::link);
   return records;

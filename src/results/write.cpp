@@ -331,7 +331,7 @@ void Writer::links() {
   gathered_.links = world_.gather(std::span<const executor::LinkRecord>(mine_.links), Rank(0));
   on_root([&] {
     std::ranges::sort(gathered_.links, {}, &executor::LinkRecord::link);
-    write_links(file(), gathered_.links);
+    write_links(file(), gathered_.links, run_.switches);
   });
 }
 

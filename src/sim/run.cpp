@@ -146,6 +146,8 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     figures = workload::figures(*configuration.workload.generated);
     description.step = training_step(configuration, *figures);
   }
+  if (world.is_root() && description.has_links)
+    description.switches = network::Fabric(preparation.topology()).switches();
   const auto all = results::write(options.output, description, mine, world);
   if (simulation.stopped_at()) refuse_to_be_complete(*simulation.stopped_at(), options, world);
   if (!world.is_root()) return;
@@ -153,7 +155,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (options.quiet) return;
   if (preparation.folding()) fmt::print("{}\n", preparation.folding()->description());
   if (figures) fmt::print("{}", workload::report(*configuration.workload.generated, *figures));
-  print_summary(all, simulation.wall_seconds(), configuration);
+  print_summary(all, description, configuration);
 }
 
 }  // namespace orrery::sim

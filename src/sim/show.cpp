@@ -177,6 +177,8 @@ void show(const config::ShowTopologyCommand& command) {
                                     {"latency_ns", dimension.latency_ns},
                                     {"stride", topology.stride(d)},
                                     {"farthest_hops", farthest}});
+    if (dimension.links > 1) result["dimensions"].back()["links"] = dimension.links;
+    if (dimension.oversubscription > 1) result["dimensions"].back()["oversubscription"] = dimension.oversubscription;
     if (dimension.in_switch_operations > 0)
       result["dimensions"].back()["in_switch_operations"] = dimension.in_switch_operations;
   }

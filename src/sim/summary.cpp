@@ -68,22 +68,23 @@ void print_traffic(const results::Metrics& metrics, bool replay_only) {
 
 constexpr std::size_t most_links = 3;
 
-std::string link_text(const executor::LinkRecord& link) {
-  const auto device = [](std::int64_t npu) {
-    return npu == executor::LinkRecord::a_switch ? std::string("switch") : fmt::format("NPU {}", npu);
+std::string link_text(const executor::LinkRecord& link, const std::vector<network::Fabric::Switch>& switches) {
+  const auto device = [&](std::int64_t number) {
+    return number < 0 ? switches[static_cast<std::size_t>(-1 - number)].name : fmt::format("NPU {}", number);
   };
   return fmt::format("{} to {} (dimension {})", device(link.from), device(link.to), link.dimension);
 }
 
 /// Those that were busy longest; of equal ones the lowest.
-void print_links(std::vector<executor::LinkRecord> links, Time finish) {
+void print_links(std::vector<executor::LinkRecord> links, const std::vector<network::Fabric::Switch>& switches,
+                 Time finish) {
   const auto busy = [](const executor::LinkRecord& link) { return link.statistics.busy; };
   std::ranges::stable_sort(links, std::greater(), busy);
   if (links.size() > most_links) links.resize(most_links);
   for (const auto& link : links) {
     const auto& done = link.statistics;
-    fmt::print("hot link {}: {}, busy {}, a message waited {} in the mean, {} at a time at most\n", link_text(link),
-               bytes_text(static_cast<double>(done.bytes.count())),
+    fmt::print("hot link {}: {}, busy {}, a message waited {} in the mean, {} at a time at most\n",
+               link_text(link, switches), bytes_text(static_cast<double>(done.bytes.count())),
                percent(static_cast<double>(done.busy.ps()) / std::max<double>(static_cast<double>(finish.ps()), 1)),
                readable(Time::from_ps(done.queueing.ps() / static_cast<std::int64_t>(done.messages))), done.peak_queue);
   }
@@ -99,7 +100,8 @@ void print_step(const results::Gathered& all, Time finish) {
 
 }  // namespace
 
-void print_summary(const results::Gathered& all, double wall_seconds, const config::Configuration& configuration) {
+void print_summary(const results::Gathered& all, const results::RunDescription& run,
+                   const config::Configuration& configuration) {
   std::vector<executor::NpuRecord> sorted = all.npus;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
@@ -114,12 +116,12 @@ void print_summary(const results::Gathered& all, double wall_seconds, const conf
     print_training(*all.metrics);
     print_traffic(*all.metrics, configuration.executor.replay_only);
   }
-  print_links(all.links, sorted.back().finish);
+  print_links(all.links, run.switches, sorted.back().finish);
   const auto total = kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();
   const double events = static_cast<double>(total.events);
   fmt::print("{} events in {:.3f} s on {} ({:.2f} M events/s), {} data and {} null messages, largest rank {:.0f} MiB\n",
-             total.events, wall_seconds, counted(num_ranks, "rank"), events / std::max(wall_seconds, 1e-9) * 1e-6,
+             total.events, run.wall_time, counted(num_ranks, "rank"), events / std::max(run.wall_time, 1e-9) * 1e-6,
              total.data_messages, total.null_messages,
              static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
   fmt::print("results in {}\n", configuration.run.output.string());

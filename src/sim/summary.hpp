@@ -10,7 +10,8 @@ namespace orrery::sim {
 
 /// Prints step time, the breakdown of the slowest, median and fastest NPU, the metrics of the step, and what the run
 /// cost, on standard output.
-void print_summary(const results::Gathered& all, double wall_seconds, const config::Configuration& configuration);
+void print_summary(const results::Gathered& all, const results::RunDescription& run,
+                   const config::Configuration& configuration);
 
 /// ASTRA-sim's line per NPU, on standard output.
 void print_npus(const std::vector<executor::NpuRecord>& npus);

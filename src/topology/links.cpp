@@ -75,7 +75,7 @@ void Links::add_ports(PerDimension& dimension, const LinkFault& fault) {
     std::uint16_t& kind = dimension.kind_of[npu.index()];
     const Port before = dimension.ports[kind];
     const Port port{before.bandwidth * fault.port.bandwidth, before.latency * fault.port.latency};
-    const double bandwidth = dimension.dimension.bandwidth.bytes_per_ns() * port.bandwidth;
+    const double bandwidth = dimension.dimension.bandwidth_of_links().bytes_per_ns() * port.bandwidth;
     if (!(bandwidth >= least_bandwidth && bandwidth <= most_bandwidth && std::isfinite(port.latency)))
       refuse(fmt::format("the bandwidth of NPU {} becomes {} bytes/ns", npu.value(), bandwidth),
              "1 byte/s to 9e18 bytes/s");

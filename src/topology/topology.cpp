@@ -10,8 +10,9 @@
 namespace orrery::topology {
 namespace {
 
-constexpr std::size_t max_dimensions = 64;     // a mask of dimensions is one 64-bit word
-constexpr double min_bandwidth = 1e-9;         // bytes per ns: one byte per second
+constexpr std::size_t max_dimensions = 64;  // a mask of dimensions is one 64-bit word
+constexpr double min_bandwidth = 1e-9;      // bytes per ns: one byte per second
+constexpr double max_oversubscription = 1e6;
 constexpr double max_bandwidth = 9e9;          // bytes per ns: bytes per second fit a signed 64-bit number
 constexpr std::uint64_t max_npus = 1U << 24U;  // more would need more memory than a machine has
 
@@ -32,6 +33,27 @@ void validate(std::size_t d, const Dimension& dimension) {
   if (dimension.in_switch_operations > 0 && dimension.shape != Shape::switched)
     refuse(d, dimension, fmt::format("it offers {} in-switch operations", dimension.in_switch_operations),
            "0: only the switch of a Switch dimension carries out operations");
+  if (dimension.links == 0) refuse(d, dimension, "it has 0 links side by side", "1 link or more");
+  if (!(dimension.bandwidth_of_links().bytes_per_ns() <= max_bandwidth))
+    refuse(d, dimension,
+           fmt::format("its {} links side by side have {} bytes/ns", dimension.links,
+                       dimension.bandwidth_of_links().bytes_per_ns()),
+           "9e18 bytes/s at the most");
+  const double factor = dimension.oversubscription;
+  if (!(factor >= 1 && factor <= max_oversubscription))
+    refuse(d, dimension, fmt::format("its oversubscription is {}", factor), "1 (none) to 1e6");
+  if (factor != 1 && dimension.in_switch_operations > 0)
+    refuse(d, dimension,
+           fmt::format("it offers {} in-switch operations and is oversubscribed by {}", dimension.in_switch_operations,
+                       factor),
+           "one of the two: what operations take of a switch that passes less than its links is not modelled");
+  if (factor != 1 && dimension.shape != Shape::switched)
+    refuse(d, dimension, fmt::format("its oversubscription is {}", factor), "1: only a Switch may be oversubscribed");
+  if (!(bandwidth * dimension.links / factor >= min_bandwidth))
+    refuse(d, dimension,
+           fmt::format("an oversubscription of {} leaves an NPU {} bytes/ns", factor,
+                       bandwidth * dimension.links / factor),
+           "1 byte/s or more");
 }
 
 }  // namespace
@@ -55,13 +77,13 @@ std::uint64_t directed_links(const Dimension& dimension) {
   if (n == 1) return 0;
   switch (dimension.shape) {
     case Shape::fully_connected:
-      return n * (n - 1);
+      return n * (n - 1) * dimension.links;
     case Shape::ring:
-      return n == 2 ? 2 : 2 * n;
+      return (n == 2 ? 2 : 2 * n) * dimension.links;
     case Shape::mesh:
-      return 2 * (n - 1);
+      return 2 * (n - 1) * dimension.links;
     case Shape::switched:
-      return n;
+      return n * dimension.links;
   }
   return 0;
 }
@@ -113,8 +135,10 @@ std::uint32_t Topology::hops(std::uint32_t d, std::uint32_t difference) const {
 
 Time Topology::link_delay(std::uint32_t d, std::uint32_t hops, Bytes size, const Port& port) const {
   const Dimension& dimension = dimensions_[d];
-  return orrery::delay(hops * dimension.latency_ns * port.latency, size,
-                       Bandwidth::from_bytes_per_ns(dimension.bandwidth.bytes_per_ns() * port.bandwidth),
+  const double of_links = dimension.bandwidth_of_links().bytes_per_ns();
+  double bandwidth = of_links * port.bandwidth;
+  if (dimension.oversubscription > 1) bandwidth = std::min(bandwidth, of_links / dimension.oversubscription);
+  return orrery::delay(hops * dimension.latency_ns * port.latency, size, Bandwidth::from_bytes_per_ns(bandwidth),
                        rules_.rounding);
 }
 

@@ -18,28 +18,29 @@ AWARE = ["--network=congestion-aware"]
 SEEDS = range(7001, 7002 if harness.SANITIZED else 7005)
 
 # 64 NPUs: pipelines, groups of every dimension, rendezvous, skew, slow and failed links.
-SKEWED = f"""system:
-  network:
-    model: congestion-aware
-    dimensions:
-      - {{{{shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}}}}
-      - {{{{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}}}}
-      - {{{{shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us, in-switch-operations: 8}}}}
-  collectives: {{{{chunks: 4, active-chunks: 2{{lists}}}}}}
-  communication: {{{{streams: 2, rendezvous: {{rendezvous}}}}}}
-  compute: {{{{roofline: true, noise: 0.05, peak: 989 TFLOPS, local-memory: {{{{bandwidth: 3350 GB/s}}}}}}}}
-  remote-memory: {{{{kind: pool, bandwidth: 100 GB/s, latency: 1 us}}}}
+SKEWED = """system:
+  network: {model: congestion-aware, dimensions: [DIMENSIONS]}
+  collectives: {chunks: 4, active-chunks: 2LISTS}
+  communication: {streams: 2, rendezvous: RENDEZVOUS}
+  compute: {roofline: true, noise: 0.05, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}
+  remote-memory: {kind: pool, bandwidth: 100 GB/s, latency: 1 us}
 workload:
-  model: {{{{layers: 4, hidden: 1024, heads: 16, sequence: 512}}}}
-  parallel: {{{{tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 2}}}}
+  model: {layers: 4, hidden: 1024, heads: 16, sequence: 512}
+  parallel: {tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 2}
   iterations: 2
 perturbation:
-  links:
-    - {{{{dimension: 0, npus: "0,1", failed: true}}}}
-    - {{{{dimension: 1, npus: "0-7", bandwidth: 0.5, latency: 2.0}}}}
-    - {{{{dimension: 1, npus: "16,28", failed: true}}}}
-    - {{{{dimension: 2, npus: "9,25,63", bandwidth: 0.1, latency: 0.25}}}}
+  links: [LINKS]
 """
+SLOW = """{dimension: 1, npus: "0-7", bandwidth: 0.5, latency: 2.0}, {dimension: 2, npus: "9,25,63", bandwidth: 0.1, latency: 0.25}"""
+# Dimensions, and their links.
+SHAPES = {
+    "ring": ("""{shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}, {shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us},
+             {shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us, in-switch-operations: 8}""",
+             f"""{{dimension: 0, npus: "0,1", failed: true}}, {{dimension: 1, npus: "16,28", failed: true}}, {SLOW}"""),
+    "mesh": ("""{shape: Mesh, size: 4, bandwidth: 150 GB/s, latency: 500 ns, links: 2}, {shape: Mesh, size: 4, bandwidth: 100 GB/s, latency: 1 us},
+             {shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us, oversubscription: 2.5}""", SLOW),
+}
+CUT = ["--set=system.network.switching=cut-through", "--set=system.network.packet-size=16 KiB"]
 
 
 def send(id, source, to, size):
@@ -197,6 +198,39 @@ class Congestion(harness.Folder):
             aware = self.run_once(arguments + AWARE, "aware.h5")
             self.assertEqual(harness.finish_times(alone), harness.finish_times(aware))
 
+    def test_links_side_by_side(self):
+        """1000 B over two links of 10 B/ns take 50 ns; both networks alike."""
+        nodes = [[send(1, 0, 2, 1_000)], IDLE, [receive(1, 0, 2, 1_000)], IDLE]
+        arguments = self.traced(f"{{shape: Ring, size: 4, {LINK}, links: 2}}", nodes)
+        times, links = self.results(arguments, 4)
+        self.assertEqual(times[2], 300)
+        self.assertEqual(links[0, 1]["busy_time"], 50 * NS)
+        unaware = self.run_once(arguments)
+        self.assertEqual(harness.finish_times(unaware)[2], 250 * NS)
+        import h5py
+        with h5py.File(unaware) as file:  # two of 16 links were busy for 50 of the 1000 ns that the others take
+            self.assertAlmostEqual(file["network/utilisation"][0], 2 * 50 / (16 * 1000))
+
+    def test_oversubscription(self):
+        """Each of 4 NPUs sends 1 us to the next one through a switch that passes 20 B/ns, half of what its links have together.
+
+        Whole: all are in the switch at 1100; message i is through it at 1600 + 500 i, 50 ns later at the link down, which it leaves 1050 ns
+        later. In packets of 100 ns each NPU has one in the switch every 100 ns from 200 on, and each takes 50: the 40 of them follow each
+        other; the last of NPU i begins at 200 + 50 (36 + i), and is 50 + 50 + 100 + 50 later at its destination.
+        In the congestion-unaware network everyone has half of its bandwidth: 2000 and two hops."""
+        nodes = [[send(1, i, (i + 1) % 4, 10_000), receive(2, (i - 1) % 4, i, 10_000)] for i in range(4)]
+        arguments = self.traced(f"{{shape: Switch, size: 4, {LINK}, oversubscription: 2}}", nodes)
+        times, links = self.results(arguments, 4)
+        self.assertEqual(times, [4200, 3200, 3700, 4200])
+        core = links[-1, -2]
+        self.assertEqual((core["messages"], core["busy_time"], core["queueing_time"]), (4, 2000 * NS, (500 + 1000 + 1500) * NS))
+        self.assertEqual(set(links), {(npu, -1) for npu in range(4)} | {(-1, -2)} | {(-2, npu) for npu in range(4)})
+        packets = ["--set=system.network.switching=cut-through", "--set=system.network.packet-size=1000 B"]
+        times, links = self.results(arguments + packets, 4)
+        self.assertEqual(times, [2350, 2250, 2300, 2350])
+        self.assertEqual(links[-1, -2]["busy_time"], 2000 * NS)
+        self.assertEqual(harness.finish_times(self.run_once(arguments)), [2200 * NS] * 4)
+
     def test_cut_through(self):
         """NPU 1 sends 1 us, NPU 2 200 ns to NPU 0 over a switch; first bytes are there 100 ns later. Whole: 1 comes first, from 100 to
         1100, then 2 until 1300; the last byte takes 100 more. In packets of 100 ns the two take turns: 2 is through at 500, and 1, which
@@ -241,12 +275,15 @@ class Congestion(harness.Folder):
 
     def test_any_number_of_ranks(self):
         path = self.folder / "skewed.yaml"
-        cut = ["--set=system.network.switching=cut-through", "--set=system.network.packet-size=16 KiB"]
         trees = (", all-reduce: [binomialTree, binomialTree, inSwitch], reduce-scatter: [ring, direct, inSwitch],"
                  " all-gather: [ring, direct, inSwitch], broadcast: [binomialTree, ring, inSwitch]")
-        for rendezvous, lists, more in (("false", "", []), ("true", "", []), ("false", "", cut), ("true", trees, []), ("false", trees, cut)):
-            with self.subTest(rendezvous=rendezvous, lists=lists, more=more):
-                path.write_text(SKEWED.format(rendezvous=rendezvous, lists=lists))
+        for shapes, rendezvous, lists, more in (("ring", "false", "", []), ("ring", "true", "", []), ("ring", "false", "", CUT), ("ring", "true", trees, []),
+                                                ("ring", "false", trees, CUT), ("mesh", "false", "", []), ("mesh", "true", "", CUT)):
+            with self.subTest(shapes=shapes, rendezvous=rendezvous, lists=lists, more=more):
+                text = SKEWED.replace("RENDEZVOUS", rendezvous).replace("LISTS", lists)
+                for word, value in zip(("DIMENSIONS", "LINKS"), SHAPES[shapes]):
+                    text = text.replace(word, value)
+                path.write_text(text)
                 self.check_one_answer([path, "--timeline", *more], 64, ranks=(2,) if harness.SANITIZED or more else (2, 3, 4, 8))
 
     def test_random_workloads(self):

@@ -66,6 +66,16 @@ class Links(harness.Folder):
             self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
             self.assertGreater(picture.stat().st_size, 10_000)
 
+    def test_draws_switches_of_other_kinds(self):
+        dimensions = "{shape: Switch, size: 4, bandwidth: 10 GB/s, latency: 100 ns, oversubscription: 2}, {shape: Mesh, size: 3, bandwidth: 10 GB/s, latency: 100 ns}"
+        chakra.write(self.folder / "all.et", [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)])
+        config = self.folder / "config.yaml"
+        config.write_text(f"system: {{network: {{dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n")
+        results = self.run_once([config, "--network=congestion-aware"])
+        outcome = self.plot(results, "--output", self.folder / "kinds.png")
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.assertGreater((self.folder / "kinds.png").stat().st_size, 10_000)
+
     def test_says_that_there_are_no_links(self):
         outcome = self.plot(self.results())
         self.assertNotEqual(outcome.returncode, 0)

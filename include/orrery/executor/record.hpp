@@ -49,11 +49,9 @@ struct CollectiveSum {
 
 /// A link of the congestion-aware network.
 struct LinkRecord {
-  static constexpr std::int64_t a_switch = -1;
-
   std::uint32_t link = 0;  ///< network::LinkId
   std::uint32_t dimension = 0;
-  std::int64_t from = a_switch, to = a_switch;  ///< NPU
+  std::int64_t from = 0, to = 0;  ///< as network::Fabric::Ends
   network::LinkStatistics statistics;
 };
 

@@ -11,6 +11,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/executor/record.hpp"
+#include "orrery/network/fabric.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/results/metrics.hpp"
 
@@ -60,6 +61,7 @@ struct RunDescription {
   std::vector<std::uint64_t> links =
       {};                  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
   bool has_links = false;  ///< the network was simulated link by link
+  std::vector<network::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
   std::uint32_t iterations = 1;
   std::optional<TrainingStep> step = {};  ///< of a generated workload; only rank 0 needs it
 };

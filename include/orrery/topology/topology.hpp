@@ -36,7 +36,7 @@ class Topology {
   std::uint32_t hops(std::uint32_t d, std::uint32_t difference) const;
 
   /// A message of `size` bytes over `hops` links of dimension d, between ports of which `port` is the slower: hops *
-  /// latency + size / bandwidth.
+  /// latency + size / bandwidth. Through an oversubscribed Switch it has its share of what passes if all NPUs send.
   Time link_delay(std::uint32_t d, std::uint32_t hops, Bytes size, const Port& port = {}) const;
   /// Point to point under the rules (docs/model.md, 1 and 4): at least one tick for a != b. With
   /// Rules::charge_every_dimension the message goes through the differing dimensions one after the other, stored and

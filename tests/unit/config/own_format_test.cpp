@@ -207,6 +207,15 @@ TEST(OwnFormat, ATorusStandsForItsRings) {
   EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml", {}, true) == c) << c.to_yaml();
 }
 
+TEST(OwnFormat, LinksSideBySideAndOversubscription) {
+  const auto c = parsed(with("shape: Ring, size: 8", "shape: Switch, size: 8, links: 4, oversubscription: 1.5"));
+  EXPECT_EQ(c.dimensions[0].links, 4U);
+  EXPECT_EQ(c.dimensions[0].oversubscription, 1.5);
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml", "/elsewhere") == c) << c.to_yaml();
+  refused(with("size: 8", "size: 8, links: 0"), {"c.yaml:4", "dimensions.0.links", "1 or more"});
+  refused(with("size: 8", "size: 8, oversubscription: 2:1"), {"dimensions.0.oversubscription"});
+}
+
 TEST(OwnFormat, SizesOfATorus) {
   const auto torus = [](const std::string& size) {
     return with("shape: Ring, size: 8", "shape: Torus2D, size: " + size);

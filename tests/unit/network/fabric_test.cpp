@@ -24,15 +24,15 @@ Topology with(const std::vector<Dimension>& dimensions, const std::vector<LinkFa
   return {dimensions, Rules::physical(), links};
 }
 
-/// The devices on the way, -1 for a switch; both ends included.
+/// The devices on the way, -1 - s for switch s; both ends included.
 std::vector<int> way(const Fabric& fabric, std::uint32_t from, std::uint32_t to) {
   std::vector<int> devices{static_cast<int>(from)};
   std::optional<LinkId> at = fabric.first(NpuId(from), NpuId(to));
   while (at) {
     const Fabric::Link link = fabric.find(*at);
     const Fabric::Ends ends = fabric.ends(link);
-    EXPECT_EQ(ends.from ? static_cast<int>(ends.from->value()) : -1, devices.back());
-    devices.push_back(ends.to ? static_cast<int>(ends.to->value()) : -1);
+    EXPECT_EQ(static_cast<int>(ends.from), devices.back());
+    devices.push_back(static_cast<int>(ends.to));
     if (devices.size() > 100) return {};
     at = fabric.next(link, NpuId(to));
   }
@@ -77,8 +77,8 @@ TEST(Fabric, GoesThroughTheDimensionsInOrder) {
   const Topology torus = with({dimension(Shape::ring, 3), dimension(Shape::ring, 1), dimension(Shape::switched, 2),
                                dimension(Shape::fully_connected, 2)});
   const Fabric fabric(torus);
-  EXPECT_EQ(way(fabric, 0, 11), (Way{0, 2, -1, 5, 11}));
-  EXPECT_EQ(way(fabric, 10, 1), (Way{10, -1, 7, 1}));
+  EXPECT_EQ(way(fabric, 0, 11), (Way{0, 2, -3, 5, 11}));
+  EXPECT_EQ(way(fabric, 10, 1), (Way{10, -5, 7, 1}));
   EXPECT_EQ(fabric.links_per_npu(), 2U + 0U + 2U + 1U);
 }
 
@@ -131,6 +131,31 @@ TEST(Fabric, ALinkIsAsSlowAsTheSlowerOfItsEnds) {
   EXPECT_EQ(fabric.holds(link(0, 1), Bytes(1000)), Time::from_ns(200));
   EXPECT_EQ(fabric.passes(link(1, 0), Bytes(1000)), Time::from_ns(500));
   EXPECT_EQ(fabric.least_pass(), Time::from_ns(100));
+}
+
+// Two links of 10 B/ns side by side. The switch of 4, oversubscribed by 2, passes four links' bandwidth; the latency of
+// its way down is shared, also where NPU 1 has a shorter one.
+TEST(Fabric, AnOversubscribedSwitchHasACore) {
+  Dimension star = dimension(Shape::switched, 4);
+  star.links = 2;
+  star.oversubscription = 2;
+  const LinkFault fast{0, {NpuId(1)}, {1, 0.5}, false};
+  for (const bool has_fast : {false, true}) {
+    const Topology topology = with({star}, has_fast ? std::vector{fast} : std::vector<LinkFault>{});
+    const Fabric fabric(topology);
+    EXPECT_EQ(way(fabric, 3, 1), (Way{3, -1, -2, 1}));
+    EXPECT_EQ(fabric.switches()[1].name, "switch output 0");
+    std::vector<Fabric::Link> links{fabric.find(fabric.first(NpuId(3), NpuId(1)))};
+    while (const auto next = fabric.next(links.back(), NpuId(1))) links.push_back(fabric.find(*next));
+    ASSERT_EQ(links.size(), 3U);
+    EXPECT_EQ(links[1].owner, NpuId(0));
+    EXPECT_TRUE(fabric.takes_whole(links[1]) && !fabric.takes_whole(links[2]));
+    EXPECT_EQ(fabric.holds(links[0], Bytes(1000)), Time::from_ns(50));
+    EXPECT_EQ(fabric.holds(links[1], Bytes(1000)), Time::from_ns(25));
+    EXPECT_EQ(fabric.passes(links[1], Bytes(1000)), Time::from_ns(has_fast ? 25 + 25 : 25 + 50));
+    EXPECT_EQ(fabric.passes(links[2], Bytes(1000)), Time::from_ns(has_fast ? 50 + 25 : 50 + 50));
+    EXPECT_EQ(fabric.least_pass(), Time::from_ns(has_fast ? 25 : 50));
+  }
 }
 
 TEST(Fabric, RefusesMoreLinksThanItCanNumber) {

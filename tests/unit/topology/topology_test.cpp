@@ -75,6 +75,20 @@ TEST(Topology, AMeshIsOpen) {
   EXPECT_EQ(directed_links(topology.dimension(0)), 8U);
 }
 
+// Two links of 10 B/ns side by side: 1000 B take 50 ns. Half of that through a Switch oversubscribed by 2; a port at
+// 3/4 of its bandwidth changes nothing there, one at 1/4 does.
+TEST(Topology, LinksSideBySideAndOversubscription) {
+  Dimension dimension = dimension_of(Shape::switched, 4);
+  dimension.links = 2;
+  EXPECT_EQ(Topology({dimension}, Rules::physical()).delay(NpuId(0), NpuId(1), Bytes(1000)), Time::from_ns(250));
+  EXPECT_EQ(directed_links(dimension), 8U);
+  dimension.oversubscription = 2;
+  const Topology topology({dimension}, Rules::physical());
+  EXPECT_EQ(topology.delay(NpuId(0), NpuId(1), Bytes(1000)), Time::from_ns(300));
+  EXPECT_EQ(topology.link_delay(0, 2, Bytes(1000), {0.75, 1}), Time::from_ns(300));
+  EXPECT_EQ(topology.link_delay(0, 2, Bytes(1000), {0.25, 1}), Time::from_ns(400));
+}
+
 TEST(Topology, DelayIsATickAtLeast) {
   EXPECT_EQ(Topology({dimension_of(Shape::ring, 2, 1000, 0)}, Rules::astra_sim()).delay(NpuId(0), NpuId(1), Bytes(1)),
             Time::from_ns(1));
@@ -101,6 +115,27 @@ TEST(Topology, RefusesByDimension) {
             std::string::npos);
   EXPECT_NE(refusal({dimension_of(Shape::ring, 2, std::numeric_limits<double>::infinity())}).find("bandwidth"),
             std::string::npos);
+  Dimension dimension = dimension_of(Shape::ring, 2);
+  dimension.oversubscription = 2;
+  EXPECT_NE(refusal({dimension}).find("dimension 0 (Ring): its oversubscription is 2; expected 1: only a Switch"),
+            std::string::npos);
+  dimension = dimension_of(Shape::switched, 2);
+  for (const double factor : {0.5, 1e7, std::numeric_limits<double>::quiet_NaN()}) {
+    dimension.oversubscription = factor;
+    EXPECT_NE(refusal({dimension}).find("expected 1 (none) to 1e6"), std::string::npos) << factor;
+  }
+  dimension.oversubscription = 2;
+  dimension.in_switch_operations = 3;
+  EXPECT_NE(refusal({dimension}).find("it offers 3 in-switch operations and is oversubscribed by 2"),
+            std::string::npos);
+  dimension = dimension_of(Shape::switched, 2, 8e9);
+  dimension.links = 2;
+  EXPECT_NE(refusal({dimension}).find("its 2 links side by side have"), std::string::npos);
+  dimension.links = 0;
+  EXPECT_NE(refusal({dimension}).find("0 links side by side"), std::string::npos);
+  dimension = dimension_of(Shape::switched, 2, 2e-9);
+  dimension.oversubscription = 3;
+  EXPECT_NE(refusal({dimension}).find("an oversubscription of 3 leaves an NPU"), std::string::npos);
   EXPECT_NE(refusal({dimension_of(Shape::ring, 2, 10, -1)}).find("its latency is -1 ns"), std::string::npos);
   EXPECT_NE(refusal({dimension_of(Shape::ring, 2, 10, std::numeric_limits<double>::quiet_NaN())}).find("latency"),
             std::string::npos);
