@@ -73,6 +73,11 @@ Engine::Engine(const topology::Topology& topology, Options options)
 
 Engine::~Engine() = default;
 
+void Engine::share_among(std::vector<std::uint32_t> sharers) {
+  check(state_->memos.empty(), "collectives have been computed already");
+  state_->options.sharers = std::move(sharers);
+}
+
 std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std::uint64_t dimensions) {
   std::vector<NpuId> world;
   if (members.empty()) {

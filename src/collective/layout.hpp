@@ -16,7 +16,8 @@ struct Axis {
   std::uint32_t size = 0;                 ///< places in a line, 2 or more
   std::vector<std::uint32_t> dimensions;  ///< ascending; one, unless all members form one line
   /// [dimensions][size] of each place, in a normal form that keeps the hops between any two places: of a Ring relative
-  /// to the first place, of a Mesh to the lowest, of the other shapes numbered as they appear. Lines that behave alike are equal.
+  /// to the first place, of a Mesh to the lowest, of the other shapes numbered as they appear. Lines that behave alike
+  /// are equal.
   std::vector<std::uint32_t> coordinates;
   std::vector<std::uint32_t> members;  ///< [lines][size]: the position among the members of who stands there
   bool in_order = false;               ///< members is 0, 1, 2, ...

@@ -29,7 +29,7 @@ struct LineContext {
   Ps endpoint_delay = 0;
   Bandwidth local_memory;  ///< 0: reductions are free
   bool rendezvous = false;
-  std::uint64_t share = 1;  ///< chunks in service that share the bandwidth evenly
+  std::uint64_t share = 1;  ///< chunks in service, of all collectives, that share the bandwidth evenly
   std::uint32_t line = 0;   ///< which of the axis' lines, where they differ
   bool detours = false;     ///< a link that the line may use has failed
 

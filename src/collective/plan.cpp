@@ -53,6 +53,13 @@ std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& 
   return result;
 }
 
+std::uint32_t sharers(const Rules& rules, const Options& options, const Axis& axis) {
+  std::uint32_t most = 1;
+  if (!options.sharers.empty() && rules.share_bandwidth)
+    for (const std::uint32_t d : axis.dimensions) most = std::max(most, options.sharers[d]);
+  return most;
+}
+
 Plan::Plan(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind, Bytes size) {
   const Chunks chunks = cut(options, kind, size, topology.num_npus(), layout.num_members);
   const Routes routes = routes_of(topology, options, layout, kind, chunks);
@@ -71,7 +78,7 @@ Plan::Plan(const topology::Topology& topology, const Options& options, const Lay
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = *phases[p];
     LineContext context = line_context(topology, options, layout, *phase.axis);
-    context.share = share[phase.axis_idx];
+    context.share = share[phase.axis_idx] * sharers(topology.rules(), options, *phase.axis);
     Stop stop{phase.axis, make_lines(phase.shape, context)};
     alike_ = alike_ && stop.program->alike();
     PhaseShape empty = phase.shape;

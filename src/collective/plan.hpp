@@ -18,6 +18,9 @@ std::uint64_t in_service(const topology::Topology& topology, const Options& opti
 /// Bandwidth is shared by this many chunks in each axis (docs/collectives.md); 1 where the rules do not share it.
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks);
 
+/// And by this many collectives, each of whose chunks they are.
+std::uint32_t sharers(const Rules& rules, const Options& options, const Axis& axis);
+
 /// Working memory of Plan::run, kept between calls.
 struct Workspace {
   std::vector<Ps> arrays;  ///< [Schedule::num_arrays][members]

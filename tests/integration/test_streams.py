@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """workload.streams: trace. Nodes that name a stream take turns with those of that stream, and with no others."""
 import collections
+import json
 import pathlib
 import random
 import sys
@@ -18,6 +19,11 @@ SEEDS = range(8101, 8102 if harness.SANITIZED else 8107)
 IN_STREAMS = (chakra.COMP, chakra.COLL, chakra.SEND, chakra.MEM_LOAD, chakra.MEM_STORE)
 
 
+def traces_of(folder, traces):
+    """Writes them. The key of a configuration that names them."""
+    return harness.write_workload(folder, traces).replace("--workload-configuration=", "traces: ")
+
+
 def timeline(path):
     """{NPU: {node: (start, finish)}} in ps."""
     import h5py
@@ -33,7 +39,7 @@ class Streams(harness.Folder):
     def config(self, traces, more=""):
         path = self.folder / "config.yaml"
         path.write_text("system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n"
-                        f"  collectives: {{endpoint-delay: 0 ns{more}}}\nworkload: {{traces: {traces}}}\n")
+                        f"  collectives: {{endpoint-delay: 0 ns{more}}}\nworkload: {{{traces}}}\n")
         return path
 
     def test_by_hand(self):
@@ -42,7 +48,7 @@ class Streams(harness.Folder):
         nodes = [Node(1, chakra.COMP, duration=3, stream=7), Node(2, chakra.COMP, duration=2, stream=20), Node(3, chakra.COMP, duration=1, stream=7),
                  Node(4, chakra.COMP, duration=4), Node(5, chakra.COMP, duration=1),
                  Node(6, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000, stream=7)]
-        config = self.config(harness.write_workload(self.folder, [nodes] * 2).split("=")[1])
+        config = self.config(traces_of(self.folder, [nodes] * 2))
         trace = timeline(self.check_one_answer([config, OF_TRACE, "--timeline"], 2, ranks=(2,)))
         expected = {1: (0, 3), 2: (0, 2), 3: (3, 4), 4: (0, 4), 5: (4, 5), 6: (4, 10)}
         self.assertEqual(trace[0], {node: (start * US, end * US) for node, (start, end) in expected.items()})
@@ -85,9 +91,64 @@ class Streams(harness.Folder):
                 if "stream" in node.attributes and start > ready:
                     self.assertIn(start, [finish for _, finish in streams[node.attributes["stream"]]], node.id)
 
+    def test_collectives_share(self):
+        """All-gathers of 10 us in one hop of 1 us, with two streams: side by side each has half of the bandwidth, and both networks say 21 us;
+        one after the other each has all of it. Those of a row and of a column have a link each."""
+        def gather(id, after=(), **more):
+            return Node(id, chakra.COLL, data_deps=list(after), comm_type=chakra.ALL_GATHER, comm_size=10_000, **more)
+
+        square = {"row": [[0, 1], [2, 3]], "column": [[0, 2], [1, 3]]}
+        groups = {f"{kind}{k}": members for kind, both in square.items() for k, members in enumerate(both)}
+        def of(npu, kind):
+            return next(name for name, members in groups.items() if name.startswith(kind) and npu in members)
+
+        cases = {"side by side": ([[gather(1, pg_name=of(npu, "row")), gather(2, pg_name=of(npu, "row"))] for npu in range(4)], 21),
+                 "in turn": ([[gather(1, pg_name=of(npu, "row")), gather(2, [1], pg_name=of(npu, "row"))] for npu in range(4)], 22),
+                 "crossing": ([[gather(1, pg_name=of(npu, "row")), gather(2, pg_name=of(npu, "column"))] for npu in range(4)], 11)}
+        (self.folder / "groups.json").write_text(json.dumps(groups))
+        for name, (traces, time) in cases.items():
+            config = self.folder / "config.yaml"
+            ring = "{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}"
+            config.write_text(f"system:\n  network: {{dimensions: [{ring}, {ring}]}}\n  collectives: {{endpoint-delay: 0 ns}}\n  communication: {{streams: 2}}\n"
+                              f"workload: {{groups: groups.json, {traces_of(self.folder, traces)}}}\n")
+            for network in ("congestion-unaware", "congestion-aware"):
+                with self.subTest(name, network=network):
+                    path = self.check_one_answer([config, f"--network={network}"], 4, ranks=(2,))
+                    self.assertEqual(harness.finish_times(path), [time * US] * 4)
+
+    def test_no_schedule_beats_the_link(self):
+        """Random collectives of rows, columns and all, some in order: what they put on the links fits the time, but only just."""
+        import h5py
+        groups = {f"row{y}": [3 * y, 3 * y + 1, 3 * y + 2] for y in range(4)} | {f"column{x}": [x, x + 3, x + 6, x + 9] for x in range(3)}
+        (self.folder / "groups.json").write_text(json.dumps(groups | {"all": list(range(12))}))
+        config = self.folder / "config.yaml"
+        fullest = 0
+        for seed in SEEDS:
+            draw = random.Random(seed)
+            plan = [(draw.choice(("row", "column", "all")), draw.choice((chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.ALL_REDUCE)),
+                     draw.randrange(1, 40) * 100_000, draw.random() < 0.4) for _ in range(20)]
+            traces = [[Node(id, chakra.COLL, data_deps=[id - 1] if id and waits else [], comm_type=kind, comm_size=size,
+                            pg_name={"row": f"row{npu // 3}", "column": f"column{npu % 3}", "all": "all"}[who])
+                       for id, (who, kind, size, waits) in enumerate(plan)] for npu in range(12)]
+            lists = ", ".join(f"{kind}: [ring, halvingDoubling]" for kind in ("all-reduce", "all-gather", "reduce-scatter"))
+            config.write_text("system:\n  network:\n    dimensions:\n      - {shape: Ring, size: 3, bandwidth: 1 GB/s, latency: 1 ns}\n"
+                              "      - {shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 1 ns}\n"
+                              f"  communication: {{streams: {draw.randrange(2, 6)}}}\n"
+                              f"  collectives: {{chunks: {draw.randrange(1, 5)}, active-chunks: {draw.randrange(1, 5)}, {lists}}}\n"
+                              f"workload: {{groups: groups.json, {traces_of(self.folder, traces)}}}\n")
+            with self.subTest(seed):
+                path = self.check_one_answer([config], 12, ranks=(2, 3))
+                with h5py.File(path) as results:
+                    # All messages of a ring go one way round, so that half of its links are in use.
+                    ring, switch = results["network/busy_time"][:] / (12 * max(harness.finish_times(path)))
+                self.assertLessEqual(ring, 1)
+                self.assertLessEqual(switch, 1)
+                fullest = max(fullest, ring, switch)
+        self.assertGreater(fullest, 0.5)
+
     def test_refusals(self):
         nodes = [Node(1, chakra.COLL, "sum", comm_type=chakra.ALL_GATHER, comm_size=5000, stream="main")]
-        traces = harness.write_workload(self.folder, [nodes] * 2).split("=")[1]
+        traces = traces_of(self.folder, [nodes] * 2)
         self.assertEqual(harness.orrery("check", self.config(traces)).code, 0)
         cases = {(self.config(traces), OF_TRACE): ["workload.0.et", "node 1 'sum'", "stream is no whole number"],
                  (self.config(traces), "--set=workload.streams=traces"): ["workload.streams", "'traces'", "counted or trace"],
@@ -102,7 +163,7 @@ class Streams(harness.Folder):
 
     def test_nodes_without_streams(self):
         nodes = [Node(1, chakra.COMP, duration=3), Node(2, chakra.COMP, duration=3)]
-        config = self.config(harness.write_workload(self.folder, [nodes] * 2).split("=")[1])
+        config = self.config(traces_of(self.folder, [nodes] * 2))
         outcome = harness.orrery("run", config, OF_TRACE, f"--output={self.folder / 'r.h5'}")
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("nodes name no stream", outcome.err)

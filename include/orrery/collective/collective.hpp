@@ -70,6 +70,9 @@ struct Options {
   std::uint32_t queues = 1;         ///< per dimension
   /// That an NPU may be in (comm-streams): those of its switch's operations that one collective may use depend on it.
   std::uint32_t collectives_at_a_time = 1;
+  /// [num_dimensions] of an NPU that may be in service at once in a dimension, whose bandwidth they share where the
+  /// rules say so; empty: 1.
+  std::vector<std::uint32_t> sharers = {};
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
@@ -97,6 +100,9 @@ class Engine {
  public:
   Engine(const topology::Topology& topology, Options options);
   ~Engine();
+
+  /// Sets Options::sharers. Before anything that depends on sizes is asked.
+  void share_among(std::vector<std::uint32_t> sharers);
 
   /// With `all_dimensions`: an ordinary communicator of `members` in the order listed; empty = the world. It uses the
   /// grid of its members' coordinates, or else (always, under Rules::subgroup_is_ring, if smaller than the world) one
