@@ -5,8 +5,8 @@ usage: plot_links.py RESULTS.h5 [--quantity busy|queueing|bytes|peak] [--output 
 
 Ring and Mesh: a map for each of the two directions, a row for each line of the dimension, a column for each place in it, the NPU that
 the link leads from. FullyConnected: from each place to each other one, the largest of all lines. Shapes with switches: a map for each kind of
-link, between NPUs and switches a row for each switch and a column for each of its NPUs, between switches from each (row) to each other one
-(column). Links that carried nothing are 0.
+link, between NPUs and switches a row for each switch and a column for each of its NPUs, between switches from each (row) to each other one of
+its line (column). Links that carried nothing are 0.
 """
 import argparse
 import os
@@ -42,7 +42,7 @@ def values_of(links, quantity, simulated):
     return links["peak_queue"][:].astype(float)
 
 
-def maps_of_switches(place, npus, links, values, switches):
+def maps_of_switches(place, npus, lines, links, values, switches):
     """[(title, matrix, row, column)] of a dimension with switches: `switches` has the kind of each ("" of other dimensions) and which of its kind."""
     kind, number = switches
     kinds = np.array([np.where(ends < 0, kind[-1 - np.minimum(ends, -1)], "NPU") for ends in links])
@@ -56,6 +56,10 @@ def maps_of_switches(place, npus, links, values, switches):
             of_each = npus // shape[row]
             sides = [sides[row], place(links[column][chosen]) % of_each]
             shape, labels = [shape[row], of_each], [pair[row], f"NPU of the {pair[row]}"]
+        else:
+            shape[1] //= lines
+            sides[1] = sides[1] % shape[1]
+            labels[1] = f"{pair[1]} of its line"
         matrix = np.zeros(shape)
         np.maximum.at(matrix, tuple(sides), values[chosen])
         maps.append((" to ".join(pair), matrix, *labels))
@@ -74,7 +78,7 @@ def maps_of(shape, size, stride, npus, links, values, switches):
         np.maximum.at(matrix, (place(links[0]), place(links[1])), values)
         return [("from (row) to (column)", matrix, "place in the line", "place in the line")]
     if shape not in ("Ring", "Mesh"):
-        return maps_of_switches(place, npus, links, values, switches)
+        return maps_of_switches(place, npus, npus // size, links, values, switches)
     is_up = (place(links[0]) + 1) % size == place(links[1])
     maps = []
     for title, chosen in (("up", is_up), ("down", ~is_up)):

@@ -145,6 +145,13 @@ void Configuration::validate(Faults& faults) const {
   require(executor.network.packet == Bytes(0) || executor.network.switching == network::Switching::cut_through,
           "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
           "system.network.switching: cut-through, or no packet size");
+  for (std::size_t d = 0; d < dimensions.size(); ++d)
+    if (executor.network.model != network::Model::congestion_aware && is_of_links_only(dimensions[d].shape))
+      faults.add(Error(ErrorCode::bad_input,
+                       fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
+                                   "shape; expected Ring, Mesh, FullyConnected or Switch, or system.network.model: "
+                                   "congestion-aware",
+                                   d, topology::name(dimensions[d].shape))));
   if (executor.network.model == network::Model::congestion_aware) {
     faults.attempt([&] { const network::Fabric links(built); });
     require(!run.fold, "run.fold",

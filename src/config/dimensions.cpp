@@ -73,10 +73,19 @@ std::vector<std::uint32_t> as_sides(const Value& value, const std::string& key, 
                          : "the sizes of 3 rings such as 4x4x8 or [4, 4, 8], or a cubic number of NPUs");
 }
 
+/// By default as Kim et al. advise for balance: twice as many routers in a group as a router has NPUs, and as many
+/// links to other groups.
+void read_dragonfly(Section& item, Dimension& dimension) {
+  dimension.npus_per_router = item.require("npus-per-router", "a whole number, such as 4", 0U, as_size);
+  dimension.routers = item.get("routers", 2 * dimension.npus_per_router, as_size);
+  dimension.global_links = item.get("global-links", dimension.npus_per_router, as_size);
+}
+
 /// Appends what an entry stands for; returns how many dimensions that are.
 std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
-  const Kind kind = item.require("shape", "Ring, Mesh, FullyConnected, Switch, Torus2D or Torus3D", Kind(),
-                                 [](const Value& v, const std::string& key) { return as_word(v, key, kinds()); });
+  const Kind kind =
+      item.require("shape", "Ring, Mesh, FullyConnected, Switch, FatTree, Dragonfly, Torus2D or Torus3D", Kind(),
+                   [](const Value& v, const std::string& key) { return as_word(v, key, kinds()); });
   std::vector<std::uint32_t> sizes(kind.rings, 0);
   if (kind.rings > 1)
     sizes = item.require("size", "the sizes of its rings, such as 4x8", sizes,
@@ -92,6 +101,8 @@ std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
                                             [](const Value& v, const std::string& key) { return as_count(v, key, 0); });
   dimension.links = item.get("links", dimension.links, as_size);
   dimension.oversubscription = item.get("oversubscription", dimension.oversubscription, as_number);
+  if (kind.shape == Shape::fat_tree) dimension.ports = item.require("ports", "of a switch, such as 16", 0U, as_size);
+  if (kind.shape == Shape::dragonfly) read_dragonfly(item, dimension);
   item.refuse_unknown();
   for (const std::uint32_t size : sizes) {
     dimension.size = size;
@@ -124,6 +135,10 @@ std::string to_text(const Dimension& dimension) {
     text += fmt::format(", in-switch-operations: {}", dimension.in_switch_operations);
   if (dimension.links != 1) text += fmt::format(", links: {}", dimension.links);
   if (dimension.oversubscription != 1) text += fmt::format(", oversubscription: {}", dimension.oversubscription);
+  if (dimension.shape == Shape::fat_tree) text += fmt::format(", ports: {}", dimension.ports);
+  if (dimension.shape == Shape::dragonfly)
+    text += fmt::format(", npus-per-router: {}, routers: {}, global-links: {}", dimension.npus_per_router,
+                        dimension.routers, dimension.global_links);
   return text + "}";
 }
 

@@ -99,6 +99,10 @@ std::unique_ptr<const Wiring> make_wiring(const Dimension& dimension) {
       return std::make_unique<Pairs>(dimension);
     case Shape::switched:
       return std::make_unique<Star>(dimension);
+    case Shape::fat_tree:
+      return make_fat_tree(dimension);
+    case Shape::dragonfly:
+      return make_dragonfly(dimension);
   }
   fail_check("a shape that does not exist", std::source_location::current());
 }

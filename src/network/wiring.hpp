@@ -55,5 +55,7 @@ class Wiring {
 
 /// For a line of 2 or more.
 std::unique_ptr<const Wiring> make_wiring(const topology::Dimension& dimension);
+std::unique_ptr<const Wiring> make_fat_tree(const topology::Dimension& dimension);
+std::unique_ptr<const Wiring> make_dragonfly(const topology::Dimension& dimension);
 
 }  // namespace orrery::network

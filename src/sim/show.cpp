@@ -177,6 +177,12 @@ void show(const config::ShowTopologyCommand& command) {
                                     {"latency_ns", dimension.latency_ns},
                                     {"stride", topology.stride(d)},
                                     {"farthest_hops", farthest}});
+    if (dimension.ports > 0) result["dimensions"].back()["ports"] = dimension.ports;
+    if (dimension.routers > 0) {
+      result["dimensions"].back()["npus_per_router"] = dimension.npus_per_router;
+      result["dimensions"].back()["routers"] = dimension.routers;
+      result["dimensions"].back()["global_links"] = dimension.global_links;
+    }
     if (dimension.links > 1) result["dimensions"].back()["links"] = dimension.links;
     if (dimension.oversubscription > 1) result["dimensions"].back()["oversubscription"] = dimension.oversubscription;
     if (dimension.in_switch_operations > 0)
@@ -188,6 +194,13 @@ void show(const config::ShowTopologyCommand& command) {
 void show(const config::ShowCollectiveCommand& command) {
   const auto configuration = config::read(command.inputs);
   const auto topology = configuration.topology();
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (const auto shape = topology.dimension(d).shape; topology::is_of_links_only(shape))
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("topology, dimension {} ({}): what is shown of collectives is computed as in the "
+                              "congestion-unaware network, which does not have this shape; expected Ring, Mesh, "
+                              "FullyConnected or Switch, or a simulation by orrery run",
+                              d, topology::name(shape)));
   const auto count = command.npus.value_or(topology.num_npus());
   if (count == 0 || count > topology.num_npus())
     throw Error(ErrorCode::usage, {.key = "--npus"}, fmt::format("found {}", count),

@@ -101,8 +101,8 @@ void Links::add_failed(PerDimension& of, const LinkFault& fault) {
     refuse(fmt::format("NPU {} and NPU {} are in no line of dimension {}", a.value(), b.value(), fault.dimension),
            "two NPUs that differ in this dimension alone");
   const Pair pair{std::min(ca, cb), std::max(ca, cb)};
-  if (dimension.shape == Shape::switched)
-    refuse("in a Switch each NPU has one link, and nothing leads around it",
+  if (dimension.shape == Shape::switched || is_of_links_only(dimension.shape))
+    refuse(fmt::format("in a {} each NPU has one link, and nothing leads around it", name(dimension.shape)),
            "a failed link of a Ring or FullyConnected", "Make the link slow, or leave the NPU out of the system.");
   if (dimension.shape == Shape::mesh)
     refuse(fmt::format("a failed link cuts the Mesh of NPU {} in two", line.value()),

@@ -39,6 +39,9 @@ SHAPES = {
              f"""{{dimension: 0, npus: "0,1", failed: true}}, {{dimension: 1, npus: "16,28", failed: true}}, {SLOW}"""),
     "mesh": ("""{shape: Mesh, size: 4, bandwidth: 150 GB/s, latency: 500 ns, links: 2}, {shape: Mesh, size: 4, bandwidth: 100 GB/s, latency: 1 us},
              {shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us, oversubscription: 2.5}""", SLOW),
+    "tree": ("""{shape: FatTree, ports: 4, size: 8, bandwidth: 150 GB/s, latency: 500 ns, oversubscription: 2},
+             {shape: Dragonfly, npus-per-router: 1, size: 4, bandwidth: 100 GB/s, latency: 1 us}, {shape: FatTree, ports: 2, size: 2, bandwidth: 400 Gb/s, latency: 1 us}""",
+             SLOW),
 }
 CUT = ["--set=system.network.switching=cut-through", "--set=system.network.packet-size=16 KiB"]
 
@@ -231,6 +234,57 @@ class Congestion(harness.Folder):
         self.assertEqual(links[-1, -2]["busy_time"], 2000 * NS)
         self.assertEqual(harness.finish_times(self.run_once(arguments)), [2200 * NS] * 4)
 
+    def times_of(self, dimension, ways, *more):
+        """Finish times in ns where each of the ways, (from, to, bytes), is a message, and the links by the names of their ends. `dimension`: with its size."""
+        import h5py
+        nodes = [[] for _ in range(dimension[1])]
+        for k, (source, to, size) in enumerate(ways):
+            nodes[source].append(send(2 * k + 1, source, to, size))
+            nodes[to].append(receive(2 * k + 2, source, to, size))
+        arguments = self.traced(dimension[0], [of_npu or IDLE for of_npu in nodes]) + list(more)
+        times, links = self.results(arguments, dimension[1])
+        with h5py.File(self.folder / "alone.h5") as file:
+            names = [name.decode() for name in file["network/switches/name"][:]]
+        name = lambda end: f"NPU {end}" if end >= 0 else names[-1 - end]  # noqa: E731
+        return times, {f"{name(a)} to {name(b)}": row for (a, b), row in links.items()}
+
+    def test_fat_tree(self):
+        """Four pods of two edge switches with two NPUs. 10,000 B take 1100 ns over a link: 2 at one switch, 4 in one pod, 6 between pods."""
+        tree = f"{{shape: FatTree, ports: 4, size: 16, {LINK}}}", 16
+        times, links = self.times_of(tree, [(0, 1, 10_000), (4, 6, 10_000), (8, 15, 10_000)])
+        self.assertEqual((times[1], times[6], times[15], len(links)), (2 * 1100, 4 * 1100, 6 * 1100, 12))
+        # NPUs 4 and 6 are both the first ones at their switches: what 0 and 1 send there takes one link up, the second of them 1000 later.
+        times, links = self.times_of(tree, [(0, 4, 10_000), (1, 6, 10_000)])
+        self.assertEqual((times[4], times[6]), (6600, 7600))
+        self.assertEqual({name for name, row in links.items() if row["queueing_time"]}, {"edge 0 to aggregation 0"})
+        # NPU 7 is the second one: its messages take the other.
+        times, links = self.times_of(tree, [(0, 4, 10_000), (1, 7, 10_000)])
+        self.assertEqual((times[4], times[7]), (6600, 6600))
+        self.assertIn("aggregation 1 to core 3", links)
+
+    def test_oversubscribed_fat_tree(self):
+        """All NPUs send 1 us to the next pod, in packets of 100 ns: six hops and 1000. Oversubscribed by 2, the two NPUs of a switch have one
+        link up, whose 20 packets begin from 100 on: the last of the first NPU's at 1900, of the second's at 2000; five hops and 100 later
+        they are there."""
+        ways = [(i, (i + 4) % 16, 10_000) for i in range(16)]
+        packets = ["--set=system.network.switching=cut-through", "--set=system.network.packet-size=1000 B"]
+        for factor, expected in ((1, [1600, 1600]), (2, [2500, 2600])):
+            times, _ = self.times_of((f"{{shape: FatTree, ports: 4, size: 16, {LINK}, oversubscription: {factor}}}", 16), ways, *packets)
+            self.assertEqual(times, [expected[-1]] * 16 if factor == 1 else expected * 8)
+
+    def test_dragonfly(self):
+        """Three groups of two routers with an NPU each; router 0 leads to the next group, 1 to the one after it. 10,000 B take 1100 ns over a link."""
+        fly = f"{{shape: Dragonfly, npus-per-router: 1, size: 6, {LINK}}}", 6
+        for source, to, hops in ((0, 1, 3), (2, 5, 3), (0, 4, 4), (0, 5, 5)):
+            times, links = self.times_of(fly, [(source, to, 10_000)])
+            self.assertEqual((times[to], len(links)), (hops * 1100, hops))
+        # What 0 sends holds the link to the next group from 2100 to 4100; what 1 sends comes there at 2200, and has three hops after it.
+        times, links = self.times_of(fly, [(0, 3, 20_000), (1, 2, 10_000)])
+        self.assertEqual((times[3], times[2]), (6300, 4100 + 3 * 1100))
+        self.assertEqual({name: row["queueing_time"] for name, row in links.items() if row["queueing_time"]}, {"router 0 to router 3": 1900 * NS})
+        two = f"{{shape: Dragonfly, npus-per-router: 2, size: 16, {LINK}}}", 16
+        self.assertEqual(self.times_of(two, [(0, 1, 10_000)])[0][1], 2200)
+
     def test_cut_through(self):
         """NPU 1 sends 1 us, NPU 2 200 ns to NPU 0 over a switch; first bytes are there 100 ns later. Whole: 1 comes first, from 100 to
         1100, then 2 until 1300; the last byte takes 100 more. In packets of 100 ns the two take turns: 2 is through at 500, and 1, which
@@ -278,7 +332,8 @@ class Congestion(harness.Folder):
         trees = (", all-reduce: [binomialTree, binomialTree, inSwitch], reduce-scatter: [ring, direct, inSwitch],"
                  " all-gather: [ring, direct, inSwitch], broadcast: [binomialTree, ring, inSwitch]")
         for shapes, rendezvous, lists, more in (("ring", "false", "", []), ("ring", "true", "", []), ("ring", "false", "", CUT), ("ring", "true", trees, []),
-                                                ("ring", "false", trees, CUT), ("mesh", "false", "", []), ("mesh", "true", "", CUT)):
+                                                ("ring", "false", trees, CUT), ("mesh", "false", "", []), ("mesh", "true", "", CUT),
+                                                ("tree", "false", "", []), ("tree", "true", "", CUT)):
             with self.subTest(shapes=shapes, rendezvous=rendezvous, lists=lists, more=more):
                 text = SKEWED.replace("RENDEZVOUS", rendezvous).replace("LISTS", lists)
                 for word, value in zip(("DIMENSIONS", "LINKS"), SHAPES[shapes]):
@@ -306,6 +361,10 @@ class Congestion(harness.Folder):
         refused(arguments + AWARE + ["--fold"], "run.fold", "congestion-aware", "congestion-unaware")
         huge = self.config(f"{{shape: FullyConnected, size: 16384, {LINK}}}", workload="traces: {all: w.0.et}")
         refused([huge] + AWARE, "dimension 0 (FullyConnected)", "links", "134217728")
+        tree = self.config("{shape: FatTree, ports: 4, size: 16, bandwidth: 10 GB/s, latency: 100 ns}", workload="traces: {all: w.0.et}")
+        outcome = harness.orrery("show", "collective", tree, "--kind=all-reduce", "--bytes=1MB", "--set=system.network.model=congestion-aware")
+        self.assertEqual((outcome.code, len(harness.errors(outcome))), (3, 1), outcome.err)
+        self.assertIn("dimension 0 (FatTree)", outcome.err)
         refused([huge, "--set=system.network.model=ns3"], "system.network.model", "congestion-aware")
         refused(arguments + ["--set=system.network.packet-size=4 KiB"], "system.network.packet-size", "cut-through")
         refused(arguments + ["--set=system.network.packet-size=4"], "system.network.packet-size", "unit")

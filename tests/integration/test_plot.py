@@ -67,12 +67,13 @@ class Links(harness.Folder):
             self.assertGreater(picture.stat().st_size, 10_000)
 
     def test_draws_switches_of_other_kinds(self):
-        dimensions = "{shape: Switch, size: 4, bandwidth: 10 GB/s, latency: 100 ns, oversubscription: 2}, {shape: Mesh, size: 3, bandwidth: 10 GB/s, latency: 100 ns}"
+        link = "bandwidth: 10 GB/s, latency: 100 ns"
+        dimensions = (f"{{shape: Switch, size: 2, {link}, oversubscription: 2}}, {{shape: Mesh, size: 3, {link}}}, {{shape: FatTree, ports: 4, size: 8, {link}}}, "
+                      f"{{shape: Dragonfly, npus-per-router: 1, size: 4, {link}}}")
         chakra.write(self.folder / "all.et", [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)])
         config = self.folder / "config.yaml"
-        config.write_text(f"system: {{network: {{dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n")
-        results = self.run_once([config, "--network=congestion-aware"])
-        outcome = self.plot(results, "--output", self.folder / "kinds.png")
+        config.write_text(f"system: {{network: {{model: congestion-aware, dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n")
+        outcome = self.plot(self.run_once([config]), "--output", self.folder / "kinds.png")
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
         self.assertGreater((self.folder / "kinds.png").stat().st_size, 10_000)
 

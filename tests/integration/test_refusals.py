@@ -499,6 +499,31 @@ def duplicate_key(job):
     own_configuration(job, OWN + "workload:\n  traces: other\n")
 
 
+@case([r"topology, dimension 0 \(FatTree\)", r"congestion-unaware network does not have this shape", r"Ring, Mesh, FullyConnected or Switch", r"congestion-aware"])
+def fat_tree_without_links(job):
+    own_configuration(job, OWN.replace("shape: Ring, ", "shape: FatTree, ports: 4, "))
+
+
+@case([r"topology, dimension 0 \(Dragonfly\)", r"its size is 4", r"a multiple of 8 up to 72: 1 to 9 groups of 4 routers with 2 NPUs each"])
+def dragonfly_that_does_not_fit(job):
+    own_configuration(job, OWN.replace("shape: Ring, ", "shape: Dragonfly, npus-per-router: 2, ").replace("network:\n", "network:\n    model: congestion-aware\n"))
+
+
+@case([r"job\.yaml", r"dimensions\.0\.size", r"found '4x1x1'", r"the sizes of 2 rings such as 4x8"])
+def torus_of_other_dimensions(job):
+    own_configuration(job, OWN.replace("shape: Ring, size: 4", "shape: Torus2D, size: 4x1x1"))
+
+
+@case([r"topology, dimension 0 \(Ring\)", r"its oversubscription is 2", r"only a Switch or a FatTree"])
+def oversubscribed_ring(job):
+    own_configuration(job, OWN.replace("size: 4", "size: 4, oversubscription: 2"))
+
+
+@case([r"job\.yaml", r"perturbation\.links\.0\.npus", r"a failed link cuts the Mesh of NPU 0 in two", r"Ring or FullyConnected"])
+def mesh_cut_in_two(job):
+    own_configuration(job, OWN.replace("Ring", "Mesh") + "perturbation: {links: [{dimension: 0, npus: \"1,2\", failed: true}]}\n")
+
+
 class Refusals(harness.Folder):
     """One test for each case: see the end of this file."""
 

@@ -16,9 +16,8 @@ namespace orrery::topology {
 /// fastest (docs/model.md, 3).
 class Topology {
  public:
-  /// Throws Error (bad_input) that names the dimension: none at all, more than 64, a size of 0, a bandwidth that is not
-  /// positive, a negative latency, more than 2^32 - 1 NPUs.
-  /// `links` is made for these dimensions.
+  /// Throws Error (bad_input) that names the dimension: none at all, more than 64, one that is not valid, more than
+  /// 2^24 NPUs. `links` is made for these dimensions.
   Topology(std::vector<Dimension> dimensions, Rules rules, Links links = {});
 
   std::uint32_t num_npus() const { return num_npus_; }
@@ -31,9 +30,10 @@ class Topology {
   std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;  ///< of `npu` in dimension d, 0 .. size - 1
   /// Ids of neighbours in dimension d differ by this.
   std::uint32_t stride(std::uint32_t d) const { return strides_[d]; }
-  /// Hops between two places of a line of dimension d whose coordinates differ by `difference`, whichever is higher.
-  /// Ring: the shorter way round.
-  std::uint32_t hops(std::uint32_t d, std::uint32_t difference) const;
+  /// As topology::hops, in a line of dimension d.
+  std::uint32_t hops(std::uint32_t d, std::uint32_t difference) const {
+    return topology::hops(dimensions_[d], difference);
+  }
 
   /// A message of `size` bytes over `hops` links of dimension d, between ports of which `port` is the slower: hops *
   /// latency + size / bandwidth. Through an oversubscribed Switch it has its share of what passes if all NPUs send.

@@ -216,6 +216,41 @@ TEST(OwnFormat, LinksSideBySideAndOversubscription) {
   refused(with("size: 8", "size: 8, oversubscription: 2:1"), {"dimensions.0.oversubscription"});
 }
 
+TEST(OwnFormat, FatTreeAndDragonfly) {
+  const std::string text = R"(system:
+  network:
+    model: congestion-aware
+    dimensions:
+      - {shape: FatTree, ports: 8, size: 32, bandwidth: 50 GB/s, latency: 1 us, oversubscription: 2}
+      - {shape: Dragonfly, npus-per-router: 2, size: 16, bandwidth: 25 GB/s, latency: 2 us}
+      - {shape: Dragonfly, npus-per-router: 1, routers: 3, global-links: 4, size: 6, bandwidth: 25 GB/s, latency: 2 us}
+)";
+  const auto c = parse(text, "c.yaml", {}, true);
+  EXPECT_EQ(c.dimensions[0].ports, 8U);
+  EXPECT_EQ(c.dimensions[0].oversubscription, 2);
+  EXPECT_EQ(c.dimensions[1].routers, 4U);
+  EXPECT_EQ(c.dimensions[1].global_links, 2U);
+  EXPECT_EQ(c.dimensions[2].routers, 3U);
+  EXPECT_EQ(c.dimensions[2].global_links, 4U);
+  EXPECT_EQ(name(c.collectives.all_reduce[0]), "halvingDoubling");
+  EXPECT_EQ(name(c.collectives.all_reduce[2]), "ring");
+  EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml", {}, true) == c) << c.to_yaml();
+  const auto is_refused = [&](const std::string& part, const std::string& by,
+                              std::initializer_list<std::string_view> texts) {
+    std::string changed = text;
+    changed.replace(changed.find(part), part.size(), by);
+    expect_error([&] { parse(changed, "c.yaml", {}, true); }, ErrorCode::bad_input, texts);
+  };
+  is_refused("ports: 8, ", "", {"c.yaml:5", "dimensions.0.ports", "missing"});
+  is_refused("npus-per-router: 2, ", "", {"dimensions.1.npus-per-router", "missing"});
+  is_refused("ports: 8", "routers: 8, ports: 8", {"dimensions.0.routers", "unknown key"});
+  is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8", {"dimensions.1.ports", "unknown key"});
+  is_refused("congestion-aware", "congestion-unaware",
+             {"dimension 0 (FatTree)", "the congestion-unaware network does not have this shape",
+              "Ring, Mesh, FullyConnected or Switch", "congestion-aware"});
+}
+
 TEST(OwnFormat, SizesOfATorus) {
   const auto torus = [](const std::string& size) {
     return with("shape: Ring, size: 8", "shape: Torus2D, size: " + size);
@@ -308,7 +343,7 @@ TEST(OwnFormat, WrongTypesAndValues) {
   refused(with("size: 8", "size: '8'"), {"the text '8'", "whole number"});
   refused(with("size: 8", "size: [8]"), {"a list of 1"});
   refused(with("shape: Ring", "shape: ring"),
-          {"Ring, Mesh, FullyConnected, Switch, Torus2D or Torus3D", "Did you mean 'Ring'?"});
+          {"Ring, Mesh, FullyConnected, Switch, FatTree, Dragonfly, Torus2D or Torus3D", "Did you mean 'Ring'?"});
   refused(with("500 ns", "2000 s"), {"at most 1000 s"});
   refused(ring + "run: {force: yes}\n", {"c.yaml:7", "'run.force'", "found 'yes'", "true or false"});
   refused(ring + "run: 5\n", {"'run'", "found '5'", "mapping"});

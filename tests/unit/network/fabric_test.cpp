@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 #include <string>
 
@@ -155,6 +158,144 @@ TEST(Fabric, AnOversubscribedSwitchHasACore) {
     EXPECT_EQ(fabric.passes(links[1], Bytes(1000)), Time::from_ns(has_fast ? 25 + 25 : 25 + 50));
     EXPECT_EQ(fabric.passes(links[2], Bytes(1000)), Time::from_ns(has_fast ? 50 + 25 : 50 + 50));
     EXPECT_EQ(fabric.least_pass(), Time::from_ns(has_fast ? 25 : 50));
+  }
+}
+
+Dimension fat_tree(std::uint32_t ports, std::uint32_t size, double oversubscription = 1) {
+  Dimension tree = dimension(Shape::fat_tree, size);
+  tree.ports = ports;
+  tree.oversubscription = oversubscription;
+  return tree;
+}
+
+Dimension dragonfly(std::uint32_t routers, std::uint32_t npus, std::uint32_t links, std::uint32_t groups) {
+  Dimension fly = dimension(Shape::dragonfly, groups * routers * npus);
+  fly.routers = routers;
+  fly.npus_per_router = npus;
+  fly.global_links = links;
+  return fly;
+}
+
+std::vector<std::string> names(const Fabric& fabric, const Way& devices) {
+  const auto switches = fabric.switches();
+  std::vector<std::string> names;
+  for (const int device : devices)
+    names.push_back(device < 0 ? switches[static_cast<std::size_t>(-1 - device)].name : std::to_string(device));
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+// Four ports: two NPUs at an edge switch, two edge switches in a pod, four pods. NPU 6 is the first one at the second
+// edge switch of pod 1: all that comes from other pods passes core switch 1, the second one of the first plane.
+TEST(Fabric, AFatTreeLeadsUpToWhereTheWaysMeet) {
+  const Topology topology = with({fat_tree(4, 16)});
+  const Fabric fabric(topology);
+  EXPECT_EQ(fabric.links_per_npu(), 6U);
+  const auto way_to = [&](std::uint32_t from, std::uint32_t to) { return names(fabric, way(fabric, from, to)); };
+  EXPECT_EQ(way_to(7, 6), (Names{"7", "edge 3", "6"}));
+  EXPECT_EQ(way_to(5, 6), (Names{"5", "edge 2", "aggregation 2", "edge 3", "6"}));
+  EXPECT_EQ(way_to(0, 6), (Names{"0", "edge 0", "aggregation 0", "core 1", "aggregation 2", "edge 3", "6"}));
+  EXPECT_EQ(way_to(15, 6), (Names{"15", "edge 7", "aggregation 6", "core 1", "aggregation 2", "edge 3", "6"}));
+  EXPECT_EQ(way_to(6, 15), (Names{"6", "edge 3", "aggregation 3", "core 3", "aggregation 7", "edge 7", "15"}));
+  EXPECT_EQ(fabric.switches().size(), 8U + 8U + 4U);
+  EXPECT_EQ(fabric.least_pass(), Time::from_ns(100));
+}
+
+/// Links of the ways from each NPU to the one `shift` farther, and how many ways take each.
+std::map<std::uint32_t, int> taken(const Fabric& fabric, std::uint32_t size, std::uint32_t shift) {
+  std::map<std::uint32_t, int> times;
+  for (std::uint32_t from = 0; from < size; ++from) {
+    const NpuId to((from + shift) % size);
+    for (std::optional<LinkId> at = fabric.first(NpuId(from), to); at; at = fabric.next(fabric.find(*at), to))
+      ++times[at->value()];
+  }
+  return times;
+}
+
+int most(const std::map<std::uint32_t, int>& times) {
+  int most = 0;
+  for (const auto& [link, count] : times) most = std::max(most, count);
+  return most;
+}
+
+// A whole fat tree carries every shift of all NPUs without two ways over one link; oversubscribed by o, o over one.
+TEST(Fabric, AFatTreeCarriesShifts) {
+  for (const std::uint32_t k : {2U, 4U, 6U, 8U}) {
+    const std::uint32_t size = k * k * k / 4;
+    for (const double o : {1.0, 2.0, 4.0}) {
+      if (k / 2 % static_cast<std::uint32_t>(o) != 0) continue;
+      const Topology topology = with({fat_tree(k, size, o)});
+      const Fabric fabric(topology);
+      for (std::uint32_t shift = 1; shift < size; ++shift)
+        EXPECT_LE(most(taken(fabric, size, shift)), static_cast<int>(o)) << k << ", " << shift;
+      EXPECT_EQ(most(taken(fabric, size, size / 2)), static_cast<int>(o)) << k;
+    }
+  }
+}
+
+// Three groups of two routers with one NPU and one link to other groups each: from router 0 of a group to the next
+// one, from router 1 to the one after that.
+TEST(Fabric, ADragonflyTakesTheMinimalWay) {
+  const Topology topology = with({dragonfly(2, 1, 1, 3)});
+  const Fabric fabric(topology);
+  EXPECT_EQ(fabric.links_per_npu(), 4U);
+  const auto way_to = [&](std::uint32_t from, std::uint32_t to) { return names(fabric, way(fabric, from, to)); };
+  EXPECT_EQ(way_to(0, 1), (Names{"0", "router 0", "router 1", "1"}));
+  EXPECT_EQ(way_to(0, 3), (Names{"0", "router 0", "router 3", "3"}));
+  EXPECT_EQ(way_to(0, 2), (Names{"0", "router 0", "router 3", "router 2", "2"}));
+  EXPECT_EQ(way_to(0, 4), (Names{"0", "router 0", "router 1", "router 4", "4"}));
+  EXPECT_EQ(way_to(0, 5), (Names{"0", "router 0", "router 1", "router 4", "router 5", "5"}));
+}
+
+/// Hops as the structure has them: within a router 2, within a group 3, else one link between groups with a router of
+/// either group before and behind it at the most.
+void expect_hops(const Dimension& fly, std::uint32_t from, std::uint32_t to, std::size_t hops) {
+  const auto group = [&](std::uint32_t npu) { return npu / fly.npus_per_router / fly.routers; };
+  if (from / fly.npus_per_router == to / fly.npus_per_router) {
+    EXPECT_EQ(hops, 2U);
+  } else if (group(from) == group(to)) {
+    EXPECT_EQ(hops, 3U);
+  } else {
+    EXPECT_TRUE(hops >= 3 && hops <= 5) << hops;
+  }
+}
+
+// Any sizes: every way is a chain of links that are there and ends where it should; no two links join the same devices
+// but the several ones between two groups; every link has one that leads back; links between groups are used evenly.
+TEST(Fabric, DragonfliesOfAllSizes) {
+  for (const auto& [a, p, h, g] : {std::array{4U, 2U, 2U, 9U},
+                                   {4U, 2U, 2U, 4U},
+                                   {4U, 2U, 2U, 2U},
+                                   {4U, 2U, 2U, 1U},
+                                   {1U, 3U, 2U, 3U},
+                                   {5U, 1U, 3U, 7U},
+                                   {3U, 2U, 5U, 16U},
+                                   {2U, 4U, 1U, 3U}}) {
+    const Dimension fly = dragonfly(a, p, h, g);
+    const Topology topology = with({fly});
+    const Fabric fabric(topology);
+    std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> used;
+    std::map<std::uint32_t, int> over_groups;
+    for (std::uint32_t from = 0; from < fly.size; ++from)
+      for (std::uint32_t to = 0; to < fly.size; ++to) {
+        if (from == to) continue;
+        const Way devices = way(fabric, from, to);
+        expect_hops(fly, from, to, devices.size() - 1);
+        ASSERT_EQ(devices.back(), static_cast<int>(to));
+        for (std::optional<LinkId> at = fabric.first(NpuId(from), NpuId(to)); at;
+             at = fabric.next(fabric.find(*at), NpuId(to))) {
+          const auto [begin, end] = fabric.ends(fabric.find(*at));
+          used[at->value()] = {begin, end};
+          if (begin < 0 && end < 0 && (-1 - begin) / a != (-1 - end) / a) ++over_groups[at->value()];
+        }
+      }
+    EXPECT_EQ(over_groups.size(), a * h / std::max(g - 1, 1U) * g * (g - 1)) << g;
+    for (const auto& [link, count] : over_groups)
+      EXPECT_LE(count, static_cast<int>(a * p * ((a * p - 1) / (a * h / (g - 1)) + 1)));
+    std::map<std::pair<std::int64_t, std::int64_t>, int> joined;
+    for (const auto& [link, ends] : used) ++joined[ends];
+    for (const auto& [ends, count] : joined) EXPECT_EQ(count, (joined[{ends.second, ends.first}]));
   }
 }
 

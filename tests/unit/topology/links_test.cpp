@@ -120,6 +120,9 @@ TEST(Links, SaysWhyNot) {
   expect({failed(0, 3, 3)}, "are in no line of dimension 0");
   expect({failed(1, 0, 4), failed(1, 0, 8), failed(1, 0, 12)}, "no third NPU");
   expect({LinkFault{0, {NpuId(0)}, {}, true}}, "found 1 NPUs of a failed link");
+  Dimension tree = dimension_of(Shape::fat_tree, 4);
+  tree.ports = 4;
+  EXPECT_NE(refusal({tree}, {failed(0, 1, 2)}).find("in a FatTree each NPU has one link"), std::string::npos);
   EXPECT_NE(refusal({dimension_of(Shape::mesh, 4)}, {failed(0, 1, 2)}).find("cuts the Mesh of NPU 0 in two"),
             std::string::npos);
   EXPECT_NE(refusal({dimension_of(Shape::ring, 2)}, {failed(0, 0, 1)}).find("a Ring of 2 has one link"),

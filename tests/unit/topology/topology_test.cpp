@@ -89,6 +89,61 @@ TEST(Topology, LinksSideBySideAndOversubscription) {
   EXPECT_EQ(topology.link_delay(0, 2, Bytes(1000), {0.25, 1}), Time::from_ns(400));
 }
 
+// Without links of its own a message counts as one between the places that are farthest apart; nothing is faster than
+// through one switch.
+TEST(Topology, HopsOfFatTreeAndDragonfly) {
+  Dimension tree = dimension_of(Shape::fat_tree, 16);
+  tree.ports = 4;
+  EXPECT_EQ(hops(tree, 1), 6U);
+  EXPECT_EQ(Topology({tree}, Rules::physical()).minimum_delay(), Time::from_ns(200));
+  tree.size = 4;
+  EXPECT_EQ(hops(tree, 3), 4U);
+  Dimension fly = dimension_of(Shape::dragonfly, 12);
+  fly.routers = 3;
+  fly.npus_per_router = fly.global_links = 2;
+  EXPECT_EQ(hops(fly, 1), 5U);
+  fly.size = 6;
+  EXPECT_EQ(hops(fly, 5), 3U);
+  EXPECT_EQ(directed_links(fly), 6U);
+}
+
+TEST(Topology, SizesOfFatTreeAndDragonfly) {
+  Dimension tree = dimension_of(Shape::fat_tree, 20);
+  tree.ports = 4;
+  EXPECT_NE(
+      refusal({tree}).find("dimension 0 (FatTree): its size is 20; expected a multiple of 4 up to 16: 1 to 4 pods "
+                           "of 4 NPUs on 4-port switches"),
+      std::string::npos)
+      << refusal({tree});
+  tree.size = 6;
+  EXPECT_NE(refusal({tree}).find("its size is 6; expected a multiple of 4"), std::string::npos);
+  tree.size = 8;
+  EXPECT_EQ(refusal({tree}), "accepted");
+  for (const double factor : {3.0, 1.5, 4.0}) {
+    tree.oversubscription = factor;
+    EXPECT_NE(refusal({tree}).find("a divisor of half of the 4 ports"), std::string::npos) << factor;
+  }
+  for (const std::uint32_t ports : {0U, 5U, 5000U}) {
+    tree.ports = ports;
+    EXPECT_NE(refusal({tree}).find("expected an even number, 2 to 4096"), std::string::npos) << ports;
+  }
+  Dimension fly = dimension_of(Shape::dragonfly, 80);
+  fly.routers = 4;
+  fly.npus_per_router = fly.global_links = 2;
+  EXPECT_NE(refusal({fly}).find("dimension 0 (Dragonfly): its size is 80; expected a multiple of 8 up to 72: 1 to 9 "
+                                "groups of 4 routers with 2 NPUs each"),
+            std::string::npos)
+      << refusal({fly});
+  fly.size = 72;
+  EXPECT_EQ(refusal({fly}), "accepted");
+  fly.oversubscription = 2;
+  EXPECT_NE(refusal({fly}).find("only a Switch or a FatTree may be oversubscribed"), std::string::npos);
+  fly.oversubscription = 1;
+  fly.global_links = 0;
+  EXPECT_NE(refusal({fly}).find("4 routers, its routers 2 NPUs and 0 global links; expected 1 to 4096"),
+            std::string::npos);
+}
+
 TEST(Topology, DelayIsATickAtLeast) {
   EXPECT_EQ(Topology({dimension_of(Shape::ring, 2, 1000, 0)}, Rules::astra_sim()).delay(NpuId(0), NpuId(1), Bytes(1)),
             Time::from_ns(1));
@@ -117,7 +172,8 @@ TEST(Topology, RefusesByDimension) {
             std::string::npos);
   Dimension dimension = dimension_of(Shape::ring, 2);
   dimension.oversubscription = 2;
-  EXPECT_NE(refusal({dimension}).find("dimension 0 (Ring): its oversubscription is 2; expected 1: only a Switch"),
+  EXPECT_NE(refusal({dimension})
+                .find("dimension 0 (Ring): its oversubscription is 2; expected 1: only a Switch or a FatTree"),
             std::string::npos);
   dimension = dimension_of(Shape::switched, 2);
   for (const double factor : {0.5, 1e7, std::numeric_limits<double>::quiet_NaN()}) {
@@ -132,7 +188,7 @@ TEST(Topology, RefusesByDimension) {
   dimension.links = 2;
   EXPECT_NE(refusal({dimension}).find("its 2 links side by side have"), std::string::npos);
   dimension.links = 0;
-  EXPECT_NE(refusal({dimension}).find("0 links side by side"), std::string::npos);
+  EXPECT_NE(refusal({dimension}).find("it has 0 links side by side; expected 1 to 4096"), std::string::npos);
   dimension = dimension_of(Shape::switched, 2, 2e-9);
   dimension.oversubscription = 3;
   EXPECT_NE(refusal({dimension}).find("an oversubscription of 3 leaves an NPU"), std::string::npos);
