@@ -87,6 +87,7 @@ void Communicators::add_membership(const CommunicatorSpec& spec) {
   if (membership.npus.empty()) return;
   if (over_links_ && num_members(spec) > 1) membership.layout = engine_.layout(spec.group->members, spec.dimensions);
   membership.joined.resize(membership.npus.size());
+  membership.accesses.resize(membership.npus.size());
   membership.is_spread = membership.npus.size() < num_seats(spec);
   membership_of_[spec.id.index()] = static_cast<std::uint32_t>(memberships_.size());
   memberships_.push_back(std::move(membership));
@@ -430,19 +431,18 @@ void Communicators::complete(const Call& call, std::span<const Time> completions
   membership.pending.retire();
 }
 
-Communicators::Waiting Communicators::waiting(const Seat& seat) const {
+Communicators::Waiting Communicators::waiting(const Seat& seat, bool is_access) const {
   const auto& membership = memberships_[seat.membership];
-  const auto ordinal = membership.joined[seat.local] - 1;
-  const auto& call = membership.pending.at(ordinal).call;
-  return {membership.spec.id, ordinal, static_cast<collective::Kind>(call.kind), Bytes(call.size), seat.members};
+  const auto& joined = is_access ? membership.accesses : membership.joined;
+  return {membership.spec.id, joined[seat.local] - 1, seat.members};
 }
 
-std::vector<NpuId> Communicators::not_joined(GroupId group, std::uint32_t ordinal) const {
+std::vector<NpuId> Communicators::not_joined(GroupId group, std::uint32_t ordinal, bool is_access) const {
   std::vector<NpuId> result;
   if (group.index() >= membership_of_.size() || membership_of_[group.index()] == none) return result;
   const auto& membership = memberships_[membership_of_[group.index()]];
   for (std::size_t i = 0; i < membership.npus.size(); ++i) {
-    if (membership.joined[i] > ordinal) continue;
+    if ((is_access ? membership.accesses : membership.joined)[i] > ordinal) continue;
     const auto* const seating = membership.spec.seating;
     if (!seating) result.push_back(membership.npus[i]);
     for (std::uint32_t k = 0; seating && k < seating->seat_of.size(); ++k)

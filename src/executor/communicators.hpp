@@ -64,6 +64,9 @@ class Communicators {
   /// Returns which of the group's collectives it is. Throws Error (bad_input) if members do not agree on what they do.
   std::uint32_t join(const Seat& seat, const Join& join);
 
+  /// An access to memory that the members of the group do together. Returns which of the group's accesses it is.
+  std::uint32_t join_access(const Seat& seat) { return memberships_[seat.membership].accesses[seat.local]++; }
+
   // Of collectives over links.
   /// The member of the seat's group at this position.
   NpuId member(const Seat& seat, std::uint32_t position) const;
@@ -91,12 +94,10 @@ class Communicators {
   struct Waiting {
     GroupId group;
     std::uint32_t ordinal = 0;
-    collective::Kind kind = collective::Kind::barrier;
-    Bytes size;
     std::uint32_t members = 0;
   };
-  Waiting waiting(const Seat& seat) const;
-  std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal) const;
+  Waiting waiting(const Seat& seat, bool is_access) const;
+  std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal, bool is_access) const;
 
  private:
   enum class CallKind : std::uint8_t {
@@ -121,9 +122,10 @@ class Communicators {
   /// Seats of one group whose NPUs live here.
   struct Membership {
     CommunicatorSpec spec;
-    std::vector<NpuId> npus;            ///< who sits there, in the order of the seats
-    std::vector<std::uint32_t> seats;   ///< [npus] of a folded run, and over links: their numbers, ascending
-    std::vector<std::uint32_t> joined;  ///< [npus] collectives joined so far
+    std::vector<NpuId> npus;              ///< who sits there, in the order of the seats
+    std::vector<std::uint32_t> seats;     ///< [npus] of a folded run, and over links: their numbers, ascending
+    std::vector<std::uint32_t> joined;    ///< [npus] collectives joined so far
+    std::vector<std::uint32_t> accesses;  ///< [npus] likewise
     struct Pending {
       Call call;
       bool done = false;

@@ -28,9 +28,11 @@ struct Executor::Parts {
         communicators(kernel, setting.engine, network, setting.communicators, setting.host_of_npu, here,
                       LpId(static_cast<std::uint32_t>(setting.host_of_npu.size())), std::move(announce),
                       setting.place_of, setting.options.goes_over_links()),
+        servers(kernel, setting, here, overrun),
         around{kernel,
                network,
                communicators,
+               servers,
                setting.memory,
                setting.options,
                setting.host_of_npu,
@@ -39,7 +41,6 @@ struct Executor::Parts {
                here,
                setting.place_of},
         lookaheads(setting, here),
-        servers(kernel, setting, overrun),
         horizons(setting.npus.size()),
         is_touched(setting.npus.size(), 0),
         is_done(setting.npus.size(), 0) {
@@ -51,9 +52,9 @@ struct Executor::Parts {
 
   pdes::Kernel& kernel;
   Communicators communicators;
+  MemoryServers servers;
   Surroundings around;
   Lookaheads lookaheads;
-  MemoryServers servers;
   std::vector<Npu> npus;
   std::vector<std::uint32_t> local_of;  // [num_npus of the run] index into npus
   HorizonTree horizons;
@@ -114,6 +115,7 @@ void Executor::stop(Time now) {
 
 void Executor::handle(const pdes::Event& event) {
   if (static_cast<EventKind>(event.kind) == EventKind::access) return parts_->servers.serve(event);
+  if (static_cast<EventKind>(event.kind) == EventKind::group_access) return parts_->servers.serve_group(event);
   if (static_cast<EventKind>(event.kind) == EventKind::gathered) return parts_->servers.close(event);
   if (static_cast<EventKind>(event.kind) == EventKind::pass) return parts_->traffic->serve(event);
   const auto index = local(NpuId(event.target.value()));
@@ -143,6 +145,7 @@ void Executor::handle(const pdes::Event& event) {
     case EventKind::data:
     case EventKind::grant:
     case EventKind::access:
+    case EventKind::group_access:
     case EventKind::gathered:
     case EventKind::pass:
       check(false, "an event that no NPU handles");
@@ -165,7 +168,10 @@ void Executor::settle(Time now) {
   parts_->communicators.settle();
 }
 
-void Executor::unpack(pdes::Event& event, std::span<const std::byte> bytes) { parts_->traffic->unpack(event, bytes); }
+void Executor::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
+  if (static_cast<EventKind>(event.kind) == EventKind::group_access) return parts_->servers.unpack(event, bytes);
+  parts_->traffic->unpack(event, bytes);
+}
 
 bool Executor::admit(pdes::Event& event) {
   if (fabric_ && static_cast<EventKind>(event.kind) != EventKind::complete) return true;  // comes at its time
@@ -235,8 +241,8 @@ std::vector<TimelineRecord> Executor::timeline() const {
   return all;
 }
 
-std::vector<NpuId> Executor::not_joined(GroupId group, std::uint32_t ordinal) const {
-  return parts_->communicators.not_joined(group, ordinal);
+std::vector<NpuId> Executor::not_joined(GroupId group, std::uint32_t ordinal, bool is_access) const {
+  return parts_->communicators.not_joined(group, ordinal, is_access);
 }
 
 std::vector<Wait> Executor::waits() const {

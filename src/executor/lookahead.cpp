@@ -173,7 +173,8 @@ bool Lookaheads::is_send(const Program& program, const Pattern& pattern, NodeId 
 bool Lookaheads::is_call(const Program& program, const Pattern& pattern, NodeId id) const {
   const auto& node = program.graph->nodes[id.index()];
   if (node.kind == NodeKind::collective) return !setting_.options.goes_over_links() && pattern[program.use_of_node(id)];
-  return (node.kind == NodeKind::mem_load || node.kind == NodeKind::mem_store) && pattern.back();
+  if (!node.is_access()) return false;
+  return pattern.back() || (node.is_of_group() && pattern[program.use_of_node(id)]);  // it leads to answers for others
 }
 
 bool Lookaheads::is_relay(const Program& program, NodeId id) const {

@@ -27,7 +27,7 @@ struct Distances {
 struct Lookahead {
   const Program* program = nullptr;
   Distances sends;  ///< to messages for NPUs on other ranks
-  Distances calls;  ///< to collectives with members on other ranks, and accesses to memory servers there
+  Distances calls;  ///< to collectives and accesses with members on other ranks, and to memory servers there
   std::optional<Distances> relays;  ///< to messages over links, whoever they are for; where all go over links
 };
 

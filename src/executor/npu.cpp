@@ -82,7 +82,7 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
     released_.pop_back();
     ++completed_;
     if (keep_timeline_ && is_recorded()) {
-      const bool in_group = node(done).kind == NodeKind::collective;
+      const bool in_group = node(done).is_of_group();
       timeline_.push_back({id_, in_group ? program_.use_of_node(done) : TimelineRecord::no_group, trace_.id_of(done),
                            done == id ? start : now, now, node(done).kind, trace_.labels->names[done.index()]});
     }
@@ -372,10 +372,16 @@ void Npu::issue_access(NodeId id, Time now, const Surroundings& around) {
   const Bytes size(node(id).size);
   if (around.memory.num_servers() == 0) return take_until(id, now, now + around.memory.access_time(size), around);
   const auto server = around.memory.server_of(id_);
+  const Rank host = around.host_of_server[server];
   unknown_.add(awaited_by(id));
-  around.kernel.send(around.host_of_server[server],
-                     event(now, pdes::Stage::server, LpId(around.first_server.value() + server), EventKind::access,
-                           id.value(), size.count()));
+  const auto request = event(now, pdes::Stage::server, LpId(around.first_server.value() + server), EventKind::access,
+                             id.value(), size.count());
+  if (!node(id).is_of_group()) return around.kernel.send(host, request);
+  const std::uint32_t use = program_.use_of_node(id);
+  const Communicators::Seat& seat = seats_[use];
+  around.memory_servers.ask(host, request,
+                            {trace_.id_of(id), size, groups_[use], around.communicators.join_access(seat), seat.members,
+                             node(id).kind, node(id).collective});
 }
 
 void Npu::announce(NodeId id, Time finish, Bytes sent) {
@@ -395,8 +401,9 @@ pdes::Awaited Npu::awaited_from(NpuId peer, const Surroundings& around) const {
 
 /// By a collective or a memory access.
 pdes::Awaited Npu::awaited_by(NodeId id) const {
-  if (node(id).kind != NodeKind::collective) return {.replies = true};
+  if (!node(id).is_of_group()) return {.replies = true};
   const auto& seat = seats_[program_.use_of_node(id)];
+  if (node(id).is_access()) return {.here = seat.local_members > 1, .replies = true};
   return {.here = seat.local_members > 1, .replies = seat.is_remote};
 }
 
@@ -426,8 +433,9 @@ void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& wait
               .partner = {},
               .size = Bytes(node(running.node).size),
               .group = {}};
-    if (node(running.node).kind == NodeKind::collective) {
-      const auto waiting = communicators.waiting(seats_[program_.use_of_node(running.node)]);
+    if (node(running.node).is_of_group()) {
+      wait.is_access = node(running.node).is_access();
+      const auto waiting = communicators.waiting(seats_[program_.use_of_node(running.node)], wait.is_access);
       wait.in_collective = true;
       wait.group = waiting.group;
       wait.ordinal = waiting.ordinal;

@@ -12,6 +12,7 @@
 #include "lookahead.hpp"
 #include "matcher.hpp"
 #include "member_run.hpp"
+#include "memory_servers.hpp"
 #include "orrery/device/remote_memory.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/executor/options.hpp"
@@ -31,6 +32,7 @@ struct Surroundings {
   pdes::Kernel& kernel;
   network::Analytical& network;
   Communicators& communicators;
+  MemoryServers& memory_servers;
   const device::RemoteMemory& memory;
   const Options& options;
   std::span<const Rank> host_of_npu;     ///< [num_npus]

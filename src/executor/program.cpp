@@ -26,7 +26,7 @@ void number_uses(Program& program, std::uint64_t dimensions_in_use) {
   bool plain = true;
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
-    if (node.kind != NodeKind::collective) continue;
+    if (!node.is_of_group()) continue;
     const bool all = (node.detail & dimensions_in_use) == dimensions_in_use;
     const GroupUse use{node.slot, all ? trace::all_dimensions : node.detail & dimensions_in_use};
     const auto found = std::find(program.uses.begin(), program.uses.end(), use);

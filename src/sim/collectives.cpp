@@ -25,18 +25,19 @@ std::vector<std::uint32_t> first_uses(std::span<const GroupId> groups) {
   return result;
 }
 
-std::uint64_t label_of(trace::CollectiveKind kind, std::uint64_t size) {
-  return mix(static_cast<std::uint64_t>(kind) + 1, size);
+std::uint64_t label_of(NodeKind node, trace::CollectiveKind kind, std::uint64_t size) {
+  return mix(static_cast<std::uint64_t>(node) << 8U | (static_cast<std::uint64_t>(kind) + 1), size);
 }
 
-/// The collectives of one NPU in one communicator.
+/// The collectives, and accesses to memory, of one NPU in one communicator.
 struct Sequence {
   std::vector<std::uint32_t> nodes;  ///< in an order that the dependencies allow
   std::uint64_t contents = 0;        ///< of kinds and sizes, whatever their order
   std::uint64_t order = 0;           ///< the same, in the order of `nodes`
 
   void add(const trace::Graph& graph, std::uint32_t node) {
-    const auto label = label_of(graph.nodes[node].collective, graph.nodes[node].size);
+    const auto& of_group = graph.nodes[node];
+    const auto label = label_of(of_group.kind, of_group.collective, of_group.size);
     nodes.push_back(node);
     contents += label;
     order = mix(order, label);
@@ -56,8 +57,7 @@ class Sequences {
     if (first.empty()) return sequences;
     const auto& graph = *npu.program->graph;
     for (const auto i : graph.topological_order())
-      if (graph.nodes[i].kind == NodeKind::collective)
-        sequences[first[npu.program->use_of_node(NodeId(i))]].add(graph, i);
+      if (graph.nodes[i].is_of_group()) sequences[first[npu.program->use_of_node(NodeId(i))]].add(graph, i);
     return sequences;
   }
 
@@ -131,12 +131,13 @@ std::vector<Dispute> find_disputes(const Parties& parties, std::vector<Digest> d
 struct Account {
   struct Step {
     std::uint64_t id = 0, size = 0;
+    NodeKind node{};
     trace::CollectiveKind kind{};
     std::string name;
 
-    std::uint64_t label() const { return label_of(kind, size); }
+    std::uint64_t label() const { return label_of(node, kind, size); }
     std::string text() const {
-      return fmt::format("node {} '{}' ({} of {})", id, name, trace::name(kind), counted(size, "byte"));
+      return fmt::format("node {} '{}' ({} of {})", id, name, trace::name(node, kind), counted(size, "byte"));
     }
   };
   std::string file;
@@ -161,6 +162,7 @@ void put_account(Packer& packer, const Parties& parties, const executor::NpuSpec
   for (const auto i : nodes) {
     packer.put(npu.trace->id_of(NodeId(i)));
     packer.put(graph.nodes[i].size);
+    packer.put(graph.nodes[i].kind);
     packer.put(graph.nodes[i].collective);
     packer.put_text(parties.store.name_of(*npu.trace, NodeId(i)));
   }
@@ -198,6 +200,7 @@ std::map<MemberOfGroup, Account> gather_accounts(const Parties& parties, const s
       auto& step = account.steps.emplace_back();
       step.id = unpacker.get<std::uint64_t>();
       step.size = unpacker.get<std::uint64_t>();
+      step.node = unpacker.get<NodeKind>();
       step.kind = unpacker.get<trace::CollectiveKind>();
       step.name = unpacker.get_text();
       account.calls.labels.push_back(step.label());

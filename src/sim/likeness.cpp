@@ -110,8 +110,7 @@ class Portraits {
     structure.number = static_cast<std::uint32_t>(structures_.size() - 1);
     if (setting_.options.replay_only) return structure;
     structure.takes_time = std::ranges::any_of(program.durations, [](Time time) { return time > Time::zero(); });
-    for (const auto& node : program.graph->nodes)
-      structure.accesses_memory |= node.kind == NodeKind::mem_load || node.kind == NodeKind::mem_store;
+    for (const auto& node : program.graph->nodes) structure.accesses_memory |= node.is_access();
     return structure;
   }
 

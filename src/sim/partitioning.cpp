@@ -33,7 +33,7 @@ Script script_of(const executor::Program& program) {
   Script script{std::vector<Volume>(graph.num_peer_slots), std::vector<Volume>(program.uses.size())};
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
-    if (node.kind != NodeKind::send && node.kind != NodeKind::collective) continue;
+    if (node.kind != NodeKind::send && !node.is_of_group()) continue;
     Volume& volume =
         node.kind == NodeKind::send ? script.to_peer[node.slot] : script.in_use[program.use_of_node(NodeId(i))];
     volume.bytes += node.size;

@@ -258,7 +258,7 @@ void Preparation::require_dimensions(Faults& faults) const {
   const auto num_dimensions = topology_.num_dimensions();
   const std::uint64_t beyond = num_dimensions < 64 ? trace::all_dimensions << num_dimensions : 0;
   NodesOf nodes([beyond](const trace::Node& node) {
-    return node.kind == NodeKind::collective && node.detail != trace::all_dimensions && (node.detail & beyond) != 0;
+    return node.is_of_group() && node.detail != trace::all_dimensions && (node.detail & beyond) != 0;
   });
   for (const auto& npu : npus_)
     for (const NodeId id : nodes.graph(*npu.trace->graph)) {
@@ -272,15 +272,24 @@ void Preparation::require_dimensions(Faults& faults) const {
 }
 
 void Preparation::require_remote_memory(Faults& faults) {
-  if (memory_.kind() != device::RemoteMemoryKind::none || configuration_.executor.replay_only) return;
-  NodesOf nodes(
-      [](const trace::Node& node) { return node.kind == NodeKind::mem_load || node.kind == NodeKind::mem_store; });
+  using device::RemoteMemoryKind;
+  if (memory_.kind() == RemoteMemoryKind::hierarchical_pool || configuration_.executor.replay_only) return;
+  const bool has_none = memory_.kind() == RemoteMemoryKind::none;
+  NodesOf nodes([&](const trace::Node& node) { return node.is_access() && (has_none || node.is_of_group()); });
   for (const auto& npu : npus_)
-    for (const NodeId id : nodes.graph(*npu.trace->graph))
-      faults.add(Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, id),
-                       "the node accesses remote memory, but the system has none",
-                       "a remote memory in the configuration",
-                       "Give the remote memory a kind, a bandwidth and a latency."));
+    for (const NodeId id : nodes.graph(*npu.trace->graph)) {
+      const Place place = store_.place(*npu.trace, npu.id, id);
+      const auto& node = npu.trace->graph->nodes[id.index()];
+      if (has_none)
+        faults.add(Error(ErrorCode::bad_input, place, "the node accesses remote memory, but the system has none",
+                         "a remote memory in the configuration",
+                         "Give the remote memory a kind, a bandwidth and a latency."));
+      else
+        faults.add(Error(ErrorCode::bad_input, place,
+                         fmt::format("the node is a {}, but the remote memory has no switches that do this",
+                                     trace::name(node.kind, node.collective)),
+                         "a remote memory of the kind hierarchical-pool, or nodes without comm_type"));
+    }
 }
 
 /// Numbers the communicators of all ranks alike: sorted by name, members and dimensions.

@@ -50,8 +50,7 @@ class RangeCheck {
         refuse(npu, NodeId(i),
                fmt::format("{} operations on {} bytes take more than {}", node.detail, node.size, longest),
                "Correct num_ops or tensor_size, or the performance in the configuration.");
-      if (accesses && (node.kind == NodeKind::mem_load || node.kind == NodeKind::mem_store) &&
-          setting_.memory.access_time(Bytes(node.size)) == Time::max())
+      if (accesses && node.is_access() && setting_.memory.access_time(Bytes(node.size)) == Time::max())
         refuse(npu, NodeId(i), fmt::format("a remote access of {} bytes takes more than {}", node.size, longest),
                "Correct tensor_size, or the latency and bandwidth of the remote memory.");
     }

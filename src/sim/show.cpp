@@ -145,8 +145,8 @@ void show(const config::ShowTraceCommand& command) {
     const auto& node = graph.nodes[i];
     ++kinds[name_of(node.kind)];
     recorded += graph.duration_of(NodeId(i));
-    if (node.kind != trace::NodeKind::collective) continue;
-    auto& entry = collectives[std::string(trace::name(node.collective))];
+    if (!node.is_of_group()) continue;
+    auto& entry = collectives[trace::name(node.kind, node.collective)];
     ++entry["count"];
     entry["bytes"] += node.size;
   }

@@ -13,10 +13,11 @@ namespace {
 
 constexpr std::size_t most_shown = 10;
 
-/// A collective that somebody waits in.
+/// A collective, or an access of a group, that somebody waits in.
 struct Call {
   GroupId group;
   std::uint32_t ordinal = 0;
+  bool is_access = false;
 
   friend auto operator<=>(const Call&, const Call&) = default;
 };
@@ -39,7 +40,7 @@ std::string describe(const executor::Wait& wait, const Preparation& preparation)
       fmt::format("{}: NPU {}, node {} '{}' waits since {} ps for ", preparation.store().file(trace), wait.npu.value(),
                   trace.id_of(wait.node), preparation.store().name_of(trace, wait.node), wait.since.ps());
   if (wait.in_collective)
-    text += fmt::format("{} number {} of {} ({})", trace::name(node.collective), wait.ordinal + 1,
+    text += fmt::format("{} number {} of {} ({})", trace::name(node.kind, node.collective), wait.ordinal + 1,
                         trace::describe(*preparation.communicators()[wait.group.index()].group),
                         counted(node.size, "byte"));
   else
@@ -58,7 +59,7 @@ std::vector<Line> gather_lines(const Preparation& preparation, std::vector<execu
     packer.put(wait.npu.value());
     packer.put_text(describe(wait, preparation));
     packer.put(wait.in_collective);
-    packer.put(Call{wait.group, wait.ordinal});
+    packer.put(Call{wait.group, wait.ordinal, wait.is_access});
     packer.put(wait.members);
   }
   const std::vector<std::byte> bytes = packer.take();
@@ -93,7 +94,7 @@ std::string report_stuck(const Preparation& preparation, const executor::Executo
   std::string report;
   std::map<Call, std::vector<NpuId>> missing;
   for (const Call& call : calls) {
-    const auto here = executor.not_joined(call.group, call.ordinal);
+    const auto here = executor.not_joined(call.group, call.ordinal, call.is_access);
     missing[call] = world.gather(std::span<const NpuId>(here), Rank(0));
     std::ranges::sort(missing[call]);
   }

@@ -15,6 +15,14 @@ std::uint32_t slot(Map& slots, const typename Map::key_type& key, std::vector<Va
   return entry->second;
 }
 
+Node access_node(NodeKind kind, Bytes size) {
+  Node node{};
+  node.kind = kind;
+  node.size = size.count();
+  check(node.is_access() && node.size > 0, "an access to memory, and of something");
+  return node;
+}
+
 }  // namespace
 
 NodeId Builder::add(std::string name, Node node, Dependencies dependencies) {
@@ -52,11 +60,25 @@ NodeId Builder::collective(std::string name, CollectiveKind kind, Bytes size, st
   check(size.count() > 0, "a collective of nothing");
   Node node{};
   node.kind = NodeKind::collective;
-  node.collective = kind;
   node.size = size.count();
+  return of_group(std::move(name), node, kind, group, dependencies);
+}
+
+NodeId Builder::of_group(std::string name, Node node, CollectiveKind collective, std::uint32_t group,
+                         Dependencies dependencies) {
+  node.collective = collective;
   node.detail = all_dimensions;
   node.slot = slot(group_slots_, group, structure_.groups, group);
   return add(std::move(name), node, dependencies);
+}
+
+NodeId Builder::access(std::string name, NodeKind kind, Bytes size, Dependencies dependencies) {
+  return add(std::move(name), access_node(kind, size), dependencies);
+}
+
+NodeId Builder::access(std::string name, NodeKind kind, Bytes size, CollectiveKind collective, std::uint32_t group,
+                       Dependencies dependencies) {
+  return of_group(std::move(name), access_node(kind, size), collective, group, dependencies);
 }
 
 NodeId Builder::message(std::string name, NodeKind kind, std::uint32_t peer, std::uint64_t tag, Bytes size,

@@ -28,6 +28,12 @@ bool is_communication(NodeKind kind) {
          kind == NodeKind::mem_store;
 }
 
+/// What switches on the path to the memory do.
+bool goes_with(NodeKind access, CollectiveKind collective) {
+  if (access == NodeKind::mem_load) return collective == CollectiveKind::all_gather;
+  return collective == CollectiveKind::all_reduce || collective == CollectiveKind::reduce_scatter;
+}
+
 /// Numbers values in the order of their first use.
 class Slots {
  public:
@@ -59,6 +65,8 @@ class Interpreter {
   void collective(const RawNode& raw, Node& node);
   void message(const RawNode& raw, Node& node, bool sends);
   void memory(const RawNode& raw, Node& node, NodeKind kind);
+  CollectiveKind collective_type(const RawNode& raw) const;
+  void set_group(const RawNode& raw, Node& node, CollectiveKind collective);
   Time duration(const RawNode& raw) const;
   std::uint64_t size(const RawNode& raw, Attribute which) const;
   std::uint64_t whole(const RawNode& raw, Attribute which) const;
@@ -211,25 +219,42 @@ std::uint32_t Interpreter::group_slot(const RawNode& raw) {
   return slot;
 }
 
-void Interpreter::collective(const RawNode& raw, Node& node) {
+CollectiveKind Interpreter::collective_type(const RawNode& raw) const {
   const std::uint64_t type = whole(raw, Attribute::comm_type);
   const auto kind = collective_kind(raw_.layout, type);
   if (!kind) fail(raw, fmt::format("collective type {} is not known", type), "a collective type of Chakra");
-  const bool is_barrier = *kind == CollectiveKind::barrier;
-  node.size = is_barrier ? 0 : whole(raw, Attribute::comm_size);
-  if (node.size == 0 && !is_barrier) return;
+  return *kind;
+}
+
+void Interpreter::set_group(const RawNode& raw, Node& node, CollectiveKind collective) {
   if (raw.dimensions == 0)
     fail(raw, "no dimension takes part: involved_dim is false for each",
          "one or more that take part, or no involved_dim");
-  node.kind = NodeKind::collective;
-  node.collective = *kind;
+  node.collective = collective;
   node.detail = raw.dimensions;
   node.slot = group_slot(raw);
 }
 
+void Interpreter::collective(const RawNode& raw, Node& node) {
+  const CollectiveKind kind = collective_type(raw);
+  const bool is_barrier = kind == CollectiveKind::barrier;
+  node.size = is_barrier ? 0 : whole(raw, Attribute::comm_size);
+  if (node.size == 0 && !is_barrier) return;
+  set_group(raw, node, kind);
+  node.kind = NodeKind::collective;
+}
+
+/// With a collective type: of a group, by the switches on the path.
 void Interpreter::memory(const RawNode& raw, Node& node, NodeKind kind) {
   node.size = whole(raw, Attribute::tensor_size);
-  if (node.size > 0) node.kind = kind;
+  const bool is_of_group = raw[Attribute::comm_type].form != Form::absent;
+  const CollectiveKind collective = is_of_group ? collective_type(raw) : CollectiveKind{};
+  if (is_of_group && !goes_with(kind, collective))
+    fail(raw, fmt::format("switches carry out no {}", name(kind, collective)),
+         "a load with all-gather (2), a store with all-reduce (0) or reduce-scatter (7), or no comm_type");
+  if (node.size == 0) return;
+  if (is_of_group) set_group(raw, node, collective);
+  node.kind = kind;
 }
 
 Node Interpreter::judge(const RawNode& raw) {

@@ -70,6 +70,11 @@ std::string_view name(CollectiveKind kind) {
   return {};
 }
 
+std::string name(NodeKind kind, CollectiveKind collective) {
+  if (kind == NodeKind::collective) return std::string(trace::name(collective));
+  return fmt::format("{} with {}", kind == NodeKind::mem_load ? "load" : "store", trace::name(collective));
+}
+
 std::string describe(const Group& group) {
   return group.name.empty() ? std::string("all NPUs") : fmt::format("group '{}'", shown(group.name));
 }

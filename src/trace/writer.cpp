@@ -18,7 +18,8 @@ namespace {
 using Output = google::protobuf::io::CodedOutputStream;
 
 // Chakra's numbering of node types.
-constexpr std::uint64_t type_compute = 4, type_send = 5, type_receive = 6, type_collective = 7;
+constexpr std::uint64_t type_load = 2, type_store = 3, type_compute = 4, type_send = 5, type_receive = 6,
+                        type_collective = 7;
 
 /// Builds one message.
 class Message {
@@ -122,6 +123,17 @@ void Writer::collective(const Common& node, CollectiveKind kind, Bytes size, std
   state_->node(node, type_collective);
 }
 
+void Writer::access(const Common& node, NodeKind kind, Bytes size) {
+  state_->attributes.push_back(attribute("tensor_size", int64_field, size.count()));
+  state_->node(node, kind == NodeKind::mem_load ? type_load : type_store);
+}
+
+void Writer::access(const Common& node, NodeKind kind, Bytes size, CollectiveKind collective, std::string_view group) {
+  state_->attributes = {attribute("comm_type", int64_field, static_cast<std::uint64_t>(collective)),
+                        attribute("pg_name", group)};
+  access(node, kind, size);
+}
+
 void Writer::message(NpuId from, NpuId to, std::uint32_t tag, Bytes size) {
   state_->attributes = {attribute("comm_src", uint32_field, from.value()),
                         attribute("comm_dst", uint32_field, to.value()), attribute("comm_tag", uint32_field, tag),
@@ -153,12 +165,16 @@ void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const Node& node = graph.nodes[i];
     const Writer::Common common{trace.id_of(NodeId(i)), store.name_of(trace, NodeId(i)), dependencies[i]};
+    const auto group = [&]() -> std::string_view { return store.groups()[trace.groups[node.slot].index()].name; };
     const auto tag = [&] { return static_cast<std::uint32_t>(trace.tags[node.detail]); };
     if (node.kind == NodeKind::compute)
       writer.compute(common, node.detail, Bytes(node.size), graph.duration_of(NodeId(i)));
     else if (node.kind == NodeKind::collective)
-      writer.collective(common, node.collective, Bytes(node.size),
-                        store.groups()[trace.groups[node.slot].index()].name);
+      writer.collective(common, node.collective, Bytes(node.size), group());
+    else if (node.is_access() && node.is_of_group())
+      writer.access(common, node.kind, Bytes(node.size), node.collective, group());
+    else if (node.is_access())
+      writer.access(common, node.kind, Bytes(node.size));
     else if (node.kind == NodeKind::send)
       writer.send(common, npu, trace.peers[node.slot], tag(), Bytes(node.size));
     else if (node.kind == NodeKind::receive)

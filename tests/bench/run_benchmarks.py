@@ -112,6 +112,26 @@ def data_parallel_step(dimensions, layers=32):
     return prepare
 
 
+POOL = """  remote-memory: {kind: hierarchical-pool, groups: 256, bandwidth: 500 GB/s, latency: 1 us, switches: 16, npus-per-node: 16,
+                  link-bandwidth: 8 GB/s, link-latency: 500 ns, fabric-bandwidth: 512 GB/s, fabric-latency: 100 ns, chunk-size: 1 MiB}
+"""
+
+
+def pool(npus, layers=32, noise=0):
+    """Each layer of 16 MiB is loaded from one hierarchical pool, then computed with for 100 us."""
+    def prepare(folder):
+        nodes = []
+        for i in range(layers):
+            nodes.append(chakra.Node(2 * i, chakra.MEM_LOAD, "load", data_deps=[2 * i - 1] if i else [], tensor_size=16 * MIB))
+            nodes.append(chakra.Node(2 * i + 1, chakra.COMP, "compute", data_deps=[2 * i], duration=100))
+        chakra.write(folder / "layers.et", nodes)
+        arguments = write_configuration(folder, one_switch(npus), "{all: layers.et}")
+        path = pathlib.Path(arguments[0])
+        path.write_text(path.read_text().replace("workload:", POOL + "workload:"))
+        return arguments + ([f"--noise={noise}"] if noise else [])
+    return prepare
+
+
 def stage(shared, name):
     def prepare(folder):
         with tarfile.open(shared / "traces" / f"stage-{name}.tar.xz") as archive:
@@ -139,6 +159,10 @@ def benchmarks(shared):
     add("late ring 16384", late_all_reduce(one_ring(16384), 16384))  # as many structures as NPUs
     for npus, peer in ((256, (3.7, 77)), (1024, (24.2, 278)), (16384, None)):
         add(f"data-parallel step {npus}", data_parallel_step(three_dimensions(npus)), (24639584, 24639584), peer, ranks=(1, 2) if npus == 16384 else (1,))
+    # A round of 16 KiB for each NPU takes 2097.152 ns from the groups (the slowest stage), 2048 over the links, 32 over the fabrics.
+    load = int(1600 + 2097.152 + 2048 + 32 + 1023 * 2097.152)
+    add("pool 16384", pool(16384), (32 * (load + 100_000),) * 2, ranks=(1, 2))
+    add("pool, skewed 16384", pool(16384, noise=0.05), ranks=(1, 2))
     for name in ("gpt_64_tp8sp2dp4_sp", "moe_64_dp4tp2pp2ep4", "llama-s_64_dp4tp4pp4"):
         if not (shared / "traces" / f"stage-{name}.tar.xz").exists():
             print(f"skipped: stage-{name} is not in {shared / 'traces'}", file=sys.stderr)

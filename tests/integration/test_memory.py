@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Hierarchical pools in whole runs: times by hand (docs/memory.md), alike on any number of ranks."""
+import json
 import pathlib
 import sys
 
@@ -58,6 +59,93 @@ class Memory(harness.Folder):
         times = self.finish({0: [load(1, 4_000)], 4: [load(1, 12_000)]})
         self.assertEqual(times[0], 200 + 400 + 1000 + LATENCY)
         self.assertEqual(times[4], 200 + 400 + 3 * 1000 + LATENCY)
+
+    def grouped(self, nodes, members=range(8), memory=POOL):
+        """Group g of these members."""
+        path = self.config(nodes, memory)
+        (self.folder / "groups.json").write_text(json.dumps({"g": list(members)}))
+        path.write_text(path.read_text().replace("{traces: w}", "{traces: w, groups: groups.json}"))
+        return path
+
+    def together(self, type, collective, arrivals):
+        """Finish times of 8 NPUs that access 40,000 B as a group over fabrics of 40 GB/s, NPU i from its arrival in us on."""
+        nodes = {npu: [wait(1, us), load(2, 40_000, 1, type=type, comm_type=collective, pg_name="g")] for npu, us in enumerate(arrivals)}
+        path = self.grouped(nodes, memory={**POOL, "fabric-bandwidth": "40 GB/s"})
+        return [time / NS for time in harness.finish_times(self.check_one_answer([path], 8, ranks=(2, 3)))]
+
+    def test_collectives_on_the_path(self):
+        """They begin when the last member is there. A round of 4,000 B is read once (100 ns), and goes to each node once (400 ns) and to each
+        NPU (100 ns); what is reduced and comes back passes links and fabrics twice."""
+        late = [3, 1, 1, 2, 1, 1, 1, 2]
+        gathered = 3000 + 100 + 10 * 400 + 100 + LATENCY
+        self.assertEqual(self.together(chakra.MEM_LOAD, chakra.ALL_GATHER, late), [gathered] * 8)
+        self.assertEqual(self.together(chakra.MEM_STORE, chakra.REDUCE_SCATTER, late), [gathered] * 8)
+        self.assertEqual(self.together(chakra.MEM_STORE, chakra.ALL_REDUCE, late), [3000 + 100 + 10 * 800 + 200 + LATENCY + 50 + 25] * 8)
+
+    def test_sums_are_there_together(self):
+        """NPU 0 loads for itself while its node, and NPU 7 of the other node, gather and reduce. What is gathered may come to NPU 7 before;
+        a sum waits for the part of NPU 0."""
+        def finish(type, collective):
+            nodes = {0: [load(1, 40_000), wait(2, 1), load(3, 4_000, 2, type=type, comm_type=collective, pg_name="g")],
+                     7: [wait(1, 1), load(2, 4_000, 1, type=type, comm_type=collective, pg_name="g")]}
+            path = self.grouped(nodes, members=(0, 7))
+            path.write_text(path.read_text().replace("  remote-memory", "  communication: {streams: 2}\n  remote-memory"))
+            times = harness.finish_times(self.check_one_answer([path], 8, ranks=(2, 3)))
+            return times[0] / NS, times[7] / NS
+        alone = 100 + 400 + 10 * 1000 + LATENCY
+        self.assertEqual(finish(chakra.MEM_LOAD, chakra.ALL_GATHER), (alone + 1000, 1000 + 100 + 400 + 1000 + LATENCY))
+        self.assertEqual(finish(chakra.MEM_STORE, chakra.REDUCE_SCATTER), (alone + 1000, alone + 1000))
+
+    def test_one_member(self):
+        nodes = {0: [load(1, 40_000, type=chakra.MEM_STORE, comm_type=chakra.ALL_REDUCE, pg_name="g")]}
+        times = harness.finish_times(self.run_once([self.grouped(nodes, members=[0])]))
+        self.assertEqual(times[0] / NS, 100 + 400 + 10 * 1000 + LATENCY)
+
+    def test_a_missing_member(self):
+        """NPU 1 waits for a message that NPU 0 would send after the access of both."""
+        gather = {"comm_type": chakra.ALL_GATHER, "pg_name": "g"}
+        nodes = {0: [load(1, 100, **gather), Node(2, chakra.SEND, data_deps=[1], comm_dst=1, comm_size=8)],
+                 1: [Node(1, chakra.RECV, comm_src=0, comm_size=8), load(2, 100, 1, **gather)]}
+        path = self.grouped(nodes, members=(0, 1))
+        for ranks in (0, 2, 3):
+            outcome = harness.orrery("run", path, f"--output={self.folder / 'r.h5'}", "--partition=round-robin", ranks=ranks)
+            self.assertEqual(outcome.code, 4, outcome.err)
+            self.assertIn("waits since 0 ps for load with all-gather number 1 of group 'g' (100 bytes): 1 of 2 members are there, missing NPU 1", outcome.err)
+
+    def refused(self, nodes, *words, memory=POOL, members=(0, 1), command="check"):
+        for ranks in (0, 2):
+            more = ["--partition=round-robin"] + ([f"--output={self.folder / 'r.h5'}"] if command == "run" else [])
+            outcome = harness.orrery(command, self.grouped(nodes, members, memory), *more, ranks=ranks)
+            self.assertEqual(outcome.code, 3, outcome.err)
+            for word in words:
+                self.assertIn(word, outcome.err)
+
+    def test_members_that_disagree(self):
+        def both(first, other):
+            return {0: [load(1, 100, **first)], 1: [load(1, **{"size": 100, **other})]}
+        gather = {"comm_type": chakra.ALL_GATHER, "pg_name": "g"}
+        scatter = {"type": chakra.MEM_STORE, "comm_type": chakra.REDUCE_SCATTER, "pg_name": "g"}
+        self.refused(both(gather, scatter), "the members of group 'g' disagree", "(load with all-gather of 100 bytes)",
+                     "(store with reduce-scatter of 100 bytes)")
+        self.refused(both(gather, {**gather, "size": 99}), "the members of group 'g' disagree", "(load with all-gather of 99 bytes)")
+        self.refused({0: [load(1, 100, **gather)]}, "disagree", "NPU 0 has node 1 'n1' (load with all-gather of 100 bytes), which NPU 1 has not, nor any other")
+        def in_order(*sizes):
+            return [load(1, sizes[0], **gather), load(2, sizes[1], 1, **gather)]
+        self.refused({0: in_order(100, 200), 1: in_order(200, 100)}, "disagree on the order")
+        # Without dependencies between them what happens counts.
+        free = {0: [load(1, 100, **gather), load(2, 200, **gather)], 1: [load(1, 200, **gather), load(2, 100, **gather)]}
+        self.refused(free, "disagree on their access number 1", "load with all-gather of 100 bytes", "load with all-gather of 200 bytes", command="run")
+
+    def test_refused_nodes(self):
+        def nodes(**attributes):
+            return {npu: [load(1, 100, pg_name="g", **attributes)] for npu in (0, 1)}
+        self.refused(nodes(comm_type=chakra.ALL_REDUCE), "node 1 'n1'", "switches carry out no load with all-reduce", "a load with all-gather (2)")
+        self.refused(nodes(comm_type=chakra.ALL_GATHER, type=chakra.MEM_STORE), "switches carry out no store with all-gather")
+        self.refused(nodes(comm_type=77), "collective type 77 is not known")
+        self.refused(nodes(comm_type=chakra.ALL_GATHER, involved_dim=[False, False]), "no dimension takes part")
+        self.refused(nodes(comm_type=chakra.ALL_GATHER), "the node is a load with all-gather, but the remote memory has no switches",
+                     memory={"kind": "pool", "bandwidth": "1 GB/s"})
+        self.refused(nodes(comm_type=chakra.ALL_GATHER), "the node accesses remote memory, but the system has none", memory={"kind": "none"})
 
     def test_refused(self):
         for key, value, words in (("switches", 3, "divisor of the 4 memory groups"), ("npus-per-node", 3, "divisor of the 8 NPUs"),

@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 import random_workload  # noqa: E402
 import reference_case  # noqa: E402
@@ -52,6 +53,21 @@ class MemoryWorkload(random_workload.Workload):
         if self.kind == "HIERARCHICAL_POOL":
             system.memory["num-npus-per-node"] = self.random.choice([n for n in range(1, system.num_npus + 1) if system.num_npus % n == 0])
         return system
+
+    def draw_operation(self, number):
+        if self.kind == "HIERARCHICAL_POOL" and self.random.random() < 0.2:
+            return self.group_access()
+        super().draw_operation(number)
+
+    def group_access(self):
+        """What the switches on the path do for a group, in the chain of its members."""
+        name = self.random.choice(["", *self.groups])
+        type, collective = self.random.choice([(chakra.MEM_LOAD, chakra.ALL_GATHER), (chakra.MEM_STORE, chakra.REDUCE_SCATTER), (chakra.MEM_STORE, chakra.ALL_REDUCE)])
+        members = self.groups[name] if name else range(self.num_npus)
+        if set(members) <= set(self.tied):
+            size = self.random.randint(1, 10 ** 6)
+            for npu in members:
+                self.add(npu, type, "together", chained=True, comm_type=collective, pg_name=name, tensor_size=size)
 
     def shared_memory(self):
         return self.kind != "PER_NPU_MEMORY_EXPANSION"

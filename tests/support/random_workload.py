@@ -153,7 +153,7 @@ class Workload:
         dependencies = {node.id for node in chosen}
         if chained and self.last[npu] is not None:
             dependencies.add(self.last[npu])
-        if type == chakra.COLL:
+        if "comm_type" in attributes:
             dependencies |= self.sends[npu]
             self.sends[npu] = set()
         data = [d for d in sorted(dependencies) if self.random.random() < 0.6]

@@ -69,6 +69,7 @@ struct Wait {
   std::uint64_t tag = 0;
   Bytes size;
   bool in_collective = false;
+  bool is_access = false;  ///< to memory: of a group, then `in_collective` too
   GroupId group;
   std::uint32_t ordinal = 0;
   std::uint32_t members = 0;
@@ -134,8 +135,8 @@ class Executor final : public pdes::Model {
 
   /// What the unfinished NPUs of this rank wait for.
   std::vector<Wait> waits() const;
-  /// Members of this rank that have not joined a collective.
-  std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal) const;
+  /// Members of this rank that have not joined a collective, or an access, of a group.
+  std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal, bool is_access) const;
 
  private:
   struct Parts;

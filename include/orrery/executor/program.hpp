@@ -23,7 +23,7 @@ struct GroupUse {
 struct Program {
   std::shared_ptr<const trace::Graph> graph;
   std::vector<Time> durations;            ///< [num_nodes] of compute and CPU nodes; of all nodes with replay_only
-  std::vector<GroupUse> uses;             ///< distinct (slot, dimensions) of the collectives, by first occurrence
+  std::vector<GroupUse> uses;             ///< distinct (slot, dimensions) of nodes of a group, by first occurrence
   std::vector<std::uint32_t> use_of;      ///< [num_nodes] index into uses; empty if it is the group slot
   std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the roofline gives no time though one was recorded
 

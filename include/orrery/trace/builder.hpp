@@ -32,6 +32,11 @@ class Builder {
                  Time recorded = Time::zero());
   /// `size` as comm_size has it: an all-gather's shard, else the whole buffer of a member; positive.
   NodeId collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group, Dependencies dependencies);
+  /// `kind` is mem_load or mem_store; `size` positive. By the NPU alone.
+  NodeId access(std::string name, NodeKind kind, Bytes size, Dependencies dependencies);
+  /// By all members of the group: an all-gather of a load, a reduce-scatter or all-reduce of a store (docs/memory.md).
+  NodeId access(std::string name, NodeKind kind, Bytes size, CollectiveKind collective, std::uint32_t group,
+                Dependencies dependencies);
   NodeId send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
   NodeId receive(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
 
@@ -40,6 +45,8 @@ class Builder {
 
  private:
   NodeId add(std::string name, Node node, Dependencies dependencies);
+  NodeId of_group(std::string name, Node node, CollectiveKind collective, std::uint32_t group,
+                  Dependencies dependencies);
   NodeId message(std::string name, NodeKind kind, std::uint32_t peer, std::uint64_t tag, Bytes size,
                  Dependencies dependencies);
 

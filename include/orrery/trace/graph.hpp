@@ -39,17 +39,27 @@ enum class CollectiveKind : std::uint8_t {
 /// "all-reduce", "barrier", ...
 std::string_view name(CollectiveKind kind);
 
+/// "all-reduce", or "load with all-gather": what a node of a group is.
+std::string name(NodeKind kind, CollectiveKind collective);
+
 /// One node of an execution trace; 32 bytes. What differs between NPUs of one structure is not here: nodes refer to
 /// groups, peers and tags by slots of the NPU's own tables (NpuTrace).
 struct Node {
-  std::uint64_t size;    ///< bytes: tensor_size of compute and memory nodes, comm_size of communication
-  std::uint64_t detail;  ///< compute: FLOPs; collective: bit d set = dimension d takes part; send, receive: tag slot
+  std::uint64_t size;  ///< bytes: tensor_size of compute and memory nodes, comm_size of communication
+  /// compute: FLOPs; collective, or access of a group: bit d set = dimension d takes part; other accesses: 0; send,
+  /// receive: tag slot.
+  std::uint64_t detail;
   std::uint32_t first_successor;  ///< index into Graph::successors; the last one is before the next node's first
   std::uint32_t num_dependencies;
-  std::uint32_t slot;  ///< collective: group slot; send and receive: peer slot
+  std::uint32_t slot;  ///< collective, access of a group: group slot; send and receive: peer slot
   NodeKind kind;
-  CollectiveKind collective;
+  CollectiveKind collective;  ///< of a collective, and of an access of a group
   std::uint16_t stream = 0;  ///< 1 .. num_streams: nodes of one take turns, on no other resource; 0: it is in none
+
+  /// Of remote memory.
+  bool is_access() const { return kind == NodeKind::mem_load || kind == NodeKind::mem_store; }
+  /// Members of a group do it together: a collective, or an access that switches on the path carry out as one.
+  bool is_of_group() const { return kind == NodeKind::collective || (is_access() && detail != 0); }
 };
 static_assert(sizeof(Node) == 32);
 

@@ -33,6 +33,10 @@ class Writer {
   /// `recorded` is written as whole microseconds: the rest is dropped.
   void compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size, Time recorded = Time::zero());
   void collective(const Common& node, CollectiveKind kind, Bytes size, std::string_view group);
+  /// `kind` is mem_load or mem_store, by this NPU alone.
+  void access(const Common& node, NodeKind kind, Bytes size);
+  /// By all members of the group, as the collective that switches on the path carry out (docs/memory.md).
+  void access(const Common& node, NodeKind kind, Bytes size, CollectiveKind collective, std::string_view group);
   void send(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);
   void receive(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);
   void close();
@@ -46,7 +50,8 @@ class Writer {
 
 class Store;
 
-/// Writes the trace of one NPU of a store, made of compute nodes, collectives, sends and receives, to a file.
+/// Writes the trace of one NPU of a store, made of compute nodes, collectives, accesses to memory, sends and receives,
+/// to a file.
 /// Cost O(nodes + dependencies).
 void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std::filesystem::path& path);
 

@@ -111,6 +111,26 @@ TEST_F(Semantics, SizesAreChecked) {
       << "noise of other kinds of node is not judged";
 }
 
+TEST_F(Semantics, AccessesOfAGroup) {
+  const auto load = [](std::int64_t type) {
+    return et::Node(1, "l", et::mem_load).uint64("tensor_size", 64).int64("comm_type", type);
+  };
+  const auto alone = one(et::Node(1, "l", et::mem_load).uint64("tensor_size", 64));
+  EXPECT_FALSE(alone.is_of_group());
+  const auto gather = one(load(2));
+  EXPECT_EQ(gather.kind, NodeKind::mem_load);
+  EXPECT_TRUE(gather.is_of_group());
+  EXPECT_EQ(gather.collective, CollectiveKind::all_gather);
+  EXPECT_EQ(gather.detail, all_dimensions);
+  const auto some = one(load(2).bools("involved_dim", {0, 1}));
+  EXPECT_EQ(some.detail, 2u);
+  const auto sum = one(et::Node(1, "s", et::mem_store).uint64("tensor_size", 64).int64("comm_type", 8));
+  EXPECT_EQ(sum.collective, CollectiveKind::reduce_scatter);
+  EXPECT_HAS(refused(load(7)), "switches carry out no load with reduce-scatter; expected a load with all-gather (2)");
+  EXPECT_HAS(refused(load(10)), "collective type 10 is not known");
+  EXPECT_HAS(refused(load(-1)), "comm_type is -1");
+}
+
 TEST_F(Semantics, UnknownNodeTypes) {
   EXPECT_HAS(refused(et::Node(5, "x", 11)), "node 5 'x' (byte 9): node type 11 is not known");
   EXPECT_HAS(refused(et::Node(5, "x", 8)), "node type 8 (storage) is not supported");
