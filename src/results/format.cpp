@@ -118,7 +118,7 @@ const std::array<Column<TimelineRecord>, 7> timeline_columns{{
      node_kinds},
     {"name", {"1", "name", "index into names"}, [](const TimelineRecord& r) { return r.name; }},
     {"group",
-     {"1", "group", "of a collective: index into /groups; -1 for other nodes"},
+     {"1", "group", "of a collective or an access of a group: index into /groups; -1 for other nodes"},
      [](const TimelineRecord& r) { return static_cast<std::int32_t>(r.group); }},
 }};
 

@@ -185,7 +185,7 @@ class Writer {
     constexpr std::string_view names[] = {"compute", "CPU",     "communication", "send and receive",
                                           "memory",  "exposed", "idle"};
     std::string name(names[static_cast<std::size_t>(track)]);
-    if (track == Track::collective && group != TimelineRecord::no_group)
+    if (group != TimelineRecord::no_group)
       name += fmt::format(" {}", timeline_.group(group).empty() ? "world" : timeline_.group(group));
     if (lane > 0) name += fmt::format(" ({})", lane + 1);
     const auto thread = ++num_threads_;

@@ -2,6 +2,7 @@
 """Hierarchical pools in whole runs: times by hand (docs/memory.md), alike on any number of ranks."""
 import json
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -155,6 +156,16 @@ class Memory(harness.Folder):
             self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
             self.assertIn(key, outcome.err)
             self.assertIn(words, outcome.err)
+
+
+class Study(harness.Folder):
+    def test_sweeps(self):
+        """Every step takes what the stages say, and curves bend where they do."""
+        plot = self.folder / "memory.png"
+        done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies/memory"), f"--plot={plot}", f"--orrery={harness.BINARY}"],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(plot.stat().st_size, 0)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ struct Node {
   std::uint32_t slot;  ///< collective, access of a group: group slot; send and receive: peer slot
   NodeKind kind;
   CollectiveKind collective;  ///< of a collective, and of an access of a group
-  std::uint16_t stream = 0;  ///< 1 .. num_streams: nodes of one take turns, on no other resource; 0: it is in none
+  std::uint16_t stream = 0;   ///< 1 .. num_streams: nodes of one take turns, on no other resource; 0: it is in none
 
   /// Of remote memory.
   bool is_access() const { return kind == NodeKind::mem_load || kind == NodeKind::mem_store; }

@@ -32,7 +32,7 @@ class LookaheadTest : public testing::Test {
     npus_ = {npu, npu};
     npus_[1].id = NpuId(1);
     const std::vector<Rank> hosts{Rank(0), Rank(0), Rank(1), Rank(1)};
-    const std::vector<Rank> servers{Rank(1)};
+    const std::vector<Rank> servers{server_};
     const trace::Group all{}, pair{"pair", {NpuId(0), NpuId(1)}};
     const std::vector<CommunicatorSpec> communicators{{GroupId(0), &all, trace::all_dimensions, Rank(0)},
                                                       {GroupId(1), &pair, trace::all_dimensions, Rank(0)}};
@@ -41,6 +41,7 @@ class LookaheadTest : public testing::Test {
   }
 
   Options options_;
+  Rank server_ = Rank(1);
 
  private:
   topology::Topology topology_{{{topology::Shape::ring, 4, Bandwidth::from_bytes_per_ns(50), 500}}, Rules::physical()};
@@ -154,6 +155,24 @@ TEST_F(LookaheadTest, AccessesAreNoticedByASharedServer) {
   graph.timed(NodeKind::mem_load, 0, {0});
   EXPECT_EQ(find(graph, device::RemoteMemoryKind::pool).calls.tails, (std::vector{zero, never}));
   EXPECT_EQ(find(graph, device::RemoteMemoryKind::per_npu).calls.tails, (std::vector{never, never}));
+}
+
+// A server of this rank answers all members of the group: those of other ranks notice it.
+TEST_F(LookaheadTest, AccessesOfAGroupAreNoticedByItsMembers) {
+  const auto tail = [&](bool of_group, std::uint32_t group) {
+    GraphBuilder graph;
+    graph.timed(NodeKind::compute, 5, {});
+    graph.timed(NodeKind::mem_load, 0, {0});
+    graph.node(1).slot = group;
+    graph.node(1).detail = of_group ? trace::all_dimensions : 0;
+    return find(graph, device::RemoteMemoryKind::pool).calls.tails.front();
+  };
+  server_ = Rank(0);
+  EXPECT_EQ(tail(false, world), never);
+  EXPECT_EQ(tail(true, neighbours), never);
+  EXPECT_EQ(tail(true, world), zero);
+  server_ = Rank(1);
+  EXPECT_EQ(tail(true, neighbours), zero);
 }
 
 TEST_F(LookaheadTest, ReplayedTracesAreNotNoticed) {
