@@ -157,7 +157,7 @@ Time Fabric::passes(const Link& link, Bytes size) const {
   const PerDimension& d = dimensions_[link.dimension];
   const Part part = d.wiring->part({place_of(link), link.number});
   Time time = part == Part::core ? holds(link, size) + d.core_latency : delay(link.dimension, 1, size, port(link));
-  if (part == Part::behind_core) time -= d.core_latency;
+  if (part == Part::behind_core && time < Time::max()) time -= d.core_latency;
   return std::max(time, tick(topology_.rules().rounding));
 }
 

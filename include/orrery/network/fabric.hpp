@@ -20,8 +20,8 @@ class Wiring;
 /// leave it (Ring and Mesh: up, then down, of which a line of 2 has the first only; FullyConnected: to the others, by
 /// distance; Switch: up to the switch), in a Switch the one that comes down to it, and to the first NPU of a line what
 /// its oversubscribed Switch passes; the links between switches of a FatTree or Dragonfly are dealt to the NPUs of
-/// these. Links are numbered by dimension, then NPU. Links side by side
-/// (topology::Dimension::links) are one.
+/// these (docs/network.md). Links are numbered by dimension, then NPU. Links side by side (topology::Dimension::links)
+/// are one.
 ///
 /// A message goes through the differing dimensions one after the other, the lowest first; in a Ring the shorter way
 /// round, upwards on a tie; around a failed link as topology::Links::hops counts.

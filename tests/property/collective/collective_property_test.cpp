@@ -119,10 +119,11 @@ class PlainLinks {
             latency[end] *= fault.port.latency;
           }
     const topology::Dimension& dimension = sample_.dimensions[d];
-    return orrery::delay(
-               hops(from, to, d) * dimension.latency_ns * std::max(latency[0], latency[1]), Bytes(bytes),
-               Bandwidth::from_bytes_per_ns(dimension.bandwidth.bytes_per_ns() * std::min(bandwidth[0], bandwidth[1])),
-               sample_.rules.rounding)
+    const double of_links = dimension.bandwidth.bytes_per_ns() * dimension.links;
+    double slowest = of_links * std::min(bandwidth[0], bandwidth[1]);
+    if (dimension.oversubscription > 1) slowest = std::min(slowest, of_links / dimension.oversubscription);
+    return orrery::delay(hops(from, to, d) * dimension.latency_ns * std::max(latency[0], latency[1]), Bytes(bytes),
+                         Bandwidth::from_bytes_per_ns(slowest), sample_.rules.rounding)
         .ps();
   }
 
@@ -203,7 +204,8 @@ TEST(Collective, PortsThatAreSlowAlikeAreASlowerDimension) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
-    const RandomCase sample = random_case(random, 32);
+    RandomCase sample = random_case(random, 32);
+    for (topology::Dimension& dimension : sample.dimensions) dimension.oversubscription = 1;  // no matter of ports
     RandomCase slower = sample;
     RandomCase faulty = sample;
     for (std::uint32_t d = 0; d < sample.dimensions.size(); ++d) {
@@ -242,7 +244,7 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   const auto choice = random() % 4;
   Algorithm algorithm{static_cast<AlgorithmKind>(random() % (choice == 0 ? 4 : 6)), 0, choice == 0};
   for (topology::Dimension& dimension : sample.dimensions)
-    if (dimension.shape == topology::Shape::switched && random() % 4 != 0)
+    if (dimension.shape == topology::Shape::switched && dimension.oversubscription == 1 && random() % 4 != 0)
       dimension.in_switch_operations = static_cast<std::uint32_t>(random() % 64);
   if (choice <= 1) sample.options.all_reduce.assign(sample.dimensions.size(), algorithm);
   sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
@@ -334,7 +336,7 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
     const std::vector<Time> completions = finish(engine, *layout, sample, random_arrivals(random, sample.num_npus()));
     const Traffic& traffic = engine.traffic(*layout, sample.kind, sample.size);
     for (std::size_t d = 0; d < traffic.size(); ++d) {
-      const Time bound = delay(0, traffic[d], sample.dimensions[d].bandwidth, Rounding::up_to_ps);
+      const Time bound = delay(0, traffic[d], sample.dimensions[d].bandwidth_of_links(), Rounding::up_to_ps);
       EXPECT_GE(*std::ranges::min_element(completions) + Time::from_ps(1), bound) << "dimension " << d;
     }
   }

@@ -154,6 +154,9 @@ RandomCase random_case(std::mt19937_64& random, std::uint32_t most) {
                                    static_cast<std::uint32_t>(pick(random, 1, d == 1 ? 9 : 4)),
                                    Bandwidth::from_bytes_per_ns(one_of(random, {25.0, 50.0, 53.687, 100.0})),
                                    one_of(random, {0.0, 77.5, 300.0, 1000.0})});
+      topology::Dimension& dimension = sample.dimensions.back();
+      dimension.links = one_of(random, {1U, 1U, 3U});
+      if (dimension.shape == Shape::switched) dimension.oversubscription = one_of(random, {1.0, 1.0, 2.5});
     }
   } while (sample.num_npus() < 2 || sample.num_npus() > most);
   sample.kind = one_of(random, {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all});

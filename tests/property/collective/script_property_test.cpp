@@ -152,6 +152,7 @@ RandomCase line_by(AlgorithmKind algorithm, std::mt19937_64& random) {
   if (algorithm == AlgorithmKind::in_switch) {
     line.shape = topology::Shape::switched;
     line.in_switch_operations = 1;
+    line.oversubscription = 1;
   }
   sample.dimensions = {line};
   sample.options.all_reduce = sample.options.broadcast = sample.options.reduce = {{algorithm, 0, false}};
@@ -219,8 +220,12 @@ TEST(Script, BroadcastAndReduceGoWhole) {
     const auto script = engine.script(*layout, sample.kind, sample.size);
     Play play(sample, topology, script);
     const std::vector<Time> played = play.run(arrivals);
-    // Receivers that have had no data before ask earlier.
-    if (script->num_chunks() == 1 && !sample.options.rendezvous) {
+    // Receivers that have had no data before ask earlier. In a Mesh the longest way of a ring may begin at such a
+    // place.
+    bool goes_back = false;
+    for (std::size_t d = 0; d < algorithms.size(); ++d)
+      goes_back |= sample.dimensions[d].shape == topology::Shape::mesh && algorithms[d].kind == AlgorithmKind::ring;
+    if (script->num_chunks() == 1 && !sample.options.rendezvous && !goes_back) {
       EXPECT_EQ(std::ranges::max(played), std::ranges::max(completions));
     }
     EXPECT_LE(std::ranges::max(played), std::ranges::max(completions));

@@ -299,6 +299,22 @@ TEST(Fabric, DragonfliesOfAllSizes) {
   }
 }
 
+// A slow port is that of the links between an NPU and its switch; those between switches are as they should be.
+TEST(Fabric, PortsOfAFatTreeAreThoseOfItsNpus) {
+  const Topology topology = with({fat_tree(4, 16)}, {{0, {NpuId(5)}, {0.5, 1}, false}});
+  const Fabric fabric(topology);
+  const auto holds = [&](std::uint32_t from, std::uint32_t to) {
+    std::vector<std::int64_t> ns;
+    for (std::optional<LinkId> at = fabric.first(NpuId(from), NpuId(to)); at;
+         at = fabric.next(fabric.find(*at), NpuId(to)))
+      ns.push_back(fabric.holds(fabric.find(*at), Bytes(1000)).ps() / 1000);
+    return ns;
+  };
+  EXPECT_EQ(holds(5, 6), (std::vector<std::int64_t>{200, 100, 100, 100}));
+  EXPECT_EQ(holds(4, 5), (std::vector<std::int64_t>{100, 200}));
+  EXPECT_EQ(holds(4, 6), (std::vector<std::int64_t>{100, 100, 100, 100}));
+}
+
 TEST(Fabric, RefusesMoreLinksThanItCanNumber) {
   const Topology topology = with({dimension(Shape::fully_connected, 16384)});
   try {
