@@ -87,7 +87,7 @@ std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std
   const Options& options = state_->options;
   const bool needs_line = uses_line(options.all_reduce) || uses_line(options.all_gather) ||
                           uses_line(options.reduce_scatter) || uses_line(options.all_to_all) ||
-                          uses_line(options.broadcast) || uses_line(options.reduce);
+                          uses_line(options.broadcast) || uses_line(options.reduce) || !options.custom.empty();
   Layout built = build_layout(state_->topology, {members, dimensions != all_dimensions, needs_line});
   std::vector<std::shared_ptr<const Layout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const Layout>& known : alike)
@@ -116,7 +116,7 @@ std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
 
 void Engine::validate(const Layout& layout, Kind kind) const {
   if (layout.num_members == 1) return;
-  if (!layout.always_ring && algorithms(state_->options, kind).empty())
+  if (!layout.always_ring && !procedures(state_->options, kind) && algorithms(state_->options, kind).empty())
     throw Error(ErrorCode::bad_input, {.key = fmt::format("{}-implementation", name(parent(kind)))},
                 fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
                 fmt::format("one for each of the {} dimensions of the topology", state_->topology.num_dimensions()));
@@ -219,9 +219,11 @@ Time Engine::minimum_duration(const Layout& layout) const {
   const bool fixed_delay = layout.subgroup && rules.fixed_subgroup_endpoint_delay;
   const Time endpoint_delay = fixed_delay ? Time::from_ns(10) : state_->options.endpoint_delay;
   std::uint64_t fewest = ~std::uint64_t{0};
-  for (const Kind kind :
-       {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast, Kind::reduce}) {
-    if (!layout.always_ring && algorithms(state_->options, kind).empty()) continue;
+  for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
+                          Kind::reduce, Kind::gather, Kind::scatter}) {
+    const bool is_custom = procedures(state_->options, kind) != nullptr;
+    if (is_custom && rules.bare_procedures) return tick(rules.rounding);
+    if (!is_custom && !layout.always_ring && algorithms(state_->options, kind).empty()) continue;
     for (const Route& route : possible_routes(state_->options, layout, kind)) {
       std::uint64_t delays = 0;
       for (const Phase& phase : route) delays += num_steps(phase.shape, phase.axis->size) + 1;

@@ -70,6 +70,8 @@ std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContex
       return make_binomial_tree(shape, context);
     case AlgorithmKind::in_switch:
       return make_in_switch(shape, context);
+    case AlgorithmKind::custom:
+      return make_procedure(shape, context);
   }
   fail_check("an algorithm that does not exist", std::source_location::current());
 }
@@ -101,22 +103,33 @@ Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
     const std::uint32_t b = axis.coordinate(k, j);
     if (a == b) continue;
     const std::uint32_t d = axis.dimensions[k];
-    topology::Port port;
-    if (!axis.ports.empty())
-      port = slower(topology.links().port(d, axis.port(k, line, i)), topology.links().port(d, axis.port(k, line, j)));
     const std::uint32_t hops = topology.hops(d, a > b ? a - b : b - a);
-    total = plus(total, in_range(topology.link_delay(d, hops, times(size, share), port)));
+    total = plus(total, in_range(topology.link_delay(d, hops, times(size, share), port(k, i, j))));
     if (!topology.rules().charge_every_dimension) break;
   }
   return total;
 }
 
-Ps LineContext::reduction(Bytes size) const {
+topology::Port LineContext::port(std::size_t k, std::uint32_t i, std::uint32_t j) const {
+  if (axis.ports.empty()) return {};
+  const std::uint32_t d = axis.dimensions[k];
+  return slower(topology.links().port(d, axis.port(k, line, i)), topology.links().port(d, axis.port(k, line, j)));
+}
+
+Ps LineContext::holds(std::size_t k, std::uint32_t i, std::uint32_t j, Bytes size) const {
+  return in_range(topology.link_delay(axis.dimensions[k], 0, times(size, share), port(k, i, j)));
+}
+
+Ps LineContext::memory(Bytes size, std::uint64_t passes) const {
   if (!(local_memory.bytes_per_ns() > 0)) return 0;
-  return times(in_range(orrery::delay(0, size, local_memory, topology.rules().rounding)), 3);
+  return times(in_range(orrery::delay(0, size, local_memory, topology.rules().rounding)), passes);
 }
 
 Ps LineContext::control(std::uint32_t i, std::uint32_t j) const { return rendezvous ? link(j, i, control_message) : 0; }
+
+Bytes PhaseShape::whole(std::uint32_t num_members) const {
+  return kind == Kind::all_gather ? times(size, num_members) : size;
+}
 
 std::uint64_t num_steps(const PhaseShape& shape, std::uint32_t size) {
   const std::uint64_t n = size;
@@ -132,8 +145,9 @@ std::uint64_t num_steps(const PhaseShape& shape, std::uint32_t size) {
       return halves * static_cast<std::uint64_t>(std::bit_width(size) - 1);
     case AlgorithmKind::binomial_tree:
       return halves;
-    case AlgorithmKind::double_binary_tree:
-      return 0;  // a root that comes last is done as soon as it has begun
+    case AlgorithmKind::double_binary_tree:  // a root that comes last is done as soon as it has begun
+    case AlgorithmKind::custom:
+      return 0;
     case AlgorithmKind::in_switch:
       return 1;
   }

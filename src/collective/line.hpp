@@ -7,6 +7,7 @@
 
 #include "layout.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/procedure.hpp"
 #include "ps.hpp"
 
 namespace orrery::collective {
@@ -18,6 +19,11 @@ struct PhaseShape {
   Kind kind = Kind::all_reduce;
   Bytes size;           ///< of the chunk as it enters the phase
   bool reduces = true;  ///< false: received data are not added up (broadcast, scatter)
+  /// Of AlgorithmKind::custom; none: no file spells out the kind for so many members.
+  const Procedure* procedure = nullptr;
+
+  /// All data of the collective, of which each member of an all-gather brings a part.
+  Bytes whole(std::uint32_t num_members) const;
 };
 
 constexpr Bytes control_message{8192};  ///< of a rendezvous (docs/model.md, 4)
@@ -43,10 +49,18 @@ struct LineContext {
   Ps hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const;
   /// From place i to place j, which differ: link delay of a message (docs/model.md, 3 and 4).
   Ps link(std::uint32_t i, std::uint32_t j, Bytes size) const;
+  /// For so long a message from place i to place j, which differ in the axis' k-th dimension, holds one of its links.
+  Ps holds(std::size_t k, std::uint32_t i, std::uint32_t j, Bytes size) const;
+  /// So many bytes pass between the NPU and its local memory so often.
+  Ps memory(Bytes size, std::uint64_t passes) const;
   /// Reducing a received message: one write, two reads (docs/model.md, 6).
-  Ps reduction(Bytes size) const;
+  Ps reduction(Bytes size) const { return memory(size, 3); }
   /// With rendezvous the receiver's word to the sender: place j must have posted this long before; else 0.
   Ps control(std::uint32_t i, std::uint32_t j) const;
+
+ private:
+  /// Of a message from place i to place j, in the axis' k-th dimension.
+  topology::Port port(std::size_t k, std::uint32_t i, std::uint32_t j) const;
 };
 
 /// Arrays that the programs use while they run, kept between calls.
@@ -80,6 +94,7 @@ std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, cons
 std::unique_ptr<LineProgram> make_double_binary_tree(const PhaseShape& shape, const LineContext& context);
 std::unique_ptr<LineProgram> make_binomial_tree(const PhaseShape& shape, const LineContext& context);
 std::unique_ptr<LineProgram> make_in_switch(const PhaseShape& shape, const LineContext& context);
+std::unique_ptr<LineProgram> make_procedure(const PhaseShape& shape, const LineContext& context);
 /// For all lines of the axis, whatever `context.line` is.
 std::unique_ptr<LineProgram> make_lines(const PhaseShape& shape, const LineContext& context);
 

@@ -243,6 +243,8 @@ std::unique_ptr<LineScript> make_line_script(const PhaseShape& shape, const Line
       return std::make_unique<BinomialTreeScript>(shape, context);
     case AlgorithmKind::in_switch:
       return std::make_unique<InSwitchScript>(shape, context);
+    case AlgorithmKind::custom:
+      return make_procedure_script(shape, context);
   }
   fail_check("an unknown algorithm", std::source_location::current());
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "line.hpp"
+#include "orrery/collective/procedure.hpp"
 #include "orrery/collective/script.hpp"
 
 namespace orrery::collective {
@@ -20,6 +21,8 @@ class LineScript {
   virtual ~LineScript() = default;
 
   Time opening() const { return opening_; }
+  /// Script::procedure.
+  virtual const Procedure* procedure() const { return nullptr; }
   virtual std::uint32_t num_steps(std::uint32_t place) const = 0;
   virtual Move move(std::uint32_t chunk, std::uint32_t place, std::uint32_t step) const = 0;
   /// Appended in the order in which the place sends.
@@ -35,6 +38,7 @@ class LineScript {
   Time opening_;
 };
 
+std::unique_ptr<LineScript> make_procedure_script(const PhaseShape& shape, const LineContext& context);
 /// For all lines of the axis.
 std::unique_ptr<LineScript> make_line_script(const PhaseShape& shape, const LineContext& context);
 

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "orrery/collective/procedure.hpp"
+
 namespace orrery::collective {
 namespace {
 
@@ -53,12 +55,18 @@ Route whole_route(const Options& options, const Layout& layout, Kind kind) {
 
 /// The line that carries the whole collective, if the grid's axes do not.
 const Algorithm* algorithm_of_line(const Options& options, const Layout& layout, Kind kind) {
-  static constexpr Algorithm ring;
+  static constexpr Algorithm ring, custom{AlgorithmKind::custom, 0, true};
+  if (procedures(options, kind) != nullptr) return &custom;
   if (layout.always_ring) return &ring;
   const std::vector<Algorithm>& list = algorithms(options, kind);
   const auto one = std::ranges::find_if(list, &Algorithm::whole_communicator);
   if (one != list.end()) return &*one;
   return layout.axes.empty() ? &ring : nullptr;
+}
+
+const Procedure* procedure_for(const std::vector<std::shared_ptr<const Procedure>>& list, std::uint32_t num_members) {
+  const auto found = std::ranges::find_if(list, [&](const auto& p) { return p->num_positions() == num_members; });
+  return found == list.end() ? nullptr : found->get();
 }
 
 /// Of a chunk that takes the axes in an order.
@@ -73,6 +81,8 @@ Route route_of(const Options& options, const Layout& layout, Kind kind, Bytes ch
   else
     route = grid_route(options, layout, shape_kind, order);
   for (Phase& phase : route) {
+    if (phase.shape.algorithm.kind == AlgorithmKind::custom)
+      phase.shape.procedure = procedure_for(*procedures(options, kind), layout.num_members);
     phase.shape.size = chunk;
     phase.shape.reduces = kind != Kind::broadcast && kind != Kind::scatter;
     if (phase.shape.kind == Kind::reduce_scatter) chunk = chunk / phase.axis->size;
@@ -191,6 +201,11 @@ const std::vector<Algorithm>& algorithms(const Options& options, Kind kind) {
     default:
       return options.all_to_all;
   }
+}
+
+const std::vector<std::shared_ptr<const Procedure>>* procedures(const Options& options, Kind kind) {
+  const auto found = options.custom.find(kind);
+  return found == options.custom.end() ? nullptr : &found->second;
 }
 
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members) {

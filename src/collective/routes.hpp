@@ -6,6 +6,7 @@
 
 #include "layout.hpp"
 #include "line.hpp"
+#include "orrery/collective/procedure.hpp"
 
 namespace orrery::collective {
 
@@ -16,6 +17,9 @@ Kind parent(Kind kind);
 bool goes_whole(const Options& options, Kind kind);
 
 const std::vector<Algorithm>& algorithms(const Options& options, Kind kind);
+
+/// The procedures that a kind has in place of algorithms; null if it has none.
+const std::vector<std::shared_ptr<const Procedure>>* procedures(const Options& options, Kind kind);
 
 /// One phase of a chunk, with where it runs.
 struct Phase {

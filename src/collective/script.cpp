@@ -95,6 +95,10 @@ std::uint32_t Script::num_steps(std::uint32_t service, std::uint32_t member) con
   return phase.lines->num_steps(Standing(phase, member).place);
 }
 
+const Procedure* Script::procedure(std::uint32_t service) const {
+  return parts_->phases[services_[service].stage].lines->procedure();
+}
+
 Script::Move Script::move(std::uint32_t service, std::uint32_t step, std::uint32_t member) const {
   const ScriptPhase& phase = parts_->phases[services_[service].stage];
   const Standing here(phase, member);

@@ -21,6 +21,7 @@ Step Steps::at(std::uint64_t k) const {
     case AlgorithmKind::double_binary_tree:
     case AlgorithmKind::binomial_tree:
     case AlgorithmKind::in_switch:
+    case AlgorithmKind::custom:
       break;
   }
   fail_check("steps of an algorithm that has none", std::source_location::current());

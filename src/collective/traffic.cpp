@@ -5,6 +5,7 @@
 
 #include "in_switch.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/collective/procedure.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -68,6 +69,14 @@ void count_halving_doubling(const PhaseShape& shape, std::uint32_t n, std::uint6
       exchange(j, times(message_size(shape, n), std::uint64_t{1} << (levels - 1 - j)));
 }
 
+void count_procedure(const PhaseShape& shape, std::uint32_t n, std::uint64_t chunks, Counter& counter) {
+  const Procedure& procedure = *shape.procedure;
+  for (std::uint32_t o = 0; o < procedure.operations().size(); ++o)
+    if (procedure[o].act == Procedure::Act::send)
+      counter.add(procedure[o].position, procedure[procedure[o].partner].position, chunks,
+                  procedure.bytes(o, shape.whole(n)));
+}
+
 /// `even` and `odd`: how many chunks there are of each; only trees tell them apart.
 void count_phase(const PhaseShape& shape, std::uint32_t n, std::uint64_t even, std::uint64_t odd, Counter& counter) {
   const std::uint64_t chunks = even + odd;
@@ -95,6 +104,9 @@ void count_phase(const PhaseShape& shape, std::uint32_t n, std::uint64_t even, s
       return;
     case AlgorithmKind::in_switch:
       counter.add(0, 1, Wide{in_switch_load(shape, n).senders} * chunks, in_switch_load(shape, n).up);
+      return;
+    case AlgorithmKind::custom:
+      count_procedure(shape, n, chunks, counter);
       return;
   }
 }

@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/collective/procedure.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -25,6 +26,8 @@ std::string describe(const Algorithm& algorithm) {
       return "binomial tree";
     case AlgorithmKind::in_switch:
       return "in-switch";
+    case AlgorithmKind::custom:
+      return "custom";
   }
   return {};
 }
@@ -49,6 +52,23 @@ std::string fault_of_switch(const topology::Topology& topology, const Options& o
       options.queues == 1 ? "needs 1" : fmt::format("need {}", options.queues));
 }
 
+void validate_custom(const Options& options, const PhaseShape& shape, std::uint32_t n, Kind asked) {
+  const auto& list = *procedures(options, asked);
+  if (shape.procedure == nullptr) {
+    std::vector<std::string> sizes;
+    for (const auto& procedure : list)
+      sizes.push_back(fmt::format("{} ({})", procedure->num_positions(), procedure->file().string()));
+    throw Error(ErrorCode::bad_input, Place{},
+                fmt::format("custom {}: no file spells it out for {} members", name(asked), n),
+                fmt::format("communicators of {} members, or one more file", fmt::join(sizes, ", ")));
+  }
+  if (shape.procedure->has_fixed_sizes() && options.splits > 1)
+    throw Error(ErrorCode::bad_input, Place{},
+                fmt::format("custom {}: the messages of {} have fixed sizes, which {} chunks would send {} times",
+                            name(asked), shape.procedure->file().string(), options.splits, options.splits),
+                "1 chunk (chunks, preferred-dataset-splits), or messages in parts of the whole");
+}
+
 }  // namespace
 
 std::uint64_t in_switch_places(const topology::Topology& topology, const Options& options, const Axis& axis) {
@@ -60,6 +80,7 @@ std::uint64_t in_switch_places(const topology::Topology& topology, const Options
 void validate_phase(const topology::Topology& topology, const Options& options, const Phase& phase, Kind asked) {
   const PhaseShape& shape = phase.shape;
   const std::uint32_t n = phase.axis->size;
+  if (shape.algorithm.kind == AlgorithmKind::custom) return validate_custom(options, shape, n, asked);
   const auto refuse = [&](std::string_view why, std::string_view possible) {
     const std::string where = phase.axis->dimensions.size() == 1
                                   ? fmt::format("dimension {}", phase.axis->dimensions[0])
@@ -88,6 +109,8 @@ void validate_phase(const topology::Topology& topology, const Options& options, 
       if (shape.kind == Kind::all_to_all) refuse("there is nothing to add up or to copy", "ring, direct");
       if (const std::string fault = fault_of_switch(topology, options, *phase.axis); !fault.empty())
         refuse(fault, all_but_trees);
+      return;
+    case AlgorithmKind::custom:
       return;
   }
 }

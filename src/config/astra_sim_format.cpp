@@ -119,12 +119,19 @@ void read_network(Section& section, Configuration& result) {
 
 // ---- system.json ----
 
-std::vector<Algorithm> read_algorithms(Section& section, std::string_view list_key, std::size_t num_dimensions) {
+/// As ASTRA-sim takes it: from the working directory.
+std::filesystem::path as_working_path(const Value& value, const std::string& key) {
+  return as_text(value, key, "the name of a file");
+}
+
+std::vector<Algorithm> read_algorithms(Section& section, std::string_view list_key, std::string_view custom_key,
+                                       std::size_t num_dimensions) {
   const std::string key(list_key);
   std::vector<Algorithm> algorithms;
   const std::string expected =
       fmt::format("a list of {}, one for each dimension of the network", counted(num_dimensions, "algorithm"));
-  const Value* const value = section.need(list_key, expected);
+  const bool is_custom = section.find(custom_key) != nullptr;
+  const Value* const value = is_custom ? section.find(list_key) : section.need(list_key, expected);
   if (value == nullptr) return algorithms;
   section.faults().attempt([&] {
     const auto& items = as_list(*value, key, expected);
@@ -157,10 +164,18 @@ void read_collectives(Section& section, const AstraSimInputs& files, Configurati
   using collective::Optimization;
   auto& options = result.collectives;
   const std::size_t count = result.dimensions.size();
-  options.all_reduce = read_algorithms(section, "all-reduce-implementation", count);
-  options.all_gather = read_algorithms(section, "all-gather-implementation", count);
-  options.reduce_scatter = read_algorithms(section, "reduce-scatter-implementation", count);
-  options.all_to_all = read_algorithms(section, "all-to-all-implementation", count);
+  const auto read = [&](std::string_view key, std::string_view custom_key, collective::Kind kind) {
+    read_custom(section, custom_key, kind, as_working_path, result);
+    return read_algorithms(section, key, custom_key, count);
+  };
+  options.all_reduce =
+      read("all-reduce-implementation", "all-reduce-implementation-custom", collective::Kind::all_reduce);
+  options.all_gather =
+      read("all-gather-implementation", "all-gather-implementation-custom", collective::Kind::all_gather);
+  options.reduce_scatter =
+      read("reduce-scatter-implementation", "reduce-scatter-implementation-custom", collective::Kind::reduce_scatter);
+  options.all_to_all =
+      read("all-to-all-implementation", "all-to-all-implementation-custom", collective::Kind::all_to_all);
   options.optimization =
       section.choose("collective-optimization", Optimization::baseline,
                      {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
@@ -221,10 +236,10 @@ void refuse_unsupported(Section& section) {
                     "Set it to 0; L, o, g and G have no effect then.");
     });
   for (const auto* entry : section.unknown())
-    if (entry->key.find("-implementation-") != std::string::npos)
+    if (entry->key.find("-implementation-") != std::string::npos || entry->key.ends_with("-custom-implementation"))
       section.faults().add(Error(ErrorCode::bad_input, entry->value.place(entry->key),
-                                 "collective algorithms from a file are not supported",
-                                 "'...-implementation' lists of named algorithms"));
+                                 "collective algorithms from files are not given by this key",
+                                 "'...-implementation-custom' of all-reduce, all-gather, reduce-scatter, all-to-all"));
 }
 
 void read_system(Section& section, const AstraSimInputs& files, Configuration& result) {

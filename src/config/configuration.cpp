@@ -7,6 +7,7 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/collective/procedure.hpp"
 #include "orrery/network/fabric.hpp"
 
 namespace orrery::config {
@@ -20,13 +21,20 @@ std::string optional_path(const std::optional<std::filesystem::path>& path) {
   return path ? normal_path(*path) : std::string();
 }
 
+std::map<collective::Kind, std::vector<std::string>> custom_files(const collective::Options& options) {
+  std::map<collective::Kind, std::vector<std::string>> files;
+  for (const auto& [kind, procedures] : options.custom)
+    for (const auto& procedure : procedures) files[kind].push_back(normal_path(procedure->file()));
+  return files;
+}
+
 bool same(const collective::Options& a, const collective::Options& b) {
   const auto fields = [](const collective::Options& o) {
     return std::tie(o.all_reduce, o.all_gather, o.reduce_scatter, o.all_to_all, o.broadcast, o.reduce, o.optimization,
                     o.dimension_order, o.chunk_order, o.overlap_latency, o.splits, o.active_chunks, o.queues,
                     o.endpoint_delay, o.local_memory, o.rendezvous);
   };
-  return fields(a) == fields(b);
+  return fields(a) == fields(b) && custom_files(a) == custom_files(b);
 }
 
 bool same(const executor::Options& a, const executor::Options& b) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,13 @@ collective::Algorithm parse_algorithm(std::string_view text, const Place& place)
 /// One algorithm for each item; what is faulty is noted and stands as the ring.
 std::vector<collective::Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,
                                                     std::string_view expected, Faults& faults);
+
+/// The kinds of collectives that files may spell out.
+std::span<const collective::Kind> custom_kinds();
+/// How a format takes the name of a file.
+using PathOf = std::filesystem::path (*)(const Value& value, const std::string& key);
+/// The file or files of a kind, if the key is there, with the texts of XML among the inputs.
+void read_custom(Section& section, std::string_view key, collective::Kind kind, PathOf path_of, Configuration& result);
 
 /// `system.remote-memory`.
 void read_remote_memory(Section section, Configuration& result);

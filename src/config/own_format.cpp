@@ -79,6 +79,9 @@ void read_collectives(Section section, const std::vector<std::uint32_t>& entries
       section.get("endpoint-delay", options.endpoint_delay, [&](const Value& value, const std::string& path) {
         return duration_from_ns(as_nanoseconds(value, path), result.rules().rounding);
       });
+  Section custom = section.section("custom");
+  for (const collective::Kind kind : custom_kinds()) read_custom(custom, collective::name(kind), kind, as_path, result);
+  custom.refuse_unknown();
   section.refuse_unknown();
 }
 

@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <tuple>
+#include <utility>
 
 #include "formats.hpp"
+#include "orrery/collective/procedure.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/units.hpp"
 
@@ -37,6 +39,11 @@ std::string collectives(const collective::Options& options) {
   text += fmt::format("    all-to-all: [{}]\n", listed(options.all_to_all));
   if (!options.broadcast.empty()) text += fmt::format("    broadcast: [{}]\n", listed(options.broadcast));
   if (!options.reduce.empty()) text += fmt::format("    reduce: [{}]\n", listed(options.reduce));
+  for (std::string_view above = "    custom:\n"; const auto& [kind, procedures] : options.custom) {
+    std::vector<std::string> files;
+    for (const auto& procedure : procedures) files.push_back(path_text(procedure->file()));
+    text += fmt::format("{}      {}: [{}]\n", std::exchange(above, ""), collective::name(kind), fmt::join(files, ", "));
+  }
   text += fmt::format("    optimization: {}\n",
                       options.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
   text += fmt::format("    dimension-order: {}\n    chunk-order: {}\n    overlap-latency: {}\n",

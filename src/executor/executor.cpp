@@ -7,6 +7,7 @@
 
 #include "communicators.hpp"
 #include "horizon_tree.hpp"
+#include "member_hands.hpp"
 #include "memory_servers.hpp"
 #include "npu.hpp"
 #include "orrery/base/error.hpp"
@@ -140,7 +141,7 @@ void Executor::handle(const pdes::Event& event) {
       if (!npu.arrive(parts_->traffic->take(event), event, parts_->around)) return;
       break;
     case EventKind::wake:
-      if (!npu.wake(NodeId(event.node), static_cast<std::uint32_t>(event.detail), event.time, parts_->around)) return;
+      if (!npu.wake(NodeId(event.node), unpacked(event.detail), event.time, parts_->around)) return;
       break;
     case EventKind::data:
     case EventKind::grant:

@@ -48,20 +48,51 @@ void MemberRun::start_what_may(Time now, Hands& hands) {
 }
 
 void MemberRun::start(std::uint32_t service, Time now, Hands& hands) {
-  active_.push_back({service, 0, 0, State::opening, Time::zero()});
+  const bool is_graph = script_->procedure(service) != nullptr;
+  if (is_graph)
+    graphs_.emplace_back(*script_, service, member_);
+  else
+    active_.push_back({service, 0, 0, State::opening, Time::zero()});
   const Time opening = script_->opening(service);
-  if (opening > Time::zero()) return hands.wake(service, now + opening);
-  proceed(service, now, hands);
+  if (opening > Time::zero()) return hands.wake({service, opening_step}, now + opening);
+  wake({service, opening_step}, now, hands);
 }
 
-void MemberRun::wake(std::uint32_t service, Time now, Hands& hands) {
-  Active& here = active(service);
+void MemberRun::wake(StepId id, Time now, Hands& hands) {
+  if (GraphRun* const graph = this->graph(id.service)) {
+    if (id.step == opening_step)
+      begin(*graph, now, hands);
+    else
+      graph->wake(id.step, now, hands);
+    return finish_graph(*graph, now, hands);
+  }
+  Active& here = active(id.service);
   if (here.state == State::receiving) return one_less(here, now, hands);
   if (here.state == State::closing) {
     ++here.step;
     here.state = State::opening;
   }
-  proceed(service, now, hands);
+  proceed(id.service, now, hands);
+}
+
+GraphRun* MemberRun::graph(std::uint32_t service) {
+  const auto found = std::ranges::find(graphs_, service, &GraphRun::service);
+  return found == graphs_.end() ? nullptr : &*found;
+}
+
+/// What has come before is there when it begins.
+void MemberRun::begin(GraphRun& graph, Time now, Hands& hands) {
+  for (const Early& early : early_)
+    if (early.service == graph.service()) graph.receive(early.step, now, hands);
+  std::erase_if(early_, [&](const Early& early) { return early.service == graph.service(); });
+  graph.begin(now, hands);
+}
+
+void MemberRun::finish_graph(const GraphRun& graph, Time now, Hands& hands) {
+  if (!graph.is_done()) return;
+  const std::uint32_t service = graph.service();
+  std::erase_if(graphs_, [&](const GraphRun& other) { return other.service() == service; });
+  end_service(service, now, hands);
 }
 
 void MemberRun::proceed(std::uint32_t service, Time now, Hands& hands) {
@@ -71,7 +102,7 @@ void MemberRun::proceed(std::uint32_t service, Time now, Hands& hands) {
     if (!begin_step(here, hands)) return;
     if (here.cost > Time::zero()) {
       here.state = State::closing;
-      return hands.wake(service, now + here.cost);
+      return hands.wake({service, here.step}, now + here.cost);
     }
     ++here.step;
     here.state = State::opening;
@@ -84,14 +115,14 @@ bool MemberRun::begin_step(Active& here, Hands& hands) {
   here.cost = move.cost + move.reduction;
   script_->receivers(here.service, here.step, member_, receivers_);
   if (move.from_switch) {
-    hands.send_to_switch(receivers_, move.message, *move.from_switch, here.service, here.step,
+    hands.send_to_switch(receivers_, move.message, *move.from_switch, {here.service, here.step},
                          move.is_word ? Hands::Sent::word : Hands::Sent::data);
   } else {
     for (const Script::Receiver& to : receivers_) send_or_meet(here, to, move, hands);
     if (rendezvous_ && move.receives > 0) {
       script_->senders(here.service, here.step, member_, senders_);
       for (const std::uint32_t from : senders_)
-        hands.send(from, collective::rendezvous_word(), here.service, here.step, Hands::Sent::word);
+        hands.send(from, collective::rendezvous_word(), {here.service, here.step}, Hands::Sent::word, here.step);
     }
   }
   const std::uint32_t come = take_early(here.service, here.step);
@@ -113,12 +144,12 @@ void MemberRun::send_or_meet(const Active& here, const Script::Receiver& to, con
 }
 
 void MemberRun::send(const Meeting& data, Hands& hands) {
-  hands.send(data.other, data.size, data.service, data.step,
-             data.wants_receipt ? Hands::Sent::data_with_receipt : Hands::Sent::data);
+  hands.send(data.other, data.size, {data.service, data.step},
+             data.wants_receipt ? Hands::Sent::data_with_receipt : Hands::Sent::data, data.step);
 }
 
-void MemberRun::receive(std::uint32_t from, std::uint32_t service, std::uint32_t step, bool is_word, Time now,
-                        Hands& hands) {
+void MemberRun::receive(std::uint32_t from, StepId id, bool is_word, Time now, Hands& hands) {
+  const auto [service, step] = id;
   if (is_word) {
     const Meeting word{service, step, from, Bytes(0), false};
     const auto data = std::ranges::find_if(unsent_, [&](const Meeting& other) { return is_same(word, other); });
@@ -128,10 +159,13 @@ void MemberRun::receive(std::uint32_t from, std::uint32_t service, std::uint32_t
     unsent_.pop_back();
     return send(leaves, hands);
   }
+  if (GraphRun* const graph = this->graph(service)) {
+    graph->receive(step, now, hands);
+    return finish_graph(*graph, now, hands);
+  }
   const auto here = std::ranges::find(active_, service, &Active::service);
   if (here == active_.end() || here->step != step || here->state != State::receiving) {
-    const auto known =
-        std::ranges::find_if(early_, [&](const Early& e) { return e.service == service && e.step == step; });
+    const auto known = find_early(id);
     if (known != early_.end())
       ++known->count;
     else
@@ -146,13 +180,16 @@ void MemberRun::one_less(Active& here, Time now, Hands& hands) {
   check(here.missing > 0, "a step of a collective gets more than it waits for");
   if (--here.missing > 0) return;
   here.state = State::closing;
-  if (here.cost > Time::zero()) return hands.wake(here.service, now + here.cost);
-  wake(here.service, now, hands);
+  if (here.cost > Time::zero()) return hands.wake({here.service, here.step}, now + here.cost);
+  wake({here.service, here.step}, now, hands);
+}
+
+std::vector<MemberRun::Early>::iterator MemberRun::find_early(StepId id) {
+  return std::ranges::find_if(early_, [&](const Early& e) { return e.service == id.service && e.step == id.step; });
 }
 
 std::uint32_t MemberRun::take_early(std::uint32_t service, std::uint32_t step) {
-  const auto known =
-      std::ranges::find_if(early_, [&](const Early& e) { return e.service == service && e.step == step; });
+  const auto known = find_early({service, step});
   if (known == early_.end()) return 0;
   const std::uint32_t count = known->count;
   *known = early_.back();
@@ -164,6 +201,10 @@ void MemberRun::finish(std::uint32_t service, Time now, Hands& hands) {
   Active& here = active(service);
   here = active_.back();
   active_.pop_back();
+  end_service(service, now, hands);
+}
+
+void MemberRun::end_service(std::uint32_t service, Time now, Hands& hands) {
   ++num_done_;
   ++phase_[script_->services()[service].chunk];
   ++places_[script_->queue_of(service)];

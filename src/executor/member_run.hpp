@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "graph_run.hpp"
+#include "member_hands.hpp"
 #include "orrery/collective/script.hpp"
 
 namespace orrery::executor {
@@ -14,40 +15,23 @@ namespace orrery::executor {
 /// came early.
 class MemberRun {
  public:
-  /// What the member does to the world.
-  class Hands {
-   public:
-    /// What a message of a step is.
-    enum class Sent : std::uint8_t {
-      data,
-      data_with_receipt,  ///< `MemberRun::wake` shall be called when it is there
-      word,               ///< asks for the data of the step
-    };
-    /// A message to another member leaves now, for this step of its.
-    virtual void send(std::uint32_t to, Bytes size, std::uint32_t service, std::uint32_t step, Sent what) = 0;
-    /// A message leaves now for the switch of the line, which sends one of `result` to each of `members`, for this
-    /// step, when it has those of all.
-    virtual void send_to_switch(std::span<const collective::Script::Receiver> members, Bytes size, Bytes result,
-                                std::uint32_t service, std::uint32_t step, Sent what) = 0;
-    /// `MemberRun::wake` shall be called at this time, which is later than now.
-    virtual void wake(std::uint32_t service, Time time) = 0;
-
-   protected:
-    ~Hands() = default;
-  };
+  using Hands = MemberHands;
 
   MemberRun(std::shared_ptr<const collective::Script> script, std::uint32_t member, bool rendezvous);
 
   void begin(Time now, Hands& hands);
-  void wake(std::uint32_t service, Time now, Hands& hands);
+  void wake(StepId step, Time now, Hands& hands);
   /// A message of another member is there, for a step of this one that may be to come.
-  void receive(std::uint32_t from, std::uint32_t service, std::uint32_t step, bool is_word, Time now, Hands& hands);
+  void receive(std::uint32_t from, StepId step, bool is_word, Time now, Hands& hands);
 
   /// Rendezvous: receivers have yet to ask for data that were to be sent, perhaps when this member is done.
   bool is_asked_for_more() const { return !unsent_.empty(); }
   bool is_done() const { return num_done_ == script_->services().size(); }
 
  private:
+  /// Not a step: what a service is woken for when its opening is over.
+  static constexpr std::uint32_t opening_step = ~std::uint32_t{0};
+
   enum class State : std::uint8_t { opening, receiving, closing };
   struct Active {
     std::uint32_t service = 0;
@@ -84,7 +68,13 @@ class MemberRun {
   void send_or_meet(const Active& active, const collective::Script::Receiver& to, const collective::Script::Move& move,
                     Hands& hands);
   void one_less(Active& active, Time now, Hands& hands);
+  GraphRun* graph(std::uint32_t service);
+  /// Of a custom collective: the service is over if all of it is.
+  void finish_graph(const GraphRun& graph, Time now, Hands& hands);
+  void begin(GraphRun& graph, Time now, Hands& hands);
   void finish(std::uint32_t service, Time now, Hands& hands);
+  void end_service(std::uint32_t service, Time now, Hands& hands);
+  std::vector<Early>::iterator find_early(StepId step);
   std::uint32_t take_early(std::uint32_t service, std::uint32_t step);
 
   std::shared_ptr<const collective::Script> script_;
@@ -96,6 +86,7 @@ class MemberRun {
   std::vector<std::uint32_t> places_;  // [queues] that are free
   std::vector<std::uint32_t> phase_;   // [chunks] phases that are over
   std::vector<Active> active_;
+  std::vector<GraphRun> graphs_;  // services of custom collectives that are under way
   std::vector<Early> early_;
   std::vector<Meeting> unsent_;                          // data of steps that have begun
   std::vector<Meeting> words_;                           // of steps that have not

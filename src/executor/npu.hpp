@@ -77,7 +77,7 @@ class Npu {
   /// A message is there. Whether it changes what the NPU does next.
   bool arrive(const Message& message, const pdes::Event& event, const Surroundings& around);
   /// A service of the collective `node` goes on: likewise.
-  bool wake(NodeId node, std::uint32_t service, Time now, const Surroundings& around);
+  bool wake(NodeId node, StepId step, Time now, const Surroundings& around);
 
   /// A running node's finish has become known; max() if it is out of range.
   void announce(NodeId node, Time finish, Bytes sent);

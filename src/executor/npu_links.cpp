@@ -13,19 +13,20 @@ class Npu::LinkHands final : public MemberRun::Hands {
   LinkHands(Npu& npu, const Joined& joined, Time now, const Surroundings& around)
       : npu_(npu), joined_(joined), now_(now), around_(around) {}
 
-  void send(std::uint32_t to, Bytes size, std::uint32_t service, std::uint32_t step, Sent what) override {
-    Message message = message_to(to, size, service, step);
+  void send(std::uint32_t to, Bytes size, StepId step, Sent what, std::uint32_t own_step) override {
+    Message message = message_to(to, size, step);
+    message.own_step = own_step;
     message.kind = what == Sent::word ? Message::Kind::word : Message::Kind::step;
     message.wants_receipt = what == Sent::data_with_receipt;
     if (what != Sent::word) npu_.count_sent(joined_.node, now_, size);
     npu_.put_on_links(message, now_, around_);
   }
-  void send_to_switch(std::span<const collective::Script::Receiver> members, Bytes size, Bytes result,
-                      std::uint32_t service, std::uint32_t step, Sent what) override {
+  void send_to_switch(std::span<const collective::Script::Receiver> members, Bytes size, Bytes result, StepId step,
+                      Sent what) override {
     std::vector<NpuId> npus;
     for (const auto& member : members) npus.push_back(around_.communicators.member(joined_.seat, member.member));
     const bool is_first = members[0].member == joined_.seat.position;
-    Message message = message_to(members[is_first ? 1 : 0].member, size, service, step);
+    Message message = message_to(members[is_first ? 1 : 0].member, size, step);
     message.parts = static_cast<std::uint32_t>(npus.size());
     message.result = result;
     if (what != Sent::word) {
@@ -34,22 +35,22 @@ class Npu::LinkHands final : public MemberRun::Hands {
     }
     around_.traffic->multicast(message, std::move(npus), npu_.event(now_, pdes::Stage::server, {}, EventKind::pass, 0));
   }
-  void wake(std::uint32_t service, Time time) override {
+  void wake(StepId step, Time time) override {
     if (time == Time::max()) return npu_.note_overrun(joined_.node, now_, Overrun::Quantity::time);
     around_.kernel.schedule(
-        npu_.event(time, pdes::Stage::npu, npu_.lp(), EventKind::wake, joined_.node.value(), service));
+        npu_.event(time, pdes::Stage::npu, npu_.lp(), EventKind::wake, joined_.node.value(), packed(step)));
   }
 
  private:
-  Message message_to(std::uint32_t member, Bytes size, std::uint32_t service, std::uint32_t step) const {
+  Message message_to(std::uint32_t member, Bytes size, StepId step) const {
     return {.source = npu_.id_,
             .destination = around_.communicators.member(joined_.seat, member),
             .node = joined_.node,
             .tag = joined_.group.value(),
             .size = size,
             .ordinal = joined_.ordinal,
-            .service = service,
-            .step = step,
+            .service = step.service,
+            .step = step.step,
             .member = joined_.seat.position,
             .kind = Message::Kind::step};
   }
@@ -126,7 +127,7 @@ bool Npu::arrive(const Message& message, const pdes::Event& event, const Surroun
   }
   Joined& joined = **found;
   LinkHands hands(*this, joined, event.time, around);
-  joined.run.receive(message.member, message.service, message.step, message.kind == Message::Kind::word, event.time,
+  joined.run.receive(message.member, {message.service, message.step}, message.kind == Message::Kind::word, event.time,
                      hands);
   if (joined.is_over) {
     if (!joined.run.is_asked_for_more()) joined_.erase(found);
@@ -150,7 +151,7 @@ void Npu::join_over_links(NodeId id, Time now, const Surroundings& around) {
   // What came before it joined counts as there, before its own first step.
   const auto is_of_it = [&](const Message& m) { return m.tag == joined.group.value() && m.ordinal == ordinal; };
   for (const Message& m : early_)
-    if (is_of_it(m)) joined.run.receive(m.member, m.service, m.step, m.kind == Message::Kind::word, now, hands);
+    if (is_of_it(m)) joined.run.receive(m.member, {m.service, m.step}, m.kind == Message::Kind::word, now, hands);
   std::erase_if(early_, is_of_it);
   joined.run.begin(now, hands);
   if (!joined.run.is_done()) return;
@@ -158,13 +159,13 @@ void Npu::join_over_links(NodeId id, Time now, const Surroundings& around) {
   take_until(id, now, now, around);
 }
 
-bool Npu::wake(NodeId node, std::uint32_t service, Time now, const Surroundings& around) {
+bool Npu::wake(NodeId node, StepId step, Time now, const Surroundings& around) {
   const auto found =
       std::ranges::find_if(joined_, [&](const auto& joined) { return joined->node == node && !joined->is_over; });
   check(found != joined_.end(), "a collective goes on that the NPU is not in");
   Joined& joined = **found;
   LinkHands hands(*this, joined, now, around);
-  joined.run.wake(service, now, hands);
+  joined.run.wake(step, now, hands);
   return leave_if_done(joined, now, around);
 }
 

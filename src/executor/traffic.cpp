@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "member_hands.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "overrun.hpp"
@@ -192,7 +193,7 @@ void Traffic::forward(Server& server, const pdes::Event& event, Time there) {
   pdes::Event receipt = this->event(server, there, pdes::Stage::npu, LpId(message.source.value()));
   receipt.kind = static_cast<std::uint16_t>(message.wants_receipt ? EventKind::wake : EventKind::sent);
   receipt.node = message.node.value();
-  receipt.detail = message.service;
+  receipt.detail = packed({message.service, message.own_step});
   kernel_.send(host_of_npu_[message.source.index()], receipt);
 }
 

@@ -32,7 +32,8 @@ struct Message {
   std::uint32_t step = 0;     ///< the receiver's; of a word the one of the data that it asks for
   std::uint32_t member = 0;   ///< position of the source in the group
   Kind kind = Kind::data;
-  bool wants_receipt = false;  ///< of `step`: its source is woken when it is at its destination
+  bool wants_receipt = false;  ///< of `step`: its source is woken when it is at its destination, for
+  std::uint32_t own_step = 0;  ///< this step of its
   // Of a collective that a switch carries out:
   std::uint32_t parts = 0;  ///< messages to a destination that the switch makes one of; 0: it only forwards
   Bytes result = {};        ///< size of that one

@@ -337,7 +337,8 @@ void Preparation::check_algorithms(Faults& faults) {
       Faults found;
       found.attempt([&] { engine_.validate(*layout, executor::engine_kind(kind)); });
       found.for_each([&](const Error& fault) {
-        faults.add(Error(fault.code(), store_.place(*npu.trace, npu.id, node), fault.text()));
+        faults.add(Error(fault.code(), store_.place(*npu.trace, npu.id, node),
+                         fmt::format("{}: {}", trace::describe(*spec.group), fault.text())));
       });
     }
   }

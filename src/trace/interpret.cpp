@@ -184,7 +184,7 @@ void Interpreter::set_own_end(const RawNode& raw, Attribute which) {
   if (end != source_.npu)
     fail(raw,
          fmt::format("{} is {}, but this is the trace of NPU {}", attribute_names[static_cast<std::size_t>(which)], end,
-                     source_.npu),
+                     *source_.npu),
          "the NPU itself, or nothing");
   if (!meaning_.own_end) meaning_.own_end = Meaning::Use{end, place_of(source_, raw, names_)};
 }

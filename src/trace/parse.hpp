@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "name_pool.hpp"
@@ -13,7 +14,7 @@ namespace orrery::trace {
 /// Which file is read for whom, for messages.
 struct Source {
   std::string file;
-  std::uint32_t npu = 0;
+  std::optional<std::uint32_t> npu;
 };
 
 /// Where `node` is. Long names and control characters are shortened to what a message can show.

@@ -49,11 +49,14 @@ enum class Attribute : std::uint8_t {
   num_ops,
   tensor_size,
   stream,
+  msg_chunk_cnt,
+  msg_chunk_idx,
+  total_chunk_cnt,
 };
-constexpr std::size_t num_attributes = 10;
+constexpr std::size_t num_attributes = 13;
 constexpr std::array<std::string_view, num_attributes> attribute_names = {
-    "is_cpu_op", "comm_type",     "comm_size", "comm_src",    "comm_dst",
-    "comm_tag",  "comm_priority", "num_ops",   "tensor_size", "stream"};
+    "is_cpu_op", "comm_type",   "comm_size", "comm_src",      "comm_dst",      "comm_tag",       "comm_priority",
+    "num_ops",   "tensor_size", "stream",    "msg_chunk_cnt", "msg_chunk_idx", "total_chunk_cnt"};
 
 constexpr std::uint32_t no_name = std::numeric_limits<std::uint32_t>::max();
 

@@ -229,7 +229,7 @@ void AttributeValue::add_flag(bool flag) {
 void name_attribute(std::string_view name, AttributeValue& value) {
   using Name = AttributeValue::Name;
   value.name = Name::ignored;
-  if (name.size() < 6 || name.size() > 13) return;  // the shortest and the longest that matter
+  if (name.size() < 6 || name.size() > 15) return;  // the shortest and the longest that matter
   for (std::size_t at = 0; at < num_attributes; ++at) {
     if (name != attribute_names[at]) continue;
     value.name = Name::numeric;

@@ -20,6 +20,7 @@ FOREIGN = [
     (r"zlib\.h", ["trace", "src/sim/text_output.cpp"]),
     (r"(hdf5|H5)", ["results"]),
     (r"yaml-cpp/", ["config"]),
+    (r"tinyxml2", ["collective"]),
     (r"cxxopts", ["config"]),
     (r"nlohmann/", ["config", "trace", "workload", "src/sim/show.cpp", "src/sim/chrome_trace.cpp"]),
     (r"metis\.h", ["src/sim/partitioning.cpp"]),

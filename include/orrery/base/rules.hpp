@@ -18,9 +18,12 @@ struct Rules {
   bool subgroup_is_ring = false;
   /// Chunks in service together share the bandwidth of their dimension; else each has all of it.
   bool share_bandwidth = true;
+  /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, a computation its recorded duration or 1 ns,
+  /// and a send is over when its message is there; else docs/collectives.md, Custom collectives.
+  bool bare_procedures = false;
 
   static constexpr Rules physical() { return {}; }
-  static constexpr Rules astra_sim() { return {Rounding::down_to_ns, false, false, true, true, false}; }
+  static constexpr Rules astra_sim() { return {Rounding::down_to_ns, false, false, true, true, false, true}; }
 };
 
 }  // namespace orrery

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -31,7 +32,8 @@ enum class AlgorithmKind : std::uint8_t {
   halving_doubling,
   double_binary_tree,
   binomial_tree,
-  in_switch
+  in_switch,
+  custom  ///< Options::custom
 };
 
 /// How one dimension carries a collective.
@@ -53,12 +55,17 @@ enum class DimensionOrder : std::uint8_t { ascending, round_robin, themis };
 /// fewest phases before it. Among equals, who came first.
 enum class ChunkOrder : std::uint8_t { fifo, smallest_first, fewest_phases_first };
 
+class Procedure;  // procedure.hpp
+
 /// Everything of the system that a collective depends on, besides the topology.
 struct Options {
   /// One per dimension of the topology; a single `one*` stands for all. Empty: no collective of that kind is possible.
   std::vector<Algorithm> all_reduce, all_gather, reduce_scatter, all_to_all;
   /// The same for these two kinds; empty: they go the way of an all-reduce.
   std::vector<Algorithm> broadcast, reduce;
+  /// Collectives that files spell out, in place of the algorithms: of each kind, one for each size of communicators
+  /// that have it.
+  std::map<Kind, std::vector<std::shared_ptr<const Procedure>>> custom;
   Optimization optimization = Optimization::local_bw_aware;
   DimensionOrder dimension_order = DimensionOrder::ascending;
   ChunkOrder chunk_order = ChunkOrder::fifo;

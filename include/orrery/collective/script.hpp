@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/procedure.hpp"
 
 namespace orrery::collective {
 
@@ -17,7 +18,8 @@ namespace orrery::collective {
 /// A service is one chunk in one phase. Services take their places in the queues in one order, that of members that
 /// arrive together, which all members keep: so nobody waits in a circle. A member goes through a service in steps: it
 /// sends, waits until all messages of the step are there, and begins the next one `cost` and `reduction` later. Of a
-/// broadcast or reduce that goes whole, lines that hold no data send messages without bytes.
+/// broadcast or reduce that goes whole, lines that hold no data send messages without bytes. The steps of a custom
+/// collective do not follow each other but as its procedure says.
 class Script {
  public:
   struct Service {
@@ -62,6 +64,9 @@ class Script {
   Time opening(std::uint32_t service) const;
   std::uint32_t num_steps(std::uint32_t service, std::uint32_t member) const;
   Move move(std::uint32_t service, std::uint32_t step, std::uint32_t member) const;
+  /// Of a custom collective, else null: its steps are the procedure's operations, numbered as there. A receive is over
+  /// `cost` after its message is there, a send with `sends_one_by_one` when its message is there, else at once.
+  const Procedure* procedure(std::uint32_t service) const;
   /// Cleared and filled, in the order in which the member sends. O(receivers).
   void receivers(std::uint32_t service, std::uint32_t step, std::uint32_t member, std::vector<Receiver>& out) const;
   /// Cleared and filled: those whose messages the member waits for. O(senders).

@@ -27,6 +27,8 @@ MessageProgram::MessageProgram(const LineCase& line) : line_(line), steps_(line.
     case AlgorithmKind::in_switch:
       in_switch();
       return;
+    case AlgorithmKind::custom:
+      break;
   }
 }
 

@@ -84,6 +84,8 @@ bool has_rule(const Entry& entry) {
       return entry.kind == Kind::all_reduce || entry.goes_whole();
     case AlgorithmKind::in_switch:
       return entry.kind != Kind::all_to_all && entry.shape == Shape::switched;
+    case AlgorithmKind::custom:
+      return false;
   }
   return false;
 }
@@ -319,6 +321,8 @@ Row row_of(const Entry& entry) {
       return tree_row(entry, entry.goes_whole() ? 1 : 2, entry.kind == Kind::broadcast ? 0 : k);
     case AlgorithmKind::in_switch:
       return in_switch_row(entry);
+    case AlgorithmKind::custom:
+      break;
   }
   return {};
 }

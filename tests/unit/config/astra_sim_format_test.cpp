@@ -157,7 +157,7 @@ TEST_F(AstraSim, SystemRefusals) {
   refused("\"boost-mode\": 0", "\"model-shared-bus\": 1",
           {"system.json:12", "'model-shared-bus'", "shared bus", "Set it to 0"});
   refused("\"boost-mode\": 0", "\"all-reduce-implementation-chakra\": [\"x\"]",
-          {"all-reduce-implementation-chakra", "not supported"});
+          {"all-reduce-implementation-chakra", "not given by this key"});
   refused("LIFO", "LILO", {"system.json:2", "'scheduling-policy'", "LIFO, FIFO or EXPLICIT", "Did you mean 'LIFO'?"});
   refused("localBWAware", "localBW", {"'collective-optimization'", "localBWAware or baseline"});
   refused("roofline-enabled\": 1", "roofline-enabled\": 2", {"'roofline-enabled'", "0 to 1"});

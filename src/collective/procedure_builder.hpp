@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "orrery/collective/procedure.hpp"
+
+namespace orrery::collective {
+
+/// Puts a procedure together and finds what is wrong with it as a whole.
+class ProcedureBuilder {
+ public:
+  using Operation = Procedure::Operation;
+  using Range = Procedure::Range;
+  /// The error of an operation, which says where it is in its file.
+  using Fault = std::function<Error(std::uint32_t operation, std::string_view found, std::string_view expected)>;
+
+  explicit ProcedureBuilder(std::uint32_t num_positions) : first_(num_positions + 1, 0) {}
+
+  /// Operations of a position follow those of the position before.
+  std::uint32_t add(Operation operation);
+  /// A send to `position`, or a receive from it. Messages with one tag between two positions are received in the order
+  /// in which they are added.
+  std::uint32_t add_message(Operation operation, std::uint32_t position, std::uint64_t tag);
+  void depend(std::uint32_t before, std::uint32_t after);
+  void move(std::uint32_t operation, std::span<const Range> ranges);
+
+  const Operation& operator[](std::uint32_t operation) const { return operations_[operation]; }
+  std::uint32_t num_operations() const { return static_cast<std::uint32_t>(operations_.size()); }
+
+  /// Gives every send its receive. Throws fault(operation, ...) for a message that has no other end.
+  void match(const Fault& fault);
+  /// All operations in an order in which those that one waits for come first; with `last_first` the latest to become
+  /// ready is next. Throws fault(operation, ...) for operations that wait for each other in a circle.
+  std::vector<std::uint32_t> order(bool last_first, const Fault& fault) const;
+  /// `num_chunks`: of the whole; 0 for fixed sizes.
+  std::shared_ptr<const Procedure> finish(std::filesystem::path file, std::uint32_t num_chunks);
+
+ private:
+  struct End {
+    std::uint32_t from = 0, to = 0;
+    std::uint64_t tag = 0;
+    std::uint32_t operation = 0;
+  };
+
+  std::vector<Operation> operations_;
+  std::vector<std::uint32_t> first_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;  ///< (before, after)
+  std::vector<Range> ranges_;
+  std::vector<End> sends_, receives_;
+};
+
+/// The two formats. See read_procedure.
+std::shared_ptr<const Procedure> read_msccl(const std::filesystem::path& file, Kind kind, const Place& named_by);
+std::shared_ptr<const Procedure> read_parts(const std::filesystem::path& prefix, const Place& named_by);
+
+}  // namespace orrery::collective
