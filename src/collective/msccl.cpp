@@ -20,6 +20,7 @@ using Act = Procedure::Act;
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_chunks = std::int64_t{1} << 24;
+constexpr std::uint64_t most_chunks_of_all = std::uint64_t{1} << 27;  // 2 GiB while the file is carried out
 
 constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"allreduce", Kind::all_reduce},
@@ -238,7 +239,18 @@ class MscclReader {
                                                  static_cast<std::uint32_t>(block.send), connection));
   }
 
+  void check_buffers() const {
+    std::uint64_t chunks = 0;
+    for (const std::uint32_t scratch : algorithm_.num_scratch)
+      chunks += std::uint64_t{algorithm_.num_input()} + algorithm_.num_output() + scratch;
+    if (chunks > most_chunks_of_all)
+      throw Error(ErrorCode::bad_input, {.file = algorithm_.file},
+                  fmt::format("the buffers of all ranks have {}", counted(chunks, "chunk")),
+                  fmt::format("{} at the most", most_chunks_of_all));
+  }
+
   std::shared_ptr<const Procedure> build() {
+    check_buffers();
     for (const auto& [rank, index, block, number] : waits_) {
       const Step& step = algorithm_.steps[rank][index];
       const auto found = steps_.find({rank, block, number});

@@ -129,6 +129,20 @@ class Custom(harness.Folder):
                     with self.subTest(shape=shape, what=what):
                         self.assertEqual(*times)
 
+    def test_example(self):
+        """configs/all-pairs-8.yaml: its file is as the script writes it, and takes what docs/collectives.md says."""
+        file = harness.SOURCE / "configs/collectives/all-pairs-all-reduce-8.xml"
+        self.assertEqual(file.read_text(), self.write("all-pairs-all-reduce", 8).read_text())
+        table = (harness.SOURCE / "docs/collectives.md").read_text()
+        for size in ("1 KiB", "256 KiB", "4 MiB", "64 MiB"):
+            for column, flags in enumerate(((), ("--set=system.collectives.custom={}",),
+                                            ("--set=system.collectives.custom={}", "--set=system.collectives.all-reduce=[ring]"))):
+                outcome = harness.orrery("show", "collective", harness.SOURCE / "configs/all-pairs-8.yaml", "--kind", "all-reduce", "--bytes", size,
+                                         "--json", *flags)
+                self.assertEqual(outcome.code, 0, outcome.err)
+                row = next(line for line in table.splitlines() if line.startswith(f"| {size} |") and line.count("|") == 5)
+                self.assertEqual(row.split("|")[2 + column].strip(), f"{json.loads(outcome.out)['last_done_ps'] / 1e6:.2f} us")
+
     def astra_sim(self, **system):
         system = harness.System(("Ring",), (4,), system={"preferred-dataset-splits": 1, **system})
         traces = [[Node(0, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)] for _ in range(4)]

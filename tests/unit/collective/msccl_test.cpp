@@ -48,8 +48,11 @@ class MscclFile : public ::testing::Test {
     std::string text(pair);
     const auto at = text.find(from, text.find(after));
     EXPECT_NE(at, std::string::npos) << from;
+    return read_refusal(text.replace(at, from.size(), to), kind);
+  }
+  std::string read_refusal(std::string_view text, Kind kind = Kind::all_reduce) {
     try {
-      (void)read(text.replace(at, from.size(), to), kind);
+      (void)read(text, kind);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_input);
       return error.what();
@@ -100,6 +103,10 @@ TEST_F(MscclFile, WhatIsNoAlgorithmIsRefused) {
   expect(refusal("ngpus=\"2\"", "ngpus=\"3\""), {"there is no gpu 2"});
   expect(refusal("gpu id=\"0\"", "gpu id=\"1\""), {"algorithm.xml:12:", "gpu 1 is there twice"});
   expect(refusal("i_chunks=\"2\"", "i_chunks=\"3\""), {"i_chunks of gpu 1 is 3", "2, as"});
+  expect(
+      read_refusal("<algo ngpus='6' coll='allreduce' nchunksperloop='16777216'><gpu id='0'/><gpu id='1'/><gpu id='2'/>"
+                   "<gpu id='3'/><gpu id='4'/><gpu id='5'/></algo>"),
+      {"buffers of all ranks have 201326592 chunks", "134217728 at the most"});
   expect(refusal("nchunksperloop=\"2\"", "nchunksperloop=\"x\""), {"nchunksperloop of the algo is 'x'"});
   EXPECT_THROW(read_procedure(folder_.path() / "nothing.xml", Kind::all_reduce, {}), Error);
   EXPECT_THROW(read_procedure(folder_.path() / "nothing", Kind::all_reduce, {}), Error);
