@@ -112,7 +112,7 @@ void HierarchicalPool::serve(Time now, std::span<const Access> accesses) {
 
 /// Whatever the switches do, the groups read or write everything once.
 void HierarchicalPool::pass_groups(Time now, std::span<const Access> accesses) {
-  for (const Access& access : accesses) volumes_.groups += access.size;
+  for (const Access& access : accesses) groups_.volume += access.size;
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     Bytes per_round;
     for (const Cut& cut : cuts_) per_round += piece_in(cut, runs_[r]);
@@ -131,7 +131,7 @@ void HierarchicalPool::pass_links(std::span<const Access> accesses, std::span<co
     if (access.collective != PathCollective::none && counted_at_[visit.access] == node) continue;
     counted_at_[visit.access] = node;
     const std::uint64_t times = passages(access.collective);
-    volumes_.links += access.size * times;
+    links_.volume += access.size * times;
     for (std::size_t r = 0; r < runs_.size(); ++r) per_round_[r] += piece_in(cuts_[visit.access], runs_[r]) * times;
   }
   Time& free = links_free_[node];
@@ -145,7 +145,7 @@ void HierarchicalPool::pass_links(std::span<const Access> accesses, std::span<co
 void HierarchicalPool::pass_fabric(Time now, std::span<const Access> accesses, std::span<const Visit> of_npu) {
   Time& free = fabric_free_[of_npu.front().npu.index()];
   for (const Visit& visit : of_npu)
-    volumes_.fabrics += accesses[visit.access].size * passages(accesses[visit.access].collective);
+    fabric_.volume += accesses[visit.access].size * passages(accesses[visit.access].collective);
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     Bytes per_round;
     for (const Visit& visit : of_npu)
@@ -166,6 +166,13 @@ void HierarchicalPool::pass_fabric(Time now, std::span<const Access> accesses, s
 Time HierarchicalPool::rounded(Time duration) const {
   if (rounding_ == Rounding::up_to_ps) return duration;
   return std::max(Time::from_ns(duration.ps() / 1000), tick(rounding_));
+}
+
+std::array<HierarchicalPool::StageUse, 3> HierarchicalPool::stages() const {
+  const auto use = [](const Stage& stage, std::size_t servers) {
+    return StageUse{static_cast<std::uint32_t>(servers), stage.volume, transfer(stage.volume, stage.bandwidth)};
+  };
+  return {use(groups_, 1), use(links_, links_free_.size()), use(fabric_, fabric_free_.size())};
 }
 
 Time HierarchicalPool::alone(Bytes size) const {

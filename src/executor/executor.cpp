@@ -217,6 +217,8 @@ std::vector<LinkRecord> Executor::link_records() const {
   return parts_->traffic ? parts_->traffic->records() : std::vector<LinkRecord>{};
 }
 
+std::vector<MemoryStageRecord> Executor::memory_stages() const { return parts_->servers.stages(); }
+
 std::vector<NpuRecord> Executor::npu_records() const {
   std::vector<NpuRecord> records;
   for (const auto& npu : parts_->npus) records.push_back(npu.record());

@@ -129,6 +129,14 @@ void MemoryServers::close(const pdes::Event& event) {
   askers_.erase(askers_.begin(), askers_.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
+std::vector<MemoryStageRecord> MemoryServers::stages() const {
+  std::vector<MemoryStageRecord> records;
+  if (!pool_ || setting_.host_of_server.front() != here_) return records;
+  for (const auto& stage : pool_->stages())
+    records.push_back({static_cast<std::uint32_t>(records.size()), stage.servers, stage.bytes, stage.busy});
+  return records;
+}
+
 void MemoryServers::answer(LpId lp, Time done, Time since, const Asker& asker) {
   if (done == Time::max()) return keep_earliest(overrun_, {since, asker.npu, asker.node});
   auto answer = pdes::Event::make(done, pdes::Stage::npu, lp, servers_[lp].sequence++, LpId(asker.npu.value()));

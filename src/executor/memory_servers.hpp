@@ -12,6 +12,7 @@
 #include "orrery/device/hierarchical_pool.hpp"
 #include "orrery/device/remote_memory.hpp"
 #include "orrery/executor/executor.hpp"
+#include "orrery/executor/record.hpp"
 #include "orrery/pdes/kernel.hpp"
 
 namespace orrery::executor {
@@ -47,6 +48,9 @@ class MemoryServers {
   void serve_group(const pdes::Event& request);
   /// The moment before is over.
   void close(const pdes::Event& event);
+
+  /// Of a hierarchical pool that is hosted here; else none.
+  std::vector<MemoryStageRecord> stages() const;
 
  private:
   struct Server {

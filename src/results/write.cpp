@@ -16,6 +16,7 @@
 #include "gather.hpp"
 #include "hdf5_file.hpp"
 #include "links_table.hpp"
+#include "memory_table.hpp"
 #include "metrics_table.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/output_file.hpp"
@@ -62,6 +63,7 @@ class Writer {
     collectives();
     network();
     links();
+    memory();
     metrics();
     timeline();
     kernel();
@@ -100,6 +102,7 @@ class Writer {
   void collectives();
   void network();
   void links();
+  void memory();
   void metrics();
   void timeline();
   void kernel();
@@ -332,6 +335,13 @@ void Writer::links() {
   on_root([&] {
     std::ranges::sort(gathered_.links, {}, &executor::LinkRecord::link);
     write_links(file(), gathered_.links, run_.switches);
+  });
+}
+
+void Writer::memory() {
+  const auto stages = world_.gather(std::span<const executor::MemoryStageRecord>(mine_.memory), Rank(0));
+  on_root([&] {
+    if (!stages.empty()) write_memory(file(), stages, simulated_time_);
   });
 }
 

@@ -63,6 +63,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
   mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
   mine.links = executor.link_records();
+  mine.memory = executor.memory_stages();
   mine.kernel = kernel_record(simulation.kernel_statistics());
   mine.host = host_name();
   return mine;

@@ -97,6 +97,22 @@ class Memory(harness.Folder):
         self.assertEqual(finish(chakra.MEM_LOAD, chakra.ALL_GATHER), (alone + 1000, 1000 + 100 + 400 + 1000 + LATENCY))
         self.assertEqual(finish(chakra.MEM_STORE, chakra.REDUCE_SCATTER), (alone + 1000, alone + 1000))
 
+    def test_stages_in_the_results(self):
+        """4 NPUs load 4,000 B each for themselves, all 8 sum 4,000 B and get the sum."""
+        import h5py
+        nodes = {npu: [load(1, 4_000, type=chakra.MEM_STORE, comm_type=chakra.ALL_REDUCE)] for npu in range(8)}
+        for npu in range(4):
+            nodes[npu].append(load(2, 4_000, 1))
+        path = self.check_one_answer([self.config(nodes)], 8, ranks=(2, 3))
+        with h5py.File(path) as results:
+            memory, finish = results["memory"], max(results["npus/finish_time"][:])
+            self.assertEqual(list(memory["name"].asstr()[:]), ["groups", "links", "fabrics"])
+            self.assertEqual(list(memory["servers"][:]), [1, 2, 8])
+            self.assertEqual(list(memory["bytes"][:]), [20_000, 2 * 8_000 + 16_000, 8 * 8_000 + 16_000])
+            self.assertEqual(list(memory["busy_time"][:]), [500 * NS, 3200 * NS, 20_000 * NS])
+            for used, busy, servers in zip(memory["utilisation"][:], memory["busy_time"][:], memory["servers"][:]):
+                self.assertAlmostEqual(used, busy / (servers * finish))
+
     def test_one_member(self):
         nodes = {0: [load(1, 40_000, type=chakra.MEM_STORE, comm_type=chakra.ALL_REDUCE, pg_name="g")]}
         times = harness.finish_times(self.run_once([self.grouped(nodes, members=[0])]))

@@ -114,6 +114,9 @@ class OneAnswer(harness.Folder):
                         other = self.run_once([*arguments, f"--partition={strategy}"], "other.h5", ranks=ranks)
                         self.assertEqual(harness.difference(first, other), "")
                         other.unlink()
+                if kind == "HIERARCHICAL_POOL":
+                    with self.subTest(kind, seed=seed, network="congestion-aware"):
+                        self.check_one_answer([*arguments, "--network=congestion-aware"], workload.num_npus, ranks=(2,))
                 for path in self.folder.iterdir():
                     path.unlink()
 

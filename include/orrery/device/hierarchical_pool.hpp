@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,9 +33,11 @@ class HierarchicalPool {
     PathCollective collective = PathCollective::none;
     std::span<Time> done;  ///< [npus] when each is through: filled in; max() if it does not fit
   };
-  /// What has passed.
-  struct Volumes {
-    Bytes groups, links, fabrics;
+  /// What has passed a stage.
+  struct StageUse {
+    std::uint32_t servers = 0;  ///< side by side
+    Bytes bytes;
+    Time busy;  ///< of its servers, added up
   };
 
   HierarchicalPool(const RemoteMemoryOptions& options, std::uint32_t num_npus, Rounding rounding);
@@ -46,7 +49,8 @@ class HierarchicalPool {
   /// Of one NPU's access while there is no other. O(1).
   Time alone(Bytes size) const;
   Bytes piece() const { return piece_; }
-  const Volumes& volumes() const { return volumes_; }
+  /// Groups, links, fabrics.
+  std::array<StageUse, 3> stages() const;
 
  private:
   /// When the first and the last of some rounds are there.
@@ -71,8 +75,9 @@ class HierarchicalPool {
     std::uint32_t position = 0;  ///< in the access
   };
   struct Stage {
-    Bandwidth bandwidth;
+    Bandwidth bandwidth;  ///< of a server
     Time latency;
+    Bytes volume = {};  ///< that has passed, all servers together
 
     /// Rounds of so many bytes that come evenly, as `in` says, to a server that is free at `free`.
     Passage pass(const Passage& in, Time free, Bytes per_round, std::uint64_t rounds) const;
@@ -94,7 +99,6 @@ class HierarchicalPool {
   Time groups_free_;
   std::vector<Time> links_free_;   // [nodes]
   std::vector<Time> fabric_free_;  // [num_npus]
-  Volumes volumes_;
   // Of the accesses that are being served.
   std::vector<Cut> cuts_;               // [accesses]
   std::vector<std::uint64_t> lengths_;  // distinct numbers of rounds, ascending

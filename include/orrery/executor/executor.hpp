@@ -122,6 +122,8 @@ class Executor final : public pdes::Model {
 
   /// Of this rank's links that carried anything; none but in the congestion-aware network.
   std::vector<LinkRecord> link_records() const;
+  /// Of a hierarchical pool, on the rank that hosts it; else none.
+  std::vector<MemoryStageRecord> memory_stages() const;
   std::vector<NpuRecord> npu_records() const;
   /// Of the first Options::record_iterations iterations, as the timeline.
   std::vector<CollectiveRecord> collective_records() const;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -53,6 +54,19 @@ struct LinkRecord {
   std::uint32_t dimension = 0;
   std::int64_t from = 0, to = 0;  ///< as network::Fabric::Ends
   network::LinkStatistics statistics;
+};
+
+/// A stage of a hierarchical pool of memory.
+struct MemoryStageRecord {
+  std::uint32_t stage = 0;    ///< 0 is at the memory
+  std::uint32_t servers = 0;  ///< side by side
+  Bytes bytes;                ///< that have passed
+  Time busy;                  ///< of the servers, added up
+
+  std::string_view name() const {
+    constexpr std::string_view names[] = {"groups", "links", "fabrics"};
+    return names[stage];
+  }
 };
 
 struct TimelineRecord {

@@ -40,7 +40,8 @@ struct RankResults {
   std::vector<executor::TimelineRecord> timeline;        ///< grouped by NPU ascending, by start then node inside
   std::vector<std::string> timeline_names;               ///< what TimelineRecord::name indexes
   NetworkRecord network;
-  std::vector<executor::LinkRecord> links;  ///< of this rank that carried anything
+  std::vector<executor::LinkRecord> links;          ///< of this rank that carried anything
+  std::vector<executor::MemoryStageRecord> memory;  ///< of a hierarchical pool hosted here
   KernelRecord kernel;
   std::string host;
 };

@@ -278,11 +278,11 @@ TEST(HierarchicalPool, BoundsInPartialUse) {
         EXPECT_GE(done + 1e-3L, system.latency() + static_cast<Exact>(request.size.count()) * slowest);
       }
     }
-    const auto& volumes = pool.volumes();
-    const Exact groups = static_cast<Exact>(volumes.groups.count()) * system.group();
+    const auto stages = pool.stages();
+    const Exact groups = static_cast<Exact>(stages[0].bytes.count()) * system.group();
     const Exact nodes = system.num_npus / system.options.npus_per_node;
-    const Exact links = static_cast<Exact>(volumes.links.count()) * system.link();
-    const Exact fabrics = static_cast<Exact>(volumes.fabrics.count()) * system.fabric();
+    const Exact links = static_cast<Exact>(stages[1].bytes.count()) * system.link();
+    const Exact fabrics = static_cast<Exact>(stages[2].bytes.count()) * system.fabric();
     EXPECT_GE(last + 1e-3L, groups + system.latency());
     EXPECT_GE(last + 1e-3L, links / nodes + system.latency());
     EXPECT_GE(last + 1e-3L, std::ranges::max(to_npu) * system.fabric() + system.latency());
@@ -365,8 +365,8 @@ TEST(HierarchicalPool, VolumesOfEachStage) {
     else
       requests.push_back({npus, size, collective});
     serve(pool, Time::zero(), requests);
-    const auto& v = pool.volumes();
-    return std::vector<Bytes>{v.groups, v.links, v.fabrics};
+    const auto v = pool.stages();
+    return std::vector<Bytes>{v[0].bytes, v[1].bytes, v[2].bytes};
   };
   EXPECT_EQ(volumes(PathCollective::none), (std::vector{size * 6, size * 6, size * 6}));
   EXPECT_EQ(volumes(PathCollective::all_gather), (std::vector{size * 1, size * 3, size * 6}));

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+
+#include "hdf5_file.hpp"
+#include "orrery/executor/record.hpp"
+
+namespace orrery::results {
+
+/// The group /memory of docs/results.md.
+void write_memory(File& file, std::span<const executor::MemoryStageRecord> stages, Time simulated_time);
+
+}  // namespace orrery::results
