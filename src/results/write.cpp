@@ -322,9 +322,14 @@ void Writer::network() {
     file().column<std::int64_t>("/network/bytes", all_bytes, {"byte", "bytes", "bytes sent by all NPUs"});
     file().column<double>("/network/busy_time", busy_time,
                           {"ps", "busy time", "time in which a link carried bytes, summed over links"});
+    std::vector<std::uint32_t> sharers = run_.sharers;
+    sharers.resize(dimensions, 1);
+    file().column<std::uint32_t>(
+        "/network/sharers", sharers,
+        {"1", "sharers", "collectives of an NPU among which the bandwidth of the dimension is divided"});
     file().column<double>("/network/utilisation", utilisation,
                           {"1", "utilisation", "busy time over links times simulated time"});
-    for (const char* name : {"size", "bytes", "busy_time", "utilisation"})
+    for (const char* name : {"size", "bytes", "busy_time", "sharers", "utilisation"})
       file().attach(std::string("/network/") + name, "/network/dimension");
   });
 }

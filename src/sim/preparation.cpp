@@ -163,8 +163,9 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
     if (system_known) require_remote_memory(faults);
   });
   agree_on_groups();
-  if (configuration_.executor.network.model == network::Model::congestion_unaware)
-    engine_.share_among(collectives_at_once(setting(), world_));
+  if (configuration_.executor.network.model == network::Model::congestion_unaware &&
+      topology_.rules().share_bandwidth && !configuration_.executor.replay_only)
+    engine_.share_among(sharers_ = collectives_at_once(setting(), world_));
   if (!configuration_.executor.replay_only && system_known) world_.agree([&] { check_algorithms(faults); });
   if (folded_for && faults.empty()) fold(*folded_for);
   if (!configuration_.executor.replay_only) check_agreement(foundations.groups_known, faults);

@@ -83,6 +83,7 @@ results::RunDescription describe(const config::Configuration& configuration, con
   for (const auto& dimension : configuration.dimensions)
     run.links.push_back(topology::directed_links(dimension) * (run.num_npus / dimension.size));
   run.has_links = configuration.executor.goes_over_links();
+  run.sharers = preparation.sharers();
   run.wall_time = wall_seconds;
   run.iterations = configuration.executor.iterations;
   return run;

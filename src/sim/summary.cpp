@@ -1,7 +1,9 @@
 #include "summary.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -47,10 +49,13 @@ void print_training(const results::Metrics& metrics) {
 /// The rest is in the results.
 constexpr std::size_t most_collectives = 4;
 
-void print_traffic(const results::Metrics& metrics, bool replay_only) {
+void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_t> sharers, bool replay_only) {
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < metrics.bytes_per_step.size(); ++d)
-    parts.push_back(fmt::format("dimension {} {}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d]))));
+    parts.push_back(fmt::format("dimension {} {}{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
+                                d < sharers.size() && sharers[d] > 1
+                                    ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
+                                    : ""));
   fmt::print("sent in a step: {}\n", fmt::join(parts, ", "));
   auto collectives = metrics.collectives;
   std::ranges::stable_sort(collectives, std::greater(),
@@ -114,7 +119,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
     fmt::print("exposed communication of an NPU {}, {} of the step\n",
                readable(all.metrics->exposed_communication_time), percent(all.metrics->exposed_communication));
     print_training(*all.metrics);
-    print_traffic(*all.metrics, configuration.executor.replay_only);
+    print_traffic(*all.metrics, run.sharers, configuration.executor.replay_only);
   }
   print_links(all.links, run.switches, sorted.back().finish);
   const auto total = kernel_figures(all.ranks).total;

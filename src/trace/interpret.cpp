@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -85,7 +84,7 @@ class Interpreter {
   std::uint32_t num_npus_;
   Streams streams_;
   Meaning meaning_;
-  std::map<std::pair<Form, std::uint64_t>, std::uint16_t> number_of_stream_;
+  std::unordered_map<std::uint64_t, std::uint16_t> number_of_stream_;
   std::unordered_map<std::uint32_t, std::uint32_t> slot_of_group_name_;
   Slots group_slots_;
   Slots peer_slots_;  ///< sends and receives have slots of their own, so that a peer that does both shares structures
@@ -152,18 +151,17 @@ std::int32_t Interpreter::priority(const RawNode& raw) {
 std::uint16_t Interpreter::stream(const RawNode& raw) {
   const Number value = raw[Attribute::stream];
   if (streams_ == Streams::by_count) return 0;
-  if (value.form == Form::absent) {
+  if (value.form == Form::absent || value.form == Form::negative) {
     meaning_.notes.add("stream",
                        "workload.streams is trace, but nodes name no stream: they take the places that compute.streams "
                        "and communication.streams count");
     return 0;
   }
-  if (value.form != Form::whole && value.form != Form::negative)
-    fail(raw, "stream is no whole number", "the number of a stream, or no such attribute");
+  if (value.form != Form::whole) fail(raw, "stream is no whole number", "the number of a stream, or no such attribute");
   const std::size_t next = number_of_stream_.size() + 1;
   if (next > std::numeric_limits<std::uint16_t>::max())
     fail(raw, fmt::format("{} streams before this one", next - 1), "fewer");
-  return number_of_stream_.try_emplace({value.form, value.magnitude}, static_cast<std::uint16_t>(next)).first->second;
+  return number_of_stream_.try_emplace(value.magnitude, static_cast<std::uint16_t>(next)).first->second;
 }
 
 std::uint32_t Interpreter::npu(const RawNode& raw, Attribute which) const {

@@ -63,7 +63,7 @@ class Streams(harness.Folder):
             for nodes in workload.traces:
                 for node in nodes:
                     if node.type in IN_STREAMS and draw.random() < 0.8:
-                        node.attributes["stream"] = draw.choice((-1, 7, 20, 1 << 40))
+                        node.attributes["stream"] = draw.choice((0, 7, 20, 1 << 40))
             arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
             arguments += ["--timeline", OF_TRACE]
             for network in ("congestion-unaware", "congestion-aware"):

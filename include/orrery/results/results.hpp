@@ -60,8 +60,9 @@ struct RunDescription {
   /// Text inputs that say how to run and not what to simulate, as a partition: kept in /kernel/inputs.
   std::vector<std::pair<std::string, std::string>> kernel_inputs = {};
   std::vector<std::uint64_t> links =
-      {};                  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
-  bool has_links = false;  ///< the network was simulated link by link
+      {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
+  std::vector<std::uint32_t> sharers = {};  ///< [num_dimensions] collectives among which bandwidth is divided; empty: 1
+  bool has_links = false;                   ///< the network was simulated link by link
   std::vector<network::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
   std::uint32_t iterations = 1;
   std::optional<TrainingStep> step = {};  ///< of a generated workload; only rank 0 needs it

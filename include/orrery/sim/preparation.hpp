@@ -51,6 +51,8 @@ class Preparation {
   std::span<const executor::CommunicatorSpec> communicators() const;  ///< of a folded run those that stand for others
   std::span<const executor::NpuSpec> npus() const;                    ///< of this rank; of a folded run likewise
   std::uint32_t num_npus() const { return topology_.num_npus(); }
+  /// [num_dimensions] collectives of an NPU that share the bandwidth; empty: they do not.
+  const std::vector<std::uint32_t>& sharers() const { return sharers_; }
   /// Of all ranks, on rank 0.
   const Notices& notices() const { return notices_; }
   std::uint64_t num_nodes() const;  ///< of this rank's NPUs
@@ -94,6 +96,7 @@ class Preparation {
   topology::Partition partition_;
   device::RemoteMemory memory_;
   collective::Engine engine_;
+  std::vector<std::uint32_t> sharers_;
   trace::Store store_;
   std::vector<Rank> host_of_npu_, host_of_server_;
   std::vector<NpuId> local_npus_;

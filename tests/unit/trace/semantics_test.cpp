@@ -166,11 +166,14 @@ TEST_F(Semantics, Streams) {
       result.push_back(trace.graph->nodes[node].stream);
     return result;
   };
-  EXPECT_EQ(streams(store_.read(write(file(7, -1), "counted"), NpuId(0))), (std::vector<std::uint32_t>(7, 0)));
+  EXPECT_EQ(streams(store_.read(write(file(7, 3), "counted"), NpuId(0))), (std::vector<std::uint32_t>(7, 0)));
   Store store({.streams = Streams::of_trace, .num_npus = 4}, {});
-  const NpuTrace trace = store.read(write(file(7, -1), "streams"), NpuId(0));
+  const NpuTrace trace = store.read(write(file(7, 3), "streams"), NpuId(0));
   EXPECT_EQ(streams(trace), (std::vector<std::uint32_t>{2, 1, 2, 1, 0, 0, 0}));
   EXPECT_EQ(store.notices().entries().at("stream").count, 1u);
+  EXPECT_EQ(streams(store.read(write(file(-1, 3), "negative"), NpuId(0))),
+            (std::vector<std::uint32_t>{1, 0, 1, 0, 0, 0, 0}))
+      << "a negative number names no stream";
   EXPECT_EQ(store.read(write(file(20, 7), "others"), NpuId(0)).graph, trace.graph)
       << "numbers of streams do not tell structures apart";
   EXPECT_NE(store.read(write(file(7, 7), "one"), NpuId(0)).graph, trace.graph);
