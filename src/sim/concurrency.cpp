@@ -1,7 +1,7 @@
 #include "concurrency.hpp"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "orrery/trace/graph.hpp"
@@ -70,24 +70,30 @@ std::vector<std::uint32_t> collectives_at_once(const executor::Setting& setting,
   const topology::Topology& topology = setting.topology;
   std::vector<std::uint64_t> spans;
   for (const auto& spec : setting.communicators) spans.push_back(dimensions_of(spec, topology));
-  std::map<std::pair<const executor::Program*, std::vector<bool>>, std::uint32_t> known;
   std::vector<std::int64_t> negated(topology.num_dimensions(), -1);
-  for (const auto& npu : setting.npus)
+  const auto look_at = [&](const executor::Program& program, const std::vector<std::uint64_t>& span_of_use) {
+    const trace::Graph& graph = *program.graph;
+    std::vector<char> counts(graph.num_nodes());
     for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
-      std::vector<bool> uses;
-      for (const GroupId group : npu.groups) uses.push_back((spans[group.index()] >> d & 1U) != 0);
-      const auto [at_once, is_new] = known.try_emplace({npu.program, uses}, 1);
-      if (is_new) {
-        const trace::Graph& graph = *npu.program->graph;
-        std::vector<char> counts(graph.num_nodes());
-        for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
-          counts[node] = graph.nodes[node].kind == NodeKind::collective &&
-                         graph.nodes[node].collective != trace::CollectiveKind::barrier &&
-                         uses[npu.program->use_of_node(NodeId(node))];
-        at_once->second = most_at_once(graph, setting.options.comm_streams, counts);
-      }
-      negated[d] = std::min(negated[d], -std::int64_t{at_once->second});
+      for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
+        counts[node] = graph.nodes[node].kind == NodeKind::collective &&
+                       graph.nodes[node].collective != trace::CollectiveKind::barrier &&
+                       (span_of_use[program.use_of_node(NodeId(node))] >> d & 1U) != 0;
+      const std::int64_t at_once = most_at_once(graph, setting.options.comm_streams, counts);
+      negated[d] = std::min(negated[d], -at_once);
     }
+  };
+  using Key = std::pair<const executor::Program*, std::vector<std::uint64_t>>;
+  std::set<Key> known;
+  Key key, last;
+  for (const auto& npu : setting.npus) {
+    key.first = npu.program;
+    key.second.clear();
+    for (const GroupId group : npu.groups) key.second.push_back(spans[group.index()]);
+    if (key == last) continue;
+    last = key;
+    if (known.insert(key).second) look_at(*key.first, key.second);
+  }
   world.minimum(negated);
   std::vector<std::uint32_t> result;
   for (const std::int64_t value : negated) result.push_back(static_cast<std::uint32_t>(-value));
