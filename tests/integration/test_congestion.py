@@ -219,7 +219,7 @@ class Congestion(harness.Folder):
 
         Whole: all are in the switch at 1100; message i is through it at 1600 + 500 i, 50 ns later at the link down, which it leaves 1050 ns
         later. In packets of 100 ns each NPU has one in the switch every 100 ns from 200 on, and each takes 50: the 40 of them follow each
-        other; the last of NPU i begins at 200 + 50 (36 + i), and is 50 + 50 + 100 + 50 later at its destination.
+        other; the last of NPU i begins at 200 + 50 (36 + i), and is 50 + 100 + 50 later at its destination.
         In the congestion-unaware network everyone has half of its bandwidth: 2000 and two hops."""
         nodes = [[send(1, i, (i + 1) % 4, 10_000), receive(2, (i - 1) % 4, i, 10_000)] for i in range(4)]
         arguments = self.traced(f"{{shape: Switch, size: 4, {LINK}, oversubscription: 2}}", nodes)
@@ -247,6 +247,16 @@ class Congestion(harness.Folder):
             names = [name.decode() for name in file["network/switches/name"][:]]
         name = lambda end: f"NPU {end}" if end >= 0 else names[-1 - end]  # noqa: E731
         return times, {f"{name(a)} to {name(b)}": row for (a, b), row in links.items()}
+
+    def test_oversubscription_of_a_lone_message(self):
+        """1 us over a switch of 4; two hops are 200 ns. The way through it takes packets when they are there whole; the way down begins with
+        their first byte, and ends with their last if the way through is slower than a link (o = 8: 2 us)."""
+        for factor, stored, whole, packets in ((2, 2700, 2200, 1300), (8, 4200, 3200, 2300)):
+            switch = f"{{shape: Switch, size: 4, {LINK}, oversubscription: {factor}}}", 4
+            cut = ["--set=system.network.switching=cut-through"]
+            for more, expected in (([], stored), (cut, whole), (cut + ["--set=system.network.packet-size=1000 B"], packets)):
+                times, links = self.times_of(switch, [(0, 3, 10_000)], *more)
+                self.assertEqual((times[3], links["switch input 0 to switch output 0"]["busy_time"]), (expected, factor * 250 * NS))
 
     def test_fat_tree(self):
         """Four pods of two edge switches with two NPUs. 10,000 B take 1100 ns over a link: 2 at one switch, 4 in one pod, 6 between pods."""
