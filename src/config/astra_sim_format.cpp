@@ -98,11 +98,20 @@ const std::vector<std::pair<std::string_view, Shape>>& astra_sim_shapes() {
   return words;
 }
 
+Shape as_astra_sim_shape(const Value& value, const std::string& key) {
+  const auto& words = astra_sim_shapes();
+  if (std::ranges::find(words, value.text, &std::pair<std::string_view, Shape>::first) == words.end() &&
+      is_shape(value.text))
+    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()),
+                "Ring, FullyConnected or Switch",
+                fmt::format("ASTRA-sim's files have no {}, but CONFIG.yaml has.", value.text));
+  return as_word(value, key, words);
+}
+
 /// The dimensions stay unknown if their number or a size is.
 void read_network(Section& section, Configuration& result) {
   const auto shapes =
-      read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0, Shape::ring,
-                [](const Value& v, const std::string& key) { return as_word(v, key, astra_sim_shapes()); });
+      read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0, Shape::ring, as_astra_sim_shape);
   const auto count = shapes.size();
   const auto sizes = read_list(section, "npus_count", "a list of whole numbers", count, 0U, as_positive_count);
   auto bandwidths = read_list(section, "bandwidth", "a list of numbers, GB/s of 2^30 bytes", count, 1.0, as_positive);

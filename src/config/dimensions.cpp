@@ -113,6 +113,10 @@ std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
 
 }  // namespace
 
+bool is_shape(std::string_view word) {
+  return std::ranges::find(kinds(), word, &std::pair<std::string_view, Kind>::first) != kinds().end();
+}
+
 std::vector<std::uint32_t> read_dimensions(Section& network, std::vector<Dimension>& dimensions) {
   std::vector<std::uint32_t> entries;
   const Value* const list = network.need("dimensions", dimension_example);

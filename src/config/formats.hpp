@@ -23,6 +23,8 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults);
 /// `network.dimensions`, appended; returns for how many of them each entry of the list stands: a torus for its rings.
 std::vector<std::uint32_t> read_dimensions(Section& network, std::vector<topology::Dimension>& dimensions);
 std::string to_text(const topology::Dimension& dimension);
+/// Whether an entry of the list may have this shape: "Ring", "Torus2D", ...
+bool is_shape(std::string_view word);
 
 /// `workload.model` and `workload.parallel`.
 workload::Description read_description(Section& workload);

@@ -190,7 +190,8 @@ TEST_F(AstraSim, NetworkRefusals) {
   refused_network("[ 4, 2 ]", "[ 4, 0 ]", {"'npus_count[1]'", "found '0'"});
   refused_network("[ 4, 2 ]", "[ 010, 2 ]", {"'npus_count[0]'", "leading zero"});
   refused_network("[ Ring, Switch ]", "[ Ring, Mesh ]",
-                  {"network.yml:1", "'topology[1]'", "found 'Mesh'", "Ring, FullyConnected or Switch"});
+                  {"network.yml:1", "'topology[1]'", "found 'Mesh'", "Ring, FullyConnected or Switch",
+                   "no Mesh, but CONFIG.yaml has"});
   refused_network("[ Ring, Switch ]", "[]", {"'topology'", "a list of 0"});
   refused_network("50.0", "0", {"'bandwidth[0]'", "more than 0"});
   refused_network("500.0", "-1", {"'latency[0]'", "negative"});
