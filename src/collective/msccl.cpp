@@ -77,7 +77,9 @@ class MscclReader {
   using Step = Msccl::Step;
 
   Place place(int line) const {
-    return {.file = algorithm_.file, .line = static_cast<std::uint64_t>(std::max(line, 0))};
+    Place place{.file = algorithm_.file};
+    if (line > 0) place.line = static_cast<std::uint64_t>(line);  // of an empty file there is none
+    return place;
   }
   [[noreturn]] void fail(const XMLElement* at, std::string_view found, std::string_view expected) const {
     throw Error(ErrorCode::bad_input, place(at == nullptr ? 1 : at->GetLineNum()), found, expected);

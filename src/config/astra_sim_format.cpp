@@ -227,7 +227,7 @@ std::vector<std::string> read_meaningless(Section& section) {
   }
   for (const std::string_view key : {"local-reduction-delay", "L", "o", "g", "G"}) {
     if (section.find(key) == nullptr) continue;
-    section.get(key, 0.0, as_number);
+    section.get(key, 0.0, [](const Value& v, const std::string& path) { return as_number(v, path); });
     said.push_back(fmt::format("'{}'", key));
   }
   for (const std::string_view key : {"intra-dimension-scheduling", "inter-dimension-scheduling"})

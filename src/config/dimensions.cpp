@@ -95,13 +95,16 @@ std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
   Dimension dimension;
   dimension.shape = kind.shape;
   dimension.bandwidth =
-      item.require("bandwidth", "of one link, such as '400 GB/s'", Bandwidth::from_bytes_per_ns(1), as_bandwidth);
-  dimension.latency_ns = item.require("latency", "of one hop, such as '500 ns'", 0.0, as_nanoseconds);
+      item.require("bandwidth", "that of one link, such as '400 GB/s'", Bandwidth::from_bytes_per_ns(1), as_bandwidth);
+  dimension.latency_ns = item.require("latency", "that of one hop, such as '500 ns'", 0.0, as_nanoseconds);
   dimension.in_switch_operations = item.get("in-switch-operations", dimension.in_switch_operations,
                                             [](const Value& v, const std::string& key) { return as_count(v, key, 0); });
   dimension.links = item.get("links", dimension.links, as_size);
-  dimension.oversubscription = item.get("oversubscription", dimension.oversubscription, as_number);
-  if (kind.shape == Shape::fat_tree) dimension.ports = item.require("ports", "of a switch, such as 16", 0U, as_size);
+  dimension.oversubscription =
+      item.get("oversubscription", dimension.oversubscription,
+               [](const Value& v, const std::string& key) { return as_number(v, key, "1 to 1e6"); });
+  if (kind.shape == Shape::fat_tree)
+    dimension.ports = item.require("ports", "the number of ports of a switch, such as 16", 0U, as_size);
   if (kind.shape == Shape::dragonfly) read_dragonfly(item, dimension);
   item.refuse_unknown();
   for (const std::uint32_t size : sizes) {

@@ -38,8 +38,9 @@ std::vector<Algorithm> read_algorithms(Section& section, std::string_view key,
                                        const std::vector<std::uint32_t>& entries,
                                        const std::vector<Algorithm>& fallback) {
   const bool has_torus = std::ranges::any_of(entries, [](std::uint32_t count) { return count > 1; });
-  const std::string expected = fmt::format("a list of {}, one for each {}", counted(entries.size(), "algorithm"),
-                                           has_torus ? "entry of the dimensions" : "dimension");
+  const std::string expected =
+      fmt::format("a list of {}, one for each {}, or of a single one for the whole communicator, such as [oneRing]",
+                  counted(entries.size(), "algorithm"), has_torus ? "entry of the dimensions" : "dimension");
   return section.get(key, fallback, [&](const Value& value, const std::string& path) {
     auto given = parse_algorithms(as_list(value, path, expected), path, expected, section.faults());
     const bool whole = given.size() == 1 && given[0].whole_communicator;
@@ -270,7 +271,8 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
   options.model = network.choose("model", options.model, network_models());
   options.switching = network.choose("switching", options.switching, network_switchings());
   options.packet = network.get("packet-size", options.packet, [](const Value& value, const std::string& key) {
-    return parse_bytes(as_text(value, key, "a size such as '4 KiB', or '0 B': messages are not cut"), value.place(key));
+    return parse_bytes(as_text(value, key, "a size such as '4096 B', or '0 B': messages are not cut"), value.place(key),
+                       "4096 B");
   });
   network.refuse_unknown();
   read_collectives(system.section("collectives"), entries, result);

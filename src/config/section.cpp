@@ -51,9 +51,9 @@ double as_share(const Value& value, const std::string& key) {
   return share;
 }
 
-double as_number(const Value& value, const std::string& key) {
-  if (value.kind != Value::Kind::scalar || value.quoted) refuse(value, key, "a number, 0 or more");
-  return parse_number(value.text, value.place(key));
+double as_number(const Value& value, const std::string& key, std::string_view range) {
+  if (value.kind != Value::Kind::scalar || value.quoted) refuse(value, key, fmt::format("a number, {}", range));
+  return parse_number(value.text, value.place(key), range);
 }
 
 Bandwidth as_bandwidth(const Value& value, const std::string& key) {

@@ -18,7 +18,7 @@ std::string as_text(const Value& value, const std::string& key, std::string_view
 bool as_bool(const Value& value, const std::string& key);
 std::uint32_t as_count(const Value& value, const std::string& key, std::uint32_t minimum = 1,
                        std::uint32_t maximum = std::numeric_limits<std::uint32_t>::max());
-double as_number(const Value& value, const std::string& key);
+double as_number(const Value& value, const std::string& key, std::string_view range = "0 or more");
 /// 0 or more and below 1.
 double as_share(const Value& value, const std::string& key);
 Bandwidth as_bandwidth(const Value& value, const std::string& key);  ///< at least 1 B/s

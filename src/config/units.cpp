@@ -61,7 +61,6 @@ constexpr Family bandwidths{"a bandwidth", "400 GB/s", bandwidth_units};
 constexpr Family times{"a time", "500 ns", time_units};
 constexpr Family wall_times{"a wall-clock time", "30 s", wall_time_units};
 constexpr Family flops_family{"a compute rate", "989 TFLOPS", flops_units};
-constexpr Family sizes{"a number of bytes", "64 MiB", byte_units};
 
 /// The number at the start of `text`, and what follows it.
 struct Split {
@@ -158,16 +157,18 @@ std::string seconds_to_text(double seconds) { return format(seconds, wall_times)
 double parse_flops(std::string_view text, const Place& place) { return parse(text, place, flops_family); }
 std::string flops_to_text(double flops) { return format(flops, flops_family); }
 
-Bytes parse_bytes(std::string_view text, const Place& place) {
+Bytes parse_bytes(std::string_view text, const Place& place, std::string_view example) {
+  const Family sizes{"a number of bytes", example, byte_units};
   const Split parts = split(text, place, fmt::format("{} such as '{}'", sizes.what, sizes.example));
   const auto count = whole_bytes(parts, unit_of(parts, text, place, sizes));
   if (!count) throw Error(ErrorCode::bad_input, place, quoted(text), "a whole number of bytes below 2^64");
   return Bytes(*count);
 }
 
-double parse_number(std::string_view text, const Place& place) {
-  const Split parts = split(text, place, "a number, 0 or more");
-  if (!parts.rest.empty()) throw Error(ErrorCode::bad_input, place, quoted(text), "a number without a unit, 0 or more");
+double parse_number(std::string_view text, const Place& place, std::string_view range) {
+  const Split parts = split(text, place, fmt::format("a number, {}", range));
+  if (!parts.rest.empty())
+    throw Error(ErrorCode::bad_input, place, quoted(text), fmt::format("a number without a unit, {}", range));
   return parts.number;
 }
 

@@ -376,7 +376,7 @@ class Congestion(harness.Folder):
         self.assertIn("dimension 0 (FatTree)", outcome.err)
         refused([huge, "--set=system.network.model=ns3"], "system.network.model", "congestion-aware")
         refused(arguments + ["--set=system.network.packet-size=4 KiB"], "system.network.packet-size", "cut-through")
-        refused(arguments + ["--set=system.network.packet-size=4"], "system.network.packet-size", "unit")
+        refused(arguments + ["--set=system.network.packet-size=4096"], "system.network.packet-size", "Write the unit: '4096 B'")
 
 
 if __name__ == "__main__":

@@ -184,6 +184,8 @@ class Custom(harness.Folder):
         self.refused([self.config("custom: {all-reduce: wrong.xml}")], "wrong.xml:", "two thread blocks of gpu 0 send to gpu 2")
         (self.folder / "cut.xml").write_text(good[:len(good) // 2])
         self.refused([self.config("custom: {all-reduce: cut.xml}")], "cut.xml:", "no XML")
+        (self.folder / "empty.xml").write_text("")
+        self.refused([self.config("custom: {all-reduce: empty.xml}")], "empty.xml: this is no XML")
 
     def test_refusals_of_astra_sim_keys(self):
         self.write("ring-all-reduce", 8)

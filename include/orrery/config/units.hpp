@@ -32,10 +32,11 @@ double parse_flops(std::string_view text, const Place& place = {});
 std::string flops_to_text(double flops);
 
 /// B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; a whole number of bytes.
-Bytes parse_bytes(std::string_view text, const Place& place = {});
+/// `example`: what a message proposes, with the unit that a number without one is to have.
+Bytes parse_bytes(std::string_view text, const Place& place = {}, std::string_view example = "64 MiB");
 
-/// A number without a unit: 0 or more, finite.
-double parse_number(std::string_view text, const Place& place = {});
+/// A number without a unit: 0 or more, finite. `range`: what a message says that it may be.
+double parse_number(std::string_view text, const Place& place = {}, std::string_view range = "0 or more");
 /// A whole number in decimal digits, minimum..maximum.
 std::uint64_t parse_count(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, const Place& place = {});
 

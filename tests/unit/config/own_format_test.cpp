@@ -242,7 +242,7 @@ TEST(OwnFormat, FatTreeAndDragonfly) {
     changed.replace(changed.find(part), part.size(), by);
     expect_error([&] { parse(changed, "c.yaml", {}, true); }, ErrorCode::bad_input, texts);
   };
-  is_refused("ports: 8, ", "", {"c.yaml:5", "dimensions.0.ports", "missing"});
+  is_refused("ports: 8, ", "", {"c.yaml:5", "dimensions.0.ports", "missing", "the number of ports of a switch"});
   is_refused("npus-per-router: 2, ", "", {"dimensions.1.npus-per-router", "missing"});
   is_refused("ports: 8", "routers: 8, ports: 8", {"dimensions.0.routers", "unknown key"});
   is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8", {"dimensions.1.ports", "unknown key"});
@@ -356,6 +356,10 @@ TEST(OwnFormat, WrongTypesAndValues) {
   refused(with("system:\n", "system:\n  collectives: {all-reduce: [direct0]}\n"), {"found 'direct0'"});
   refused(with("system:\n", "system:\n  collectives: {all-reduce: [ring, ring]}\n"),
           {"a list of 2", "a list of 1 algorithm, one for each dimension"});
+  refused(with("system:\n", "system:\n  collectives: {all-reduce: oneRing}\n"),
+          {"found 'oneRing'", "such as [oneRing]"});
+  refused(with("size: 8", "size: 8, oversubscription: nan"), {"found 'nan'", "a number, 1 to 1e6"});
+  refused(with("size: 8", "size: 8, oversubscription: 2 x"), {"a number without a unit, 1 to 1e6"});
   refused(with("system:\n", "system:\n  collectives: {chunks: 0}\n"), {"system.collectives.chunks", "1 or more"});
   refused(with("system:\n", "system:\n  compute: {roofline: true}\n"), {"system.compute.peak", "roofline is on"});
   refused(with("system:\n", "system:\n  compute: {roofline: true, peak: 1 TFLOPS}\n"), {"local-memory.bandwidth"});
