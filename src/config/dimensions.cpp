@@ -20,6 +20,7 @@ constexpr std::string_view dimension_example =
 
 /// What an entry is called: a dimension of a shape, or a torus, which stands for so many Rings.
 struct Kind {
+  std::string_view name;
   Shape shape = Shape::ring;
   std::uint32_t rings = 1;
 };
@@ -27,9 +28,10 @@ struct Kind {
 const std::vector<std::pair<std::string_view, Kind>>& kinds() {
   static const std::vector<std::pair<std::string_view, Kind>> all = [] {
     std::vector<std::pair<std::string_view, Kind>> words;
-    for (const Shape shape : topology::shapes) words.emplace_back(topology::name(shape), Kind{shape});
-    words.emplace_back("Torus2D", Kind{Shape::ring, 2});
-    words.emplace_back("Torus3D", Kind{Shape::ring, 3});
+    const auto add = [&](const Kind& kind) { words.emplace_back(kind.name, kind); };
+    for (const Shape shape : topology::shapes) add({topology::name(shape), shape});
+    add({"Torus2D", Shape::ring, 2});
+    add({"Torus3D", Shape::ring, 3});
     return words;
   }();
   return all;
@@ -82,7 +84,8 @@ void read_dragonfly(Section& item, Dimension& dimension) {
 }
 
 /// Appends what an entry stands for; returns how many dimensions that are.
-std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
+std::uint32_t read_entry(Section& item, const Place& place, std::vector<Dimension>& dimensions) {
+  const std::size_t faults = item.faults().count();
   const Kind kind =
       item.require("shape", "Ring, Mesh, FullyConnected, Switch, FatTree, Dragonfly, Torus2D or Torus3D", Kind(),
                    [](const Value& v, const std::string& key) { return as_word(v, key, kinds()); });
@@ -109,6 +112,8 @@ std::uint32_t read_entry(Section& item, std::vector<Dimension>& dimensions) {
   item.refuse_unknown();
   for (const std::uint32_t size : sizes) {
     dimension.size = size;
+    if (item.faults().count() == faults)
+      item.faults().attempt([&] { topology::validate(dimension, dimensions.size(), kind.name, place); });
     dimensions.push_back(dimension);
   }
   return kind.rings;
@@ -127,8 +132,9 @@ std::vector<std::uint32_t> read_dimensions(Section& network, std::vector<Dimensi
   network.faults().attempt([&] {
     const auto& items = as_list(*list, network.path("dimensions"), dimension_example);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Section item(&items[i], fmt::format("{}.{}", network.path("dimensions"), i), items[i], network.faults());
-      entries.push_back(read_entry(item, dimensions));
+      const std::string path = fmt::format("{}.{}", network.path("dimensions"), i);
+      Section item(&items[i], path, items[i], network.faults());
+      entries.push_back(read_entry(item, items[i].place(path), dimensions));
     }
   });
   return entries;

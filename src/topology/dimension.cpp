@@ -21,7 +21,8 @@ constexpr std::uint32_t max_ports = 4096;  // and routers, NPUs and links of a r
 /// Of one dimension.
 class Validation {
  public:
-  Validation(const Dimension& dimension, std::size_t number) : dimension_(dimension), number_(number) {}
+  Validation(const Dimension& dimension, std::string_view subject, const Place& place)
+      : dimension_(dimension), subject_(subject), place_(place) {}
 
   void run() const {
     if (dimension_.size == 0) refuse("its size is 0", "1 NPU or more");
@@ -36,8 +37,7 @@ class Validation {
 
  private:
   [[noreturn]] void refuse(std::string_view found, std::string_view expected) const {
-    throw Error(ErrorCode::bad_input, fmt::format("topology, dimension {} ({}): {}; expected {}", number_,
-                                                  name(dimension_.shape), found, expected));
+    throw Error(ErrorCode::bad_input, place_, fmt::format("{}: {}", subject_, found), expected);
   }
 
   void validate_links() const {
@@ -100,7 +100,8 @@ class Validation {
   }
 
   const Dimension& dimension_;
-  std::size_t number_;
+  std::string_view subject_;
+  const Place& place_;
 };
 
 }  // namespace
@@ -123,7 +124,9 @@ std::string_view name(Shape shape) {
   fail_check("a shape that does not exist", std::source_location::current());
 }
 
-void validate(const Dimension& dimension, std::size_t number) { Validation(dimension, number).run(); }
+void validate(const Dimension& dimension, std::size_t number, std::string_view name, const Place& place) {
+  Validation(dimension, fmt::format("topology, dimension {} ({})", number, name), place).run();
+}
 
 std::uint64_t directed_links(const Dimension& dimension) {
   const std::uint64_t n = dimension.size;

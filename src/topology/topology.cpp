@@ -25,7 +25,7 @@ Topology::Topology(std::vector<Dimension> dimensions, Rules rules, Links links)
   Time least = Time::max();
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
-    validate(dimension, d);
+    validate(dimension, d, name(dimension.shape));
     strides_.push_back(static_cast<std::uint32_t>(num_npus));
     num_npus *= dimension.size;
     if (num_npus > max_npus)

@@ -504,7 +504,7 @@ def fat_tree_without_links(job):
     own_configuration(job, OWN.replace("shape: Ring, ", "shape: FatTree, ports: 4, "))
 
 
-@case([r"topology, dimension 0 \(Dragonfly\)", r"its size is 4", r"a multiple of 8 up to 72: 1 to 9 groups of 4 routers with 2 NPUs each"])
+@case([r"job\.yaml:5: key 'system\.network\.dimensions\.0'", r"topology, dimension 0 \(Dragonfly\)", r"its size is 4", r"a multiple of 8 up to 72: 1 to 9 groups of 4 routers with 2 NPUs each"])
 def dragonfly_that_does_not_fit(job):
     own_configuration(job, OWN.replace("shape: Ring, ", "shape: Dragonfly, npus-per-router: 2, ").replace("network:\n", "network:\n    model: congestion-aware\n"))
 
@@ -514,9 +514,9 @@ def torus_of_other_dimensions(job):
     own_configuration(job, OWN.replace("shape: Ring, size: 4", "shape: Torus2D, size: 4x1x1"))
 
 
-@case([r"topology, dimension 0 \(Ring\)", r"its oversubscription is 2", r"only a Switch or a FatTree"])
-def oversubscribed_ring(job):
-    own_configuration(job, OWN.replace("size: 4", "size: 4, oversubscription: 2"))
+@case([r"job\.yaml:4: key 'system\.network\.dimensions\.0'", r"topology, dimension 0 \(Torus2D\)", r"its oversubscription is 2", r"only a Switch or a FatTree"])
+def oversubscribed_torus(job):
+    own_configuration(job, OWN.replace("shape: Ring, size: 4", "shape: Torus2D, size: 4, oversubscription: 2"))
 
 
 @case([r"job\.yaml", r"perturbation\.links\.0\.npus", r"a failed link cuts the Mesh of NPU 0 in two", r"Ring or FullyConnected"])

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/quantity.hpp"
 
 namespace orrery::topology {
@@ -40,9 +41,9 @@ struct Dimension {
   friend bool operator==(const Dimension&, const Dimension&) = default;
 };
 
-/// Throws Error (bad_input) that names the dimension by its number: a size, bandwidth, latency or structure that cannot
-/// be.
-void validate(const Dimension& dimension, std::size_t number);
+/// Throws Error (bad_input) at `place` that names the dimension by its number and `name`: a size, bandwidth, latency or
+/// structure that cannot be.
+void validate(const Dimension& dimension, std::size_t number, std::string_view name, const Place& place = {});
 
 /// Hops between two places of a line whose coordinates differ by `difference`, whichever is higher. Ring: the shorter
 /// way round; FatTree and Dragonfly: of the places that are farthest apart.
