@@ -218,6 +218,7 @@ Command make_show_trace(const Arguments& arguments) {
 Command make_show_topology(const Arguments& arguments) {
   ShowTopologyCommand command;
   command.inputs = read_inputs(arguments, "show topology", true);
+  command.inputs.flags.network = choice(arguments, "network", network_models());
   command.json = arguments.flag("json").value_or(false);
   return command;
 }

@@ -36,10 +36,14 @@ Option partition_option() {
 }
 Option json_option() { return {"json", "", "print JSON"}; }
 
-OptionGroup network_model() {
+Option network_option() {
+  return {"network", "MODEL",
+          "congestion-unaware (default), or congestion-aware: every link serves one message at a time"};
+}
+
+OptionGroup model_options() {
   return {"Model",
-          {{"network", "MODEL",
-            "congestion-unaware (default), or congestion-aware: every link serves one message at a time"},
+          {network_option(),
            dependencies_option(),
            {"streams", "POLICY",
             "which nodes of an NPU take turns: counted by resource, or those of one stream of the trace (default: "
@@ -71,7 +75,7 @@ const Subcommand& run_subcommand() {
          {"progress-interval", "SECONDS", "between two lines of progress (default: 30)"},
          {"quiet", "", "print errors and warnings only"}}},
        {"Ranks", {partition_option(), {"fold", "", "simulate NPUs that are alike once: the same results, sooner"}}},
-       network_model(),
+       model_options(),
        own_inputs(),
        astra_sim_inputs()}};
   return command;
@@ -82,7 +86,7 @@ const Subcommand& check_subcommand() {
                                   "Find everything that is wrong with a run before it is started.",
                                   "CONFIG.yaml",
                                   "  orrery check configs/llm-64.yaml",
-                                  {{"Ranks", {partition_option()}}, network_model(), own_inputs(), astra_sim_inputs()}};
+                                  {{"Ranks", {partition_option()}}, model_options(), own_inputs(), astra_sim_inputs()}};
   return command;
 }
 
@@ -146,11 +150,12 @@ const Subcommand& show_trace_subcommand() {
 }
 
 const Subcommand& show_topology_subcommand() {
-  static const Subcommand command{"show topology",
-                                  "Print the dimensions, links and delays of a system.",
-                                  "CONFIG.yaml",
-                                  "  orrery show topology configs/llm-64.yaml --json",
-                                  {{"Output", {json_option()}}, own_inputs(), astra_sim_inputs()}};
+  static const Subcommand command{
+      "show topology",
+      "Print the dimensions, links and delays of a system.",
+      "CONFIG.yaml",
+      "  orrery show topology configs/llm-64.yaml --json",
+      {{"Model", {network_option()}}, {"Output", {json_option()}}, own_inputs(), astra_sim_inputs()}};
   return command;
 }
 

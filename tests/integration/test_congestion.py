@@ -374,6 +374,8 @@ class Congestion(harness.Folder):
         outcome = harness.orrery("show", "collective", tree, "--kind=all-reduce", "--bytes=1MB", "--set=system.network.model=congestion-aware")
         self.assertEqual((outcome.code, len(harness.errors(outcome))), (3, 1), outcome.err)
         self.assertIn("dimension 0 (FatTree)", outcome.err)
+        outcome = harness.orrery("show", "topology", tree, *AWARE, "--json")
+        self.assertEqual((outcome.code, json.loads(outcome.out)["dimensions"][0]["farthest_hops"]), (0, 6), outcome.err)
         refused([huge, "--set=system.network.model=ns3"], "system.network.model", "congestion-aware")
         refused(arguments + ["--set=system.network.packet-size=4 KiB"], "system.network.packet-size", "cut-through")
         refused(arguments + ["--set=system.network.packet-size=4096"], "system.network.packet-size", "Write the unit: '4096 B'")

@@ -178,7 +178,9 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(trace.file, "w.0.et");
   EXPECT_TRUE(trace.json);
   EXPECT_EQ(trace.dependencies, trace::Dependencies::ctrl);
-  EXPECT_TRUE(as<ShowTopologyCommand>({"show", "topology", "c.yaml"}).inputs.system_only);
+  const auto topology = as<ShowTopologyCommand>({"show", "topology", "c.yaml", "--network=congestion-aware"});
+  EXPECT_TRUE(topology.inputs.system_only);
+  EXPECT_EQ(topology.inputs.flags.network, network::Model::congestion_aware);
   const auto collective = as<ShowCollectiveCommand>(
       {"show", "collective", "c.yaml", "--kind", "all-to-all", "--bytes", "64 MiB", "--npus=8"});
   EXPECT_EQ(collective.kind, collective::Kind::all_to_all);
