@@ -234,6 +234,11 @@ Time Engine::minimum_duration(const Layout& layout) const {
   return std::max(tick(rules.rounding), endpoint_delay * static_cast<std::int64_t>(fewest));
 }
 
+const Procedure* Engine::procedure(const Layout& layout, Kind kind) const {
+  const auto* const known = procedures(state_->options, kind);
+  return known == nullptr ? nullptr : procedure_for(*known, layout.num_members);
+}
+
 bool Engine::fits(const Layout& layout, Kind kind, Bytes size) {
   try {
     (void)least_duration(layout, kind, size);

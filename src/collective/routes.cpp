@@ -64,11 +64,6 @@ const Algorithm* algorithm_of_line(const Options& options, const Layout& layout,
   return layout.axes.empty() ? &ring : nullptr;
 }
 
-const Procedure* procedure_for(const std::vector<std::shared_ptr<const Procedure>>& list, std::uint32_t num_members) {
-  const auto found = std::ranges::find_if(list, [&](const auto& p) { return p->num_positions() == num_members; });
-  return found == list.end() ? nullptr : found->get();
-}
-
 /// Of a chunk that takes the axes in an order.
 Route route_of(const Options& options, const Layout& layout, Kind kind, Bytes chunk, const Order& order) {
   if (layout.num_members == 1) return {};
@@ -206,6 +201,11 @@ const std::vector<Algorithm>& algorithms(const Options& options, Kind kind) {
 const std::vector<std::shared_ptr<const Procedure>>* procedures(const Options& options, Kind kind) {
   const auto found = options.custom.find(kind);
   return found == options.custom.end() ? nullptr : &found->second;
+}
+
+const Procedure* procedure_for(const std::vector<std::shared_ptr<const Procedure>>& list, std::uint32_t num_members) {
+  const auto found = std::ranges::find_if(list, [&](const auto& p) { return p->num_positions() == num_members; });
+  return found == list.end() ? nullptr : found->get();
 }
 
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
+#include "orrery/collective/procedure.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/network/analytical.hpp"
 #include "progress.hpp"
@@ -104,7 +105,10 @@ class RangeCheck {
     const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? setting_.topology.num_npus()
                                                                                 : spec.group->members.size());
     const auto what = fmt::format("{} of {} bytes among {} NPUs", trace::name(node.collective), node.size, members);
-    constexpr std::string_view hint = "Correct comm_size, or the bandwidth and latency of the network.";
+    const auto* const custom = setting_.engine.procedure(*layout, kind);
+    const std::string hint = fmt::format(
+        "Correct comm_size{}, or the bandwidth and latency of the network.",
+        custom && custom->has_fixed_sizes() ? fmt::format(" in {}", custom->file().string()) : std::string());
     if (!setting_.engine.fits(*layout, kind, size))
       refuse(npu, id, fmt::format("{} takes more than {}, or moves more than {}", what, longest, most_bytes), hint);
     network::Analytical network(setting_.topology);

@@ -186,6 +186,8 @@ class Custom(harness.Folder):
         self.refused([self.config("custom: {all-reduce: cut.xml}")], "cut.xml:", "no XML")
         (self.folder / "empty.xml").write_text("")
         self.refused([self.config("custom: {all-reduce: empty.xml}")], "empty.xml: this is no XML")
+        spell_out.traces(self.write("ring-all-reduce", 16), self.folder / "huge", 1 << 62)
+        self.refused([self.config("custom: {all-reduce: [all-pairs-all-reduce-4.xml, huge]}")], "more than 106 days", f"Correct comm_size in {self.folder / 'huge'},")
 
     def test_refusals_of_astra_sim_keys(self):
         self.write("ring-all-reduce", 8)

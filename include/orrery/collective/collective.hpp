@@ -127,6 +127,9 @@ class Engine {
   /// algorithm, kind, size, and what is possible. Cost independent of the bytes.
   void validate(const Layout& layout, Kind kind) const;
 
+  /// What spells out collectives of this kind in place of algorithms (Options::custom); null if nothing does.
+  const Procedure* procedure(const Layout& layout, Kind kind) const;
+
   /// Whether the collective's duration fits Time, and the bytes that a member sends in a dimension fit Bytes::most().
   /// What `validate` refuses must not get here. Memoised.
   bool fits(const Layout& layout, Kind kind, Bytes size);
