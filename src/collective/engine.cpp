@@ -78,7 +78,8 @@ void Engine::share_among(std::vector<std::uint32_t> sharers) {
   state_->options.sharers = std::move(sharers);
 }
 
-std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std::uint64_t dimensions) {
+std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std::uint64_t dimensions,
+                                             std::uint32_t custom) {
   std::vector<NpuId> world;
   if (members.empty()) {
     for (std::uint32_t npu = 0; npu < state_->topology.num_npus(); ++npu) world.emplace_back(npu);
@@ -87,8 +88,10 @@ std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std
   const Options& options = state_->options;
   const bool needs_line = uses_line(options.all_reduce) || uses_line(options.all_gather) ||
                           uses_line(options.reduce_scatter) || uses_line(options.all_to_all) ||
-                          uses_line(options.broadcast) || uses_line(options.reduce) || !options.custom.empty();
+                          uses_line(options.broadcast) || uses_line(options.reduce) || !options.custom.empty() ||
+                          custom > 0;
   Layout built = build_layout(state_->topology, {members, dimensions != all_dimensions, needs_line});
+  if (custom > 0 && built.num_members > 1) built.procedure = options.custom_nodes[custom - 1];
   std::vector<std::shared_ptr<const Layout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const Layout>& known : alike)
     if (*known == built) return known;
@@ -116,12 +119,13 @@ std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
 
 void Engine::validate(const Layout& layout, Kind kind) const {
   if (layout.num_members == 1) return;
-  if (!layout.always_ring && !procedures(state_->options, kind) && algorithms(state_->options, kind).empty())
+  if (!layout.always_ring && procedures(state_->options, layout, kind).empty() &&
+      algorithms(state_->options, kind).empty())
     throw Error(ErrorCode::bad_input, {.key = fmt::format("{}-implementation", name(parent(kind)))},
                 fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
                 fmt::format("one for each of the {} dimensions of the topology", state_->topology.num_dimensions()));
   for (const Route& route : possible_routes(state_->options, layout, kind))
-    for (const Phase& phase : route) validate_phase(state_->topology, state_->options, phase, kind);
+    for (const Phase& phase : route) validate_phase(state_->topology, state_->options, layout, phase, kind);
 }
 
 void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
@@ -221,7 +225,7 @@ Time Engine::minimum_duration(const Layout& layout) const {
   std::uint64_t fewest = ~std::uint64_t{0};
   for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
                           Kind::reduce, Kind::gather, Kind::scatter}) {
-    const bool is_custom = procedures(state_->options, kind) != nullptr;
+    const bool is_custom = !procedures(state_->options, layout, kind).empty();
     if (is_custom && rules.bare_procedures) return tick(rules.rounding);
     if (!is_custom && !layout.always_ring && algorithms(state_->options, kind).empty()) continue;
     for (const Route& route : possible_routes(state_->options, layout, kind)) {
@@ -235,8 +239,7 @@ Time Engine::minimum_duration(const Layout& layout) const {
 }
 
 const Procedure* Engine::procedure(const Layout& layout, Kind kind) const {
-  const auto* const known = procedures(state_->options, kind);
-  return known == nullptr ? nullptr : procedure_for(*known, layout.num_members);
+  return procedure_for(procedures(state_->options, layout, kind), layout.num_members);
 }
 
 bool Engine::fits(const Layout& layout, Kind kind, Bytes size) {

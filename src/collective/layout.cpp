@@ -215,6 +215,7 @@ std::size_t hash(const Layout& layout) {
   std::size_t seed = mix(layout.num_members, static_cast<std::size_t>(layout.subgroup) * 2 + layout.always_ring);
   for (const Axis& axis : layout.axes) seed = hash(axis, seed);
   if (layout.line) seed = hash(*layout.line, mix(seed, 1));
+  if (layout.procedure) seed = mix(seed, std::hash<std::shared_ptr<const Procedure>>{}(layout.procedure));
   return seed;
 }
 

@@ -48,10 +48,12 @@ class Layout : public std::enable_shared_from_this<Layout> {
   bool always_ring = false;  ///< one ring in the order listed, whatever the algorithms say
   std::vector<Axis> axes;    ///< of the grid, lowest dimension first; empty if there is none
   std::optional<Axis> line;  ///< of all members in the order listed; kept where some kind may use it
+  /// What its collectives run, whatever their kind; null: what Options say.
+  std::shared_ptr<const Procedure> procedure;
 
   friend bool operator==(const Layout& a, const Layout& b) {
     return a.num_members == b.num_members && a.subgroup == b.subgroup && a.always_ring == b.always_ring &&
-           a.axes == b.axes && a.line == b.line;
+           a.axes == b.axes && a.line == b.line && a.procedure == b.procedure;
   }
 };
 

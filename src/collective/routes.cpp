@@ -56,7 +56,7 @@ Route whole_route(const Options& options, const Layout& layout, Kind kind) {
 /// The line that carries the whole collective, if the grid's axes do not.
 const Algorithm* algorithm_of_line(const Options& options, const Layout& layout, Kind kind) {
   static constexpr Algorithm ring, custom{AlgorithmKind::custom, 0, true};
-  if (procedures(options, kind) != nullptr) return &custom;
+  if (!procedures(options, layout, kind).empty()) return &custom;
   if (layout.always_ring) return &ring;
   const std::vector<Algorithm>& list = algorithms(options, kind);
   const auto one = std::ranges::find_if(list, &Algorithm::whole_communicator);
@@ -77,7 +77,7 @@ Route route_of(const Options& options, const Layout& layout, Kind kind, Bytes ch
     route = grid_route(options, layout, shape_kind, order);
   for (Phase& phase : route) {
     if (phase.shape.algorithm.kind == AlgorithmKind::custom)
-      phase.shape.procedure = procedure_for(*procedures(options, kind), layout.num_members);
+      phase.shape.procedure = procedure_for(procedures(options, layout, kind), layout.num_members);
     phase.shape.size = chunk;
     phase.shape.reduces = kind != Kind::broadcast && kind != Kind::scatter;
     if (phase.shape.kind == Kind::reduce_scatter) chunk = chunk / phase.axis->size;
@@ -198,12 +198,14 @@ const std::vector<Algorithm>& algorithms(const Options& options, Kind kind) {
   }
 }
 
-const std::vector<std::shared_ptr<const Procedure>>* procedures(const Options& options, Kind kind) {
+std::span<const std::shared_ptr<const Procedure>> procedures(const Options& options, const Layout& layout, Kind kind) {
+  if (layout.procedure) return {&layout.procedure, 1};
   const auto found = options.custom.find(kind);
-  return found == options.custom.end() ? nullptr : &found->second;
+  if (found == options.custom.end()) return {};
+  return found->second;
 }
 
-const Procedure* procedure_for(const std::vector<std::shared_ptr<const Procedure>>& list, std::uint32_t num_members) {
+const Procedure* procedure_for(std::span<const std::shared_ptr<const Procedure>> list, std::uint32_t num_members) {
   const auto found = std::ranges::find_if(list, [&](const auto& p) { return p->num_positions() == num_members; });
   return found == list.end() ? nullptr : found->get();
 }

@@ -18,10 +18,10 @@ bool goes_whole(const Options& options, Kind kind);
 
 const std::vector<Algorithm>& algorithms(const Options& options, Kind kind);
 
-/// The procedures that a kind has in place of algorithms; null if it has none.
-const std::vector<std::shared_ptr<const Procedure>>* procedures(const Options& options, Kind kind);
+/// The procedures that a kind has in place of algorithms; empty if it has none.
+std::span<const std::shared_ptr<const Procedure>> procedures(const Options& options, const Layout& layout, Kind kind);
 /// The one for so many members; null if there is none.
-const Procedure* procedure_for(const std::vector<std::shared_ptr<const Procedure>>& list, std::uint32_t num_members);
+const Procedure* procedure_for(std::span<const std::shared_ptr<const Procedure>> list, std::uint32_t num_members);
 
 /// One phase of a chunk, with where it runs.
 struct Phase {

@@ -52,15 +52,15 @@ std::string fault_of_switch(const topology::Topology& topology, const Options& o
       options.queues == 1 ? "needs 1" : fmt::format("need {}", options.queues));
 }
 
-void validate_custom(const Options& options, const PhaseShape& shape, std::uint32_t n, Kind asked) {
-  const auto& list = *procedures(options, asked);
+void validate_custom(const Options& options, const Layout& layout, const PhaseShape& shape, Kind asked) {
   if (shape.procedure == nullptr) {
     std::vector<std::string> sizes;
-    for (const auto& procedure : list)
+    for (const auto& procedure : procedures(options, layout, asked))
       sizes.push_back(fmt::format("{} ({})", procedure->num_positions(), procedure->file().string()));
     throw Error(ErrorCode::bad_input, Place{},
-                fmt::format("custom {}: no file spells it out for {} members", name(asked), n),
-                fmt::format("communicators of {} members, or one more file", fmt::join(sizes, ", ")));
+                fmt::format("custom {}: no file spells it out for {} members", name(asked), layout.num_members),
+                fmt::format("communicators of {} members{}", fmt::join(sizes, ", "),
+                            layout.procedure ? "" : ", or one more file"));
   }
   if (shape.procedure->has_fixed_sizes() && options.splits > 1)
     throw Error(ErrorCode::bad_input, Place{},
@@ -77,10 +77,11 @@ std::uint64_t in_switch_places(const topology::Topology& topology, const Options
          (std::uint64_t{dimension.size} * options.collectives_at_a_time);
 }
 
-void validate_phase(const topology::Topology& topology, const Options& options, const Phase& phase, Kind asked) {
+void validate_phase(const topology::Topology& topology, const Options& options, const Layout& layout,
+                    const Phase& phase, Kind asked) {
   const PhaseShape& shape = phase.shape;
   const std::uint32_t n = phase.axis->size;
-  if (shape.algorithm.kind == AlgorithmKind::custom) return validate_custom(options, shape, n, asked);
+  if (shape.algorithm.kind == AlgorithmKind::custom) return validate_custom(options, layout, shape, asked);
   const auto refuse = [&](std::string_view why, std::string_view possible) {
     const std::string where = phase.axis->dimensions.size() == 1
                                   ? fmt::format("dimension {}", phase.axis->dimensions[0])

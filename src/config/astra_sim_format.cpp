@@ -185,6 +185,11 @@ void read_collectives(Section& section, const AstraSimInputs& files, Configurati
       read("reduce-scatter-implementation", "reduce-scatter-implementation-custom", collective::Kind::reduce_scatter);
   options.all_to_all =
       read("all-to-all-implementation", "all-to-all-implementation-custom", collective::Kind::all_to_all);
+  if (const Value* const nodes = section.find("per-node-custom-implementation"))
+    section.faults().attempt([&] {
+      with_file(as_working_path(*nodes, "per-node-custom-implementation"), "per-node-custom.yml", result,
+                section.faults(), parse_yaml, [&](Section& file) { read_custom_nodes(file, as_working_path, result); });
+    });
   options.optimization =
       section.choose("collective-optimization", Optimization::baseline,
                      {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
@@ -246,9 +251,11 @@ void refuse_unsupported(Section& section) {
     });
   for (const auto* entry : section.unknown())
     if (entry->key.find("-implementation-") != std::string::npos || entry->key.ends_with("-custom-implementation"))
-      section.faults().add(Error(ErrorCode::bad_input, entry->value.place(entry->key),
-                                 "collective algorithms from files are not given by this key",
-                                 "'...-implementation-custom' of all-reduce, all-gather, reduce-scatter, all-to-all"));
+      section.faults().add(
+          Error(ErrorCode::bad_input, entry->value.place(entry->key),
+                "collective algorithms from files are not given by this key",
+                "'...-implementation-custom' of all-reduce, all-gather, reduce-scatter, all-to-all, or "
+                "'per-node-custom-implementation'"));
 }
 
 void read_system(Section& section, const AstraSimInputs& files, Configuration& result) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <tuple>
 
 #include "formats.hpp"
@@ -21,11 +23,12 @@ std::string optional_path(const std::optional<std::filesystem::path>& path) {
   return path ? normal_path(*path) : std::string();
 }
 
-std::map<collective::Kind, std::vector<std::string>> custom_files(const collective::Options& options) {
-  std::map<collective::Kind, std::vector<std::string>> files;
-  for (const auto& [kind, procedures] : options.custom)
-    for (const auto& procedure : procedures) files[kind].push_back(normal_path(procedure->file()));
-  return files;
+using Procedures = std::vector<std::shared_ptr<const collective::Procedure>>;
+
+bool same(const Procedures& a, const Procedures& b) {
+  return std::ranges::equal(
+      a, b, {}, [](const auto& p) { return normal_path(p->file()); },
+      [](const auto& p) { return normal_path(p->file()); });
 }
 
 bool same(const collective::Options& a, const collective::Options& b) {
@@ -34,7 +37,10 @@ bool same(const collective::Options& a, const collective::Options& b) {
                     o.dimension_order, o.chunk_order, o.overlap_latency, o.splits, o.active_chunks, o.queues,
                     o.endpoint_delay, o.local_memory, o.rendezvous);
   };
-  return fields(a) == fields(b) && custom_files(a) == custom_files(b);
+  return fields(a) == fields(b) && same(a.custom_nodes, b.custom_nodes) &&
+         std::ranges::equal(a.custom, b.custom, [](const auto& x, const auto& y) {
+           return x.first == y.first && same(x.second, y.second);
+         });
 }
 
 bool same(const executor::Options& a, const executor::Options& b) {
@@ -62,7 +68,8 @@ bool same(const Perturbation& a, const Perturbation& b) {
 
 bool same(const Workload& a, const Workload& b) {
   if (a.generated != b.generated || a.dependencies != b.dependencies || a.streams != b.streams ||
-      optional_path(a.groups) != optional_path(b.groups) || a.traces.size() != b.traces.size())
+      a.custom_nodes != b.custom_nodes || optional_path(a.groups) != optional_path(b.groups) ||
+      a.traces.size() != b.traces.size())
     return false;
   for (std::size_t i = 0; i < a.traces.size(); ++i) {
     const TraceFiles &x = a.traces[i], &y = b.traces[i];
@@ -147,6 +154,9 @@ void Configuration::validate(Faults& faults) const {
     require(is_timed || executor.compute.roofline || executor.replay_only, "system.compute.roofline",
             "found false, but the workload is generated from a model in FLOPs, which would take no time",
             "true, with system.compute.peak and system.compute.local-memory.bandwidth");
+    require(workload.custom_nodes.empty(), "system.collectives.custom.nodes",
+            "found ids of nodes, but the workload is generated",
+            "traces (workload.traces), or collectives by kind (system.collectives.custom.KIND)");
     require(!executor.replay_only, "workload.replay-only",
             "found true, but the nodes of a generated workload have no recorded durations", "false");
   }

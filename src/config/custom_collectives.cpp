@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/collective/procedure.hpp"
+#include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {
@@ -50,6 +52,29 @@ void read_custom(Section& section, std::string_view key, collective::Kind kind, 
       throw Error(ErrorCode::bad_input, value->place(path), "found an empty list", custom_example);
   });
   for (const Value& item : value->items) section.faults().attempt([&] { read(item); });
+}
+
+void read_custom_nodes(Section& section, PathOf path_of, Configuration& result) {
+  std::map<std::uint64_t, const Value*> prefixes;
+  for (const Value::Entry* const entry : section.unknown())
+    section.faults().attempt([&] {
+      const Place place = entry->value.place(section.path(entry->key));
+      if (!prefixes.emplace(parse_count(entry->key, 0, ~std::uint64_t{0}, place), &entry->value).second)
+        throw Error(ErrorCode::bad_input, place, "the id is there twice", "one file for each node");
+    });
+  auto& known = result.collectives.custom_nodes;
+  for (const auto& [id, value] : prefixes)
+    section.faults().attempt([&] {
+      const std::string path = section.path(std::to_string(id));
+      const std::filesystem::path prefix = path_of(*value, path);
+      if (prefix.extension() == ".xml")
+        throw Error(ErrorCode::bad_input, value->place(path), "found an MSCCL XML, which spells out one kind only",
+                    "PREFIX of Chakra traces (PREFIX.0.et, ...), or the XML for all collectives of its kind");
+      auto same = std::ranges::find(known, prefix, [](const auto& procedure) { return procedure->file(); });
+      if (same == known.end())
+        same = known.insert(same, collective::read_procedure(prefix, collective::Kind::all_reduce, value->place(path)));
+      result.workload.custom_nodes[id] = static_cast<std::uint32_t>(same - known.begin()) + 1;
+    });
 }
 
 }  // namespace orrery::config

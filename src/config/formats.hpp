@@ -51,6 +51,9 @@ using PathOf = std::filesystem::path (*)(const Value& value, const std::string& 
 /// The file or files of a kind, if the key is there, with the texts of XML among the inputs.
 void read_custom(Section& section, std::string_view key, collective::Kind kind, PathOf path_of, Configuration& result);
 
+/// `ID: PREFIX` of nodes that run files of their own: all entries of the mapping.
+void read_custom_nodes(Section& section, PathOf path_of, Configuration& result);
+
 /// `system.remote-memory`.
 void read_remote_memory(Section section, Configuration& result);
 std::string to_text(const device::RemoteMemoryOptions& memory);

@@ -82,6 +82,8 @@ void read_collectives(Section section, const std::vector<std::uint32_t>& entries
       });
   Section custom = section.section("custom");
   for (const collective::Kind kind : custom_kinds()) read_custom(custom, collective::name(kind), kind, as_path, result);
+  Section nodes = custom.section("nodes");
+  read_custom_nodes(nodes, as_path, result);
   custom.refuse_unknown();
   section.refuse_unknown();
 }

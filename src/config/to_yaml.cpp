@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <tuple>
-#include <utility>
 
 #include "formats.hpp"
 #include "orrery/collective/procedure.hpp"
@@ -31,7 +29,24 @@ std::string network(const Configuration& c) {
   return text;
 }
 
-std::string collectives(const collective::Options& options) {
+std::string custom_collectives(const Configuration& c) {
+  const auto& by_kind = c.collectives.custom;
+  const auto& of_nodes = c.collectives.custom_nodes;
+  if (by_kind.empty() && of_nodes.empty()) return {};
+  std::string text = "    custom:\n";
+  for (const auto& [kind, procedures] : by_kind) {
+    std::vector<std::string> files;
+    for (const auto& procedure : procedures) files.push_back(path_text(procedure->file()));
+    text += fmt::format("      {}: [{}]\n", collective::name(kind), fmt::join(files, ", "));
+  }
+  if (!of_nodes.empty()) text += "      nodes:\n";
+  for (const auto& [id, number] : c.workload.custom_nodes)
+    text += fmt::format("        {}: {}\n", id, path_text(of_nodes[number - 1]->file()));
+  return text;
+}
+
+std::string collectives(const Configuration& c) {
+  const collective::Options& options = c.collectives;
   std::string text = "  collectives:\n";
   text += fmt::format("    all-reduce: [{}]\n", listed(options.all_reduce));
   text += fmt::format("    all-gather: [{}]\n", listed(options.all_gather));
@@ -39,11 +54,7 @@ std::string collectives(const collective::Options& options) {
   text += fmt::format("    all-to-all: [{}]\n", listed(options.all_to_all));
   if (!options.broadcast.empty()) text += fmt::format("    broadcast: [{}]\n", listed(options.broadcast));
   if (!options.reduce.empty()) text += fmt::format("    reduce: [{}]\n", listed(options.reduce));
-  for (std::string_view above = "    custom:\n"; const auto& [kind, procedures] : options.custom) {
-    std::vector<std::string> files;
-    for (const auto& procedure : procedures) files.push_back(path_text(procedure->file()));
-    text += fmt::format("{}      {}: [{}]\n", std::exchange(above, ""), collective::name(kind), fmt::join(files, ", "));
-  }
+  text += custom_collectives(c);
   text += fmt::format("    optimization: {}\n",
                       options.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
   text += fmt::format("    dimension-order: {}\n    chunk-order: {}\n    overlap-latency: {}\n",
@@ -127,7 +138,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string Configuration::to_yaml(bool with_run) const {
-  return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(collectives) +
+  return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(*this) +
          devices(*this) +
          fmt::format("perturbation:\n  noise: {}\n  noise-seed: {}\n", executor.compute_noise, executor.noise_seed) +
          to_text(perturbation) + config::workload(*this) + (with_run ? config::run(*this) : "");

@@ -85,7 +85,8 @@ void Communicators::add_membership(const CommunicatorSpec& spec) {
       if (spec.seating || over_links_) membership.seats.push_back(i);
     }
   if (membership.npus.empty()) return;
-  if (over_links_ && num_members(spec) > 1) membership.layout = engine_.layout(spec.group->members, spec.dimensions);
+  if (over_links_ && num_members(spec) > 1)
+    membership.layout = engine_.layout(spec.group->members, spec.dimensions, spec.custom);
   membership.joined.resize(membership.npus.size());
   membership.accesses.resize(membership.npus.size());
   membership.is_spread = membership.npus.size() < num_seats(spec);
@@ -97,7 +98,7 @@ void Communicators::add_hosted(const CommunicatorSpec& spec) {
   Hosted hosted;
   hosted.spec = spec;
   hosted.members = num_members(spec);
-  hosted.layout = engine_.layout(spec.group->members, spec.dimensions);
+  hosted.layout = engine_.layout(spec.group->members, spec.dimensions, spec.custom);
   for (std::uint32_t i = 0; i < num_seats(spec); ++i) {
     const Rank rank = host_of_npu_[who_sits(spec, i).index()];
     auto part = std::find_if(hosted.parts.begin(), hosted.parts.end(), [&](const auto& p) { return p.rank == rank; });

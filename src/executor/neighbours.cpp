@@ -87,7 +87,7 @@ std::vector<Time> shortest_collectives(const Setting& setting) {
       if (!done.emplace(npu.program, npu.groups[use]).second) continue;
       const auto& spec = setting.communicators[npu.groups[use].index()];
       auto& layout = layout_of[spec.id.index()];
-      if (!layout) layout = setting.engine.layout(spec.group->members, spec.dimensions);
+      if (!layout) layout = setting.engine.layout(spec.group->members, spec.dimensions, spec.custom);
       layouts[use] = layout;
     }
     if (std::none_of(layouts.begin(), layouts.end(), [](const auto& layout) { return layout != nullptr; })) continue;
@@ -136,7 +136,7 @@ pdes::Options Executor::kernel_options(parallel::Communicator& world) const {
     if (is_local) continue;  // its members and its host see each other without the kernel
     if (spec.host == here) {
       const Time final_delay =
-          setting_.engine.minimum_duration(*setting_.engine.layout(spec.group->members, spec.dimensions));
+          setting_.engine.minimum_duration(*setting_.engine.layout(spec.group->members, spec.dimensions, spec.custom));
       for (const Rank rank : ranks) neighbours.reply(rank, shortest[spec.id.index()], final_delay);
     } else if (std::binary_search(ranks.begin(), ranks.end(), here)) {
       neighbours.request(spec.host);

@@ -28,7 +28,8 @@ void number_uses(Program& program, std::uint64_t dimensions_in_use) {
     const auto& node = graph.nodes[i];
     if (!node.is_of_group()) continue;
     const bool all = (node.detail & dimensions_in_use) == dimensions_in_use;
-    const GroupUse use{node.slot, all ? trace::all_dimensions : node.detail & dimensions_in_use};
+    const GroupUse use{node.slot, all ? trace::all_dimensions : node.detail & dimensions_in_use,
+                       graph.custom_of(NodeId(i))};
     const auto found = std::find(program.uses.begin(), program.uses.end(), use);
     use_of[i] = static_cast<std::uint32_t>(found - program.uses.begin());
     if (found == program.uses.end()) program.uses.push_back(use);

@@ -16,6 +16,7 @@ std::vector<Communication> gather_sorted(const std::set<Communication>& mine, pa
   for (const auto& c : mine) {
     packer.put_text(c.group.name);
     packer.put(c.dimensions);
+    packer.put(c.custom);
     packer.put_all(std::span<const NpuId>(c.group.members));
   }
   std::vector<std::byte> bytes = packer.take();
@@ -25,6 +26,7 @@ std::vector<Communication> gather_sorted(const std::set<Communication>& mine, pa
     Communication c;
     c.group.name = unpacker.get_text();
     c.dimensions = unpacker.get<std::uint64_t>();
+    c.custom = unpacker.get<std::uint32_t>();
     c.group.members = unpacker.get_all<NpuId>();
     merged.insert(std::move(c));
   }
@@ -33,31 +35,33 @@ std::vector<Communication> gather_sorted(const std::set<Communication>& mine, pa
 
 }  // namespace
 
-Communications::SubGrid Communications::sub_grid(NpuId npu, std::uint64_t dimensions) const {
+Communications::SubGrid Communications::sub_grid(NpuId npu, const executor::GroupUse& use) const {
   std::uint32_t first = npu.value();
   for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d)
-    if ((dimensions >> d & 1U) != 0) first -= topology_.coordinate(npu, d) * topology_.stride(d);
-  return {dimensions, NpuId(first)};
+    if ((use.dimensions >> d & 1U) != 0) first -= topology_.coordinate(npu, d) * topology_.stride(d);
+  return {use.dimensions, NpuId(first), use.custom};
 }
 
-bool Communications::ask(NpuId npu, GroupId group, std::uint64_t dimensions) {
-  if (is_whole(group, dimensions))
-    whole_[group.index()] = 0;
+bool Communications::ask(NpuId npu, GroupId group, const executor::GroupUse& use) {
+  if (is_whole(group, use.dimensions))
+    whole_.try_emplace({group, use.custom});
   else
-    sub_grids_.try_emplace(sub_grid(npu, dimensions));
-  return is_whole(group, dimensions) && dimensions != trace::all_dimensions;
+    sub_grids_.try_emplace(sub_grid(npu, use));
+  return is_whole(group, use.dimensions) && use.dimensions != trace::all_dimensions;
 }
 
 std::vector<Communication> Communications::agree(const collective::Engine& engine, parallel::Communicator& world) {
   using Asked = std::pair<std::set<Communication>::const_iterator, std::uint32_t*>;
   std::set<Communication> mine;
   std::vector<Asked> asked;
-  for (std::size_t g = 0; g < groups_.size(); ++g)
-    if (whole_[g] != unknown) asked.emplace_back(mine.insert({groups_[g], trace::all_dimensions}).first, &whole_[g]);
+  for (auto& [key, number] : whole_) {
+    const auto& [group, custom] = key;
+    asked.emplace_back(mine.insert({groups_[group.index()], trace::all_dimensions, custom}).first, &number);
+  }
   for (auto& [key, number] : sub_grids_) {
-    const auto& [dimensions, first] = key;
+    const auto& [dimensions, first, custom] = key;
     trace::Group group{fmt::format("sub-grid of NPU {}", first.value()), engine.split(first, dimensions)};
-    asked.emplace_back(mine.insert({std::move(group), dimensions}).first, &number);
+    asked.emplace_back(mine.insert({std::move(group), dimensions, custom}).first, &number);
   }
   auto all = gather_sorted(mine, world);
   for (const auto& [own, number] : asked)
@@ -65,8 +69,8 @@ std::vector<Communication> Communications::agree(const collective::Engine& engin
   return all;
 }
 
-GroupId Communications::number(NpuId npu, GroupId group, std::uint64_t dimensions) const {
-  return GroupId(is_whole(group, dimensions) ? whole_[group.index()] : sub_grids_.at(sub_grid(npu, dimensions)));
+GroupId Communications::number(NpuId npu, GroupId group, const executor::GroupUse& use) const {
+  return GroupId(is_whole(group, use.dimensions) ? whole_.at({group, use.custom}) : sub_grids_.at(sub_grid(npu, use)));
 }
 
 }  // namespace orrery::sim

@@ -64,7 +64,8 @@ void Folding::fold_communicators() {
       }
       const auto& spec = all_communicators_[group.index()];
       const NpuId host = seating.seats[next % seating.seats.size()];
-      communicators_.push_back({GroupId(next), spec.group, spec.dimensions, host_of_npu_[host.index()], &seating});
+      communicators_.push_back(
+          {GroupId(next), spec.group, spec.dimensions, spec.custom, host_of_npu_[host.index()], &seating});
     }
   groups_of_.resize(communicators_.size());
   for (const auto& spec : all_communicators_) {

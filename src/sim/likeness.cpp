@@ -224,7 +224,7 @@ void describe_groups(const executor::Setting& setting, Likeness& likeness) {
     }
     const auto& first = likeness.members[likeness.first_member.back()];
     likeness.first_member.push_back(likeness.members.size());
-    const auto layout = setting.engine.layout(members, spec.dimensions);
+    const auto layout = setting.engine.layout(members, spec.dimensions, spec.custom);
     likeness.shapes.push_back(togetherness.shape_of(*layout));
     likeness.together.push_back(first.use == nobody ||
                                 togetherness.of(*layout, size, setting.npus[first.npu], first.use));
@@ -232,7 +232,7 @@ void describe_groups(const executor::Setting& setting, Likeness& likeness) {
   likeness.places_among = [&setting, shared](std::uint32_t group, Likeness::Member first,
                                              std::span<const std::uint32_t> marks) {
     const auto& spec = setting.communicators[group];
-    const auto layout = setting.engine.layout(spec.group->members, spec.dimensions);
+    const auto layout = setting.engine.layout(spec.group->members, spec.dimensions, spec.custom);
     if (first.use == nobody) return std::vector<std::uint32_t>(marks.begin(), marks.end());  // it will be refused
     return setting.engine.places(*layout, shared->kinds(setting.npus[first.npu], first.use), marks);
   };

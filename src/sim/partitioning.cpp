@@ -134,7 +134,7 @@ void shortest_collectives(const executor::Setting& setting, const std::vector<bo
     for (std::size_t use = 0; use < npu.groups.size(); ++use) {
       const auto& spec = setting.communicators[npu.groups[use].index()];
       if (!is_cut[spec.id.index()] || !done.emplace(npu.program, spec.id).second) continue;
-      layouts[use] = setting.engine.layout(spec.group->members, spec.dimensions);
+      layouts[use] = setting.engine.layout(spec.group->members, spec.dimensions, spec.custom);
     }
     if (std::none_of(layouts.begin(), layouts.end(), [](const auto& layout) { return layout != nullptr; })) continue;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {

@@ -14,6 +14,7 @@
 #include "concurrency.hpp"
 #include "folding.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/collective/procedure.hpp"
 #include "orrery/executor/kinds.hpp"
 #include "orrery/sim/partitioning.hpp"
 #include "orrery/workload/generator.hpp"
@@ -149,6 +150,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
       engine_(topology_, configuration.collectives),
       store_({.dependencies = configuration.workload.dependencies,
               .streams = configuration.workload.streams,
+              .custom_nodes = configuration.workload.custom_nodes,
               .num_npus = topology_.num_npus(),
               .groups_unknown = !foundations.groups_known},
              std::move(foundations.groups)) {
@@ -163,6 +165,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
     if (system_known) require_remote_memory(faults);
   });
   agree_on_groups();
+  note_custom_nodes();
   if (configuration_.executor.network.model == network::Model::congestion_unaware &&
       topology_.rules().share_bandwidth && !configuration_.executor.replay_only)
     engine_.share_among(sharers_ = collectives_at_once(setting(), world_));
@@ -293,28 +296,54 @@ void Preparation::require_remote_memory(Faults& faults) {
     }
 }
 
-/// Numbers the communicators of all ranks alike: sorted by name, members and dimensions.
+/// Numbers the communicators of all ranks alike: sorted by name, members, dimensions and file.
 void Preparation::agree_on_groups() {
   Communications communications(topology_, store_.groups());
   for (const auto& npu : npus_)
     for (const auto& use : npu.program->uses)
-      if (communications.ask(npu.id, npu.trace->groups[use.group_slot], use.dimensions))
+      if (communications.ask(npu.id, npu.trace->groups[use.group_slot], use))
         own_notices_.add("involved_dim", npu.id.value(), "involved_dim is ignored in collectives of a process group");
   auto all = communications.agree(engine_, world_);
   groups_.reserve(all.size());
   for (auto& c : all) {
     const auto id = static_cast<std::uint32_t>(groups_.size());
     groups_.push_back(std::move(c.group));
+    if (c.custom > 0)
+      groups_.back().name =
+          fmt::format("{} by {}", groups_.back().name.empty() ? "all NPUs" : groups_.back().name,
+                      configuration_.collectives.custom_nodes[c.custom - 1]->file().filename().string());
     const auto& members = groups_.back().members;
     // Spread over the members' ranks; which one does not matter to any result.
     const NpuId member = members.empty() ? NpuId(id % topology_.num_npus()) : members[id % members.size()];
-    communicators_.push_back({GroupId(id), &groups_.back(), c.dimensions, host_of_npu_[member.index()]});
+    communicators_.push_back({GroupId(id), &groups_.back(), c.dimensions, c.custom, host_of_npu_[member.index()]});
   }
   for (auto& npu : npus_) {
     npu.groups.reserve(npu.program->uses.size());
     for (const auto& use : npu.program->uses)
-      npu.groups.push_back(communications.number(npu.id, npu.trace->groups[use.group_slot], use.dimensions));
+      npu.groups.push_back(communications.number(npu.id, npu.trace->groups[use.group_slot], use));
   }
+}
+
+/// One warning for ids of which no NPU has a collective.
+void Preparation::note_custom_nodes() {
+  const auto& custom_nodes = configuration_.workload.custom_nodes;
+  if (custom_nodes.empty()) return;
+  std::vector<std::int64_t> found(custom_nodes.size());
+  for (const trace::NpuTrace& trace : traces_) {
+    const auto& ids = trace.labels->ids;
+    for (std::size_t i = 0; const auto& [id, custom] : custom_nodes) {
+      const NodeId at(static_cast<std::uint32_t>(std::ranges::lower_bound(ids, id - trace.first_id) - ids.begin()));
+      found[i++] += at.index() < ids.size() && trace.id_of(at) == id && trace.graph->custom_of(at) == custom;
+    }
+  }
+  world_.sum(std::span(found));
+  std::vector<std::uint64_t> missing;
+  for (std::size_t i = 0; const auto& [id, custom] : custom_nodes)
+    if (found[i++] == 0) missing.push_back(id);
+  if (world_.is_root() && !missing.empty())
+    own_notices_.add(
+        "custom-nodes", 0,
+        fmt::format("custom collectives of nodes: no trace has a collective with id {}", fmt::join(missing, ", ")));
 }
 
 void Preparation::check_algorithms(Faults& faults) {
@@ -333,7 +362,7 @@ void Preparation::check_algorithms(Faults& faults) {
       const auto group = npu.groups[use];
       if (!speaks_for(group) || !done.insert({group, kind}).second) continue;
       const auto& spec = communicators_[group.index()];
-      if (!layout || of_layout != group) layout = engine_.layout(spec.group->members, spec.dimensions);
+      if (!layout || of_layout != group) layout = engine_.layout(spec.group->members, spec.dimensions, spec.custom);
       of_layout = group;
       Faults found;
       found.attempt([&] { engine_.validate(*layout, executor::engine_kind(kind)); });

@@ -100,7 +100,7 @@ class RangeCheck {
     const auto kind = executor::engine_kind(node.collective);
     const Bytes size(node.size);
     auto& layout = layouts_[spec.id];
-    if (!layout) layout = setting_.engine.layout(spec.group->members, spec.dimensions);
+    if (!layout) layout = setting_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
     if (!fitting_.emplace(layout.get(), kind, size).second) return;
     const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? setting_.topology.num_npus()
                                                                                 : spec.group->members.size());

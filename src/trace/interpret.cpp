@@ -55,7 +55,8 @@ class Interpreter {
         names_(names),
         groups_(groups),
         num_npus_(options.npu_limit()),
-        streams_(options.streams) {}
+        streams_(options.streams),
+        custom_nodes_(options.custom_nodes) {}
 
   Meaning run(const NodeOrder& order, Edges edges, Faults& faults);
 
@@ -83,6 +84,7 @@ class Interpreter {
   Groups& groups_;
   std::uint32_t num_npus_;
   Streams streams_;
+  const CustomNodes& custom_nodes_;
   Meaning meaning_;
   std::unordered_map<std::uint64_t, std::uint16_t> number_of_stream_;
   std::unordered_map<std::uint32_t, std::uint32_t> slot_of_group_name_;
@@ -333,6 +335,11 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
     if (priority != 0) {
       graph.priorities.resize(num_nodes);
       graph.priorities[at] = priority;
+    }
+    if (const auto custom = custom_nodes_.find(raw.id);
+        custom != custom_nodes_.end() && node.kind == NodeKind::collective) {
+      graph.customs.resize(num_nodes);
+      graph.customs[at] = custom->second;
     }
     graph.nodes.push_back(node);
     labels.ids.push_back(raw.id - meaning_.first_id);

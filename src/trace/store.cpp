@@ -25,8 +25,9 @@ bool operator==(const Node& a, const Node& b) { return std::memcmp(&a, &b, sizeo
 bool same(const Graph& a, const Graph& b) {
   const auto equal = [](const Node& x, const Node& y) { return x == y; };
   return a.num_group_slots == b.num_group_slots && a.num_peer_slots == b.num_peer_slots &&
-         a.num_tag_slots == b.num_tag_slots && a.num_streams == b.num_streams && std::ranges::equal(a.nodes, b.nodes, equal) &&
-         a.successors == b.successors && a.durations == b.durations && a.priorities == b.priorities;
+         a.num_tag_slots == b.num_tag_slots && a.num_streams == b.num_streams &&
+         std::ranges::equal(a.nodes, b.nodes, equal) && a.successors == b.successors && a.durations == b.durations &&
+         a.priorities == b.priorities && a.customs == b.customs;
 }
 
 bool same(const Labels& a, const Labels& b) { return a.ids == b.ids && a.names == b.names; }
@@ -35,7 +36,8 @@ std::uint64_t hash_of(const Graph& graph) {
   std::uint64_t hash = mix(mix(graph.num_group_slots, graph.num_peer_slots), graph.num_tag_slots);
   hash = mix_all(hash, std::span(graph.nodes));
   hash = mix_all(hash, std::span(graph.successors));
-  return mix_all(mix_all(hash, std::span(graph.durations)), std::span(graph.priorities));
+  hash = mix_all(mix_all(hash, std::span(graph.durations)), std::span(graph.priorities));
+  return mix_all(hash, std::span(graph.customs));
 }
 
 std::uint64_t hash_of(const Labels& labels) {
@@ -74,7 +76,8 @@ struct Remembered {
 }  // namespace
 
 struct Store::State {
-  State(ReadOptions read_options, NamedGroups named) : options(read_options), groups(std::move(named), read_options) {}
+  State(ReadOptions read_options, NamedGroups named)
+      : options(std::move(read_options)), groups(std::move(named), options) {}
 
   const Remembered& load(const std::filesystem::path& path, NpuId npu);
   Meaning understand(const std::filesystem::path& path, const Source& source, Faults& faults);
@@ -151,7 +154,8 @@ bool Store::State::check_npu(const Remembered& file, NpuId npu, Faults& faults) 
   return good;
 }
 
-Store::Store(ReadOptions options, NamedGroups groups) : state_(std::make_unique<State>(options, std::move(groups))) {}
+Store::Store(ReadOptions options, NamedGroups groups)
+    : state_(std::make_unique<State>(std::move(options), std::move(groups))) {}
 Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;

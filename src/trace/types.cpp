@@ -91,7 +91,8 @@ std::vector<std::uint32_t> Graph::topological_order() const {
 
 std::size_t Graph::bytes() const {
   return sizeof(Graph) + nodes.capacity() * sizeof(Node) + successors.capacity() * sizeof(std::uint32_t) +
-         durations.capacity() * sizeof(Time) + priorities.capacity() * sizeof(std::int32_t);
+         durations.capacity() * sizeof(Time) + priorities.capacity() * sizeof(std::int32_t) +
+         customs.capacity() * sizeof(std::uint32_t);
 }
 
 }  // namespace orrery::trace

@@ -31,10 +31,24 @@ ROWS = {f"row{r}": list(range(4 * r, 4 * r + 4)) for r in range(4)}
 COLUMNS = {f"column{c}": [c + 4 * r for r in (2, 0, 3, 1)] for c in range(4)}  # in another order than that of their numbers
 
 
-class Custom(harness.Folder):
+class Folder(harness.Folder):
     def write(self, what, ranks):
         return spell_out.ALGORITHMS[what](ranks).write(self.folder / f"{what}-{ranks}.xml")
 
+    def config(self, collectives, rules="physical", model="congestion-unaware", name="config.yaml"):
+        path = self.folder / name
+        path.write_text(SYSTEM.format(rules=rules, model=model, collectives=collectives))
+        return path
+
+    def refused(self, arguments, *parts, code=3):
+        outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'none.h5'}")
+        self.assertEqual(outcome.code, code, outcome.err)
+        for part in parts:
+            self.assertIn(part, outcome.err)
+        self.assertFalse((self.folder / "none.h5").exists())
+
+
+class Custom(Folder):
     def workload(self, kinds=(chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.ALL_TO_ALL, chakra.BROADCAST)):
         """16 NPUs that come at different times to collectives of all, of rows and of columns."""
         (self.folder / "groups.json").write_text(json.dumps({**ROWS, **COLUMNS}))
@@ -47,11 +61,6 @@ class Custom(harness.Folder):
                         nodes.append(Node(len(nodes), chakra.COLL, data_deps=[len(nodes) - 1], comm_type=kind, comm_size=size, **more))
                         nodes.append(Node(len(nodes), chakra.COMP, data_deps=[len(nodes) - 1], duration=1 + npu * 11 % 5))
             chakra.write(self.folder / f"w.{npu}.et", nodes)
-
-    def config(self, collectives, rules="physical", model="congestion-unaware", name="config.yaml"):
-        path = self.folder / name
-        path.write_text(SYSTEM.format(rules=rules, model=model, collectives=collectives))
-        return path
 
     def all_kinds(self):
         """Every kind from files for 16 and for 4 members; the all-reduce of 4 from traces."""
@@ -158,13 +167,6 @@ class Custom(harness.Folder):
         step = int(500 + (1 << 18) * 1e9 / (50 * (1 << 30)))
         self.assertEqual(harness.finish_times(first), [(6 * step + 3) * 1000] * 4)
 
-    def refused(self, arguments, *parts, code=3):
-        outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'none.h5'}")
-        self.assertEqual(outcome.code, code, outcome.err)
-        for part in parts:
-            self.assertIn(part, outcome.err)
-        self.assertFalse((self.folder / "none.h5").exists())
-
     def test_refusals(self):
         self.workload((chakra.ALL_REDUCE,))
         self.write("all-pairs-all-reduce", 4)
@@ -196,7 +198,7 @@ class Custom(harness.Folder):
         custom = "all-reduce-implementation-custom"
         self.refused(self.astra_sim(**{custom: [str(self.folder / "part")]}), "no file spells it out for 4 members")
         self.refused(self.astra_sim(**{custom: [str(self.folder / "none")]}), custom, "there is no")
-        self.refused(self.astra_sim(**{"per-node-custom-implementation": "nodes.yaml"}), "per-node-custom-implementation",
+        self.refused(self.astra_sim(**{"per-node-custom-implementations": "nodes.yaml"}), "per-node-custom-implementations",
                      "not given by this key")
         self.write("ring-all-reduce", 4)
         spell_out.traces(self.folder / "ring-all-reduce-4.xml", self.folder / "bytes", 1 << 20)
@@ -204,6 +206,126 @@ class Custom(harness.Folder):
         for position in range(4, 8):
             os.unlink(self.folder / f"bytes.{position}.et")
         self.refused(self.astra_sim(**{custom: [str(self.folder / "bytes")], "preferred-dataset-splits": 2}), "have fixed sizes, which 2 chunks")
+
+
+class Nodes(Folder):
+    """Nodes whose collectives run files of their own. Two all-reduces of 4 NPUs, nodes 1 and 7, one after the other."""
+
+    def part(self, what, name):
+        spell_out.traces(self.write(what, 4), self.folder / name)
+        return str(self.folder / name)
+
+    def two(self, **system):
+        traces = [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20),
+                   Node(7, chakra.COLL, data_deps=[1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)] for _ in range(4)]
+        system = harness.System(("Switch",), (4,), system={"preferred-dataset-splits": 1, **system})
+        return [harness.write_workload(self.folder, traces)] + system.write(self.folder)
+
+    def two_with(self, nodes, **system):
+        (self.folder / "nodes.yaml").write_text(nodes)
+        return self.two(**{"per-node-custom-implementation": str(self.folder / "nodes.yaml"), **system})
+
+    def own_two(self, custom, model="congestion-unaware"):
+        self.two()
+        path = self.folder / "own.yaml"
+        path.write_text(f"system:\n  network:\n    model: {model}\n    dimensions: [{{shape: Switch, size: 4, bandwidth: 50 GB/s, latency: 500 ns}}]\n"
+                        f"  collectives: {{all-reduce: [ring], custom: {custom}}}\nworkload: {{traces: workload}}\n")
+        return [path]
+
+    def finish(self, arguments):
+        times = set(harness.finish_times(self.run_once(arguments)))
+        self.assertEqual(len(times), 1)
+        return times.pop()
+
+    def test_takes_what_the_file_takes(self):
+        """A node that names a file takes what it takes where the file is for all, the other one what it takes where it is for none."""
+        pairs, halving = self.part("all-pairs-all-reduce", "pairs"), self.part("halving-doubling", "halving")
+        for_all = "all-reduce-implementation-custom"
+        none, all_pairs, all_halving = (self.finish(self.two(**more)) for more in ({}, {for_all: [pairs]}, {for_all: [halving]}))
+        self.assertEqual(len({none, all_pairs, all_halving}), 3)
+        for nodes in (f"1: {pairs}", f"7: {pairs}"):
+            self.assertEqual(2 * self.finish(self.two_with(nodes)), none + all_pairs, nodes)
+        self.assertEqual(self.finish(self.two_with(f"7: {pairs}\n1: {pairs}\n")), all_pairs)
+        self.assertEqual(2 * self.finish(self.two_with(f"7: {pairs}\n1: {halving}\n")), all_pairs + all_halving)
+        self.assertEqual(2 * self.finish(self.two_with(f"7: {pairs}", **{for_all: [halving]})), all_pairs + all_halving, "comes first")
+        self.assertEqual(2 * self.finish(self.two_with(f"7: {pairs}", **{"all-reduce-implementation": ["oneRing"]})), none + all_pairs)
+        for model in MODELS:
+            none, all_pairs = (self.finish(self.own_two(custom, model)) for custom in ("{}", "{all-reduce: pairs}"))
+            self.assertNotEqual(none, all_pairs)
+            self.assertEqual(2 * self.finish(self.own_two("{nodes: {7: pairs}}", model)), none + all_pairs, model)
+            self.assertEqual(self.finish(self.own_two("{nodes: {1: pairs, 7: pairs}}", model)), all_pairs, model)
+
+    def steps(self):
+        """16 NPUs, each in an all-reduce of all (node 2), of its row (node 4 of rows 0 and 1, 5 of the others) and of its column (6)."""
+        (self.folder / "groups.json").write_text(json.dumps({**ROWS, **COLUMNS}))
+        for npu in range(16):
+            row = {4: {"pg_name": f"row{npu // 4}"}, 5: {}} if npu < 8 else {4: {}, 5: {"pg_name": f"row{npu // 4}"}}
+            groups = {2: {"comm_size": 1 << 20}, 6: {"pg_name": f"column{npu % 4}"}, **row}
+            nodes = []
+            for i in range(1, 7):
+                deps = [i - 1] if i > 1 else []
+                if groups.get(i):
+                    nodes.append(Node(i, chakra.COLL, data_deps=deps, comm_type=chakra.ALL_REDUCE, **{"comm_size": 999_999, **groups[i]}))
+                else:
+                    nodes.append(Node(i, chakra.COMP, data_deps=deps, duration=1 + npu * 7 * i % 16))
+            chakra.write(self.folder / f"w.{npu}.et", nodes)
+        for ranks in (4, 16):
+            spell_out.traces(self.write("all-pairs-all-reduce", ranks), self.folder / f"part-{ranks}")
+        return "custom: {nodes: {2: part-16, 4: part-4, 6: part-4}}\n"
+
+    def test_any_number_of_ranks(self):
+        custom = self.steps()
+        for model in MODELS:
+            with self.subTest(model=model):
+                self.check_one_answer([self.config(custom, model=model), "--timeline"], 16, ranks=RANKS)
+
+    def test_folding(self):
+        config = self.config(self.steps())
+        self.assertEqual(harness.difference(self.run_once([config], "plain.h5"), self.run_once([config, "--fold"], "folded.h5", ranks=2)), "")
+
+    def test_repeats_from_what_was_resolved(self):
+        import h5py
+        pairs, halving = self.part("all-pairs-all-reduce", "pairs"), self.part("halving-doubling", "halving")
+        first = self.run_once(self.two_with(f"7: {pairs}\n1: {halving}\n"))
+        with h5py.File(first) as results:
+            resolved = results["config/resolved"][()].decode()
+            self.assertEqual(results["config/inputs/per-node-custom.yml"][()].decode(), f"7: {pairs}\n1: {halving}\n")
+        self.assertIn(f"      nodes:\n        1: \"{halving}\"\n        7: \"{pairs}\"\n", resolved)
+        (self.folder / "again.yaml").write_text(resolved)
+        self.assertEqual(harness.finish_times(first), harness.finish_times(self.run_once([self.folder / "again.yaml"], "again.h5")))
+
+    def test_ids_that_no_trace_has(self):
+        pairs = self.part("all-pairs-all-reduce", "pairs")
+        for ranks in (0, 2):
+            outcome = harness.orrery("run", *self.own_two(f"{{nodes: {{7: {pairs}, 8: {pairs}, 99: {pairs}}}}}"), "--force",
+                                     f"--output={self.folder / 'out.h5'}", ranks=ranks)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual(outcome.err.count("no trace has a collective with id 8, 99"), 1, outcome.err)
+
+    def test_refusals(self):
+        pairs = self.part("all-pairs-all-reduce", "pairs")
+        xml = self.folder / "all-pairs-all-reduce-4.xml"
+        self.refused(self.two_with(f"7: {xml}"), "nodes.yaml:1", "found an MSCCL XML", "PREFIX of Chakra traces")
+        self.refused(self.two_with(f"7: {pairs}\nseven: {pairs}"), "nodes.yaml:2", "'seven'", "a whole number")
+        self.refused(self.two_with(f"7: {pairs}\n-1: {pairs}"), "nodes.yaml:2", "'-1'")
+        self.refused(self.two_with("7: none"), "nodes.yaml:1", "there is no")
+        self.refused(self.two_with("- 7"), "nodes.yaml", "a mapping")
+        self.refused(self.two_with(""), "nodes.yaml", "the file is empty")
+        self.refused(self.two(**{"per-node-custom-implementation": "none.yaml"}), "none.yaml")
+        self.refused(self.own_two("{nodes: 7}"), "system.collectives.custom.nodes", "own.yaml:")
+        self.refused(self.own_two(f"{{nodes: {{7: {xml}}}}}"), "system.collectives.custom.nodes.7", "found an MSCCL XML")
+        spell_out.traces(self.write("all-pairs-all-reduce", 16), self.folder / "part-16")
+        self.refused(self.own_two("{nodes: {7: part-16}}"), "node 7", "no file spells it out for 4 members", "communicators of 16 (")
+        generated = harness.SOURCE / "configs/llama3-8b-64.yaml"
+        self.refused([generated, f"--set=system.collectives.custom={{nodes: {{7: {pairs}}}}}"], "system.collectives.custom.nodes",
+                     "the workload is generated")
+
+    def test_members_must_agree(self):
+        """Node 7 of NPU 3 has another id: NPU 3 is in no collective of the file, and in one too many of the others."""
+        arguments = self.own_two(f"{{nodes: {{7: {self.part('all-pairs-all-reduce', 'pairs')}}}}}")
+        chakra.write(self.folder / "workload.3.et", [Node(i, chakra.COLL, data_deps=deps, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)
+                                                     for i, deps in ((1, []), (8, [1]))])
+        self.refused(arguments, "all NPUs by pairs", "NPU 3", "node 7")
 
 
 if __name__ == "__main__":

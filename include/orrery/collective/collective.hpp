@@ -66,6 +66,8 @@ struct Options {
   /// Collectives that files spell out, in place of the algorithms: of each kind, one for each size of communicators
   /// that have it.
   std::map<Kind, std::vector<std::shared_ptr<const Procedure>>> custom;
+  /// Those that nodes of traces name for themselves, whatever their kind: Engine::layout.
+  std::vector<std::shared_ptr<const Procedure>> custom_nodes;
   Optimization optimization = Optimization::local_bw_aware;
   DimensionOrder dimension_order = DimensionOrder::ascending;
   ChunkOrder chunk_order = ChunkOrder::fifo;
@@ -115,9 +117,11 @@ class Engine {
   /// grid of its members' coordinates, or else (always, under Rules::subgroup_is_ring, if smaller than the world) one
   /// ring in the order listed. With any other mask, `members` are one of the sub-grids of the world that `split` gives
   /// for it, with lines along the mask's dimensions only and the world's endpoint delay. The layout lives as long as
-  /// the engine. Throws Error (internal) if a member appears twice or the members are no sub-grid. Cost O(members *
-  /// dimensions).
-  std::shared_ptr<const Layout> layout(std::span<const NpuId> members, std::uint64_t dimensions);
+  /// the engine. With `custom` from 1 on, the collectives of the communicator run Options::custom_nodes[custom - 1],
+  /// whatever else the options say. Throws Error (internal) if a member appears twice or the members are no sub-grid.
+  /// Cost O(members * dimensions).
+  std::shared_ptr<const Layout> layout(std::span<const NpuId> members, std::uint64_t dimensions,
+                                       std::uint32_t custom = 0);
 
   /// The NPUs that take part together with `npu` when only `dimensions` of the world are involved (bit d: dimension d):
   /// ascending.

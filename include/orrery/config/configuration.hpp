@@ -44,6 +44,7 @@ struct Workload {
   std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::read_group_file
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::by_count;
+  trace::CustomNodes custom_nodes;  ///< numbers in collective::Options::custom_nodes, from 1 on
 
   /// The trace of one NPU. A broken invariant if no entry holds it.
   std::filesystem::path trace_of(NpuId npu) const;

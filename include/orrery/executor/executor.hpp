@@ -29,6 +29,7 @@ struct CommunicatorSpec {
   GroupId id;
   const trace::Group* group = nullptr;  ///< empty members = the world
   std::uint64_t dimensions = trace::all_dimensions;
+  std::uint32_t custom = 0;  ///< of collective::Engine::layout, as the dimensions
   Rank host;
   const Seating* seating = nullptr;  ///< of a folded run; else every member joins for itself
 };

@@ -10,11 +10,12 @@
 
 namespace orrery::executor {
 
-/// A process group and the dimensions in which it takes part: what a collective node asks for. The communicator depends
-/// on the NPU.
+/// A process group, the dimensions in which it takes part and the file that its collectives run: what a collective node
+/// asks for. The communicator depends on the NPU.
 struct GroupUse {
   std::uint32_t group_slot = 0;
   std::uint64_t dimensions = trace::all_dimensions;
+  std::uint32_t custom = 0;  ///< trace::Graph::customs
 
   friend bool operator==(const GroupUse&, const GroupUse&) = default;
 };
@@ -23,7 +24,7 @@ struct GroupUse {
 struct Program {
   std::shared_ptr<const trace::Graph> graph;
   std::vector<Time> durations;            ///< [num_nodes] of compute and CPU nodes; of all nodes with replay_only
-  std::vector<GroupUse> uses;             ///< distinct (slot, dimensions) of nodes of a group, by first occurrence
+  std::vector<GroupUse> uses;             ///< distinct ones of nodes of a group, by first occurrence
   std::vector<std::uint32_t> use_of;      ///< [num_nodes] index into uses; empty if it is the group slot
   std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the roofline gives no time though one was recorded
 

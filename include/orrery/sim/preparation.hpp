@@ -84,6 +84,7 @@ class Preparation {
   void require_dimensions(Faults& faults) const;
   void require_remote_memory(Faults& faults);
   void agree_on_groups();
+  void note_custom_nodes();
   void fold(const Seat& seat);
   void check_agreement(bool groups_known, Faults& faults);
   void check_algorithms(Faults& faults);

@@ -72,6 +72,7 @@ struct Graph {
   std::vector<std::uint32_t> successors;  ///< each dependency once (duplicates removed); NodeId values
   std::vector<Time> durations;            ///< [num_nodes] recorded durations, or empty where all are zero
   std::vector<std::int32_t> priorities;   ///< [num_nodes] comm_priority, or empty where all are zero
+  std::vector<std::uint32_t> customs;     ///< [num_nodes] by ReadOptions::custom_nodes, or empty where all are zero
   std::uint32_t num_group_slots = 0;
   std::uint32_t num_peer_slots = 0;
   std::uint32_t num_tag_slots = 0;
@@ -84,6 +85,7 @@ struct Graph {
   }
   Time duration_of(NodeId node) const { return durations.empty() ? Time::zero() : durations[node.index()]; }
   std::int32_t priority_of(NodeId node) const { return priorities.empty() ? 0 : priorities[node.index()]; }
+  std::uint32_t custom_of(NodeId node) const { return customs.empty() ? 0 : customs[node.index()]; }
   /// NodeId values in an order in which dependencies come first. O(nodes + dependencies).
   std::vector<std::uint32_t> topological_order() const;
   std::size_t bytes() const;  ///< memory held

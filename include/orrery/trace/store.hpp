@@ -32,10 +32,14 @@ enum class Streams : std::uint8_t {
   of_trace,  ///< those that name one stream; who names none, as above
 };
 
+/// Collectives that run files of their own: by the id of the node, the number of the file, from 1 on.
+using CustomNodes = std::map<std::uint64_t, std::uint32_t>;
+
 struct ReadOptions {
   Dependencies dependencies = Dependencies::automatic;
   Streams streams = Streams::by_count;
-  std::uint32_t num_npus = 0;  ///< of the topology
+  CustomNodes custom_nodes = {};  ///< of every NPU's trace; a node that is no collective is not meant
+  std::uint32_t num_npus = 0;     ///< of the topology
   /// A trace is looked at without its system: peers and groups are taken as they stand, whoever reads it.
   bool alone = false;
   /// The groups given are not those of the system: the names that traces use are not looked up.

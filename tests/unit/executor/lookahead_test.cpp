@@ -34,8 +34,8 @@ class LookaheadTest : public testing::Test {
     const std::vector<Rank> hosts{Rank(0), Rank(0), Rank(1), Rank(1)};
     const std::vector<Rank> servers{server_};
     const trace::Group all{}, pair{"pair", {NpuId(0), NpuId(1)}};
-    const std::vector<CommunicatorSpec> communicators{{GroupId(0), &all, trace::all_dimensions, Rank(0)},
-                                                      {GroupId(1), &pair, trace::all_dimensions, Rank(0)}};
+    const std::vector<CommunicatorSpec> communicators{{GroupId(0), &all, trace::all_dimensions, 0, Rank(0)},
+                                                      {GroupId(1), &pair, trace::all_dimensions, 0, Rank(0)}};
     const Setting setting{options_, topology_, memory, engine_, communicators, npus_, hosts, servers, {}};
     return Lookaheads(setting, Rank(0)).of(npus_[0]);
   }
