@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/procedure.hpp"
 
 namespace orrery::collective {
 

@@ -26,9 +26,8 @@ std::string optional_path(const std::optional<std::filesystem::path>& path) {
 using Procedures = std::vector<std::shared_ptr<const collective::Procedure>>;
 
 bool same(const Procedures& a, const Procedures& b) {
-  return std::ranges::equal(
-      a, b, {}, [](const auto& p) { return normal_path(p->file()); },
-      [](const auto& p) { return normal_path(p->file()); });
+  const auto file = [](const auto& procedure) { return normal_path(procedure->file()); };
+  return std::ranges::equal(a, b, {}, file, file);
 }
 
 bool same(const collective::Options& a, const collective::Options& b) {

@@ -198,7 +198,7 @@ class Custom(Folder):
         custom = "all-reduce-implementation-custom"
         self.refused(self.astra_sim(**{custom: [str(self.folder / "part")]}), "no file spells it out for 4 members")
         self.refused(self.astra_sim(**{custom: [str(self.folder / "none")]}), custom, "there is no")
-        self.refused(self.astra_sim(**{"per-node-custom-implementations": "nodes.yaml"}), "per-node-custom-implementations",
+        self.refused(self.astra_sim(**{"one-node-custom-implementation": "nodes.yaml"}), "one-node-custom-implementation",
                      "not given by this key")
         self.write("ring-all-reduce", 4)
         spell_out.traces(self.folder / "ring-all-reduce-4.xml", self.folder / "bytes", 1 << 20)

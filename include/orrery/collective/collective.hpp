@@ -131,7 +131,8 @@ class Engine {
   /// algorithm, kind, size, and what is possible. Cost independent of the bytes.
   void validate(const Layout& layout, Kind kind) const;
 
-  /// What spells out collectives of this kind in place of algorithms (Options::custom); null if nothing does.
+  /// What spells out collectives of this kind in place of algorithms (Options::custom, or custom_nodes); null if
+  /// nothing does.
   const Procedure* procedure(const Layout& layout, Kind kind) const;
 
   /// Whether the collective's duration fits Time, and the bytes that a member sends in a dimension fit Bytes::most().

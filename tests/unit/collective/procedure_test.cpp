@@ -73,6 +73,29 @@ TEST(Procedure, MessagesLeaveByOneLinkOneAfterTheOther) {
   EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0, 0})), at_ns({307, 314, 514}));
 }
 
+TEST(Procedure, ACommunicatorMayHaveOneOfItsOwn) {
+  Options options = options_of({ring});
+  options.custom[Kind::all_gather] = {Hand(3).finish()};
+  options.custom_nodes = {Hand(3).finish(), two_sends().finish()};
+  System system({{Shape::switched, 4, Bandwidth::from_bytes_per_ns(10), 100}}, options);
+  const std::vector<NpuId> three{NpuId(0), NpuId(1), NpuId(2)};
+  const auto plain = system.engine.layout(three, all_dimensions);
+  const auto own = system.engine.layout(three, all_dimensions, 2);
+  EXPECT_NE(plain, own);
+  EXPECT_NE(system.engine.layout(three, all_dimensions, 1), own);
+  EXPECT_EQ(system.engine.layout(std::vector{NpuId(1), NpuId(2), NpuId(3)}, all_dimensions, 2), own);
+  for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::barrier}) {
+    system.engine.validate(*own, kind);
+    std::vector<Time> completions(3);
+    system.engine.finish(*own, kind, Bytes(1), at_ns({0, 0, 0}), completions);
+    EXPECT_EQ(completions, at_ns({307, 314, 514})) << name(kind);
+    system.engine.finish(*plain, kind, Bytes(1), at_ns({0, 0, 0}), completions);
+    EXPECT_NE(completions, at_ns({307, 314, 514})) << name(kind);
+  }
+  EXPECT_EQ(system.engine.minimum_duration(*own), Time::from_ns(7));
+  EXPECT_THROW(system.engine.validate(*system.engine.layout({}, all_dimensions, 2), Kind::all_reduce), Error);
+}
+
 TEST(Procedure, LinksOfTheirOwnCarryMessagesTogether) {
   Hand hand = two_sends();
   EXPECT_EQ(finish(hand, Shape::fully_connected, at_ns({0, 0, 0})), at_ns({207, 214, 314}));

@@ -70,7 +70,8 @@ TEST(Program, UsesTellCustomCollectivesApart) {
   graph.collective(0, trace::all_dimensions, {1});
   auto built = *graph.build();
   built.customs = {0, 2, 0};
-  const auto program = make_program(std::make_shared<const trace::Graph>(built), {}, Rules::physical(), both_dimensions);
+  const auto program =
+      make_program(std::make_shared<const trace::Graph>(built), {}, Rules::physical(), both_dimensions);
   EXPECT_EQ(program.uses, (std::vector<GroupUse>{{0, trace::all_dimensions, 0}, {0, trace::all_dimensions, 2}}));
   EXPECT_EQ(program.use_of, (std::vector<std::uint32_t>{0, 1, 0}));
 }

@@ -145,15 +145,14 @@ TEST_F(Semantics, DurationsFitTime) {
 
 TEST_F(Semantics, CustomNodes) {
   store_ = Store({.custom_nodes = {{2, 1}, {3, 2}, {5, 1}, {6, 2}, {9, 1}}, .num_npus = 8}, {});
-  const NpuTrace trace =
-      read({et::collective(2, "a", 0, 8), et::collective(3, "b", 6, 8), et::collective(4, "c", 0, 8),
-            et::compute(5, "no collective"), et::collective(6, "without bytes", 0, 0)});
+  const NpuTrace trace = read({et::collective(2, "a", 0, 8), et::collective(3, "b", 6, 8), et::collective(4, "c", 0, 8),
+                               et::compute(5, "no collective"), et::collective(6, "without bytes", 0, 0)});
   EXPECT_EQ(trace.graph->customs, (std::vector<std::uint32_t>{1, 2, 0, 0, 0}));
   EXPECT_EQ(trace.graph->custom_of(NodeId(1)), 2U);
-  const NpuTrace other = store_.read(
-      write(file_of({et::collective(2, "a", 0, 8), et::collective(4, "c", 0, 8)}), "other"), NpuId(1));
-  const NpuTrace plain = store_.read(
-      write(file_of({et::collective(10, "a", 0, 8), et::collective(12, "c", 0, 8)}), "plain"), NpuId(1));
+  const NpuTrace other =
+      store_.read(write(file_of({et::collective(2, "a", 0, 8), et::collective(4, "c", 0, 8)}), "other"), NpuId(1));
+  const NpuTrace plain =
+      store_.read(write(file_of({et::collective(10, "a", 0, 8), et::collective(12, "c", 0, 8)}), "plain"), NpuId(1));
   EXPECT_NE(other.graph, plain.graph);
   EXPECT_TRUE(plain.graph->customs.empty());
 }
