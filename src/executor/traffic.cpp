@@ -101,7 +101,7 @@ void Traffic::store_and_forward(Server& server, const pdes::Event& event) {
   learn_delays(server, message.size);
   const Time there = server.server.serve(event.time, server.holds, message.size) + server.passes;
   if (there == Time::max()) return lose(event);
-  forward(server, event, there);
+  pass_on(server, event, next_of(server, message), there);
 }
 
 /// What switches combine waits at the link to its destination until the last part is there, with which it goes on.
@@ -142,17 +142,17 @@ void Traffic::cut_through(Server& server, const pdes::Event& event) {
     return lose(event);
   if (packet.is_feeding && !is_last) follow(server, Message(packet), size, begin + holds);
   Message& mine = messages_[event.node];  // `follow` may have moved it
-  const auto next = fabric_.next(server.link, mine.destination);
-  if (next && fabric_.find(*next).dimension == server.link.dimension) {
+  const auto next = next_of(server, mine);
+  if (next && next->dimension == server.link.dimension) {
     mine.is_feeding = false;
     mine.tail = begin + holds + latency;
-    return forward(server, event, fabric_.takes_whole(fabric_.find(*next)) ? mine.tail : begin + latency);
+    return pass_on(server, event, next, fabric_.takes_whole(*next) ? mine.tail : begin + latency);
   }
   if (!is_last) return free_.push_back(event.node);
   mine.is_feeding = true;
   mine.offset = 0;
   mine.tail = Time::zero();
-  forward(server, event, begin + holds + latency);
+  pass_on(server, event, next, begin + holds + latency);
 }
 
 /// The next packet of a message comes to the first link of a dimension when this one has left it.
@@ -173,13 +173,32 @@ void Traffic::lose(const pdes::Event& event) {
   free_.push_back(event.node);
 }
 
-/// The message is at the next link, or at its destination, at this time.
-void Traffic::forward(Server& server, const pdes::Event& event, Time there) {
-  if (const auto copies = copies_.extract(event.node)) return forward_copies(server, event, copies.mapped(), there);
-  const Message message = messages_[event.node];
+std::optional<Fabric::Link> Traffic::next_of(const Server& server, const Message& message) const {
   const auto next = fabric_.next(server.link, message.destination);
-  const LpId target(next ? first_lp_.value() + next->value() : message.destination.value());
-  const Rank to = host_of_npu_[next ? fabric_.find(*next).owner.index() : message.destination.index()];
+  if (!next) return {};
+  return fabric_.find(*next);
+}
+
+/// The message is at the next link, or at its destination, at this time; or copies of it are, for each of several
+/// destinations, to which different links lead.
+void Traffic::pass_on(Server& server, const pdes::Event& event, const std::optional<Fabric::Link>& next, Time there) {
+  if (messages_[event.node].parts == 0) return forward(server, event, next, there);
+  const auto copies = copies_.extract(event.node);
+  if (!copies) return forward(server, event, next, there);
+  Message copy = messages_[event.node];
+  free_.push_back(event.node);
+  for (const NpuId to : copies.mapped()) {
+    copy.destination = to;
+    pdes::Event one = event;
+    one.node = put(copy);
+    forward(server, one, next_of(server, copy), there);
+  }
+}
+
+void Traffic::forward(Server& server, const pdes::Event& event, const std::optional<Fabric::Link>& next, Time there) {
+  const Message message = messages_[event.node];
+  const LpId target(next ? first_lp_.value() + next->id.value() : message.destination.value());
+  const Rank to = host_of_npu_[next ? next->owner.index() : message.destination.index()];
   pdes::Event onward = this->event(server, there, next ? pdes::Stage::server : pdes::Stage::npu, target);
   onward.kind = static_cast<std::uint16_t>(next ? EventKind::pass : EventKind::arrived);
   onward.node = event.node;
@@ -195,19 +214,6 @@ void Traffic::forward(Server& server, const pdes::Event& event, Time there) {
   receipt.node = message.node.value();
   receipt.detail = packed({message.service, message.own_step});
   kernel_.send(host_of_npu_[message.source.index()], receipt);
-}
-
-/// One for each destination: they leave the switch by different links.
-void Traffic::forward_copies(Server& server, const pdes::Event& event, std::span<const NpuId> destinations,
-                             Time there) {
-  Message copy = messages_[event.node];
-  free_.push_back(event.node);
-  for (const NpuId to : destinations) {
-    copy.destination = to;
-    pdes::Event one = event;
-    one.node = put(copy);
-    forward(server, one, there);
-  }
 }
 
 std::vector<LinkRecord> Traffic::records() const {

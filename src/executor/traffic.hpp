@@ -83,8 +83,9 @@ class Traffic {
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);
   void follow(Server& server, const Message& packet, Bytes size, Time time);
-  void forward(Server& server, const pdes::Event& event, Time there);
-  void forward_copies(Server& server, const pdes::Event& event, std::span<const NpuId> destinations, Time there);
+  std::optional<network::Fabric::Link> next_of(const Server& server, const Message& message) const;
+  void pass_on(Server& server, const pdes::Event& event, const std::optional<network::Fabric::Link>& next, Time there);
+  void forward(Server& server, const pdes::Event& event, const std::optional<network::Fabric::Link>& next, Time there);
   bool combine(const pdes::Event& event);
   void lose(const pdes::Event& event);
   pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
