@@ -121,26 +121,32 @@ RandomCase one_at_a_time(std::mt19937_64& random) {
   return sample;
 }
 
+/// Members complete as the engine says, whether they start together or not; but nobody before `least`, a function of
+/// the last arrival.
+template <class Least>
+void expect_engine_times(std::mt19937_64& random, const RandomCase& sample, const Least& least) {
+  const topology::Topology topology = sample.topology();
+  Engine engine(topology, sample.options);
+  const auto layout = engine.layout({}, all_dimensions);
+  const auto script = engine.script(*layout, sample.kind, sample.size);
+  for (const bool skew : {false, true}) {
+    const std::vector<Time> arrivals =
+        skew ? random_arrivals(random, topology.num_npus()) : std::vector<Time>(topology.num_npus());
+    std::vector<Time> completions(arrivals.size());
+    engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
+    std::vector<Time> played = Play(sample, topology, script).run(arrivals);
+    for (Time& time : played) time = std::max(time, least(std::ranges::max(arrivals)));
+    EXPECT_EQ(played, completions);
+  }
+}
+
 TEST(Script, AgreesWithTheEngine) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
     RandomCase sample = one_at_a_time(random);
     if (round % 4 == 0) add_random_faults(random, sample);
-    const topology::Topology topology = sample.topology();
-    Engine engine(topology, sample.options);
-    const auto layout = engine.layout({}, all_dimensions);
-    const auto script = engine.script(*layout, sample.kind, sample.size);
-    for (const bool skew : {false, true}) {
-      const std::vector<Time> arrivals =
-          skew ? random_arrivals(random, topology.num_npus()) : std::vector<Time>(topology.num_npus());
-      std::vector<Time> completions(arrivals.size());
-      engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
-      std::vector<Time> played = Play(sample, topology, script).run(arrivals);
-      const Time least = std::ranges::max(arrivals) + tick(topology.rules().rounding);
-      for (Time& time : played) time = std::max(time, least);
-      EXPECT_EQ(played, completions);
-    }
+    expect_engine_times(random, sample, [&](Time last) { return last + tick(sample.rules.rounding); });
   }
 }
 
@@ -248,21 +254,10 @@ TEST(Script, ProceduresAgreeWithTheEngine) {
     sample.options.splits = 1;
     sample.rules.share_bandwidth = false;
     sample.options.custom[sample.kind] = {random_procedure(random, sample.num_npus())};
-    const topology::Topology topology = sample.topology();
-    Engine engine(topology, sample.options);
-    const auto layout = engine.layout({}, all_dimensions);
-    const auto script = engine.script(*layout, sample.kind, sample.size);
-    for (const bool skew : {false, true}) {
-      const std::vector<Time> arrivals =
-          skew ? random_arrivals(random, topology.num_npus()) : std::vector<Time>(topology.num_npus());
-      std::vector<Time> completions(arrivals.size());
-      engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
-      std::vector<Time> played = Play(sample, topology, script).run(arrivals);
-      const Time last = std::ranges::max(arrivals);
+    expect_engine_times(random, sample, [&](Time last) {
       const Time begun = last + (sample.rules.bare_procedures ? Time::zero() : sample.options.endpoint_delay);
-      for (Time& time : played) time = std::max({time, begun, last + tick(topology.rules().rounding)});
-      EXPECT_EQ(played, completions);
-    }
+      return std::max(begun, last + tick(sample.rules.rounding));
+    });
   }
 }
 
