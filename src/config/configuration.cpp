@@ -44,9 +44,12 @@ bool same(const collective::Options& a, const collective::Options& b) {
 
 bool same(const executor::Options& a, const executor::Options& b) {
   const auto fields = [](const executor::Options& o) {
+    const auto& [cache, expanded] = std::tie(o.compute.cache, o.compute.expanded);
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
-                    o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.comm_order, o.iterations,
-                    o.network, o.compute_noise, o.noise_seed, o.compute_speed, o.timeline, o.record_iterations);
+                    cache.size, cache.bandwidth, cache.latency_ns, expanded.share, expanded.bandwidth,
+                    expanded.latency_ns, o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.comm_order,
+                    o.iterations, o.network, o.compute_noise, o.noise_seed, o.compute_speed, o.timeline,
+                    o.record_iterations);
   };
   return fields(a) == fields(b);
 }

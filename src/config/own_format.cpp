@@ -101,6 +101,26 @@ void read_peak(Section& section, Configuration& result) {
   peak.refuse_unknown();
 }
 
+/// The levels of memory that have a ceiling of their own in the roofline.
+void read_levels(Section& section, device::ComputeOptions& compute) {
+  const auto read = [&](std::string_view name, std::string_view amount, std::string_view expected, auto& level,
+                        auto& found, auto parse) {
+    Section keys = section.section(name);
+    if (!keys.present()) return;
+    found = keys.require(amount, expected, found, parse);
+    level.bandwidth = keys.require("bandwidth", "such as '500 GB/s'", level.bandwidth, as_bandwidth);
+    level.latency_ns = keys.get("latency", level.latency_ns, as_nanoseconds);
+    keys.refuse_unknown();
+    if (!compute.roofline)
+      section.faults().add(Error(ErrorCode::bad_input, section.place(name),
+                                 "found without the roofline, which alone uses it",
+                                 "system.compute.roofline: true with it"));
+  };
+  read("cache", "size", "such as '50 MiB'", compute.cache, compute.cache.size, as_bytes);
+  read("expanded-memory", "share", "of the bytes that a node moves, such as 0.25", compute.expanded,
+       compute.expanded.share, as_share);
+}
+
 void read_compute(Section section, Configuration& result) {
   auto& compute = result.executor.compute;
   compute.roofline = section.get("roofline", compute.roofline, as_bool);
@@ -115,6 +135,7 @@ void read_compute(Section section, Configuration& result) {
     memory.need("bandwidth", "the local memory's bandwidth, such as '3350 GB/s', because the roofline is on");
   }
   memory.refuse_unknown();
+  read_levels(section, compute);
   section.refuse_unknown();
 }
 

@@ -77,6 +77,19 @@ std::string peak(const Configuration& c) {
   return fmt::format("{{{}}}", fmt::join(texts, ", "));
 }
 
+std::string levels(const device::ComputeOptions& compute) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& amount, Bandwidth bandwidth, double latency_ns) {
+    text += fmt::format("    {}: {{{}, bandwidth: {}, latency: {}}}\n", name, amount, to_text(bandwidth),
+                        nanoseconds_to_text(latency_ns));
+  };
+  if (const auto& cache = compute.cache; cache.size > Bytes(0))
+    add("cache", fmt::format("size: {} B", cache.size.count()), cache.bandwidth, cache.latency_ns);
+  if (const auto& expanded = compute.expanded; expanded.share > 0)
+    add("expanded-memory", fmt::format("share: {}", expanded.share), expanded.bandwidth, expanded.latency_ns);
+  return text;
+}
+
 std::string devices(const Configuration& c) {
   const auto& executor = c.executor;
   const auto& compute = executor.compute;
@@ -86,6 +99,7 @@ std::string devices(const Configuration& c) {
   if (compute.local_memory.bytes_per_ns() > 0)
     text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
   text += fmt::format("      latency: {}\n", nanoseconds_to_text(compute.local_memory_latency_ns));
+  text += levels(compute);
   text += fmt::format("    streams: {}\n", executor.compute_streams);
   text += fmt::format("  communication:\n    streams: {}\n    order: {}\n    rendezvous: {}\n", executor.comm_streams,
                       word(comm_orders(), executor.comm_order), executor.rendezvous);

@@ -105,7 +105,9 @@ const std::string everything = R"(system:
     active-chunks: 4
     queues: 2
     endpoint-delay: 20 ns
-  compute: {roofline: true, peak: 989.5 TFLOPS, local-memory: {bandwidth: 3350 GB/s, latency: 80 ns}, streams: 2}
+  compute:
+    {roofline: true, peak: 989.5 TFLOPS, local-memory: {bandwidth: 3350 GB/s, latency: 80 ns}, streams: 2,
+     cache: {size: 50 MiB, bandwidth: 12 TB/s, latency: 5 ns}, expanded-memory: {share: 0.25, bandwidth: 64 GB/s, latency: 1 us}}
   communication: {streams: 3, rendezvous: true}
   remote-memory: {kind: per-node, bandwidth: 64 GB/s, latency: 1 us, npus-per-node: 4}
 workload:
@@ -148,6 +150,12 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.executor.compute.peak_flops, 989.5e12);
   EXPECT_EQ(c.executor.compute.local_memory.bytes_per_ns(), 3350);
   EXPECT_EQ(c.executor.compute.local_memory_latency_ns, 80);
+  EXPECT_EQ(c.executor.compute.cache.size, Bytes(50 << 20));
+  EXPECT_EQ(c.executor.compute.cache.bandwidth.bytes_per_ns(), 12000);
+  EXPECT_EQ(c.executor.compute.cache.latency_ns, 5);
+  EXPECT_EQ(c.executor.compute.expanded.share, 0.25);
+  EXPECT_EQ(c.executor.compute.expanded.bandwidth.bytes_per_ns(), 64);
+  EXPECT_EQ(c.executor.compute.expanded.latency_ns, 1000);
   EXPECT_EQ(c.executor.compute_streams, 2U);
   EXPECT_EQ(c.executor.comm_streams, 3U);
   EXPECT_TRUE(c.executor.replay_only);
@@ -363,6 +371,19 @@ TEST(OwnFormat, WrongTypesAndValues) {
   refused(with("system:\n", "system:\n  collectives: {chunks: 0}\n"), {"system.collectives.chunks", "1 or more"});
   refused(with("system:\n", "system:\n  compute: {roofline: true}\n"), {"system.compute.peak", "roofline is on"});
   refused(with("system:\n", "system:\n  compute: {roofline: true, peak: 1 TFLOPS}\n"), {"local-memory.bandwidth"});
+  const auto with_levels = [](const std::string& keys) {
+    return with(
+        "system:\n",
+        "system:\n  compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}, " + keys + "}\n");
+  };
+  refused(with_levels("cache: {size: 1 MiB}"), {"system.compute.cache.bandwidth", "such as '500 GB/s'"});
+  refused(with_levels("cache: {bandwidth: 2 TB/s}"), {"system.compute.cache.size", "such as '50 MiB'"});
+  refused(with_levels("cache: {size: 1 MiB, bandwidth: 500 GB/s}"), {"cache is not faster than the local memory"});
+  refused(with_levels("expanded-memory: {share: 1, bandwidth: 1 GB/s}"),
+          {"system.compute.expanded-memory.share", "below 1"});
+  refused(with_levels("expanded-memory: {share: 0.5, bandwidth: 1 GB/s, size: 1 GB}"), {"expanded-memory.size"});
+  refused(with("system:\n", "system:\n  compute: {cache: {size: 1 MiB, bandwidth: 2 TB/s}}\n"),
+          {"system.compute.cache", "without the roofline"});
   refused(with("system:\n", "system:\n  remote-memory: {kind: pool}\n"), {"system.remote-memory.bandwidth"});
   refused(with("system:\n", "system:\n  remote-memory: {kind: per-node, bandwidth: 1 GB/s, npus-per-node: 3}\n"),
           {"npus-per-node", "divisor of the 8 NPUs"});

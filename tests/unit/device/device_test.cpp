@@ -75,6 +75,47 @@ TEST(Roofline, TheLatencyOfTheMemoryComesOnTop) {
   EXPECT_EQ(roofline_time(1, Bytes(1000), options, Rules::physical()), ns(110));
 }
 
+/// 50 kB at 1 TB/s, and a quarter of what does not fit at 25 GB/s.
+ComputeOptions processor_of_three_levels() {
+  auto options = processor();
+  options.local_memory_latency_ns = 100;
+  options.cache = {Bytes(50'000), Bandwidth::from_bytes_per_ns(1000), 5};
+  options.expanded = {0.25, Bandwidth::from_bytes_per_ns(25), 700};
+  return options;
+}
+
+Time in_levels(std::uint64_t num_ops, std::uint64_t bytes, const ComputeOptions& options) {
+  return roofline_time(num_ops, Bytes(bytes), options, Rules::physical());
+}
+
+TEST(Roofline, WhatTheCacheHoldsMovesAtItsBandwidth) {
+  const auto options = processor_of_three_levels();
+  EXPECT_EQ(in_levels(0, 50'000, options), ns(50 + 5));
+  EXPECT_EQ(in_levels(1, 50'000, options), ns(50 + 5));
+  EXPECT_EQ(in_levels(50'000, 50'000, options), ns(50 + 5));  // one FLOP for each byte is the cache's edge
+  EXPECT_EQ(in_levels(100'000, 50'000, options), ns(100 + 5));
+}
+
+TEST(Roofline, TheLevelsBeyondTheCacheWorkSideBySide) {
+  auto options = processor_of_three_levels();
+  EXPECT_EQ(in_levels(0, 100'000, options), ns(1000 + 700));  // 25 kB at 25 B/ns; 75 kB at 100 B/ns take 750 ns
+  options.expanded.share = 0.125;
+  EXPECT_EQ(in_levels(0, 100'000, options), ns(875 + 700));  // the local memory is the slower one
+  EXPECT_EQ(in_levels(2'000'000, 100'000, options), ns(2000 + 700));
+  options.expanded.share = 0;
+  EXPECT_EQ(in_levels(0, 100'000, options), ns(1000 + 100));
+}
+
+TEST(Roofline, ACacheIsFasterThanTheMemoryAndAShareHasABandwidth) {
+  auto options = processor_of_three_levels();
+  EXPECT_EQ(message_of([&] { options.validate(); }), "");
+  options.cache.bandwidth = options.local_memory;
+  EXPECT_NE(message_of([&] { options.validate(); }).find("compute.cache.bandwidth"), std::string::npos);
+  options.cache = {};
+  options.expanded.bandwidth = {};
+  EXPECT_NE(message_of([&] { options.validate(); }).find("expanded-memory.bandwidth"), std::string::npos);
+}
+
 TEST(Roofline, NeedsPeakAndBandwidth) {
   auto no_peak = processor();
   no_peak.peak_flops = 0;
