@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.hpp"
+#include "tensor_lists.hpp"
 
 namespace orrery::trace {
 namespace {
@@ -101,7 +102,31 @@ NodeId Builder::receive(std::string name, std::uint32_t peer, std::uint64_t tag,
   return message(std::move(name), NodeKind::receive, peer, tag, size, dependencies);
 }
 
+std::uint32_t Builder::tensor(std::string name, Bytes size) {
+  check(size > Bytes(), "a tensor of nothing");
+  const auto [known, added] = tensor_of_name_.try_emplace(name, static_cast<std::uint32_t>(tensors_.size()));
+  if (added) tensors_.push_back({std::move(name), size});
+  check(tensors_[known->second].size == size, "a tensor of two sizes");
+  return known->second;
+}
+
+void Builder::list(NodeId node, std::uint32_t tensor, bool needs, bool makes) {
+  check(node.index() < structure_.graph.nodes.size() && tensor < tensors_.size(), "a node or tensor that is not there");
+  if (needs) listed_.push_back({node, tensor, false});
+  if (makes) listed_.push_back({node, tensor, true});
+}
+
+void Builder::finish_tensors() {
+  std::ranges::stable_sort(listed_, {}, [](const Listed& entry) { return std::pair(entry.node, entry.makes); });
+  TensorLists lists;
+  for (const Listed& entry : listed_)
+    lists.list(entry.node.value(), entry.tensor, tensors_[entry.tensor].size, entry.makes);
+  for (const auto tensor : lists.keys()) structure_.tensor_names.push_back(std::move(tensors_[tensor].name));
+  structure_.graph.tensors = lists.finish(static_cast<std::uint32_t>(structure_.graph.nodes.size()));
+}
+
 Structure Builder::finish() {
+  finish_tensors();
   Graph& graph = structure_.graph;
   if (!graph.durations.empty()) graph.durations.resize(graph.nodes.size());
   graph.nodes.push_back(Node{});

@@ -27,21 +27,23 @@ bool same(const Graph& a, const Graph& b) {
   return a.num_group_slots == b.num_group_slots && a.num_peer_slots == b.num_peer_slots &&
          a.num_tag_slots == b.num_tag_slots && a.num_streams == b.num_streams &&
          std::ranges::equal(a.nodes, b.nodes, equal) && a.successors == b.successors && a.durations == b.durations &&
-         a.priorities == b.priorities && a.customs == b.customs;
+         a.priorities == b.priorities && a.customs == b.customs && a.tensors == b.tensors;
 }
 
-bool same(const Labels& a, const Labels& b) { return a.ids == b.ids && a.names == b.names; }
+bool same(const Labels& a, const Labels& b) { return a.ids == b.ids && a.names == b.names && a.tensors == b.tensors; }
 
 std::uint64_t hash_of(const Graph& graph) {
   std::uint64_t hash = mix(mix(graph.num_group_slots, graph.num_peer_slots), graph.num_tag_slots);
   hash = mix_all(hash, std::span(graph.nodes));
   hash = mix_all(hash, std::span(graph.successors));
   hash = mix_all(mix_all(hash, std::span(graph.durations)), std::span(graph.priorities));
-  return mix_all(hash, std::span(graph.customs));
+  hash = mix_all(hash, std::span(graph.customs));
+  hash = mix_all(hash, std::span(graph.tensors.sizes));
+  return mix_all(mix_all(hash, std::span(graph.tensors.first)), std::span(graph.tensors.listings));
 }
 
 std::uint64_t hash_of(const Labels& labels) {
-  return mix_all(mix_all(0, std::span(labels.ids)), std::span(labels.names));
+  return mix_all(mix_all(mix_all(0, std::span(labels.ids)), std::span(labels.names)), std::span(labels.tensors));
 }
 
 /// Values that are kept once each.
@@ -194,6 +196,7 @@ NpuTrace Store::keep(Structure structure, std::string source) {
     labels.ids.push_back(i);
     labels.names.push_back(state_->names.intern(structure.names[i]));
   }
+  for (const std::string& tensor : structure.tensor_names) labels.tensors.push_back(state_->names.intern(tensor));
   NpuTrace trace;
   trace.graph = state_->graphs.intern(std::move(structure.graph));
   trace.labels = state_->labels.intern(std::move(labels));
@@ -226,7 +229,8 @@ std::size_t Store::bytes() const {
   std::size_t total = state_->names.bytes();
   for (const auto& [hash, graph] : state_->graphs) total += graph->bytes();
   for (const auto& [hash, labels] : state_->labels)
-    total += labels->ids.capacity() * sizeof(std::uint64_t) + labels->names.capacity() * sizeof(std::uint32_t);
+    total += labels->ids.capacity() * sizeof(std::uint64_t) +
+             (labels->names.capacity() + labels->tensors.capacity()) * sizeof(std::uint32_t);
   return total;
 }
 

@@ -89,10 +89,22 @@ std::vector<std::uint32_t> Graph::topological_order() const {
   return order;
 }
 
+std::vector<bool> Tensors::has_maker() const {
+  std::vector<bool> made(sizes.size(), false);
+  for (const Listing listing : listings)
+    if (listing.makes && !listing.needs) made[listing.tensor] = true;
+  return made;
+}
+
+std::size_t Tensors::bytes() const {
+  return sizes.capacity() * sizeof(std::uint64_t) +
+         (num_listings.capacity() + first.capacity()) * sizeof(std::uint32_t) + listings.capacity() * sizeof(Listing);
+}
+
 std::size_t Graph::bytes() const {
   return sizeof(Graph) + nodes.capacity() * sizeof(Node) + successors.capacity() * sizeof(std::uint32_t) +
          durations.capacity() * sizeof(Time) + priorities.capacity() * sizeof(std::int32_t) +
-         customs.capacity() * sizeof(std::uint32_t);
+         customs.capacity() * sizeof(std::uint32_t) + tensors.bytes();
 }
 
 }  // namespace orrery::trace

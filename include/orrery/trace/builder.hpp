@@ -4,6 +4,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
@@ -15,10 +17,11 @@ namespace orrery::trace {
 /// depends on the NPU.
 struct Structure {
   Graph graph;
-  std::vector<std::string> names;     ///< [num_nodes]
-  std::vector<std::uint32_t> groups;  ///< [num_group_slots]
-  std::vector<std::uint32_t> peers;   ///< [num_peer_slots]
-  std::vector<std::uint64_t> tags;    ///< [num_tag_slots]
+  std::vector<std::string> names;         ///< [num_nodes]
+  std::vector<std::uint32_t> groups;      ///< [num_group_slots]
+  std::vector<std::uint32_t> peers;       ///< [num_peer_slots]
+  std::vector<std::uint64_t> tags;        ///< [num_tag_slots]
+  std::vector<std::string> tensor_names;  ///< [num_tensors]
 };
 
 /// Makes a structure node by node, in ascending order of ids; a node may depend on earlier ones only, which rules out
@@ -40,7 +43,14 @@ class Builder {
   NodeId send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
   NodeId receive(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
 
-  /// Leaves the builder empty. O(nodes + dependencies).
+  /// The tensor of a name, for `list`; `size` positive, and the same for the same name. One that no node lists is left
+  /// out of the structure.
+  std::uint32_t tensor(std::string name, Bytes size);
+  /// A node has a tensor among its inputs (`needs`), its outputs (`makes`), or both; what is said of one node and
+  /// tensor adds up.
+  void list(NodeId node, std::uint32_t tensor, bool needs, bool makes);
+
+  /// Leaves the builder empty. O(nodes + dependencies + listings log listings).
   Structure finish();
 
  private:
@@ -49,9 +59,23 @@ class Builder {
                   Dependencies dependencies);
   NodeId message(std::string name, NodeKind kind, std::uint32_t peer, std::uint64_t tag, Bytes size,
                  Dependencies dependencies);
+  void finish_tensors();
+
+  struct Tensor {
+    std::string name;
+    Bytes size;
+  };
+  struct Listed {
+    NodeId node;
+    std::uint32_t tensor;
+    bool makes;
+  };
 
   Structure structure_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;  ///< (from, to)
+  std::vector<Tensor> tensors_;
+  std::unordered_map<std::string, std::uint32_t> tensor_of_name_;
+  std::vector<Listed> listed_;
   std::map<std::uint32_t, std::uint32_t> group_slots_;
   std::map<std::pair<NodeKind, std::uint32_t>, std::uint32_t> peer_slots_;  ///< of sends and receives apart
   std::map<std::pair<NodeKind, std::uint64_t>, std::uint32_t> tag_slots_;

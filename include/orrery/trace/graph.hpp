@@ -65,6 +65,36 @@ static_assert(sizeof(Node) == 32);
 
 constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
 
+/// What a node does with a tensor. One that it needs and makes is updated in place.
+struct Listing {
+  std::uint32_t tensor : 30;
+  std::uint32_t needs : 1;  ///< among its inputs
+  std::uint32_t makes : 1;  ///< among its outputs
+
+  friend bool operator==(const Listing&, const Listing&) = default;
+};
+static_assert(sizeof(Listing) == 4);
+constexpr std::uint32_t most_tensors = std::uint32_t{1} << 30;
+
+/// The tensors of the local memory, in the order in which nodes list them first: inputs before outputs. All empty where
+/// no node lists one.
+struct Tensors {
+  std::vector<std::uint64_t> sizes;         ///< [num_tensors] bytes, positive; Bytes::most() at most in all
+  std::vector<std::uint32_t> num_listings;  ///< [num_tensors] nodes that list it, 1 or more
+  std::vector<std::uint32_t> first;         ///< [num_nodes + 1] index into listings
+  std::vector<Listing> listings;            ///< by node, each tensor once for a node
+
+  std::span<const Listing> of(NodeId node) const {
+    if (first.empty()) return {};
+    return std::span(listings).subspan(first[node.index()], first[node.index() + 1] - first[node.index()]);
+  }
+  /// [num_tensors] whether a node makes it that does not need it: else it is there before the first node. O(listings).
+  std::vector<bool> has_maker() const;
+  std::size_t bytes() const;  ///< memory held by the vectors
+
+  friend bool operator==(const Tensors&, const Tensors&) = default;
+};
+
 /// The structure of a trace: immutable, acyclic, shared by all NPUs whose traces differ in peers, groups, tags, ids and
 /// names only. Nodes are numbered in ascending order of the trace's ids.
 struct Graph {
@@ -73,6 +103,7 @@ struct Graph {
   std::vector<Time> durations;            ///< [num_nodes] recorded durations, or empty where all are zero
   std::vector<std::int32_t> priorities;   ///< [num_nodes] comm_priority, or empty where all are zero
   std::vector<std::uint32_t> customs;     ///< [num_nodes] by ReadOptions::custom_nodes, or empty where all are zero
+  Tensors tensors;
   std::uint32_t num_group_slots = 0;
   std::uint32_t num_peer_slots = 0;
   std::uint32_t num_tag_slots = 0;
@@ -91,10 +122,11 @@ struct Graph {
   std::size_t bytes() const;  ///< memory held
 };
 
-/// Ids and names of the nodes, for messages and timelines; shared where they are equal up to a shift of the ids.
+/// Ids of the nodes and names, for messages and timelines; shared where they are equal up to a shift of the ids.
 struct Labels {
-  std::vector<std::uint64_t> ids;    ///< [num_nodes] less the first id
-  std::vector<std::uint32_t> names;  ///< [num_nodes] index into the Store's names
+  std::vector<std::uint64_t> ids;      ///< [num_nodes] less the first id
+  std::vector<std::uint32_t> names;    ///< [num_nodes] index into the Store's names
+  std::vector<std::uint32_t> tensors;  ///< [num_tensors] index into the Store's names
 };
 
 /// The trace of one NPU.
