@@ -1,5 +1,10 @@
 #include "references.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
 #include "orrery/base/text.hpp"
 #include "section.hpp"
 
@@ -27,7 +32,9 @@ void put_above(Value& base, const Value& above) {
   }
 }
 
-void follow(Value* value, const std::string& key, const std::string& input, InputTexts& inputs, Faults& faults) {
+/// `through`: the files that lead here.
+void follow(Value* value, const std::string& key, const std::string& input, InputTexts& inputs, Faults& faults,
+            std::vector<std::filesystem::path> through = {}) {
   if (value == nullptr) return;
   const bool whole = value->kind == Value::Kind::scalar;
   const Value* const name = whole ? value : entry(*value, "base");
@@ -35,9 +42,14 @@ void follow(Value* value, const std::string& key, const std::string& input, Inpu
   const std::string name_key = whole ? key : key + ".base";
   faults.attempt([&] {
     const auto path = as_path(*name, name_key);
+    if (std::ranges::find(through, path) != through.end())
+      throw Error(ErrorCode::bad_input, name->place(name_key),
+                  fmt::format("found {}, which stands on this file", path.string()), "another file, or none");
+    through.push_back(path);
     std::string text = read_text(path, name->place(name_key));
     Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
     inputs.emplace_back(input, std::move(text));
+    if (held.kind == Value::Kind::mapping) follow(&held, key, "base." + input, inputs, faults, through);
     if (!whole) {
       std::erase_if(value->entries, [](const auto& entry) { return entry.key == "base"; });
       put_above(held, *value);

@@ -169,9 +169,9 @@ class Generated(harness.Folder):
         model = harness.SOURCE / "configs/models/dlrm-mlperf.yaml"
         for system in sorted((harness.SOURCE / "configs/systems").glob("*.yaml")):
             with self.subTest(system.stem):
-                npus = 1
-                for size in re.findall(r"size: (\d+)", system.read_text()):
-                    npus *= int(size)
+                shown = harness.orrery("show", "topology", self.write("topology.yaml", f"system: {system}\n"), "--json")
+                self.assertEqual(shown.code, 0, shown.err)
+                npus = json.loads(shown.out)["npus"]
                 config = self.write("config.yaml", f"system: {system}\nworkload:\n  model: {model}\n  parallel: {{dp: {npus}, micro-batch: 32}}\n")
                 self.run_once([config])
 
@@ -262,18 +262,25 @@ class Generated(harness.Folder):
     def test_base_and_settings(self):
         system = self.write("system.yaml", (SYSTEM % ("{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}", 0)).replace("system:\n", "").replace("\n  ", "\n").lstrip())
         model = self.write("model.yaml", "{layers: 4, hidden: 64, heads: 4, sequence: 32}\n")
-        text = "system: {base: system.yaml, compute: {peak: 1 TFLOPS}}\nworkload: {model: {base: model.yaml, layers: 8}, parallel: {dp: 4}}\n"
+        slower = self.write("slower.yaml", "base: system.yaml\ncollectives: {chunks: 2}\ncompute: {local-memory: {latency: 7 ns}}\n")
+        text = "system: {base: slower.yaml, compute: {peak: 1 TFLOPS}}\nworkload: {model: {base: model.yaml, layers: 8}, parallel: {dp: 4}}\n"
         config = self.write("config.yaml", text)
         path = self.run_once([config, "--set", "workload.model.hidden=128", "--set", "system.collectives.chunks=3"])
         import h5py
         with h5py.File(path) as results:
             resolved = results["config/resolved"][()].decode()
             self.assertEqual(results["config/inputs/model.yaml"][()].decode(), model.read_text())
-            self.assertEqual(results["config/inputs/system.yaml"][()].decode(), system.read_text())
-        for line in ("layers: 8", "hidden: 128", "peak: 1 TFLOPS", "roofline: true", "chunks: 3"):
+            self.assertEqual(results["config/inputs/system.yaml"][()].decode(), slower.read_text())
+            self.assertEqual(results["config/inputs/base.system.yaml"][()].decode(), system.read_text())
+        for line in ("latency: 7 ns", "layers: 8", "hidden: 128", "peak: 1 TFLOPS", "roofline: true", "chunks: 3"):
             self.assertIn(line, resolved)
         again = self.run_once([self.write("resolved.yaml", resolved)], "again.h5")
         self.assertEqual(quantities(path), quantities(again))
+        system.write_text("base: slower.yaml\n")
+        refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("key 'system.base'", refused.err)
+        self.assertIn("which stands on this file", refused.err)
 
     def test_refusals(self):
         system = SYSTEM % ("{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}", 0)
