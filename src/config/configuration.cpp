@@ -156,6 +156,14 @@ void Configuration::validate(Faults& faults) const {
     require(is_timed || executor.compute.roofline || executor.replay_only, "system.compute.roofline",
             "found false, but the workload is generated from a model in FLOPs, which would take no time",
             "true, with system.compute.peak and system.compute.local-memory.bandwidth");
+    const auto& offload = generated->parallel.offload;
+    require(!offload.any() || remote_memory.kind != device::RemoteMemoryKind::none, "workload.parallel.offload",
+            "found what lives in remote memory, but the system has none",
+            "system.remote-memory with a kind, or nothing offloaded");
+    require(!offload.on_path || remote_memory.kind == device::RemoteMemoryKind::hierarchical_pool,
+            "workload.parallel.offload-collectives",
+            "found path, but the remote memory has no switches that gather and add up",
+            "network, or system.remote-memory.kind: hierarchical-pool");
     require(workload.custom_nodes.empty(), "system.collectives.custom.nodes",
             "found ids of nodes, but the workload is generated",
             "traces (workload.traces), or collectives by kind (system.collectives.custom.KIND)");

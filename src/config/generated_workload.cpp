@@ -14,6 +14,7 @@ using workload::Axis;
 using workload::Detail;
 using workload::Dlrm;
 using workload::LayerList;
+using workload::Offload;
 using workload::Precision;
 using workload::Recompute;
 using workload::Schedule;
@@ -28,6 +29,10 @@ const std::vector<std::pair<std::string_view, Schedule>> schedules = {{"1f1b", S
 const std::vector<std::pair<std::string_view, Recompute>> recomputes = {
     {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
 const std::vector<std::pair<std::string_view, Detail>> details = {{"block", Detail::block}, {"operator", Detail::op}};
+
+const std::vector<std::pair<std::string_view, bool Offload::*>> states = {
+    {"parameters", &Offload::parameters}, {"gradients", &Offload::gradients}, {"optimizer", &Offload::optimizer}};
+const std::vector<std::pair<std::string_view, bool>> offload_collectives = {{"network", false}, {"path", true}};
 
 constexpr std::uint64_t largest_number = std::uint64_t{1} << 53U;
 constexpr std::uint32_t most_layers = 1U << 20U;  // that one entry of a list may stand for
@@ -228,6 +233,18 @@ void read_batches(Section& section, workload::Parallel& parallel) {
   });
 }
 
+Offload as_offload(const Value& value, const std::string& key) {
+  Offload offload;
+  if (value.kind == Value::Kind::sequence && value.items.empty()) return offload;
+  for (const Value& item : as_list(value, key, "a list of parameters, gradients and optimizer")) {
+    bool& is_offloaded = offload.*as_word(item, key, states);
+    if (is_offloaded)
+      throw Error(ErrorCode::bad_input, item.place(key), fmt::format("found {} twice", item.text), "each once");
+    is_offloaded = true;
+  }
+  return offload;
+}
+
 workload::Parallel read_parallel(Section section) {
   workload::Parallel parallel;
   for (std::size_t i = 0; i < workload::num_axes; ++i) read_number(section, workload::axis_names[i], parallel.sizes[i]);
@@ -237,6 +254,8 @@ workload::Parallel read_parallel(Section section) {
   read_number(section, "interleaving", parallel.interleaving);
   read_flag(section, "sp", parallel.sequence_parallel);
   read_number(section, "zero", parallel.zero);
+  parallel.offload = section.get("offload", parallel.offload, as_offload);
+  parallel.offload.on_path = section.choose("offload-collectives", false, offload_collectives);
   read_number(section, "prefetch", parallel.prefetch);
   read_batches(section, parallel);
   parallel.schedule = section.choose("schedule", parallel.schedule, schedules);
@@ -315,6 +334,11 @@ std::string to_text(const workload::Description& description) {
   write("interleaving", parallel.interleaving);
   write("sp", parallel.sequence_parallel);
   write("zero", parallel.zero);
+  std::vector<std::string_view> offloaded;
+  for (const auto& [name, state] : states)
+    if (parallel.offload.*state) offloaded.push_back(name);
+  write("offload", fmt::format("[{}]", fmt::join(offloaded, ", ")));
+  write("offload-collectives", word(offload_collectives, parallel.offload.on_path));
   write("prefetch", parallel.prefetch);
   write("micro-batch", parallel.micro_batch);
   write("micro-batches", parallel.micro_batches);

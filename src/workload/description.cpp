@@ -21,6 +21,14 @@ std::uint64_t num_blocks(const Model& model) {
   return 1;
 }
 
+void require_collective_for_path(const Offload& offload, std::uint32_t zero) {
+  if (!offload.on_path || offload.gradients || (offload.parameters && zero == 3)) return;
+  throw Error(ErrorCode::bad_input, {.key = "workload.parallel.offload-collectives"},
+              offload.any() ? "found path, but what is offloaded is moved without a collective"
+                            : "found path, but nothing is offloaded",
+              "network, or workload.parallel.offload with gradients, or with parameters and zero: 3");
+}
+
 }  // namespace
 
 void refuse(std::string_view key, std::uint64_t found, std::string_view expected) {
@@ -67,6 +75,7 @@ void Description::validate() const {
   require_positive("workload.parallel.micro-batch", parallel.micro_batch);
   require_positive("workload.parallel.micro-batches", parallel.micro_batches);
   if (parallel.zero > 3) refuse("workload.parallel.zero", parallel.zero, "0 to 3");
+  require_collective_for_path(parallel.offload, parallel.zero);
   if (parallel.gradients == Precision::fp8)
     throw Error(ErrorCode::bad_input, {.key = "workload.parallel.gradients"}, "found 'fp8'", "bf16 or fp32");
   std::visit([this](const auto& kind) { workload::validate(kind, parallel); }, model);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layer.hpp"
+#include "model_states.hpp"
 #include "ops.hpp"
 #include "orrery/base/text.hpp"
 #include "placement.hpp"
@@ -35,8 +36,8 @@ std::uint64_t peak_activations(const Parallel& parallel, const Dealt& dealt, std
 }
 
 /// ZeRO (Rajbhandari et al., 2020, section 5): stage 1 divides the optimizer's state, 2 the gradients, 3 the
-/// parameters.
-Memory memory_of(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
+/// parameters. What is offloaded is remote, except gradients that are not yet summed.
+void count_memory(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage, StageFigures& result) {
   std::uint64_t dense = 0, experts = 0, sharded = 0;
   for (std::uint32_t chunk = 0; chunk < parallel.interleaving; ++chunk) {
     const auto layers = dealt[chunk * parallel[Axis::pp] + stage];
@@ -49,12 +50,15 @@ Memory memory_of(const Parallel& parallel, const Dealt& dealt, std::uint32_t sta
     return share(dense, group_size(parallel, GroupKind::data)) +
            share(experts, group_size(parallel, GroupKind::expert_data));
   };
-  Memory memory;
-  memory.parameters = value_bytes(parallel.precision) * (held(3) + sharded);
-  memory.gradients = value_bytes(parallel.gradients) * held(2);
-  memory.optimizer = optimizer_state_bytes(parallel.precision) * held(1);
-  memory.activations = peak_activations(parallel, dealt, stage);
-  return memory;
+  const std::uint64_t parameter = value_bytes(parallel.precision), gradient = value_bytes(parallel.gradients);
+  const auto& offload = parallel.offload;
+  result.memory.parameters = parameter * sharded;
+  (offload.parameters ? result.remote : result.memory).parameters += parameter * held(3);
+  if (offload.gradients) result.remote.gradients = gradient * held(1);
+  if (!offload.gradients || (parallel.zero < 2 && parallel.micro_batches > 1))
+    result.memory.gradients = gradient * held(2);
+  (offload.optimizer ? result.remote : result.memory).optimizer = optimizer_state_bytes(parallel.precision) * held(1);
+  result.memory.activations = peak_activations(parallel, dealt, stage);
 }
 
 StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
@@ -62,7 +66,7 @@ StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint3
   const auto& graph = structure.graph;
   StageFigures result;
   result.nodes = graph.num_nodes();
-  result.memory = memory_of(parallel, dealt, stage);
+  count_memory(parallel, dealt, stage, result);
   const auto count = [&](const std::string& kind, std::uint64_t bytes) {
     auto& traffic = result.traffic[kind];
     ++traffic.count;
@@ -71,13 +75,22 @@ StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint3
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
     if (node.kind == NodeKind::compute) result.flops += node.detail;
-    if (node.kind == NodeKind::collective)
-      count(
-          fmt::format("{} {}", trace::name(node.collective), name(static_cast<GroupKind>(structure.groups[node.slot]))),
-          node.size);
+    if (node.is_of_group())
+      count(fmt::format("{} {}", trace::name(node.kind, node.collective),
+                        name(static_cast<GroupKind>(structure.groups[node.slot]))),
+            node.size);
+    else if (node.is_access())
+      count(node.kind == NodeKind::mem_load ? "load" : "store", node.size);
     if (node.kind == NodeKind::send) count("send pp", node.size);
   }
   return result;
+}
+
+std::string memory_text(const Memory& memory, bool is_local) {
+  return fmt::format("parameters {}, gradients {}, optimizer {}{}: {}", binary_size(memory.parameters),
+                     binary_size(memory.gradients), binary_size(memory.optimizer),
+                     is_local ? fmt::format(", activations {}", binary_size(memory.activations)) : "",
+                     binary_size(memory.total()));
 }
 
 std::string readable(std::uint64_t value) { return with_prefix(static_cast<double>(value)); }
@@ -138,12 +151,11 @@ std::string report(const Description& description, const Figures& figures) {
                       placement_text(description.parallel));
   text += fmt::format("step: {}\n", step_text(figures, has_tokens));
   const auto& stages = figures.stages;
-  const auto largest = std::ranges::max_element(stages, {}, [](const auto& s) { return s.memory.total(); });
-  const Memory& memory = largest->memory;
-  text += fmt::format(
-      "memory of an NPU (stage {}, which has most): parameters {}, gradients {}, optimizer {}, activations {}: {}\n",
-      largest - stages.begin(), binary_size(memory.parameters), binary_size(memory.gradients),
-      binary_size(memory.optimizer), binary_size(memory.activations), binary_size(memory.total()));
+  const auto& largest = *std::ranges::max_element(stages, {}, [](const auto& s) { return s.memory.total(); });
+  text += fmt::format("memory of an NPU (stage {}, which has most): {}\n", &largest - stages.data(),
+                      memory_text(largest.memory, true));
+  if (description.parallel.offload.any())
+    text += fmt::format("remote memory of it: {}\n", memory_text(largest.remote, false));
   text += "communication of an NPU of the stage that has most of it, and of all NPUs together:\n";
   std::map<std::string, std::pair<Traffic, double>> kinds;
   for (const auto& stage : stages)
@@ -153,7 +165,7 @@ std::string report(const Description& description, const Figures& figures) {
       all += static_cast<double>(traffic.bytes) * (figures.num_npus / static_cast<double>(stages.size()));
     }
   for (const auto& [kind, both] : kinds)
-    text += fmt::format("  {:<20} {:>8} of {:>9}B in all {:>12}B\n", kind, both.first.count, readable(both.first.bytes),
+    text += fmt::format("  {:<29} {:>8} of {:>9}B in all {:>12}B\n", kind, both.first.count, readable(both.first.bytes),
                         with_prefix(both.second));
   return text;
 }

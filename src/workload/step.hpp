@@ -17,10 +17,4 @@ std::vector<std::span<const Layer>> deal(std::span<const Layer> layers, std::uin
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
                                std::uint32_t stage, Time late = Time::zero());
 
-/// Bytes on an NPU for one parameter of its own: the state of Adam; with fp32 weights unless they are fp32 anyway.
-std::uint64_t optimizer_state_bytes(Precision precision);
-
-/// Shares of equal size, the last one padded.
-constexpr std::uint64_t share(std::uint64_t whole, std::uint64_t parts) { return (whole + parts - 1) / parts; }
-
 }  // namespace orrery::workload

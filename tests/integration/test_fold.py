@@ -154,6 +154,8 @@ class Fold(harness.Folder):
                  "zero": ["workload.parallel.zero=3", "workload.parallel.micro-batches=2"], "tied": ["workload.model.tied-embeddings=true"],
                  "placed": ["workload.parallel.placement=[dp, tp, pp, cp, ep]"], "cp": ["workload.parallel.dp=2", "workload.parallel.cp=2"],
                  "ring": ["system.network.dimensions.0.shape=Ring", "system.network.dimensions.1.shape=Ring"],
+                 "offload": ["workload.parallel.zero=3", "workload.parallel.micro-batches=2", "workload.parallel.offload=[parameters, optimizer]",
+                             "system.remote-memory={kind: per-npu, bandwidth: 20 GB/s, latency: 1 us}"],
                  "mesh": ["system.network.dimensions.1.shape=Mesh"]}
         for name, settings in cases.items():
             with self.subTest(name):

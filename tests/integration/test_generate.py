@@ -23,6 +23,17 @@ SYSTEM = """system:
 """
 
 
+MEMORIES = {"per-npu": "bandwidth: 20 GB/s, latency: 1 us", "per-node": "bandwidth: 40 GB/s, latency: 500 ns, npus-per-node: %d",
+            "hierarchical-pool": "bandwidth: 20 GB/s, latency: 200 ns, npus-per-node: %d, groups: 4, switches: 2, link-bandwidth: 20 GB/s, "
+                                 "fabric-bandwidth: 50 GB/s, chunk-size: 64 KiB"}
+
+
+def remote_memory(kind, npus):
+    """The line of `system` that gives it this remote memory; two nodes, if it has any and the NPUs can be shared by two."""
+    keys = MEMORIES[kind]
+    return f"  remote-memory: {{kind: {kind}, {keys % (npus // 2 if npus % 2 == 0 else 1) if '%' in keys else keys}}}\n"
+
+
 def random_workload(rng):
     """A parallelisation of at most 64 NPUs and a small model that it fits: the text of `workload`, the number of NPUs."""
     experts = rng.random() < 0.3
@@ -36,6 +47,9 @@ def random_workload(rng):
                     **{"micro-batches": batches, "micro-batch": rng.choice([1, 2]), "interleaving": 2 if interleaved else 1,
                        "schedule": "1f1b" if interleaved else rng.choice(["1f1b", "gpipe"]), "recompute": rng.choice(["none", "selective", "full"]),
                        "bucket": rng.choice(["0 B", "1 MB"]), "precision": rng.choice(["bf16", "fp8", "fp32"]), "detail": rng.choice(["block", "operator"])})
+    offload = rng.choice([[], [], ["parameters"], ["gradients", "optimizer"], ["parameters", "gradients", "optimizer"]])
+    on_path = "gradients" in offload and rng.random() < 0.5
+    parallel |= {"prefetch": rng.randrange(3), "offload": f"[{', '.join(offload)}]", "offload-collectives": "path" if on_path else "network"}
     model = {"layers": 8, "hidden": 256, "heads": 8, "kv-heads": rng.choice([4, 8]), "vocabulary": rng.choice([0, 1024]), "sequence": 128,
              "gated": rng.choice(["true", "false"]), "fused-attention": rng.choice(["true", "false"]), "tied-embeddings": rng.choice(["true", "false"]),
              "experts": 4 if experts else 0, "top-k": 2 if experts else 0}
@@ -51,7 +65,7 @@ def quantities(path):
     import h5py
     found = {}
     with h5py.File(path) as results:
-        for group in ("npus", "collectives", "groups", "network"):
+        for group in {"npus", "collectives", "groups", "network", "memory"} & set(results):
             results[group].visititems(lambda name, item, group=group: found.update({f"{group}/{name}": item[()].tolist()}) if hasattr(item, "dtype") else None)
     return found
 
@@ -100,6 +114,8 @@ class Generated(harness.Folder):
             workload, npus = random_workload(rng)
             shape = rng.choice(["Ring", "Switch", "FullyConnected"])
             system = SYSTEM % (f"{{shape: {shape}, size: {npus}, bandwidth: 100 GB/s, latency: 500 ns}}", rng.choice([0, 0.1]))
+            if "offload: []" not in workload:
+                system += remote_memory("hierarchical-pool" if "collectives: path" in workload else rng.choice(list(MEMORIES)), npus)
             with self.subTest(case=case, workload=workload):
                 direct = self.write("direct.yaml", system + workload)
                 prefix = self.folder / f"traces{case}" / "w"
@@ -119,7 +135,8 @@ class Generated(harness.Folder):
     def test_presets(self):
         """Parameters as published, to four digits."""
         published = {"gpt3-175b": "174.6 G", "llama3-8b": "8.03 G", "llama3-70b": "70.55 G", "llama3-405b": "405.9 G", "mixtral-8x7b": "46.7 G",
-                     "megatron-22b": "22.07 G", "megatron-175b": "174.6 G", "megatron-530b": "529.6 G", "megatron-1t": "1.008 T", "dlrm-mlperf": "24.04 G"}
+                     "megatron-22b": "22.07 G", "megatron-175b": "174.6 G", "megatron-530b": "529.6 G", "megatron-1t": "1.008 T", "dlrm-mlperf": "24.04 G",
+                     "moe-1t": "1.009 T"}
         models = sorted((harness.SOURCE / "configs/models").glob("*.yaml"))
         self.assertEqual([model.stem for model in models], sorted(published))
         for model in models:
@@ -218,6 +235,39 @@ class Generated(harness.Folder):
                     resolved = self.write("resolved.yaml", results["config/resolved"][()].decode())
                 self.assertEqual(quantities(one), quantities(self.run_once([resolved], "again.h5")))
 
+    def times_of_offload(self, memory, layer, parallel):
+        """Finish times in ns of three such layers of 100,000 parameters on two copies, whose NPUs are 500 ns and 100 GB/s apart."""
+        config = self.write("config.yaml", "system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 100 GB/s, latency: 500 ns}]}\n"
+                            f"  communication: {{streams: 4}}\n  collectives: {{endpoint-delay: 0 ns}}\n  remote-memory: {{{memory}}}\n"
+                            f"workload:\n  model: {{kind: layers, layers: [{{parameters: 100000, update: 5 us, repeat: 3{layer}}}]}}\n"
+                            f"  parallel: {{dp: 2, {parallel}}}\n")
+        return [time / 1000 for time in harness.finish_times(self.check_one_answer([config], 2, ranks=(2,)))]
+
+    def test_times_of_offload(self):
+        """By hand: a share of 100 kB takes 11 us from or to the memory, a gather or sum 1.5 us. Passes that load one by one: each waits for its
+        load and gather; the update's stores follow one another after the first layer. Loaded a layer ahead, all but the first are hidden
+        behind computing, except 1, 1.5 and 1 us of the next three passes."""
+        memory, passes = "kind: per-npu, bandwidth: 10 GB/s, latency: 1 us", ", forward: 10 us, backward: 20 us"
+        update = 1500 + 5000 + 3 * 11000
+        for prefetch, time in ((0, 3 * (12500 + 10000) + 3 * (12500 + 20000)), (1, 12500 + 10000 + 1000 + 10000 + 1500 + 10000 + 1000 + 3 * 20000)):
+            self.assertEqual(self.times_of_offload(memory, passes, f"zero: 3, offload: [parameters], prefetch: {prefetch}"), [time + update] * 2)
+
+    def test_times_of_an_offloaded_update(self):
+        """By hand: three sums of 1.5 us, then 600 kB of state for each layer, 61 us there and 61 us back."""
+        memory = "kind: per-npu, bandwidth: 10 GB/s, latency: 1 us"
+        for prefetch, time in ((0, 4500 + 3 * (61000 + 5000) + 61000), (1, 4500 + 3 * 61000 + 5000 + 61000)):
+            self.assertEqual(self.times_of_offload(memory, "", f"zero: 1, offload: [optimizer], prefetch: {prefetch}"), [time] * 2)
+
+    def test_times_on_the_path(self):
+        """By hand: 200 kB pass groups, link and fabrics in 20 rounds, 100, 200 and 400 ns each: 1 us latency and 8.3 us. Loads and stores of a
+        group take turns. Both NPUs alone move 100 kB in 5.6 us; loads and stores together take 10.2 us."""
+        memory = ("kind: hierarchical-pool, npus-per-node: 2, groups: 1, bandwidth: 100 GB/s, latency: 1 us, switches: 1, link-bandwidth: 50 GB/s, "
+                  "fabric-bandwidth: 25 GB/s, chunk-size: 20000 B")
+        passes = 3 * (9300 + 10000) + (9300 + 20000) + 2 * (9300 + 9300 + 20000) + 9300
+        update = 5600 + 5000 + 2 * (10200 + 5000) + 5600
+        parallel = "zero: 3, offload: [parameters, gradients], offload-collectives: path, prefetch: 0"
+        self.assertEqual(self.times_of_offload(memory, ", forward: 10 us, backward: 20 us", parallel), [passes + update] * 2)
+
     def test_model_without_roofline(self):
         """FLOPs would take no time: refused, unless the model is given by times."""
         config = self.write("config.yaml", "system: {network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}}\n"
@@ -302,6 +352,14 @@ class Generated(harness.Folder):
             f"workload: {{model: {model}, parallel: {{dp: 4, placement: [tp, pp]}}}}": ["workload.parallel.placement", "dp is 4 and has no place"],
             f"workload: {{model: {model}, parallel: {{dp: 4, placement: [dp, tp, dp]}}}}": ["workload.parallel.placement", "each once"],
             f"workload: {{model: {model}, parallel: {{dp: 4, zero: 5}}}}": ["workload.parallel.zero", "0 to 3"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, offload: [gradient]}}}}": ["config.yaml:7", "workload.parallel.offload", "'gradient'", "gradients"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, offload: parameters}}}}": ["workload.parallel.offload", "'parameters'", "a list"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, offload: [optimizer, optimizer]}}}}": ["workload.parallel.offload", "twice"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, offload-collectives: pool}}}}": ["workload.parallel.offload-collectives", "'pool'", "network or path"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, offload-collectives: path}}}}": ["workload.parallel.offload-collectives", "nothing is offloaded"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, zero: 2, offload: [parameters], offload-collectives: path}}}}":
+                ["workload.parallel.offload-collectives", "without a collective", "zero: 3"],
+            f"workload: {{model: {model}, parallel: {{dp: 4, offload: [optimizer]}}}}": ["workload.parallel.offload", "the system has none"],
             "workload: {parallel: {dp: 4}}": ["workload.model", "missing"],
             **{f"workload: {{model: {{kind: layers, layers: [{{parameters: 1, flops: 1, activations: 1, repeat: {repeat}}}]}}, parallel: {{dp: 4}}}}":
                ["workload.model.layers.0.repeat", str(repeat), "1"] for repeat in (0, 2000000)},
@@ -309,12 +367,17 @@ class Generated(harness.Folder):
         for text, parts in cases.items():
             with self.subTest(text):
                 config = self.write("config.yaml", system + text + "\n")
-                if not any(part.startswith(("tp *", "both", "no recorded")) for part in parts):  # of the system, and of what runs
+                if not any(part.startswith(("tp *", "both", "no recorded", "the system")) for part in parts):  # of the system, and of what runs
                     self.assertEqual(harness.orrery("generate", config, "--dry-run").code, 3)
                 refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
                 self.assertEqual(refused.code, 3, refused.err)
                 for part in parts:
                     self.assertIn(part, refused.err)
+        config = self.write("config.yaml", system + remote_memory("per-node", 4) + f"workload: {{model: {model}, parallel: "
+                            "{dp: 4, offload: [gradients], offload-collectives: path}}\n")
+        refused = harness.orrery("check", config)
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("key 'workload.parallel.offload-collectives': found path, but the remote memory has no switches", refused.err)
 
 
 if __name__ == "__main__":

@@ -121,6 +121,24 @@ class OneAnswer(harness.Folder):
                     path.unlink()
 
 
+    def test_offload(self):
+        """Generated steps whose parameters, gradients and optimizer state are in remote memory, over a skewed pipeline."""
+        pool = "npus-per-node: 4, bandwidth: 10 GB/s, latency: 200 ns"
+        switches = pool + ", groups: 4, switches: 2, link-bandwidth: 20 GB/s, fabric-bandwidth: 50 GB/s, chunk-size: 64 KiB"
+        for kind, keys, collectives, zero in (("per-npu", "bandwidth: 5 GB/s, latency: 1 us", "network", 3), ("per-node", pool, "network", 2),
+                                              ("hierarchical-pool", switches, "network", 1), ("hierarchical-pool", switches, "path", 3)):
+            config = self.folder / "config.yaml"
+            config.write_text("system:\n  network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}, "
+                              "{shape: Switch, size: 4, bandwidth: 50 GB/s, latency: 1 us}]}\n"
+                              "  compute: {roofline: true, peak: 10 TFLOPS, local-memory: {bandwidth: 1 TB/s}, noise: 0.1}\n"
+                              f"  communication: {{streams: 4}}\n  remote-memory: {{kind: {kind}, {keys}}}\n"
+                              "workload:\n  model: {layers: 4, hidden: 256, heads: 4, sequence: 128, vocabulary: 512, experts: 4, top-k: 2, tied-embeddings: true}\n"
+                              f"  parallel: {{tp: 2, ep: 2, dp: 2, pp: 2, sp: true, micro-batches: 4, zero: {zero}, "
+                              f"offload: [parameters, gradients, optimizer], offload-collectives: {collectives}}}\n")
+            with self.subTest(kind, collectives=collectives):
+                self.check_one_answer([config, "--timeline"], 16, ranks=(2,) if harness.SANITIZED else (2, 3, 4, 8))
+
+
 class Comparison(harness.Folder):
     """The comparison sees a difference where there is one."""
 

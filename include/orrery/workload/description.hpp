@@ -95,14 +95,24 @@ enum class Precision : std::uint8_t { bf16, fp8, fp32 };
 /// How fine compute nodes are: one for each stretch between communications, or one for each operator.
 enum class Detail : std::uint8_t { block, op };
 
+/// What of a model lives in remote memory (ZeRO-Infinity: Rajbhandari et al., SC 2021).
+struct Offload {
+  bool parameters = false, gradients = false, optimizer = false;
+  bool on_path = false;  ///< the switches on the way to the memory do the collectives of loads and stores
+
+  bool any() const { return parameters || gradients || optimizer; }
+  friend bool operator==(const Offload&, const Offload&) = default;
+};
+
 struct Parallel {
   std::array<std::uint32_t, num_axes> sizes = {1, 1, 1, 1, 1};  ///< by Axis
   /// Innermost first: NPU ids count along placement[0] fastest.
   std::array<Axis, num_axes> placement = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
-  std::uint32_t interleaving = 1;   ///< virtual stages on each NPU
-  bool sequence_parallel = false;   ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
-  std::uint32_t zero = 0;           ///< stage of ZeRO (Rajbhandari et al., 2020), 0 to 3
-  std::uint32_t prefetch = 1;       ///< ZeRO 3: layers whose parameters are gathered ahead
+  std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
+  bool sequence_parallel = false;  ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
+  std::uint32_t zero = 0;          ///< stage of ZeRO (Rajbhandari et al., 2020), 0 to 3
+  Offload offload;
+  std::uint32_t prefetch = 1;       ///< layers whose parameters are gathered or loaded ahead, and optimizer state
   std::uint64_t micro_batch = 1;    ///< samples
   std::uint32_t micro_batches = 1;  ///< per step and replica
   Schedule schedule = Schedule::one_forward_one_backward;

@@ -21,7 +21,7 @@ struct Memory {
 /// What the nodes of one kind on one NPU come to.
 struct Traffic {
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;  ///< sum of comm_size
+  std::uint64_t bytes = 0;  ///< sum of comm_size or tensor_size
 
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
@@ -30,8 +30,10 @@ struct Traffic {
 struct StageFigures {
   std::uint64_t nodes = 0;
   std::uint64_t flops = 0;  ///< of all compute nodes
-  Memory memory;
-  std::map<std::string, Traffic> traffic;  ///< by "all-reduce tp", ..., "send"
+  Memory memory;            ///< local
+  Memory remote;            ///< what is offloaded
+  /// By "all-reduce tp", "send pp", ...; "load" and "store" of its own, "load with all-gather dp", ... on the path.
+  std::map<std::string, Traffic> traffic;
 };
 
 /// What a description comes to.

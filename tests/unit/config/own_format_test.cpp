@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "expect_error.hpp"
 #include "orrery/config/read.hpp"
@@ -54,6 +55,30 @@ TEST(OwnFormat, ThePeakOfThePrecisionCounts) {
   const auto c = with_peak(peaks, "fp8");
   EXPECT_EQ(parsed(c.to_yaml()), c);
   EXPECT_NE(with_peak("{fp8: 1979 TFLOPS}", "fp8"), c);
+}
+
+TEST(OwnFormat, WhatIsOffloadedReadsBackEqual) {
+  const auto with_offload = [](const std::string& keys, const std::string& memory) {
+    auto text = with("system:\n", "system:\n  remote-memory: " + memory + "\n");
+    return parsed(text.substr(0, text.find("workload:")) +
+                  "workload:\n  model: {kind: layers, layers: [{parameters: 8}]}\n  parallel: {dp: 8" + keys + "}\n");
+  };
+  const std::string plain = "{kind: per-npu, bandwidth: 10 GB/s}";
+  const std::string pool =
+      "{kind: hierarchical-pool, npus-per-node: 4, groups: 4, bandwidth: 10 GB/s, switches: 2, link-bandwidth: 5 GB/s, "
+      "fabric-bandwidth: 4 GB/s, chunk-size: 8 kB}";
+  const workload::Offload nothing, state{.optimizer = true},
+      all{.parameters = true, .gradients = true, .optimizer = true, .on_path = true};
+  const std::tuple<std::string, std::string, workload::Offload> cases[] = {
+      {"", plain, nothing},
+      {", offload: []", plain, nothing},
+      {", offload: [optimizer], offload-collectives: network", plain, state},
+      {", zero: 3, offload: [gradients, optimizer, parameters], offload-collectives: path", pool, all}};
+  for (const auto& [keys, memory, expected] : cases) {
+    const auto c = with_offload(keys, memory);
+    EXPECT_EQ(c.workload.generated->parallel.offload, expected);
+    EXPECT_EQ(parsed(c.to_yaml()), c);
+  }
 }
 
 TEST(OwnFormat, APeakThatThePrecisionDoesNotHave) {

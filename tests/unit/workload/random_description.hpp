@@ -6,7 +6,16 @@
 
 namespace orrery::workload {
 
-/// A small model and a parallelisation that it allows, on at most 64 NPUs.
+/// Any of its subsets, every other one on the path where that does something.
+inline Offload random_offload(std::uint32_t seed, std::uint32_t zero) {
+  std::mt19937 random(seed);
+  Offload offload;
+  for (bool* state : {&offload.parameters, &offload.gradients, &offload.optimizer}) *state = random() % 2 == 0;
+  offload.on_path = (offload.gradients || (offload.parameters && zero == 3)) && random() % 2 == 0;
+  return offload;
+}
+
+/// A small model and a parallelisation that it allows, on at most 64 NPUs. Two of three have nothing offloaded.
 inline Description random_description(std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto pick = [&](std::initializer_list<std::uint32_t> values) {
@@ -15,6 +24,7 @@ inline Description random_description(std::uint32_t seed) {
   Description description;
   auto& parallel = description.parallel;
   parallel.zero = pick({0, 1, 2, 3});
+  if (seed % 3 == 0) parallel.offload = random_offload(seed, parallel.zero);
   parallel.prefetch = pick({0, 1, 3});
   parallel.micro_batch = pick({1, 2});
   parallel.micro_batches = pick({1, 2, 4, 8});
