@@ -27,13 +27,6 @@ struct DependencyLists {
   }
 };
 
-std::span<const std::uint64_t> part(const std::vector<std::uint64_t>& all, const RawTrace& raw, std::size_t index,
-                                    std::uint64_t RawNode::*first) {
-  const std::uint64_t begin = raw.nodes[index].*first;
-  const std::uint64_t end = index + 1 < raw.nodes.size() ? raw.nodes[index + 1].*first : all.size();
-  return std::span(all).subspan(begin, end - begin);
-}
-
 DependencyLists collect(const RawTrace& raw, const NodeOrder& order, Dependencies which, Edges& edges) {
   DependencyLists lists;
   lists.first.reserve(order.size() + 1);
@@ -55,8 +48,8 @@ DependencyLists collect(const RawTrace& raw, const NodeOrder& order, Dependencie
       }
     };
     const std::size_t index = order.raw_index(node);
-    if (which != Dependencies::data) add(part(raw.ctrl, raw, index, &RawNode::first_ctrl));
-    if (which != Dependencies::ctrl) add(part(raw.data, raw, index, &RawNode::first_data));
+    if (which != Dependencies::data) add(raw.part(raw.ctrl, index, &RawNode::first_ctrl));
+    if (which != Dependencies::ctrl) add(raw.part(raw.data, index, &RawNode::first_data));
     if (lists.nodes.size() - begin < 2) continue;
     const auto own = lists.nodes.begin() + static_cast<std::ptrdiff_t>(begin);
     std::sort(own, lists.nodes.end());

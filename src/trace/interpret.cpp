@@ -8,6 +8,8 @@
 
 #include "orrery/base/text.hpp"
 #include "orrery/base/time.hpp"
+#include "slots.hpp"
+#include "tensor_lists.hpp"
 #include "types.hpp"
 
 namespace orrery::trace {
@@ -33,19 +35,6 @@ bool goes_with(NodeKind access, CollectiveKind collective) {
   return collective == CollectiveKind::all_reduce || collective == CollectiveKind::reduce_scatter;
 }
 
-/// Numbers values in the order of their first use.
-class Slots {
- public:
-  /// The slot of `value` and whether it is new.
-  std::pair<std::uint32_t, bool> of(std::uint64_t value, std::uint32_t next) {
-    const auto [entry, added] = slots_.try_emplace(value, next);
-    return {entry->second, added};
-  }
-
- private:
-  std::unordered_map<std::uint64_t, std::uint32_t> slots_;
-};
-
 class Interpreter {
  public:
   Interpreter(const RawTrace& raw, const Source& source, const NamePool& names, Groups& groups,
@@ -70,6 +59,9 @@ class Interpreter {
   Time duration(const RawNode& raw) const;
   std::uint64_t size(const RawNode& raw, Attribute which) const;
   std::uint64_t whole(const RawNode& raw, Attribute which) const;
+  [[noreturn]] void fail_as_number(const RawNode& raw, std::string_view what, Number value) const;
+  void tensors(std::uint32_t at, std::size_t raw_index);
+  void tensor(std::uint32_t at, const RawNode& raw, const RawTensor& entry);
   std::uint32_t npu(const RawNode& raw, Attribute which) const;
   std::uint32_t group_slot(const RawNode& raw);
   std::int32_t priority(const RawNode& raw);
@@ -92,6 +84,7 @@ class Interpreter {
   Slots peer_slots_;  ///< sends and receives have slots of their own, so that a peer that does both shares structures
   Slots send_tags_;
   Slots receive_tags_;
+  TensorLists tensors_;
 };
 
 void Interpreter::fail(const RawNode& raw, std::string_view found, std::string_view expected) const {
@@ -107,21 +100,25 @@ std::uint64_t Interpreter::whole(const RawNode& raw, Attribute which) const {
       if (value.magnitude > Bytes::most().count() && (which == Attribute::comm_size || which == Attribute::tensor_size))
         fail(raw, fmt::format("{} is {}", its_name, value.magnitude), fmt::format("at most {}", Bytes::most().count()));
       return value.magnitude;
-    case Form::negative:
-      fail(raw, fmt::format("{} is -{}", its_name, value.magnitude), "a number of 0 or more");
     case Form::fraction:
       if (which == Attribute::num_ops) return value.magnitude;
-      fail(raw, fmt::format("{} is not a whole number", its_name), "a whole number");
+      break;
     case Form::absent:
       fail(raw, fmt::format("{}there is no {}", what_is_missing(which), its_name),
            fmt::format("the attribute {}", its_name));
-    case Form::out_of_range:
-      fail(raw, fmt::format("{} does not fit 64 bits", its_name), "a whole number");
-    case Form::no_number:
-      fail(raw, fmt::format("{} is not a number", its_name), "a whole number");
+    default:
+      break;
   }
-  check(false, "unknown form of a number");
-  return 0;
+  fail_as_number(raw, its_name, value);
+}
+
+/// `value` is given, but not a whole number of 0 or more.
+void Interpreter::fail_as_number(const RawNode& raw, std::string_view what, Number value) const {
+  if (value.form == Form::negative) fail(raw, fmt::format("{} is -{}", what, value.magnitude), "a number of 0 or more");
+  const std::string_view fault = value.form == Form::fraction       ? "is not a whole number"
+                                 : value.form == Form::out_of_range ? "does not fit 64 bits"
+                                                                    : "is not a number";
+  fail(raw, fmt::format("{} {}", what, fault), "a whole number");
 }
 
 std::uint64_t Interpreter::size(const RawNode& raw, Attribute which) const {
@@ -293,6 +290,36 @@ Node Interpreter::judge(const RawNode& raw) {
   return node;
 }
 
+void Interpreter::tensor(std::uint32_t at, const RawNode& raw, const RawTensor& entry) {
+  const std::string_view list = entry.is_output ? "outputs" : "inputs";
+  constexpr std::string_view expected = "a list of texts, the name of a tensor and its bytes in turn";
+  if (entry.name == no_name) fail(raw, fmt::format("{} is no list of texts", list), expected);
+  const auto name = [&] { return shown(names_[entry.name]); };
+  if (entry.form == Form::absent)
+    fail(raw, fmt::format("{} ends with tensor '{}' without its bytes", list, name()), expected);
+  if (entry.form != Form::whole)
+    fail_as_number(raw, fmt::format("the size of tensor '{}' in {}", name(), list), {entry.magnitude, entry.form});
+  const bool did_fit = tensors_.size() <= Bytes::most();
+  if (const auto other = tensors_.list(at, entry.name, Bytes(entry.magnitude), entry.is_output))
+    fail(raw,
+         fmt::format("tensor '{}' in {} has {}, but {} where it was listed before", name(), list,
+                     counted(entry.magnitude, "byte"), other->count()),
+         "one size of a tensor");
+  if (did_fit && tensors_.size() > Bytes::most())
+    fail(raw,
+         fmt::format("with tensor '{}' in {} the tensors of this trace have more than {} bytes", name(), list,
+                     Bytes::most().count()),
+         "fewer");
+}
+
+/// Inputs first, in whatever order the node has them: the order tells structures apart.
+void Interpreter::tensors(std::uint32_t at, std::size_t raw_index) {
+  const auto entries = raw_.part(raw_.tensors, raw_index, &RawNode::first_tensor);
+  for (const bool outputs : {false, true})
+    for (const RawTensor& entry : entries)
+      if (entry.is_output == outputs) tensor(at, raw_.nodes[raw_index], entry);
+}
+
 void Interpreter::note(const Edges& edges, const NodeOrder& order) {
   if (!edges.decision.empty()) meaning_.notes.add("dependencies", edges.decision);
   if (edges.num_absent > 0) {
@@ -325,6 +352,7 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
       if (is_communication(node.kind)) priority = this->priority(raw);
       if (is_communication(node.kind) || node.kind == NodeKind::compute) node.stream = stream(raw);
     });
+    faults.attempt([&] { tensors(at, order.raw_index(at)); });
     node.first_successor = edges.first_successor[at];
     node.num_dependencies = edges.num_dependencies[at];
     if (node.kind == NodeKind::instant) node.size = 0;
@@ -349,6 +377,8 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
   sentinel.first_successor = edges.first_successor[num_nodes];
   graph.nodes.push_back(sentinel);
   note(edges, order);
+  labels.tensors = tensors_.keys();
+  graph.tensors = tensors_.finish(num_nodes);
   graph.successors = std::move(edges.successors);
   graph.num_group_slots = static_cast<std::uint32_t>(meaning_.groups.size());
   graph.num_peer_slots = static_cast<std::uint32_t>(meaning_.peers.size());

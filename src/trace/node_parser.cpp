@@ -19,13 +19,43 @@ enum Field : int {
   attr = 10,
 };
 
-bool parse_attribute(Input& input, RawNode& node, NamePool& names) {
+/// Takes over inputs or outputs: texts in turn a name and a size.
+bool read_tensors(const AttributeValue& value, RawTrace& trace, NamePool& names) {
+  const bool is_output = value.name == AttributeValue::Name::outputs;
+  if (!value.texts) {
+    if (value.number.form != Form::absent) trace.tensors.push_back({.form = Form::no_number, .is_output = is_output});
+    return true;
+  }
+  Input input = input_over(*value.texts);
+  bool is_name = true;
+  while (const std::uint32_t tag = next_tag(input)) {
+    std::string_view text;
+    if (field_number(tag) != 1) {
+      if (!skip_field(input, tag)) return false;
+      continue;
+    }
+    if (wire_type(tag) != WireType::bytes || !read_view(input, text)) return false;
+    if (is_name) {
+      trace.tensors.push_back({.name = names.intern(text), .is_output = is_output});
+    } else {
+      const Number size = whole_number(text);
+      trace.tensors.back().magnitude = size.magnitude;
+      trace.tensors.back().form = size.form;
+    }
+    is_name = !is_name;
+  }
+  return at_end(input);
+}
+
+bool parse_attribute(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
   std::uint32_t length = 0;
   if (!input.ReadVarint32(&length) || length > static_cast<std::uint32_t>(input.BytesUntilLimit())) return false;
   const auto limit = input.PushLimit(static_cast<int>(length));
   AttributeValue value;
   if (!read_attribute(input, value)) return false;
   input.PopLimit(limit);
+  if (value.name == AttributeValue::Name::inputs || value.name == AttributeValue::Name::outputs)
+    return read_tensors(value, trace, names);
   if (value.name != AttributeValue::Name::ignored) apply_attribute(value, node, names);
   return true;
 }
@@ -54,6 +84,10 @@ void apply_attribute(const AttributeValue& value, RawNode& node, NamePool& names
       return;
     case AttributeValue::Name::involved_dim:
       node.dimensions = dimensions_of(value.flags, value.num_flags);
+      return;
+    case AttributeValue::Name::inputs:
+    case AttributeValue::Name::outputs:
+      // Of today's layout only, which takes them over itself.
       return;
     case AttributeValue::Name::runtime:
       // Today's layout has a field for it; an attribute of this name is for display there.
@@ -91,7 +125,7 @@ bool parse_node(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
         good = read_view(input, inputs_message);
         break;
       case make_tag(Field::attr, WireType::bytes):
-        good = parse_attribute(input, node, names);
+        good = parse_attribute(input, node, trace, names);
         break;
       default:  // a field of the schema with another wire type is no Node; a field that is not of the schema is skipped
         good = field_number(tag) > Field::attr || tag == make_tag(Field::start_time_micros, WireType::varint) ||

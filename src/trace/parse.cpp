@@ -42,6 +42,7 @@ void reserve(RawTrace& trace, double remaining_per_given) {
   trace.nodes.reserve(grown(trace.nodes.size()));
   trace.ctrl.reserve(grown(trace.ctrl.size()));
   trace.data.reserve(grown(trace.data.size()));
+  trace.tensors.reserve(grown(trace.tensors.size()));
 }
 
 }  // namespace
@@ -81,6 +82,7 @@ RawTrace parse_file(const std::filesystem::path& path, const Source& source, Nam
     node.offset = message->offset;
     node.first_ctrl = trace.ctrl.size();
     node.first_data = trace.data.size();
+    node.first_tensor = trace.tensors.size();
     Input input = input_over(message->bytes);
     if (parse(input, node, trace, names)) continue;
     Place place = place_of(source);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,7 @@ struct RawNode {
   std::uint64_t dimensions = all_dimensions;
   std::uint64_t first_ctrl = 0;  ///< index into RawTrace::ctrl; the last is before the next node's first
   std::uint64_t first_data = 0;
+  std::uint64_t first_tensor = 0;
   std::array<std::uint64_t, num_attributes> magnitudes{};
   std::array<Form, num_attributes> forms{};
   std::uint32_t name = no_name;   ///< in the pool of names
@@ -85,6 +87,14 @@ struct RawNode {
   }
 };
 
+/// An entry of the inputs or outputs of a node. Without a name: they are no list of texts.
+struct RawTensor {
+  std::uint64_t magnitude = 0;  ///< of the size, with `form`; absent: the list ends with the name
+  std::uint32_t name = no_name;
+  Form form = Form::absent;
+  bool is_output = false;
+};
+
 /// A process group as a trace defines it. It is checked when a node uses it.
 struct GroupDefinition {
   std::vector<std::uint64_t> members;  ///< empty = the world
@@ -97,8 +107,17 @@ struct RawTrace {
   std::vector<RawNode> nodes;       ///< in the order of the file
   std::vector<std::uint64_t> ctrl;  ///< dependencies: ids
   std::vector<std::uint64_t> data;
+  std::vector<RawTensor> tensors;
   std::map<std::string, GroupDefinition, std::less<>> definitions;
   std::uint64_t unreadable_definitions = 0;  ///< process_group:init nodes whose text is not understood
+
+  /// What of `all` belongs to the node at `index`.
+  template <class T>
+  std::span<const T> part(const std::vector<T>& all, std::size_t index, std::uint64_t RawNode::*first) const {
+    const std::uint64_t begin = nodes[index].*first;
+    const std::uint64_t end = index + 1 < nodes.size() ? nodes[index + 1].*first : all.size();
+    return std::span(all).subspan(begin, end - begin);
+  }
 };
 
 }  // namespace orrery::trace

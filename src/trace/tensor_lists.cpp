@@ -10,8 +10,7 @@ std::optional<Bytes> TensorLists::list(std::uint32_t node, std::uint32_t key, By
   auto& [sizes, num_listings, first, listings] = tensors_;
   const bool is_tensor = size > Bytes();
   const auto next_tensor = static_cast<std::uint32_t>(sizes.size());
-  const auto [entry, added] = number_of_key_.try_emplace(key, is_tensor ? next_tensor : empty);
-  const std::uint32_t tensor = entry->second;
+  const auto [tensor, added] = number_of_key_.of(key, is_tensor ? next_tensor : empty);
   if (added && is_tensor) {
     check(tensor < most_tensors, "more than 2^30 tensors");
     sizes.push_back(size.count());

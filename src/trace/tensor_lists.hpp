@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/trace/graph.hpp"
+#include "slots.hpp"
 
 namespace orrery::trace {
 
@@ -29,7 +29,7 @@ class TensorLists {
   Tensors tensors_;
   std::vector<std::uint32_t> keys_;          ///< [num_tensors]
   std::vector<std::uint32_t> last_listing_;  ///< [num_tensors] index into the listings
-  std::unordered_map<std::uint32_t, std::uint32_t> number_of_key_;
+  Slots number_of_key_;
   Bytes size_;
 };
 

@@ -3,7 +3,9 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <bit>
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 namespace orrery::trace {
 namespace {
@@ -129,6 +131,7 @@ bool read_list(Input& input, int scalar, WireType type, AttributeValue& value) {
   std::string_view list;
   if (type != WireType::bytes || !read_view(input, list)) return false;
   value.number.form = Form::no_number;
+  if (scalar == of_string) value.texts = list;
   return read_flags(list, scalar, value);
 }
 
@@ -221,6 +224,22 @@ Number whole_number(double value) {
   return {magnitude, std::trunc(value) == value ? Form::whole : Form::fraction};
 }
 
+Number whole_number(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  const bool is_negative = text.starts_with('-');
+  std::uint64_t magnitude = 0;
+  const auto [rest, fault] = std::from_chars(text.data() + (is_negative ? 1 : 0), end, magnitude);
+  const std::string_view fraction(rest, end);
+  const bool is_integer =
+      fraction.empty() || (fraction.starts_with('.') && fraction.find_first_not_of('0', 1) == std::string_view::npos);
+  if (fault == std::errc() && is_integer)
+    return {magnitude, is_negative && magnitude > 0 ? Form::negative : Form::whole};
+  double value = 0;
+  const auto [stop, no_number] = std::from_chars(text.data(), end, value);
+  if (stop != end || no_number == std::errc::invalid_argument || std::isnan(value)) return {0, Form::no_number};
+  return no_number == std::errc() ? whole_number(value) : Number{0, Form::out_of_range};
+}
+
 void AttributeValue::add_flag(bool flag) {
   if (flag && num_flags < 64) flags |= std::uint64_t{1} << num_flags;
   ++num_flags;
@@ -238,6 +257,8 @@ void name_attribute(std::string_view name, AttributeValue& value) {
   }
   if (name == "pg_name") value.name = Name::pg_name;
   if (name == "involved_dim") value.name = Name::involved_dim;
+  if (name == "inputs") value.name = Name::inputs;
+  if (name == "outputs") value.name = Name::outputs;
   if (name == "runtime") value.name = Name::runtime;
 }
 

@@ -38,17 +38,20 @@ bool read_integers(Input& input, std::uint32_t tag, std::vector<std::uint64_t>& 
 Number whole_number(std::uint64_t value);
 Number whole_number(std::int64_t value);
 Number whole_number(double value);
+/// Of a text: an integer, with a fraction of zeros or without; else any decimal number.
+Number whole_number(std::string_view text);
 
 /// An attribute as it stands, of either layout that has attributes. What is not named in `attribute_names` and is not
-/// pg_name, involved_dim or runtime has no meaning here and is left unread.
+/// pg_name, involved_dim, inputs, outputs or runtime has no meaning here and is left unread.
 struct AttributeValue {
-  enum class Name : std::uint8_t { ignored, numeric, pg_name, involved_dim, runtime };
+  enum class Name : std::uint8_t { ignored, numeric, pg_name, involved_dim, inputs, outputs, runtime };
 
   Name name = Name::ignored;
   Attribute numeric = Attribute::is_cpu_op;
   Number number;  ///< of a numeric or bool scalar
   std::optional<std::string_view> text;
-  std::uint64_t flags = 0;  ///< of a list: bit i = entry i is not 0
+  std::optional<std::string_view> texts;  ///< the message of a list of texts
+  std::uint64_t flags = 0;                ///< of a list: bit i = entry i is not 0
   unsigned num_flags = 0;
 
   void add_flag(bool flag);

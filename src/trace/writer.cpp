@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/time.hpp"
@@ -47,7 +49,7 @@ class Message {
 };
 
 // Fields of Attribute by type of value.
-constexpr int int64_field = 9, uint32_field = 11, bool_field = 27, string_field = 29;
+constexpr int int64_field = 9, uint32_field = 11, bool_field = 27, string_field = 29, string_list_field = 30;
 
 std::string attribute(std::string_view name, int field, std::uint64_t value) {
   Message message;
@@ -60,6 +62,19 @@ std::string attribute(std::string_view name, std::string_view value) {
   Message message;
   message.bytes(1, name);
   message.bytes(string_field, value);
+  return message.take();
+}
+
+/// As STAGE writes them: the name and the bytes of each tensor in turn, as texts; nothing for an empty list.
+std::string attribute(std::string_view name, std::span<const Writer::Tensor> tensors) {
+  Message list;
+  for (const Writer::Tensor& tensor : tensors) {
+    list.bytes(1, tensor.name);
+    list.bytes(1, std::to_string(tensor.size.count()));
+  }
+  Message message;
+  message.bytes(1, name);
+  if (!tensors.empty()) message.bytes(string_list_field, list.take());
   return message.take();
 }
 
@@ -88,6 +103,10 @@ struct Writer::State {
     for (const auto id : common.data_deps) message.number(5, id);
     if (duration_micros > 0) message.number(7, duration_micros);
     message.bytes(10, attribute("is_cpu_op", bool_field, 0));
+    if (common.tensors) {
+      message.bytes(10, attribute("inputs", common.tensors->inputs));
+      message.bytes(10, attribute("outputs", common.tensors->outputs));
+    }
     for (const auto& text : attributes) message.bytes(10, text);
     attributes.clear();
     frame(message.take());
@@ -155,16 +174,38 @@ void Writer::close() {
   if (!state_->file) throw Error(ErrorCode::output, {.file = state_->path.string()}, std::strerror(errno));
 }
 
+namespace {
+
+void list_tensors(const Store& store, const NpuTrace& trace, NodeId node, std::vector<Writer::Tensor>& inputs,
+                  std::vector<Writer::Tensor>& outputs) {
+  inputs.clear();
+  outputs.clear();
+  const Tensors& tensors = trace.graph->tensors;
+  for (const Listing listing : tensors.of(node)) {
+    const Writer::Tensor tensor{store.name(trace.labels->tensors[listing.tensor]),
+                                Bytes(tensors.sizes[listing.tensor])};
+    if (listing.needs) inputs.push_back(tensor);
+    if (listing.makes) outputs.push_back(tensor);
+  }
+}
+
+}  // namespace
+
 void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std::filesystem::path& path) {
   const Graph& graph = *trace.graph;
   std::vector<std::vector<std::uint64_t>> dependencies(graph.num_nodes());
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
     for (const auto successor : graph.successors_of(NodeId(i)))
       dependencies[successor].push_back(trace.id_of(NodeId(i)));
+  std::vector<Writer::Tensor> inputs, outputs;
   Writer writer(path);
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const Node& node = graph.nodes[i];
-    const Writer::Common common{trace.id_of(NodeId(i)), store.name_of(trace, NodeId(i)), dependencies[i]};
+    Writer::Common common{trace.id_of(NodeId(i)), store.name_of(trace, NodeId(i)), dependencies[i]};
+    if (!graph.tensors.sizes.empty()) {
+      list_tensors(store, trace, NodeId(i), inputs, outputs);
+      common.tensors = {inputs, outputs};
+    }
     const auto group = [&]() -> std::string_view { return store.groups()[trace.groups[node.slot].index()].name; };
     const auto tag = [&] { return static_cast<std::uint32_t>(trace.tags[node.detail]); };
     if (node.kind == NodeKind::compute)

@@ -12,25 +12,24 @@
 namespace orrery::trace {
 namespace {
 
-et::Message texts(std::initializer_list<std::string_view> values) {
-  et::Message list;
-  for (const auto value : values) list.bytes(1, value);
-  return et::Message().message(30, list);
+std::string stage_name(std::uint64_t at, std::uint64_t id) {
+  return fmt::format("mb{}_transformer_{}_mha_q_proj_{}", at % 16, at / 16 % 32, id);
 }
 
 et::Node stage_node(std::uint64_t at, std::uint64_t id, std::uint64_t before) {
-  const auto name = fmt::format("mb{}_transformer_{}_mha_q_proj_{}", at % 16, at / 16 % 32, id);
+  const auto name = stage_name(at, id);
+  const auto input = stage_name(at - 1, before) + "@0MicroBatch/dp,Seq,Dmodel/tp";
   if (at % 4 == 3) {
     et::Node node = et::collective(id, name + "_COMM", at % 8 == 3 ? 2 : 7, 4194304);
     node.data({before}).int32("is_cpu_op", 0).text("pg_name", at % 8 == 3 ? "17" : "18");
-    node.attribute("inputs", texts({name + "_input", "4194304", "stage:0", "batch/dp,seq,model/tp"}));
-    node.attribute("outputs", et::Message());
+    node.inputs({input, "8388608.0"});
+    node.outputs({});
     return node;
   }
   et::Node node = et::compute(id, name, 2199023255552, 8388608);
   node.data({before}).text("op_type", "matmul");
-  node.attribute("inputs", texts({name + "_x", "8388608", name + "_w", "2097152"}));
-  node.attribute("outputs", texts({name + "_y", "8388608"}));
+  node.inputs({input, "8388608.0", name + "_w@0Dmodel,Dmodel/tp", "2097152.0"});
+  node.outputs({name + "@0MicroBatch/dp,Seq,Dmodel/tp", "8388608.0"});
   return node;
 }
 

@@ -68,6 +68,16 @@ def spoil_text(random, text):
     return "".join(pieces).encode("utf-8", "surrogateescape")
 
 
+def spoil_list(random, texts):
+    """Takes out, adds or replaces an entry."""
+    at = random.randrange(len(texts) + 1)
+    kind = random.randrange(3)
+    if kind == 0:
+        del texts[at:at + 1]
+    else:
+        texts[at:at + (kind == 1)] = [random.choice(WORDS + ["x", "weights", "16.0", "-5.0", "1e19", "9223372036854775807"])]
+
+
 def spoil_nodes(random, traces):
     """Well-formed traces with a wrong value."""
     for _ in range(random.choice((1, 1, 2, 3))):
@@ -83,6 +93,9 @@ def spoil_nodes(random, traces):
             random.choice((node.data_deps, node.ctrl_deps)).append(random.choice((number, random.choice(nodes).id)))
         elif kind == 3 and node.attributes:
             name = random.choice(list(node.attributes))
+            if isinstance(node.attributes[name], list) and random.random() < 0.7:
+                spoil_list(random, node.attributes[name])
+                continue
             kinds = ("double", "float", "int32", "int64", "uint64", "sint64", "fixed64", "bool", "string", "bytes")
             which = random.choice(kinds)
             value = str(number) if which in ("string", "bytes") else abs(number) if which == "uint64" else number % 2 if which == "bool" else number

@@ -21,19 +21,19 @@ FAULTY = 2
 
 def good_traces():
     """On each of 4 NPUs: compute, an all-reduce of the world, a message to the next NPU and one from the previous, a
-    reduce-scatter in pairs, an update."""
+    reduce-scatter in pairs, an update; with the tensors of what computes."""
     traces = []
     for npu in range(4):
         pair = "1" if npu < 2 else "2"
         after, before = (npu + 1) % 4, (npu - 1) % 4
         traces.append([
-            Node(10, chakra.COMP, "forward", duration=5),
-            Node(20, chakra.COLL, "gradients", [10], comm_type=chakra.ALL_REDUCE, comm_size=MIB),
+            Node(10, chakra.COMP, "forward", duration=5, inputs=["x", 4096, "weights", "1048576.0"], outputs=["y", 8192]),
+            Node(20, chakra.COLL, "gradients", [10], comm_type=chakra.ALL_REDUCE, comm_size=MIB, inputs=["y", "8192.0"], outputs=[]),
             Node(30, chakra.SEND, "to_next", [20], comm_src=npu, comm_dst=after, comm_tag=7, comm_size=1000),
             Node(40, chakra.RECV, "from_previous", [20], comm_src=before, comm_dst=npu, comm_tag=7, comm_size=1000),
             Node(50, chakra.COLL, "in_pair", [30, 40], comm_type=chakra.REDUCE_SCATTER, comm_size=MIB, pg_name=pair),
             Node(55, chakra.COLL, "gather", [50], comm_type=chakra.ALL_GATHER, comm_size=MIB, pg_name=pair),
-            Node(60, chakra.COMP, "update", [55], duration=3),
+            Node(60, chakra.COMP, "update", [55], duration=3, inputs=["weights", MIB], outputs=["weights", MIB]),
         ])
     return traces
 
@@ -198,6 +198,26 @@ def size_of_a_wrong_type(job):
 @case(r"comm_size|negative", place="gradients")
 def negative_size(job):
     job.node("gradients").attributes["comm_size"] = Typed("int64", -5)
+
+
+@case("inputs is no list of texts", place="gradients")
+def inputs_that_are_no_list(job):
+    job.node("gradients").attributes["inputs"] = "y 8192"
+
+
+@case("outputs ends with tensor 'more' without its bytes", place="update")
+def outputs_without_the_last_size(job):
+    job.node("update").attributes["outputs"].append("more")
+
+
+@case("tensor 'y' in inputs has 8191 bytes, but 8192 where it was listed before", place="gradients")
+def tensor_of_two_sizes(job):
+    job.node("gradients").attributes["inputs"] = ["y", 8191]
+
+
+@case("the size of tensor 'y' in inputs is not a whole number", place="gradients")
+def tensor_of_a_fraction(job):
+    job.node("gradients").attributes["inputs"] = ["y", "8192.5"]
 
 
 @case(r"comm_dst", place="to_next")

@@ -41,7 +41,7 @@ class Typed:
     """A value of an attribute with the field of today's schema that holds it, as Typed("int32", 5)."""
 
     FIELDS = {"double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15, "sint64": 17, "fixed32": 19,
-              "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27, "bool_list": 28, "string": 29, "bytes": 31}
+              "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27, "bool_list": 28, "string": 29, "string_list": 30, "bytes": 31}
 
     def __init__(self, kind, value):
         self.kind, self.value = kind, value
@@ -60,6 +60,8 @@ class Typed:
             return integer(field, value << 1 ^ value >> 63)
         if self.kind == "bool_list":
             return chunk(field, packed(1, [int(v) for v in value]))
+        if self.kind == "string_list":
+            return chunk(field, b"".join(chunk(1, str(v)) for v in value)) if value else b""
         if self.kind in ("string", "bytes"):
             return chunk(field, value)
         return integer(field, int(value))
@@ -75,12 +77,12 @@ def typed(value):
     if isinstance(value, float):
         return Typed("double", value)
     if isinstance(value, (list, tuple)):
-        return Typed("bool_list", value)
+        return Typed("string_list" if not value or any(isinstance(v, str) for v in value) else "bool_list", value)
     return Typed("int64", value)
 
 
 class Node:
-    """`duration` in microseconds; attributes by their Chakra names, e.g. comm_size=1024."""
+    """`duration` in microseconds; attributes by their Chakra names, e.g. comm_size=1024, inputs=["x", 16, "w", "5.0"]."""
 
     def __init__(self, id, type, name="", data_deps=(), ctrl_deps=(), duration=0, **attributes):
         self.id, self.type, self.name = id, type, name or f"n{id}"
@@ -185,7 +187,8 @@ def numbers(value):
 
 
 def read(path):
-    """The nodes of a trace in today's layout with metadata; attributes that are neither numbers nor strings are left out."""
+    """The nodes of a trace in today's layout with metadata; attributes that are neither numbers, strings nor lists of strings are
+    left out."""
     with open(path, "rb") as file:
         data = file.read()
     if data[:2] == b"\x1f\x8b":
@@ -226,4 +229,6 @@ def decoded(message):
                 node.attributes[name] = bool(parts[27])
             elif kind == "string":
                 node.attributes[name] = parts[29].decode()
+            elif kind == "string_list" or name in ("inputs", "outputs"):
+                node.attributes[name] = [text.decode() for _, text in fields(parts.get(30, b""))]
     return node

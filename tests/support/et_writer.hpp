@@ -93,6 +93,13 @@ class Node : public Message {
   Node& bools(std::string_view name, std::initializer_list<std::uint64_t> values) {
     return attribute(name, Message().message(28, Message().packed(1, values)));
   }
+  Node& texts(std::string_view name, std::initializer_list<std::string_view> values) {
+    Message list;
+    for (const std::string_view value : values) list.bytes(1, value);
+    return attribute(name, values.size() == 0 ? Message() : Message().message(30, list));
+  }
+  Node& inputs(std::initializer_list<std::string_view> values) { return texts("inputs", values); }
+  Node& outputs(std::initializer_list<std::string_view> values) { return texts("outputs", values); }
 };
 
 inline Node compute(std::uint64_t id, std::string_view name, std::int64_t num_ops = 1000, std::uint64_t bytes = 100) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,11 +18,21 @@ namespace orrery::trace {
 /// Every function throws Error (output) if the file cannot be written.
 class Writer {
  public:
+  struct Tensor {
+    std::string_view name;
+    Bytes size;
+  };
+  /// Both lists are written, even if they are empty.
+  struct Tensors {
+    std::span<const Tensor> inputs;
+    std::span<const Tensor> outputs;
+  };
   /// What all kinds of nodes have. Dependencies are ids of this file.
   struct Common {
     std::uint64_t id = 0;
     std::string_view name;
     std::span<const std::uint64_t> data_deps;
+    std::optional<Tensors> tensors = {};
   };
 
   /// The file is complete only after `close`; without it, it is removed.
@@ -51,8 +62,8 @@ class Writer {
 class Store;
 
 /// Writes the trace of one NPU of a store, made of compute nodes, collectives, accesses to memory, sends and receives,
-/// to a file.
-/// Cost O(nodes + dependencies).
+/// to a file. Where there are tensors, every node has its lists of them.
+/// Cost O(nodes + dependencies + listings).
 void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std::filesystem::path& path);
 
 }  // namespace orrery::trace

@@ -21,6 +21,7 @@ class Damaged : public TraceTest {
       const NpuTrace trace = store.read(write(bytes), NpuId(0));
       EXPECT_EQ(trace.graph->nodes.back().first_successor, trace.graph->successors.size());
       EXPECT_EQ(trace.labels->ids.size(), trace.graph->num_nodes());
+      EXPECT_EQ(trace.labels->tensors.size(), trace.graph->tensors.sizes.size());
       return true;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_input) << error.what();
@@ -52,8 +53,13 @@ class Damaged : public TraceTest {
     et::Node init(1, "## process_group:init ##", et::metadata);
     init.message(8, et::Message().bytes(1, R"([{"pg_name": "tp", "ranks": [0, 2]}])"));
     file.add(init);
-    file.add(et::compute(2, "first").data({1}).micros(12));
-    file.add(et::collective(3, "sum", 0, 4096).text("pg_name", "tp").data({2}).bools("involved_dim", {1, 0}));
+    file.add(et::compute(2, "first").data({1}).micros(12).inputs({"x", "16.0", "w", "5"}).outputs({"y", "7"}));
+    file.add(et::collective(3, "sum", 0, 4096)
+                 .text("pg_name", "tp")
+                 .data({2})
+                 .bools("involved_dim", {1, 0})
+                 .inputs({"y", "7"})
+                 .outputs({}));
     file.add(et::collective(4, "gather", 2, 4096).text("pg_name", "a").data({2}).ctrl({3}));
     file.add(et::send(5, "send", 1, 64, 3).data({3, 4}));
     file.add(et::receive(6, "receive", 2, 64, 3).data({3}));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "fixture.hpp"
 
@@ -62,6 +63,9 @@ struct StageCase {
   std::string folder;
   std::size_t num_nodes_of_npu_0;
   std::size_t structures;
+  /// Of NPU 0, as a plain program that shares no code with the reader counts them.
+  std::size_t num_tensors, num_listings, num_without_maker;
+  std::uint64_t bytes_of_tensors;
 };
 
 class StageTraces : public RealTraces, public testing::WithParamInterface<StageCase> {};
@@ -75,13 +79,21 @@ TEST_P(StageTraces, EqualStructuresAreKeptOnce) {
   EXPECT_EQ(traces_.front().graph->num_nodes(), its.num_nodes_of_npu_0);
   EXPECT_EQ(store.num_structures(), its.structures);
   EXPECT_LT(bytes_per_node(store), 40.0);
+  const Tensors& tensors = traces_.front().graph->tensors;
+  const auto has_maker = tensors.has_maker();
+  EXPECT_EQ(tensors.sizes.size(), its.num_tensors);
+  EXPECT_EQ(tensors.listings.size(), its.num_listings);
+  EXPECT_EQ(std::ranges::count(has_maker, false), static_cast<std::ptrdiff_t>(its.num_without_maker));
+  EXPECT_EQ(std::accumulate(tensors.sizes.begin(), tensors.sizes.end(), std::uint64_t{0}), its.bytes_of_tensors);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, StageTraces,
-                         testing::Values(StageCase{"stage-gpt_64_tp8sp2dp4_sp", "gpt_64_tp8sp2dp4_sp", 394, 1},
-                                         StageCase{"stage-moe_64_dp4tp2pp2ep4", "moe_64_dp4tp2pp2ep4", 357, 2},
-                                         StageCase{"stage-llama-s_64_dp4tp4pp4", "llama-s_64_dp4tp4pp4", 5220, 4}),
-                         [](const auto& its) { return its.param.archive.substr(6, 3); });
+INSTANTIATE_TEST_SUITE_P(
+    All, StageTraces,
+    testing::Values(StageCase{"stage-gpt_64_tp8sp2dp4_sp", "gpt_64_tp8sp2dp4_sp", 394, 1, 431, 814, 171, 19382448128},
+                    StageCase{"stage-moe_64_dp4tp2pp2ep4", "moe_64_dp4tp2pp2ep4", 357, 2, 408, 758, 146, 22318538752},
+                    StageCase{"stage-llama-s_64_dp4tp4pp4", "llama-s_64_dp4tp4pp4", 5220, 4, 6379, 11359, 2585,
+                              78684094464}),
+    [](const auto& its) { return its.param.archive.substr(6, 3); });
 
 TEST_F(RealTraces, DlrmLaunchersAreHostWork) {
   if (!unpack("dlrm-8gpu")) GTEST_SKIP() << "dlrm-8gpu is not here";

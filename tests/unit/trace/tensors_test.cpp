@@ -1,6 +1,7 @@
 // Tensors of the local memory and the nodes that list them.
 #include "fixture.hpp"
 #include "orrery/trace/builder.hpp"
+#include "orrery/trace/writer.hpp"
 
 namespace orrery::trace {
 namespace {
@@ -75,6 +76,79 @@ TEST_F(TensorsTest, TellGraphsApartByAllButTheirNames) {
   EXPECT_NE(first.graph, made("a", 4, false).graph);
   EXPECT_EQ(store_.num_graphs(), 3U);
   EXPECT_EQ(first.graph->tensors.bytes(), 8U + 4U + 2 * 4U + 4U);
+}
+
+TEST_F(TensorsTest, AreReadFromTheListsOfNodes) {
+  et::Node last(7, "last", et::comm_coll);
+  last.int64("comm_type", 0).int64("comm_size", 8).data({3}).inputs({"y", "7"}).outputs({});
+  const NpuTrace trace =
+      read({last, et::compute(3, "update").outputs({"w", "5", "y", "7"}).inputs({"x", "16.0", "w", "5.00"}),
+            et::Node(2, "nothing", et::metadata).inputs({"x", "1.6e1", "none", "0"})});
+  EXPECT_EQ(listed(store_, trace, 0), "needs x");
+  EXPECT_EQ(listed(store_, trace, 1), "needs x, updates w, makes y");
+  EXPECT_EQ(listed(store_, trace, 2), "needs y");
+  EXPECT_EQ(trace.graph->tensors.sizes, (std::vector<std::uint64_t>{16, 5, 7}));
+  EXPECT_EQ(trace.graph->tensors.num_listings, (std::vector<std::uint32_t>{2, 1, 2}));
+  EXPECT_EQ(trace.graph->tensors.has_maker(), (std::vector<bool>{false, false, true}));
+}
+
+TEST_F(TensorsTest, HaveSizesThatAreWholeNumbers) {
+  const auto size_of = [&](std::string_view text) {
+    std::filesystem::remove(folder_ / "t.0.et");
+    Store store = make_store();
+    const NpuTrace trace = store.read(write(file_of({et::compute(1, "a").inputs({"x", text})})), NpuId(0));
+    return trace.graph->tensors.sizes.empty() ? 0 : trace.graph->tensors.sizes.front();
+  };
+  EXPECT_EQ(size_of("1"), 1U);
+  EXPECT_EQ(size_of("0"), 0U);
+  EXPECT_EQ(size_of("-0.0"), 0U);
+  EXPECT_EQ(size_of("12."), 12U);
+  EXPECT_EQ(size_of("1e+16"), 10'000'000'000'000'000U);
+  EXPECT_EQ(size_of("9007199254740993.0"), 9'007'199'254'740'993U) << "more than a double tells apart";
+  EXPECT_EQ(size_of("9223372036854775807"), Bytes::most().count());
+}
+
+TEST_F(TensorsTest, AreRefusedWithTheNode) {
+  const auto refused = [&](std::initializer_list<std::string_view> inputs) {
+    return refusal({et::compute(1, "a").inputs({"w", "5"}), et::compute(2, "b").inputs(inputs)});
+  };
+  for (const auto& [text, what] :
+       {std::pair("-4", "is -4"), std::pair("-4.5", "is -4"), std::pair("1.5", "is not a whole number"),
+        std::pair("5 MB", "is not a number"), std::pair("", "is not a number"), std::pair("nan", "is not a number"),
+        std::pair("inf", "does not fit 64 bits"), std::pair("1e999", "does not fit 64 bits"),
+        std::pair("18446744073709551616", "does not fit 64 bits")})
+    EXPECT_HAS(refused({"x", text}), std::string("node 2 'b' (byte 67): the size of tensor 'x' in inputs ") + what);
+  EXPECT_HAS(refused({"x", "4", "y"}), "inputs ends with tensor 'y' without its bytes");
+  EXPECT_HAS(refused({"w", "6"}), "tensor 'w' in inputs has 6 bytes, but 5 where it was listed before");
+  EXPECT_HAS(refused({"w", "0"}), "tensor 'w' in inputs has 0 bytes, but 5 where it was listed before");
+  EXPECT_HAS(refused({"x", "9223372036854775803"}),
+             "with tensor 'x' in inputs the tensors of this trace have more than 9223372036854775807 bytes");
+  EXPECT_HAS(refusal({et::compute(1, "a").outputs({"x", "0"}), et::compute(2, "b").inputs({"x", "3"})}),
+             "tensor 'x' in inputs has 3 bytes, but 0 where");
+  for (const et::Node& node : {et::compute(1, "a").text("outputs", "x 4"), et::compute(1, "a").int64("outputs", 4),
+                               et::compute(1, "a").bools("outputs", {1})})
+    EXPECT_HAS(refusal({node}), "node 1 'a' (byte 9): outputs is no list of texts");
+  EXPECT_HAS(refusal({et::compute(1, "a").attribute("inputs", et::Message().bytes(30, "\x0a\x05xy"))}),
+             "is not a Chakra node");
+}
+
+TEST_F(TensorsTest, AreReadAsTheyWereWritten) {
+  Builder builder;
+  const NodeId first = builder.compute("first", 1, Bytes(1), {});
+  const NodeId none = builder.collective("none", CollectiveKind::all_reduce, Bytes(8), 0, {{first}});
+  const NodeId last = builder.access("last", NodeKind::mem_store, Bytes(8), {{none}});
+  const auto y = builder.tensor("y", Bytes(7)), x = builder.tensor("x", Bytes(3));
+  const auto large = builder.tensor("large", Bytes(Bytes::most().count() - 10));
+  builder.list(last, y, true, true);
+  builder.list(last, large, false, true);
+  builder.list(first, y, false, true);
+  builder.list(first, x, true, false);
+  NpuTrace made = keep(builder);
+  made.groups = {store_.keep_group("", {})};
+  write_trace(store_, made, NpuId(0), folder_ / "made.0.et");
+  const NpuTrace read = store_.read(folder_ / "made.0.et", NpuId(0));
+  EXPECT_EQ(read.graph, made.graph);
+  EXPECT_EQ(read.labels, made.labels);
 }
 
 }  // namespace
