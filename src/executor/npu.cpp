@@ -370,7 +370,10 @@ void Npu::require_size(NodeId id, Bytes size, const Surroundings& around) const 
 
 void Npu::issue_access(NodeId id, Time now, const Surroundings& around) {
   const Bytes size(node(id).size);
-  if (around.memory.num_servers() == 0) return take_until(id, now, now + around.memory.access_time(size), around);
+  if (around.memory.num_servers() == 0) {
+    const Time time = around.memory.access_time(size);
+    return take_until(id, now, around.memory.takes_turns() ? own_memory_.serve(now, time) : now + time, around);
+  }
   const auto server = around.memory.server_of(id_);
   const Rank host = around.host_of_server[server];
   unknown_.add(awaited_by(id));

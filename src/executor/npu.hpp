@@ -189,6 +189,7 @@ class Npu {
   std::uint64_t iterations_ = 1, record_iterations_ = 1, iteration_ = 0;
   std::uint64_t sequence_ = 0;
   Time finish_;
+  device::MemoryServer own_memory_;  // if none is shared
   Activity activity_;
   Bytes sent_, operands_, peak_operands_;
   /// Nodes under way whose end is not known, by what it hangs on.

@@ -146,7 +146,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
       world_(world),
       topology_(std::move(foundations.topology)),
       partition_(std::move(foundations.partition)),
-      memory_(configuration.remote_memory, topology_.num_npus(), topology_.rules().rounding),
+      memory_(configuration.remote_memory, topology_.num_npus(), topology_.rules()),
       engine_(topology_, configuration.collectives),
       store_({.dependencies = configuration.workload.dependencies,
               .streams = configuration.workload.streams,

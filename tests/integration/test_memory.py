@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Hierarchical pools in whole runs: times by hand (docs/memory.md), alike on any number of ranks."""
+"""Remote memory in whole runs: times by hand (docs/memory.md), alike on any number of ranks."""
 import json
 import pathlib
 import subprocess
@@ -97,6 +97,16 @@ class Memory(harness.Folder):
         self.assertEqual(finish(chakra.MEM_LOAD, chakra.ALL_GATHER), (alone + 1000, 1000 + 100 + 400 + 1000 + LATENCY))
         self.assertEqual(finish(chakra.MEM_STORE, chakra.REDUCE_SCATTER), (alone + 1000, alone + 1000))
 
+    def test_own_memory(self):
+        """Two accesses of an NPU at a time: its own memory serves them one after the other, under the rules of ASTRA-sim side by side."""
+        path = self.config({npu: [load(1, 4_000), load(2, 8_000), load(3, 4_000, 1)] for npu in range(8)},
+                           {"kind": "per-npu", "bandwidth": "4 GB/s", "latency": "100 ns"})
+        path.write_text(path.read_text().replace("  remote-memory", "  communication: {streams: 2}\n  remote-memory"))
+        for rules, expected in (("physical", 1100 + 2100 + 1100), ("astra-sim", 2200)):
+            with self.subTest(rules):
+                times = harness.finish_times(self.check_one_answer([path, "--set", f"system.rules={rules}"], 8, ranks=(2, 3)))
+                self.assertEqual([time / NS for time in times], [expected] * 8)
+
     def test_stages_in_the_results(self):
         """4 NPUs load 4,000 B each for themselves, all 8 sum 4,000 B and get the sum."""
         import h5py
@@ -177,8 +187,8 @@ class Memory(harness.Folder):
 class Study(harness.Folder):
     def test_sweeps(self):
         """Every step takes what the stages say, and curves bend where they do."""
-        plot = self.folder / "memory.png"
-        done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies/memory"), f"--plot={plot}", f"--orrery={harness.BINARY}"],
+        plot = self.folder / "pool.png"
+        done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies/pool"), f"--plot={plot}", f"--orrery={harness.BINARY}"],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(plot.stat().st_size, 0)

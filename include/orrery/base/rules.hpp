@@ -21,9 +21,11 @@ struct Rules {
   /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, a computation its recorded duration or 1 ns,
   /// and a send is over when its message is there; else docs/collectives.md, Custom collectives.
   bool bare_procedures = false;
+  /// An NPU's own remote memory serves its accesses one after the other; else each has all of its bandwidth.
+  bool own_memory_takes_turns = true;
 
   static constexpr Rules physical() { return {}; }
-  static constexpr Rules astra_sim() { return {Rounding::down_to_ns, false, false, true, true, false, true}; }
+  static constexpr Rules astra_sim() { return {Rounding::down_to_ns, false, false, true, true, false, true, false}; }
 };
 
 }  // namespace orrery

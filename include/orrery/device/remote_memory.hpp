@@ -5,6 +5,7 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/base/rules.hpp"
 #include "orrery/device/hierarchical_pool.hpp"
 #include "orrery/device/options.hpp"
 
@@ -16,7 +17,7 @@ constexpr Time gathering_time = Time::from_ps(1);
 /// Remote memory as NPUs see it (docs/model.md, 9): which server an NPU's accesses go to, and what they cost there.
 class RemoteMemory {
  public:
-  RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus, Rounding rounding);
+  RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus, const Rules& rules);
 
   /// Servers that NPUs share; 0 if each NPU has its own memory, or none.
   std::uint32_t num_servers() const { return num_servers_; }
@@ -33,18 +34,20 @@ class RemoteMemory {
   /// The least time from a request to its answer, of a hierarchical pool from the end of its gathering time on.
   Time service_delay() const;
   RemoteMemoryKind kind() const { return options_.kind; }
+  /// A memory that an NPU has for itself serves one access at a time.
+  bool takes_turns() const { return rules_.own_memory_takes_turns; }
   /// A hierarchical pool that nothing has passed; null if it is of another kind.
   const HierarchicalPool* hierarchy() const { return hierarchy_ ? &*hierarchy_ : nullptr; }
 
  private:
   RemoteMemoryOptions options_;
-  Rounding rounding_;
+  Rules rules_;
   std::uint32_t num_servers_ = 0;
   std::uint32_t npus_per_server_ = 0;
   std::optional<HierarchicalPool> hierarchy_;
 };
 
-/// One shared server: first come, first served.
+/// One server: first come, first served.
 class MemoryServer {
  public:
   /// Requests must come in the order of their times. Returns when the access is done.

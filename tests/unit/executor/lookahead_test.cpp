@@ -23,7 +23,7 @@ class LookaheadTest : public testing::Test {
   static constexpr std::uint32_t world = 0, neighbours = 1;  // group slots
 
   Lookahead find(const GraphBuilder& graph, device::RemoteMemoryKind memory_kind = device::RemoteMemoryKind::none) {
-    const device::RemoteMemory memory({memory_kind, Bandwidth::from_bytes_per_ns(1), 0, 0}, 4, Rounding::up_to_ps);
+    const device::RemoteMemory memory({memory_kind, Bandwidth::from_bytes_per_ns(1), 0, 0}, 4, Rules::physical());
     program_ = make_program(graph.build(), options_, Rules::physical(), 1);
     trace_.graph = program_.graph;
     trace_.peers = {NpuId(1), NpuId(2)};
