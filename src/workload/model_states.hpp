@@ -15,7 +15,7 @@ namespace orrery::workload {
 /// Parameters, gradients and optimizer state of one NPU (ZeRO calls them model states): what keeps copies of them
 /// equal, what moves them between local and remote memory, and the update. Collectives among copies, on the path to
 /// memory too, form a chain, so that all members do them in one order whenever they are ready. The NPU's own loads form
-/// another and its own stores a third, so that one of each at a time has the memory.
+/// another and its own stores a third, so that each takes a communication stream at most.
 class ModelStates {
  public:
   using Nodes = std::vector<NodeId>;
