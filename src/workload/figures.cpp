@@ -19,46 +19,14 @@ using trace::NodeKind;
 
 using Dealt = std::vector<std::span<const Layer>>;
 
-std::uint64_t sum_over(std::span<const Layer> layers, std::uint64_t Layer::*value) {
-  std::uint64_t sum = 0;
-  for (const Layer& layer : layers) sum += layer.*value;
-  return sum;
-}
-
 std::uint64_t peak_activations(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
   std::int64_t kept = 0, peak = 0;
   for (const Pass& pass : passes_of(parallel, stage)) {
-    const auto layers = dealt[pass.chunk * parallel[Axis::pp] + stage];
-    kept += (pass.forward ? 1 : -1) * static_cast<std::int64_t>(sum_over(layers, &Layer::activations));
+    for (const Layer& layer : dealt[pass.chunk * parallel[Axis::pp] + stage])
+      kept += (pass.forward ? 1 : -1) * static_cast<std::int64_t>(layer.activations);
     peak = std::max(peak, kept);
   }
   return static_cast<std::uint64_t>(peak);
-}
-
-/// ZeRO (Rajbhandari et al., 2020, section 5): stage 1 divides the optimizer's state, 2 the gradients, 3 the
-/// parameters. What is offloaded is remote, except gradients that are not yet summed.
-void count_memory(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage, StageFigures& result) {
-  std::uint64_t dense = 0, experts = 0, sharded = 0;
-  for (std::uint32_t chunk = 0; chunk < parallel.interleaving; ++chunk) {
-    const auto layers = dealt[chunk * parallel[Axis::pp] + stage];
-    dense += sum_over(layers, &Layer::dense);
-    experts += sum_over(layers, &Layer::experts);
-    sharded += sum_over(layers, &Layer::sharded);
-  }
-  const auto held = [&](std::uint32_t zero) {
-    if (parallel.zero < zero) return dense + experts;
-    return share(dense, group_size(parallel, GroupKind::data)) +
-           share(experts, group_size(parallel, GroupKind::expert_data));
-  };
-  const std::uint64_t parameter = value_bytes(parallel.precision), gradient = value_bytes(parallel.gradients);
-  const auto& offload = parallel.offload;
-  result.memory.parameters = parameter * sharded;
-  (offload.parameters ? result.remote : result.memory).parameters += parameter * held(3);
-  if (offload.gradients) result.remote.gradients = gradient * held(1);
-  if (!offload.gradients || (parallel.zero < 2 && parallel.micro_batches > 1))
-    result.memory.gradients = gradient * held(2);
-  (offload.optimizer ? result.remote : result.memory).optimizer = optimizer_state_bytes(parallel.precision) * held(1);
-  result.memory.activations = peak_activations(parallel, dealt, stage);
 }
 
 StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
@@ -66,7 +34,10 @@ StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint3
   const auto& graph = structure.graph;
   StageFigures result;
   result.nodes = graph.num_nodes();
-  count_memory(parallel, dealt, stage, result);
+  const Places places = model_states(parallel, layers_of_stage(parallel, dealt, stage));
+  result.memory = places.local;
+  result.memory.activations = peak_activations(parallel, dealt, stage);
+  result.remote = places.remote;
   const auto count = [&](const std::string& kind, std::uint64_t bytes) {
     auto& traffic = result.traffic[kind];
     ++traffic.count;

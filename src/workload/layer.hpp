@@ -40,15 +40,17 @@ struct Op {
 /// A layer as one NPU executes it.
 struct Layer {
   std::string name;
-  std::vector<Op> forward = {}, backward = {};  ///< backward: with what it computes again
-  std::uint64_t dense = 0;                      ///< parameters on the NPU, copies in its data group
-  std::uint64_t experts = 0;                    ///< the same of experts, copies in its expert_data group
-  std::uint64_t sharded = 0;                    ///< without copies, updated in the backward pass
-  std::uint64_t tied = 0;                       ///< of `dense`: copies in its embedding group too
-  std::uint64_t activations = 0;                ///< bytes kept for the backward pass of a micro-batch
-  std::uint64_t output = 0;                     ///< bytes handed to the next layer for a micro-batch
-  std::optional<Time> update = {};              ///< what the optimizer takes for it, if its parameters do not say
-  bool extra = false;  ///< embedding or output layer: not counted when layers are dealt to stages
+  std::vector<Op> forward = {}, backward = {};
+  std::vector<Op> again = {};       ///< before `backward`: full recomputation
+  std::uint64_t dense = 0;          ///< parameters on the NPU, copies in its data group
+  std::uint64_t experts = 0;        ///< the same of experts, copies in its expert_data group
+  std::uint64_t sharded = 0;        ///< without copies, updated in the backward pass
+  std::uint64_t tied = 0;           ///< of `dense`: copies in its embedding group too
+  std::uint64_t activations = 0;    ///< bytes kept for the backward pass of a micro-batch
+  std::uint64_t recomputed = 0;     ///< bytes that `again` makes and `backward` needs
+  std::uint64_t output = 0;         ///< bytes handed to the next layer for a micro-batch
+  std::optional<Time> update = {};  ///< what the optimizer takes for it, if its parameters do not say
+  bool extra = false;               ///< embedding or output layer: not counted when layers are dealt to stages
 };
 
 /// The layers of the whole model, in order, as an NPU of its stage executes each.

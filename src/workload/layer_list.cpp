@@ -35,11 +35,10 @@ std::vector<Layer> layers_of(const LayerList& model, const Parallel& parallel) {
       layer.forward = {{.name = "forward", .flops = samples * given.flops / tp, .bytes = moved}};
     communicate(layer.forward, parallel, Op::Kind::collective, "sum", CollectiveKind::all_reduce, GroupKind::tensor,
                 samples * given.activations * bytes);
-    if (parallel.recompute == Recompute::full) layer.backward = layer.forward;
-    const std::vector<Op> backward =
+    if (parallel.recompute == Recompute::full) layer.again = layer.forward;
+    layer.backward =
         is_timed ? timed("backward", given.backward)
                  : std::vector<Op>{{.name = "backward", .flops = 2 * samples * given.flops / tp, .bytes = 2 * moved}};
-    layer.backward.insert(layer.backward.end(), backward.begin(), backward.end());
     if (is_timed) layer.update = given.update;
     if (input > 0)
       communicate(layer.backward, parallel, Op::Kind::collective, "sum", CollectiveKind::all_reduce, GroupKind::tensor,

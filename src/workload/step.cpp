@@ -4,20 +4,27 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 
 #include "model_states.hpp"
+#include "orrery/base/error.hpp"
 #include "schedule.hpp"
+#include "tensors.hpp"
 
 namespace orrery::workload {
 namespace {
 
 /// Makes the nodes of one NPU. Passes form a chain: each node waits for the one before it. Beside it are sends, which
-/// nothing waits for; collectives aside, up to their join; and what ModelStates does.
+/// nothing waits for; collectives aside, up to their join; and what ModelStates does. Tensors go from the node that
+/// makes them to the one that needs them last.
 class Author {
  public:
   Author(const Parallel& parallel, std::span<const std::span<const Layer>> dealt, std::uint32_t stage)
-      : parallel_(parallel), dealt_(dealt), stage_(stage), states_(parallel, own_layers(), builder_) {}
+      : parallel_(parallel),
+        dealt_(dealt),
+        stage_(stage),
+        states_(parallel, layers_of_stage(parallel, dealt, stage), builder_) {}
 
   trace::Structure write(Time late) {
     if (late > Time::zero()) extend(builder_.compute("late", 0, Bytes(0), {}, late));
@@ -26,7 +33,9 @@ class Author {
     for (const Pass& pass : passes) run(pass);
     join();
     states_.update(after_);
-    return builder_.finish();
+    auto structure = builder_.finish();
+    require_countable_tensors(structure.graph.tensors);
+    return structure;
   }
 
  private:
@@ -36,13 +45,14 @@ class Author {
     const Layer* layer;
   };
 
-  std::uint32_t virtual_stage(const Pass& pass) const { return pass.chunk * parallel_[Axis::pp] + stage_; }
-  std::vector<const Layer*> own_layers() const {
-    std::vector<const Layer*> layers;
-    for (std::uint32_t chunk = 0; chunk < parallel_.interleaving; ++chunk)
-      for (const Layer& layer : dealt_[virtual_stage({.chunk = chunk})]) layers.push_back(&layer);
-    return layers;
+  static void require_countable_tensors(const trace::Tensors& tensors) {
+    Bytes sum;
+    for (const std::uint64_t bytes : tensors.sizes) sum += Bytes(bytes);
+    if (sum > Bytes::most())
+      throw Error(ErrorCode::bad_input, {.key = "workload.model"},
+                  "the tensors of an NPU in a step exceed 8 EiB in all", "fewer layers, samples or micro-batches");
   }
+  std::uint32_t virtual_stage(const Pass& pass) const { return pass.chunk * parallel_[Axis::pp] + stage_; }
   std::uint32_t neighbour(bool next) const {
     const std::uint32_t pp = parallel_[Axis::pp];
     return (stage_ + (next ? 1 : pp - 1)) % pp;
@@ -66,7 +76,13 @@ class Author {
 
   // ---- the chain ----
 
-  void extend(NodeId node) { after_ = {node}; }
+  void extend(NodeId node) {
+    after_ = {node};
+    last_ = node;
+    if (!first_) first_ = node;
+    hand_over(builder_, received_, node);
+    received_ = {};
+  }
   void join() {
     after_.insert(after_.end(), aside_.begin(), aside_.end());
     aside_.clear();
@@ -120,24 +136,45 @@ class Author {
                        visit.layer->name);
   }
   void visit(const Visit& visit) {
-    if (parallel_.zero == 3 || parallel_.offload.parameters) fetch_parameters();
-    execute(visit.pass.forward ? visit.layer->forward : visit.layer->backward, name_of(visit));
+    ModelStates::Fetched fetched;
+    if (parallel_.zero == 3 || parallel_.offload.parameters) fetched = fetch_parameters();
+    if (visit.pass.forward)
+      begun_[{visit.pass.micro_batch, visit.layer}] = stretch(visit, visit.layer->forward);
+    else
+      go_back(visit);
+    for (const Made& parameters : fetched.parameters) hand_over(builder_, parameters, last_);
+  }
+  /// Returns the first node, if it comes to any.
+  std::optional<NodeId> stretch(const Visit& visit, const std::vector<Op>& ops) {
+    first_.reset();
+    execute(ops, name_of(visit));
     flush_products();
-    if (visit.pass.forward) return;
-    const bool last = visit.pass.micro_batch + 1 == parallel_.micro_batches;
+    return first_;
+  }
+  void go_back(const Visit& visit) {
+    const Layer& layer = *visit.layer;
+    const std::uint32_t micro_batch = visit.pass.micro_batch;
+    const auto again = stretch(visit, layer.again), begin = stretch(visit, layer.backward);
+    const auto list = [&](std::string_view what, std::uint64_t bytes, std::optional<NodeId> maker) {
+      hand_over(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker}, last_);
+    };
+    list("recomputed", layer.recomputed, again);
+    list("activations", layer.activations, begun_.extract({micro_batch, &layer}).mapped());
+    const bool last = micro_batch + 1 == parallel_.micro_batches;
     if (!last && parallel_.zero < 2) return;
-    const bool pass_ends = visit.layer == &dealt_[virtual_stage(visit.pass)].front();
-    states_.add_gradients(*visit.layer, visit.pass.micro_batch, after_,
-                          pass_ends && (parallel_.zero >= 2 || visits_.size() == 1));
+    const bool pass_ends = &layer == &dealt_[virtual_stage(visit.pass)].front();
+    states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (parallel_.zero >= 2 || visits_.size() == 1));
   }
   /// Of the visits up to `prefetch` ahead of this one; this one waits for its own.
-  void fetch_parameters() {
+  ModelStates::Fetched fetch_parameters() {
     while (fetched_.size() <= parallel_.prefetch && fetched_.size() < visits_.size()) {
       const Visit& ahead = visits_[fetched_.size()];
       fetched_.push_back(states_.fetch(*ahead.layer, name_of(ahead), after_));
     }
-    after_.insert(after_.end(), fetched_.front().begin(), fetched_.front().end());
+    ModelStates::Fetched own = std::move(fetched_.front());
     fetched_.pop_front();
+    after_.insert(after_.end(), own.ready.begin(), own.ready.end());
+    return own;
   }
 
   /// Of activations from the virtual stage before, or of their gradients from the one after.
@@ -145,15 +182,20 @@ class Author {
     const std::uint32_t here = virtual_stage(pass);
     if (here == (pass.forward ? 0 : dealt_.size() - 1)) return;
     const std::uint32_t boundary = pass.forward ? here - 1 : here;
-    extend(builder_.receive(message_name("receive", pass), neighbour(!pass.forward), tag(pass, boundary),
-                            Bytes(dealt_[boundary].back().output), after_));
+    const std::uint64_t bytes = dealt_[boundary].back().output;
+    const std::string name = message_name("receive", pass);
+    const NodeId node = builder_.receive(name, neighbour(!pass.forward), tag(pass, boundary), Bytes(bytes), after_);
+    extend(node);
+    received_ = {name, bytes, node};
   }
   void send(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
     if (here == (pass.forward ? dealt_.size() - 1 : 0)) return;
     const std::uint32_t boundary = pass.forward ? here : here - 1;
-    builder_.send(message_name("send", pass), neighbour(pass.forward), tag(pass, boundary),
-                  Bytes(dealt_[boundary].back().output), after_);
+    const std::uint64_t bytes = dealt_[boundary].back().output;
+    const std::string name = message_name("send", pass);
+    const NodeId node = builder_.send(name, neighbour(pass.forward), tag(pass, boundary), Bytes(bytes), after_);
+    hand_over(builder_, {name, bytes, last_}, node);
   }
   static std::uint64_t tag(const Pass& pass, std::uint32_t boundary) { return 2 * boundary + (pass.forward ? 0 : 1); }
   std::string message_name(std::string_view what, const Pass& pass) const {
@@ -170,7 +212,10 @@ class Author {
   std::vector<NodeId> aside_;
   Op pending_;
   std::string pending_name_;
-  std::deque<std::vector<NodeId>> fetched_;  // [up to prefetch + 1] what visits_ wait for
+  std::optional<NodeId> last_, first_;        // of the chain, and of it since the last reset
+  Made received_;                             // that the next node of the chain needs
+  std::deque<ModelStates::Fetched> fetched_;  // [up to prefetch + 1] for visits_
+  std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> begun_;  // by micro-batch: forward
   ModelStates states_;
 };
 
@@ -191,6 +236,14 @@ std::vector<std::span<const Layer>> deal(std::span<const Layer> layers, std::uin
     at += count;
   }
   return dealt;
+}
+
+std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
+                                          std::uint32_t stage) {
+  std::vector<const Layer*> layers;
+  for (std::uint32_t chunk = 0; chunk < parallel.interleaving; ++chunk)
+    for (const Layer& layer : dealt[chunk * parallel[Axis::pp] + stage]) layers.push_back(&layer);
+  return layers;
 }
 
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,

@@ -204,13 +204,12 @@ void Maker::experts(Layer& layer) {
 
 /// Korthikanti et al. (2022), section 4, for any widths: what each operator keeps for its backward pass.
 std::uint64_t Maker::block_activations() const {
-  const std::uint64_t whole = own_tokens_ * hidden_;  // divided by tp with sequence parallelism only
-  if (parallel_.recompute == Recompute::full) return whole * bytes_;
-  const std::uint64_t copies = model_.experts > 0 ? model_.top_k : 1;                  // of a token in the MLP
+  const std::uint64_t whole = own_tokens_ * hidden_;                   // divided by tp with sequence parallelism only
+  const std::uint64_t copies = model_.experts > 0 ? model_.top_k : 1;  // of a token in the MLP
   std::uint64_t result = whole * (2 * bytes_ + bytes_ + copies * bytes_ + 2 * mask_);  // norms, inputs, masks
   result += tokens_ * bytes_ * (2 * query_ + 2 * kv_ * parallel_[Axis::cp]);           // q, k, v, projection's input
   result += tokens_ * copies * bytes_ * (matrices_into(model_) + 1) * ffn_;
-  if (!model_.fused_attention && parallel_.recompute == Recompute::none)
+  if (!model_.fused_attention && parallel_.recompute != Recompute::selective)
     result += tokens_ * model_.sequence * (model_.heads / tp_) * ((1 + mask_) * bytes_ + mask_);
   return result;
 }
@@ -223,9 +222,11 @@ Layer Maker::block(std::uint32_t index) {
     experts(layer);
   else
     mlp(layer);
-  if (parallel_.recompute == Recompute::full)
-    layer.backward.insert(layer.backward.begin(), layer.forward.begin(), layer.forward.end());
-  layer.activations = block_activations();
+  const bool again = parallel_.recompute == Recompute::full;
+  if (again) layer.again = layer.forward;
+  const std::uint64_t all = block_activations();
+  layer.activations = again ? own_tokens_ * hidden_ * bytes_ : all;
+  layer.recomputed = all - layer.activations;
   layer.output = own_tokens_ * hidden_ * bytes_;
   return layer;
 }

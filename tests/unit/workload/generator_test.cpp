@@ -55,6 +55,9 @@ TEST(Generator, WrittenAndReadBackIsWhatIsAssembled) {
       const auto& trace = made.traces()[npu];
       ASSERT_EQ(values_of(*read.graph), values_of(*trace.graph));
       ASSERT_EQ(read.graph->successors, trace.graph->successors);
+      ASSERT_EQ(read.graph->tensors, trace.graph->tensors);
+      for (std::uint32_t i = 0; i < read.graph->tensors.sizes.size(); ++i)
+        ASSERT_EQ(store.name(read.labels->tensors[i]), made.store().name(trace.labels->tensors[i]));
       ASSERT_EQ(read.tags, trace.tags);
       ASSERT_EQ(read.peers, trace.peers);
       ASSERT_EQ(read.groups.size(), trace.groups.size());
