@@ -225,11 +225,9 @@ std::vector<std::string> read_meaningless(Section& section) {
   section.choose("scheduling-policy", 0, {{"LIFO", 0}, {"FIFO", 0}, {"EXPLICIT", 0}});
   section.get("trace-enabled", false, as_switch);
   if (section.get("boost-mode", false, as_switch)) said.emplace_back("'boost-mode'");
-  if (section.get("track-local-mem", false, as_switch)) said.emplace_back("'track-local-mem'");
-  if (const Value* file = section.find("local-mem-trace-filename")) {
-    section.faults().attempt([&] { as_text(*file, "local-mem-trace-filename", "the name of a file"); });
-    said.emplace_back("'local-mem-trace-filename'");
-  }
+  section.get("track-local-mem", false, as_switch);  // results have it anyway
+  section.get("local-mem-trace-filename", std::string(),
+              [](const Value& value, const std::string& key) { return as_text(value, key, "the name of a file"); });
   for (const std::string_view key : {"local-reduction-delay", "L", "o", "g", "G"}) {
     if (section.find(key) == nullptr) continue;
     section.get(key, 0.0, [](const Value& v, const std::string& path) { return as_number(v, path); });

@@ -115,6 +115,7 @@ Flags read_flags(const Arguments& arguments) {
   flags.record_iterations = whole_number(arguments, "record-iterations", 0);
   flags.fold = arguments.flag("fold");
   flags.network = choice(arguments, "network", network_models());
+  flags.memory = choice(arguments, "memory", excess_policies());
   flags.progress = choice(arguments, "progress", progress_kinds());
   flags.progress_interval_s = seconds(arguments, "progress-interval");
   flags.max_walltime_s = seconds(arguments, "max-walltime");

@@ -48,8 +48,8 @@ bool same(const executor::Options& a, const executor::Options& b) {
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
                     cache.size, cache.bandwidth, cache.latency_ns, expanded.share, expanded.bandwidth,
                     expanded.latency_ns, o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.comm_order,
-                    o.iterations, o.network, o.compute_noise, o.noise_seed, o.compute_speed, o.timeline,
-                    o.record_iterations);
+                    o.iterations, o.network, o.local_memory_size, o.compute_noise, o.noise_seed, o.compute_speed,
+                    o.timeline, o.record_iterations);
   };
   return fields(a) == fields(b);
 }
@@ -87,8 +87,8 @@ bool same(const topology::PartitionOptions& a, const topology::PartitionOptions&
 
 bool same(const RunOptions& a, const RunOptions& b) {
   const auto fields = [](const RunOptions& o) {
-    return std::tie(o.force, o.fold, o.progress, o.progress_interval_s, o.quiet, o.print_npus, o.max_walltime_s,
-                    o.watchdog_s);
+    return std::tie(o.force, o.fold, o.memory, o.progress, o.progress_interval_s, o.quiet, o.print_npus,
+                    o.max_walltime_s, o.watchdog_s);
   };
   return fields(a) == fields(b) && normal_path(a.output) == normal_path(b.output) && same(a.partition, b.partition);
 }

@@ -69,6 +69,8 @@ const std::vector<std::pair<std::string_view, collective::DimensionOrder>>& dime
 const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_orders();
 const std::vector<std::pair<std::string_view, executor::CommOrder>>& comm_orders();
 const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
+/// "error", "report".
+const std::vector<std::pair<std::string_view, ExcessPolicy>>& excess_policies();
 
 /// "congestion-unaware", "congestion-aware".
 const std::vector<std::pair<std::string_view, network::Model>>& network_models();

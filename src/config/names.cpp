@@ -121,6 +121,12 @@ const std::vector<std::pair<std::string_view, Progress>>& progress_kinds() {
   return kinds;
 }
 
+const std::vector<std::pair<std::string_view, ExcessPolicy>>& excess_policies() {
+  static const std::vector<std::pair<std::string_view, ExcessPolicy>> policies = {{"error", ExcessPolicy::error},
+                                                                                  {"report", ExcessPolicy::report}};
+  return policies;
+}
+
 const std::vector<std::pair<std::string_view, network::Model>>& network_models() {
   using network::Model;
   static const std::vector<std::pair<std::string_view, Model>> models = {

@@ -129,6 +129,14 @@ void read_compute(Section section, Configuration& result) {
   Section memory = section.section("local-memory");
   compute.local_memory = memory.get("bandwidth", compute.local_memory, as_bandwidth);
   compute.local_memory_latency_ns = memory.get("latency", compute.local_memory_latency_ns, as_nanoseconds);
+  result.executor.local_memory_size =
+      memory.get("size", result.executor.local_memory_size, [](const Value& value, const std::string& key) {
+        const Bytes size = as_bytes(value, key);
+        if (size == Bytes(0))
+          throw Error(ErrorCode::bad_input, value.place(key), "found 0", "1 B or more",
+                      "Leave it out for a memory that holds anything.");
+        return size;
+      });
   result.collectives.local_memory = compute.local_memory;
   if (compute.roofline) {
     section.need("peak", "the peak compute rate, such as '989 TFLOPS', because the roofline is on");
@@ -264,6 +272,7 @@ void read_run(Section section, Configuration& result) {
   result.executor.record_iterations =
       section.get("record-iterations", result.executor.record_iterations,
                   [](const Value& value, const std::string& key) { return as_count(value, key, 0); });
+  run.memory = section.choose("memory", run.memory, excess_policies());
   run.progress = section.choose("progress", run.progress, progress_kinds());
   run.progress_interval_s =
       section.get("progress-interval", run.progress_interval_s, [](const Value& value, const std::string& key) {

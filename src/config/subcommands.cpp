@@ -70,6 +70,7 @@ const Subcommand& run_subcommand() {
          {"timeline", "", "keep start and finish of every node"},
          {"record-iterations", "N", "iterations of which collectives and the timeline are kept, 0: none (default: 1)"},
          {"print-npus", "", "print ASTRA-sim's line for each NPU"},
+         {"memory", "KIND", "where tensors exceed the local memory: error, or report it and go on (default: error)"},
          {"max-walltime", "SECONDS", "stop in order at 0.99 of it: results so far, exit code 75"},
          {"progress", "KIND", "auto, plain or none (default: auto)"},
          {"progress-interval", "SECONDS", "between two lines of progress (default: 30)"},

@@ -99,6 +99,8 @@ std::string devices(const Configuration& c) {
   if (compute.local_memory.bytes_per_ns() > 0)
     text += fmt::format("      bandwidth: {}\n", to_text(compute.local_memory));
   text += fmt::format("      latency: {}\n", nanoseconds_to_text(compute.local_memory_latency_ns));
+  if (executor.local_memory_size > Bytes(0))
+    text += fmt::format("      size: {} B\n", executor.local_memory_size.count());
   text += levels(compute);
   text += fmt::format("    streams: {}\n", executor.compute_streams);
   text += fmt::format("  communication:\n    streams: {}\n    order: {}\n    rendezvous: {}\n", executor.comm_streams,
@@ -128,6 +130,7 @@ std::string run(const Configuration& c) {
   std::string text = fmt::format("run:\n  output: {}\n  force: {}\n", path_text(options.output), options.force);
   text += fmt::format("  partition: {}\n  fold: {}\n", partition_text(options.partition), options.fold);
   text += fmt::format("  timeline: {}\n  record-iterations: {}\n", c.executor.timeline, c.executor.record_iterations);
+  text += fmt::format("  memory: {}\n", word(excess_policies(), options.memory));
   text += fmt::format("  progress: {}\n", word(progress_kinds(), options.progress));
   text += fmt::format("  progress-interval: {}\n", seconds_to_text(options.progress_interval_s));
   text += fmt::format("  quiet: {}\n  print-npus: {}\n", options.quiet, options.print_npus);

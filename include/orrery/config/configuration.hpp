@@ -80,13 +80,20 @@ enum class Progress : std::uint8_t {
   none,
 };
 
+/// What becomes of a run in which tensors exceed the local memory.
+enum class ExcessPolicy : std::uint8_t {
+  error,
+  report,  ///< the results and the summary tell
+};
+
 /// How the simulation runs and what it leaves behind; no simulated result depends on it.
 struct RunOptions {
   std::filesystem::path output = "results.h5";
   bool force = false;                                ///< replace an existing output
   topology::PartitionOptions partition;              ///< which rank hosts which NPU (partitions/README.md)
   Place partition_named_by{.key = "run.partition"};  ///< the option or the line, for messages; not compared
-  bool fold = false;                                 ///< NPUs that are alike are simulated once (docs/folding.md)
+  ExcessPolicy memory = ExcessPolicy::error;
+  bool fold = false;  ///< NPUs that are alike are simulated once (docs/folding.md)
   Progress progress = Progress::automatic;
   double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
   bool quiet = false;               ///< neither progress nor summary

@@ -37,6 +37,7 @@ struct Flags {
   std::optional<bool> timeline = {};
   std::optional<std::uint32_t> record_iterations = {};
   std::optional<network::Model> network = {};
+  std::optional<ExcessPolicy> memory = {};
   std::optional<Progress> progress = {};
   std::optional<double> progress_interval_s = {};
   std::optional<double> max_walltime_s = {};

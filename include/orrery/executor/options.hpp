@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
 #include "orrery/device/options.hpp"
 #include "orrery/network/options.hpp"
 
@@ -20,6 +21,7 @@ struct Options {
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< the same of the communication resource
   CommOrder comm_order = CommOrder::lowest_id;
+  Bytes local_memory_size;       ///< what an NPU has room for; 0: for anything
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   /// Every compute node takes its time times 1 + noise * r, r in [-1, 1) drawn for each node, NPU and iteration from
   /// the seed alone. 0 = none, below 1.

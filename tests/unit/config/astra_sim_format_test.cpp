@@ -115,19 +115,24 @@ TEST_F(AstraSim, FlagsHaveTheirMeaning) {
 }
 
 TEST_F(AstraSim, KeysWithoutMeaningAreNamedInOneWarning) {
-  const auto c =
-      with_system("\"boost-mode\": 0",
-                  R"("boost-mode": 1, "L": 100, "G": 0.01, "track-local-mem": 1, "local-mem-trace-filename": "x",
+  const auto c = with_system("\"boost-mode\": 0",
+                             R"("boost-mode": 1, "L": 100, "G": 0.01,
                                 "local-reduction-delay": 5, "intra-dimension-scheduling": "FIFO", "model-shared-bus": 0,
                                 "trace-enabled": 1, "active-chunks-per-dimnesion": 3, "replay-only": 1)");
   ASSERT_EQ(c.warnings.size(), 1U);
   for (const std::string_view part :
-       {"system.json", "'boost-mode'", "'L'", "'G'", "'track-local-mem'", "'local-mem-trace-filename'",
-        "'local-reduction-delay'", "'intra-dimension-scheduling'",
+       {"system.json", "'boost-mode'", "'L'", "'G'", "'local-reduction-delay'", "'intra-dimension-scheduling'",
         "'active-chunks-per-dimnesion' (did you mean 'active-chunks-per-dimension'?)"})
     EXPECT_NE(c.warnings[0].find(part), std::string::npos) << part << " in " << c.warnings[0];
   EXPECT_EQ(c.warnings[0].find("trace-enabled'"), std::string::npos);
   EXPECT_TRUE(c.executor.replay_only);
+}
+
+TEST_F(AstraSim, TensorsAreFollowedWhetherItIsAskedForOrNot) {
+  const std::string both = R"("track-local-mem": 1, "local-mem-trace-filename": )";
+  EXPECT_TRUE(with_system("\"boost-mode\": 0", both + "\"x\"").warnings.empty());
+  refused("\"boost-mode\": 0", both + "[]", {"local-mem-trace-filename", "the name of a file"});
+  refused("\"boost-mode\": 0", R"("track-local-mem": 2)", {"track-local-mem", "found '2'"});
 }
 
 TEST_F(AstraSim, DefaultsOfAbsentKeys) {

@@ -54,7 +54,7 @@ TEST(CommandLine, RunWithItsOwnConfiguration) {
   const auto inputs =
       as<RunCommand>({"run", "c.yaml", "--set", "a.b=[1, 2]", "--set=c=1,2", "--output", "r.h5", "--force",
                       "--partition=map.txt", "--timeline", "--progress=plain", "--progress-interval", "5", "--quiet",
-                      "--print-npus", "--network=congestion-unaware", "--dependencies=data"})
+                      "--print-npus", "--memory=report", "--network=congestion-unaware", "--dependencies=data"})
           .inputs;
   EXPECT_EQ(inputs.file, "c.yaml");
   EXPECT_FALSE(inputs.astra_sim);
@@ -66,12 +66,14 @@ TEST(CommandLine, RunWithItsOwnConfiguration) {
   EXPECT_EQ(inputs.flags.timeline, true);
   EXPECT_EQ(inputs.flags.progress, Progress::plain);
   EXPECT_EQ(inputs.flags.progress_interval_s, 5);
+  EXPECT_EQ(inputs.flags.memory, ExcessPolicy::report);
   EXPECT_EQ(inputs.flags.quiet, true);
   EXPECT_EQ(inputs.flags.print_npus, true);
   EXPECT_EQ(inputs.flags.dependencies, trace::Dependencies::data);
   EXPECT_EQ(as<RunCommand>({"run", "c.yaml", "--progress-interval=500 ms"}).inputs.flags.progress_interval_s, 0.5);
   const auto plain = as<RunCommand>({"run", "c.yaml"}).inputs.flags;
-  EXPECT_FALSE(plain.output || plain.force || plain.partition || plain.timeline || plain.progress || plain.quiet);
+  EXPECT_FALSE(plain.output || plain.force || plain.partition || plain.timeline || plain.progress || plain.quiet ||
+               plain.memory);
 }
 
 TEST(CommandLine, RunWithAstraSimsFiles) {
@@ -122,6 +124,7 @@ TEST(CommandLine, UsageErrorsOfOptions) {
   refused({"run", "c.yaml", "--output=a", "--output=b"}, {"--output is given twice"});
   refused({"run", "c.yaml", "--force=perhaps"}, {"--force: found 'perhaps'", "true or false"});
   refused({"run", "c.yaml", "--progress=sometimes"}, {"--progress: found 'sometimes'", "auto, plain or none"});
+  refused({"run", "c.yaml", "--memory=warn"}, {"--memory: found 'warn'", "error or report"});
   refused({"run", "c.yaml", "--progress-interval=0"}, {"--progress-interval"});
   refused({"run", "c.yaml", "--dependencies=none"}, {"auto, data, ctrl or both"});
   refused({"run", "--num-queues-per-dim=0", "--workload-configuration=w", "--system-configuration=s",

@@ -131,7 +131,8 @@ const std::string everything = R"(system:
     queues: 2
     endpoint-delay: 20 ns
   compute:
-    {roofline: true, peak: 989.5 TFLOPS, local-memory: {bandwidth: 3350 GB/s, latency: 80 ns}, streams: 2,
+    {roofline: true, peak: 989.5 TFLOPS, local-memory: {bandwidth: 3350 GB/s, latency: 80 ns, size: 80 GiB},
+     streams: 2,
      cache: {size: 50 MiB, bandwidth: 12 TB/s, latency: 5 ns}, expanded-memory: {share: 0.25, bandwidth: 64 GB/s, latency: 1 us}}
   communication: {streams: 3, rendezvous: true}
   remote-memory: {kind: per-node, bandwidth: 64 GB/s, latency: 1 us, npus-per-node: 4}
@@ -147,6 +148,7 @@ run:
   output: out/results.h5
   force: true
   timeline: true
+  memory: report
   progress: plain
   progress-interval: 500 ms
   quiet: true
@@ -175,6 +177,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.executor.compute.peak_flops, 989.5e12);
   EXPECT_EQ(c.executor.compute.local_memory.bytes_per_ns(), 3350);
   EXPECT_EQ(c.executor.compute.local_memory_latency_ns, 80);
+  EXPECT_EQ(c.executor.local_memory_size, Bytes(std::uint64_t{80} << 30));
   EXPECT_EQ(c.executor.compute.cache.size, Bytes(50 << 20));
   EXPECT_EQ(c.executor.compute.cache.bandwidth.bytes_per_ns(), 12000);
   EXPECT_EQ(c.executor.compute.cache.latency_ns, 5);
@@ -192,6 +195,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.workload.trace_of(NpuId(6)), "/base/b/6/6.et");
   EXPECT_EQ(c.workload.dependencies, trace::Dependencies::ctrl);
   EXPECT_EQ(c.run.output, "/base/out/results.h5");
+  EXPECT_EQ(c.run.memory, ExcessPolicy::report);
   EXPECT_EQ(c.run.progress, Progress::plain);
   EXPECT_EQ(c.run.progress_interval_s, 0.5);
   EXPECT_EQ(c.run.watchdog_s, 60);
@@ -381,6 +385,13 @@ TEST(OwnFormat, WrongTypesAndValues) {
   refused(ring + "run: {force: yes}\n", {"c.yaml:7", "'run.force'", "found 'yes'", "true or false"});
   refused(ring + "run: 5\n", {"'run'", "found '5'", "mapping"});
   refused(ring + "run: {progress: plane}\n", {"auto, plain or none", "Did you mean 'plain'?"});
+  refused(ring + "run: {memory: ignore}\n", {"run.memory", "error or report"});
+  const auto refused_size = [](const std::string& size, std::initializer_list<std::string_view> parts) {
+    expect_error([&] { parsed("system: {compute: {local-memory: {size: " + size + "}}}\n"); }, ErrorCode::bad_input,
+                 parts);
+  };
+  refused_size("0 B", {"system.compute.local-memory.size", "found 0", "1 B or more"});
+  refused_size("80", {"system.compute.local-memory.size", "without a unit"});
   refused(ring + "run: {progress-interval: 0 s}\n", {"more than 0 s"});
   refused(ring + "  dependencies: dta\n", {"auto, data, ctrl or both", "'data'"});
   refused(with("system:\n", "system:\n  rules: astrasim\n"), {"physical or astra-sim", "Did you mean 'astra-sim'?"});
