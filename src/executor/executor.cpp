@@ -244,6 +244,22 @@ std::vector<TimelineRecord> Executor::timeline() const {
   return all;
 }
 
+std::vector<UsageRecord> Executor::usage_timeline() const {
+  std::vector<UsageRecord> all;
+  for (const auto& npu : parts_->npus)
+    if (const auto* const memory = npu.local_memory())
+      all.insert(all.end(), memory->timeline().begin(), memory->timeline().end());
+  return all;
+}
+
+std::optional<Excess> Executor::excess() const {
+  std::optional<Excess> earliest;
+  for (const auto& npu : parts_->npus)
+    if (const auto* const memory = npu.local_memory(); memory && memory->excess())
+      if (!earliest || memory->excess()->since < earliest->since) earliest = memory->excess();
+  return earliest;
+}
+
 std::vector<NpuId> Executor::not_joined(GroupId group, std::uint32_t ordinal, bool is_access) const {
   return parts_->communicators.not_joined(group, ordinal, is_access);
 }

@@ -10,13 +10,8 @@
 #include "orrery/base/text.hpp"
 
 namespace orrery::executor {
-namespace {
 
 using trace::NodeKind;
-
-constexpr std::uint8_t wide = 0xff;  // in `missing_`: the count is in `wide_`
-
-}  // namespace
 
 Npu::Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<Communicators::Seat> seats,
          std::optional<Overrun>& overrun)
@@ -52,19 +47,16 @@ void Npu::start(const Options& options) {
   record_iterations_ = options.record_iterations;
   keep_timeline_ = options.timeline;
   comm_order_ = options.comm_order;
-  missing_.resize(program_.graph->num_nodes());
+  if (!program_.graph->tensors.sizes.empty())
+    local_memory_ = std::make_unique<LocalMemory>(id_, program_, options.local_memory_size);
   begin_iteration(Time::zero());
 }
 
 /// Nothing is done; what depends on nothing is ready.
 void Npu::begin_iteration(Time now) {
   const auto n = program_.graph->num_nodes();
-  wide_.clear();
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const auto count = node(NodeId(i)).num_dependencies;
-    missing_[i] = static_cast<std::uint8_t>(std::min<std::uint32_t>(count, wide));
-    if (count >= wide) wide_.emplace_back(i, count);
-  }
+  if (local_memory_) local_memory_->begin_iteration(now, keep_timeline_ && is_recorded());
+  missing_.restart(n, [this](std::uint32_t i) { return node(NodeId(i)).num_dependencies; });
   for (std::uint32_t i = 0; i < n; ++i) {
     if (node(NodeId(i)).num_dependencies > 0) continue;
     if (node(NodeId(i)).kind == NodeKind::instant)
@@ -81,6 +73,10 @@ void Npu::finish_node(NodeId id, Time start, Time now) {
     const NodeId done(released_.back());
     released_.pop_back();
     ++completed_;
+    if (local_memory_) {
+      if (node(done).kind == NodeKind::instant) local_memory_->start(done, now);
+      local_memory_->complete(done, now);
+    }
     if (keep_timeline_ && is_recorded()) {
       const bool in_group = node(done).is_of_group();
       timeline_.push_back({id_, in_group ? program_.use_of_node(done) : TimelineRecord::no_group, trace_.id_of(done),
@@ -110,15 +106,8 @@ NodeId Npu::take_ready(std::size_t resource) {
 
 void Npu::release_successors(NodeId id, Time now) {
   for (const auto successor : program_.graph->successors_of(id)) {
-    if (missing_[successor] == wide) {
-      const auto entry =
-          std::ranges::lower_bound(wide_, successor, {}, &std::pair<std::uint32_t, std::uint32_t>::first);
-      if (--entry->second == wide - 1U) missing_[successor] = wide - 1;
-      continue;
-    }
-    if (--missing_[successor] > 0) continue;
-    const NodeKind kind = node(NodeId(successor)).kind;
-    if (kind == NodeKind::instant)
+    if (!missing_.count_down(successor)) continue;
+    if (node(NodeId(successor)).kind == NodeKind::instant)
       released_.push_back(successor);
     else
       make_ready(NodeId(successor), now);
@@ -165,7 +154,9 @@ void Npu::settle(Time now, const Surroundings& around) {
     }
     over_.clear();
   } while (true);
-  if (is_done()) activity_.advance(now);
+  if (!is_done()) return;
+  activity_.advance(now);
+  if (local_memory_) local_memory_->end(now);
 }
 
 void Npu::take_until(NodeId id, Time now, Time finish, const Surroundings& around) {
@@ -181,6 +172,7 @@ void Npu::take_until(NodeId id, Time now, Time finish, const Surroundings& aroun
 }
 
 void Npu::issue(NodeId id, Time now, const Surroundings& around) {
+  if (local_memory_) local_memory_->start(id, now);
   const auto& n = node(id);
   if (n.kind == NodeKind::receive && !around.options.replay_only)
     return around.traffic ? receive_over_links(id, now, around) : issue_receive(id, now, around);
@@ -463,6 +455,7 @@ void Npu::list_waits(const Communicators& communicators, std::vector<Wait>& wait
 void Npu::stop(Time now) {
   if (is_done() || now < finish_) return;
   activity_.advance(now);
+  if (local_memory_) local_memory_->advance(now);
   finish_ = now;
 }
 
@@ -474,6 +467,10 @@ NpuRecord Npu::record() const {
   record.nodes_completed = completed_;
   record.bytes_sent = sent_;
   record.peak_memory = peak_operands_;
+  if (local_memory_) {
+    record.peak_local_memory = local_memory_->peak();
+    record.peak_local_memory_time = local_memory_->peak_time();
+  }
   return record;
 }
 

@@ -9,6 +9,8 @@
 
 #include "activity.hpp"
 #include "communicators.hpp"
+#include "countdowns.hpp"
+#include "local_memory.hpp"
 #include "lookahead.hpp"
 #include "matcher.hpp"
 #include "member_run.hpp"
@@ -99,6 +101,8 @@ class Npu {
   void list_waits(const Communicators& communicators, std::vector<Wait>& waits) const;
   /// In the order of completion. The group is an index into NpuSpec::groups.
   const std::vector<TimelineRecord>& timeline() const { return timeline_; }
+  /// None if no node lists a tensor.
+  const LocalMemory* local_memory() const { return local_memory_.get(); }
 
  private:
   enum Resource : std::uint16_t { cpu = 0, compute = 1, communication = 2, unlimited = 3 };
@@ -168,12 +172,11 @@ class Npu {
   const trace::NpuTrace& trace_;
   const Program& program_;
   const Lookahead& lookahead_;
-  const FoldedNpu* folded_;                 // none: it stands for itself
-  std::vector<Communicators::Seat> seats_;  // [uses]
-  std::optional<Overrun>& overrun_;         // of the rank
-  std::vector<std::uint8_t> missing_;       // [num_nodes] dependencies; wide_ holds what does not fit
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;  // node, dependencies; by node
-  std::vector<ReadyNodes<std::uint32_t>> ready_;               // [resources]
+  const FoldedNpu* folded_;                       // none: it stands for itself
+  std::vector<Communicators::Seat> seats_;        // [uses]
+  std::optional<Overrun>& overrun_;               // of the rank
+  Countdowns missing_;                            // [num_nodes] dependencies
+  std::vector<ReadyNodes<std::uint32_t>> ready_;  // [resources]
   // Communication, unless its order is that of ids: by rank.
   ReadyNodes<std::pair<std::int64_t, std::uint32_t>> ranked_;
   CommOrder comm_order_ = CommOrder::lowest_id;
@@ -192,6 +195,7 @@ class Npu {
   device::MemoryServer own_memory_;  // if none is shared
   Activity activity_;
   Bytes sent_, operands_, peak_operands_;
+  std::unique_ptr<LocalMemory> local_memory_;
   /// Nodes under way whose end is not known, by what it hangs on.
   struct Unknown {
     std::uint32_t here = 0, sends = 0, replies = 0;

@@ -52,6 +52,7 @@ Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& o
         graph->duration_of(NodeId(i)) > Time::zero())
       ++program.num_unknown_compute;
   }
+  program.lifetimes = lifetimes_of(*graph);
   program.graph = std::move(graph);
   number_uses(program, dimensions_in_use);
   return program;

@@ -12,6 +12,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/device/remote_memory.hpp"
 #include "orrery/executor/folded.hpp"
+#include "orrery/executor/lifetimes.hpp"
 #include "orrery/executor/options.hpp"
 #include "orrery/executor/program.hpp"
 #include "orrery/executor/record.hpp"
@@ -88,6 +89,14 @@ struct Overrun {
   friend auto operator<=>(const Overrun&, const Overrun&) = default;
 };
 
+/// The first moment of some length at which the tensors of an NPU exceed its local memory.
+struct Excess {
+  Time since;
+  NpuId npu;
+  Bytes usage;
+  Residents tensors = {};  ///< that are there then
+};
+
 /// All logical processes of one rank: its NPUs, the communicators and memory servers that it hosts.
 /// LP ids: NPUs, then communicators, then memory servers, then the links of the congestion-aware network.
 class Executor final : public pdes::Model {
@@ -132,6 +141,11 @@ class Executor final : public pdes::Model {
   std::vector<CollectiveSum> collective_sums() const;
   /// By NPU, start, node.
   std::vector<TimelineRecord> timeline() const;
+
+  /// By NPU, then time.
+  std::vector<UsageRecord> usage_timeline() const;
+  /// The earliest one of this rank's NPUs, of equal ones that of the lowest NPU. O(NPUs).
+  std::optional<Excess> excess() const;
 
   /// The earliest one that was met on this rank, be it of another rank's NPU.
   const std::optional<Overrun>& overrun() const { return overrun_; }

@@ -27,7 +27,9 @@ struct NpuRecord {
   Time idle;
   std::uint64_t nodes_completed = 0;
   Bytes bytes_sent;
-  Bytes peak_memory;  ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
+  Bytes peak_memory;            ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
+  Bytes peak_local_memory;      ///< largest size of the tensors in the local memory at one time
+  Time peak_local_memory_time;  ///< the first time of that
 };
 
 struct CollectiveRecord {
@@ -67,6 +69,13 @@ struct MemoryStageRecord {
     constexpr std::string_view names[] = {"groups", "links", "fabrics"};
     return names[stage];
   }
+};
+
+/// What the tensors in the local memory of an NPU take from a time on.
+struct UsageRecord {
+  NpuId npu;
+  Time since;
+  Bytes usage;
 };
 
 struct TimelineRecord {
