@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Draw a results.h5 of Orrery: where each NPU's time went and, if the run kept a timeline, what a few NPUs did when.
+"""Draw a results.h5 of Orrery: where each NPU's time went and, if the run kept a timeline, what a few NPUs did when and what
+the tensors in their local memory took.
 
 usage: plot_results.py RESULTS.h5 [--output FILE.png] [--npus 0,1,16] [--dpi N]
 """
 import argparse
 import os
+import re
 import sys
 
 try:
@@ -29,12 +31,14 @@ KINDS = {"compute": BLUE, "cpu": ORANGE, "collective": VERMILION, "send": GREEN,
 LANES = {"compute": 0, "cpu": 1, "collective": 2, "send": 2, "receive": 3, "mem-load": 2, "mem-store": 2}
 MAX_BARS = 512           # more NPUs than this are averaged in equal bins
 MAX_RECTANGLES = 20_000  # of one lane of a timeline
+LINES = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "black", "#999999"]  # of NPUs that are drawn together
+BYTES = [("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)]
 PICOSECONDS = [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1)]
 
 
-def unit_of(longest):
-    """The unit in which `longest` picoseconds are 1 or more, and how many picoseconds it has."""
-    return next(((name, size) for name, size in PICOSECONDS if longest >= size), PICOSECONDS[-1])
+def unit_of(longest, units=PICOSECONDS):
+    """The unit in which `longest` picoseconds are 1 or more, and how many picoseconds it has. Likewise of bytes."""
+    return next(((name, size) for name, size in units if longest >= size), units[-1])
 
 
 def text(value):
@@ -135,6 +139,30 @@ def draw_timeline(axes, results, npus):
     axes.legend(handles=[Patch(color=KINDS[name], label=name) for name in order], loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
 
 
+def draw_memory(axes, results, npus):
+    """Usage over time, as steps; NPUs with the same are one line."""
+    memory = results["local_memory"]
+    offsets = memory["offsets"]
+    unit, size = unit_of(results["npus/finish_time"][:].max(initial=0))
+    room = re.search(r"local-memory:\n(?: {6}.*\n)*? {6}size: (\d+) B", text(results["config/resolved"][()]))
+    rooms = [int(room[1])] if room else []
+    lines = {}
+    for npu in npus:
+        rows = slice(int(offsets[npu]), int(offsets[npu + 1]))
+        lines.setdefault((tuple(memory["time"][rows]), tuple(memory["usage"][rows])), []).append(npu)
+    bytes_unit, bytes_size = unit_of(max([*rooms, *(max(usage, default=0) for _, usage in lines)], default=0), BYTES)
+    for i, ((time, usage), same) in enumerate(lines.items()):
+        axes.step(np.array(time) / size, np.array(usage) / bytes_size, where="post", color=LINES[i % len(LINES)], linewidth=1,
+                  label=f"NPU {', '.join(map(str, same))}", rasterized=len(time) > MAX_RECTANGLES)
+    for limit in rooms:
+        axes.axhline(limit / bytes_size, color="black", linewidth=1, linestyle="--", label=f"size, {limit / bytes_size:.4g} {bytes_unit}")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(f"tensors ({bytes_unit})")
+    axes.set_xlabel(f"simulated time ({unit})")
+    axes.set_title("What was in their local memory", loc="left")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", metavar="RESULTS.h5")
@@ -152,7 +180,8 @@ def main():
         num_npus = len(results["npus/finish_time"])
         npus = chosen_npus(args.npus, num_npus) if "timeline" in results else []
         plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold", "axes.titlesize": 11})
-        heights = [3.2] + ([0.8 + 0.55 * len(npus)] if npus else [])
+        has_memory = npus and "local_memory" in results
+        heights = [3.2] + ([0.8 + 0.55 * len(npus)] if npus else []) + ([2.4] if has_memory else [])
         figure, axes = plt.subplots(len(heights), 1, figsize=(11, sum(heights) + 1.2), height_ratios=heights, squeeze=False, constrained_layout=True)
         finish = int(results.attrs["simulated_time"])
         unit, size = unit_of(finish)
@@ -160,6 +189,9 @@ def main():
         draw_breakdown(axes[0, 0], results)
         if npus:
             draw_timeline(axes[1, 0], results, npus)
+        if has_memory:
+            draw_memory(axes[2, 0], results, npus)
+            axes[2, 0].set_xlim(axes[1, 0].get_xlim())
     output = args.output or os.path.splitext(args.results)[0] + ".png"
     try:
         figure.savefig(output, dpi=args.dpi)

@@ -11,6 +11,7 @@ namespace {
 using executor::CollectiveRecord;
 using executor::NpuRecord;
 using executor::TimelineRecord;
+using executor::UsageRecord;
 
 std::int64_t signed_count(std::uint64_t count) { return static_cast<std::int64_t>(count); }
 
@@ -28,7 +29,7 @@ std::vector<std::string> collective_kinds() {
   return names;
 }
 
-const std::array<Column<NpuRecord>, 12> npu_columns{{
+const std::array<Column<NpuRecord>, 14> npu_columns{{
     {"finish_time",
      {"ps", "finish time", "when the last node of the NPU completed"},
      [](const NpuRecord& npu) { return npu.finish.ps(); }},
@@ -69,6 +70,12 @@ const std::array<Column<NpuRecord>, 12> npu_columns{{
     {"peak_memory",
      {"byte", "peak memory", "largest operand footprint of the compute nodes in service at one time"},
      [](const NpuRecord& npu) { return signed_count(npu.peak_memory.count()); }},
+    {"peak_local_memory",
+     {"byte", "peak local memory", "largest size of the tensors in the local memory at one time; 0: no node lists any"},
+     [](const NpuRecord& npu) { return signed_count(npu.peak_local_memory.count()); }},
+    {"peak_local_memory_time",
+     {"ps", "peak local memory time", "the first time at which the local memory holds so much"},
+     [](const NpuRecord& npu) { return npu.peak_local_memory_time.ps(); }},
 }};
 
 const std::array<Column<CollectiveRecord>, 10> collective_columns{{
@@ -120,6 +127,13 @@ const std::array<Column<TimelineRecord>, 7> timeline_columns{{
     {"group",
      {"1", "group", "of a collective or an access of a group: index into /groups; -1 for other nodes"},
      [](const TimelineRecord& r) { return static_cast<std::int32_t>(r.group); }},
+}};
+
+const std::array<Column<UsageRecord>, 2> usage_columns{{
+    {"time", {"ps", "time", "from which on the usage is this"}, [](const UsageRecord& r) { return r.since.ps(); }},
+    {"usage",
+     {"byte", "usage", "size of the tensors that are there; 0 at the end"},
+     [](const UsageRecord& r) { return signed_count(r.usage.count()); }},
 }};
 
 const std::array<KernelQuantity, 12> kernel_quantities{{

@@ -31,9 +31,10 @@ struct Column {
   /// The texts that the numbers stand for, if any: index = number.
   std::vector<std::string> (*values)() = nullptr;
 };
-extern const std::array<Column<executor::NpuRecord>, 12> npu_columns;
+extern const std::array<Column<executor::NpuRecord>, 14> npu_columns;
 extern const std::array<Column<executor::CollectiveRecord>, 10> collective_columns;
 extern const std::array<Column<executor::TimelineRecord>, 7> timeline_columns;
+extern const std::array<Column<executor::UsageRecord>, 2> usage_columns;
 
 /// The texts of a column of collective::Kind.
 std::vector<std::string> collective_kinds();

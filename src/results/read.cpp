@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "format.hpp"
@@ -151,67 +152,102 @@ KernelTable read_kernel(const std::filesystem::path& path) {
   return table;
 }
 
-/// Datasets stay open, so that HDF5 unpacks each chunk once where NPUs are read in their order.
+/// The rows of a table that belong to one NPU after the other. Datasets stay open, so that HDF5 unpacks each chunk once
+/// where NPUs are read in their order.
+class NpuTable {
+ public:
+  template <class Columns>
+  NpuTable(const Source& source, std::string group, const Columns& columns)
+      : source_(source), group_(std::move(group)), offsets_(source.column<std::uint64_t>(group_ + "/offsets")) {
+    for (const auto& column : columns) {
+      datasets_.emplace(column.name, source.open(fmt::format("{}/{}", group_, column.name)));
+      if (offsets_.empty() || Source::num_rows(datasets_.at(column.name)) != offsets_.back())
+        source.fail(fmt::format("{} is not whole", group_));
+    }
+    if (offsets_.front() != 0 || !std::ranges::is_sorted(offsets_))
+      source.fail(fmt::format("{}/offsets do not ascend", group_));
+  }
+
+  std::size_t num_npus() const { return offsets_.size() - 1; }
+  hsize_t first(NpuId npu) const { return offsets_[npu.index()]; }
+  hsize_t count(NpuId npu) const { return offsets_[npu.index() + 1] - first(npu); }
+
+  /// The rows of an NPU, of one column.
+  template <class T>
+  std::vector<T> read(const char* column, NpuId npu) const {
+    const hsize_t first_row = first(npu), num_rows = count(npu);
+    std::vector<T> values(num_rows);
+    if (num_rows == 0) return values;
+    const Handle& dataset = datasets_.at(column);
+    const Handle there(H5Dget_space(dataset.id()), H5Sclose);
+    const Handle here(H5Screate_simple(1, &num_rows, nullptr), H5Sclose);
+    if (H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &first_row, nullptr, &num_rows, nullptr) < 0 ||
+        H5Dread(dataset.id(), memory_type<T>(), here.id(), there.id(), H5P_DEFAULT, values.data()) < 0)
+      source_.fail(fmt::format("{}/{} cannot be read", group_, column));
+    return values;
+  }
+
+ private:
+  const Source& source_;
+  std::string group_;
+  std::vector<std::uint64_t> offsets_;
+  std::map<std::string, Handle, std::less<>> datasets_;
+};
+
 struct Timeline::State {
   explicit State(const std::filesystem::path& path) : source(path) {
     source.require_version();
     if (!source.has("/timeline"))
       throw Error(ErrorCode::bad_input, {.file = path.string()}, "holds no timeline",
                   "results of a run with --timeline", "Run it again with --timeline.");
-    offsets = source.column<std::uint64_t>("/timeline/offsets");
+    nodes.emplace(source, "/timeline", format::timeline_columns);
     names = source.texts("/timeline/names");
     groups = source.texts("/groups/names");
-    for (const auto& column : format::timeline_columns) {
-      datasets.emplace(column.name, source.open(std::string("/timeline/") + column.name));
-      if (offsets.empty() || Source::num_rows(datasets.at(column.name)) != offsets.back())
-        source.fail("/timeline is not whole");
-    }
-    if (offsets.front() != 0 || !std::ranges::is_sorted(offsets)) source.fail("/timeline/offsets do not ascend");
-  }
-
-  /// Rows [first, first + count) of a column.
-  template <class T>
-  std::vector<T> read(const char* column, hsize_t first, hsize_t count) const {
-    std::vector<T> values(count);
-    if (count == 0) return values;
-    const Handle& dataset = datasets.at(column);
-    const Handle there(H5Dget_space(dataset.id()), H5Sclose);
-    const Handle here(H5Screate_simple(1, &count, nullptr), H5Sclose);
-    if (H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &first, nullptr, &count, nullptr) < 0 ||
-        H5Dread(dataset.id(), memory_type<T>(), here.id(), there.id(), H5P_DEFAULT, values.data()) < 0)
-      source.fail(fmt::format("/timeline/{} cannot be read", column));
-    return values;
+    if (!source.has("/local_memory")) return;
+    usage.emplace(source, "/local_memory", format::usage_columns);
+    if (usage->num_npus() != nodes->num_npus()) source.fail("/local_memory is not whole");
   }
 
   Source source;  // before its datasets, which are closed first
-  std::map<std::string, Handle, std::less<>> datasets;
-  std::vector<std::uint64_t> offsets;
+  std::optional<NpuTable> nodes, usage;
   std::vector<std::string> names, groups;
 };
 
 Timeline::Timeline(const std::filesystem::path& path) : state_(std::make_unique<State>(path)) {}
 Timeline::~Timeline() = default;
 
-std::uint32_t Timeline::num_npus() const { return static_cast<std::uint32_t>(state_->offsets.size() - 1); }
+std::uint32_t Timeline::num_npus() const { return static_cast<std::uint32_t>(state_->nodes->num_npus()); }
 
 std::vector<executor::TimelineRecord> Timeline::rows(NpuId npu) const {
-  const hsize_t first = state_->offsets[npu.index()];
-  const hsize_t count = state_->offsets[npu.index() + 1] - first;
-  const auto node = state_->read<std::uint64_t>("node", first, count);
-  const auto start = state_->read<std::int64_t>("start", first, count);
-  const auto finish = state_->read<std::int64_t>("finish", first, count);
-  const auto kind = state_->read<std::int8_t>("kind", first, count);
-  const auto name = state_->read<std::uint32_t>("name", first, count);
-  const auto group = state_->read<std::int32_t>("group", first, count);
+  const NpuTable& table = *state_->nodes;
+  const auto node = table.read<std::uint64_t>("node", npu);
+  const auto start = table.read<std::int64_t>("start", npu);
+  const auto finish = table.read<std::int64_t>("finish", npu);
+  const auto kind = table.read<std::int8_t>("kind", npu);
+  const auto name = table.read<std::uint32_t>("name", npu);
+  const auto group = table.read<std::int32_t>("group", npu);
   std::vector<executor::TimelineRecord> records;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < node.size(); ++i) {
     if (name[i] >= state_->names.size() || kind[i] < 0 ||
         kind[i] > static_cast<std::int8_t>(trace::NodeKind::mem_store) ||
         (group[i] >= 0 && static_cast<std::size_t>(group[i]) >= state_->groups.size()) || start[i] < 0 ||
         finish[i] < start[i])
-      state_->source.fail(fmt::format("row {} of /timeline makes no sense", first + i));
+      state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));
     records.push_back({npu, static_cast<std::uint32_t>(group[i]), node[i], Time::from_ps(start[i]),
                        Time::from_ps(finish[i]), static_cast<trace::NodeKind>(kind[i]), name[i]});
+  }
+  return records;
+}
+
+std::vector<executor::UsageRecord> Timeline::usage(NpuId npu) const {
+  std::vector<executor::UsageRecord> records;
+  if (!state_->usage) return records;
+  const auto time = state_->usage->read<std::int64_t>("time", npu);
+  const auto usage = state_->usage->read<std::int64_t>("usage", npu);
+  for (std::size_t i = 0; i < time.size(); ++i) {
+    if (time[i] < 0 || usage[i] < 0)
+      state_->source.fail(fmt::format("row {} of /local_memory makes no sense", state_->usage->first(npu) + i));
+    records.push_back({npu, Time::from_ps(time[i]), Bytes(static_cast<std::uint64_t>(usage[i]))});
   }
   return records;
 }

@@ -10,7 +10,6 @@
 #include <set>
 #include <tuple>
 #include <utility>
-#include <variant>
 
 #include "format.hpp"
 #include "gather.hpp"
@@ -23,6 +22,7 @@
 #include "orrery/base/version.hpp"
 #include "orrery/parallel/environment.hpp"
 #include "orrery/results/results.hpp"
+#include "tables.hpp"
 
 namespace orrery::results {
 namespace {
@@ -30,6 +30,7 @@ namespace {
 using executor::CollectiveRecord;
 using executor::NpuRecord;
 using executor::TimelineRecord;
+using executor::UsageRecord;
 
 /// The file on rank 0; on the other ranks nothing.
 struct Output {
@@ -38,14 +39,6 @@ struct Output {
   PartialFile partial;  // outlives `file`
   File file;
 };
-
-/// A column computed from records.
-template <class T, class Record, class Value>
-std::vector<T> column_of(std::span<const Record> records, Value value) {
-  std::vector<T> column(records.size());
-  std::transform(records.begin(), records.end(), column.begin(), value);
-  return column;
-}
 
 /// One write of a run's results: what all ranks know, the communicator, and on rank 0 the file.
 class Writer {
@@ -66,6 +59,7 @@ class Writer {
     memory();
     metrics();
     timeline();
+    local_memory();
     kernel();
     attributes();
     world_.agree([&] {
@@ -86,15 +80,6 @@ class Writer {
     });
   }
 
-  /// The empty datasets of a table, with rows as `scale` has them. Rank 0 only.
-  template <class Columns>
-  void create_columns(const std::string& group, const Columns& columns, std::uint64_t num_rows, const char* scale,
-                      File::Layout layout);
-  /// Rows from `first` on. Rank 0 only.
-  template <class Columns, class Record>
-  void write_columns(const std::string& group, const Columns& columns, std::uint64_t first,
-                     std::span<const Record> records);
-
   void configuration();
   void inputs(const std::string& group, std::span<const std::pair<std::string, std::string>> texts);
   void npus();
@@ -105,6 +90,7 @@ class Writer {
   void memory();
   void metrics();
   void timeline();
+  void local_memory();
   void kernel();
   void attributes();
   std::vector<CollectiveRecord> renumbered_collectives() const;
@@ -120,28 +106,6 @@ class Writer {
   std::vector<std::int64_t> dimension_bytes_;  ///< the same
   Gathered gathered_;
 };
-
-template <class Columns>
-void Writer::create_columns(const std::string& group, const Columns& columns, std::uint64_t num_rows, const char* scale,
-                            File::Layout layout) {
-  for (const auto& column : columns) {
-    const std::string path = group + "/" + column.name;
-    std::visit(
-        [&]<class T, class Record>(T (*)(const Record&)) { file().create<T>(path, num_rows, column.label, layout); },
-        column.value);
-    file().attach(path, group + "/" + scale);
-    if (column.values) file().attribute(path, "values", column.values());
-  }
-}
-
-template <class Columns, class Record>
-void Writer::write_columns(const std::string& group, const Columns& columns, std::uint64_t first,
-                           std::span<const Record> records) {
-  for (const auto& column : columns)
-    std::visit([&]<class T>(T (*value)(
-                   const Record&)) { file().write<T>(group + "/" + column.name, first, column_of<T>(records, value)); },
-               column.value);
-}
 
 void Writer::configuration() {
   on_root([&] {
@@ -169,7 +133,7 @@ void Writer::npus() {
   on_root([&] {
     file().group("/npus", "one row per NPU");
     file().scale("/npus/npu", run_.num_npus, {"1", "NPU", "number of the NPU, dimension 0 of the topology fastest"});
-    create_columns("/npus", format::npu_columns, run_.num_npus, "npu", File::Layout::contiguous);
+    create_columns(file(), "/npus", format::npu_columns, run_.num_npus, "npu", File::Layout::contiguous);
   });
   const std::vector<std::int64_t> one_each(run_.num_npus, 1);
   auto consume = [&](std::uint64_t first, std::span<const NpuRecord> records) {
@@ -181,7 +145,7 @@ void Writer::npus() {
             "the times of an NPU add up to its finish time");
       simulated_time_ = std::max(simulated_time_, npu.finish);
     }
-    write_columns("/npus", format::npu_columns, first, records);
+    write_columns(file(), "/npus", format::npu_columns, first, records);
     gathered_.npus.insert(gathered_.npus.end(), records.begin(), records.end());
   };
   gather_in_order<NpuRecord>(
@@ -253,10 +217,10 @@ void Writer::collectives() {
     file().scale("/collectives/collective", total, {"1", "collective", "row of the columns"});
     file().attribute("/collectives", "recorded", static_cast<std::int64_t>(total));
     file().attribute("/collectives", "total", all);
-    create_columns("/collectives", format::collective_columns, total, "collective", File::Layout::compressed);
+    create_columns(file(), "/collectives", format::collective_columns, total, "collective", File::Layout::compressed);
   });
   auto consume = [&](std::uint64_t first, std::span<const CollectiveRecord> block) {
-    write_columns("/collectives", format::collective_columns, first, block);
+    write_columns(file(), "/collectives", format::collective_columns, first, block);
   };
   // Every field takes part, so that the order is the same wherever the records come from.
   auto before = [](const CollectiveRecord& a, const CollectiveRecord& b) {
@@ -366,8 +330,7 @@ std::vector<TimelineRecord> Writer::renumbered_timeline(std::vector<std::string>
   std::vector<std::string> used;
   world_.agree([&] {
     for (const auto& record : mine_.timeline) {
-      check(record.name < position.size() && record.npu.value() < run_.num_npus,
-            "a timeline record names a node of an NPU");
+      check(record.name < position.size(), "the name of a timeline record is known");
       check(record.group == TimelineRecord::no_group || record.group < group_position_.size(),
             "the group of a timeline record is known");
       position[record.name] = 1;
@@ -389,41 +352,27 @@ std::vector<TimelineRecord> Writer::renumbered_timeline(std::vector<std::string>
 }
 
 void Writer::create_timeline(std::span<const std::int64_t> rows, std::span<const std::string> names) {
-  std::vector<std::uint64_t> offsets{0};
-  for (const auto count : rows) offsets.push_back(offsets.back() + static_cast<std::uint64_t>(count));
-  const std::uint64_t total = offsets.back();
   file().group("/timeline",
                "one row per recorded node that ran: NPU i has the rows offsets[i] to offsets[i + 1] - 1, by start");
-  file().scale("/timeline/bound", offsets.size(), {"1", "bound", "index of an offset"});
-  file().column<std::uint64_t>("/timeline/offsets", offsets,
-                               {"1", "offset", "first row of the NPU; the last value is the number of rows"});
-  file().attach("/timeline/offsets", "/timeline/bound");
+  const std::uint64_t total = create_offsets(file(), "/timeline", rows);
   file().scale("/timeline/name_id", names.size(), {"1", "name id", "what the column name holds"});
   file().strings("/timeline/names", names, {"", "name", "names of nodes, sorted"});
   file().attach("/timeline/names", "/timeline/name_id");
-  file().scale("/timeline/row", total, {"1", "row", "row of the columns"});
   std::int64_t nodes = 0;
   for (const auto& npu : gathered_.npus) nodes += static_cast<std::int64_t>(npu.nodes_completed);
   file().attribute("/timeline", "recorded", static_cast<std::int64_t>(total));
   file().attribute("/timeline", "total", nodes);
-  create_columns("/timeline", format::timeline_columns, total, "row", File::Layout::compressed);
+  create_columns(file(), "/timeline", format::timeline_columns, total, "row", File::Layout::compressed);
 }
 
 void Writer::timeline() {
-  std::vector<std::int64_t> rows(run_.num_npus + 1, 0);
-  rows.back() = static_cast<std::int64_t>(mine_.timeline.size());
-  for (const auto& record : mine_.timeline) {
-    if (record.npu.index() < run_.num_npus) ++rows[record.npu.index()];
-  }
-  world_.sum(rows);
-  if (rows.back() == 0) return;
-  rows.pop_back();
-
+  const auto rows = rows_of_npus(std::span<const TimelineRecord>(mine_.timeline), run_.num_npus, world_);
+  if (rows.empty()) return;
   std::vector<std::string> names;
   const auto records = renumbered_timeline(names);
   on_root([&] { create_timeline(rows, names); });
   auto consume = [&](std::uint64_t first, std::span<const TimelineRecord> block) {
-    write_columns("/timeline", format::timeline_columns, first, block);
+    write_columns(file(), "/timeline", format::timeline_columns, first, block);
   };
   gather_in_order<TimelineRecord>(
       world_, records, rows, [](const TimelineRecord& r) { return r.npu.index(); },
@@ -431,6 +380,25 @@ void Writer::timeline() {
         return std::tuple(a.start, a.node) < std::tuple(b.start, b.node);
       },
       consume);
+}
+
+void Writer::local_memory() {
+  const std::span<const UsageRecord> mine = mine_.usage;
+  const auto rows = rows_of_npus(mine, run_.num_npus, world_);
+  if (rows.empty()) return;
+  on_root([&] {
+    file().group("/local_memory",
+                 "one row per change of what the tensors in the local memory of an NPU take: NPU i has the rows "
+                 "offsets[i] to offsets[i + 1] - 1, by time");
+    const std::uint64_t total = create_offsets(file(), "/local_memory", rows);
+    create_columns(file(), "/local_memory", format::usage_columns, total, "row", File::Layout::compressed);
+  });
+  auto consume = [&](std::uint64_t first, std::span<const UsageRecord> block) {
+    write_columns(file(), "/local_memory", format::usage_columns, first, block);
+  };
+  gather_in_order<UsageRecord>(
+      world_, mine, rows, [](const UsageRecord& r) { return r.npu.index(); },
+      [](const UsageRecord&, const UsageRecord&) { return false; }, consume);
 }
 
 void Writer::kernel() {

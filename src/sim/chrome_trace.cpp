@@ -233,6 +233,8 @@ class Writer {
       slice(thread, row.start.ps(), row.finish.ps(), category(row.kind), json_text(timeline_.name(row.name)), row.node);
     }
     write_states(changes_of(rows), bins);
+    for (const auto& usage : timeline_.usage(npu))
+      counter("local memory", usage.since.ps(), fmt::format(R"("bytes":{})", usage.usage.count()));
   }
 
   /// Where the time goes: slices of what nothing hides and of idle time, and the counter of communication.

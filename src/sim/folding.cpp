@@ -13,6 +13,7 @@ using executor::CollectiveRecord;
 using executor::NpuRecord;
 using executor::NpuSpec;
 using executor::TimelineRecord;
+using executor::UsageRecord;
 
 Folding::Folding(const executor::Setting& setting, Rank here, int num_ranks)
     : all_npus_(setting.npus),
@@ -136,17 +137,30 @@ std::vector<CollectiveRecord> Folding::expand(std::span<const CollectiveRecord> 
   return all;
 }
 
-std::vector<TimelineRecord> Folding::expand(std::span<const TimelineRecord> records) const {
+/// Of each NPU, in order, the records of who stands for it.
+template <class Record, class Visit>
+void Folding::for_each_npu(std::span<const Record> records, Visit visit) const {
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> rows;  // of each class
   for (std::size_t i = 0; i < records.size(); ++i)
     rows.try_emplace(class_of(records[i].npu), i, i).first->second.second = i + 1;
+  for (const NpuSpec& npu : all_npus_)
+    if (const auto found = rows.find(class_of(npu.id)); found != rows.end())
+      visit(npu, records.subspan(found->second.first, found->second.second - found->second.first));
+}
+
+std::vector<UsageRecord> Folding::expand(std::span<const UsageRecord> records) const {
+  std::vector<UsageRecord> all;
+  for_each_npu(records, [&](const NpuSpec& npu, std::span<const UsageRecord> of_class) {
+    for (const auto& record : of_class) all.emplace_back(record).npu = npu.id;
+  });
+  return all;
+}
+
+std::vector<TimelineRecord> Folding::expand(std::span<const TimelineRecord> records) const {
   std::vector<TimelineRecord> all;
-  for (const NpuSpec& npu : all_npus_) {
-    const auto found = rows.find(class_of(npu.id));
-    if (found == rows.end()) continue;
-    const auto& [begin, end] = found->second;
-    const auto& stands = *all_npus_[records[begin].npu.index()].trace;
-    for (const auto& record : records.subspan(begin, end - begin)) {
+  for_each_npu(records, [&](const NpuSpec& npu, std::span<const TimelineRecord> of_class) {
+    const auto& stands = *all_npus_[of_class.front().npu.index()].trace;
+    for (const auto& record : of_class) {
       const auto node =
           std::ranges::lower_bound(stands.labels->ids, record.node - stands.first_id) - stands.labels->ids.begin();
       auto& own = all.emplace_back(record);
@@ -156,7 +170,7 @@ std::vector<TimelineRecord> Folding::expand(std::span<const TimelineRecord> reco
       if (record.group != TimelineRecord::no_group)
         own.group = npu.groups[npu.program->use_of_node(NodeId(static_cast<std::uint32_t>(node)))].value();
     }
-  }
+  });
   return all;
 }
 

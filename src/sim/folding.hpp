@@ -50,6 +50,8 @@ class Folding {
   std::vector<executor::NpuRecord> expand(std::span<const executor::NpuRecord> records) const;
   /// Of all groups, as the run that is not folded numbers them.
   std::vector<executor::CollectiveRecord> expand(std::span<const executor::CollectiveRecord> records) const;
+  /// By NPU, then time.
+  std::vector<executor::UsageRecord> expand(std::span<const executor::UsageRecord> records) const;
   /// By NPU, start, node.
   std::vector<executor::TimelineRecord> expand(std::span<const executor::TimelineRecord> records) const;
 
@@ -59,6 +61,8 @@ class Folding {
  private:
   void deal(int num_ranks);
   void fold_communicators();
+  template <class Record, class Visit>
+  void for_each_npu(std::span<const Record> records, Visit visit) const;
   executor::FoldedNpu folded(const executor::NpuSpec& npu);
   std::uint32_t class_of(NpuId npu) const { return classes_.of_npu[npu.index()]; }
   NpuId standing_for(NpuId npu) const { return NpuId(classes_.first[class_of(npu)]); }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "agreement.hpp"
+#include "capacity.hpp"
 #include "communications.hpp"
 #include "concurrency.hpp"
 #include "folding.hpp"
@@ -163,6 +164,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
     make_programs(faults);
     require_dimensions(faults);
     if (system_known) require_remote_memory(faults);
+    if (system_known) require_local_memory(faults);
   });
   agree_on_groups();
   note_custom_nodes();
@@ -294,6 +296,18 @@ void Preparation::require_remote_memory(Faults& faults) {
                                      trace::name(node.kind, node.collective)),
                          "a remote memory of the kind hierarchical-pool, or nodes without comm_type"));
     }
+}
+
+void Preparation::require_local_memory(Faults& faults) {
+  const Bytes size = configuration_.executor.local_memory_size;
+  if (size == Bytes(0)) return;
+  for (const auto& npu : npus_) {
+    if (npu.trace->graph->tensors.sizes.empty())
+      own_notices_.add("local-memory", npu.id.value(),
+                       "the local memory has a size, but the trace lists no tensors: what is in it is not known");
+    else if (npu.program->lifetimes.initial > size && configuration_.run.memory == config::ExcessPolicy::error)
+      faults.add(initial_excess(npu, store_, size));
+  }
 }
 
 /// Numbers the communicators of all ranks alike: sorted by name, members, dimensions and file.

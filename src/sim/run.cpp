@@ -58,6 +58,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   mine.collectives = of_all(executor.collective_records());
   mine.collective_sums = executor.collective_sums();
   mine.timeline = of_all(executor.timeline());
+  mine.usage = of_all(executor.usage_timeline());
   std::uint32_t num_names = 0;
   for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
   for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));

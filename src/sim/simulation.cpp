@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "capacity.hpp"
 #include "progress.hpp"
 #include "ranges.hpp"
 
@@ -11,7 +12,10 @@ namespace orrery::sim {
 
 Simulation::Simulation(Preparation& preparation, const config::RunOptions& options,
                        std::function<bool()> stop_requested, parallel::Communicator& world)
-    : preparation_(preparation), world_(world), executor_(preparation.setting()) {
+    : preparation_(preparation),
+      world_(world),
+      executor_(preparation.setting()),
+      excess_is_error_(options.memory == config::ExcessPolicy::error) {
   pdes::Options kernel_options = executor_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
   kernel_options.stop_requested = std::move(stop_requested);
@@ -32,6 +36,7 @@ void Simulation::run() {
   kernel_->run();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   require_no_overrun(executor_, preparation_.setting(), preparation_.store(), world_);
+  if (excess_is_error_) require_capacity(executor_, preparation_.setting(), preparation_.store(), world_);
   auto unfinished = static_cast<std::int64_t>(executor_.num_unfinished());
   world_.sum(std::span(&unfinished, 1));
   if (unfinished == 0) return;

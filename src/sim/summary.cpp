@@ -71,6 +71,22 @@ void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }
 
+/// Of the traces that list tensors.
+void print_local_memory(std::span<const executor::NpuRecord> npus, Bytes size) {
+  using executor::NpuRecord;
+  const auto& most = *std::ranges::max_element(npus, {}, &NpuRecord::peak_local_memory);
+  if (most.peak_local_memory == Bytes(0)) return;
+  const auto text = [](Bytes bytes) { return binary_size(bytes.count()); };
+  const auto exceed =
+      std::ranges::count_if(npus, [size](const NpuRecord& npu) { return npu.peak_local_memory > size; });
+  std::string of_size;
+  if (size > Bytes(0)) of_size = fmt::format(" of {}", text(size));
+  if (size > Bytes(0) && exceed > 0)
+    of_size += fmt::format("; {} of {} exceed it", exceed, counted(npus.size(), "NPU"));
+  fmt::print("local memory: NPU {} needs most, {} at {}{}\n", most.npu.value(), text(most.peak_local_memory),
+             readable(most.peak_local_memory_time), of_size);
+}
+
 constexpr std::size_t most_links = 3;
 
 std::string link_text(const executor::LinkRecord& link, const std::vector<network::Fabric::Switch>& switches) {
@@ -121,6 +137,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
     print_training(*all.metrics);
     print_traffic(*all.metrics, run.sharers, configuration.executor.replay_only);
   }
+  print_local_memory(all.npus, configuration.executor.local_memory_size);
   print_links(all.links, run.switches, sorted.back().finish);
   const auto total = kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();

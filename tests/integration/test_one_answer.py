@@ -5,6 +5,7 @@ Reference cases and random workloads (also without the oracle: larger ones, more
 """
 import itertools
 import pathlib
+import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -13,6 +14,7 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 import random_workload  # noqa: E402
 import reference_case  # noqa: E402
+import tensors  # noqa: E402
 
 SKEWED = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=8", "--set=workload.parallel.micro-batches=4"]
 STRATEGIES = ("block", "round-robin", "dimension:0", "metis")
@@ -119,6 +121,23 @@ class OneAnswer(harness.Folder):
                         self.check_one_answer([*arguments, "--network=congestion-aware"], workload.num_npus, ranks=(2,))
                 for path in self.folder.iterdir():
                     path.unlink()
+
+    def test_tensors(self):
+        """Usage of the local memory, whoever hosts whom."""
+        seeds = (seed for seed in range(1, 1000) if random_workload.Workload(seed).num_npus >= 8)
+        for seed in itertools.islice(seeds, 1 if harness.SANITIZED else 3):
+            workload = random_workload.Workload(seed, operations=(40, 120))
+            for npu, nodes in enumerate(workload.traces):
+                tensors.list_tensors(nodes, random.Random(seed), f"{npu % 3}.")
+            arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline", "--iterations=2"]
+            first = self.run_once(arguments, "alone.h5")
+            for ranks, strategy in itertools.product((2,) if harness.SANITIZED else (1, 2, 3, 4, 8), STRATEGIES):
+                if ranks == 1 and strategy != "block":
+                    continue
+                with self.subTest(seed=seed, ranks=ranks, partition=strategy):
+                    self.assertEqual(harness.difference(first, self.run_once([*arguments, f"--partition={strategy}"], "other.h5", ranks=ranks)), "")
+            for path in self.folder.iterdir():
+                path.unlink()
 
 
     def test_offload(self):

@@ -30,6 +30,21 @@ class Plot(harness.Folder):
             self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
             self.assertGreater(picture.stat().st_size, 10_000)
 
+    def test_draws_the_local_memory(self):
+        """A panel more than without tensors; with the size and without."""
+        heights = []
+        for size, tensors in ((None, []), (None, ["x", "1000"]), ("80 GiB", ["x", "1000"])):
+            nodes = [chakra.Node(1, chakra.COMP, duration=5, outputs=tensors), chakra.Node(2, chakra.COMP, data_deps=[1], duration=5, inputs=tensors)]
+            chakra.write(self.folder / "w.et", nodes)
+            config = self.folder / "config.yaml"
+            memory = f", compute: {{local-memory: {{size: {size}}}}}" if size else ""
+            config.write_text(f"system: {{network: {{dimensions: [{{shape: Ring, size: 4, bandwidth: 1 GB/s, latency: 1 us}}]}}{memory}}}\nworkload: {{traces: {{all: w.et}}}}\n")
+            outcome = self.plot(self.run_once([config, "--timeline"]), "--output", self.folder / "memory.png")
+            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            heights.append(int.from_bytes((self.folder / "memory.png").read_bytes()[20:24], "big"))
+        self.assertGreater(heights[1], heights[0])
+        self.assertEqual(heights[1], heights[2])
+
     def test_says_which_npu_is_not_there(self):
         outcome = self.plot(self.results("--timeline"), "--npus", "0,100000")
         self.assertNotEqual(outcome.returncode, 0)

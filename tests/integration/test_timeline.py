@@ -101,7 +101,7 @@ class Timeline(harness.Folder):
         self.check_counters(events, results)
 
     def check_counters(self, events, results):
-        """The counter over all NPUs has the compute time of all; that of an NPU ends with nothing in flight."""
+        """The counter over all NPUs has the compute time of all; those of an NPU end with nothing in flight or in memory."""
         import h5py
         counters = [event for event in events if event["ph"] == "C"]
         shares = sorted((event["ts"], event["args"]["compute"]) for event in counters if event["name"] == "share of NPUs")
@@ -112,9 +112,13 @@ class Timeline(harness.Folder):
         value = lambda found: float(found[1]) if isinstance(found, tuple) else found  # noqa: E731
         mean = sum(value(share) * (after - before) for (_, share), before, after in zip(shares, edges, edges[1:]))
         self.assertAlmostEqual(mean / compute, 1, places=4)
-        mine = [event["args"]["nodes"] for event in counters if event["pid"] == 1]
+        mine = [event["args"]["nodes"] for event in counters if event["pid"] == 1 and event["name"] == "communication in flight"]
         self.assertGreater(max(mine), 0)
         self.assertEqual(mine[-1], 0)
+        memory = [event["args"]["bytes"] for event in counters if event["pid"] == 1 and event["name"] == "local memory"]
+        with h5py.File(results) as file:
+            self.assertEqual(max(memory), file["npus/peak_local_memory"][0])
+        self.assertEqual(memory[-1], 0)
 
     def test_traces_with_memory_and_overlap(self):
         for seed in range(20, 26):

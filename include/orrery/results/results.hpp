@@ -38,6 +38,7 @@ struct RankResults {
   std::vector<executor::CollectiveRecord> collectives;   ///< recorded, of the communicators hosted here
   std::vector<executor::CollectiveSum> collective_sums;  ///< of these communicators, recorded or not
   std::vector<executor::TimelineRecord> timeline;        ///< grouped by NPU ascending, by start then node inside
+  std::vector<executor::UsageRecord> usage;              ///< of local memories, grouped by NPU ascending, by time
   std::vector<std::string> timeline_names;               ///< what TimelineRecord::name indexes
   NetworkRecord network;
   std::vector<executor::LinkRecord> links;          ///< of this rank that carried anything

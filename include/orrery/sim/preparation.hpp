@@ -83,6 +83,7 @@ class Preparation {
   void require_tags(const executor::NpuSpec& npu, Faults& faults) const;
   void require_dimensions(Faults& faults) const;
   void require_remote_memory(Faults& faults);
+  void require_local_memory(Faults& faults);
   void agree_on_groups();
   void note_custom_nodes();
   void fold(const Seat& seat);

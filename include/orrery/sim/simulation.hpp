@@ -26,7 +26,8 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
 
   /// Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not all of them finish, and
-  /// Error (bad_input) on one rank if an NPU leaves the range of simulated time.
+  /// Error (bad_input) on one rank if an NPU leaves the range of simulated time, or exceeds its local memory where
+  /// that is an error.
   void run();
   /// The time at which a requested stop ended the run before all NPUs were done.
   std::optional<Time> stopped_at() const { return stopped_at_; }
@@ -41,6 +42,7 @@ class Simulation {
   executor::Executor executor_;
   std::unique_ptr<pdes::Kernel> kernel_;
   double wall_seconds_ = 0;
+  bool excess_is_error_;
   std::optional<Time> stopped_at_;
 };
 

@@ -75,6 +75,8 @@ executor::NpuRecord npu_record(std::uint32_t npu) {
   record.finish = Time::from_ps(10 + npu + 2 + 30 + 4 + npu * 3);
   record.nodes_completed = 5 + npu;
   record.bytes_sent = Bytes(1000 * npu);
+  record.peak_local_memory = Bytes(5000 * npu);
+  record.peak_local_memory_time = Time::from_ps(npu);
   return record;
 }
 
@@ -86,6 +88,8 @@ RankResults results_of(Hosts hosts, const std::string& extra_name) {
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
     if (!hosts(npu)) continue;
     mine.npus.push_back(npu_record(npu));
+    for (std::uint32_t i = 0; i < npu % 3; ++i)
+      mine.usage.push_back({NpuId(npu), Time::from_ps(7 * i), Bytes(1000 * npu + i)});
     for (std::uint32_t i = 0; i < npu % 4; ++i) {
       mine.timeline.push_back({NpuId(npu), i == 0 ? npu % num_groups : executor::TimelineRecord::no_group,
                                i + 100ULL * npu, Time::from_ps(10 * i), Time::from_ps(10 * i + 5),
@@ -279,12 +283,38 @@ TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
   }
 }
 
+TEST_F(Results, usage_of_local_memories_belongs_to_their_npus) {
+  const auto path = folder / "results.h5";
+  write(path, description(), scattered(), test::world());
+  if (!test::world().is_root()) return;
+  const Reader reader(path);
+  const auto peaks = reader.integers("/npus/peak_local_memory"),
+             times = reader.integers("/npus/peak_local_memory_time");
+  const Timeline timeline(path);
+  std::uint32_t rows = 0;
+  for (std::uint32_t i = 0; i < num_npus; ++i) {
+    EXPECT_EQ(peaks[i], 5000 * i);
+    EXPECT_EQ(times[i], i);
+    const auto usage = timeline.usage(NpuId(i));
+    ASSERT_EQ(usage.size(), i % 3);
+    EXPECT_EQ(reader.integers("/local_memory/offsets").at(i), rows);
+    for (std::uint32_t k = 0; k < i % 3; ++k, ++rows) {
+      EXPECT_EQ(usage[k].npu, NpuId(i));
+      EXPECT_EQ(usage[k].since, Time::from_ps(7 * k));
+      EXPECT_EQ(usage[k].usage, Bytes(1000 * i + k));
+    }
+  }
+  EXPECT_EQ(reader.integers("/local_memory/usage").size(), rows);
+}
+
 TEST_F(Results, no_timeline_without_rows) {
   auto mine = scattered();
   mine.timeline.clear();
+  mine.usage.clear();
   write(folder / "results.h5", description(), mine, test::world());
   if (test::world().is_root()) {
     EXPECT_FALSE(Reader(folder / "results.h5").has("/timeline"));
+    EXPECT_FALSE(Reader(folder / "results.h5").has("/local_memory"));
   }
 }
 

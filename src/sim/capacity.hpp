@@ -1,0 +1,18 @@
+#pragma once
+
+#include "orrery/executor/executor.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/trace/store.hpp"
+
+namespace orrery::sim {
+
+/// What is wrong with an NPU that has no room for the tensors which are there before its first node; `size`: of its
+/// local memory.
+Error initial_excess(const executor::NpuSpec& npu, const trace::Store& store, Bytes size);
+
+/// Throws Error (bad_input) on all ranks if an NPU has exceeded its local memory: of the earliest such moment, of equal
+/// ones that of the lowest NPU. Collective.
+void require_capacity(const executor::Executor& executor, const executor::Setting& setting, const trace::Store& store,
+                      parallel::Communicator& world);
+
+}  // namespace orrery::sim

@@ -1,0 +1,239 @@
+#!/usr/bin/python3
+"""The tensors in the local memory (docs/memory.md, Capacity): usage and peaks by hand and by a plain program from the timeline, what
+exceeds the size, and that all of it is alike on any number of ranks."""
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+import random_workload  # noqa: E402
+import tensors  # noqa: E402
+from chakra import Node  # noqa: E402
+
+SEEDS = range(4001, 4004 if harness.SANITIZED else 4031)
+GIB = 2 ** 30
+
+
+def compute(id, microseconds, *after, inputs=(), outputs=()):
+    return Node(id, chakra.COMP, data_deps=after, duration=microseconds, inputs=list(inputs), outputs=list(outputs))
+
+
+def layer(scale=1, name=""):
+    """Forward, backward and update, 1 ms each: 11, 16 and 15 GiB, times the scale."""
+    def t(which, size):
+        return [f"{which}{name}", str(size * scale * GIB)]
+    weights, activations, gradients = t("weights", 10), t("activations", 1), t("gradients", 5)
+    return [compute(1, 1000, inputs=weights, outputs=activations),
+            compute(2, 1000, 1, inputs=weights + activations, outputs=gradients),
+            compute(3, 1000, 2, inputs=weights + gradients, outputs=weights)]
+
+
+MS = 10 ** 9  # ps
+STEPS = [(0, 11 * GIB), (MS, 16 * GIB), (2 * MS, 15 * GIB), (3 * MS, 0)]
+
+
+class Capacity(harness.Folder):
+    def config(self, traces, size=None, run=""):
+        for npu, nodes in enumerate(traces):
+            chakra.write(self.folder / f"w.{npu}.et", nodes)
+        path = self.folder / "config.yaml"
+        memory = f"  compute: {{local-memory: {{size: {size}}}}}\n" if size else ""
+        path.write_text("system:\n  network:\n    dimensions: "
+                        f"[{{shape: Ring, size: {len(traces)}, bandwidth: 50 GB/s, latency: 500 ns}}]\n{memory}workload: {{traces: w}}\n{run}")
+        return path
+
+    def read(self, path):
+        """peaks: [(bytes, time)] of NPUs; usage: [(time, bytes)] of each."""
+        import h5py
+        with h5py.File(path) as results:
+            peaks = list(zip(results["npus/peak_local_memory"][:].tolist(), results["npus/peak_local_memory_time"][:].tolist()))
+            if "local_memory" not in results:
+                return peaks, None
+            memory = results["local_memory"]
+            rows = list(zip(memory["time"][:].tolist(), memory["usage"][:].tolist()))
+            offsets = memory["offsets"][:].tolist()
+            return peaks, [rows[a:b] for a, b in zip(offsets, offsets[1:])]
+
+    def test_a_layer(self):
+        config = self.config([layer(), [compute(1, 1)], layer(2)])
+        peaks, usage = self.read(self.check_one_answer([config, "--timeline"], 3, ranks=(2, 3)))
+        self.assertEqual(peaks, [(16 * GIB, MS), (0, 0), (32 * GIB, MS)])
+        self.assertEqual(usage, [STEPS, [], [(time, 2 * size) for time, size in STEPS]])
+        self.assertEqual(self.read(self.run_once([config])), (peaks, None))
+
+    def test_iterations(self):
+        """Each begins afresh; those that are not recorded leave no rows, but count for the peak."""
+        config = self.config([layer()])
+        for recorded in (1, 2):
+            path = self.run_once([config, "--timeline", "--iterations=3", f"--record-iterations={recorded}"])
+            steps = [(time + i * 3 * MS, size) for i in range(recorded) for time, size in STEPS[:-1]] + [(3 * MS * recorded, 0)]
+            self.assertEqual(self.read(path), ([(16 * GIB, MS)], [steps]))
+        peaks, usage = self.read(self.run_once([config, "--timeline", "--record-iterations=0"]))
+        self.assertEqual((peaks, usage), ([(16 * GIB, MS)], None))
+
+    def test_messages_and_instant_nodes(self):
+        """A receive holds what it makes from its posting on; an instant node lasts no time; a result stays to the end."""
+        size = 50_000  # 1 us on the link, 0.5 us of latency
+        message = {"comm_src": 0, "comm_dst": 1, "comm_tag": 0, "comm_size": size}
+        sender = [compute(1, 4, outputs=["x", "50000"]), Node(2, chakra.SEND, data_deps=[1], inputs=["x", "50000"], **message), compute(3, 5, 2)]
+        receiver = [Node(1, chakra.RECV, outputs=["x", "50000"], **message), Node(2, chakra.METADATA, data_deps=[1], inputs=["x", "50000"], outputs=["y", "7"]),
+                    compute(3, 1, 2, outputs=["z", "3"])]
+        peaks, usage = self.read(self.check_one_answer([self.config([sender, receiver]), "--timeline"], 2, ranks=(2,)))
+        us = 10 ** 6
+        self.assertEqual(usage[0], [(0, size), (5.5 * us, 0)])
+        self.assertEqual(usage[1], [(0, size), (5.5 * us, 7 + 3), (6.5 * us, 0)])
+        self.assertEqual(peaks, [(size, 0), (size, 0)])
+
+    # ---- more than there is room for ----
+
+    def refused(self, config, *arguments, ranks=(0, 2, 3), command="run"):
+        """The text of the error, which is the same for all numbers of ranks."""
+        texts = set()
+        output = self.folder / "kept.h5"
+        output.write_text("as it was")
+        for r in ranks:
+            more = [f"--output={output}", "--force", "--quiet"] if command == "run" else []
+            outcome = harness.orrery(command, config, *arguments, *more, ranks=r)
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
+            texts.add(harness.errors(outcome)[0])
+        self.assertEqual(output.read_text(), "as it was")
+        self.assertEqual(sorted(p.name for p in self.folder.glob("kept.h5*")), ["kept.h5"])
+        self.assertEqual(len(texts), 1, texts)
+        return texts.pop()
+
+    def test_excess_is_an_error(self):
+        """The earliest moment of all NPUs, of the lowest NPU: NPUs 1 and 2 exceed at 1 ms, NPU 3 at 0.5 ms with its second tensor."""
+        late = [compute(1, 500), compute(2, 1000, 1, outputs=["a", str(9 * GIB)]), Node(3, chakra.COMP, data_deps=[1], duration=1, is_cpu_op=True, outputs=["b", str(7 * GIB)])]
+        small = [compute(1, 1, inputs=["c", "5"])]
+        text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), late], "15 GiB"))
+        self.assertRegex(text, r"w\.3\.et: NPU 3: at 500 us the tensors take 16\.0+ GiB \(17179869184 bytes\) of the local memory, which has 15\.0+ GiB "
+                               r"\(16106127360\): 'a' \(9\.0+ GiB\), 'b' \(7\.0+ GiB\)\. .*--memory=report")
+        text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), small], "15 GiB"))
+        self.assertRegex(text, r"w\.1\.et: NPU 1: at 1 ms the tensors take 16\.0+ GiB .*: 'weights of 1' .*'gradients of 1' .*'activations of 1' ")
+        self.run_once([self.config([layer(), layer()], "16 GiB")])  # just enough
+
+    def test_the_largest_are_named(self):
+        many = [compute(1, 10, outputs=[part for i in range(12) for part in (f"t{i}", str(1000 + i % 7))])]
+        text = self.refused(self.config([many], "12000 B"), ranks=(0,))
+        self.assertRegex(text, r"\(12031 bytes\).*: 't6' \([^)]*\), 't5' \([^)]*\), 't4' \([^)]*\), 't11' \([^)]*\), 't3' \([^)]*\), 7 more\.")
+
+    def test_what_is_there_from_the_start_is_refused_before_the_run(self):
+        """All NPUs at once, by check too; not with --memory=report."""
+        config = self.config([layer(name=f" of {npu}") for npu in range(3)] + [[compute(1, 1)]], "9 GiB")
+        output, told = f"--output={self.folder / 'no.h5'}", set()
+        for ranks, arguments in ((0, ["run", config, output]), (2, ["run", config, output]), (3, ["run", config, output, "--fold"]), (0, ["check", config])):
+            outcome = harness.orrery(*arguments, ranks=ranks)
+            self.assertEqual(outcome.code, 3, outcome.err)
+            for npu in range(3):
+                self.assertRegex(outcome.err, rf"w\.{npu}\.et: NPU {npu}: the tensors that no node makes, .*take 10\.0+ GiB .*'weights of {npu}' \(10\.0+ GiB\)\.")
+            self.assertFalse((self.folder / "no.h5").exists())
+            if arguments[0] == "run":
+                told.add("\n".join(line for line in harness.messages(outcome) if "the tensors" in line))
+        self.assertEqual(len(told), 1, told)
+        self.assertEqual(harness.orrery("check", config, "--set=run.memory=report").code, 0)
+
+    def test_report(self):
+        config = self.config([layer(), layer(2), [compute(1, 1)], layer()], "15 GiB")
+        for more in (["--memory=report"], ["--set=run.memory=report"]):
+            outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", *more)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertRegex(outcome.out, r"local memory: NPU 1 needs most, 32\.0+ GiB at 1 ms of 15\.0+ GiB; 3 of 4 NPUs exceed it\n")
+        self.assertEqual(self.read(self.folder / "r.h5")[0], [(16 * GIB, MS), (32 * GIB, MS), (0, 0), (16 * GIB, MS)])
+        self.refused(config, "--set=run.memory=report", "--memory=error")
+
+    def test_summary_without_excess(self):
+        for size, text in ((None, r"16\.0+ GiB at 1 ms\n"), ("80 GiB", r"16\.0+ GiB at 1 ms of 80\.0+ GiB\n")):
+            outcome = harness.orrery("run", self.config([layer()], size), f"--output={self.folder / 'r.h5'}", "--force")
+            self.assertRegex(outcome.out, "local memory: NPU 0 needs most, " + text)
+        outcome = harness.orrery("run", self.config([[compute(1, 1)]]), f"--output={self.folder / 'r.h5'}", "--force")
+        self.assertNotIn("local memory", outcome.out + outcome.err)
+
+    def test_traces_without_tensors_and_a_size(self):
+        """Said once."""
+        config = self.config([[compute(1, 1)], layer(), [compute(1, 1)]], "80 GiB")
+        for ranks in (0, 2):
+            outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", "--quiet", ranks=ranks)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            said = [line for line in harness.messages(outcome) if "lists no tensors" in line]
+            self.assertEqual(len(said), 1, outcome.err)
+            self.assertIn("(NPU 0 first, 2 times in all)", said[0])
+
+    # ---- against a plain program ----
+
+    def check_against_timeline(self, path, traces):
+        import h5py
+        peaks, usage = self.read(path)
+        with h5py.File(path) as results:
+            timeline = results["timeline"]
+            offsets, columns = timeline["offsets"][:].tolist(), [timeline[name][:].tolist() for name in ("node", "start", "finish")]
+            ends = results["npus/finish_time"][:].tolist()
+        some = 0
+        for npu, nodes in enumerate(traces):
+            first, last = offsets[npu], offsets[npu + 1]
+            spans = {id: (start, finish) for id, start, finish in zip(*(column[first:last] for column in columns))}
+            listed = any(tensors.pairs(node.attributes.get(key, [])) for node in nodes for key in ("inputs", "outputs"))
+            expected = tensors.usage(nodes, spans, ends[npu]) if listed else []
+            self.assertEqual(usage[npu] if usage else [], expected, f"NPU {npu}")
+            self.assertEqual(peaks[npu], tensors.peak(expected), f"NPU {npu}")
+            some += len(expected)
+        return some
+
+    def test_random_workloads(self):
+        rows = 0
+        for seed in SEEDS:
+            workload = random_workload.Workload(seed, operations=(5, 80))
+            rng = random.Random(seed)
+            for npu, nodes in enumerate(workload.traces):
+                tensors.list_tensors(nodes, rng, f"{npu}.")
+            arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+            for more in ([], ["--network=congestion-aware"]):
+                with self.subTest(seed=seed, more=more):
+                    path = self.run_once(arguments + more, ranks=2 if seed % 5 == 0 else 0)
+                    rows += self.check_against_timeline(path, workload.traces)
+            self.assertEqual(harness.difference(self.run_once(arguments, "plain.h5"), self.run_once(arguments + ["--fold"], "folded.h5")), "", f"seed {seed}")
+            for path in self.folder.iterdir():
+                path.unlink()
+        self.assertGreater(rows, 100 * len(SEEDS))
+
+    def test_folded(self):
+        """The same file, and the same error, which names the lowest NPU of all that are alike."""
+        config = self.config([layer(name=f" of {npu // 2}") for npu in range(8)])
+        plain = self.run_once([config, "--timeline"], "plain.h5")
+        for ranks in (0, 2):
+            folded = self.run_once([config, "--timeline", "--fold"], "folded.h5", ranks=ranks)
+            self.assertEqual(harness.difference(plain, folded), "")
+        small = self.config([[compute(1, 1)] if npu == 0 else layer(name=f" of {npu}") for npu in range(8)], "12 GiB")
+        text = self.refused(small, "--fold", ranks=(0, 2))
+        self.assertRegex(text, r"NPU 1: at 1 ms .*'weights of 1'")
+        self.assertEqual(text, self.refused(small, ranks=(0,)))
+
+    def test_stage(self):
+        """What STAGE writes lists the tensors of every node."""
+        harness.skip_without(harness.SHARED / "traces", "the shared traces")
+        for archive in ("stage-gpt_64_tp8sp2dp4_sp", "stage-moe_64_dp4tp2pp2ep4"):
+            folder = harness.unpacked(archive) / archive.removeprefix("stage-")
+            system = harness.SHARED / "traces/system"
+            files = [f"--workload-configuration={folder / 'workload'}", f"--network-configuration={system / 'net_64.yml'}",
+                     f"--system-configuration={system / 'system.json'}", f"--remote-memory-configuration={system / 'mem.json'}",
+                     f"--comm-group-configuration={folder / 'workload.json'}"]
+            path = self.run_once([*files, "--timeline"], f"{archive}.h5")
+            with self.subTest(archive):
+                self.assertGreater(self.check_against_timeline(path, [chakra.read(folder / f"workload.{npu}.et") for npu in range(64)]), 6400)
+
+    # ---- what is made of it ----
+
+    def test_counter_for_viewers(self):
+        import json
+        path = self.run_once([self.config([layer(), [compute(1, 1)]]), "--timeline"])
+        chrome = self.folder / "t.json"
+        self.assertEqual(harness.orrery("show", "timeline", path, f"--chrome={chrome}").code, 0)
+        counters = [event for event in json.loads(chrome.read_text())["traceEvents"] if event["name"] == "local memory"]
+        self.assertEqual([(event["pid"], event["ts"] * 10 ** 6, event["args"]["bytes"]) for event in counters], [(1, time, size) for time, size in STEPS])
+
+
+if __name__ == "__main__":
+    harness.main()
