@@ -8,8 +8,6 @@
 
 #include "orrery/base/text.hpp"
 #include "orrery/base/time.hpp"
-#include "slots.hpp"
-#include "tensor_lists.hpp"
 #include "types.hpp"
 
 namespace orrery::trace {
@@ -35,17 +33,31 @@ bool goes_with(NodeKind access, CollectiveKind collective) {
   return collective == CollectiveKind::all_reduce || collective == CollectiveKind::reduce_scatter;
 }
 
+/// Numbers values in the order of their first use.
+class Slots {
+ public:
+  /// The slot of `value` and whether it is new.
+  std::pair<std::uint32_t, bool> of(std::uint64_t value, std::uint32_t next) {
+    const auto [entry, added] = slots_.try_emplace(value, next);
+    return {entry->second, added};
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, std::uint32_t> slots_;
+};
+
 class Interpreter {
  public:
   Interpreter(const RawTrace& raw, const Source& source, const NamePool& names, Groups& groups,
-              const ReadOptions& options)
+              const ReadOptions& options, TensorLists& tensors)
       : raw_(raw),
         source_(source),
         names_(names),
         groups_(groups),
         num_npus_(options.npu_limit()),
         streams_(options.streams),
-        custom_nodes_(options.custom_nodes) {}
+        custom_nodes_(options.custom_nodes),
+        tensors_(tensors) {}
 
   Meaning run(const NodeOrder& order, Edges edges, Faults& faults);
 
@@ -84,7 +96,7 @@ class Interpreter {
   Slots peer_slots_;  ///< sends and receives have slots of their own, so that a peer that does both shares structures
   Slots send_tags_;
   Slots receive_tags_;
-  TensorLists tensors_;
+  TensorLists& tensors_;
 };
 
 void Interpreter::fail(const RawNode& raw, std::string_view found, std::string_view expected) const {
@@ -338,6 +350,7 @@ void Interpreter::note(const Edges& edges, const NodeOrder& order) {
 Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
   Graph& graph = meaning_.graph;
   Labels& labels = meaning_.labels;
+  tensors_.start();
   const std::uint32_t num_nodes = order.size();
   graph.nodes.reserve(num_nodes + 1);
   labels.ids.reserve(num_nodes);
@@ -390,8 +403,8 @@ Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {
 }  // namespace
 
 Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
-                  Groups& groups, const ReadOptions& options, Faults& faults) {
-  return Interpreter(raw, source, names, groups, options).run(order, std::move(edges), faults);
+                  Groups& groups, const ReadOptions& options, TensorLists& tensors, Faults& faults) {
+  return Interpreter(raw, source, names, groups, options, tensors).run(order, std::move(edges), faults);
 }
 
 }  // namespace orrery::trace

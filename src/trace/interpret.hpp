@@ -8,6 +8,7 @@
 #include "notes.hpp"
 #include "orrery/trace/graph.hpp"
 #include "orrery/trace/store.hpp"
+#include "tensor_lists.hpp"
 
 namespace orrery::trace {
 
@@ -29,9 +30,9 @@ struct Meaning {
   Notes notes;
 };
 
-/// Judges the nodes and packs them. A node that cannot be what it says is a fault; what is returned has no use then.
-/// Cost O(nodes + dependencies).
+/// Judges the nodes and packs them. `tensors` serves one trace after the other. A node that cannot be what it says is a
+/// fault; what is returned has no use then. Cost O(nodes + dependencies).
 Meaning interpret(const RawTrace& raw, const NodeOrder& order, Edges edges, const Source& source, const NamePool& names,
-                  Groups& groups, const ReadOptions& options, Faults& faults);
+                  Groups& groups, const ReadOptions& options, TensorLists& tensors, Faults& faults);
 
 }  // namespace orrery::trace

@@ -30,14 +30,14 @@ Taken parse_common(Input& input, std::uint32_t tag, RawNode& node, RawTrace& tra
   std::string_view text;
   switch (field_number(tag)) {
     case 1:
-      good = wire_type(tag) == WireType::varint && input.ReadVarint64(&node.id);
+      good = wire_type(tag) == WireType::varint && input.varint(node.id);
       break;
     case 2:
-      good = wire_type(tag) == WireType::bytes && read_view(input, text);
+      good = wire_type(tag) == WireType::bytes && input.view(text);
       if (good) node.name = names.intern(text);
       break;
     case 3:
-      good = wire_type(tag) == WireType::varint && input.ReadVarint32(&node.type);
+      good = wire_type(tag) == WireType::varint && input.varint(node.type);
       break;
     case 4:
       good = read_integers(input, tag, trace.data);
@@ -77,12 +77,13 @@ void set_field_v001(int field, std::uint64_t value, RawNode& node) {
 
 /// One (scalar, legacy numbering) attribute of 0.0.2 and 0.0.3.
 bool parse_attribute_v003(Input& input, RawNode& node, NamePool& names) {
-  std::uint32_t length = 0;
-  if (!input.ReadVarint32(&length) || length > static_cast<std::uint32_t>(input.BytesUntilLimit())) return false;
-  const auto limit = input.PushLimit(static_cast<int>(length));
+  auto attribute = input.message();
+  if (!attribute) return false;
   AttributeValue value;
-  if (!read_legacy_attribute(input, value)) return false;
-  input.PopLimit(limit);
+  if (!read_legacy_attribute(*attribute, value)) {
+    input = *attribute;
+    return false;
+  }
   if (value.name == AttributeValue::Name::runtime) {
     if (value.number.form == Form::whole) node.duration_micros = value.number.magnitude;
     return true;
@@ -106,7 +107,7 @@ bool parse_node_v0_0_1(Input& input, RawNode& node, RawTrace& trace, NamePool& n
       if (!read_integers(input, tag, flags)) return false;
       for (const std::uint64_t flag : flags) dims.add_flag(flag != 0);
     } else if (wire_type(tag) == WireType::varint) {
-      if (!input.ReadVarint64(&value)) return false;
+      if (!input.varint(value)) return false;
       if (field == communicator_id)
         node.group = value == 0 ? no_name : names.intern(fmt::format("{}", value));
       else
@@ -117,7 +118,7 @@ bool parse_node_v0_0_1(Input& input, RawNode& node, RawTrace& trace, NamePool& n
   }
   if (node.name == no_name) node.name = names.intern({});
   node.dimensions = dimensions_of(dims.flags, dims.num_flags);
-  return at_end(input);
+  return input.at_end();
 }
 
 bool parse_node_v0_0_3(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
@@ -129,7 +130,7 @@ bool parse_node_v0_0_3(Input& input, RawNode& node, RawTrace& trace, NamePool& n
     if (!(is_attribute ? parse_attribute_v003(input, node, names) : skip_field(input, tag))) return false;
   }
   if (node.name == no_name) node.name = names.intern({});
-  return at_end(input);
+  return input.at_end();
 }
 
 }  // namespace orrery::trace

@@ -17,7 +17,9 @@ constexpr std::uint64_t largest_message = std::numeric_limits<std::int32_t>::max
 }  // namespace
 
 MessageSource::MessageSource(const std::filesystem::path& path, Place place)
-    : place_(std::move(place)), reader_(path, place_), buffer_(chunk) {}
+    : place_(std::move(place)),
+      reader_(path, place_),
+      buffer_(reader_.size() == 0 ? chunk : std::min<std::uint64_t>(reader_.size(), chunk)) {}
 
 void MessageSource::rewind() {
   reader_.rewind();

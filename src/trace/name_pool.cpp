@@ -18,6 +18,14 @@ constexpr std::size_t largest_block = std::size_t{1} << 20;
 NamePool::NamePool() : slots_(first_slots, Slot{0, 0}) {}
 
 std::uint32_t NamePool::intern(std::string_view text) {
+  if (at_ == most_expected) return look_up(text);
+  if (at_ == expected_.size()) expected_.push_back(look_up(text));
+  std::uint32_t& expected = expected_[at_++];
+  if (texts_[expected] != text) expected = look_up(text);
+  return expected;
+}
+
+std::uint32_t NamePool::look_up(std::string_view text) {
   const std::size_t wide = std::hash<std::string_view>{}(text);
   const auto hash = static_cast<std::uint32_t>(wide ^ (wide >> 32));
   std::size_t at = hash & (slots_.size() - 1);

@@ -88,6 +88,7 @@ struct Store::State {
   ReadOptions options;
   Groups groups;
   NamePool names;
+  TensorLists tensors;
   Interned<Graph> graphs;
   Interned<Labels> labels;
   std::set<std::pair<const Graph*, const Labels*>> structures;
@@ -105,7 +106,7 @@ Meaning Store::State::understand(const std::filesystem::path& path, const Source
     Edges edges(order.size());
     if (faults.empty())  // else ids do not tell nodes apart
       faults.attempt([&] { edges = order_nodes(raw, order, options.dependencies, source, names); });
-    meaning = interpret(raw, order, std::move(edges), source, names, groups, options, faults);
+    meaning = interpret(raw, order, std::move(edges), source, names, groups, options, tensors, faults);
   });
   return meaning;
 }

@@ -6,39 +6,62 @@
 
 namespace orrery::trace {
 
+void TensorLists::start() {
+  tensors_ = {};
+  keys_.clear();
+  last_listing_.clear();
+  empty_.clear();
+  size_ = {};
+}
+
+/// The number of a tensor. What earlier graphs have left in the table is no number, or that of another key.
+std::optional<std::uint32_t> TensorLists::find(std::uint32_t key) const {
+  if (key >= number_of_key_.size()) return {};
+  const std::uint32_t number = number_of_key_[key];
+  if (number >= keys_.size() || keys_[number] != key) return {};
+  return number;
+}
+
 std::optional<Bytes> TensorLists::list(std::uint32_t node, std::uint32_t key, Bytes size, bool makes) {
   auto& [sizes, num_listings, first, listings] = tensors_;
-  const bool is_tensor = size > Bytes();
-  const auto next_tensor = static_cast<std::uint32_t>(sizes.size());
-  const auto [tensor, added] = number_of_key_.of(key, is_tensor ? next_tensor : empty);
-  if (added && is_tensor) {
-    check(tensor < most_tensors, "more than 2^30 tensors");
+  const auto known = find(key);
+  if (known && Bytes(sizes[*known]) != size) return Bytes(sizes[*known]);
+  if (size == Bytes()) {
+    empty_.insert(key);
+    return {};
+  }
+  if (!empty_.empty() && empty_.contains(key)) return Bytes();
+
+  const std::uint32_t tensor = known.value_or(static_cast<std::uint32_t>(keys_.size()));
+  const auto next = static_cast<std::uint32_t>(listings.size());
+  check(tensor < most_tensors && next < std::numeric_limits<std::uint32_t>::max(), "more tensors than can be numbered");
+  if (first.size() <= node) first.resize(std::size_t{node} + 1, next);
+  if (!known) {
+    if (number_of_key_.size() <= key) number_of_key_.resize(std::size_t{key} + 1);
+    number_of_key_[key] = tensor;
+    keys_.push_back(key);
+    last_listing_.push_back(next);
     sizes.push_back(size.count());
     num_listings.push_back(0);
-    keys_.push_back(key);
-    last_listing_.push_back(0);
     size_ += size;
-  }
-  const Bytes known = tensor == empty ? Bytes() : Bytes(sizes[tensor]);
-  if (known != size) return known;
-  if (!is_tensor) return {};
-  check(listings.size() < std::numeric_limits<std::uint32_t>::max(), "more than 2^32 listings of tensors");
-  const auto next = static_cast<std::uint32_t>(listings.size());
-  if (first.size() <= node) first.resize(std::size_t{node} + 1, next);
-  if (num_listings[tensor] > 0 && last_listing_[tensor] >= first[node]) {
+  } else if (last_listing_[tensor] >= first[node]) {
     Listing& own = listings[last_listing_[tensor]];
     (makes ? own.makes : own.needs) = 1;
     return {};
   }
-  ++num_listings[tensor];
   last_listing_[tensor] = next;
+  ++num_listings[tensor];
   listings.push_back({.tensor = tensor & (most_tensors - 1), .needs = makes ? 0U : 1U, .makes = makes ? 1U : 0U});
   return {};
 }
 
 Tensors TensorLists::finish(std::uint32_t num_nodes) {
-  if (!tensors_.listings.empty())
-    tensors_.first.resize(std::size_t{num_nodes} + 1, static_cast<std::uint32_t>(tensors_.listings.size()));
+  auto& [sizes, num_listings, first, listings] = tensors_;
+  if (!listings.empty()) first.resize(std::size_t{num_nodes} + 1, static_cast<std::uint32_t>(listings.size()));
+  sizes.shrink_to_fit();
+  num_listings.shrink_to_fit();
+  first.shrink_to_fit();
+  listings.shrink_to_fit();
   return std::move(tensors_);
 }
 

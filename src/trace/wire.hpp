@@ -1,19 +1,14 @@
 #pragma once
 
-#include <google/protobuf/io/coded_stream.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 
+#include "input.hpp"
 #include "raw_trace.hpp"
 
 namespace orrery::trace {
-
-/// Protocol buffers' wire format, over one message in memory. All functions that return bool return false for bytes
-/// that are no such message; the input then stands at the fault.
-using Input = google::protobuf::io::CodedInputStream;
 
 enum class WireType : std::uint32_t { varint = 0, fixed64 = 1, bytes = 2, group = 3, end_group = 4, fixed32 = 5 };
 
@@ -23,15 +18,12 @@ constexpr std::uint32_t make_tag(int field, WireType type) {
   return static_cast<std::uint32_t>(field) << 3 | static_cast<std::uint32_t>(type);
 }
 
-Input input_over(std::span<const std::uint8_t> bytes);
-Input input_over(std::string_view bytes);
-
 /// The next tag, or 0 at the end of the message or at a fault: `at_end` tells them apart.
-std::uint32_t next_tag(Input& input);
-bool at_end(Input& input);
-bool skip_field(Input& input, std::uint32_t tag);
-/// A length-delimited field as a view into the message.
-bool read_view(Input& input, std::string_view& view);
+inline std::uint32_t next_tag(Input& input) {
+  std::uint32_t tag = 0;
+  return input.varint(tag) && field_number(tag) != 0 ? tag : 0;
+}
+bool skip_field(Input& input, std::uint32_t tag, int depth = 0);
 /// A repeated integer, packed or not.
 bool read_integers(Input& input, std::uint32_t tag, std::vector<std::uint64_t>& to);
 

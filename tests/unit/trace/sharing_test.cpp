@@ -116,6 +116,21 @@ TEST_F(Sharing, BytesPerNode) {
   EXPECT_EQ(store_.bytes(), before);
 }
 
+TEST_F(Sharing, NamesDoNotDependOnTheFileBefore) {
+  const std::vector<std::vector<std::string>> files = {
+      {"a", "b", "c", "b"},          {"a", "b", "c", "b"}, {"b", "a", "c"}, {"c"},
+      {"c", "", "b", "d", "a", "e"}, {"a", "b", "c", "b"}};
+  std::vector<NpuTrace> traces;
+  for (const auto& names : files) {
+    et::File file;
+    for (std::uint64_t id = 0; id < names.size(); ++id) file.add(et::compute(id, names[id]));
+    traces.push_back(store_.read(write(file, fmt::format("{}.et", traces.size())), NpuId(0)));
+    for (std::uint32_t id = 0; id < names.size(); ++id) EXPECT_EQ(store_.name_of(traces.back(), NodeId(id)), names[id]);
+  }
+  EXPECT_EQ(traces.front().labels, traces[1].labels);
+  EXPECT_EQ(traces.front().labels, traces.back().labels);
+}
+
 TEST_F(Sharing, ManyNamesKeepTheirNumbers) {
   et::File file;
   for (std::uint64_t id = 0; id < 5000; ++id) file.add(et::compute(id, fmt::format("node {}", id)));

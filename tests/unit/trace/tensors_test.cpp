@@ -92,6 +92,15 @@ TEST_F(TensorsTest, AreReadFromTheListsOfNodes) {
   EXPECT_EQ(trace.graph->tensors.has_maker(), (std::vector<bool>{false, false, true}));
 }
 
+TEST_F(TensorsTest, OfOneTraceHaveNothingToDoWithThoseOfAnother) {
+  read({et::compute(1, "a").inputs({"x", "3", "y", "0", "z", "8"}).outputs({"w", "4"})});
+  const NpuTrace trace = store_.read(
+      write(file_of({et::compute(1, "a").inputs({"y", "5", "x", "6", "v", "7"}).outputs({"x", "6"})}), "1.et"),
+      NpuId(1));
+  EXPECT_EQ(listed(store_, trace, 0), "needs y, updates x, needs v");
+  EXPECT_EQ(trace.graph->tensors.sizes, (std::vector<std::uint64_t>{5, 6, 7}));
+}
+
 TEST_F(TensorsTest, HaveSizesThatAreWholeNumbers) {
   const auto size_of = [&](std::string_view text) {
     std::filesystem::remove(folder_ / "t.0.et");
