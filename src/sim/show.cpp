@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -129,6 +130,24 @@ void show(const config::ShowKernelCommand& command) {
   print(result, true);
 }
 
+namespace {
+
+ordered_json figures_of(const trace::Tensors& tensors) {
+  const std::vector<bool> has_maker = tensors.has_maker();
+  Bytes all, without_maker;
+  for (std::size_t i = 0; i < tensors.sizes.size(); ++i) {
+    all += Bytes(tensors.sizes[i]);
+    if (!has_maker[i]) without_maker += Bytes(tensors.sizes[i]);
+  }
+  return {{"count", tensors.sizes.size()},
+          {"bytes", all.count()},
+          {"listings", tensors.listings.size()},
+          {"without_maker", std::ranges::count(has_maker, false)},
+          {"bytes_without_maker", without_maker.count()}};
+}
+
+}  // namespace
+
 void show(const config::ShowTraceCommand& command) {
   trace::Store store({.dependencies = command.dependencies, .alone = true}, {});
   const auto trace = store.read(command.file, NpuId(0));
@@ -152,6 +171,7 @@ void show(const config::ShowTraceCommand& command) {
   }
   result["kinds"] = kinds;
   result["collectives"] = collectives;
+  if (!graph.tensors.sizes.empty()) result["tensors"] = figures_of(graph.tensors);
   if (recorded < Time::max())
     result["recorded_duration_ps"] = recorded.ps();
   else

@@ -7,6 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 from harness import System, unpacked  # noqa: E402
 
@@ -109,6 +110,25 @@ class Traces(harness.Folder):
         times = self.one_answer(folder / "workload", files, ranks)
         expected = json.loads((harness.SHARED / f"traces/expected/{name}.expected.json").read_text())["finish_ns"]
         self.assertEqual(times, [time * 1000 for time in expected])
+
+    def test_tensors_of_stage(self):
+        """`orrery show trace` counts the tensors that a plain reading of the file finds."""
+        for archive, npus in (("stage-gpt_64_tp8sp2dp4_sp", (0, 63)), ("stage-moe_64_dp4tp2pp2ep4", (0, 32)), ("stage-llama-s_64_dp4tp4pp4", (0, 16))):
+            for npu in npus:
+                with self.subTest(archive, npu=npu):
+                    path = unpacked(archive) / archive.removeprefix("stage-") / f"workload.{npu}.et"
+                    sizes, made, listings = {}, set(), 0
+                    for node in chakra.read(path):
+                        needs, makes = (dict(zip(texts[::2], texts[1::2])) for texts in (node.attributes["inputs"], node.attributes["outputs"]))
+                        sizes |= {name: int(float(size)) for name, size in (needs | makes).items()}
+                        made |= makes.keys() - needs.keys()
+                        listings += len(needs | makes)
+                    outcome = harness.orrery("show", "trace", str(path), "--json")
+                    self.assertEqual(outcome.code, 0, outcome.err)
+                    others = sizes.keys() - made
+                    self.assertEqual(json.loads(outcome.out)["tensors"],
+                                     {"count": len(sizes), "bytes": sum(sizes.values()), "listings": listings, "without_maker": len(others),
+                                      "bytes_without_maker": sum(sizes[name] for name in others)})
 
     def test_stage_gpt(self):
         self.stage("stage-gpt_64_tp8sp2dp4_sp")
