@@ -28,24 +28,24 @@ void LocalMemory::end(Time now) {
 }
 
 void LocalMemory::start(NodeId node, Time now) {
-  advance(now);
   for (const trace::Listing listing : tensors_.of(node)) {
     if (is_here_[listing.tensor]) continue;
+    advance(now);
     is_here_[listing.tensor] = true;
     usage_ += Bytes(tensors_.sizes[listing.tensor]);
   }
 }
 
 void LocalMemory::complete(NodeId node, Time now) {
-  advance(now);
   for (const trace::Listing listing : tensors_.of(node)) {
     if (!users_.count_down(listing.tensor) || lifetimes_.is_result[listing.tensor]) continue;
+    advance(now);
     is_here_[listing.tensor] = false;
     usage_ = usage_ - Bytes(tensors_.sizes[listing.tensor]);
   }
 }
 
-/// What the present moment has come to lasts until `now`.
+/// What the moment of the last change has come to lasts until `now`.
 void LocalMemory::close_moment(Time now) {
   if (usage_ > peak_) {
     peak_ = usage_;

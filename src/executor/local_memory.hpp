@@ -46,7 +46,7 @@ class LocalMemory {
   Countdowns users_;           // [num_tensors] nodes that list it and have not completed
   std::vector<bool> is_here_;  // [num_tensors]
   Bytes usage_;
-  Time since_;  // the present moment
+  Time since_;  // the last change
   Bytes peak_;
   Time peak_time_;
   std::optional<Excess> excess_;
