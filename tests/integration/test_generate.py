@@ -269,6 +269,39 @@ class Generated(harness.Folder):
         parallel = "zero: 3, offload: [parameters, gradients], offload-collectives: path, prefetch: 0"
         self.assertEqual(self.times_of_offload(memory, ", forward: 10 us, backward: 20 us", parallel), [passes + update] * 2)
 
+    def peaks(self, parallel, npus, memory=""):
+        """Peaks of the local memory of 4 layers with 64 hidden values and 1,024 tokens, whose compute times are long."""
+        config = self.write("config.yaml", f"system:\n  network: {{dimensions: [{{shape: Ring, size: {npus}, bandwidth: 100 GB/s, latency: 500 ns}}]}}\n"
+                            "  compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}\n  communication: {streams: 4}\n"
+                            f"{memory}workload:\n  model: {{layers: 4, hidden: 64, heads: 4, sequence: 1024}}\n  parallel: {{{parallel}}}\n")
+        import h5py
+        with h5py.File(self.run_once([config])) as results:
+            return results["npus/peak_local_memory"][()].tolist()
+
+    def test_peaks(self):
+        """By hand, from docs/workloads.md, Memory: 16 bytes for each parameter, 16 e T h of activations for each layer, and what comes and goes."""
+        tokens, hidden = 1024, 64
+        parameters, activations, message = 4 * (12 * hidden ** 2 + 2 * hidden), 16 * 2 * tokens * hidden, 2 * tokens * hidden
+        layer = 2 * parameters // 4  # of one layer, in bytes
+        plain = 16 * parameters + 4 * activations
+        self.assertEqual(self.peaks("dp: 2, micro-batches: 2", 2), [plain] * 2)
+        self.assertEqual(self.peaks("dp: 2, zero: 1", 2), [10 * parameters + 4 * activations] * 2)
+        # Divided by tp, but for the norms' parameters.
+        self.assertEqual(self.peaks("tp: 2, sp: true", 2), [16 * (parameters + 4 * 2 * hidden) // 2 + 2 * activations] * 2)
+        # Kept: the inputs of four layers; during the pass of the last all that it has computed again.
+        self.assertEqual(self.peaks("dp: 2, recompute: full", 2), [16 * parameters + 3 * message + activations] * 2)
+        # The first stage has two micro-batches of its two layers while it sends and waits for what it receives; the last has one.
+        self.assertEqual(self.peaks("pp: 2, micro-batches: 4", 2), [plain // 2 + 2 * activations + 2 * message, plain // 2])
+        # In the first backward pass: its gradients, its parameters, and those of the next ones.
+        for prefetch in range(3):
+            self.assertEqual(self.peaks(f"dp: 2, zero: 3, prefetch: {prefetch}", 2), [8 * parameters + 4 * activations + (prefetch + 2) * layer] * 2)
+        # The share is there too while it is gathered; nothing else.
+        memory = remote_memory("per-npu", 2)
+        offload = "dp: 2, zero: 3, offload: [parameters, gradients, optimizer]"
+        self.assertEqual(self.peaks(offload, 2, memory), [4 * activations + 3 * layer + layer // 2] * 2)
+        # On the path there is no share.
+        self.assertEqual(self.peaks(offload + ", offload-collectives: path", 2, remote_memory("hierarchical-pool", 2)), [4 * activations + 3 * layer] * 2)
+
     def test_model_without_roofline(self):
         """FLOPs would take no time: refused, unless the model is given by times."""
         config = self.write("config.yaml", "system: {network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}}\n"
