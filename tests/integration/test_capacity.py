@@ -224,6 +224,20 @@ class Capacity(harness.Folder):
             with self.subTest(archive):
                 self.assertGreater(self.check_against_timeline(path, [chakra.read(folder / f"workload.{npu}.et") for npu in range(64)]), 6400)
 
+    def test_generated(self):
+        """Megatron's 22B on 8 A100: selective recomputation with sequence parallelism fits into 80 GB, as published; without both it does not."""
+        config = self.folder / "config.yaml"
+
+        def write(variant):
+            config.write_text(f"system:\n  base: {harness.SOURCE}/configs/systems/dgx-a100-superpod.yaml\n  network: {{dimensions: [{{shape: Switch, size: 8, "
+                              f"bandwidth: 300 GB/s, latency: 500 ns}}]}}\nworkload:\n  model: {harness.SOURCE}/configs/models/megatron-22b.yaml\n"
+                              f"  parallel: {{tp: 8, micro-batch: 4, micro-batches: 1, gradients: fp32, {variant}}}\n")
+            return config
+        path = self.check_one_answer([write("recompute: selective, sp: true"), "--timeline"], 8, ranks=(2, 3))
+        self.assertLess(self.read(path)[0][0][0], 80 * 10 ** 9)
+        text = self.refused(write("recompute: none"), ranks=(0, 2))
+        self.assertRegex(text, r"NPU 0: at .* the tensors take [78]\d\.\d\d GiB .*, which has 74\.51 GiB \(80000000000\): 'optimizer' ")
+
     # ---- what is made of it ----
 
     def test_counter_for_viewers(self):
