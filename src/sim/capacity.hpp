@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orrery/base/error.hpp"
 #include "orrery/executor/executor.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/trace/store.hpp"

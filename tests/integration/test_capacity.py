@@ -87,6 +87,20 @@ class Capacity(harness.Folder):
         self.assertEqual(usage[1], [(0, size), (5.5 * us, 7 + 3), (6.5 * us, 0)])
         self.assertEqual(peaks, [(size, 0), (size, 0)])
 
+    def test_a_run_that_is_stopped(self):
+        """What is known so far counts."""
+        import h5py
+        config = self.config([[compute(1, 3), compute(2, 2, 1, outputs=["a", "1000"]), compute(3, 1, 2, inputs=["a", "1000"])]] * 4)
+        path = self.folder / "stopped.h5"
+        outcome = harness.orrery("run", config, "--iterations=100000000", "--record-iterations=2", "--timeline", "--max-walltime=3", "--quiet", f"--output={path}")
+        self.assertEqual(outcome.code, 75, outcome.err)
+        with h5py.File(path) as results:
+            self.assertEqual(results.attrs["status"], "interrupted")
+        peaks, usage = self.read(path)
+        us = 10 ** 6
+        self.assertEqual(peaks, [(1000, 3 * us)] * 4)
+        self.assertEqual(usage, [[(0, 0), (3 * us, 1000), (6 * us, 0), (9 * us, 1000), (12 * us, 0)]] * 4)
+
     # ---- more than there is room for ----
 
     def refused(self, config, *arguments, ranks=(0, 2, 3), command="run"):
@@ -172,7 +186,7 @@ class Capacity(harness.Folder):
             offsets, columns = timeline["offsets"][:].tolist(), [timeline[name][:].tolist() for name in ("node", "start", "finish")]
             ends = results["npus/finish_time"][:].tolist()
         some = 0
-        for npu, nodes in enumerate(traces):
+        for npu, nodes in traces.items():
             first, last = offsets[npu], offsets[npu + 1]
             spans = {id: (start, finish) for id, start, finish in zip(*(column[first:last] for column in columns))}
             listed = any(tensors.pairs(node.attributes.get(key, [])) for node in nodes for key in ("inputs", "outputs"))
@@ -193,7 +207,7 @@ class Capacity(harness.Folder):
             for more in ([], ["--network=congestion-aware"]):
                 with self.subTest(seed=seed, more=more):
                     path = self.run_once(arguments + more, ranks=2 if seed % 5 == 0 else 0)
-                    rows += self.check_against_timeline(path, workload.traces)
+                    rows += self.check_against_timeline(path, dict(enumerate(workload.traces)))
             self.assertEqual(harness.difference(self.run_once(arguments, "plain.h5"), self.run_once(arguments + ["--fold"], "folded.h5")), "", f"seed {seed}")
             for path in self.folder.iterdir():
                 path.unlink()
@@ -214,7 +228,7 @@ class Capacity(harness.Folder):
     def test_stage(self):
         """What STAGE writes lists the tensors of every node."""
         harness.skip_without(harness.SHARED / "traces", "the shared traces")
-        for archive in ("stage-gpt_64_tp8sp2dp4_sp", "stage-moe_64_dp4tp2pp2ep4"):
+        for archive, npus in (("stage-gpt_64_tp8sp2dp4_sp", range(64)), ("stage-moe_64_dp4tp2pp2ep4", range(64)), ("stage-llama-s_64_dp4tp4pp4", (0, 21, 42, 63))):
             folder = harness.unpacked(archive) / archive.removeprefix("stage-")
             system = harness.SHARED / "traces/system"
             files = [f"--workload-configuration={folder / 'workload'}", f"--network-configuration={system / 'net_64.yml'}",
@@ -222,7 +236,8 @@ class Capacity(harness.Folder):
                      f"--comm-group-configuration={folder / 'workload.json'}"]
             path = self.run_once([*files, "--timeline"], f"{archive}.h5")
             with self.subTest(archive):
-                self.assertGreater(self.check_against_timeline(path, [chakra.read(folder / f"workload.{npu}.et") for npu in range(64)]), 6400)
+                rows = self.check_against_timeline(path, {npu: chakra.read(folder / f"workload.{npu}.et") for npu in npus})
+                self.assertGreater(rows, 100 * len(npus))
 
     def test_generated(self):
         """Megatron's 22B on 8 A100: selective recomputation with sequence parallelism fits into 80 GB, as published; without both it does not."""
