@@ -262,9 +262,11 @@ class GeneralDirect final : public LineProgram {
 
 }  // namespace
 
-std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineContext& context) {
+std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineContext& given) {
+  LineContext context = given;
   const Bytes message = message_size(shape, context.axis.size);
   std::vector<Round> rounds = rounds_of(shape, context);
+  if (context.topology.rules().share_bandwidth) context.at_once = rounds[0].last - rounds[0].first + 1;
   if (context.is_circulant()) return std::make_unique<CirculantDirect>(context, std::move(rounds), message);
   if (context.is_regular()) return std::make_unique<GeneralDirect<PairDelays>>(context, std::move(rounds), message);
   return std::make_unique<GeneralDirect<LinkDelays>>(context, std::move(rounds), message);

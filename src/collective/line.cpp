@@ -86,10 +86,15 @@ bool LineContext::is_regular() const {
   return true;
 }
 
+Bytes LineContext::beside_others(std::uint32_t d, Bytes size) const {
+  const bool one_link = topology.dimension(d).shape == topology::Shape::switched;
+  return times(size, one_link ? share * at_once : share);
+}
+
 Ps LineContext::hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const {
   const std::uint32_t d = axis.dimensions[k];
   const topology::Port port = axis.ports.empty() ? topology::Port{} : topology.links().port(d, axis.port(k, line, 0));
-  return in_range(topology.link_delay(d, topology.hops(d, difference), times(size, share), port));
+  return in_range(topology.link_delay(d, topology.hops(d, difference), beside_others(d, size), port));
 }
 
 Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
@@ -104,7 +109,7 @@ Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
     if (a == b) continue;
     const std::uint32_t d = axis.dimensions[k];
     const std::uint32_t hops = topology.hops(d, a > b ? a - b : b - a);
-    total = plus(total, in_range(topology.link_delay(d, hops, times(size, share), port(k, i, j))));
+    total = plus(total, in_range(topology.link_delay(d, hops, beside_others(d, size), port(k, i, j))));
     if (!topology.rules().charge_every_dimension) break;
   }
   return total;

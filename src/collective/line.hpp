@@ -38,6 +38,8 @@ struct LineContext {
   std::uint64_t share = 1;  ///< chunks in service, of all collectives, that share the bandwidth evenly
   std::uint32_t line = 0;   ///< which of the axis' lines, where they differ
   bool detours = false;     ///< a link that the line may use has failed
+  /// Messages that a place sends at a time; they share the one link that it has to a switch.
+  std::uint64_t at_once = 1;
 
   /// All links of the line are alike: Axis::circulant and transitive hold.
   bool is_regular() const;
@@ -59,6 +61,8 @@ struct LineContext {
   Ps control(std::uint32_t i, std::uint32_t j) const;
 
  private:
+  /// What takes as long on a link of dimension d alone as a message does beside those that share it.
+  Bytes beside_others(std::uint32_t d, Bytes size) const;
   /// Of a message from place i to place j, in the axis' k-th dimension.
   topology::Port port(std::size_t k, std::uint32_t i, std::uint32_t j) const;
 };

@@ -106,7 +106,7 @@ class Congestion(harness.Folder):
         self.assertEqual(times, [620] * 4)
         self.assertEqual([links[npu, -1]["queueing_time"] for npu in range(4)], [(100 + 200) * NS] * 4)
         self.assertEqual([links[-1, npu]["queueing_time"] for npu in range(4)], [0] * 4)
-        self.assertEqual(harness.finish_times(self.run_once(arguments)), [320 * NS] * 4)  # each message alone
+        self.assertEqual(harness.finish_times(self.run_once(arguments)), [520 * NS] * 4)  # three share the link
 
     def test_two_tenants(self):
         """On a row of a 4 x 4 torus the NPUs 0 and 2, and 1 and 3, gather 1 us and 1.5 us from each other; both go upwards, so that

@@ -181,7 +181,8 @@ TEST(Collective, DifferingLinksAgreeWithMessages) {
     std::vector<std::uint32_t> dimension_of;
     for (const PhaseOfChunk& phase : scenario.phases) dimension_of.push_back(phase.queue);
     scenario.link = [&](std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t phase) {
-      return plain.delay(from, to, dimension_of[phase], bytes * share);
+      const std::uint32_t d = dimension_of[phase];
+      return plain.delay(from, to, d, bytes * share * sample.at_once(d));
     };
     Predecessors in_order(scenario.num_chunks, Predecessors::value_type(scenario.phases.size()));
     for (std::uint32_t c = scenario.in_service; num_used == 1 && c < scenario.num_chunks; ++c)
@@ -328,8 +329,10 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
     sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
     sample.options.active_chunks = 1 + static_cast<std::uint32_t>(random() % 16);
     choose_orders(random, sample.options);
-    for (Algorithm& algorithm : sample.options.all_reduce)
-      if (algorithm.kind == AlgorithmKind::direct) algorithm = {};
+    for (std::size_t d = 0; d < sample.dimensions.size(); ++d)  // elsewhere direct has a link for each of its messages
+      if (Algorithm& algorithm = sample.options.all_reduce[d];
+          algorithm.kind == AlgorithmKind::direct && sample.dimensions[d].shape != topology::Shape::switched)
+        algorithm = {};
     sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
     Engine engine(sample.topology(), sample.options);
     const auto layout = engine.layout({}, all_dimensions);

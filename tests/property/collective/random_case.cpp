@@ -181,6 +181,14 @@ std::vector<Time> random_arrivals(std::mt19937_64& random, std::uint32_t count) 
   return arrivals;
 }
 
+std::uint64_t RandomCase::at_once(std::uint32_t d) const {
+  const Algorithm& algorithm = options.all_reduce[d];
+  const bool one_link = dimensions[d].shape == topology::Shape::switched;
+  if (algorithm.kind != AlgorithmKind::direct || !one_link || !rules.share_bandwidth) return 1;
+  const std::uint32_t others = std::max(dimensions[d].size, 2U) - 1;
+  return algorithm.window == 0 ? others : std::min(algorithm.window, others);
+}
+
 Scenario scenario_of(const RandomCase& sample, const topology::Topology& topology) {
   Scenario scenario;
   scenario.num_members = topology.num_npus();
@@ -210,13 +218,13 @@ Scenario scenario_of(const RandomCase& sample, const topology::Topology& topolog
     dimension_of.push_back(d);
   }
   const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
-  scenario.link = [&topology, dimension_of, share](std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
-                                                   std::uint32_t phase) {
+  scenario.link = [&sample, &topology, dimension_of, share](std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
+                                                            std::uint32_t phase) {
     const std::uint32_t d = dimension_of[phase];
     const std::uint32_t a = topology.coordinate(NpuId(from), d);
     const std::uint32_t b = topology.coordinate(NpuId(to), d);
     const std::uint32_t hops = topology.hops(d, std::max(a, b) - std::min(a, b));
-    return topology.link_delay(d, hops, Bytes(bytes * share)).ps();
+    return topology.link_delay(d, hops, Bytes(bytes * share * sample.at_once(d))).ps();
   };
   return scenario;
 }

@@ -18,6 +18,8 @@ struct RandomCase {
   Bytes size;
 
   topology::Topology topology() const;
+  /// Messages that an NPU sends over its link of dimension d at a time, if they share it.
+  std::uint64_t at_once(std::uint32_t d) const;
   std::uint32_t num_npus() const;
 };
 

@@ -20,7 +20,7 @@ namespace {
 class Play {
  public:
   Play(const RandomCase& sample, const topology::Topology& topology, std::shared_ptr<const Script> script)
-      : topology_(topology), completions_(topology.num_npus()) {
+      : sample_(sample), topology_(topology), completions_(topology.num_npus()) {
     for (std::uint32_t m = 0; m < topology.num_npus(); ++m) members_.emplace_back(script, m, sample.options.rendezvous);
   }
 
@@ -66,6 +66,7 @@ class Play {
 
   void at(Time time, std::uint32_t member, Act act) { events_.push({time, order_++, member, std::move(act)}); }
 
+  const RandomCase& sample_;
   const topology::Topology& topology_;
   std::vector<executor::MemberRun> members_;
   std::vector<Time> completions_;
@@ -83,7 +84,9 @@ class Play {
 
 void Play::Hands::send(std::uint32_t to, Bytes size, executor::StepId step, Sent what, std::uint32_t own_step) {
   if (what != Sent::word) play.sent_ += size;
-  const Time there = now + play.topology_.path_delay(NpuId(me), NpuId(to), size);
+  std::uint32_t d = 0;  // in which they differ
+  while (play.topology_.coordinate(NpuId(me), d) == play.topology_.coordinate(NpuId(to), d)) ++d;
+  const Time there = now + play.topology_.path_delay(NpuId(me), NpuId(to), size * play.sample_.at_once(d));
   play.at(there, to, [&to_play = play, to, from = me, step, what](Hands& hands) {
     to_play.members_[to].receive(from, step, what == Sent::word, hands.now, hands);
   });
@@ -216,7 +219,7 @@ TEST(Script, BroadcastAndReduceGoWhole) {
     std::vector<Algorithm> algorithms;
     for (std::size_t d = 0; d < sample.dimensions.size(); ++d)
       algorithms.push_back({random() % 3 == 0 ? AlgorithmKind::ring : AlgorithmKind::binomial_tree, 0, false});
-    sample.options.broadcast = sample.options.reduce = algorithms;
+    sample.options.all_reduce = sample.options.broadcast = sample.options.reduce = algorithms;
     sample.options.splits = 1;
     const topology::Topology topology = sample.topology();
     Engine engine(topology, sample.options);
