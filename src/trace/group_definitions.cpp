@@ -82,12 +82,12 @@ bool read_list(std::string_view text, RawTrace& trace) {
 bool is_group_definition(std::string_view node_name) { return node_name.starts_with(init_name); }
 
 void read_group_definitions(std::string_view inputs, RawTrace& trace) {
-  Input input(inputs);
+  Input input = input_over(inputs);
   bool good = true;
   while (const std::uint32_t tag = next_tag(input)) {
     std::string_view values;
     if (tag == make_tag(1, WireType::bytes)) {
-      good = input.view(values);
+      good = read_view(input, values);
       if (good && values.find_first_not_of(" \t\r\n") != std::string_view::npos) good = read_list(values, trace);
     } else {
       good = skip_field(input, tag);

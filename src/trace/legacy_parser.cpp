@@ -30,14 +30,14 @@ Taken parse_common(Input& input, std::uint32_t tag, RawNode& node, RawTrace& tra
   std::string_view text;
   switch (field_number(tag)) {
     case 1:
-      good = wire_type(tag) == WireType::varint && input.varint(node.id);
+      good = wire_type(tag) == WireType::varint && input.ReadVarint64(&node.id);
       break;
     case 2:
-      good = wire_type(tag) == WireType::bytes && input.view(text);
+      good = wire_type(tag) == WireType::bytes && read_view(input, text);
       if (good) node.name = names.intern(text);
       break;
     case 3:
-      good = wire_type(tag) == WireType::varint && input.varint(node.type);
+      good = wire_type(tag) == WireType::varint && input.ReadVarint32(&node.type);
       break;
     case 4:
       good = read_integers(input, tag, trace.data);
@@ -77,13 +77,8 @@ void set_field_v001(int field, std::uint64_t value, RawNode& node) {
 
 /// One (scalar, legacy numbering) attribute of 0.0.2 and 0.0.3.
 bool parse_attribute_v003(Input& input, RawNode& node, NamePool& names) {
-  auto attribute = input.message();
-  if (!attribute) return false;
   AttributeValue value;
-  if (!read_legacy_attribute(*attribute, value)) {
-    input = *attribute;
-    return false;
-  }
+  if (!read_message(input, [&](Input& attribute) { return read_legacy_attribute(attribute, value); })) return false;
   if (value.name == AttributeValue::Name::runtime) {
     if (value.number.form == Form::whole) node.duration_micros = value.number.magnitude;
     return true;
@@ -107,7 +102,7 @@ bool parse_node_v0_0_1(Input& input, RawNode& node, RawTrace& trace, NamePool& n
       if (!read_integers(input, tag, flags)) return false;
       for (const std::uint64_t flag : flags) dims.add_flag(flag != 0);
     } else if (wire_type(tag) == WireType::varint) {
-      if (!input.varint(value)) return false;
+      if (!input.ReadVarint64(&value)) return false;
       if (field == communicator_id)
         node.group = value == 0 ? no_name : names.intern(fmt::format("{}", value));
       else
@@ -118,7 +113,7 @@ bool parse_node_v0_0_1(Input& input, RawNode& node, RawTrace& trace, NamePool& n
   }
   if (node.name == no_name) node.name = names.intern({});
   node.dimensions = dimensions_of(dims.flags, dims.num_flags);
-  return input.at_end();
+  return input.ExpectAtEnd();
 }
 
 bool parse_node_v0_0_3(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
@@ -130,7 +125,7 @@ bool parse_node_v0_0_3(Input& input, RawNode& node, RawTrace& trace, NamePool& n
     if (!(is_attribute ? parse_attribute_v003(input, node, names) : skip_field(input, tag))) return false;
   }
   if (node.name == no_name) node.name = names.intern({});
-  return input.at_end();
+  return input.ExpectAtEnd();
 }
 
 }  // namespace orrery::trace

@@ -26,7 +26,7 @@ bool read_tensors(const AttributeValue& value, RawTrace& trace, NamePool& names)
     if (value.number.form != Form::absent) trace.tensors.push_back({.form = Form::no_number, .is_output = is_output});
     return true;
   }
-  Input input(*value.texts);
+  Input input = input_over(*value.texts);
   bool is_name = true;
   while (const std::uint32_t tag = next_tag(input)) {
     std::string_view text;
@@ -34,7 +34,7 @@ bool read_tensors(const AttributeValue& value, RawTrace& trace, NamePool& names)
       if (!skip_field(input, tag)) return false;
       continue;
     }
-    if (wire_type(tag) != WireType::bytes || !input.view(text)) return false;
+    if (wire_type(tag) != WireType::bytes || !read_view(input, text)) return false;
     if (is_name) {
       trace.tensors.push_back({.name = names.intern(text), .is_output = is_output});
     } else {
@@ -44,17 +44,12 @@ bool read_tensors(const AttributeValue& value, RawTrace& trace, NamePool& names)
     }
     is_name = !is_name;
   }
-  return input.at_end();
+  return input.ExpectAtEnd();
 }
 
 bool parse_attribute(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
-  auto attribute = input.message();
-  if (!attribute) return false;
   AttributeValue value;
-  if (!read_attribute(*attribute, value)) {
-    input = *attribute;
-    return false;
-  }
+  if (!read_message(input, [&](Input& attribute) { return read_attribute(attribute, value); })) return false;
   if (value.name == AttributeValue::Name::inputs || value.name == AttributeValue::Name::outputs)
     return read_tensors(value, trace, names);
   if (value.name != AttributeValue::Name::ignored) apply_attribute(value, node, names);
@@ -103,13 +98,13 @@ bool parse_node(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
     bool good = true;
     switch (tag) {
       case make_tag(Field::id, WireType::varint):
-        good = input.varint(node.id);
+        good = input.ReadVarint64(&node.id);
         break;
       case make_tag(Field::name, WireType::bytes):
-        good = input.view(name_text);
+        good = read_view(input, name_text);
         break;
       case make_tag(Field::type, WireType::varint):
-        good = input.varint(node.type);
+        good = input.ReadVarint32(&node.type);
         break;
       case make_tag(Field::ctrl_deps, WireType::bytes):
       case make_tag(Field::ctrl_deps, WireType::varint):
@@ -120,10 +115,10 @@ bool parse_node(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
         good = read_integers(input, tag, trace.data);
         break;
       case make_tag(Field::duration_micros, WireType::varint):
-        good = input.varint(node.duration_micros);
+        good = input.ReadVarint64(&node.duration_micros);
         break;
       case make_tag(Field::inputs, WireType::bytes):
-        good = input.view(inputs_message);
+        good = read_view(input, inputs_message);
         break;
       case make_tag(Field::attr, WireType::bytes):
         good = parse_attribute(input, node, trace, names);
@@ -137,7 +132,7 @@ bool parse_node(Input& input, RawNode& node, RawTrace& trace, NamePool& names) {
   }
   node.name = names.intern(name_text);
   if (is_group_definition(name_text)) read_group_definitions(inputs_message, trace);
-  return input.at_end();
+  return input.ExpectAtEnd();
 }
 
 }  // namespace orrery::trace

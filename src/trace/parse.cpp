@@ -84,10 +84,10 @@ RawTrace parse_file(const std::filesystem::path& path, const Source& source, Nam
     node.first_ctrl = trace.ctrl.size();
     node.first_data = trace.data.size();
     node.first_tensor = trace.tensors.size();
-    Input input(message->bytes);
+    Input input = input_over(message->bytes);
     if (parse(input, node, trace, names)) continue;
     Place place = place_of(source);
-    place.byte_offset = message->offset + input.position();
+    place.byte_offset = message->offset + static_cast<std::uint64_t>(input.CurrentPosition());
     throw Error(ErrorCode::bad_input, place,
                 fmt::format("message {} (at byte {}) is not a Chakra node", trace.nodes.size(), message->offset),
                 "a Chakra execution trace",

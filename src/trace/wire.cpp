@@ -1,5 +1,7 @@
 #include "wire.hpp"
 
+#include <google/protobuf/wire_format_lite.h>
+
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -7,6 +9,8 @@
 
 namespace orrery::trace {
 namespace {
+
+using google::protobuf::internal::WireFormatLite;
 
 /// Field numbers of today's Attribute: the scalars; the list of the same type is the next number.
 enum Scalar : int {
@@ -60,7 +64,7 @@ Number interpret(int scalar, std::uint64_t bits) {
       return whole_number(std::int64_t{static_cast<std::int32_t>(static_cast<std::uint32_t>(bits))});
     case of_sint32:
     case of_sint64:
-      return whole_number(static_cast<std::int64_t>(bits >> 1 ^ (0 - (bits & 1))));
+      return whole_number(WireFormatLite::ZigZagDecode64(bits));
     case of_bool:
       return whole_number(std::uint64_t{bits != 0});
     default:
@@ -69,18 +73,18 @@ Number interpret(int scalar, std::uint64_t bits) {
 }
 
 bool read_bits(Input& input, WireType type, std::uint64_t& bits) {
-  if (type == WireType::varint) return input.varint(bits);
-  if (type == WireType::fixed64) return input.fixed(bits);
+  if (type == WireType::varint) return input.ReadVarint64(&bits);
+  if (type == WireType::fixed64) return input.ReadLittleEndian64(&bits);
   if (type != WireType::fixed32) return false;
   std::uint32_t narrow = 0;
-  if (!input.fixed(narrow)) return false;
+  if (!input.ReadLittleEndian32(&narrow)) return false;
   bits = narrow;
   return true;
 }
 
 bool read_packed_flags(std::string_view packed, int scalar, AttributeValue& value) {
-  Input input(packed);
-  while (!input.at_end()) {
+  Input input = input_over(packed);
+  while (!input.ExpectAtEnd()) {
     std::uint64_t bits = 0;
     if (!read_bits(input, wire_type_of(scalar), bits)) return false;
     value.add_flag(interpret(scalar, bits).magnitude != 0);
@@ -91,12 +95,12 @@ bool read_packed_flags(std::string_view packed, int scalar, AttributeValue& valu
 /// A list message (`values` 1) of numbers or bools as flags.
 bool read_flags(std::string_view list, int scalar, AttributeValue& value) {
   if (wire_type_of(scalar) == WireType::bytes) return true;
-  Input input(list);
+  Input input = input_over(list);
   while (const std::uint32_t tag = next_tag(input)) {
     std::string_view packed;
     std::uint64_t bits = 0;
     if (tag == make_tag(1, WireType::bytes)) {
-      if (!input.view(packed) || !read_packed_flags(packed, scalar, value)) return false;
+      if (!read_view(input, packed) || !read_packed_flags(packed, scalar, value)) return false;
     } else if (tag == make_tag(1, wire_type_of(scalar))) {
       if (!read_bits(input, wire_type_of(scalar), bits)) return false;
       value.add_flag(interpret(scalar, bits).magnitude != 0);
@@ -104,14 +108,14 @@ bool read_flags(std::string_view list, int scalar, AttributeValue& value) {
       return false;
     }
   }
-  return input.at_end();
+  return input.ExpectAtEnd();
 }
 
 bool read_scalar(Input& input, int scalar, WireType type, AttributeValue& value) {
   if (type != wire_type_of(scalar)) return false;
   if (type == WireType::bytes) {
     std::string_view text;
-    if (!input.view(text)) return false;
+    if (!read_view(input, text)) return false;
     value.text = text;
     value.number.form = Form::no_number;
     return true;
@@ -125,7 +129,7 @@ bool read_scalar(Input& input, int scalar, WireType type, AttributeValue& value)
 
 bool read_list(Input& input, int scalar, WireType type, AttributeValue& value) {
   std::string_view list;
-  if (type != WireType::bytes || !input.view(list)) return false;
+  if (type != WireType::bytes || !read_view(input, list)) return false;
   value.number.form = Form::no_number;
   if (scalar == of_string) value.texts = list;
   return read_flags(list, scalar, value);
@@ -134,7 +138,7 @@ bool read_list(Input& input, int scalar, WireType type, AttributeValue& value) {
 /// Texts of the old layout: bools may be packed here, or in a list message.
 bool read_legacy_bytes(Input& input, AttributeValue& value) {
   std::string_view bytes;
-  if (!input.view(bytes)) return false;
+  if (!read_view(input, bytes)) return false;
   value.text = bytes;
   value.number.form = Form::no_number;
   if (value.name != AttributeValue::Name::involved_dim) return true;
@@ -144,41 +148,31 @@ bool read_legacy_bytes(Input& input, AttributeValue& value) {
 
 }  // namespace
 
-bool skip_field(Input& input, std::uint32_t tag, int depth) {
-  constexpr int deepest_group = 100;
+bool skip_field(Input& input, std::uint32_t tag) {
   std::uint64_t bits = 0;
   std::string_view view;
   switch (wire_type(tag)) {
     case WireType::varint:
-      return input.varint(bits);
+      return input.ReadVarint64(&bits);
     case WireType::bytes:
-      return input.view(view);
-    case WireType::fixed64:
-    case WireType::fixed32:
-      return read_bits(input, wire_type(tag), bits);
-    case WireType::group:
-      while (const std::uint32_t inner = depth < deepest_group ? next_tag(input) : 0) {
-        if (wire_type(inner) == WireType::end_group) return field_number(inner) == field_number(tag);
-        if (!skip_field(input, inner, depth + 1)) return false;
-      }
-      return false;
+      return read_view(input, view);
     default:
-      return false;
+      return WireFormatLite::SkipField(&input, tag);
   }
 }
 
 bool read_integers(Input& input, std::uint32_t tag, std::vector<std::uint64_t>& to) {
   std::uint64_t value = 0;
   if (wire_type(tag) == WireType::varint) {
-    if (!input.varint(value)) return false;
+    if (!input.ReadVarint64(&value)) return false;
     to.push_back(value);
     return true;
   }
   std::string_view packed;
-  if (wire_type(tag) != WireType::bytes || !input.view(packed)) return false;
-  Input list(packed);
-  while (!list.at_end()) {
-    if (!list.varint(value)) return false;
+  if (wire_type(tag) != WireType::bytes || !read_view(input, packed)) return false;
+  Input list = input_over(packed);
+  while (!list.ExpectAtEnd()) {
+    if (!list.ReadVarint64(&value)) return false;
     to.push_back(value);
   }
   return true;
@@ -243,7 +237,7 @@ bool read_attribute(Input& input, AttributeValue& value) {
     bool good = true;
     if (field == 1) {
       std::string_view name;
-      good = wire_type(tag) == WireType::bytes && input.view(name);
+      good = wire_type(tag) == WireType::bytes && read_view(input, name);
       if (good) {
         name_attribute(name, value);
         if (value.name == AttributeValue::Name::ignored) return true;
@@ -256,7 +250,7 @@ bool read_attribute(Input& input, AttributeValue& value) {
     }
     if (!good) return false;
   }
-  return input.at_end();
+  return input.ExpectAtEnd();
 }
 
 bool read_legacy_attribute(Input& input, AttributeValue& value) {
@@ -265,7 +259,7 @@ bool read_legacy_attribute(Input& input, AttributeValue& value) {
     std::string_view name;
     bool good = true;
     if (field == 1) {
-      good = wire_type(tag) == WireType::bytes && input.view(name);
+      good = wire_type(tag) == WireType::bytes && read_view(input, name);
       if (good) name_attribute(name, value);
     } else if (field <= 3) {
       good = skip_field(input, tag);
@@ -279,7 +273,7 @@ bool read_legacy_attribute(Input& input, AttributeValue& value) {
     }
     if (!good) return false;
   }
-  return input.at_end();
+  return input.ExpectAtEnd();
 }
 
 }  // namespace orrery::trace
