@@ -144,8 +144,10 @@ def draw_memory(axes, results, npus):
     memory = results["local_memory"]
     offsets = memory["offsets"]
     unit, size = unit_of(results["npus/finish_time"][:].max(initial=0))
-    room = re.search(r"local-memory:\n(?: {6}.*\n)*? {6}size: (\d+) B", text(results["config/resolved"][()]))
-    rooms = [int(room[1])] if room else []
+    resolved = text(results["config/resolved"][()])
+    room = re.search(r"local-memory:\n(?: {6}.*\n)*? {6}size: (\d+) B", resolved)
+    elsewhere = re.search(r"expanded-memory: {share: ([^,]+),", resolved)
+    rooms = [int(room[1]) / (1 - (float(elsewhere[1]) if elsewhere else 0))] if room else []
     lines = {}
     for npu in npus:
         rows = slice(int(offsets[npu]), int(offsets[npu + 1]))

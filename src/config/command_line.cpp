@@ -78,6 +78,17 @@ std::optional<double> seconds(const Arguments& arguments, std::string_view optio
   arguments.refuse(option, "seconds, more than 0, such as 30");
 }
 
+/// Of a byte or more.
+std::optional<Bytes> size(const Arguments& arguments, std::string_view option) {
+  const auto text = arguments.text(option);
+  if (!text) return {};
+  try {
+    if (const Bytes bytes = parse_bytes(*text); bytes > Bytes(0)) return bytes;
+  } catch (const Error&) {
+  }
+  arguments.refuse(option, "a size, more than 0, such as '80 GB'");
+}
+
 /// A whole number from `least` on.
 std::optional<std::uint32_t> whole_number(const Arguments& arguments, std::string_view option, std::uint32_t least) {
   const auto text = arguments.text(option);
@@ -116,6 +127,7 @@ Flags read_flags(const Arguments& arguments) {
   flags.fold = arguments.flag("fold");
   flags.network = choice(arguments, "network", network_models());
   flags.memory = choice(arguments, "memory", excess_policies());
+  flags.local_memory_size = size(arguments, "local-memory-size");
   flags.progress = choice(arguments, "progress", progress_kinds());
   flags.progress_interval_s = seconds(arguments, "progress-interval");
   flags.max_walltime_s = seconds(arguments, "max-walltime");

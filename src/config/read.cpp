@@ -24,6 +24,7 @@ void apply(const Flags& flags, Configuration& result) {
   result.executor.record_iterations = flags.record_iterations.value_or(result.executor.record_iterations);
   result.executor.network.model = flags.network.value_or(result.executor.network.model);
   run.memory = flags.memory.value_or(run.memory);
+  result.executor.local_memory_size = flags.local_memory_size.value_or(result.executor.local_memory_size);
   run.progress = flags.progress.value_or(run.progress);
   run.progress_interval_s = flags.progress_interval_s.value_or(run.progress_interval_s);
   run.max_walltime_s = flags.max_walltime_s.value_or(run.max_walltime_s);

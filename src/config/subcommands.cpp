@@ -48,6 +48,7 @@ OptionGroup model_options() {
            {"streams", "POLICY",
             "which nodes of an NPU take turns: counted by resource, or those of one stream of the trace (default: "
             "counted)"},
+           {"local-memory-size", "SIZE", "what the local memory of an NPU holds, such as 80GB (default: anything)"},
            {"iterations", "N", "each NPU repeats its trace so often (default: 1)"},
            {"noise", "SHARE", "compute times vary by this share of themselves, seeded (default: 0)"},
            {"noise-seed", "N", "another seed, other times (default: 1)"}}};

@@ -139,6 +139,12 @@ std::string run(const Configuration& c) {
   return text;
 }
 
+/// Of `run` what decides whether there are results.
+std::string what_is_told(const RunOptions& options) {
+  if (options.memory == ExcessPolicy::error) return "";
+  return fmt::format("run:\n  memory: {}\n", word(excess_policies(), options.memory));
+}
+
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
@@ -158,7 +164,7 @@ std::string Configuration::to_yaml(bool with_run) const {
   return fmt::format("system:\n  rules: {}\n", name(rule_set)) + network(*this) + config::collectives(*this) +
          devices(*this) +
          fmt::format("perturbation:\n  noise: {}\n  noise-seed: {}\n", executor.compute_noise, executor.noise_seed) +
-         to_text(perturbation) + config::workload(*this) + (with_run ? config::run(*this) : "");
+         to_text(perturbation) + config::workload(*this) + (with_run ? config::run(*this) : what_is_told(run));
 }
 
 }  // namespace orrery::config

@@ -48,7 +48,7 @@ void Npu::start(const Options& options) {
   keep_timeline_ = options.timeline;
   comm_order_ = options.comm_order;
   if (!program_.graph->tensors.sizes.empty())
-    local_memory_ = std::make_unique<LocalMemory>(id_, program_, options.local_memory_size);
+    local_memory_ = std::make_unique<LocalMemory>(id_, program_, options.room());
   begin_iteration(Time::zero());
 }
 

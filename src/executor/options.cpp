@@ -10,6 +10,12 @@ namespace orrery::executor {
 
 double Options::highest_speed() const { return compute_speed.empty() ? 1 : *std::ranges::max_element(compute_speed); }
 
+Bytes Options::room() const {
+  if (compute.expanded.share == 0) return local_memory_size;
+  return Bytes(
+      static_cast<std::uint64_t>(static_cast<double>(local_memory_size.count()) / (1 - compute.expanded.share)));
+}
+
 void Options::validate() const {
   if (!replay_only) compute.validate();
   if (compute_streams == 0) throw Error(ErrorCode::bad_input, {.key = "compute-streams"}, "found 0", "1 or more");

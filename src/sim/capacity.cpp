@@ -35,14 +35,14 @@ std::string describe(const Residents& tensors, const NpuSpec& npu, const trace::
 
 Error excess_of(const NpuSpec& npu, std::string_view which, Bytes usage, Bytes size, const Residents& tensors,
                 const trace::Store& store) {
-  return {
-      ErrorCode::bad_input,
-      Place{.file = store.file(*npu.trace), .npu = npu.id.value()},
-      fmt::format("{} take {} ({} bytes) of the local memory, which has {} ({}): {}", which, binary_size(usage.count()),
-                  usage.count(), binary_size(size.count()), size.count(), describe(tensors, npu, store)),
-      {},
-      "Raise system.compute.local-memory.size, or have an NPU keep less; with --memory=report the run goes on and "
-      "tells."};
+  return {ErrorCode::bad_input,
+          Place{.file = store.file(*npu.trace), .npu = npu.id.value()},
+          fmt::format("{} take {} ({} bytes), but the local memory has room for {} ({}): {}", which,
+                      binary_size(usage.count()), usage.count(), binary_size(size.count()), size.count(),
+                      describe(tensors, npu, store)),
+          {},
+          "Raise system.compute.local-memory.size, or have an NPU keep less; with --memory=report the run goes on and "
+          "tells."};
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ void require_capacity(const executor::Executor& executor, const executor::Settin
     if (mine.empty() || mine.front() != first) return;
     const auto& npu = *std::ranges::find(setting.npus, excess->npu, &NpuSpec::id);
     throw excess_of(npu, fmt::format("at {} the tensors", readable(excess->since)), excess->usage,
-                    setting.options.local_memory_size, excess->tensors, store);
+                    setting.options.room(), excess->tensors, store);
   });
 }
 

@@ -299,7 +299,7 @@ void Preparation::require_remote_memory(Faults& faults) {
 }
 
 void Preparation::require_local_memory(Faults& faults) {
-  const Bytes size = configuration_.executor.local_memory_size;
+  const Bytes size = configuration_.executor.room();
   if (size == Bytes(0)) return;
   for (const auto& npu : npus_) {
     if (npu.trace->graph->tensors.sizes.empty())

@@ -137,7 +137,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
     print_training(*all.metrics);
     print_traffic(*all.metrics, run.sharers, configuration.executor.replay_only);
   }
-  print_local_memory(all.npus, configuration.executor.local_memory_size);
+  print_local_memory(all.npus, configuration.executor.room());
   print_links(all.links, run.switches, sorted.back().finish);
   const auto total = kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();

@@ -124,7 +124,7 @@ class Capacity(harness.Folder):
         late = [compute(1, 500), compute(2, 1000, 1, outputs=["a", str(9 * GIB)]), Node(3, chakra.COMP, data_deps=[1], duration=1, is_cpu_op=True, outputs=["b", str(7 * GIB)])]
         small = [compute(1, 1, inputs=["c", "5"])]
         text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), late], "15 GiB"))
-        self.assertRegex(text, r"w\.3\.et: NPU 3: at 500 us the tensors take 16\.0+ GiB \(17179869184 bytes\) of the local memory, which has 15\.0+ GiB "
+        self.assertRegex(text, r"w\.3\.et: NPU 3: at 500 us the tensors take 16\.0+ GiB \(17179869184 bytes\), but the local memory has room for 15\.0+ GiB "
                                r"\(16106127360\): 'a' \(9\.0+ GiB\), 'b' \(7\.0+ GiB\)\. .*--memory=report")
         text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), small], "15 GiB"))
         self.assertRegex(text, r"w\.1\.et: NPU 1: at 1 ms the tensors take 16\.0+ GiB .*: 'weights of 1' .*'gradients of 1' .*'activations of 1' ")
@@ -158,6 +158,31 @@ class Capacity(harness.Folder):
             self.assertRegex(outcome.out, r"local memory: NPU 1 needs most, 32\.0+ GiB at 1 ms of 15\.0+ GiB; 3 of 4 NPUs exceed it\n")
         self.assertEqual(self.read(self.folder / "r.h5")[0], [(16 * GIB, MS), (32 * GIB, MS), (0, 0), (16 * GIB, MS)])
         self.refused(config, "--set=run.memory=report", "--memory=error")
+
+    def test_the_resolved_configuration_repeats_a_report(self):
+        import h5py
+        with h5py.File(self.run_once([self.config([layer()], "15 GiB"), "--memory=report"])) as results:
+            resolved = results["config/resolved"][()].decode()
+        again = self.folder / "resolved.yaml"
+        again.write_text(resolved)
+        self.assertEqual(self.read(self.run_once([again], "again.h5"))[0], [(16 * GIB, MS)])
+
+    def test_the_size_by_a_flag(self):
+        self.assertIn("has room for 15.00 GiB", self.refused(self.config([layer()], "80 GiB"), "--local-memory-size=15 GiB", ranks=(0,)))
+        wrong = harness.orrery("run", self.config([layer()]), "--local-memory-size=0 B")
+        self.assertEqual(wrong.code, 2)
+        self.assertIn("a size, more than 0, such as '80 GB'", wrong.err)
+
+    def test_expanded_memory_takes_its_share(self):
+        """12 GiB, of which three quarters lie in the expanded memory."""
+        nodes = [Node(1, chakra.COMP, num_ops=10 ** 9, outputs=["a", str(12 * GIB)])]
+        for size, fits in ((3 * GIB, True), (3 * GIB - 1, False)):
+            config = self.config([nodes], f"{size} B, bandwidth: 1 TB/s")
+            config.write_text(config.read_text().replace("compute: {", "compute: {roofline: true, peak: 1 TFLOPS, expanded-memory: {share: 0.75, bandwidth: 64 GB/s}, "))
+            if fits:
+                self.run_once([config])
+            else:
+                self.assertIn("has room for 12.00 GiB (12884901884)", self.refused(config, ranks=(0,)))
 
     def test_summary_without_excess(self):
         for size, text in ((None, r"16\.0+ GiB at 1 ms\n"), ("80 GiB", r"16\.0+ GiB at 1 ms of 80\.0+ GiB\n")):
@@ -251,7 +276,7 @@ class Capacity(harness.Folder):
         path = self.check_one_answer([write("recompute: selective, sp: true"), "--timeline"], 8, ranks=(2, 3))
         self.assertLess(self.read(path)[0][0][0], 80 * 10 ** 9)
         text = self.refused(write("recompute: none"), ranks=(0, 2))
-        self.assertRegex(text, r"NPU 0: at .* the tensors take [78]\d\.\d\d GiB .*, which has 74\.51 GiB \(80000000000\): 'optimizer' ")
+        self.assertRegex(text, r"NPU 0: at .* the tensors take [78]\d\.\d\d GiB .*room for 74\.51 GiB \(80000000000\): 'optimizer' ")
 
     # ---- what is made of it ----
 

@@ -38,6 +38,7 @@ struct Flags {
   std::optional<std::uint32_t> record_iterations = {};
   std::optional<network::Model> network = {};
   std::optional<ExcessPolicy> memory = {};
+  std::optional<Bytes> local_memory_size = {};
   std::optional<Progress> progress = {};
   std::optional<double> progress_interval_s = {};
   std::optional<double> max_walltime_s = {};

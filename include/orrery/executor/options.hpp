@@ -21,7 +21,7 @@ struct Options {
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< the same of the communication resource
   CommOrder comm_order = CommOrder::lowest_id;
-  Bytes local_memory_size;       ///< what an NPU has room for; 0: for anything
+  Bytes local_memory_size;       ///< 0: it holds anything
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   /// Every compute node takes its time times 1 + noise * r, r in [-1, 1) drawn for each node, NPU and iteration from
   /// the seed alone. 0 = none, below 1.
@@ -34,6 +34,8 @@ struct Options {
   std::uint32_t record_iterations = 1;  ///< the first iterations of which collectives and the timeline are kept
 
   bool goes_over_links() const { return network.model == network::Model::congestion_aware && !replay_only; }
+  /// For tensors, of which an expanded memory takes its share; 0: for anything.
+  Bytes room() const;
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }
   /// No NPU computes faster.
   double highest_speed() const;
