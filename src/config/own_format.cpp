@@ -117,6 +117,12 @@ void read_levels(Section& section, device::ComputeOptions& compute) {
                                  "system.compute.roofline: true with it"));
   };
   read("cache", "size", "such as '50 MiB'", compute.cache, compute.cache.size, as_bytes);
+  if (const auto& cache = compute.cache; cache.size > Bytes(0) && compute.local_memory.bytes_per_ns() > 0 &&
+                                         cache.bandwidth.bytes_per_ns() <= compute.local_memory.bytes_per_ns())
+    section.faults().add(Error(ErrorCode::bad_input, section.place("cache"),
+                               fmt::format("found {} GB/s, no more than the {} GB/s of the local memory",
+                                           cache.bandwidth.bytes_per_ns(), compute.local_memory.bytes_per_ns()),
+                               "a cache that is faster"));
   read("expanded-memory", "share", "of the bytes that a node moves, such as 0.25", compute.expanded,
        compute.expanded.share, as_share);
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "formats.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/units.hpp"
 #include "section.hpp"
@@ -20,7 +21,7 @@ const std::vector<std::pair<std::string_view, RemoteMemoryKind>>& kinds() {
   return all;
 }
 
-void read_hierarchy(Section& section, device::HierarchyOptions& hierarchy) {
+void read_hierarchy(Section& section, std::uint32_t num_npus, device::HierarchyOptions& hierarchy) {
   const auto count = [](const Value& value, const std::string& key) { return as_count(value, key); };
   hierarchy.groups = section.require("groups", "a number of memory groups", 0U, count);
   hierarchy.switches = section.require("switches", "a number of out-node switches that divides the groups", 1U, count);
@@ -32,6 +33,12 @@ void read_hierarchy(Section& section, device::HierarchyOptions& hierarchy) {
   hierarchy.fabric_latency_ns = section.get("fabric-latency", 0.0, as_nanoseconds);
   hierarchy.chunk = section.require("chunk-size", "what a group sends at a time, such as '1 MiB'", Bytes(1), as_bytes);
   require_divisor(section, "switches", hierarchy.switches, hierarchy.groups, "memory groups");
+  if (const Value* const chunk = section.find("chunk-size");
+      chunk && hierarchy.chunk * hierarchy.groups < Bytes(num_npus))
+    section.faults().add(
+        Error(ErrorCode::bad_input, chunk->place(section.path("chunk-size")),
+              fmt::format("found {}", counted(hierarchy.chunk.count(), "byte")),
+              fmt::format("a byte for each of the {} NPUs from {} groups, at least", num_npus, hierarchy.groups)));
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ void read_remote_memory(Section section, Configuration& result) {
     section.need("npus-per-node", "a whole number that divides the number of NPUs");
     require_divisor(section, "npus-per-node", memory.npus_per_node, count_npus(result.dimensions), "NPUs");
   }
-  if (is_hierarchical) read_hierarchy(section, memory.hierarchy);
+  if (is_hierarchical) read_hierarchy(section, count_npus(result.dimensions), memory.hierarchy);
   section.refuse_unknown();
 }
 

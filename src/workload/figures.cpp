@@ -123,7 +123,7 @@ std::string report(const Description& description, const Figures& figures) {
   text += fmt::format("step: {}\n", step_text(figures, has_tokens));
   const auto& stages = figures.stages;
   const auto& largest = *std::ranges::max_element(stages, {}, [](const auto& s) { return s.memory.total(); });
-  text += fmt::format("memory of an NPU (stage {}, which has most): {}\n", &largest - stages.data(),
+  text += fmt::format("memory of an NPU without buffers (stage {}, which has most): {}\n", &largest - stages.data(),
                       memory_text(largest.memory, true));
   if (description.parallel.offload.any())
     text += fmt::format("remote memory of it: {}\n", memory_text(largest.remote, false));

@@ -414,7 +414,7 @@ TEST(OwnFormat, WrongTypesAndValues) {
   };
   refused(with_levels("cache: {size: 1 MiB}"), {"system.compute.cache.bandwidth", "such as '500 GB/s'"});
   refused(with_levels("cache: {bandwidth: 2 TB/s}"), {"system.compute.cache.size", "such as '50 MiB'"});
-  refused(with_levels("cache: {size: 1 MiB, bandwidth: 500 GB/s}"), {"cache is not faster than the local memory"});
+  refused(with_levels("cache: {size: 1 MiB, bandwidth: 500 GB/s}"), {"system.compute.cache", "found 500 GB/s, no more than the 1000 GB/s", "a cache that is faster"});
   refused(with_levels("expanded-memory: {share: 1, bandwidth: 1 GB/s}"),
           {"system.compute.expanded-memory.share", "below 1"});
   refused(with_levels("expanded-memory: {share: 0.5, bandwidth: 1 GB/s, size: 1 GB}"), {"expanded-memory.size"});
