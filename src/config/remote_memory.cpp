@@ -34,7 +34,7 @@ void read_hierarchy(Section& section, std::uint32_t num_npus, device::HierarchyO
   hierarchy.chunk = section.require("chunk-size", "what a group sends at a time, such as '1 MiB'", Bytes(1), as_bytes);
   require_divisor(section, "switches", hierarchy.switches, hierarchy.groups, "memory groups");
   if (const Value* const chunk = section.find("chunk-size");
-      chunk && hierarchy.chunk * hierarchy.groups < Bytes(num_npus))
+      chunk && hierarchy.groups > 0 && hierarchy.chunk * hierarchy.groups < Bytes(num_npus))
     section.faults().add(
         Error(ErrorCode::bad_input, chunk->place(section.path("chunk-size")),
               fmt::format("found {}", counted(hierarchy.chunk.count(), "byte")),
