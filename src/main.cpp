@@ -10,18 +10,18 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "orrery/app/commands.hpp"
+#include "orrery/app/job.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/config/command_line.hpp"
 #include "orrery/parallel/communicator.hpp"
-#include "orrery/sim/commands.hpp"
-#include "orrery/sim/job.hpp"
 
 namespace {
 
 using orrery::Error;
 using orrery::ErrorCode;
 namespace config = orrery::config;
-namespace sim = orrery::sim;
+namespace app = orrery::app;
 
 struct Execute {
   const std::string& command_line;
@@ -31,18 +31,18 @@ struct Execute {
     return help.exit_code;
   }
   int operator()(const config::VersionCommand&) const {
-    fmt::print("{}\n", sim::version_text());
+    fmt::print("{}\n", app::version_text());
     return 0;
   }
   int operator()(const config::RunCommand& command) const {
-    return sim::run_job([&](orrery::parallel::Communicator& world) { sim::run(command, command_line, world); });
+    return app::run_job([&](orrery::parallel::Communicator& world) { app::run(command, command_line, world); });
   }
-  int operator()(const config::CheckCommand& command) const { return sim::check(command); }
-  int operator()(const config::GenerateCommand& command) const { return sim::generate(command), 0; }
-  int operator()(const config::PartitionCommand& command) const { return sim::partition(command), 0; }
+  int operator()(const config::CheckCommand& command) const { return app::check(command); }
+  int operator()(const config::GenerateCommand& command) const { return app::generate(command), 0; }
+  int operator()(const config::PartitionCommand& command) const { return app::partition(command), 0; }
   template <class Show>
   int operator()(const Show& command) const {
-    return sim::show(command), 0;
+    return app::show(command), 0;
   }
 };
 
@@ -61,6 +61,6 @@ int main(int argc, char** argv) {
       throw Error(ErrorCode::output, {.file = "standard output"}, std::strerror(errno));
     return code;
   } catch (...) {
-    return sim::report_failure();
+    return app::report_failure();
   }
 }

@@ -38,7 +38,7 @@ Error::Error(ErrorCode code, const Place& place, std::string_view found, std::st
 
 Error::Error(ErrorCode code, std::string_view message) : Error(code, Place{}, message) {}
 
-void fail_check(std::string_view what, std::source_location where) {
+void ensure_failed(std::string_view what, std::source_location where) {
   const std::string_view path = where.file_name();
   throw Error(ErrorCode::internal, fmt::format("{} ({}:{}). This is a fault of Orrery, please report it.", what,
                                                path.substr(path.find_last_of('/') + 1), where.line()));

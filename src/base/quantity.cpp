@@ -13,7 +13,7 @@ using Wide = unsigned __int128;
 constexpr double end_ns = 9223372036854774.0;  // a double just below the longest Time
 
 Time whole_ns(double ns) {
-  check(ns >= 0, "a delay that is negative or no number");
+  ensure(ns >= 0, "a delay that is negative or no number");
   return ns <= end_ns ? Time::from_ns(static_cast<std::int64_t>(ns)) : Time::max();
 }
 
@@ -34,12 +34,12 @@ Time transfer(Bytes size, Bandwidth bandwidth) {
 
 Time duration_from_ns(double ns, Rounding rounding) {
   if (rounding == Rounding::down_to_ns) return whole_ns(ns);
-  check(ns >= 0, "a duration that is negative or no number");
+  ensure(ns >= 0, "a duration that is negative or no number");
   return ns <= end_ns ? Time::from_ps(std::llround(ns * 1000)) : Time::max();
 }
 
 Time delay(double fixed_ns, Bytes size, Bandwidth bandwidth, Rounding rounding) {
-  check(bandwidth.bytes_per_ns() > 0, "a transfer over a bandwidth that is not positive");
+  ensure(bandwidth.bytes_per_ns() > 0, "a transfer over a bandwidth that is not positive");
   if (rounding == Rounding::down_to_ns)
     return whole_ns(fixed_ns + static_cast<double>(size.count()) / bandwidth.bytes_per_ns());
   return duration_from_ns(fixed_ns, rounding) + transfer(size, bandwidth);

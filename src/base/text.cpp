@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -34,6 +35,18 @@ std::string binary_size(std::uint64_t bytes) {
   std::size_t at = 0;
   for (; value >= 1024 && at + 1 < std::size(units); ++at) value /= 1024;
   return fmt::format("{:.2f} {}", value, units[at]);
+}
+
+std::string readable(Time time) {
+  struct Unit {
+    double ps;
+    const char* name;
+  };
+  constexpr std::array<Unit, 4> units{{{1e12, "s"}, {1e9, "ms"}, {1e6, "us"}, {1e3, "ns"}}};
+  const auto ps = static_cast<double>(time.ps());
+  for (const Unit& unit : units)
+    if (ps >= unit.ps) return fmt::format("{:.6g} {}", ps / unit.ps, unit.name);
+  return fmt::format("{} ps", time.ps());
 }
 
 std::string list(std::span<const NpuId> npus) {

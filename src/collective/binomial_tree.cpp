@@ -78,8 +78,8 @@ class BinomialTree final : public LineProgram {
 }  // namespace
 
 std::unique_ptr<LineProgram> make_binomial_tree(const PhaseShape& shape, const LineContext& context) {
-  check(shape.kind == Kind::all_reduce || shape.kind == Kind::broadcast || shape.kind == Kind::reduce,
-        "a binomial tree where it has no rule");
+  ensure(shape.kind == Kind::all_reduce || shape.kind == Kind::broadcast || shape.kind == Kind::reduce,
+         "a binomial tree where it has no rule");
   std::vector<Edge> edges;
   for (std::uint64_t bit = 1; bit < context.axis.size; bit *= 2)
     for (std::uint64_t child = bit; child < context.axis.size; child += 2 * bit) {

@@ -74,7 +74,7 @@ Engine::Engine(const topology::Topology& topology, Options options)
 Engine::~Engine() = default;
 
 void Engine::share_among(std::vector<std::uint32_t> sharers) {
-  check(state_->memos.empty(), "collectives have been computed already");
+  ensure(state_->memos.empty(), "collectives have been computed already");
   state_->options.sharers = std::move(sharers);
 }
 
@@ -130,8 +130,8 @@ void Engine::validate(const Layout& layout, Kind kind) const {
 
 void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
                     std::span<Time> completions) {
-  check(arrivals.size() == layout.num_members && completions.size() == layout.num_members,
-        "a collective needs one arrival and one completion of each member");
+  ensure(arrivals.size() == layout.num_members && completions.size() == layout.num_members,
+         "a collective needs one arrival and one completion of each member");
   if (layout.num_members == 1) {
     completions[0] = arrivals[0];
     return;
@@ -198,7 +198,7 @@ Time Engine::least_duration(const Layout& layout, Kind kind, Bytes size) {
 
 std::vector<std::uint32_t> Engine::places(const Layout& layout, std::span<const Kind> kinds,
                                           std::span<const std::uint32_t> marks) const {
-  check(marks.size() == layout.num_members, "every member has a mark");
+  ensure(marks.size() == layout.num_members, "every member has a mark");
   std::vector<Phase> phases;
   for (const Kind kind : kinds)
     for (const Route& route : possible_routes(state_->options, layout, kind))

@@ -106,7 +106,7 @@ InSwitchLoad in_switch_load(const PhaseShape& shape, std::uint32_t size) {
 
 std::unique_ptr<LineProgram> make_in_switch(const PhaseShape& shape, const LineContext& context) {
   const Axis& axis = context.axis;
-  check(axis.dimensions.size() == 1 && shape.kind != Kind::all_to_all, "in-switch where it has no rule");
+  ensure(axis.dimensions.size() == 1 && shape.kind != Kind::all_to_all, "in-switch where it has no rule");
   const std::uint32_t d = axis.dimensions[0];
   std::vector<topology::Port> ports;
   std::vector<std::uint16_t> kinds(axis.size, 0);

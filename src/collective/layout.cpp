@@ -103,7 +103,7 @@ std::vector<std::uint32_t> cells_of(const Topology& topology, std::span<const Np
       cell += static_cast<std::size_t>(at - side.coordinates.begin()) * stride;
       stride *= side.coordinates.size();
     }
-    check(cells[cell] == nobody, "a communicator names a member twice");
+    ensure(cells[cell] == nobody, "a communicator names a member twice");
     cells[cell] = static_cast<std::uint32_t>(i);
   }
   return num_cells == members.size() ? cells : std::vector<std::uint32_t>{};
@@ -173,7 +173,7 @@ Axis line_axis(const Topology& topology, std::span<const NpuId> members) {
 void check_distinct(std::span<const NpuId> members) {
   std::vector<NpuId> sorted(members.begin(), members.end());
   std::ranges::sort(sorted);
-  check(std::ranges::adjacent_find(sorted) == sorted.end(), "a communicator names a member twice");
+  ensure(std::ranges::adjacent_find(sorted) == sorted.end(), "a communicator names a member twice");
 }
 
 std::size_t mix(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15U + (seed >> 29); }
@@ -191,7 +191,7 @@ std::size_t hash(const Axis& axis, std::size_t seed) {
 }  // namespace
 
 Layout build_layout(const Topology& topology, const LayoutRequest& request) {
-  for (const NpuId npu : request.members) check(npu.value() < topology.num_npus(), "a member that is no NPU");
+  for (const NpuId npu : request.members) ensure(npu.value() < topology.num_npus(), "a member that is no NPU");
   Layout layout;
   layout.num_members = static_cast<std::uint32_t>(request.members.size());
   if (layout.num_members == 1) return layout;
@@ -200,7 +200,7 @@ Layout build_layout(const Topology& topology, const LayoutRequest& request) {
   if (!layout.always_ring) {
     const std::vector<Side> sides = sides_of(topology, request.members);
     const std::vector<std::uint32_t> cells = cells_of(topology, request.members, sides);
-    check(!request.sub_grid || !cells.empty(), "members by involved dimensions are not a grid");
+    ensure(!request.sub_grid || !cells.empty(), "members by involved dimensions are not a grid");
     for (std::size_t s = 0; !cells.empty() && s < sides.size(); ++s)
       layout.axes.push_back(grid_axis(topology, request.members, sides, s, cells));
   }

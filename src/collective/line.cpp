@@ -73,7 +73,7 @@ std::unique_ptr<LineProgram> make_line(const PhaseShape& shape, const LineContex
     case AlgorithmKind::custom:
       return make_procedure(shape, context);
   }
-  fail_check("an algorithm that does not exist", std::source_location::current());
+  ensure_failed("an algorithm that does not exist", std::source_location::current());
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ std::uint64_t num_steps(const PhaseShape& shape, std::uint32_t size) {
     case AlgorithmKind::in_switch:
       return 1;
   }
-  fail_check("an algorithm that does not exist", std::source_location::current());
+  ensure_failed("an algorithm that does not exist", std::source_location::current());
 }
 
 std::unique_ptr<LineProgram> make_lines(const PhaseShape& shape, const LineContext& context) {

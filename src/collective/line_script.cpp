@@ -246,7 +246,7 @@ std::unique_ptr<LineScript> make_line_script(const PhaseShape& shape, const Line
     case AlgorithmKind::custom:
       return make_procedure_script(shape, context);
   }
-  fail_check("an unknown algorithm", std::source_location::current());
+  ensure_failed("an unknown algorithm", std::source_location::current());
 }
 
 }  // namespace orrery::collective

@@ -55,7 +55,7 @@ class Contract {
       case Kind::barrier:
         break;
     }
-    fail_check("an MSCCL algorithm of a kind that has none", std::source_location::current());
+    ensure_failed("an MSCCL algorithm of a kind that has none", std::source_location::current());
   }
 
  private:

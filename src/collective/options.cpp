@@ -46,7 +46,7 @@ std::string_view name(Kind kind) {
     case Kind::barrier:
       return "barrier";
   }
-  fail_check("a kind of collective that does not exist", std::source_location::current());
+  ensure_failed("a kind of collective that does not exist", std::source_location::current());
 }
 
 bool Options::use(AlgorithmKind algorithm) const {

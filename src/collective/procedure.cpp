@@ -64,8 +64,8 @@ std::shared_ptr<const Procedure> read_procedure(const std::filesystem::path& fil
 
 std::uint32_t ProcedureBuilder::add(Operation operation) {
   const std::uint32_t number = num_operations();
-  check(operations_.empty() || operations_.back().position <= operation.position,
-        "operations of a procedure are added position by position");
+  ensure(operations_.empty() || operations_.back().position <= operation.position,
+         "operations of a procedure are added position by position");
   operations_.push_back(operation);
   return number;
 }

@@ -48,7 +48,7 @@ std::uint32_t link_of(const LineContext& context, std::size_t k, std::uint32_t a
     case topology::Shape::ring:
       return 2 * ((to + dimension.size - from) % dimension.size) <= dimension.size ? 0 : 1;
   }
-  fail_check("a shape that does not exist", std::source_location::current());
+  ensure_failed("a shape that does not exist", std::source_location::current());
 }
 
 /// Of an operation that is no message, or from a message to the end of its receive.

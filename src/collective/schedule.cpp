@@ -24,7 +24,7 @@ class Player {
     for (std::uint64_t chunk = 0; chunk < work.num_chunks; ++chunk) {
       first_.push_back(static_cast<ServiceIdx>(num_services));
       num_services += work.route(chunk).count;
-      check(num_services < Service::none, "a collective of too many chunks");
+      ensure(num_services < Service::none, "a collective of too many chunks");
     }
     num_services_ = num_services;
     for (const Stage& stage : work.stages)
@@ -48,7 +48,7 @@ class Player {
       if (end.finishes && phase + 1 < work_.route(chunk).count) arrive(chunk, phase + 1, now);
       if (end.leaves) serve(queue, now);
     }
-    check(order_.size() == num_services_, "a chunk was never served");
+    ensure(order_.size() == num_services_, "a chunk was never served");
     return now;
   }
 
@@ -106,7 +106,7 @@ class Player {
       case ChunkOrder::fewest_phases_first:
         return std::ranges::min_element(waiting, {}, [&](const auto& who) { return stage(who).phases_left; });
     }
-    fail_check("an order of chunks that does not exist", std::source_location::current());
+    ensure_failed("an order of chunks that does not exist", std::source_location::current());
   }
 
   void serve(Queue& queue, Ps now) {

@@ -24,7 +24,7 @@ Step Steps::at(std::uint64_t k) const {
     case AlgorithmKind::custom:
       break;
   }
-  fail_check("steps of an algorithm that has none", std::source_location::current());
+  ensure_failed("steps of an algorithm that has none", std::source_location::current());
 }
 
 /// Reductions: `physical` rules pay one in every round of the reducing half; `astra-sim` rules in every second round of

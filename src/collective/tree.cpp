@@ -118,7 +118,7 @@ TreeReductions tree_reductions(const PhaseShape& shape, std::size_t num_children
 }
 
 std::unique_ptr<LineProgram> make_double_binary_tree(const PhaseShape& shape, const LineContext& context) {
-  check(shape.kind == Kind::all_reduce, "a double binary tree where it has no rule");
+  ensure(shape.kind == Kind::all_reduce, "a double binary tree where it has no rule");
   return std::make_unique<DoubleBinaryTree>(
       context, std::array<std::vector<Node>, 2>{make_tree(shape, context, 0), make_tree(shape, context, 1)});
 }

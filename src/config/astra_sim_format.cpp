@@ -6,6 +6,7 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/memory/options.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
 
@@ -268,7 +269,7 @@ void read_system(Section& section, const AstraSimInputs& files, Configuration& r
 // ---- remote_memory.json ----
 
 /// Keys of Orrery's own, in the manner of the others.
-void read_hierarchy(Section& section, device::HierarchyOptions& hierarchy) {
+void read_hierarchy(Section& section, memory::HierarchyOptions& hierarchy) {
   const auto bandwidth = [&](std::string_view key) {
     return Bandwidth::from_bytes_per_ns(section.require(key, "a number of GB/s", 1.0, as_positive));
   };
@@ -284,7 +285,7 @@ void read_hierarchy(Section& section, device::HierarchyOptions& hierarchy) {
 }
 
 void read_memory(Section& section, const AstraSimInputs& files, Configuration& result) {
-  using device::RemoteMemoryKind;
+  using memory::RemoteMemoryKind;
   auto& memory = result.remote_memory;
   section.need("memory-type",
                "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, MEMORY_POOL or "

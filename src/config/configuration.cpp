@@ -10,7 +10,9 @@
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/collective/procedure.hpp"
-#include "orrery/network/fabric.hpp"
+#include "orrery/memory/options.hpp"
+#include "orrery/partition/partition.hpp"
+#include "orrery/topology/fabric.hpp"
 
 namespace orrery::config {
 namespace {
@@ -42,8 +44,8 @@ bool same(const collective::Options& a, const collective::Options& b) {
          });
 }
 
-bool same(const executor::Options& a, const executor::Options& b) {
-  const auto fields = [](const executor::Options& o) {
+bool same(const npu::Options& a, const npu::Options& b) {
+  const auto fields = [](const npu::Options& o) {
     const auto& [cache, expanded] = std::tie(o.compute.cache, o.compute.expanded);
     return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
                     cache.size, cache.bandwidth, cache.latency_ns, expanded.share, expanded.bandwidth,
@@ -54,8 +56,8 @@ bool same(const executor::Options& a, const executor::Options& b) {
   return fields(a) == fields(b);
 }
 
-bool same(const device::RemoteMemoryOptions& a, const device::RemoteMemoryOptions& b) {
-  const auto fields = [](const device::RemoteMemoryOptions& o) {
+bool same(const memory::RemoteMemoryOptions& a, const memory::RemoteMemoryOptions& b) {
+  const auto fields = [](const memory::RemoteMemoryOptions& o) {
     const auto& h = o.hierarchy;
     return std::tie(o.kind, o.bandwidth, o.latency_ns, o.npus_per_node, h.groups, h.switches, h.link, h.link_latency_ns,
                     h.fabric, h.fabric_latency_ns, h.chunk);
@@ -80,9 +82,9 @@ bool same(const Workload& a, const Workload& b) {
   return true;
 }
 
-bool same(const topology::PartitionOptions& a, const topology::PartitionOptions& b) {
+bool same(const partition::PartitionOptions& a, const partition::PartitionOptions& b) {
   return a.strategy == b.strategy && a.dimension == b.dimension &&
-         (a.strategy != topology::Strategy::file || normal_path(a.file) == normal_path(b.file));
+         (a.strategy != partition::Strategy::file || normal_path(a.file) == normal_path(b.file));
 }
 
 bool same(const RunOptions& a, const RunOptions& b) {
@@ -111,7 +113,7 @@ std::filesystem::path Workload::trace_of(NpuId npu) const {
       path.replace(at, placeholder.size(), number);
     return path;
   }
-  fail_check("an NPU without a trace", std::source_location::current());
+  ensure_failed("an NPU without a trace", std::source_location::current());
 }
 
 topology::LinkFault link_fault(const Perturbation::Links& links) {
@@ -157,10 +159,10 @@ void Configuration::validate(Faults& faults) const {
             "found false, but the workload is generated from a model in FLOPs, which would take no time",
             "true, with system.compute.peak and system.compute.local-memory.bandwidth");
     const auto& offload = generated->parallel.offload;
-    require(!offload.any() || remote_memory.kind != device::RemoteMemoryKind::none, "workload.parallel.offload",
+    require(!offload.any() || remote_memory.kind != memory::RemoteMemoryKind::none, "workload.parallel.offload",
             "found what lives in remote memory, but the system has none",
             "system.remote-memory with a kind, or nothing offloaded");
-    require(!offload.on_path || remote_memory.kind == device::RemoteMemoryKind::hierarchical_pool,
+    require(!offload.on_path || remote_memory.kind == memory::RemoteMemoryKind::hierarchical_pool,
             "workload.parallel.offload-collectives",
             "found path, but the remote memory has no switches that gather and add up",
             "network, or system.remote-memory.kind: hierarchical-pool");
@@ -181,7 +183,7 @@ void Configuration::validate(Faults& faults) const {
                                    "congestion-aware",
                                    d, topology::name(dimensions[d].shape))));
   if (executor.network.model == network::Model::congestion_aware) {
-    faults.attempt([&] { const network::Fabric links(built); });
+    faults.attempt([&] { const topology::Fabric links(built); });
     require(!run.fold, "run.fold",
             "found true with the congestion-aware network, where NPUs that are alike still "
             "meet at different links",
@@ -190,7 +192,7 @@ void Configuration::validate(Faults& faults) const {
   if (workload.streams == trace::Streams::of_trace) {
     require(!workload.generated, "workload.streams",
             "found trace, but the nodes of a generated workload name no stream", "counted");
-    require(executor.comm_order == executor::CommOrder::lowest_id, "system.communication.order",
+    require(executor.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
             "found an order of the nodes that wait for the communication resource, but with workload.streams: trace "
             "they wait for their streams",
             "lowest-id, or workload.streams: counted");

@@ -9,6 +9,7 @@
 
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/memory/options.hpp"
 #include "orrery/workload/description.hpp"
 #include "section.hpp"
 #include "value.hpp"
@@ -56,7 +57,7 @@ void read_custom_nodes(Section& section, PathOf path_of, Configuration& result);
 
 /// `system.remote-memory`.
 void read_remote_memory(Section section, Configuration& result);
-std::string to_text(const device::RemoteMemoryOptions& memory);
+std::string to_text(const memory::RemoteMemoryOptions& memory);
 /// A fault at the value of the key if `found` does not divide `of`, a number of `what`.
 void require_divisor(Section& section, std::string_view key, std::uint32_t found, std::uint32_t of,
                      std::string_view what);
@@ -67,7 +68,7 @@ const std::vector<std::pair<std::string_view, trace::Streams>>& stream_policies(
 /// "auto", "plain", "none".
 const std::vector<std::pair<std::string_view, collective::DimensionOrder>>& dimension_orders();
 const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_orders();
-const std::vector<std::pair<std::string_view, executor::CommOrder>>& comm_orders();
+const std::vector<std::pair<std::string_view, npu::CommOrder>>& comm_orders();
 const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 /// "error", "report".
 const std::vector<std::pair<std::string_view, ExcessPolicy>>& excess_policies();
@@ -86,7 +87,7 @@ topology::LinkFault link_fault(const Perturbation::Links& links);
 
 /// `perturbation`, of NPUs in these dimensions; sets the NPUs' compute speeds too.
 void read_perturbation(Section section, Configuration& result);
-/// The keys of `perturbation` but for the noise, which is in executor::Options.
+/// The keys of `perturbation` but for the noise, which is in npu::Options.
 std::string to_text(const Perturbation& perturbation);
 
 /// What is written for a meaning.

@@ -106,8 +106,8 @@ const std::vector<std::pair<std::string_view, collective::ChunkOrder>>& chunk_or
   return orders;
 }
 
-const std::vector<std::pair<std::string_view, executor::CommOrder>>& comm_orders() {
-  using executor::CommOrder;
+const std::vector<std::pair<std::string_view, npu::CommOrder>>& comm_orders() {
+  using npu::CommOrder;
   static const std::vector<std::pair<std::string_view, CommOrder>> orders = {{"lowest-id", CommOrder::lowest_id},
                                                                              {"fifo", CommOrder::fifo},
                                                                              {"lifo", CommOrder::lifo},

@@ -5,8 +5,10 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/compute/options.hpp"
 #include "orrery/config/npu_list.hpp"
 #include "orrery/config/units.hpp"
+#include "orrery/partition/partition.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
@@ -102,7 +104,7 @@ void read_peak(Section& section, Configuration& result) {
 }
 
 /// The levels of memory that have a ceiling of their own in the roofline.
-void read_levels(Section& section, device::ComputeOptions& compute) {
+void read_levels(Section& section, compute::Options& compute) {
   const auto read = [&](std::string_view name, std::string_view amount, std::string_view expected, auto& level,
                         auto& found, auto parse) {
     Section keys = section.section(name);
@@ -267,12 +269,12 @@ void read_run(Section section, Configuration& result) {
   run.force = section.get("force", run.force, as_bool);
   run.fold = section.get("fold", run.fold, as_bool);
   run.partition = section.get(
-      "partition", run.partition, [&run](const Value& value, const std::string& key) -> topology::PartitionOptions {
+      "partition", run.partition, [&run](const Value& value, const std::string& key) -> partition::PartitionOptions {
         run.partition_named_by = value.place(key);
         if (value.kind == Value::Kind::scalar && !value.quoted)
-          if (auto named = parse_partition(value.text, value.place(key)); named.strategy != topology::Strategy::file)
+          if (auto named = parse_partition(value.text, value.place(key)); named.strategy != partition::Strategy::file)
             return named;
-        return {.strategy = topology::Strategy::file, .file = as_path(value, key)};
+        return {.strategy = partition::Strategy::file, .file = as_path(value, key)};
       });
   result.executor.timeline = section.get("timeline", result.executor.timeline, as_bool);
   result.executor.record_iterations =

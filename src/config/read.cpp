@@ -6,6 +6,7 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/partition/partition.hpp"
 #include "references.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
@@ -81,12 +82,12 @@ void settle_partition(const Inputs& inputs, Configuration& result, Faults& fault
       named_by = {.key = inputs.flags.partition_option};
       partition = parse_partition(*inputs.flags.partition, named_by);
     }
-    if (!inputs.system_only && result.run.fold && partition.strategy != topology::Strategy::block)
+    if (!inputs.system_only && result.run.fold && partition.strategy != partition::Strategy::block)
       throw Error(ErrorCode::bad_input, named_by,
                   fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
-                              topology::name(partition)),
+                              partition::name(partition)),
                   "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
-    if (partition.strategy != topology::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
+    if (partition.strategy != partition::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
     if (std::error_code failure; !std::filesystem::exists(partition.file, failure))
       throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", partition.file.string()),
                   "a strategy or a rank map", suggestion(partition.file.filename().string(), partition_strategies));
@@ -134,15 +135,15 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
 
 }  // namespace
 
-topology::PartitionOptions parse_partition(std::string_view text, const Place& place) {
-  using topology::Strategy;
+partition::PartitionOptions parse_partition(std::string_view text, const Place& place) {
+  using partition::Strategy;
   if (text == "block") return {};
   if (text == "round-robin") return {.strategy = Strategy::round_robin};
   if (text == "metis") return {.strategy = Strategy::metis};
   constexpr std::string_view by_dimension = "dimension:";
   if (!text.starts_with(by_dimension)) return {.strategy = Strategy::file, .file = text};
   const std::string_view number = text.substr(by_dimension.size());
-  topology::PartitionOptions options{.strategy = Strategy::dimension};
+  partition::PartitionOptions options{.strategy = Strategy::dimension};
   const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), options.dimension);
   if (failure != std::errc() || end != number.data() + number.size())
     throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text), "the number of a dimension",

@@ -4,12 +4,13 @@
 #include "orrery/base/text.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/units.hpp"
+#include "orrery/memory/options.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
 namespace {
 
-using device::RemoteMemoryKind;
+using memory::RemoteMemoryKind;
 
 const std::vector<std::pair<std::string_view, RemoteMemoryKind>>& kinds() {
   static const std::vector<std::pair<std::string_view, RemoteMemoryKind>> all{
@@ -21,7 +22,7 @@ const std::vector<std::pair<std::string_view, RemoteMemoryKind>>& kinds() {
   return all;
 }
 
-void read_hierarchy(Section& section, std::uint32_t num_npus, device::HierarchyOptions& hierarchy) {
+void read_hierarchy(Section& section, std::uint32_t num_npus, memory::HierarchyOptions& hierarchy) {
   const auto count = [](const Value& value, const std::string& key) { return as_count(value, key); };
   hierarchy.groups = section.require("groups", "a number of memory groups", 0U, count);
   hierarchy.switches = section.require("switches", "a number of out-node switches that divides the groups", 1U, count);
@@ -70,7 +71,7 @@ void read_remote_memory(Section section, Configuration& result) {
   section.refuse_unknown();
 }
 
-std::string to_text(const device::RemoteMemoryOptions& memory) {
+std::string to_text(const memory::RemoteMemoryOptions& memory) {
   std::string text = fmt::format("  remote-memory:\n    kind: {}\n", word(kinds(), memory.kind));
   if (memory.bandwidth.bytes_per_ns() > 0) text += fmt::format("    bandwidth: {}\n", to_text(memory.bandwidth));
   text += fmt::format("    latency: {}\n", nanoseconds_to_text(memory.latency_ns));

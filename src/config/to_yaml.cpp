@@ -4,8 +4,10 @@
 
 #include "formats.hpp"
 #include "orrery/collective/procedure.hpp"
+#include "orrery/compute/options.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/units.hpp"
+#include "orrery/partition/partition.hpp"
 
 namespace orrery::config {
 namespace {
@@ -77,7 +79,7 @@ std::string peak(const Configuration& c) {
   return fmt::format("{{{}}}", fmt::join(texts, ", "));
 }
 
-std::string levels(const device::ComputeOptions& compute) {
+std::string levels(const compute::Options& compute) {
   std::string text;
   const auto add = [&](std::string_view name, const std::string& amount, Bandwidth bandwidth, double latency_ns) {
     text += fmt::format("    {}: {{{}, bandwidth: {}, latency: {}}}\n", name, amount, to_text(bandwidth),
@@ -121,8 +123,8 @@ std::string workload(const Configuration& c) {
   return text;
 }
 
-std::string partition_text(const topology::PartitionOptions& options) {
-  return options.strategy == topology::Strategy::file ? path_text(options.file) : topology::name(options);
+std::string partition_text(const partition::PartitionOptions& options) {
+  return options.strategy == partition::Strategy::file ? path_text(options.file) : partition::name(options);
 }
 
 std::string run(const Configuration& c) {

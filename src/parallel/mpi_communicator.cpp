@@ -89,7 +89,7 @@ std::vector<std::byte> MpiCommunicator::gather_bytes(std::span<const std::byte> 
 std::vector<std::vector<std::byte>> MpiCommunicator::exchange_bytes(
     const std::vector<std::vector<std::byte>>& outgoing) {
   const auto ranks = static_cast<std::size_t>(size());
-  check(outgoing.size() == ranks, "exchange needs one message per rank");
+  ensure(outgoing.size() == ranks, "exchange needs one message per rank");
   std::vector<std::uint64_t> send_sizes(ranks), receive_sizes(ranks);
   std::transform(outgoing.begin(), outgoing.end(), send_sizes.begin(), [](const auto& bytes) { return bytes.size(); });
   mpi(MPI_Alltoall(send_sizes.data(), 1, MPI_UINT64_T, receive_sizes.data(), 1, MPI_UINT64_T, handle_));

@@ -15,7 +15,7 @@ constexpr int message_tag = 2;
 /// The reductions of a single rank.
 class Alone final : public Transport {
  public:
-  void send(Rank, std::span<const std::byte>) override { check(false, "a rank sends to itself"); }
+  void send(Rank, std::span<const std::byte>) override { ensure(false, "a rank sends to itself"); }
   int poll(const Receiver&) override { return 0; }
   void start_reduction(std::span<const std::int64_t> minima, std::span<const std::int64_t> sums) override {
     minima_.assign(minima.begin(), minima.end());
@@ -48,7 +48,7 @@ class MpiTransport final : public Transport {
     }
     buffer.assign(message.begin(), message.end());
     buffers_.push_back(std::move(buffer));
-    check(message.size() <= max_message, "a message larger than 2 GiB");
+    ensure(message.size() <= max_message, "a message larger than 2 GiB");
     mpi(MPI_Isend(buffers_.back().data(), static_cast<int>(message.size()), MPI_BYTE, to.value(), message_tag, handle_,
                   &requests_.emplace_back(MPI_REQUEST_NULL)));
   }
@@ -125,7 +125,7 @@ class MpiTransport final : public Transport {
 std::unique_ptr<Transport> make_transport(Communicator& world) {
   if (world.size() == 1) return std::make_unique<Alone>();
   auto* communicator = dynamic_cast<MpiCommunicator*>(&world);
-  check(communicator != nullptr, "several ranks without MPI");
+  ensure(communicator != nullptr, "several ranks without MPI");
   return std::make_unique<MpiTransport>(communicator->handle());
 }
 

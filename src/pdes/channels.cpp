@@ -25,7 +25,7 @@ Channels::Channels(std::unique_ptr<parallel::Transport> transport, int num_ranks
 
 Channels::Channel& Channels::channel(Rank rank) {
   const int i = index_.at(rank.index());
-  check(i >= 0, "a message to a rank that is no neighbour");
+  ensure(i >= 0, "a message to a rank that is no neighbour");
   return channels_[static_cast<std::size_t>(i)];
 }
 
@@ -41,7 +41,7 @@ void Channels::append(Channel& channel, bool is_post, std::span<const std::byte>
 
 void Channels::send(Rank to, const Event& event, bool by_server, std::span<const std::byte> more) {
   Channel& c = channel(to);
-  check(c.neighbour.outgoing, "an event to a rank that this one may not send to");
+  ensure(c.neighbour.outgoing, "an event to a rank that this one may not send to");
   const Time told = event.stage() == Stage::server ? c.told.requests : by_server ? c.told.replies : c.told.sends;
   if (event.time < told) [[unlikely]]
     fail_causality(event, "is sent", "its channel's promise is", told);
@@ -137,7 +137,7 @@ int Channels::poll() {
 void Channels::take(Rank from, std::span<const std::byte> message) {
   Channel& c = channel(from);
   Header header;
-  check(message.size() >= sizeof header, "a message without its header");
+  ensure(message.size() >= sizeof header, "a message without its header");
   std::memcpy(&header, message.data(), sizeof header);
   ++(header.round > round_ ? received_ahead_ : received_);
   if (header.num_bytes == 0) ++statistics_.null_messages_received;
@@ -147,7 +147,7 @@ void Channels::take(Rank from, std::span<const std::byte> message) {
     Record record;
     std::memcpy(&record, message.data() + at, sizeof record);
     at += sizeof record;
-    check(at + record.bytes <= message.size(), "a record that is longer than its message");
+    ensure(at + record.bytes <= message.size(), "a record that is longer than its message");
     const auto body = message.subspan(at, record.bytes);
     at += record.bytes;
     if (record.is_post) {

@@ -60,11 +60,11 @@ void Kernel::schedule(Event event) {
 void Kernel::send(Rank to, Event event, std::span<const std::byte> more) {
   event.depth = depth(event.source());
   if (to == here_) return accept(event);
-  check(channels_ != nullptr, "an event for another rank in a job of one");
+  ensure(channels_ != nullptr, "an event for another rank in a job of one");
   channels_->send(to, event, handling_ == Stage::server, more);
 }
 
-void Model::unpack(Event&, std::span<const std::byte>) { check(false, "bytes that the model does not expect"); }
+void Model::unpack(Event&, std::span<const std::byte>) { ensure(false, "bytes that the model does not expect"); }
 
 void Kernel::resume(const Event& event) { insert(event, "is resumed"); }
 
@@ -85,7 +85,7 @@ void Kernel::linger(LpId npu_lp) {
 }
 
 void Kernel::post(Rank to, std::span<const std::byte> message) {
-  check(channels_ != nullptr, "a post to another rank in a job of one");
+  ensure(channels_ != nullptr, "a post to another rank in a job of one");
   channels_->post(to, message);
 }
 
@@ -107,7 +107,7 @@ void Kernel::has_news(LpId npu_lp) {
 }
 
 void Kernel::insert(const Event& event, const char* what) {
-  check(event.time < Time::max(), "an event that never happens");
+  ensure(event.time < Time::max(), "an event that never happens");
   const Lp& lp = lps_[event.target.index()];
   if (event.time <= lp.clock && event.stage() == Stage::npu) [[unlikely]]
     fail_causality(event, what, "it is", lp.clock);

@@ -4,14 +4,17 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/memory/record.hpp"
+#include "orrery/npu/record.hpp"
 
 namespace orrery::results::format {
 namespace {
 
-using executor::CollectiveRecord;
-using executor::NpuRecord;
-using executor::TimelineRecord;
-using executor::UsageRecord;
+using communicator::CollectiveRecord;
+using memory::UsageRecord;
+using npu::NpuRecord;
+using npu::TimelineRecord;
 
 std::int64_t signed_count(std::uint64_t count) { return static_cast<std::int64_t>(count); }
 
@@ -187,7 +190,7 @@ std::string_view status_name(Status status) {
     case Status::interrupted:
       return "interrupted";
   }
-  fail_check("a status has a name", std::source_location::current());
+  ensure_failed("a status has a name", std::source_location::current());
 }
 
 unsigned __int128 worked_bytes(collective::Kind kind, std::uint32_t members, unsigned __int128 bytes) {
@@ -195,7 +198,7 @@ unsigned __int128 worked_bytes(collective::Kind kind, std::uint32_t members, uns
   return brings_shard ? bytes * members : bytes;
 }
 
-double algorithm_bandwidth(const executor::CollectiveRecord& collective) {
+double algorithm_bandwidth(const communicator::CollectiveRecord& collective) {
   const Time duration = collective.finish - collective.last_arrival;
   if (duration <= Time::zero()) return std::numeric_limits<double>::quiet_NaN();
   const auto kind = static_cast<collective::Kind>(collective.kind);

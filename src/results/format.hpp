@@ -9,6 +9,9 @@
 
 #include "hdf5_file.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/memory/record.hpp"
+#include "orrery/npu/record.hpp"
 #include "orrery/results/results.hpp"
 
 /// The names, units and meanings of docs/results.md, as tables.
@@ -31,10 +34,10 @@ struct Column {
   /// The texts that the numbers stand for, if any: index = number.
   std::vector<std::string> (*values)() = nullptr;
 };
-extern const std::array<Column<executor::NpuRecord>, 14> npu_columns;
-extern const std::array<Column<executor::CollectiveRecord>, 10> collective_columns;
-extern const std::array<Column<executor::TimelineRecord>, 7> timeline_columns;
-extern const std::array<Column<executor::UsageRecord>, 2> usage_columns;
+extern const std::array<Column<npu::NpuRecord>, 14> npu_columns;
+extern const std::array<Column<communicator::CollectiveRecord>, 10> collective_columns;
+extern const std::array<Column<npu::TimelineRecord>, 7> timeline_columns;
+extern const std::array<Column<memory::UsageRecord>, 2> usage_columns;
 
 /// The texts of a column of collective::Kind.
 std::vector<std::string> collective_kinds();
@@ -56,7 +59,7 @@ std::string_view status_name(Status status);
 unsigned __int128 worked_bytes(collective::Kind kind, std::uint32_t members, unsigned __int128 bytes);
 
 /// These bytes over the time from the last arrival to the finish. NaN where that time is zero. In bytes per second.
-double algorithm_bandwidth(const executor::CollectiveRecord& collective);
+double algorithm_bandwidth(const communicator::CollectiveRecord& collective);
 
 /// What the algorithm bandwidth is multiplied by so that it can be compared with the bandwidth of a link whatever the
 /// number of members n: 2(n-1)/n all-reduce; (n-1)/n all-gather, reduce-scatter, all-to-all, gather, scatter; 1

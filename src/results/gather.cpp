@@ -63,7 +63,7 @@ std::vector<std::uint32_t> intern(parallel::Communicator& world, std::span<const
     world.broadcast(lengths, Rank(0));
     all = split(characters, lengths);
   }
-  check(all.size() <= std::numeric_limits<std::uint32_t>::max(), "names can be numbered");
+  ensure(all.size() <= std::numeric_limits<std::uint32_t>::max(), "names can be numbered");
   std::vector<std::uint32_t> indices;
   indices.reserve(mine.size());
   for (const std::string& text : mine) {

@@ -41,7 +41,7 @@ void gather_in_order(parallel::Communicator& world, std::span<const Record> mine
     position = end;
     world.agree([&] {
       if (!world.is_root()) return;
-      check(records.size() == block.num_rows, "a block of results has all its rows");
+      ensure(records.size() == block.num_rows, "a block of results has all its rows");
       std::stable_sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
         return key(a) != key(b) ? key(a) < key(b) : before(a, b);
       });

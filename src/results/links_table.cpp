@@ -2,11 +2,13 @@
 
 #include <string>
 #include <vector>
+#include "orrery/network/record.hpp"
+#include "orrery/topology/fabric.hpp"
 
 namespace orrery::results {
 namespace {
 
-using executor::LinkRecord;
+using network::LinkRecord;
 
 template <class T, class Value>
 void write_column(File& file, const char* name, std::span<const LinkRecord> links, const Label& label, Value value) {
@@ -20,7 +22,7 @@ void write_column(File& file, const char* name, std::span<const LinkRecord> link
 
 }  // namespace
 
-void write_links(File& file, std::span<const LinkRecord> links, std::span<const network::Fabric::Switch> switches) {
+void write_links(File& file, std::span<const LinkRecord> links, std::span<const topology::Fabric::Switch> switches) {
   file.group("/network/links", "one row per directed link that carried anything, in the order of link");
   file.scale("/network/links/row", links.size(), {"1", "row", "row of the columns"});
   write_column<std::uint32_t>(file, "link", links, {"1", "link", "number of the link, by dimension, then NPU"},
@@ -48,7 +50,7 @@ void write_links(File& file, std::span<const LinkRecord> links, std::span<const 
   file.scale("/network/switches/switch", switches.size(), {"1", "switch", "number of the switch, by dimension"});
   std::vector<std::uint32_t> dimensions;
   std::vector<std::string> names;
-  for (const network::Fabric::Switch& a_switch : switches) {
+  for (const topology::Fabric::Switch& a_switch : switches) {
     dimensions.push_back(a_switch.dimension);
     names.push_back(a_switch.name);
   }

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+#include "orrery/memory/record.hpp"
 
 namespace orrery::results {
 
-void write_memory(File& file, std::span<const executor::MemoryStageRecord> stages, Time simulated_time) {
+void write_memory(File& file, std::span<const memory::MemoryStageRecord> stages, Time simulated_time) {
   std::vector<std::string> names;
   std::vector<std::uint32_t> servers;
   std::vector<std::uint64_t> bytes;

@@ -3,11 +3,12 @@
 #include <span>
 
 #include "hdf5_file.hpp"
-#include "orrery/executor/record.hpp"
+#include "orrery/memory/record.hpp"
+#include "orrery/npu/record.hpp"
 
 namespace orrery::results {
 
 /// The group /memory of docs/results.md.
-void write_memory(File& file, std::span<const executor::MemoryStageRecord> stages, Time simulated_time);
+void write_memory(File& file, std::span<const memory::MemoryStageRecord> stages, Time simulated_time);
 
 }  // namespace orrery::results

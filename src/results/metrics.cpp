@@ -8,11 +8,13 @@
 #include "metrics_table.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/npu/record.hpp"
 
 namespace orrery::results {
 namespace {
 
-using executor::NpuRecord;
+using npu::NpuRecord;
 using Wide = __int128;
 
 /// Over all NPUs, in whole picoseconds.
@@ -41,8 +43,8 @@ void add_training(const TrainingStep& step, std::size_t num_npus, Metrics& metri
 
 }  // namespace
 
-std::vector<CollectiveTotal> totals_of(std::span<const executor::CollectiveSum> sums) {
-  std::map<std::pair<std::uint8_t, std::uint32_t>, executor::CollectiveSum> totals;
+std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveSum> sums) {
+  std::map<std::pair<std::uint8_t, std::uint32_t>, communicator::CollectiveSum> totals;
   for (const auto& sum : sums) {
     auto& total = totals[{sum.kind, sum.members}];
     total.count += sum.count;
@@ -63,7 +65,7 @@ std::vector<CollectiveTotal> totals_of(std::span<const executor::CollectiveSum> 
 
 std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, std::span<const std::int64_t> bytes,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
-                                  std::span<const executor::CollectiveSum> collectives) {
+                                  std::span<const communicator::CollectiveSum> collectives) {
   Time end;
   for (const NpuRecord& npu : npus) end = std::max(end, npu.finish);
   if (end == Time::zero()) return {};

@@ -11,6 +11,8 @@
 #include "format.hpp"
 #include "hdf5_file.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/memory/record.hpp"
+#include "orrery/npu/record.hpp"
 
 namespace orrery::results {
 namespace {
@@ -218,7 +220,7 @@ Timeline::~Timeline() = default;
 
 std::uint32_t Timeline::num_npus() const { return static_cast<std::uint32_t>(state_->nodes->num_npus()); }
 
-std::vector<executor::TimelineRecord> Timeline::rows(NpuId npu) const {
+std::vector<npu::TimelineRecord> Timeline::rows(NpuId npu) const {
   const NpuTable& table = *state_->nodes;
   const auto node = table.read<std::uint64_t>("node", npu);
   const auto start = table.read<std::int64_t>("start", npu);
@@ -226,7 +228,7 @@ std::vector<executor::TimelineRecord> Timeline::rows(NpuId npu) const {
   const auto kind = table.read<std::int8_t>("kind", npu);
   const auto name = table.read<std::uint32_t>("name", npu);
   const auto group = table.read<std::int32_t>("group", npu);
-  std::vector<executor::TimelineRecord> records;
+  std::vector<npu::TimelineRecord> records;
   for (std::size_t i = 0; i < node.size(); ++i) {
     if (name[i] >= state_->names.size() || kind[i] < 0 ||
         kind[i] > static_cast<std::int8_t>(trace::NodeKind::mem_store) ||
@@ -239,8 +241,8 @@ std::vector<executor::TimelineRecord> Timeline::rows(NpuId npu) const {
   return records;
 }
 
-std::vector<executor::UsageRecord> Timeline::usage(NpuId npu) const {
-  std::vector<executor::UsageRecord> records;
+std::vector<memory::UsageRecord> Timeline::usage(NpuId npu) const {
+  std::vector<memory::UsageRecord> records;
   if (!state_->usage) return records;
   const auto time = state_->usage->read<std::int64_t>("time", npu);
   const auto usage = state_->usage->read<std::int64_t>("usage", npu);

@@ -54,7 +54,7 @@ std::vector<std::int64_t> rows_of_npus(std::span<const Record> mine, std::uint32
   std::vector<std::int64_t> rows(num_npus, 0);
   world.agree([&] {
     for (const Record& record : mine) {
-      check(record.npu.value() < num_npus, "a record is of an NPU of the run");
+      ensure(record.npu.value() < num_npus, "a record is of an NPU of the run");
       ++rows[record.npu.index()];
     }
   });

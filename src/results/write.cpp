@@ -20,6 +20,10 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/version.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/memory/record.hpp"
+#include "orrery/network/record.hpp"
+#include "orrery/npu/record.hpp"
 #include "orrery/parallel/environment.hpp"
 #include "orrery/results/results.hpp"
 #include "tables.hpp"
@@ -27,10 +31,10 @@
 namespace orrery::results {
 namespace {
 
-using executor::CollectiveRecord;
-using executor::NpuRecord;
-using executor::TimelineRecord;
-using executor::UsageRecord;
+using communicator::CollectiveRecord;
+using memory::UsageRecord;
+using npu::NpuRecord;
+using npu::TimelineRecord;
 
 /// The file on rank 0; on the other ranks nothing.
 struct Output {
@@ -139,10 +143,10 @@ void Writer::npus() {
   auto consume = [&](std::uint64_t first, std::span<const NpuRecord> records) {
     for (std::size_t i = 0; i < records.size(); ++i) {
       const NpuRecord& npu = records[i];
-      check(npu.npu.value() == first + i, "every NPU has one record");
-      check(run_.status != Status::complete ||
-                npu.compute + npu.cpu + npu.exposed_communication + npu.exposed_memory + npu.idle == npu.finish,
-            "the times of an NPU add up to its finish time");
+      ensure(npu.npu.value() == first + i, "every NPU has one record");
+      ensure(run_.status != Status::complete ||
+                 npu.compute + npu.cpu + npu.exposed_communication + npu.exposed_memory + npu.idle == npu.finish,
+             "the times of an NPU add up to its finish time");
       simulated_time_ = std::max(simulated_time_, npu.finish);
     }
     write_columns(file(), "/npus", format::npu_columns, first, records);
@@ -194,7 +198,7 @@ void Writer::groups() {
 std::vector<CollectiveRecord> Writer::renumbered_collectives() const {
   std::vector<CollectiveRecord> records = mine_.collectives;
   for (CollectiveRecord& record : records) {
-    check(record.group.index() < group_position_.size(), "the group of a collective is known");
+    ensure(record.group.index() < group_position_.size(), "the group of a collective is known");
     record.group = GroupId(group_position_[record.group.index()]);
   }
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.group < b.group; });
@@ -260,9 +264,9 @@ void Writer::network() {
   std::vector<std::int64_t> bytes(dimensions, 0);
   std::vector<SumOfTimes> busy(dimensions, 0);
   world_.agree([&] {
-    check(mine_.network.bytes.size() <= dimensions && mine_.network.busy_time.size() <= dimensions,
-          "network figures are per dimension");
-    check(run_.links.empty() || run_.links.size() == dimensions, "links are per dimension");
+    ensure(mine_.network.bytes.size() <= dimensions && mine_.network.busy_time.size() <= dimensions,
+           "network figures are per dimension");
+    ensure(run_.links.empty() || run_.links.size() == dimensions, "links are per dimension");
   });
   for (std::size_t d = 0; d < mine_.network.bytes.size(); ++d)
     bytes[d] = static_cast<std::int64_t>(std::min(mine_.network.bytes[d], Bytes::most()).count());
@@ -300,22 +304,22 @@ void Writer::network() {
 
 void Writer::links() {
   if (!run_.has_links) return;
-  gathered_.links = world_.gather(std::span<const executor::LinkRecord>(mine_.links), Rank(0));
+  gathered_.links = world_.gather(std::span<const network::LinkRecord>(mine_.links), Rank(0));
   on_root([&] {
-    std::ranges::sort(gathered_.links, {}, &executor::LinkRecord::link);
+    std::ranges::sort(gathered_.links, {}, &network::LinkRecord::link);
     write_links(file(), gathered_.links, run_.switches);
   });
 }
 
 void Writer::memory() {
-  const auto stages = world_.gather(std::span<const executor::MemoryStageRecord>(mine_.memory), Rank(0));
+  const auto stages = world_.gather(std::span<const memory::MemoryStageRecord>(mine_.memory), Rank(0));
   on_root([&] {
     if (!stages.empty()) write_memory(file(), stages, simulated_time_);
   });
 }
 
 void Writer::metrics() {
-  const auto collectives = world_.gather<executor::CollectiveSum>(mine_.collective_sums, Rank(0));
+  const auto collectives = world_.gather<communicator::CollectiveSum>(mine_.collective_sums, Rank(0));
   on_root([&] {
     if (run_.status != Status::complete) return;
     gathered_.metrics = metrics_of(gathered_.npus, dimension_bytes_, run_.iterations, run_.step, collectives);
@@ -330,9 +334,9 @@ std::vector<TimelineRecord> Writer::renumbered_timeline(std::vector<std::string>
   std::vector<std::string> used;
   world_.agree([&] {
     for (const auto& record : mine_.timeline) {
-      check(record.name < position.size(), "the name of a timeline record is known");
-      check(record.group == TimelineRecord::no_group || record.group < group_position_.size(),
-            "the group of a timeline record is known");
+      ensure(record.name < position.size(), "the name of a timeline record is known");
+      ensure(record.group == TimelineRecord::no_group || record.group < group_position_.size(),
+             "the group of a timeline record is known");
       position[record.name] = 1;
     }
   });

@@ -121,7 +121,7 @@ std::string_view name(Shape shape) {
     case Shape::dragonfly:
       return "Dragonfly";
   }
-  fail_check("a shape that does not exist", std::source_location::current());
+  ensure_failed("a shape that does not exist", std::source_location::current());
 }
 
 void validate(const Dimension& dimension, std::size_t number, std::string_view name, const Place& place) {
@@ -162,7 +162,7 @@ std::uint32_t hops(const Dimension& dimension, std::uint32_t difference) {
     case Shape::dragonfly:
       return dimension.size > dimension.routers * dimension.npus_per_router ? 5 : 3;
   }
-  fail_check("a shape that does not exist", std::source_location::current());
+  ensure_failed("a shape that does not exist", std::source_location::current());
 }
 
 std::uint32_t fewest_hops(Shape shape) { return shape == Shape::switched || is_of_links_only(shape) ? 2 : 1; }

@@ -169,7 +169,7 @@ std::uint32_t Links::next_step(std::uint32_t d, NpuId from, NpuId to) const {
   const std::uint32_t a = coordinate(from, of.stride, n);
   const std::uint32_t b = coordinate(to, of.stride, n);
   const auto* failed = failed_around(d, from);
-  check(failed != nullptr && a != b, "a way around in a line without failed links");
+  ensure(failed != nullptr && a != b, "a way around in a line without failed links");
   if (of.dimension.shape == Shape::ring) {
     const bool upwards = place_in_row(failed->front(), n, a) < place_in_row(failed->front(), n, b);
     return upwards ? (a + 1) % n : (a + n - 1) % n;
@@ -180,7 +180,7 @@ std::uint32_t Links::next_step(std::uint32_t d, NpuId from, NpuId to) const {
   if (works(a, b)) return b;
   for (std::uint32_t between = 0; between < n; ++between)
     if (between != a && between != b && works(a, between) && works(between, b)) return between;
-  fail_check("two NPUs that nothing joins", std::source_location::current());
+  ensure_failed("two NPUs that nothing joins", std::source_location::current());
 }
 
 }  // namespace orrery::topology

@@ -20,7 +20,7 @@ Node access_node(NodeKind kind, Bytes size) {
   Node node{};
   node.kind = kind;
   node.size = size.count();
-  check(node.is_access() && node.size > 0, "an access to memory, and of something");
+  ensure(node.is_access() && node.size > 0, "an access to memory, and of something");
   return node;
 }
 
@@ -30,7 +30,7 @@ NodeId Builder::add(std::string name, Node node, Dependencies dependencies) {
   const NodeId id(static_cast<std::uint32_t>(structure_.graph.nodes.size()));
   const auto first = edges_.size();
   for (const NodeId dependency : dependencies) {
-    check(dependency < id, "a node that depends on itself or a later one");
+    ensure(dependency < id, "a node that depends on itself or a later one");
     edges_.emplace_back(dependency.value(), id.value());
   }
   const auto own = edges_.begin() + static_cast<std::ptrdiff_t>(first);
@@ -58,7 +58,7 @@ NodeId Builder::compute(std::string name, std::uint64_t num_ops, Bytes tensor_si
 
 NodeId Builder::collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group,
                            Dependencies dependencies) {
-  check(size.count() > 0, "a collective of nothing");
+  ensure(size.count() > 0, "a collective of nothing");
   Node node{};
   node.kind = NodeKind::collective;
   node.size = size.count();
@@ -84,7 +84,7 @@ NodeId Builder::access(std::string name, NodeKind kind, Bytes size, CollectiveKi
 
 NodeId Builder::message(std::string name, NodeKind kind, std::uint32_t peer, std::uint64_t tag, Bytes size,
                         Dependencies dependencies) {
-  check(size.count() > 0, "a message of nothing");
+  ensure(size.count() > 0, "a message of nothing");
   Node node{};
   node.kind = kind;
   node.size = size.count();
@@ -103,15 +103,16 @@ NodeId Builder::receive(std::string name, std::uint32_t peer, std::uint64_t tag,
 }
 
 std::uint32_t Builder::tensor(std::string name, Bytes size) {
-  check(size > Bytes(), "a tensor of nothing");
+  ensure(size > Bytes(), "a tensor of nothing");
   const auto [known, added] = tensor_of_name_.try_emplace(name, static_cast<std::uint32_t>(tensors_.size()));
   if (added) tensors_.push_back({std::move(name), size});
-  check(tensors_[known->second].size == size, "a tensor of two sizes");
+  ensure(tensors_[known->second].size == size, "a tensor of two sizes");
   return known->second;
 }
 
 void Builder::list(NodeId node, std::uint32_t tensor, bool needs, bool makes) {
-  check(node.index() < structure_.graph.nodes.size() && tensor < tensors_.size(), "a node or tensor that is not there");
+  ensure(node.index() < structure_.graph.nodes.size() && tensor < tensors_.size(),
+         "a node or tensor that is not there");
   if (needs) listed_.push_back({node, tensor, false});
   if (makes) listed_.push_back({node, tensor, true});
 }

@@ -20,7 +20,7 @@ struct ByteReader::Inflater {
   Inflater() : packed(packed_chunk) {
     const int result = inflateInit2(&stream, gzip_only);
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
-    check(result == Z_OK, "zlib cannot be set up");
+    ensure(result == Z_OK, "zlib cannot be set up");
   }
   ~Inflater() { inflateEnd(&stream); }
   Inflater(Inflater&&) = delete;

@@ -55,7 +55,7 @@ DependencyLists collect(const RawTrace& raw, const NodeOrder& order, Dependencie
     std::sort(own, lists.nodes.end());
     lists.nodes.erase(std::unique(own, lists.nodes.end()), lists.nodes.end());
   }
-  check(lists.nodes.size() < no_node, "more than 2^32 dependencies in one trace");
+  ensure(lists.nodes.size() < no_node, "more than 2^32 dependencies in one trace");
   lists.first.push_back(static_cast<std::uint32_t>(lists.nodes.size()));
   return lists;
 }

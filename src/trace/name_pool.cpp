@@ -31,7 +31,7 @@ std::uint32_t NamePool::look_up(std::string_view text) {
   std::size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].entry != 0; at = (at + 1) & (slots_.size() - 1))
     if (slots_[at].hash == hash && texts_[slots_[at].entry - 1] == text) return slots_[at].entry - 1;
-  check(texts_.size() < std::numeric_limits<std::uint32_t>::max() - 1, "more than 2^32 names");
+  ensure(texts_.size() < std::numeric_limits<std::uint32_t>::max() - 1, "more than 2^32 names");
   texts_.push_back(store(text));
   slots_[at] = {hash, static_cast<std::uint32_t>(texts_.size())};
   if (texts_.size() * 4 > slots_.size() * 3) grow();

@@ -30,7 +30,7 @@ Parser parser_of(Layout layout) {
     case Layout::v0_0_3:
       return parse_node_v0_0_3;
   }
-  check(false, "unknown layout");
+  ensure(false, "unknown layout");
   return nullptr;
 }
 
@@ -96,7 +96,7 @@ RawTrace parse_file(const std::filesystem::path& path, const Source& source, Nam
   if (!any) throw Error(ErrorCode::bad_input, place_of(source), "the file is empty", "a Chakra execution trace");
   if (!any_content && !trace.nodes.empty())
     throw Error(ErrorCode::bad_input, place_of(source), "the file holds zero bytes only", "a Chakra execution trace");
-  check(trace.nodes.size() < no_name, "more than 2^32 nodes in one trace");
+  ensure(trace.nodes.size() < no_name, "more than 2^32 nodes in one trace");
   return trace;
 }
 

@@ -164,7 +164,7 @@ Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
 std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu, Faults& faults) {
-  check(npu.value() < state_->options.npu_limit(), "a trace is read for an NPU that is not there");
+  ensure(npu.value() < state_->options.npu_limit(), "a trace is read for an NPU that is not there");
   const Remembered& file = state_->load(path, npu);
   file.faults.for_each([&](const Error& fault) { faults.add(fault); });
   if (!file.faults.empty() || (!state_->options.alone && !state_->check_npu(file, npu, faults))) return {};

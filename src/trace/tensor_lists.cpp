@@ -34,7 +34,8 @@ std::optional<Bytes> TensorLists::list(std::uint32_t node, std::uint32_t key, By
 
   const std::uint32_t tensor = known.value_or(static_cast<std::uint32_t>(keys_.size()));
   const auto next = static_cast<std::uint32_t>(listings.size());
-  check(tensor < most_tensors && next < std::numeric_limits<std::uint32_t>::max(), "more tensors than can be numbered");
+  ensure(tensor < most_tensors && next < std::numeric_limits<std::uint32_t>::max(),
+         "more tensors than can be numbered");
   if (first.size() <= node) first.resize(std::size_t{node} + 1, next);
   if (!known) {
     if (number_of_key_.size() <= key) number_of_key_.resize(std::size_t{key} + 1);

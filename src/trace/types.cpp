@@ -66,7 +66,7 @@ std::string_view name(CollectiveKind kind) {
     case CollectiveKind::barrier:
       return "barrier";
   }
-  check(false, "unknown collective");
+  ensure(false, "unknown collective");
   return {};
 }
 
@@ -85,7 +85,7 @@ std::vector<std::uint32_t> Graph::topological_order() const {
   auto order = orrery::topological_order(missing, [&](std::uint32_t node, auto visit) {
     for (const auto successor : successors_of(NodeId(node))) visit(successor);
   });
-  check(order.size() == num_nodes(), "a graph with a cycle");
+  ensure(order.size() == num_nodes(), "a graph with a cycle");
   return order;
 }
 

@@ -221,7 +221,7 @@ void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std
     else if (node.kind == NodeKind::receive)
       writer.receive(common, trace.peers[node.slot], npu, tag(), Bytes(node.size));
     else
-      check(false, "a kind of node that is not written");
+      ensure(false, "a kind of node that is not written");
   }
   writer.close();
 }

@@ -1,5 +1,5 @@
 // failing_rank RANK MANNER WATCHDOG: a simulation without end in which one rank fails after a while; the job is run as
-// the program runs its own (sim::run_job). MANNER: error, input, exception, memory, unknown; silent: the rank computes
+// the program runs its own (app::run_job). MANNER: error, input, exception, memory, unknown; silent: the rank computes
 // for ever within one event. The others wait for it at most WATCHDOG seconds.
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 #include <string_view>
 #include <thread>
 
+#include "orrery/app/job.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/pdes/kernel.hpp"
-#include "orrery/sim/job.hpp"
 
 namespace orrery::pdes {
 namespace {
@@ -22,7 +22,7 @@ constexpr Time step = Time::from_ns(1);
 constexpr std::uint32_t events_until_failure = 1000;
 
 [[noreturn]] void fail(std::string_view manner) {
-  if (manner == "error") check(false, "a rank that fails on purpose");
+  if (manner == "error") ensure(false, "a rank that fails on purpose");
   if (manner == "input") throw Error(ErrorCode::bad_input, {.file = "trace.et", .npu = 1}, "a bad node");
   if (manner == "exception") throw std::runtime_error("a library that fails on purpose");
   if (manner == "memory") throw std::bad_alloc();
@@ -93,7 +93,7 @@ class Ring final : public Model {
 
 int main(int argc, char** argv) {
   if (argc != 4) return fmt::print(stderr, "usage: {} RANK MANNER WATCHDOG\n", argv[0]), 2;
-  return orrery::sim::run_job([&](orrery::parallel::Communicator& world) {
+  return orrery::app::run_job([&](orrery::parallel::Communicator& world) {
     orrery::pdes::Ring model(world, std::atoi(argv[1]), argv[2]);
     orrery::pdes::Kernel kernel(world, model, model.options(std::atof(argv[3])));
     model.start(kernel);

@@ -30,7 +30,7 @@ struct Place {
   std::string key = {};  ///< of a configuration, or an option with its "--"
 };
 
-/// The only exception that the program throws on purpose. Only `main` and `sim::run_job` catch it.
+/// The only exception that the program throws on purpose. Only `main` and `app::run_job` catch it.
 class Error : public std::exception {
  public:
   /// `found` says what is wrong; `expected` and `hint` (what to do) may be empty.
@@ -52,13 +52,13 @@ class Error : public std::exception {
 };
 
 /// A broken invariant of the program itself: throws Error (internal) with the place in the source. Always on.
-inline void check(bool holds, std::string_view what, std::source_location where = std::source_location::current());
+inline void ensure(bool holds, std::string_view what, std::source_location where = std::source_location::current());
 
-[[noreturn]] void fail_check(std::string_view what, std::source_location where);
+[[noreturn]] void ensure_failed(std::string_view what, std::source_location where);
 
-inline void check(bool holds, std::string_view what, std::source_location where) {
+inline void ensure(bool holds, std::string_view what, std::source_location where) {
   if (!holds) [[unlikely]]
-    fail_check(what, where);
+    ensure_failed(what, where);
 }
 
 }  // namespace orrery

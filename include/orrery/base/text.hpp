@@ -8,6 +8,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
+#include "orrery/base/time.hpp"
 
 namespace orrery {
 
@@ -19,6 +20,9 @@ std::string with_prefix(double value);
 
 /// "5.26 GiB", "512 B": bytes by powers of 1024.
 std::string binary_size(std::uint64_t bytes);
+
+/// "1.234 ms", "56 ns": simulated time for people.
+std::string readable(Time time);
 
 /// "0, 3, 7 and 12 more": at most ten, in the order given.
 std::string list(std::span<const NpuId> npus);

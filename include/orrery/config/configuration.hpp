@@ -14,9 +14,9 @@
 #include "orrery/base/rules.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/npu_list.hpp"
-#include "orrery/device/options.hpp"
-#include "orrery/executor/options.hpp"
-#include "orrery/topology/partition.hpp"
+#include "orrery/memory/options.hpp"
+#include "orrery/npu/options.hpp"
+#include "orrery/partition/partition.hpp"
 #include "orrery/topology/topology.hpp"
 #include "orrery/trace/store.hpp"
 #include "orrery/workload/description.hpp"
@@ -50,7 +50,7 @@ struct Workload {
   std::filesystem::path trace_of(NpuId npu) const;
 };
 
-/// What of the system is not as the system says. Its NPU speeds are in executor::Options::compute_speed too.
+/// What of the system is not as the system says. Its NPU speeds are in npu::Options::compute_speed too.
 struct Perturbation {
   struct SlowNpus {
     std::vector<NpuRange> npus;
@@ -90,7 +90,7 @@ enum class ExcessPolicy : std::uint8_t {
 struct RunOptions {
   std::filesystem::path output = "results.h5";
   bool force = false;                                ///< replace an existing output
-  topology::PartitionOptions partition;              ///< which rank hosts which NPU (partitions/README.md)
+  partition::PartitionOptions partition;             ///< which rank hosts which NPU (partitions/README.md)
   Place partition_named_by{.key = "run.partition"};  ///< the option or the line, for messages; not compared
   ExcessPolicy memory = ExcessPolicy::error;
   bool fold = false;  ///< NPUs that are alike are simulated once (docs/folding.md)
@@ -108,11 +108,11 @@ struct Configuration {
   RuleSet rule_set = RuleSet::physical;
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
-  executor::Options executor;                   ///< with the compute options and the timeline switch
+  npu::Options executor;                        ///< with the compute options and the timeline switch
   /// Peak compute rates, FLOPs per second, where they are given by precision; empty: executor.compute.peak_flops is
   /// that of all. Else that is the one of `precision`, or 0 if it has none.
   std::map<workload::Precision, double> peaks;
-  device::RemoteMemoryOptions remote_memory;
+  memory::RemoteMemoryOptions remote_memory;
   Perturbation perturbation;
   Workload workload;
   RunOptions run;

@@ -8,6 +8,7 @@
 
 #include "orrery/base/faults.hpp"
 #include "orrery/config/configuration.hpp"
+#include "orrery/partition/partition.hpp"
 
 namespace orrery::config {
 
@@ -62,7 +63,7 @@ struct Inputs {
 
 /// "block", "round-robin", "dimension:<d>", "metis"; anything else is the name of a file. Throws Error (bad_input) at
 /// `place` for a "dimension:" without a number.
-topology::PartitionOptions parse_partition(std::string_view text, const Place& place);
+partition::PartitionOptions parse_partition(std::string_view text, const Place& place);
 
 /// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates. Existence of trace files is not checked
 /// here. Throws all faults as one Error (Faults::raise): bad_input with file, line and key, what was found, what was

@@ -13,6 +13,9 @@ namespace orrery::pdes {
 /// At one time the events of NPUs come before those of the servers that NPUs call at that time.
 enum class Stage : std::uint8_t { npu = 0, server = 1 };
 
+/// The kind of the event by which a server tells a client that a request of its node `Event::node` is complete.
+inline constexpr std::uint16_t completion = 0;
+
 /// An event of one logical process. Trivially copyable: it travels between ranks as it is. 40 bytes.
 /// Events of one LP are handled in the order (time, stage, source LP, sequence number of that source), never by rank or
 /// arrival.
@@ -35,8 +38,8 @@ struct Event {
 
   /// Traps a source or a sequence number that does not fit.
   static std::uint64_t make_order(Stage stage, LpId source, std::uint64_t sequence) {
-    check(source.value() <= max_source, "an LP id does not fit the event key");
-    check(sequence <= 0xffffffffU, "the sequence number of an LP does not fit the event key");
+    ensure(source.value() <= max_source, "an LP id does not fit the event key");
+    ensure(sequence <= 0xffffffffU, "the sequence number of an LP does not fit the event key");
     return static_cast<std::uint64_t>(stage) << 60 | static_cast<std::uint64_t>(source.value()) << 32 | sequence;
   }
 

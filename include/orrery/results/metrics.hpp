@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "orrery/executor/record.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/npu/record.hpp"
 
 namespace orrery::results {
 
@@ -32,7 +33,7 @@ struct CollectiveTotal {
 
 /// Of the sums of all ranks, in whatever order they come. By kind, then members. Barriers, and kinds that took no time
 /// at all, are left out.
-std::vector<CollectiveTotal> totals_of(std::span<const executor::CollectiveSum> sums);
+std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveSum> sums);
 
 /// What users of a cluster ask about a step (docs/results.md, /metrics). What is not known is left out.
 struct Metrics {
@@ -50,8 +51,8 @@ struct Metrics {
 
 /// Of a run that is complete: all NPUs, bytes by dimension over all iterations. Nothing if no time has passed.
 /// O(NPUs). Formulas and sources: docs/results.md.
-std::optional<Metrics> metrics_of(std::span<const executor::NpuRecord> npus, std::span<const std::int64_t> bytes,
+std::optional<Metrics> metrics_of(std::span<const npu::NpuRecord> npus, std::span<const std::int64_t> bytes,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
-                                  std::span<const executor::CollectiveSum> collectives);
+                                  std::span<const communicator::CollectiveSum> collectives);
 
 }  // namespace orrery::results

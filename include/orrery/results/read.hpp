@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "orrery/memory/record.hpp"
+#include "orrery/npu/record.hpp"
 #include "orrery/results/results.hpp"
 
 namespace orrery::results {
@@ -30,9 +32,9 @@ class Timeline {
 
   std::uint32_t num_npus() const;
   /// Of one NPU, by start. TimelineRecord::name and group are for `name` and `group`. Cost O(its rows).
-  std::vector<executor::TimelineRecord> rows(NpuId npu) const;
+  std::vector<npu::TimelineRecord> rows(NpuId npu) const;
   /// What its tensors take of the local memory, by time; empty where that is not known. Cost O(its rows).
-  std::vector<executor::UsageRecord> usage(NpuId npu) const;
+  std::vector<memory::UsageRecord> usage(NpuId npu) const;
   const std::string& name(std::uint32_t index) const;
   const std::string& group(std::uint32_t index) const;
 

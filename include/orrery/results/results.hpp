@@ -10,10 +10,13 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
-#include "orrery/executor/record.hpp"
-#include "orrery/network/fabric.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/memory/record.hpp"
+#include "orrery/network/record.hpp"
+#include "orrery/npu/record.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/results/metrics.hpp"
+#include "orrery/topology/fabric.hpp"
 
 namespace orrery::results {
 
@@ -34,15 +37,15 @@ struct NetworkRecord {
 
 /// What one rank knows when the run has ended.
 struct RankResults {
-  std::vector<executor::NpuRecord> npus;                 ///< of this rank, ascending in NPU
-  std::vector<executor::CollectiveRecord> collectives;   ///< recorded, of the communicators hosted here
-  std::vector<executor::CollectiveSum> collective_sums;  ///< of these communicators, recorded or not
-  std::vector<executor::TimelineRecord> timeline;        ///< grouped by NPU ascending, by start then node inside
-  std::vector<executor::UsageRecord> usage;              ///< of local memories, grouped by NPU ascending, by time
-  std::vector<std::string> timeline_names;               ///< what TimelineRecord::name indexes
+  std::vector<npu::NpuRecord> npus;                          ///< of this rank, ascending in NPU
+  std::vector<communicator::CollectiveRecord> collectives;   ///< recorded, of the communicators hosted here
+  std::vector<communicator::CollectiveSum> collective_sums;  ///< of these communicators, recorded or not
+  std::vector<npu::TimelineRecord> timeline;                 ///< grouped by NPU ascending, by start then node inside
+  std::vector<memory::UsageRecord> usage;                    ///< of local memories, grouped by NPU ascending, by time
+  std::vector<std::string> timeline_names;                   ///< what TimelineRecord::name indexes
   NetworkRecord network;
-  std::vector<executor::LinkRecord> links;          ///< of this rank that carried anything
-  std::vector<executor::MemoryStageRecord> memory;  ///< of a hierarchical pool hosted here
+  std::vector<orrery::network::LinkRecord> links;         ///< of this rank that carried anything
+  std::vector<orrery::memory::MemoryStageRecord> memory;  ///< of a hierarchical pool hosted here
   KernelRecord kernel;
   std::string host;
 };
@@ -64,7 +67,7 @@ struct RunDescription {
       {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
   std::vector<std::uint32_t> sharers = {};  ///< [num_dimensions] collectives among which bandwidth is divided; empty: 1
   bool has_links = false;                   ///< the network was simulated link by link
-  std::vector<network::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
+  std::vector<topology::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
   std::uint32_t iterations = 1;
   std::optional<TrainingStep> step = {};  ///< of a generated workload; only rank 0 needs it
 };
@@ -75,10 +78,10 @@ void check_output(const std::filesystem::path& path, bool force);
 
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
-  std::vector<executor::NpuRecord> npus;    ///< [num_npus]
-  std::vector<KernelRecord> ranks;          ///< [num_ranks]
-  std::vector<executor::LinkRecord> links;  ///< of all ranks that carried anything, ascending in link
-  std::optional<Metrics> metrics;           ///< of a complete run in which time has passed
+  std::vector<npu::NpuRecord> npus;                ///< [num_npus]
+  std::vector<KernelRecord> ranks;                 ///< [num_ranks]
+  std::vector<orrery::network::LinkRecord> links;  ///< of all ranks that carried anything, ascending in link
+  std::optional<Metrics> metrics;                  ///< of a complete run in which time has passed
 };
 
 /// Gathers in global order to rank 0, which writes docs/results.md's file beside `path`, syncs it and renames it.

@@ -8,7 +8,7 @@
 #include <queue>
 #include <tuple>
 
-#include "member_run.hpp"
+#include "orrery/collective/member_run.hpp"
 #include "orrery/collective/script.hpp"
 #include "random_case.hpp"
 #include "random_procedure.hpp"
@@ -35,7 +35,7 @@ class Play {
       event.act(hands);
       if (members_[event.member].is_done() && !was_done) completions_[event.member] = event.time;
     }
-    for (const executor::MemberRun& member : members_) {
+    for (const MemberRun& member : members_) {
       EXPECT_TRUE(member.is_done());
       EXPECT_FALSE(member.is_asked_for_more());
     }
@@ -44,16 +44,16 @@ class Play {
   Bytes sent() const { return sent_; }
 
  private:
-  struct Hands final : executor::MemberHands {
+  struct Hands final : MemberHands {
     Play& play;
     std::uint32_t me;
     Time now;
 
     Hands(Play& of, std::uint32_t member, Time time) : play(of), me(member), now(time) {}
-    void send(std::uint32_t to, Bytes size, executor::StepId step, Sent what, std::uint32_t own_step) override;
-    void send_to_switch(std::span<const Script::Receiver> members, Bytes size, Bytes result, executor::StepId step,
+    void send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) override;
+    void send_to_switch(std::span<const Script::Receiver> members, Bytes size, Bytes result, network::StepId step,
                         Sent what) override;
-    void wake(executor::StepId step, Time time) override;
+    void wake(network::StepId step, Time time) override;
   };
   using Act = std::function<void(Hands&)>;
   struct Event {
@@ -68,7 +68,7 @@ class Play {
 
   const RandomCase& sample_;
   const topology::Topology& topology_;
-  std::vector<executor::MemberRun> members_;
+  std::vector<MemberRun> members_;
   std::vector<Time> completions_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t order_ = 0;
@@ -82,7 +82,7 @@ class Play {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Parts> parts_;
 };
 
-void Play::Hands::send(std::uint32_t to, Bytes size, executor::StepId step, Sent what, std::uint32_t own_step) {
+void Play::Hands::send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) {
   if (what != Sent::word) play.sent_ += size;
   std::uint32_t d = 0;  // in which they differ
   while (play.topology_.coordinate(NpuId(me), d) == play.topology_.coordinate(NpuId(to), d)) ++d;
@@ -96,7 +96,7 @@ void Play::Hands::send(std::uint32_t to, Bytes size, executor::StepId step, Sent
 /// The bytes flow through when all members are there: the longer of what goes up and what comes down counts. All ports
 /// are alike.
 void Play::Hands::send_to_switch(std::span<const Script::Receiver> members, Bytes size, Bytes result,
-                                 executor::StepId step, Sent what) {
+                                 network::StepId step, Sent what) {
   if (what != Sent::word) play.sent_ += size;
   for (const Script::Receiver& to : members) {
     Parts& parts = play.parts_[{to.member, step.service, step.step}];
@@ -110,7 +110,7 @@ void Play::Hands::send_to_switch(std::span<const Script::Receiver> members, Byte
   }
 }
 
-void Play::Hands::wake(executor::StepId step, Time time) {
+void Play::Hands::wake(network::StepId step, Time time) {
   play.at(time, me, [&to_play = play, member = me, step](Hands& hands) {
     to_play.members_[member].wake(step, hands.now, hands);
   });

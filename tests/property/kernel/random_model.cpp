@@ -285,7 +285,7 @@ Awaited RandomModel::awaits(LpId lp) const {
       .here = about.hears_near || me.joins > 0, .sends = about.hears_far, .replies = me.requests > 0 || me.joins > 0};
 }
 
-void RandomModel::proceed(LpId) { check(false, "nobody lingers here"); }
+void RandomModel::proceed(LpId) { ensure(false, "nobody lingers here"); }
 
 void RandomModel::handle(const Event& event) {
   Log& log = logs_[event.target.index()];
@@ -293,7 +293,7 @@ void RandomModel::handle(const Event& event) {
       mix(log.hash, static_cast<std::uint64_t>(event.time.ps()), event.order, event.detail, event.node, event.kind);
   ++log.events;
   if (event.stage() == Stage::server) return serve(event);
-  check(event.time > npus_[event.target.index()].settled, "an event after its time has been settled");
+  ensure(event.time > npus_[event.target.index()].settled, "an event after its time has been settled");
   const auto npu = event.target.value();
   for (auto* outward : {&sends_, &calls_, &relays_})
     if (outward->may[npu]) outward->times.erase(outward->times.find(loud_time(event)));
@@ -335,7 +335,7 @@ void RandomModel::act(std::uint32_t npu, Time now) {
 void RandomModel::settle(Time now) {
   for (const auto npu : touched_) {
     Npu& me = npus_[npu];
-    check(now > me.settled, "a time is settled twice");
+    ensure(now > me.settled, "a time is settled twice");
     me.settled = now;
     const auto& about = setting_.npus[npu];
     const auto random = draw(npu, me.draws) + me.loud;
@@ -391,7 +391,7 @@ void RandomModel::hand_on(const Event& event, const Server& server, Event onward
 }
 
 void RandomModel::unpack(Event& event, std::span<const std::byte> bytes) {
-  check(bytes.size() == sizeof event.detail && event.detail == 0, "what goes with an event");
+  ensure(bytes.size() == sizeof event.detail && event.detail == 0, "what goes with an event");
   std::memcpy(&event.detail, bytes.data(), bytes.size());
 }
 
@@ -446,7 +446,7 @@ void RandomModel::complete(const Post& post) {
 
 void RandomModel::receive(Rank, std::span<const std::byte> bytes) {
   Post post;
-  check(bytes.size() == sizeof post, "a post of wrong size");
+  ensure(bytes.size() == sizeof post, "a post of wrong size");
   std::memcpy(&post, bytes.data(), sizeof post);
   if (post.is_completion)
     complete(post);

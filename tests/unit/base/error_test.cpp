@@ -24,9 +24,9 @@ TEST(Error, LeavesOutWhatIsNot) {
 }
 
 TEST(Check, SaysWhereItWasBroken) {
-  EXPECT_NO_THROW(check(true, "fine"));
+  EXPECT_NO_THROW(ensure(true, "fine"));
   try {
-    check(false, "broken");
+    ensure(false, "broken");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::internal);

@@ -68,7 +68,7 @@ TEST(Faults, AreThrownAsOneError) {
 
 TEST(Faults, AreNotWhatIsWrongWithTheProgram) {
   Faults faults;
-  EXPECT_THROW(faults.attempt([] { check(false, "broken"); }), Error);
+  EXPECT_THROW(faults.attempt([] { ensure(false, "broken"); }), Error);
   EXPECT_TRUE(faults.empty());
 }
 

@@ -208,7 +208,7 @@ TEST_F(AstraSim, RemoteMemory) {
         R"({"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 1000, "remote-mem-bw": 64,
                                   "num-nodes": 2, "num-npus-per-node": 4})");
   const auto c = load();
-  EXPECT_EQ(c.remote_memory.kind, device::RemoteMemoryKind::per_node);
+  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind::per_node);
   EXPECT_EQ(c.remote_memory.bandwidth.bytes_per_ns(), 64);
   EXPECT_EQ(c.remote_memory.latency_ns, 1000);
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
@@ -233,7 +233,7 @@ TEST_F(AstraSim, HierarchicalPool) {
   write(files_.remote_memory, json);
   const auto c = load();
   const auto& hierarchy = c.remote_memory.hierarchy;
-  EXPECT_EQ(c.remote_memory.kind, device::RemoteMemoryKind::hierarchical_pool);
+  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind::hierarchical_pool);
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
   EXPECT_EQ(hierarchy.groups, 6U);
   EXPECT_EQ(hierarchy.switches, 3U);

@@ -105,7 +105,7 @@ TEST(OwnFormat, TheSmallestConfigurationAndItsDefaults) {
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
   EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/data/workload.7.et");
   EXPECT_EQ(c.run.output, "results.h5");
-  EXPECT_EQ(c.run.partition.strategy, topology::Strategy::block);
+  EXPECT_EQ(c.run.partition.strategy, partition::Strategy::block);
   ASSERT_EQ(c.inputs.size(), 1U);
   EXPECT_EQ(c.inputs[0], (std::pair<std::string, std::string>("configuration.yaml", ring)));
   EXPECT_TRUE(c.warnings.empty());
@@ -188,7 +188,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.executor.comm_streams, 3U);
   EXPECT_TRUE(c.executor.replay_only);
   EXPECT_TRUE(c.executor.timeline);
-  EXPECT_EQ(c.remote_memory.kind, device::RemoteMemoryKind::per_node);
+  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind::per_node);
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
   EXPECT_EQ(c.workload.trace_of(NpuId(3)), "/base/a.3.et");
   EXPECT_EQ(c.workload.trace_of(NpuId(4)), "/base/odd \"name\".et");
@@ -414,7 +414,8 @@ TEST(OwnFormat, WrongTypesAndValues) {
   };
   refused(with_levels("cache: {size: 1 MiB}"), {"system.compute.cache.bandwidth", "such as '500 GB/s'"});
   refused(with_levels("cache: {bandwidth: 2 TB/s}"), {"system.compute.cache.size", "such as '50 MiB'"});
-  refused(with_levels("cache: {size: 1 MiB, bandwidth: 500 GB/s}"), {"system.compute.cache", "found 500 GB/s, no more than the 1000 GB/s", "a cache that is faster"});
+  refused(with_levels("cache: {size: 1 MiB, bandwidth: 500 GB/s}"),
+          {"system.compute.cache", "found 500 GB/s, no more than the 1000 GB/s", "a cache that is faster"});
   refused(with_levels("expanded-memory: {share: 1, bandwidth: 1 GB/s}"),
           {"system.compute.expanded-memory.share", "below 1"});
   refused(with_levels("expanded-memory: {share: 0.5, bandwidth: 1 GB/s, size: 1 GB}"), {"expanded-memory.size"});
@@ -440,7 +441,7 @@ TEST(OwnFormat, HierarchicalPool) {
   };
   const auto c = parsed(configured(pool));
   const auto& memory = c.remote_memory;
-  EXPECT_EQ(memory.kind, device::RemoteMemoryKind::hierarchical_pool);
+  EXPECT_EQ(memory.kind, memory::RemoteMemoryKind::hierarchical_pool);
   EXPECT_EQ(memory.bandwidth.bytes_per_ns(), 100);
   EXPECT_EQ(memory.npus_per_node, 4U);
   EXPECT_EQ(memory.hierarchy.groups, 6U);
@@ -521,12 +522,12 @@ TEST_F(Overrides, FlagsStandAboveThem) {
   flags.dependencies = trace::Dependencies::data;
   const auto c = with_settings({"run.output=set.h5", "run.partition=nowhere", "workload.dependencies=ctrl"}, flags);
   EXPECT_EQ(c.run.output, "flag.h5");
-  EXPECT_EQ(c.run.partition.strategy, topology::Strategy::block);
+  EXPECT_EQ(c.run.partition.strategy, partition::Strategy::block);
   EXPECT_EQ(c.workload.dependencies, trace::Dependencies::data);
 }
 
 TEST_F(Overrides, Partitions) {
-  using topology::Strategy;
+  using partition::Strategy;
   const auto of = [&](const std::string& value) { return with_settings({"run.partition=" + value}).run.partition; };
   EXPECT_EQ(of("block").strategy, Strategy::block);
   EXPECT_EQ(of("round-robin").strategy, Strategy::round_robin);

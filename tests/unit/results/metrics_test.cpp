@@ -12,8 +12,8 @@ namespace orrery::results {
 namespace {
 
 using collective::Kind;
-using executor::CollectiveSum;
-using executor::NpuRecord;
+using communicator::CollectiveSum;
+using npu::NpuRecord;
 
 Time ns(std::int64_t count) { return Time::from_ns(count); }
 

@@ -63,8 +63,8 @@ RunDescription description() {
   return run;
 }
 
-executor::NpuRecord npu_record(std::uint32_t npu) {
-  executor::NpuRecord record{};
+npu::NpuRecord npu_record(std::uint32_t npu) {
+  npu::NpuRecord record{};
   record.npu = NpuId(npu);
   record.compute = Time::from_ps(10 + npu);
   record.cpu = Time::from_ps(2);
@@ -91,8 +91,8 @@ RankResults results_of(Hosts hosts, const std::string& extra_name) {
     for (std::uint32_t i = 0; i < npu % 3; ++i)
       mine.usage.push_back({NpuId(npu), Time::from_ps(7 * i), Bytes(1000 * npu + i)});
     for (std::uint32_t i = 0; i < npu % 4; ++i) {
-      mine.timeline.push_back({NpuId(npu), i == 0 ? npu % num_groups : executor::TimelineRecord::no_group,
-                               i + 100ULL * npu, Time::from_ps(10 * i), Time::from_ps(10 * i + 5),
+      mine.timeline.push_back({NpuId(npu), i == 0 ? npu % num_groups : npu::TimelineRecord::no_group, i + 100ULL * npu,
+                               Time::from_ps(10 * i), Time::from_ps(10 * i + 5),
                                i == 0 ? trace::NodeKind::collective : trace::NodeKind::compute, 1 + (i + npu) % 3});
     }
   }
@@ -357,7 +357,7 @@ TEST_F(Results, wrong_records_fail_on_all_ranks_and_leave_the_old_file) {
   if (!mine.npus.empty() && mine.npus.front().npu.value() < 3) mine.npus.front().idle += Time::from_ps(1);
   EXPECT_ANY_THROW(write(path, description(), mine, test::world()));
   mine = scattered();
-  std::erase_if(mine.npus, [](const executor::NpuRecord& record) { return record.npu == NpuId(17); });
+  std::erase_if(mine.npus, [](const npu::NpuRecord& record) { return record.npu == NpuId(17); });
   EXPECT_ANY_THROW(write(path, description(), mine, test::world()));
   if (!test::world().is_root()) return;
   EXPECT_EQ(num_files(), 1U);

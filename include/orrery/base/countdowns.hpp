@@ -1,0 +1,39 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+/// Counts that go down to 0, nearly all of them small: a byte each, and 8 more for one that does not fit.
+class Countdowns {
+ public:
+  /// `count(i)`, 1 or more, for each i below `size` that is counted down.
+  template <class Count>
+  void restart(std::uint32_t size, Count count) {
+    left_.resize(size);
+    wide_.clear();
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint32_t from = count(i);
+      left_[i] = static_cast<std::uint8_t>(std::min(from, wide));
+      if (from >= wide) wide_.emplace_back(i, from);
+    }
+  }
+  /// One less of i. Whether it is 0 now.
+  bool count_down(std::uint32_t i) {
+    if (left_[i] != wide) return --left_[i] == 0;
+    const auto entry = std::ranges::lower_bound(wide_, i, {}, &std::pair<std::uint32_t, std::uint32_t>::first);
+    if (--entry->second < wide) left_[i] = wide - 1;
+    return false;
+  }
+
+ private:
+  static constexpr std::uint32_t wide = 0xff;  // the count is in `wide_`
+
+  std::vector<std::uint8_t> left_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;  // by i
+};
+
+}  // namespace orrery

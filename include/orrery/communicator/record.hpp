@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+
+namespace orrery::communicator {
+
+struct CollectiveRecord {
+  GroupId group;
+  std::uint32_t ordinal = 0;  ///< which of the group's collectives, from 0
+  std::uint8_t kind = 0;      ///< collective::Kind
+  std::uint32_t members = 0;
+  Bytes size;
+  Time first_arrival, last_arrival, finish;
+};
+
+/// What all collectives of one kind and number of members come to, whether they are recorded or not.
+struct CollectiveSum {
+  std::uint8_t kind = 0;  ///< collective::Kind
+  std::uint32_t members = 0;
+  std::uint64_t count = 0;
+  unsigned __int128 bytes = 0;  ///< of CollectiveRecord::size
+  SumOfTimes time = 0;          ///< from the last arrival to the finish
+};
+
+}  // namespace orrery::communicator

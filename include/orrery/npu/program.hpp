@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "orrery/base/rules.hpp"
+#include "orrery/communicator/spec.hpp"
+#include "orrery/memory/lifetimes.hpp"
+#include "orrery/npu/options.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::npu {
+
+/// What the NPUs of one structure have in common: the graph, and what follows from it and the options. Immutable.
+struct Program {
+  std::shared_ptr<const trace::Graph> graph;
+  std::vector<Time> durations;               ///< [num_nodes] of compute and CPU nodes; of all nodes with replay_only
+  std::vector<communicator::GroupUse> uses;  ///< distinct ones of nodes of a group, by first occurrence
+  std::vector<std::uint32_t> use_of;         ///< [num_nodes] index into uses; empty if it is the group slot
+  memory::Lifetimes lifetimes;
+  std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the roofline gives no time though one was recorded
+
+  std::uint32_t use_of_node(NodeId node) const {
+    return use_of.empty() ? graph->nodes[node.index()].slot : use_of[node.index()];
+  }
+};
+
+/// Cost O(nodes + dependencies + tensors listed). `dimensions_in_use`: bits of the dimensions of more than one NPU.
+Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options, const Rules& rules,
+                     std::uint64_t dimensions_in_use);
+
+}  // namespace orrery::npu

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::npu {
+
+/// What is known of one NPU when the run ends. compute + cpu + exposed_communication + exposed_memory + idle = finish,
+/// exactly: a moment with several resources busy counts for compute first, then CPU, communication, memory.
+struct NpuRecord {
+  NpuId npu;
+  Time finish;
+  Time compute;
+  Time cpu;            ///< CPU busy and compute not
+  Time communication;  ///< a collective, send or receive in progress, overlapped or not
+  Time exposed_communication;
+  Time exposed_receive;  ///< the part of it in which nothing but receives was in progress
+  Time memory;           ///< a remote memory access in progress, overlapped or not
+  Time exposed_memory;
+  Time idle;
+  std::uint64_t nodes_completed = 0;
+  Bytes bytes_sent;
+  Bytes peak_memory;            ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
+  Bytes peak_local_memory;      ///< largest size of the tensors in the local memory at one time
+  Time peak_local_memory_time;  ///< the first time of that
+};
+
+struct TimelineRecord {
+  static constexpr std::uint32_t no_group = ~0U;
+
+  NpuId npu;
+  std::uint32_t group = no_group;  ///< of a collective: its GroupId
+  std::uint64_t node = 0;          ///< the trace's own id
+  Time start, finish;
+  trace::NodeKind kind = trace::NodeKind::instant;
+  std::uint32_t name = 0;  ///< index into the rank's names
+};
+
+}  // namespace orrery::npu

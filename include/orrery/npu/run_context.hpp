@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/hosting.hpp"
+#include "orrery/collective/collective.hpp"
+#include "orrery/communicator/spec.hpp"
+#include "orrery/memory/remote_memory.hpp"
+#include "orrery/npu/options.hpp"
+#include "orrery/npu/spec.hpp"
+#include "orrery/topology/topology.hpp"
+
+namespace orrery::npu {
+
+/// What the logical processes of a rank work with; all of it outlives them.
+struct RunContext {
+  const Options& options;
+  const topology::Topology& topology;
+  const memory::RemoteMemory& memory;
+  collective::Engine& engine;
+  std::span<const communicator::CommunicatorSpec> communicators;  ///< [num_groups], alike on all ranks
+  std::span<const NpuSpec> npus;                                  ///< of this rank, ascending
+  Hosting hosting;
+  /// Where the node with this id of the trace is, of any NPU: for messages. May read the trace of another rank's NPU.
+  std::function<Place(NpuId, std::uint64_t node)> place_of;
+
+  // Ids of logical processes: NPUs, then communicators, then memory servers, then the links of the congestion-aware
+  // network.
+  LpId first_communicator() const { return LpId(hosting.num_npus()); }
+  LpId first_server() const {
+    return LpId(first_communicator().value() + static_cast<std::uint32_t>(communicators.size()));
+  }
+  LpId first_link() const { return LpId(first_server().value() + memory.num_servers()); }
+};
+
+}  // namespace orrery::npu

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+
+namespace orrery::npu {
+
+/// Something that an unfinished NPU waits for.
+struct Wait {
+  NpuId npu;
+  NodeId node;
+  Time since;
+  NpuId partner;  ///< of a send or a receive
+  std::uint64_t tag = 0;
+  Bytes size;
+  bool in_collective = false;
+  bool is_access = false;  ///< to memory: of a group, then `in_collective` too
+  GroupId group;
+  std::uint32_t ordinal = 0;
+  std::uint32_t members = 0;
+};
+
+}  // namespace orrery::npu

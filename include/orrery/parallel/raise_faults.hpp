@@ -1,0 +1,12 @@
+#pragma once
+
+#include "orrery/base/faults.hpp"
+#include "orrery/parallel/communicator.hpp"
+
+namespace orrery::parallel {
+
+/// Throws on all ranks if any has faults: on rank 0 those of all ranks (Faults::raise), elsewhere FailedElsewhere.
+/// Collective.
+void raise_faults(const Faults& mine, Communicator& world);
+
+}  // namespace orrery::parallel

@@ -1,0 +1,324 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <nlohmann/json.hpp>
+
+#include "orrery/app/commands.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/config/npu_list.hpp"
+#include "orrery/npu/work.hpp"
+#include "orrery/results/read.hpp"
+#include "text_output.hpp"
+
+namespace orrery::app {
+namespace {
+
+using npu::TimelineRecord;
+using npu::Work;
+using trace::NodeKind;
+
+// Chrome's Trace Event Format (JSON object form). Complete events ("X") of one thread must not overlap but nest, so
+// what overlaps goes to further threads. Process 0 and thread 0 mean something else to Perfetto, so both are counted
+// from 1.
+
+/// What is shown of a moment of an NPU: as /npus of the results.
+enum class State : std::uint8_t { compute, cpu, exposed_communication, exposed_memory, idle };
+constexpr std::size_t num_states = 5;
+constexpr std::array<std::string_view, num_states> state_names = {"compute", "CPU", "exposed communication",
+                                                                  "exposed memory", "idle"};
+constexpr std::size_t num_busy = 4;
+
+State state_of(Work work) {
+  constexpr State states[] = {
+      State::compute,        State::cpu, State::exposed_communication, State::exposed_communication,
+      State::exposed_memory, State::idle};
+  return states[static_cast<std::size_t>(work)];
+}
+
+constexpr std::size_t num_bins = 1000;  // of the counters over all NPUs
+
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Microseconds, exactly.
+std::string microseconds(std::int64_t ps) {
+  return ps % 1'000'000 == 0 ? fmt::to_string(ps / 1'000'000) : fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
+}
+
+/// The tracks of an NPU, from top to bottom.
+enum class Track : std::uint8_t { compute, cpu, collective, message, memory, exposed, idle };
+
+Track track_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::compute:
+      return Track::compute;
+    case NodeKind::cpu:
+      return Track::cpu;
+    case NodeKind::collective:
+      return Track::collective;
+    case NodeKind::mem_load:
+    case NodeKind::mem_store:
+      return Track::memory;
+    case NodeKind::send:
+    case NodeKind::receive:
+    case NodeKind::instant:
+      return Track::message;
+  }
+  ensure_failed("a node has a track", std::source_location::current());
+}
+
+std::string_view category(NodeKind kind) {
+  constexpr std::string_view names[] = {"instant", "cpu",     "compute", "collective",
+                                        "send",    "receive", "memory",  "memory"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+/// A node's begin or end.
+struct Change {
+  std::int64_t at = 0;
+  Work work = Work::idle;
+  bool begins = true;
+};
+
+std::vector<Change> changes_of(std::span<const npu::TimelineRecord> rows) {
+  std::vector<Change> changes;
+  for (const auto& row : rows) {
+    if (row.kind == NodeKind::instant || row.start == row.finish) continue;
+    const Work work = npu::work_of(row.kind);
+    changes.push_back({row.start.ps(), work, true});
+    changes.push_back({row.finish.ps(), work, false});
+  }
+  std::ranges::sort(changes, {}, &Change::at);
+  return changes;
+}
+
+/// How much of each of `num_bins` equal pieces of the time all NPUs together spend in each state, and communicate.
+class Bins {
+ public:
+  explicit Bins(std::int64_t end) : end_(end), spent_(num_bins) {}
+
+  void add(std::size_t column, std::int64_t from, std::int64_t to, int times = 1) {
+    if (to <= from || times == 0) return;
+    for (std::size_t bin = bin_of(from); bin < num_bins && edge(bin) < to; ++bin)
+      spent_[bin][column] += times * (std::min(to, edge(bin + 1)) - std::max(from, edge(bin)));
+  }
+
+  static constexpr std::size_t communication = num_states;
+
+  std::int64_t edge(std::size_t bin) const {
+    return static_cast<std::int64_t>(static_cast<__int128>(end_) * bin / num_bins);
+  }
+  /// The mean number, over the bin, of NPUs in the state, or of nodes that communicate.
+  double mean(std::size_t bin, std::size_t column) const {
+    const auto width = static_cast<double>(edge(bin + 1) - edge(bin));
+    return width > 0 ? static_cast<double>(spent_[bin][column]) / width : 0;
+  }
+
+ private:
+  std::size_t bin_of(std::int64_t at) const {
+    auto bin = static_cast<std::size_t>(static_cast<__int128>(at) * num_bins / end_);
+    while (bin + 1 < num_bins && edge(bin + 1) <= at) ++bin;
+    return bin;
+  }
+
+  std::int64_t end_;
+  std::vector<std::array<std::int64_t, num_states + 1>> spent_;
+};
+
+class Writer {
+ public:
+  Writer(const results::Timeline& timeline, TextOutput& output) : timeline_(timeline), output_(output) {}
+
+  void write(std::span<const config::NpuRange> ranges) {
+    output_.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    std::int64_t end = 1;
+    std::uint64_t count = 0;
+    for_each(ranges, [&](NpuId npu) {
+      ++count;
+      for (const auto& row : timeline_.rows(npu)) end = std::max(end, row.finish.ps());
+    });
+    Bins bins(end);
+    for_each(ranges, [&](NpuId npu) { write_npu(npu, bins); });
+    write_bins(bins, count);
+    output_.write("\n]}\n");
+  }
+
+ private:
+  /// A thread of the process in which slices follow each other.
+  struct Lane {
+    std::uint32_t thread;
+    Time until;
+  };
+
+  template <class Visit>
+  static void for_each(std::span<const config::NpuRange> ranges, Visit visit) {
+    for (const auto& range : ranges)
+      for (std::uint64_t npu = range.first; npu <= range.last; ++npu) visit(NpuId(static_cast<std::uint32_t>(npu)));
+  }
+
+  void event(std::string_view text) {
+    output_.write(is_first_ ? "\n" : ",\n");
+    is_first_ = false;
+    output_.write(text);
+  }
+
+  void name_process(const std::string& name, std::uint64_t place) {
+    event(
+        fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", process_, json_text(name)));
+    event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", process_,
+                      place));
+  }
+
+  std::uint32_t new_thread(Track track, std::uint32_t group, std::size_t lane) {
+    constexpr std::string_view names[] = {"compute", "CPU",     "communication", "send and receive",
+                                          "memory",  "exposed", "idle"};
+    std::string name(names[static_cast<std::size_t>(track)]);
+    if (group != npu::TimelineRecord::no_group)
+      name += fmt::format(" {}", timeline_.group(group).empty() ? "world" : timeline_.group(group));
+    if (lane > 0) name += fmt::format(" ({})", lane + 1);
+    const auto thread = ++num_threads_;
+    event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", process_, thread,
+                      json_text(name)));
+    event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+                      process_, thread,
+                      static_cast<std::uint32_t>(track) * 1000 + std::min<std::size_t>(lanes_.size(), 999)));
+    return thread;
+  }
+
+  /// A thread of the track that is free from `start` to `finish`.
+  std::uint32_t thread_for(Track track, std::uint32_t group, Time start, Time finish) {
+    auto& lanes = lanes_[{track, group}];
+    auto free = std::ranges::find_if(lanes, [&](const Lane& lane) { return lane.until <= start; });
+    if (free == lanes.end()) {
+      const auto thread = new_thread(track, group, lanes.size());
+      free = lanes.insert(lanes.end(), {thread, Time::zero()});
+    }
+    free->until = finish;
+    return free->thread;
+  }
+
+  void slice(std::uint32_t thread, std::int64_t from, std::int64_t to, std::string_view category_name,
+             const std::string& name_text, std::optional<std::uint64_t> node = {}) {
+    event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"{}","name":{}{}}})", process_, thread,
+                      microseconds(from), microseconds(to - from), category_name, name_text,
+                      node ? fmt::format(R"(,"args":{{"node":{}}})", *node) : ""));
+  }
+
+  void counter(std::string_view name, std::int64_t at, std::string_view values) {
+    event(fmt::format(R"({{"ph":"C","pid":{},"name":"{}","ts":{},"args":{{{}}}}})", process_, name, microseconds(at),
+                      values));
+  }
+
+  void write_npu(NpuId npu, Bins& bins) {
+    process_ = std::uint64_t{npu.value()} + 1;
+    num_threads_ = 0;
+    lanes_.clear();
+    name_process(fmt::format("NPU {}", npu.value()), npu.value() + std::uint64_t{1});
+    const auto rows = timeline_.rows(npu);
+    for (const auto& row : rows) {
+      if (row.kind == NodeKind::instant) continue;
+      const auto thread = thread_for(track_of(row.kind), row.group, row.start, row.finish);
+      slice(thread, row.start.ps(), row.finish.ps(), category(row.kind), json_text(timeline_.name(row.name)), row.node);
+    }
+    write_states(changes_of(rows), bins);
+    for (const auto& usage : timeline_.usage(npu))
+      counter("local memory", usage.since.ps(), fmt::format(R"("bytes":{})", usage.usage.count()));
+  }
+
+  /// Where the time goes: slices of what nothing hides and of idle time, and the counter of communication.
+  void write_states(const std::vector<Change>& changes, Bins& bins) {
+    npu::InService in_service;
+    std::int64_t since = 0;   // of the present state
+    std::int64_t before = 0;  // the last change
+    State state = State::idle;
+    for (std::size_t i = 0; i < changes.size();) {
+      const std::int64_t now = changes[i].at;
+      const auto communicating = in_service.communicating();
+      bins.add(Bins::communication, before, now, static_cast<int>(communicating));
+      for (; i < changes.size() && changes[i].at == now; ++i)
+        changes[i].begins ? in_service.begin(changes[i].work) : in_service.end(changes[i].work);
+      before = now;
+      if (in_service.communicating() != communicating)
+        counter("communication in flight", now, fmt::format(R"("nodes":{})", in_service.communicating()));
+      const State next = state_of(in_service.counts_for());
+      if (next == state && i < changes.size()) continue;
+      close_state(state, since, now, bins);
+      state = next;
+      since = now;
+    }
+  }
+
+  void close_state(State state, std::int64_t from, std::int64_t to, Bins& bins) {
+    if (from == to) return;
+    bins.add(static_cast<std::size_t>(state), from, to);
+    if (state == State::compute || state == State::cpu) return;  // they have tracks of their own
+    const bool idle = state == State::idle;
+    const auto thread = thread_for(idle ? Track::idle : Track::exposed, npu::TimelineRecord::no_group,
+                                   Time::from_ps(from), Time::from_ps(to));
+    slice(thread, from, to, idle ? "idle" : "exposed", json_text(state_names[static_cast<std::size_t>(state)]));
+  }
+
+  /// A process of its own for what all the NPUs do together.
+  void write_bins(const Bins& bins, std::uint64_t count) {
+    process_ = std::uint64_t{timeline_.num_npus()} + 1;
+    name_process(fmt::format("all {} shown", counted(count, "NPU")), 0);
+    for (std::size_t bin = 0; bin < num_bins; ++bin) {
+      std::string values;
+      for (std::size_t state = 0; state < num_busy; ++state) {
+        values += fmt::format(R"({}"{}":{:.6g})", state == 0 ? "" : ",", state_names[state],
+                              bins.mean(bin, state) / static_cast<double>(count));
+      }
+      counter("share of NPUs", bins.edge(bin), values);
+      counter("communication in flight", bins.edge(bin),
+              fmt::format(R"("nodes":{:.6g})", bins.mean(bin, Bins::communication)));
+    }
+  }
+
+  const results::Timeline& timeline_;
+  TextOutput& output_;
+  bool is_first_ = true;
+  std::uint64_t process_ = 0;
+  std::uint32_t num_threads_ = 0;
+  std::map<std::pair<Track, std::uint32_t>, std::vector<Lane>> lanes_;  // of the present NPU, by track and group
+};
+
+/// Those of the list that the run has. Throws Error (usage) if it has none of them.
+std::vector<config::NpuRange> shown(const std::string& list, std::uint32_t num_npus) {
+  const Place place{.key = "--npus"};
+  auto ranges = config::parse_npu_list(list, config::any_npus, place, ErrorCode::usage);
+  if (ranges.back().last < num_npus) return ranges;
+  std::erase_if(ranges, [&](const auto& range) { return range.first >= num_npus; });
+  if (ranges.empty())
+    throw Error(ErrorCode::usage, place, fmt::format("found '{}'", list),
+                fmt::format("NPUs of the run, which are below {}", num_npus));
+  ranges.back().last = std::min(ranges.back().last, num_npus - 1);
+  spdlog::warn("--npus: found '{}', but the run has {}: {} {} shown", list, counted(num_npus, "NPU"),
+               config::to_text(ranges), ranges.size() == 1 && ranges[0].first == ranges[0].last ? "is" : "are");
+  return ranges;
+}
+
+}  // namespace
+
+void show(const config::ShowTimelineCommand& command) {
+  const results::Timeline timeline(command.file);
+  std::vector<config::NpuRange> ranges = {{0, timeline.num_npus() - 1}};
+  if (command.npus) ranges = shown(*command.npus, timeline.num_npus());
+  check_output(command.chrome, command.force);
+  TextOutput output(command.chrome);
+  Writer(timeline, output).write(ranges);
+  output.commit();
+}
+
+}  // namespace orrery::app

@@ -1,0 +1,18 @@
+#include <fmt/format.h>
+
+#include "orrery/app/commands.hpp"
+#include "orrery/config/read.hpp"
+#include "orrery/workload/figures.hpp"
+#include "orrery/workload/generator.hpp"
+
+namespace orrery::app {
+
+void generate(const config::GenerateCommand& command) {
+  const auto description = config::read_workload(command.file, command.overrides);
+  fmt::print("{}", workload::report(description, workload::figures(description)));
+  if (command.dry_run) return;
+  workload::write_traces(description, command.output, command.force);
+  fmt::print("traces in {0}.<npu>.et, groups in {0}.json\n", command.output.string());
+}
+
+}  // namespace orrery::app

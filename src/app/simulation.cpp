@@ -1,0 +1,58 @@
+#include "simulation.hpp"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "orrery/check/capacity.hpp"
+#include "orrery/check/ranges.hpp"
+#include "orrery/check/stuck.hpp"
+#include "progress.hpp"
+
+namespace orrery::app {
+
+Simulation::Simulation(Preparation& preparation, const config::RunOptions& options,
+                       std::function<bool()> stop_requested, parallel::Communicator& world)
+    : preparation_(preparation),
+      world_(world),
+      model_(preparation.run_context()),
+      excess_is_error_(options.memory == config::ExcessPolicy::error) {
+  pdes::Options kernel_options = model_.kernel_options(world);
+  kernel_options.watchdog_seconds = options.watchdog_s;
+  kernel_options.stop_requested = std::move(stop_requested);
+  if (world.is_root() && options.progress != config::Progress::none && !options.quiet) {
+    const auto num_nodes = preparation.num_nodes() * model_.run().options.iterations;
+    auto line = std::make_shared<ProgressLine>(options, model_, num_nodes);
+    kernel_options.progress = [line](std::uint64_t events, Time now) { line->update(events, now); };
+  }
+  kernel_ = std::make_unique<pdes::Kernel>(world, model_, std::move(kernel_options));
+}
+
+Simulation::~Simulation() = default;
+
+void Simulation::run() {
+  world_.barrier();
+  const auto start = std::chrono::steady_clock::now();
+  model_.start(*kernel_);
+  kernel_->run();
+  wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  check::require_no_overrun(model_, preparation_.store(), world_);
+  if (excess_is_error_) check::require_capacity(model_, preparation_.store(), world_);
+  auto unfinished = static_cast<std::int64_t>(model_.npus().num_unfinished());
+  world_.sum(std::span(&unfinished, 1));
+  if (unfinished == 0) return;
+  if (kernel_->stopped_at()) {
+    stopped_at_ = kernel_->stopped_at();
+    model_.stop(*stopped_at_);
+    return;
+  }
+  const std::string report = check::report_stuck(model_, preparation_.store(), world_);
+  world_.agree([&] {
+    if (!world_.is_root()) return;
+    throw Error(ErrorCode::stuck,
+                fmt::format("the simulated system is stuck: {} of {} {} not finish\n{}", unfinished,
+                            preparation_.num_npus(), preparation_.num_npus() == 1 ? "NPU does" : "NPUs do", report));
+  });
+}
+
+}  // namespace orrery::app

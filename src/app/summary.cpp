@@ -1,0 +1,158 @@
+#include "summary.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "orrery/base/text.hpp"
+#include "orrery/collective/collective.hpp"
+#include "orrery/results/kernel_figures.hpp"
+#include "progress.hpp"
+
+namespace orrery::app {
+namespace {
+
+void print_row(const char* label, const npu::NpuRecord& npu) {
+  const double whole = std::max<double>(static_cast<double>(npu.finish.ps()), 1);
+  const auto share = [&](Time time) { return 100 * static_cast<double>(time.ps()) / whole; };
+  fmt::print("  {:<8} NPU {:<7} {:>14}  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %\n", label,
+             npu.npu.value(), readable(npu.finish), share(npu.compute), share(npu.cpu),
+             share(npu.exposed_communication), share(npu.exposed_memory), share(npu.idle));
+}
+
+std::string bytes_text(double bytes) { return bytes < 1000 ? fmt::format("{} B", bytes) : with_prefix(bytes) + "B"; }
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
+void print_training(const results::Metrics& metrics) {
+  std::vector<std::string> parts;
+  if (metrics.tokens_per_second)
+    parts.push_back(fmt::format("{} tokens/s, {} tokens/s/NPU", with_prefix(*metrics.tokens_per_second),
+                                with_prefix(*metrics.tokens_per_second_per_npu)));
+  else if (metrics.samples_per_second)
+    parts.push_back(fmt::format("{} samples/s", with_prefix(*metrics.samples_per_second)));
+  if (metrics.model_flops_utilisation)
+    parts.push_back(fmt::format("MFU {}, HFU {}", percent(*metrics.model_flops_utilisation),
+                                percent(*metrics.hardware_flops_utilisation)));
+  if (metrics.pipeline_bubble)
+    parts.push_back(
+        fmt::format("pipeline bubble {} of the step (ideal {} of its passes, without gradient sums and optimizer)",
+                    percent(*metrics.pipeline_bubble), percent(*metrics.ideal_pipeline_bubble)));
+  if (!parts.empty()) fmt::print("training: {}\n", fmt::join(parts, "; "));
+}
+
+/// The rest is in the results.
+constexpr std::size_t most_collectives = 4;
+
+void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_t> sharers, bool replay_only) {
+  std::vector<std::string> parts;
+  for (std::size_t d = 0; d < metrics.bytes_per_step.size(); ++d)
+    parts.push_back(fmt::format("dimension {} {}{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
+                                d < sharers.size() && sharers[d] > 1
+                                    ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
+                                    : ""));
+  fmt::print("sent in a step: {}\n", fmt::join(parts, ", "));
+  auto collectives = metrics.collectives;
+  std::ranges::stable_sort(collectives, std::greater(),
+                           [](const auto& row) { return row.time * row.members; });  // that NPUs were in them
+  const std::size_t more = collectives.size() - std::min(collectives.size(), most_collectives);
+  collectives.resize(collectives.size() - more);
+  parts.clear();
+  for (const auto& row : collectives)
+    parts.push_back(fmt::format("{} of {} {}/s", collective::name(static_cast<collective::Kind>(row.kind)),
+                                counted(row.members, "NPU"), bytes_text(row.bus_bandwidth)));
+  if (more > 0) parts.push_back(fmt::format("{} more in /metrics/collectives", more));
+  if (replay_only) parts = {"not known, as a replay takes the nodes of collectives one by one"};
+  if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
+}
+
+/// Of the traces that list tensors.
+void print_local_memory(std::span<const npu::NpuRecord> npus, Bytes size) {
+  using npu::NpuRecord;
+  const auto& most = *std::ranges::max_element(npus, {}, &npu::NpuRecord::peak_local_memory);
+  if (most.peak_local_memory == Bytes(0)) return;
+  const auto text = [](Bytes bytes) { return binary_size(bytes.count()); };
+  const auto exceed =
+      std::ranges::count_if(npus, [size](const npu::NpuRecord& npu) { return npu.peak_local_memory > size; });
+  std::string of_size;
+  if (size > Bytes(0)) of_size = fmt::format(" of {}", text(size));
+  if (size > Bytes(0) && exceed > 0)
+    of_size += fmt::format("; {} of {} exceed it", exceed, counted(npus.size(), "NPU"));
+  fmt::print("local memory: NPU {} needs most, {} at {}{}\n", most.npu.value(), text(most.peak_local_memory),
+             readable(most.peak_local_memory_time), of_size);
+}
+
+constexpr std::size_t most_links = 3;
+
+std::string link_text(const network::LinkRecord& link, const std::vector<topology::Fabric::Switch>& switches) {
+  const auto device = [&](std::int64_t number) {
+    return number < 0 ? switches[static_cast<std::size_t>(-1 - number)].name : fmt::format("NPU {}", number);
+  };
+  return fmt::format("{} to {} (dimension {})", device(link.from), device(link.to), link.dimension);
+}
+
+/// Those that were busy longest; of equal ones the lowest.
+void print_links(std::vector<network::LinkRecord> links, const std::vector<topology::Fabric::Switch>& switches,
+                 Time finish) {
+  const auto busy = [](const network::LinkRecord& link) { return link.statistics.busy; };
+  std::ranges::stable_sort(links, std::greater(), busy);
+  if (links.size() > most_links) links.resize(most_links);
+  for (const auto& link : links) {
+    const auto& done = link.statistics;
+    fmt::print("hot link {}: {}, busy {}, a message waited {} in the mean, {} at a time at most\n",
+               link_text(link, switches), bytes_text(static_cast<double>(done.bytes.count())),
+               percent(static_cast<double>(done.busy.ps()) / std::max<double>(static_cast<double>(finish.ps()), 1)),
+               readable(Time::from_ps(done.queueing.ps() / static_cast<std::int64_t>(done.messages))), done.peak_queue);
+  }
+}
+
+void print_step(const results::Gathered& all, Time finish) {
+  const bool is_mean = all.metrics && all.metrics->iterations > 1;
+  fmt::print(
+      "step time {} ({}{})\n", readable(is_mean ? all.metrics->step_time : finish), counted(all.npus.size(), "NPU"),
+      is_mean ? fmt::format("; the mean of {} in {}", counted(all.metrics->iterations, "iteration"), readable(finish))
+              : "");
+}
+
+}  // namespace
+
+void print_summary(const results::Gathered& all, const results::RunDescription& run,
+                   const config::Configuration& configuration) {
+  std::vector<npu::NpuRecord> sorted = all.npus;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
+  print_step(all, sorted.back().finish);
+  fmt::print("                               finish    compute        CPU  exp. comm.   exp. mem.      idle\n");
+  print_row("slowest", sorted.back());
+  print_row("median", sorted[sorted.size() / 2]);
+  print_row("fastest", sorted.front());
+  if (all.metrics) {
+    fmt::print("exposed communication of an NPU {}, {} of the step\n",
+               readable(all.metrics->exposed_communication_time), percent(all.metrics->exposed_communication));
+    print_training(*all.metrics);
+    print_traffic(*all.metrics, run.sharers, configuration.executor.replay_only);
+  }
+  print_local_memory(all.npus, configuration.executor.room());
+  print_links(all.links, run.switches, sorted.back().finish);
+  const auto total = results::kernel_figures(all.ranks).total;
+  const auto num_ranks = all.ranks.size();
+  const double events = static_cast<double>(total.events);
+  fmt::print("{} events in {:.3f} s on {} ({:.2f} M events/s), {} data and {} null messages, largest rank {:.0f} MiB\n",
+             total.events, run.wall_time, counted(num_ranks, "rank"), events / std::max(run.wall_time, 1e-9) * 1e-6,
+             total.data_messages, total.null_messages,
+             static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
+  fmt::print("results in {}\n", configuration.run.output.string());
+}
+
+void print_npus(const std::vector<npu::NpuRecord>& npus) {
+  for (const auto& npu : npus)
+    fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", npu.npu.value(),
+               npu.finish.ps() / 1000, (npu.exposed_communication + npu.exposed_memory + npu.idle).ps() / 1000);
+}
+
+}  // namespace orrery::app

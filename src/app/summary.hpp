@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "orrery/config/configuration.hpp"
+#include "orrery/npu/record.hpp"
+#include "orrery/results/results.hpp"
+
+namespace orrery::app {
+
+/// Prints step time, the breakdown of the slowest, median and fastest NPU, the metrics of the step, and what the run
+/// cost, on standard output.
+void print_summary(const results::Gathered& all, const results::RunDescription& run,
+                   const config::Configuration& configuration);
+
+/// ASTRA-sim's line per NPU, on standard output.
+void print_npus(const std::vector<npu::NpuRecord>& npus);
+
+}  // namespace orrery::app

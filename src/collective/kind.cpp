@@ -1,0 +1,33 @@
+#include "orrery/collective/kind.hpp"
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::collective {
+
+Kind kind_of(trace::CollectiveKind kind) {
+  using Trace = trace::CollectiveKind;
+  switch (kind) {
+    case Trace::all_reduce:
+      return Kind::all_reduce;
+    case Trace::reduce:
+      return Kind::reduce;
+    case Trace::all_gather:
+      return Kind::all_gather;
+    case Trace::gather:
+      return Kind::gather;
+    case Trace::scatter:
+      return Kind::scatter;
+    case Trace::broadcast:
+      return Kind::broadcast;
+    case Trace::all_to_all:
+      return Kind::all_to_all;
+    case Trace::reduce_scatter:
+      return Kind::reduce_scatter;
+    case Trace::barrier:
+      return Kind::barrier;
+  }
+  ensure(false, "an unknown collective");
+  return Kind::barrier;
+}
+
+}  // namespace orrery::collective

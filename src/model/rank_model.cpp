@@ -1,0 +1,99 @@
+#include "orrery/model/rank_model.hpp"
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::model {
+namespace {
+
+std::vector<NpuId> ids_of(std::span<const npu::NpuSpec> npus) {
+  std::vector<NpuId> ids;
+  for (const npu::NpuSpec& npu : npus) ids.push_back(npu.id);
+  return ids;
+}
+
+}  // namespace
+
+/// What there is once the kernel is known.
+struct RankModel::Parts {
+  Parts(RankModel& model, pdes::Kernel& kernel)
+      : communicators(
+            kernel, model.run_.engine, model.network_, model.run_.communicators, model.run_.hosting,
+            model.run_.first_communicator(),
+            [this](NpuId npu, NodeId node, Time time, Bytes sent) { npus.announce(npu, node, time, sent); },
+            model.run_.place_of, model.run_.options.goes_over_links()),
+        servers(
+            kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
+            [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },
+            model.overrun_),
+        links(model.fabric_ ? std::make_unique<network::LinkServers>(kernel, *model.fabric_, model.run_.options.network,
+                                                                     ids_of(model.run_.npus), model.run_.hosting,
+                                                                     model.run_.first_link(), model.overrun_)
+                            : nullptr),
+        npus(model.run_, {kernel, model.network_, communicators, servers, links.get()}, model.overrun_) {}
+
+  communicator::Communicators communicators;
+  memory::MemoryServers servers;
+  std::unique_ptr<network::LinkServers> links;  // none but in the congestion-aware network
+  npu::Npus npus;
+};
+
+RankModel::RankModel(npu::RunContext run)
+    : run_(std::move(run)),
+      network_(run_.topology),
+      fabric_(run_.options.goes_over_links() ? std::make_unique<const topology::Fabric>(run_.topology) : nullptr) {}
+
+RankModel::~RankModel() = default;
+
+void RankModel::start(pdes::Kernel& kernel) {
+  parts_ = std::make_unique<Parts>(*this, kernel);
+  parts_->npus.start();
+}
+
+void RankModel::stop(Time now) { parts_->npus.stop(now); }
+
+void RankModel::handle(const pdes::Event& event) {
+  if (event.target < run_.first_communicator()) return parts_->npus.handle(event);
+  if (event.target < run_.first_link()) return parts_->servers.handle(event);
+  parts_->links->serve(event);
+}
+
+void RankModel::settle(Time now) {
+  parts_->npus.settle(now);
+  parts_->communicators.settle();
+}
+
+void RankModel::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
+  if (event.target >= run_.first_server() && event.target < run_.first_link())
+    return parts_->servers.unpack(event, bytes);
+  parts_->links->unpack(event, bytes);
+}
+
+bool RankModel::admit(pdes::Event& event) { return parts_->npus.admit(event); }
+
+void RankModel::proceed(LpId npu) { parts_->npus.proceed(NpuId(npu.value())); }
+
+pdes::Awaited RankModel::awaits(LpId npu) const { return parts_->npus.awaits(NpuId(npu.value())); }
+
+void RankModel::receive(Rank from, std::span<const std::byte> message) { parts_->communicators.receive(from, message); }
+
+pdes::Horizon RankModel::horizon() { return parts_->npus.horizon(); }
+
+Time RankModel::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }
+
+std::string RankModel::status() const {
+  return fmt::format("{} of {} NPUs of this rank are done", parts_->npus.num_done(), num_npus());
+}
+
+const npu::Npus& RankModel::npus() const { return parts_->npus; }
+
+const communicator::Communicators& RankModel::communicators() const { return parts_->communicators; }
+
+const memory::MemoryServers& RankModel::memory_servers() const { return parts_->servers; }
+
+std::vector<network::LinkRecord> RankModel::link_records() const {
+  return parts_->links ? parts_->links->records() : std::vector<network::LinkRecord>{};
+}
+
+}  // namespace orrery::model

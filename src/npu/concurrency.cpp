@@ -1,0 +1,103 @@
+#include "orrery/npu/concurrency.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::npu {
+namespace {
+
+using trace::NodeKind;
+
+/// Bit d: members differ in dimension d.
+std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const topology::Topology& topology) {
+  const auto& members = spec.group->members;
+  std::uint64_t differ = 0, possible = 0;
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (topology.dimension(d).size > 1) possible |= (std::uint64_t{1} << d) & spec.dimensions;
+  if (members.empty()) return possible;
+  for (const NpuId member : members) {
+    if (differ == possible) break;
+    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+      if (topology.coordinate(member, d) != topology.coordinate(members.front(), d)) differ |= std::uint64_t{1} << d;
+  }
+  return differ;
+}
+
+/// Of the nodes that count, as many as streams let be in service at once.
+std::uint32_t most_in_streams(const trace::Graph& graph, std::uint32_t comm_streams, const std::vector<char>& counts) {
+  std::vector<char> used(graph.num_streams + 1);
+  std::uint32_t unnamed = 0;
+  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) {
+    if (counts[node] == 0) continue;
+    const std::uint16_t stream = graph.nodes[node].stream;
+    if (stream == 0)
+      ++unnamed;
+    else
+      used[stream] = 1;
+  }
+  return static_cast<std::uint32_t>(std::ranges::count(used, 1)) + std::min(unnamed, comm_streams);
+}
+
+}  // namespace
+
+std::uint32_t most_at_once(const trace::Graph& graph, std::uint32_t comm_streams, const std::vector<char>& counts) {
+  constexpr std::size_t most_chains = 64;
+  const std::uint32_t most = most_in_streams(graph, comm_streams, counts);
+  if (most <= 1) return 1;
+  std::vector<std::uint32_t> lengths;               // of chains
+  std::vector<std::vector<std::uint32_t>> reached;  // [chains][nodes] how much of a chain, from its beginning, is done
+  for (const std::uint32_t node : graph.topological_order()) {
+    if (counts[node] != 0) {
+      std::size_t chain = 0;
+      while (chain < lengths.size() && reached[chain][node] != lengths[chain]) ++chain;
+      if (chain == lengths.size()) {
+        if (chain + 1 >= std::min<std::size_t>(most, most_chains)) return most;
+        lengths.push_back(0);
+        reached.emplace_back(graph.num_nodes());
+      }
+      reached[chain][node] = ++lengths[chain];
+    }
+    for (const std::uint32_t next : graph.successors_of(NodeId(node)))
+      for (auto& of_chain : reached) of_chain[next] = std::max(of_chain[next], of_chain[node]);
+  }
+  return static_cast<std::uint32_t>(lengths.size());
+}
+
+std::vector<std::uint32_t> collectives_at_once(const RunContext& setting, parallel::Communicator& world) {
+  const topology::Topology& topology = setting.topology;
+  std::vector<std::uint64_t> spans;
+  for (const auto& spec : setting.communicators) spans.push_back(dimensions_of(spec, topology));
+  std::vector<std::int64_t> negated(topology.num_dimensions(), -1);
+  const auto look_at = [&](const Program& program, const std::vector<std::uint64_t>& span_of_use) {
+    const trace::Graph& graph = *program.graph;
+    std::vector<char> counts(graph.num_nodes());
+    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+      for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
+        counts[node] = graph.nodes[node].kind == NodeKind::collective &&
+                       graph.nodes[node].collective != trace::CollectiveKind::barrier &&
+                       (span_of_use[program.use_of_node(NodeId(node))] >> d & 1U) != 0;
+      const std::int64_t at_once = most_at_once(graph, setting.options.comm_streams, counts);
+      negated[d] = std::min(negated[d], -at_once);
+    }
+  };
+  using Key = std::pair<const Program*, std::vector<std::uint64_t>>;
+  std::set<Key> known;
+  Key key, last;
+  for (const auto& npu : setting.npus) {
+    key.first = npu.program;
+    key.second.clear();
+    for (const GroupId group : npu.groups) key.second.push_back(spans[group.index()]);
+    if (key == last) continue;
+    last = key;
+    if (known.insert(key).second) look_at(*key.first, key.second);
+  }
+  world.minimum(negated);
+  std::vector<std::uint32_t> result;
+  for (const std::int64_t value : negated) result.push_back(static_cast<std::uint32_t>(-value));
+  return result;
+}
+
+}  // namespace orrery::npu

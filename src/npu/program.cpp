@@ -1,0 +1,61 @@
+#include "orrery/npu/program.hpp"
+
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+#include "orrery/compute/roofline.hpp"
+
+namespace orrery::npu {
+namespace {
+
+using trace::NodeKind;
+
+Time duration(const trace::Graph& graph, NodeId id, const Options& options, const Rules& rules) {
+  const auto& node = graph.nodes[id.index()];
+  const Time recorded = std::max(graph.duration_of(id), compute::shortest_recorded);
+  if (node.kind == NodeKind::instant) return Time::zero();
+  if (options.replay_only || node.kind == NodeKind::cpu) return recorded;
+  if (node.kind != NodeKind::compute) return Time::zero();
+  if (!options.compute.roofline) return recorded;
+  return compute::roofline_time(node.detail, Bytes(node.size), options.compute, rules);
+}
+
+void number_uses(Program& program, std::uint64_t dimensions_in_use) {
+  const auto& graph = *program.graph;
+  std::vector<std::uint32_t> use_of(graph.num_nodes(), 0);
+  bool plain = true;
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (!node.is_of_group()) continue;
+    const bool all = (node.detail & dimensions_in_use) == dimensions_in_use;
+    const communicator::GroupUse use{node.slot, all ? trace::all_dimensions : node.detail & dimensions_in_use,
+                                     graph.custom_of(NodeId(i))};
+    const auto found = std::find(program.uses.begin(), program.uses.end(), use);
+    use_of[i] = static_cast<std::uint32_t>(found - program.uses.begin());
+    if (found == program.uses.end()) program.uses.push_back(use);
+    plain = plain && use_of[i] == node.slot;
+  }
+  if (!plain) program.use_of = std::move(use_of);
+}
+
+}  // namespace
+
+Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options, const Rules& rules,
+                     std::uint64_t dimensions_in_use) {
+  Program program;
+  const auto n = graph->num_nodes();
+  program.durations.resize(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const auto& node = graph->nodes[i];
+    program.durations[i] = duration(*graph, NodeId(i), options, rules);
+    if (node.kind == NodeKind::compute && program.durations[i] == Time::zero() &&
+        graph->duration_of(NodeId(i)) > Time::zero())
+      ++program.num_unknown_compute;
+  }
+  program.lifetimes = memory::lifetimes_of(*graph);
+  program.graph = std::move(graph);
+  number_uses(program, dimensions_in_use);
+  return program;
+}
+
+}  // namespace orrery::npu
