@@ -125,12 +125,12 @@ partition::Partition make_partition(const config::Configuration& configuration, 
 
 Preparation::Foundations Preparation::lay_foundations(const config::Configuration& configuration,
                                                       parallel::Communicator& world, Faults& faults) {
-  std::optional<topology::Topology> topology;
+  std::optional<network::DelayModel> delays;
   trace::NamedGroups groups;
   bool groups_known = true;
   world.agree([&] {
-    topology = configuration.topology();
-    const auto num_npus = topology->num_npus();
+    delays = configuration.delays();
+    const auto num_npus = delays->topology().num_npus();
     const auto& file = configuration.workload.groups;
     const std::string* const text = groups_text(configuration);
     Faults of_groups;
@@ -143,8 +143,8 @@ Preparation::Foundations Preparation::lay_foundations(const config::Configuratio
     groups_known = groups_known && of_groups.empty();
     of_groups.for_each([&](const Error& fault) { faults.add(fault); });
   });
-  auto partition = make_partition(configuration, *topology, world);
-  return {std::move(*topology), std::move(partition), std::move(groups), groups_known};
+  auto partition = make_partition(configuration, delays->topology(), world);
+  return {std::move(*delays), std::move(partition), std::move(groups), groups_known};
 }
 
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world)
@@ -179,17 +179,17 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
     : configuration_(configuration),
       world_(world),
       here_(folded_for ? folded_for->here : world.rank()),
-      topology_(std::move(foundations.topology)),
+      delays_(std::move(foundations.delays)),
       partition_(std::move(foundations.partition)),
-      memory_(configuration.remote_memory, topology_.num_npus(), topology_.rules()),
-      engine_(topology_, configuration.collectives),
+      memory_(configuration.remote_memory, delays_.topology().num_npus()),
+      engine_(delays_, configuration.collectives),
       store_({.dependencies = configuration.workload.dependencies,
               .streams = configuration.workload.streams,
               .custom_nodes = configuration.workload.custom_nodes,
-              .num_npus = topology_.num_npus(),
+              .num_npus = topology().num_npus(),
               .groups_unknown = !foundations.groups_known},
              std::move(foundations.groups)) {
-  for (std::uint32_t i = 0; i < topology_.num_npus(); ++i) host_of_npu_.push_back(partition_.rank_of(NpuId(i)));
+  for (std::uint32_t i = 0; i < topology().num_npus(); ++i) host_of_npu_.push_back(partition_.rank_of(NpuId(i)));
   for (std::uint32_t s = 0; s < memory_.num_servers(); ++s)
     host_of_server_.push_back(host_of_npu_[memory_.host_of(s).index()]);
   const bool system_known = faults.empty();
@@ -203,7 +203,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   agree_on_groups();
   note_custom_nodes();
   if (configuration_.executor.network.model == network::Model::congestion_unaware &&
-      topology_.rules().share_bandwidth && !configuration_.executor.replay_only)
+      configuration_.collectives.rules.share_bandwidth && !configuration_.executor.replay_only)
     engine_.share_among(sharers_ = npu::collectives_at_once(run_context(), world_));
   if (!configuration_.executor.replay_only && system_known) world_.agree([&] { check_algorithms(faults); });
   if (folded_for && faults.empty()) fold(*folded_for);
@@ -255,20 +255,19 @@ void Preparation::read_traces(Faults& faults) {
 
 /// [num_npus] whether the trace could be read.
 std::vector<char> Preparation::gather_read() {
-  std::vector<char> is_read(topology_.num_npus());
+  std::vector<char> is_read(topology().num_npus());
   for (const NpuId npu : world_.all_gather(std::span<const NpuId>(local_npus_))) is_read[npu.index()] = 1;
   return is_read;
 }
 
 void Preparation::make_programs(Faults& faults) {
-  const auto in_use = dimensions_in_use(topology_);
+  const auto in_use = dimensions_in_use(topology());
   npus_.reserve(traces_.size());
   for (std::size_t i = 0; i < traces_.size(); ++i) {
     const auto& trace = traces_[i];
     auto& program = programs_[trace.graph.get()];
     if (!program)
-      program = std::make_unique<npu::Program>(
-          npu::make_program(trace.graph, configuration_.executor, topology_.rules(), in_use));
+      program = std::make_unique<npu::Program>(npu::make_program(trace.graph, configuration_.executor, in_use));
     if (program->num_unknown_compute > 0)
       own_notices_.add("roofline", local_npus_[i].value(),
                        "compute nodes have neither num_ops nor tensor_size: with the roofline on they take no time",
@@ -295,7 +294,7 @@ void Preparation::require_tags(const npu::NpuSpec& npu, Faults& faults) const {
 
 /// Collectives of all NPUs may leave dimensions out, but not name some that the system does not have.
 void Preparation::require_dimensions(Faults& faults) const {
-  const auto num_dimensions = topology_.num_dimensions();
+  const auto num_dimensions = topology().num_dimensions();
   const std::uint64_t beyond = num_dimensions < 64 ? trace::all_dimensions << num_dimensions : 0;
   NodesOf nodes([beyond](const trace::Node& node) {
     return node.is_of_group() && node.detail != trace::all_dimensions && (node.detail & beyond) != 0;
@@ -346,7 +345,7 @@ void Preparation::require_local_memory(Faults& faults) {
 
 /// Numbers the communicators of all ranks alike: sorted by name, members, dimensions and file.
 void Preparation::agree_on_groups() {
-  communicator::Communications communications(topology_, store_.groups());
+  communicator::Communications communications(topology(), store_.groups());
   for (const auto& npu : npus_)
     for (const auto& use : npu.program->uses)
       if (communications.ask(npu.id, npu.trace->groups[use.group_slot], use))
@@ -362,7 +361,7 @@ void Preparation::agree_on_groups() {
                       configuration_.collectives.custom_nodes[c.custom - 1]->file().filename().string());
     const auto& members = groups_.back().members;
     // Spread over the members' ranks; which one does not matter to any result.
-    const NpuId member = members.empty() ? NpuId(id % topology_.num_npus()) : members[id % members.size()];
+    const NpuId member = members.empty() ? NpuId(id % topology().num_npus()) : members[id % members.size()];
     communicators_.push_back({GroupId(id), &groups_.back(), c.dimensions, c.custom, host_of_npu_[member.index()]});
   }
   for (auto& npu : npus_) {
@@ -463,7 +462,7 @@ std::span<const npu::NpuSpec> Preparation::npus() const { return folding_ ? fold
 
 npu::RunContext Preparation::run_context() {
   return {configuration_.executor,
-          topology_,
+          delays_,
           memory_,
           engine_,
           communicators(),

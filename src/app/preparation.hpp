@@ -44,13 +44,13 @@ class Preparation {
   /// Where the node with this id of the trace of any NPU is. Reads the trace again if another rank hosts the NPU.
   Place place_of(NpuId npu, std::uint64_t node) const;
 
-  const topology::Topology& topology() const { return topology_; }
+  const topology::Topology& topology() const { return delays_.topology(); }
   const trace::Store& store() const { return store_; }
   const std::vector<trace::Group>& groups() const { return groups_; }
   std::span<const communicator::CommunicatorSpec> communicators()
       const;                                   ///< of a folded run those that stand for others
   std::span<const npu::NpuSpec> npus() const;  ///< of this rank; of a folded run likewise
-  std::uint32_t num_npus() const { return topology_.num_npus(); }
+  std::uint32_t num_npus() const { return topology().num_npus(); }
   /// [num_dimensions] collectives of an NPU that share the bandwidth; empty: they do not.
   const std::vector<std::uint32_t>& sharers() const { return sharers_; }
   /// Of all ranks, on rank 0.
@@ -60,7 +60,7 @@ class Preparation {
  private:
   /// What is read before any trace.
   struct Foundations {
-    topology::Topology topology;
+    network::DelayModel delays;
     partition::Partition partition;
     trace::NamedGroups groups;
     bool groups_known = true;  ///< without faults
@@ -95,7 +95,7 @@ class Preparation {
   const config::Configuration& configuration_;
   parallel::Communicator& world_;
   Rank here_;
-  topology::Topology topology_;
+  network::DelayModel delays_;
   partition::Partition partition_;
   memory::RemoteMemory memory_;
   collective::Engine engine_;

@@ -227,7 +227,7 @@ void show(const config::ShowCollectiveCommand& command) {
   std::vector<NpuId> members;
   if (count < topology.num_npus())
     for (std::uint32_t i = 0; i < count; ++i) members.emplace_back(i);
-  collective::Engine engine(topology, configuration.collectives);
+  collective::Engine engine(configuration.delays(), configuration.collectives);
   const auto layout = engine.layout(members, trace::all_dimensions);
   engine.validate(*layout, command.kind);
   if (!engine.fits(*layout, command.kind, command.bytes))

@@ -62,7 +62,7 @@ class RangeCheck {
     for (const auto& [slot, node] : largest_sends(*npu.program)) {
       const Bytes size(npu.program->graph->nodes[node.index()].size);
       const NpuId peer = npu.trace->peers[slot];
-      if (run_.topology.delay(npu.id, peer, size) == Time::max())
+      if (run_.delays.delay(npu.id, peer, size) == Time::max())
         refuse(npu, node,
                fmt::format("a message of {} bytes to NPU {} takes more than {}", size.count(), peer.value(), longest),
                "Correct comm_size, or the bandwidth and latency of the network.");
@@ -101,8 +101,8 @@ class RangeCheck {
     auto& layout = layouts_[spec.id];
     if (!layout) layout = run_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
     if (!fitting_.emplace(layout.get(), kind, size).second) return;
-    const auto members =
-        static_cast<std::uint32_t>(spec.group->members.empty() ? run_.topology.num_npus() : spec.group->members.size());
+    const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? run_.topology().num_npus()
+                                                                                : spec.group->members.size());
     const auto what = fmt::format("{} of {} bytes among {} NPUs", trace::name(node.collective), node.size, members);
     const auto* const custom = run_.engine.procedure(*layout, kind);
     const std::string hint = fmt::format(
@@ -110,7 +110,7 @@ class RangeCheck {
         custom && custom->has_fixed_sizes() ? fmt::format(" in {}", custom->file().string()) : std::string());
     if (!run_.engine.fits(*layout, kind, size))
       refuse(npu, id, fmt::format("{} takes more than {}, or moves more than {}", what, longest, most_bytes), hint);
-    network::Analytical network(run_.topology);
+    network::Analytical network(run_.delays);
     network.count_collective(run_.engine.traffic(*layout, kind, size), members);
     if (!network.in_range())
       refuse(npu, id, fmt::format("{} moves more than {} in all, the most that results hold", what, most_bytes), hint);

@@ -21,7 +21,7 @@ struct Round {
 };
 
 std::vector<Round> rounds_of(const PhaseShape& shape, const LineContext& context) {
-  const Steps steps(shape, context.axis.size, context.topology.rules());
+  const Steps steps(shape, context.axis.size, context.rules);
   std::vector<Round> rounds;
   for (std::uint64_t k = 0; k < steps.count(); ++k) {
     const Step step = steps.at(k);
@@ -124,7 +124,7 @@ class CirculantDirect final : public LineProgram {
 class PairDelays {
  public:
   PairDelays(const LineContext& context, Bytes message)
-      : axis_(context.axis), every_dimension_(context.topology.rules().charge_every_dimension) {
+      : axis_(context.axis), every_dimension_(context.delays.rules().charge_every_dimension) {
     for (std::size_t k = 0; k < axis_.dimensions.size(); ++k) {
       const auto begin = axis_.coordinates.begin() + static_cast<std::ptrdiff_t>(k * axis_.size);
       const std::uint32_t widest = *std::max_element(begin, begin + axis_.size);
@@ -266,7 +266,7 @@ std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineCont
   LineContext context = given;
   const Bytes message = message_size(shape, context.axis.size);
   std::vector<Round> rounds = rounds_of(shape, context);
-  if (context.topology.rules().share_bandwidth) context.at_once = rounds[0].last - rounds[0].first + 1;
+  if (context.rules.share_bandwidth) context.at_once = rounds[0].last - rounds[0].first + 1;
   if (context.is_circulant()) return std::make_unique<CirculantDirect>(context, std::move(rounds), message);
   if (context.is_regular()) return std::make_unique<GeneralDirect<PairDelays>>(context, std::move(rounds), message);
   return std::make_unique<GeneralDirect<LinkDelays>>(context, std::move(rounds), message);

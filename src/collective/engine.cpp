@@ -47,14 +47,14 @@ bool uses_line(const std::vector<Algorithm>& list) { return std::ranges::any_of(
 }  // namespace
 
 struct Engine::State {
-  State(const topology::Topology& of, Options with) : topology(of), options(std::move(with)) {}
+  State(const network::DelayModel& of, Options with) : delays(of), options(std::move(with)) {}
 
   Memo& memo(const Layout& layout, Kind kind, Bytes size);
   /// Completions of members that arrive together at 0 and do not behave alike.
   const std::vector<Ps>& relative(Memo& memo, std::size_t num_members);
   void finish_unequal(const Memo& memo, std::span<const Time> arrivals, Time first, std::span<Time> completions);
 
-  topology::Topology topology;
+  network::DelayModel delays;
   Options options;
   std::unordered_map<std::size_t, std::vector<std::shared_ptr<const Layout>>> layouts;  ///< by hash
   std::unordered_map<Key, Memo, KeyHash> memos;
@@ -66,9 +66,9 @@ struct Engine::State {
   std::vector<Ps> arrivals, completions;  ///< of the call in progress
 };
 
-Engine::Engine(const topology::Topology& topology, Options options)
-    : state_(std::make_unique<State>(topology, std::move(options))) {
-  state_->options.validate(state_->topology);
+Engine::Engine(const network::DelayModel& delays, Options options)
+    : state_(std::make_unique<State>(delays, std::move(options))) {
+  state_->options.validate(state_->delays.topology());
 }
 
 Engine::~Engine() = default;
@@ -82,7 +82,7 @@ std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std
                                              std::uint32_t custom) {
   std::vector<NpuId> world;
   if (members.empty()) {
-    for (std::uint32_t npu = 0; npu < state_->topology.num_npus(); ++npu) world.emplace_back(npu);
+    for (std::uint32_t npu = 0; npu < state_->delays.topology().num_npus(); ++npu) world.emplace_back(npu);
     members = world;
   }
   const Options& options = state_->options;
@@ -90,7 +90,8 @@ std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std
                           uses_line(options.reduce_scatter) || uses_line(options.all_to_all) ||
                           uses_line(options.broadcast) || uses_line(options.reduce) || !options.custom.empty() ||
                           custom > 0;
-  Layout built = build_layout(state_->topology, {members, dimensions != all_dimensions, needs_line});
+  Layout built =
+      build_layout(state_->delays, {members, dimensions != all_dimensions, needs_line, options.rules.subgroup_is_ring});
   if (custom > 0 && built.num_members > 1) built.procedure = options.custom_nodes[custom - 1];
   std::vector<std::shared_ptr<const Layout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const Layout>& known : alike)
@@ -100,7 +101,7 @@ std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std
 }
 
 std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
-  const topology::Topology& topology = state_->topology;
+  const topology::Topology& topology = state_->delays.topology();
   std::vector<std::uint32_t> ids{npu.value()};
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     if ((dimensions >> d & 1U) == 0) continue;
@@ -121,11 +122,12 @@ void Engine::validate(const Layout& layout, Kind kind) const {
   if (layout.num_members == 1) return;
   if (!layout.always_ring && procedures(state_->options, layout, kind).empty() &&
       algorithms(state_->options, kind).empty())
-    throw Error(ErrorCode::bad_input, {.key = fmt::format("{}-implementation", name(parent(kind)))},
-                fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
-                fmt::format("one for each of the {} dimensions of the topology", state_->topology.num_dimensions()));
+    throw Error(
+        ErrorCode::bad_input, {.key = fmt::format("{}-implementation", name(parent(kind)))},
+        fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
+        fmt::format("one for each of the {} dimensions of the topology", state_->delays.topology().num_dimensions()));
   for (const Route& route : possible_routes(state_->options, layout, kind))
-    for (const Phase& phase : route) validate_phase(state_->topology, state_->options, layout, phase, kind);
+    for (const Phase& phase : route) validate_phase(state_->delays.topology(), state_->options, layout, phase, kind);
 }
 
 void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
@@ -138,7 +140,7 @@ void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const
   }
   Memo& memo = state_->memo(layout, kind, size);
   const auto [first, last] = std::ranges::minmax(arrivals);
-  const Time least = last + tick(state_->topology.rules().rounding);
+  const Time least = last + tick(state_->delays.rounding());
   if (last + Time::from_ps(memo.plan.end()) == Time::max()) {  // the last completion is no later than this
     std::ranges::fill(completions, Time::max());
     return;
@@ -160,7 +162,7 @@ Memo& Engine::State::memo(const Layout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
   const auto found = memos.find(key);
   if (found != memos.end()) return found->second;
-  Plan plan(topology, options, layout, kind, size);
+  Plan plan(delays, options, layout, kind, size);
   // A workload in which no two collectives are alike must not fill the memory. Results do not depend on what is kept.
   const std::size_t bytes = plan.memory() + (plan.alike() ? 0 : layout.num_members * sizeof(Ps));
   if (memo_bytes + bytes > max_memo_bytes) {
@@ -193,7 +195,7 @@ Time Engine::least_duration(const Layout& layout, Kind kind, Bytes size) {
   if (layout.num_members == 1) return Time::zero();
   Memo& memo = state_->memo(layout, kind, size);
   const Ps least = memo.plan.alike() ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members));
-  return std::max(Time::from_ps(least), tick(state_->topology.rules().rounding));
+  return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
 }
 
 std::vector<std::uint32_t> Engine::places(const Layout& layout, std::span<const Kind> kinds,
@@ -219,14 +221,14 @@ std::vector<std::uint32_t> Engine::places(const Layout& layout, std::span<const 
 
 Time Engine::minimum_duration(const Layout& layout) const {
   if (layout.num_members == 1) return Time::zero();
-  const Rules& rules = state_->topology.rules();
+  const Rules& rules = state_->options.rules;
   const bool fixed_delay = layout.subgroup && rules.fixed_subgroup_endpoint_delay;
   const Time endpoint_delay = fixed_delay ? Time::from_ns(10) : state_->options.endpoint_delay;
   std::uint64_t fewest = ~std::uint64_t{0};
   for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
                           Kind::reduce, Kind::gather, Kind::scatter}) {
     const bool is_custom = !procedures(state_->options, layout, kind).empty();
-    if (is_custom && rules.bare_procedures) return tick(rules.rounding);
+    if (is_custom && rules.bare_procedures) return tick(state_->delays.rounding());
     if (!is_custom && !layout.always_ring && algorithms(state_->options, kind).empty()) continue;
     for (const Route& route : possible_routes(state_->options, layout, kind)) {
       std::uint64_t delays = 0;
@@ -234,8 +236,8 @@ Time Engine::minimum_duration(const Layout& layout) const {
       fewest = std::min(fewest, delays);
     }
   }
-  if (fewest == ~std::uint64_t{0}) return tick(rules.rounding);
-  return std::max(tick(rules.rounding), endpoint_delay * static_cast<std::int64_t>(fewest));
+  if (fewest == ~std::uint64_t{0}) return tick(state_->delays.rounding());
+  return std::max(tick(state_->delays.rounding()), endpoint_delay * static_cast<std::int64_t>(fewest));
 }
 
 const Procedure* Engine::procedure(const Layout& layout, Kind kind) const {
@@ -258,7 +260,7 @@ std::shared_ptr<const Script> Engine::script(const Layout& layout, Kind kind, By
   if (known) return known;
   const Schedule& schedule = state_->memo(layout, kind, size).plan.schedule();
   const auto made = std::make_shared<const Script>(std::make_unique<const Script::Parts>(
-      state_->topology, state_->options, layout.shared_from_this(), kind, size, schedule));
+      state_->delays, state_->options, layout.shared_from_this(), kind, size, schedule));
   state_->script_bytes += made->memory();
   if (state_->script_bytes > max_memo_bytes) {  // as with memos; who uses a script holds it
     state_->scripts.clear();
@@ -274,7 +276,7 @@ const Traffic& Engine::traffic(const Layout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
   const auto found = state_->traffic.find(key);
   if (found != state_->traffic.end()) return found->second;
-  return state_->traffic.emplace(key, traffic_of(state_->topology, state_->options, layout, kind, size)).first->second;
+  return state_->traffic.emplace(key, traffic_of(state_->delays, state_->options, layout, kind, size)).first->second;
 }
 
 }  // namespace orrery::collective

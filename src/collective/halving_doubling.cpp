@@ -90,7 +90,7 @@ Exchange make_exchange(const LineContext& context, const Step& step) {
 std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, const LineContext& context) {
   const std::uint32_t n = context.axis.size;
   ensure(std::has_single_bit(n) && shape.kind != Kind::all_to_all, "halving-doubling where it has no rule");
-  const Steps steps(shape, n, context.topology.rules());
+  const Steps steps(shape, n, context.rules);
   std::vector<Exchange> exchanges;
   for (std::uint64_t k = 0; k < steps.count(); ++k) exchanges.push_back(make_exchange(context, steps.at(k)));
   return std::make_unique<HalvingDoubling>(n, context.endpoint_delay, context.is_transitive(), std::move(exchanges));

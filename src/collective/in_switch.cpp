@@ -75,9 +75,9 @@ class InSwitch final : public LineProgram {
 /// [from][to] delays between kinds of ports.
 std::vector<Ps> delays_of(const LineContext& context, const std::vector<topology::Port>& ports, Bytes up, Bytes down) {
   const std::uint32_t d = context.axis.dimensions[0];
-  const std::uint32_t hops = context.topology.hops(d, 1);
+  const std::uint32_t hops = context.delays.topology().hops(d, 1);
   const auto delay = [&](double bandwidth, double latency, Bytes size) {
-    return in_range(context.topology.link_delay(d, hops, times(size, context.share), {bandwidth, latency}));
+    return in_range(context.delays.link_delay(d, hops, times(size, context.share), {bandwidth, latency}));
   };
   std::vector<Ps> delays;
   for (const topology::Port& from : ports)
@@ -114,7 +114,8 @@ std::unique_ptr<LineProgram> make_in_switch(const PhaseShape& shape, const LineC
   for (std::uint32_t place = 0; place < axis.size; ++place) {
     const std::uint16_t kind = axis.ports.empty() ? std::uint16_t{0} : axis.port(0, context.line, place);
     const auto [found, is_new] = known.try_emplace(kind, static_cast<std::uint16_t>(ports.size()));
-    if (is_new) ports.push_back(axis.ports.empty() ? topology::Port{} : context.topology.links().port(d, kind));
+    if (is_new)
+      ports.push_back(axis.ports.empty() ? topology::Port{} : context.delays.topology().links().port(d, kind));
     kinds[place] = found->second;
   }
   const InSwitchLoad load = in_switch_load(shape, axis.size);

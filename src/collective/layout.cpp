@@ -145,7 +145,8 @@ Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const s
 }
 
 /// All members as one line in the order listed.
-Axis line_axis(const Topology& topology, std::span<const NpuId> members) {
+Axis line_axis(const network::DelayModel& delays, std::span<const NpuId> members) {
+  const Topology& topology = delays.topology();
   Axis axis;
   axis.size = static_cast<std::uint32_t>(members.size());
   std::vector<std::uint32_t> coordinates(members.size());
@@ -164,7 +165,7 @@ Axis line_axis(const Topology& topology, std::span<const NpuId> members) {
       world_in_order && std::ranges::all_of(axis.dimensions, [&](std::uint32_t d) { return has_no_end(topology, d); });
   // Ids in order are mixed-radix numbers: the lowest digit in which i and j differ, and by how much, follow from
   // (i - j) mod N alone, because nothing is borrowed below that digit.
-  axis.circulant = evenly_spaced(topology, axis) || (is_regular && !topology.rules().charge_every_dimension);
+  axis.circulant = evenly_spaced(topology, axis) || (is_regular && !delays.rules().charge_every_dimension);
   axis.transitive = axis.circulant || is_regular;
   note_links(topology, members, axis);
   return axis;
@@ -190,13 +191,14 @@ std::size_t hash(const Axis& axis, std::size_t seed) {
 
 }  // namespace
 
-Layout build_layout(const Topology& topology, const LayoutRequest& request) {
+Layout build_layout(const network::DelayModel& delays, const LayoutRequest& request) {
+  const Topology& topology = delays.topology();
   for (const NpuId npu : request.members) ensure(npu.value() < topology.num_npus(), "a member that is no NPU");
   Layout layout;
   layout.num_members = static_cast<std::uint32_t>(request.members.size());
   if (layout.num_members == 1) return layout;
   layout.subgroup = !request.sub_grid && layout.num_members < topology.num_npus();
-  layout.always_ring = layout.subgroup && topology.rules().subgroup_is_ring;
+  layout.always_ring = layout.subgroup && request.subgroup_is_ring;
   if (!layout.always_ring) {
     const std::vector<Side> sides = sides_of(topology, request.members);
     const std::vector<std::uint32_t> cells = cells_of(topology, request.members, sides);
@@ -206,7 +208,7 @@ Layout build_layout(const Topology& topology, const LayoutRequest& request) {
   }
   if (layout.axes.empty() || request.needs_line) {
     check_distinct(request.members);
-    layout.line = line_axis(topology, request.members);
+    layout.line = line_axis(delays, request.members);
   }
   return layout;
 }

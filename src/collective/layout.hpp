@@ -8,6 +8,7 @@
 
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/procedure.hpp"
+#include "orrery/network/delay_model.hpp"
 
 namespace orrery::collective {
 
@@ -63,10 +64,11 @@ struct LayoutRequest {
   std::span<const NpuId> members;  ///< not empty
   bool sub_grid = false;           ///< members are a sub-grid of the world by involved dimensions
   bool needs_line = false;         ///< some kind uses a `one*` algorithm
+  bool subgroup_is_ring = false;   ///< Rules::subgroup_is_ring
 };
 
 /// Throws Error (internal) if a member appears twice, or `sub_grid` members are not a grid. O(members * dimensions).
-Layout build_layout(const topology::Topology& topology, const LayoutRequest& request);
+Layout build_layout(const network::DelayModel& delays, const LayoutRequest& request);
 
 std::size_t hash(const Layout& layout);
 

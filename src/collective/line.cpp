@@ -42,7 +42,7 @@ bool has_detours(const LineContext& context, std::uint32_t line) {
   const Axis& axis = context.axis;
   if (axis.npus.empty()) return false;
   const NpuId first = axis.npus[std::size_t{line} * axis.size];
-  return axis.dimensions.size() > 1 || context.topology.links().has_failed(axis.dimensions[0], first);
+  return axis.dimensions.size() > 1 || context.delays.topology().links().has_failed(axis.dimensions[0], first);
 }
 
 /// What the delays of a line depend on: lines with equal profiles have equal delays.
@@ -87,20 +87,21 @@ bool LineContext::is_regular() const {
 }
 
 Bytes LineContext::beside_others(std::uint32_t d, Bytes size) const {
-  const bool one_link = topology.dimension(d).shape == topology::Shape::switched;
+  const bool one_link = delays.topology().dimension(d).shape == topology::Shape::switched;
   return times(size, one_link ? share * at_once : share);
 }
 
 Ps LineContext::hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const {
   const std::uint32_t d = axis.dimensions[k];
-  const topology::Port port = axis.ports.empty() ? topology::Port{} : topology.links().port(d, axis.port(k, line, 0));
-  return in_range(topology.link_delay(d, topology.hops(d, difference), beside_others(d, size), port));
+  const topology::Port port =
+      axis.ports.empty() ? topology::Port{} : delays.topology().links().port(d, axis.port(k, line, 0));
+  return in_range(delays.link_delay(d, delays.topology().hops(d, difference), beside_others(d, size), port));
 }
 
 Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
   if (detours) {
     const NpuId* npus = axis.npus.data() + std::size_t{line} * axis.size;
-    return in_range(topology.path_delay(npus[i], npus[j], times(size, share)));
+    return in_range(delays.path_delay(npus[i], npus[j], times(size, share)));
   }
   Ps total = 0;
   for (std::size_t k = 0; k < axis.dimensions.size(); ++k) {
@@ -108,9 +109,9 @@ Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
     const std::uint32_t b = axis.coordinate(k, j);
     if (a == b) continue;
     const std::uint32_t d = axis.dimensions[k];
-    const std::uint32_t hops = topology.hops(d, a > b ? a - b : b - a);
-    total = plus(total, in_range(topology.link_delay(d, hops, beside_others(d, size), port(k, i, j))));
-    if (!topology.rules().charge_every_dimension) break;
+    const std::uint32_t hops = delays.topology().hops(d, a > b ? a - b : b - a);
+    total = plus(total, in_range(delays.link_delay(d, hops, beside_others(d, size), port(k, i, j))));
+    if (!delays.rules().charge_every_dimension) break;
   }
   return total;
 }
@@ -118,16 +119,17 @@ Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
 topology::Port LineContext::port(std::size_t k, std::uint32_t i, std::uint32_t j) const {
   if (axis.ports.empty()) return {};
   const std::uint32_t d = axis.dimensions[k];
-  return slower(topology.links().port(d, axis.port(k, line, i)), topology.links().port(d, axis.port(k, line, j)));
+  return slower(delays.topology().links().port(d, axis.port(k, line, i)),
+                delays.topology().links().port(d, axis.port(k, line, j)));
 }
 
 Ps LineContext::holds(std::size_t k, std::uint32_t i, std::uint32_t j, Bytes size) const {
-  return in_range(topology.link_delay(axis.dimensions[k], 0, times(size, share), port(k, i, j)));
+  return in_range(delays.link_delay(axis.dimensions[k], 0, times(size, share), port(k, i, j)));
 }
 
 Ps LineContext::memory(Bytes size, std::uint64_t passes) const {
   if (!(local_memory.bytes_per_ns() > 0)) return 0;
-  return times(in_range(orrery::delay(0, size, local_memory, topology.rules().rounding)), passes);
+  return times(in_range(orrery::delay(0, size, local_memory, delays.rounding())), passes);
 }
 
 Ps LineContext::control(std::uint32_t i, std::uint32_t j) const { return rendezvous ? link(j, i, control_message) : 0; }

@@ -30,7 +30,8 @@ constexpr Bytes control_message{8192};  ///< of a rendezvous (docs/model.md, 4)
 
 /// What the delays of a phase depend on besides its shape.
 struct LineContext {
-  const topology::Topology& topology;
+  const network::DelayModel& delays;
+  const Rules& rules;
   const Axis& axis;
   Ps endpoint_delay = 0;
   Bandwidth local_memory;  ///< 0: reductions are free

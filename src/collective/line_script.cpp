@@ -18,7 +18,7 @@ class AlikeScript final : public LineScript {
   AlikeScript(const PhaseShape& shape, const LineContext& context)
       : LineScript(Time::from_ps(context.endpoint_delay)),
         size_(context.axis.size),
-        steps_(shape, size_, context.topology.rules()) {
+        steps_(shape, size_, context.rules) {
     // A ring's steps after n - 1 are alike.
     const bool is_ring = shape.algorithm.kind == AlgorithmKind::ring;
     const std::uint64_t distinct = is_ring ? std::min<std::uint64_t>(steps_.count(), size_) : steps_.count();
@@ -87,7 +87,7 @@ class DoubleBinaryTreeScript final : public LineScript {
   DoubleBinaryTreeScript(const PhaseShape& shape, const LineContext& context)
       : LineScript(Time::zero()),
         shape_(shape),
-        rules_(context.topology.rules()),
+        rules_(context.rules),
         e_(Time::from_ps(context.endpoint_delay)),
         reduction_(Time::from_ps(context.reduction(shape.size))),
         trees_{Tree(0, context.axis.size), Tree(1, context.axis.size)} {}

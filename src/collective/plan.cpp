@@ -11,8 +11,7 @@ namespace {
 
 /// With several queues an all-reduce's way up takes turns in the first half, its way down in the second
 /// (docs/model.md, 7); everything else takes turns in all.
-std::vector<Stage> stages_of(const topology::Topology& topology, const Options& options, Kind kind,
-                             const Route& route) {
+std::vector<Stage> stages_of(const network::DelayModel& delays, const Options& options, Kind kind, const Route& route) {
   const bool halves = kind == Kind::all_reduce && options.optimization == Optimization::local_bw_aware;
   const std::uint32_t q = options.queues;
   std::vector<Stage> stages;
@@ -24,7 +23,7 @@ std::vector<Stage> stages_of(const topology::Topology& topology, const Options& 
     stage.turn = phase.down ? 1 : 0;
     stage.first_queue = phase.down && q > 1 ? q / 2 : 0;
     stage.num_queues = !halves ? q : std::max(phase.down ? q - q / 2 : q / 2, 1U);
-    stage.in_service = in_service(topology, options, phase);
+    stage.in_service = in_service(delays, options, phase);
     stages.push_back(stage);
   }
   return stages;
@@ -32,10 +31,10 @@ std::vector<Stage> stages_of(const topology::Topology& topology, const Options& 
 
 }  // namespace
 
-std::uint64_t in_service(const topology::Topology& topology, const Options& options, const Phase& phase) {
+std::uint64_t in_service(const network::DelayModel& delays, const Options& options, const Phase& phase) {
   const std::uint64_t places = (std::uint64_t{options.active_chunks} + options.queues - 1) / options.queues;
   if (phase.shape.algorithm.kind != AlgorithmKind::in_switch) return places;
-  return std::min(places, in_switch_places(topology, options, *phase.axis) / options.queues);
+  return std::min(places, in_switch_places(delays.topology(), options, *phase.axis) / options.queues);
 }
 
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks) {
@@ -60,25 +59,25 @@ std::uint32_t sharers(const Rules& rules, const Options& options, const Axis& ax
   return most;
 }
 
-Plan::Plan(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind, Bytes size) {
-  const Chunks chunks = cut(options, kind, size, topology.num_npus(), layout.num_members);
-  const Routes routes = routes_of(topology, options, layout, kind, chunks);
+Plan::Plan(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind, Bytes size) {
+  const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
+  const Routes routes = routes_of(delays, options, layout, kind, chunks);
   Work work;
   work.num_chunks = chunks.count;
   work.route_of = routes.of_chunk;
   std::vector<const Phase*> phases;  // [stages]
   for (const Route& route : routes.routes) {
     const std::vector<Stage> stages =
-        stages_of(topology, options, goes_whole(options, kind) ? kind : parent(kind), route);
+        stages_of(delays, options, goes_whole(options, kind) ? kind : parent(kind), route);
     work.routes.push_back({static_cast<std::uint32_t>(work.stages.size()), static_cast<std::uint32_t>(stages.size())});
     work.stages.insert(work.stages.end(), stages.begin(), stages.end());
     for (const Phase& phase : route) phases.push_back(&phase);
   }
-  const std::vector<std::uint64_t> share = shares(topology.rules(), work.stages, chunks.count);
+  const std::vector<std::uint64_t> share = shares(options.rules, work.stages, chunks.count);
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = *phases[p];
-    LineContext context = line_context(topology, options, layout, *phase.axis);
-    context.share = share[phase.axis_idx] * sharers(topology.rules(), options, *phase.axis);
+    LineContext context = line_context(delays, options, layout, *phase.axis);
+    context.share = share[phase.axis_idx] * sharers(options.rules, options, *phase.axis);
     Stop stop{phase.axis, make_lines(phase.shape, context)};
     alike_ = alike_ && stop.program->alike();
     PhaseShape empty = phase.shape;

@@ -13,7 +13,7 @@
 namespace orrery::collective {
 
 /// Chunks of the phase's queue that are in service at a time.
-std::uint64_t in_service(const topology::Topology& topology, const Options& options, const Phase& phase);
+std::uint64_t in_service(const network::DelayModel& delays, const Options& options, const Phase& phase);
 
 /// Bandwidth is shared by this many chunks in each axis (docs/collectives.md); 1 where the rules do not share it.
 std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks);
@@ -32,7 +32,7 @@ struct Workspace {
 /// Everything that completions follow from, for one layout, kind and size. The layout must outlive it.
 class Plan {
  public:
-  Plan(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind, Bytes size);
+  Plan(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind, Bytes size);
 
   /// Members that arrive together complete together, `end` later.
   bool alike() const { return alike_; }

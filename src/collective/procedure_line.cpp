@@ -28,11 +28,11 @@ using LinkKey = std::tuple<std::uint32_t, std::size_t, std::uint32_t>;
 std::uint32_t link_of(const LineContext& context, std::size_t k, std::uint32_t at, std::uint32_t other, bool sends) {
   const Axis& axis = context.axis;
   const std::uint32_t d = axis.dimensions[k];
-  const topology::Dimension& dimension = context.topology.dimension(d);
-  const topology::Links& links = context.topology.links();
+  const topology::Dimension& dimension = context.delays.topology().dimension(d);
+  const topology::Links& links = context.delays.topology().links();
   std::uint32_t here = axis.coordinate(k, at), next = axis.coordinate(k, other);
   if (context.detours && links.has_failed(d, axis.npus[at])) {
-    here = context.topology.coordinate(axis.npus[at], d);
+    here = context.delays.topology().coordinate(axis.npus[at], d);
     next = links.next_step(d, axis.npus[at], axis.npus[other]);
   }
   const auto [from, to] = sends ? std::pair(here, next) : std::pair(next, here);
@@ -54,7 +54,7 @@ std::uint32_t link_of(const LineContext& context, std::size_t k, std::uint32_t a
 /// Of an operation that is no message, or from a message to the end of its receive.
 Ps duration_of(const Procedure& procedure, std::uint32_t operation, Bytes whole, const LineContext& context) {
   const Procedure::Operation& of = procedure[operation];
-  const Rules& rules = context.topology.rules();
+  const Rules& rules = context.rules;
   switch (of.act) {
     case Procedure::Act::send:
     case Procedure::Act::nothing:
@@ -66,7 +66,7 @@ Ps duration_of(const Procedure& procedure, std::uint32_t operation, Bytes whole,
     case Procedure::Act::copy:
       break;
   }
-  if (rules.bare_procedures) return std::max(of.duration, tick(rules.rounding)).ps();
+  if (rules.bare_procedures) return std::max(of.duration, tick(context.delays.rounding())).ps();
   if (of.act == Procedure::Act::compute) return of.duration.ps();
   return context.memory(procedure.bytes(operation, whole), of.act == Procedure::Act::copy ? 2 : 3);
 }
@@ -156,7 +156,7 @@ class ProcedureLine final : public LineProgram {
  public:
   ProcedureLine(const PhaseShape& shape, const LineContext& context)
       : procedure_(*shape.procedure),
-        rules_(context.topology.rules()),
+        rules_(context.rules),
         begin_(rules_.bare_procedures ? 0 : context.endpoint_delay) {
     put_in_order(shape, context);
     std::vector<Ps> finishes(procedure_.num_positions(), 0);
@@ -283,9 +283,9 @@ Event ProcedureLine::event_of(Event::Kind kind, std::uint32_t operation, const L
 class ProcedureScript final : public LineScript {
  public:
   ProcedureScript(const PhaseShape& shape, const LineContext& context)
-      : LineScript(Time::from_ps(context.topology.rules().bare_procedures ? 0 : context.endpoint_delay)),
+      : LineScript(Time::from_ps(context.rules.bare_procedures ? 0 : context.endpoint_delay)),
         procedure_(*shape.procedure),
-        waits_for_messages_(context.topology.rules().bare_procedures) {
+        waits_for_messages_(context.rules.bare_procedures) {
     const Bytes whole = shape.whole(context.axis.size);
     for (std::uint32_t o = 0; o < procedure_.operations().size(); ++o) {
       const bool is_message = procedure_[o].act == Procedure::Act::send;

@@ -103,8 +103,8 @@ Order rotated(const Layout& layout, std::uint64_t turn) {
 /// busy with the chunks before it. An axis' load begins with the latencies of what a chunk does there.
 class Themis {
  public:
-  Themis(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind)
-      : topology_(topology),
+  Themis(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind)
+      : delays_(delays),
         options_(options),
         layout_(layout),
         kind_(parent(kind)),
@@ -148,13 +148,13 @@ class Themis {
     if (is_new) {
       const Axis& axis = layout_.axes[a];
       const PhaseShape shape{algorithms(options_, kind_)[axis.dimensions[0]], kind, size, reduces_};
-      const auto program = make_lines(shape, line_context(topology_, options_, layout_, axis));
+      const auto program = make_lines(shape, line_context(delays_, options_, layout_, axis));
       known->second = std::max(program->duration(0), program->duration(1));
     }
     return known->second;
   }
 
-  const topology::Topology& topology_;
+  const network::DelayModel& delays_;
   const Options& options_;
   const Layout& layout_;
   Kind kind_;
@@ -218,21 +218,21 @@ Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus
   return {std::max<std::uint64_t>((size.count() + chunk.count() - 1) / chunk.count(), 1), chunk};
 }
 
-LineContext line_context(const topology::Topology& topology, const Options& options, const Layout& layout,
+LineContext line_context(const network::DelayModel& delays, const Options& options, const Layout& layout,
                          const Axis& axis) {
-  const bool fixed_delay = layout.subgroup && topology.rules().fixed_subgroup_endpoint_delay;
+  const bool fixed_delay = layout.subgroup && options.rules.fixed_subgroup_endpoint_delay;
   const Ps endpoint_delay = (fixed_delay ? Time::from_ns(10) : options.endpoint_delay).ps();
-  return {topology, axis, endpoint_delay, options.local_memory, options.rendezvous, 1, 0, false};
+  return {delays, options.rules, axis, endpoint_delay, options.local_memory, options.rendezvous, 1, 0, false};
 }
 
-Routes routes_of(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind,
+Routes routes_of(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind,
                  const Chunks& chunks) {
   const bool has_choice =
       layout.axes.size() > 1 && !goes_whole(options, kind) && !algorithm_of_line(options, layout, kind);
   if (options.dimension_order == DimensionOrder::ascending || !has_choice)
     return {{route_of(options, layout, kind, chunks.size, ascending(layout))}, {}};
   Routes result;
-  Themis themis(topology, options, layout, kind);
+  Themis themis(delays, options, layout, kind);
   std::map<Order, std::uint32_t> known;
   for (std::uint64_t chunk = 0; chunk < chunks.count; ++chunk) {
     const Order order =

@@ -40,7 +40,7 @@ struct Chunks {
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members);
 
 /// What the delays of a phase in the lines of `axis` depend on.
-LineContext line_context(const topology::Topology& topology, const Options& options, const Layout& layout,
+LineContext line_context(const network::DelayModel& delays, const Options& options, const Layout& layout,
                          const Axis& axis);
 
 /// The ways of a collective's chunks.
@@ -52,7 +52,7 @@ struct Routes {
 };
 
 /// As Options::dimension_order says. The layout must outlive them. O(chunks * axes^2).
-Routes routes_of(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind,
+Routes routes_of(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind,
                  const Chunks& chunks);
 
 /// For what does not depend on sizes: routes in which every axis has every place that chunks of any size may give it

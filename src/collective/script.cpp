@@ -22,16 +22,16 @@ struct Standing {
 
 }  // namespace
 
-Script::Parts::Parts(const topology::Topology& topology, const Options& options, std::shared_ptr<const Layout> of,
+Script::Parts::Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const Layout> of,
                      Kind kind, Bytes size, const Schedule& schedule)
     : layout(std::move(of)) {
-  const Chunks chunks = cut(options, kind, size, topology.num_npus(), layout->num_members);
+  const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout->num_members);
   num_chunks = chunks.count;
-  const Routes routes = routes_of(topology, options, *layout, kind, chunks);
+  const Routes routes = routes_of(delays, options, *layout, kind, chunks);
   std::vector<std::uint32_t> first;  // [routes] of its stages
   for (const Route& route : routes.routes) {
     first.push_back(static_cast<std::uint32_t>(phases.size()));
-    for (const Phase& phase : route) phases.push_back(make_phase(topology, options, phase));
+    for (const Phase& phase : route) phases.push_back(make_phase(delays, options, phase));
   }
   if (goes_whole(options, kind))
     for (ScriptPhase& phase : phases) phase.has_data = lines_with_data(*phase.axis);
@@ -41,7 +41,7 @@ Script::Parts::Parts(const topology::Topology& topology, const Options& options,
   }
 }
 
-ScriptPhase Script::Parts::make_phase(const topology::Topology& topology, const Options& options, const Phase& phase) {
+ScriptPhase Script::Parts::make_phase(const network::DelayModel& delays, const Options& options, const Phase& phase) {
   const Axis& axis = *phase.axis;
   ScriptPhase made;
   made.axis = &axis;
@@ -51,8 +51,8 @@ ScriptPhase Script::Parts::make_phase(const topology::Topology& topology, const 
     for (std::uint32_t stand = 0; stand < axis.members.size(); ++stand) of_members[axis.members[stand]] = stand;
     made.stands = of_members.data();
   }
-  made.lines = make_line_script(phase.shape, line_context(topology, options, *layout, axis));
-  made.in_service = in_service(topology, options, phase);
+  made.lines = make_line_script(phase.shape, line_context(delays, options, *layout, axis));
+  made.in_service = in_service(delays, options, phase);
   return made;
 }
 

@@ -23,10 +23,10 @@ struct ScriptPhase {
 };
 
 struct Script::Parts {
-  Parts(const topology::Topology& topology, const Options& options, std::shared_ptr<const Layout> layout, Kind kind,
+  Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const Layout> layout, Kind kind,
         Bytes size, const Schedule& schedule);
 
-  ScriptPhase make_phase(const topology::Topology& topology, const Options& options, const Phase& phase);
+  ScriptPhase make_phase(const network::DelayModel& delays, const Options& options, const Phase& phase);
   std::vector<bool> lines_with_data(const Axis& axis) const;
 
   std::shared_ptr<const Layout> layout;  ///< which phases point into

@@ -123,12 +123,12 @@ std::uint64_t lines_with_data(const Options& options, const Layout& layout, Kind
 
 }  // namespace
 
-Traffic traffic_of(const topology::Topology& topology, const Options& options, const Layout& layout, Kind kind,
+Traffic traffic_of(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind,
                    Bytes size) {
-  Traffic traffic(topology.num_dimensions());
+  Traffic traffic(delays.topology().num_dimensions());
   if (layout.num_members == 1) return traffic;
-  const Chunks chunks = cut(options, kind, size, topology.num_npus(), layout.num_members);
-  const Routes routes = routes_of(topology, options, layout, kind, chunks);
+  const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
+  const Routes routes = routes_of(delays, options, layout, kind, chunks);
   std::vector<std::uint64_t> even(routes.routes.size(), 0), odd = even;
   if (routes.of_chunk.empty()) {
     even[0] = (chunks.count + 1) / 2;
@@ -136,10 +136,10 @@ Traffic traffic_of(const topology::Topology& topology, const Options& options, c
   }
   for (std::size_t chunk = 0; chunk < routes.of_chunk.size(); ++chunk)
     ++(chunk % 2 == 0 ? even : odd)[routes.of_chunk[chunk]];
-  std::vector<Wide> sent(topology.num_dimensions());
+  std::vector<Wide> sent(delays.topology().num_dimensions());
   for (std::size_t r = 0; r < routes.routes.size(); ++r)
     for (std::uint64_t done = 1; const Phase& phase : routes.routes[r]) {
-      Counter counter(*phase.axis, topology.rules().charge_every_dimension);
+      Counter counter(*phase.axis, delays.rules().charge_every_dimension);
       count_phase(phase.shape, phase.axis->size, even[r], odd[r], counter);
       const std::uint64_t lines = lines_with_data(options, layout, kind, phase, done);
       done *= phase.axis->size;

@@ -88,7 +88,7 @@ std::vector<Node> make_tree(const PhaseShape& shape, const LineContext& context,
       node.link = context.link(node.place, node.parent, shape.size);
       node.word = context.control(node.place, node.parent);
     }
-    const TreeReductions pays = tree_reductions(shape, children[position].size(), context.topology.rules());
+    const TreeReductions pays = tree_reductions(shape, children[position].size(), context.rules);
     node.up_cost = plus(context.endpoint_delay, times(reduction, pays.up));
     node.down_cost = plus(context.endpoint_delay, times(reduction, pays.down));
     nodes.push_back(node);

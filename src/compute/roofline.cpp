@@ -26,9 +26,8 @@ std::array<Passage, 3> passages(Bytes tensor_size, const Options& options) {
 
 }  // namespace
 
-Time roofline_time(std::uint64_t num_ops, Bytes tensor_size, const Options& options, const Rules& rules) {
-  const bool astra_sim = rules.rounding == Rounding::down_to_ns;
-  if (tensor_size.count() == 0 && (astra_sim || num_ops == 0)) return Time::zero();
+Time roofline_time(std::uint64_t num_ops, Bytes tensor_size, const Options& options) {
+  if (tensor_size.count() == 0 && (options.ignore_nodes_without_bytes || num_ops == 0)) return Time::zero();
   const double ops = static_cast<double>(num_ops);
   double rate = options.peak_flops;  // FLOPs per second
   double moving = 0;                 // seconds
@@ -41,7 +40,7 @@ Time roofline_time(std::uint64_t num_ops, Bytes tensor_size, const Options& opti
     latency_ns = std::max(level_latency_ns, latency_ns);
   }
   const double seconds = num_ops == 0 ? moving : ops / rate;
-  return duration_from_ns(latency_ns + seconds * 1e9, rules.rounding);
+  return duration_from_ns(latency_ns + seconds * 1e9, options.rounding);
 }
 
 }  // namespace orrery::compute

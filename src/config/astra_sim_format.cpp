@@ -332,7 +332,7 @@ void warn_flags(const AstraSimInputs& files, Configuration& result) {
 
 Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faults& faults) {
   Configuration result;
-  result.rule_set = RuleSet::astra_sim;
+  result.follow(RuleSet::astra_sim);
   with_file(files.network, "network.yml", result, faults, parse_yaml, [&](Section& section) {
     read_network(section, result);
     warn_unknown(section, files.network.string(), {}, result);

@@ -124,12 +124,28 @@ topology::LinkFault link_fault(const Perturbation::Links& links) {
   return fault;
 }
 
+void Configuration::follow(RuleSet rules) {
+  rule_set = rules;
+  const bool astra_sim = rules == RuleSet::astra_sim;
+  const Rounding rounding = astra_sim ? Rounding::down_to_ns : Rounding::up_to_ps;
+  executor.network.rules = {.rounding = rounding, .charge_every_dimension = !astra_sim};
+  executor.compute.rounding = rounding;
+  executor.compute.ignore_nodes_without_bytes = astra_sim;
+  remote_memory.rounding = rounding;
+  remote_memory.own_memory_takes_turns = !astra_sim;
+  collectives.rules = {.reduce_every_message = !astra_sim,
+                       .fixed_subgroup_endpoint_delay = astra_sim,
+                       .subgroup_is_ring = astra_sim,
+                       .share_bandwidth = !astra_sim,
+                       .bare_procedures = astra_sim};
+}
+
 topology::Topology Configuration::topology() const {
-  topology::Topology as_it_should_be(dimensions, rules());
+  topology::Topology as_it_should_be(dimensions);
   if (perturbation.links.empty()) return as_it_should_be;
   topology::Links links(dimensions);
   for (const auto& entry : perturbation.links) links.add(link_fault(entry));
-  return {dimensions, rules(), std::move(links)};
+  return topology::Topology(dimensions, std::move(links));
 }
 
 void Configuration::validate(Faults& faults) const {

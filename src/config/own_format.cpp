@@ -80,7 +80,7 @@ void read_collectives(Section section, const std::vector<std::uint32_t>& entries
   options.queues = read_count(section, "queues", options.queues);
   options.endpoint_delay =
       section.get("endpoint-delay", options.endpoint_delay, [&](const Value& value, const std::string& path) {
-        return duration_from_ns(as_nanoseconds(value, path), result.rules().rounding);
+        return duration_from_ns(as_nanoseconds(value, path), result.executor.network.rules.rounding);
       });
   Section custom = section.section("custom");
   for (const collective::Kind kind : custom_kinds()) read_custom(custom, collective::name(kind), kind, as_path, result);
@@ -303,8 +303,8 @@ Configuration read_own(const Value& root, bool system_only, Faults& faults) {
   Configuration result;
   Section top(&root, "", root, faults);
   Section system = top.section("system");
-  result.rule_set =
-      system.choose("rules", result.rule_set, {{"physical", RuleSet::physical}, {"astra-sim", RuleSet::astra_sim}});
+  result.follow(
+      system.choose("rules", result.rule_set, {{"physical", RuleSet::physical}, {"astra-sim", RuleSet::astra_sim}}));
   Section network = system.section("network");
   const auto entries = read_dimensions(network, result.dimensions);
   auto& options = result.executor.network;

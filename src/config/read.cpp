@@ -121,7 +121,7 @@ std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {
 /// where their traces are.
 std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
   Configuration result;
-  result.rule_set = faulty.rule_set;
+  result.follow(faulty.rule_set);
   result.dimensions = faulty.dimensions;
   result.workload = faulty.workload;
   result.executor.replay_only = faulty.executor.replay_only;

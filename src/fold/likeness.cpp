@@ -127,7 +127,7 @@ class Portraits {
   /// All that the delay of a message, and what it counts for in the network, depend on besides its size.
   std::uint32_t route(NpuId from, NpuId to) {
     route_.clear();
-    setting_.topology.for_each_leg(from, to, [&](std::uint32_t d, std::uint32_t hops, const topology::Port& port) {
+    setting_.delays.for_each_leg(from, to, [&](std::uint32_t d, std::uint32_t hops, const topology::Port& port) {
       route_.insert(route_.end(), {d, hops});
       append(route_, port.bandwidth);
       append(route_, port.latency);

@@ -133,10 +133,10 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
     }
   }
   // Links are on all ranks, and messages to all take some of them.
-  for (int rank = 0; fabric_ && rank < world.size(); ++rank) neighbours.relay(Rank(rank), fabric_->least_pass());
+  for (int rank = 0; fabric_ && rank < world.size(); ++rank) neighbours.relay(Rank(rank), link_delays_->least_pass());
   for (const auto& npu : run_.npus)
     for (const NpuId peer : npu.trace->peers)
-      if (!fabric_) neighbours.event(hosts[peer.index()], run_.topology.delay(npu.id, peer, Bytes(0)));
+      if (!fabric_) neighbours.event(hosts[peer.index()], run_.delays.delay(npu.id, peer, Bytes(0)));
   for (std::uint32_t server = 0; server < run_.memory.num_servers(); ++server) {
     const Rank host = run_.hosting.of_server[server];
     for (std::uint32_t i = 0; i < run_.memory.npus_per_server(); ++i) {

@@ -27,9 +27,9 @@ struct RankModel::Parts {
             kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
             [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },
             model.overrun_),
-        links(model.fabric_ ? std::make_unique<network::LinkServers>(kernel, *model.fabric_, model.run_.options.network,
-                                                                     ids_of(model.run_.npus), model.run_.hosting,
-                                                                     model.run_.first_link(), model.overrun_)
+        links(model.fabric_ ? std::make_unique<network::LinkServers>(
+                                  kernel, *model.link_delays_, model.run_.options.network, ids_of(model.run_.npus),
+                                  model.run_.hosting, model.run_.first_link(), model.overrun_)
                             : nullptr),
         npus(model.run_, {kernel, model.network_, communicators, servers, links.get()}, model.overrun_) {}
 
@@ -41,8 +41,9 @@ struct RankModel::Parts {
 
 RankModel::RankModel(npu::RunContext run)
     : run_(std::move(run)),
-      network_(run_.topology),
-      fabric_(run_.options.goes_over_links() ? std::make_unique<const topology::Fabric>(run_.topology) : nullptr) {}
+      network_(run_.delays),
+      fabric_(run_.options.goes_over_links() ? std::make_unique<const topology::Fabric>(run_.topology()) : nullptr),
+      link_delays_(fabric_ ? std::make_unique<const network::LinkDelays>(*fabric_, run_.delays.rounding()) : nullptr) {}
 
 RankModel::~RankModel() = default;
 

@@ -4,12 +4,12 @@
 
 namespace orrery::network {
 
-Analytical::Analytical(const topology::Topology& topology)
-    : topology_(topology), bytes_(topology.num_dimensions()), busy_time_(topology.num_dimensions()) {}
+Analytical::Analytical(const DelayModel& delays)
+    : delays_(delays), bytes_(delays.topology().num_dimensions()), busy_time_(delays.topology().num_dimensions()) {}
 
 void Analytical::count(std::uint32_t dimension, Bytes size, std::uint64_t times) {
   bytes_[dimension] += size * times;
-  const Time each = orrery::delay(0, size, topology_.dimension(dimension).bandwidth, topology_.rules().rounding);
+  const Time each = orrery::delay(0, size, delays_.topology().dimension(dimension).bandwidth, delays_.rounding());
   busy_time_[dimension] += static_cast<SumOfTimes>(each.ps()) * times;
 }
 
@@ -18,13 +18,12 @@ bool Analytical::in_range() const {
 }
 
 void Analytical::count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times) {
-  topology_.for_each_leg(from, to,
-                         [&](std::uint32_t d, std::uint32_t, const topology::Port&) { count(d, size, times); });
+  delays_.for_each_leg(from, to, [&](std::uint32_t d, std::uint32_t, const topology::Port&) { count(d, size, times); });
 }
 
 void Analytical::count_way(NpuId from, NpuId to, Bytes size) {
-  for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d)
-    if (topology_.coordinate(from, d) != topology_.coordinate(to, d)) count(d, size, 1);
+  for (std::uint32_t d = 0; d < delays_.topology().num_dimensions(); ++d)
+    if (delays_.topology().coordinate(from, d) != delays_.topology().coordinate(to, d)) count(d, size, 1);
 }
 
 void Analytical::count_collective(std::span<const Bytes> per_member, std::uint64_t members) {

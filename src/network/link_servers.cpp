@@ -16,23 +16,24 @@ constexpr std::uint16_t pass = 0;
 using topology::Fabric;
 using topology::LinkId;
 
-LinkServers::LinkServers(pdes::Kernel& kernel, const Fabric& fabric, const Options& options,
+LinkServers::LinkServers(pdes::Kernel& kernel, const LinkDelays& delays, const Options& options,
                          std::span<const NpuId> npus, const Hosting& hosting, LpId first_lp,
                          std::optional<Overrun>& overrun)
     : kernel_(kernel),
-      fabric_(fabric),
+      delays_(delays),
+      fabric_(delays.fabric()),
       options_(options),
       hosting_(hosting),
       first_lp_(first_lp),
       overrun_(overrun),
       local_of_(hosting.num_npus()) {
-  const std::uint32_t per_npu = fabric.links_per_npu();
+  const std::uint32_t per_npu = fabric_.links_per_npu();
   servers_.reserve(npus.size() * per_npu);
   for (const NpuId npu : npus) {
     local_of_[npu.index()] = static_cast<std::uint32_t>(servers_.size());
     for (std::uint32_t k = 0; k < per_npu; ++k) {
       servers_.emplace_back();
-      servers_.back().link = fabric.find(fabric.link_of(npu, k));
+      servers_.back().link = fabric_.find(fabric_.link_of(npu, k));
     }
   }
 }
@@ -94,8 +95,8 @@ void LinkServers::serve(const pdes::Event& event) {
 void LinkServers::learn_delays(Server& server, Bytes size) {
   if (server.is_known && server.size == size) return;
   server.size = size;
-  server.holds = fabric_.holds(server.link, size);
-  server.passes = fabric_.passes(server.link, size);
+  server.holds = delays_.holds(server.link, size);
+  server.passes = delays_.passes(server.link, size);
   server.is_known = true;
 }
 
@@ -136,10 +137,10 @@ void LinkServers::cut_through(Server& server, const pdes::Event& event) {
   const Bytes size(is_whole ? rest : std::min(rest, options_.packet.count()));
   // Differences of the whole message's times: packets take what the message takes, however often they are rounded.
   const Time takes =
-      fabric_.holds(server.link, Bytes(packet.offset) + size) - fabric_.holds(server.link, Bytes(packet.offset));
+      delays_.holds(server.link, Bytes(packet.offset) + size) - delays_.holds(server.link, Bytes(packet.offset));
   const Time begin = server.server.begins(event.time);
   const Time holds = std::max(takes, packet.tail - begin);
-  const Time latency = fabric_.passes(server.link, Bytes(0));
+  const Time latency = delays_.passes(server.link, Bytes(0));
   const bool is_last = size.count() == rest;
   if (server.server.serve(event.time, holds, size) == Time::max() || begin + holds + latency == Time::max())
     return lose(event);

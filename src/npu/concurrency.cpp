@@ -67,7 +67,7 @@ std::uint32_t most_at_once(const trace::Graph& graph, std::uint32_t comm_streams
 }
 
 std::vector<std::uint32_t> collectives_at_once(const RunContext& setting, parallel::Communicator& world) {
-  const topology::Topology& topology = setting.topology;
+  const topology::Topology& topology = setting.topology();
   std::vector<std::uint64_t> spans;
   for (const auto& spec : setting.communicators) spans.push_back(dimensions_of(spec, topology));
   std::vector<std::int64_t> negated(topology.num_dimensions(), -1);

@@ -241,7 +241,7 @@ Cut measure(const npu::RunContext& run, const Conversation& conversation, const 
     if (partition.rank_of(from) == partition.rank_of(to)) continue;
     result.bytes += flow.bytes;
     result.messages += flow.messages;
-    lookahead.at_most(run.topology.delay(from, to, Bytes(0)));
+    lookahead.at_most(run.delays.delay(from, to, Bytes(0)));
   }
   std::vector<bool> crosses(run.communicators.size());
   for (std::size_t g = 0; g < conversation.groups.size(); ++g) {

@@ -21,10 +21,6 @@ Fabric::Fabric(const Topology& topology) : topology_(topology) {
     made.wiring = make_wiring(dimension);
     made.per_npu = made.wiring->links_per_place();
     for (const Tier& tier : made.wiring->tiers()) made.switches_per_line += tier.count;
-    if (made.wiring->core() > 0) {
-      const std::int64_t a_tick = tick(topology.rules().rounding).ps();
-      made.core_latency = Time::from_ps(least_latency(d).ps() / 2 / a_tick * a_tick);
-    }
     per_npu_ += made.per_npu;
     count += std::uint64_t{made.per_npu} * topology.num_npus();
     num_switches += std::uint64_t{topology.num_npus() / dimension.size} * made.switches_per_line;
@@ -88,11 +84,12 @@ std::vector<Fabric::Switch> Fabric::switches() const {
   return switches;
 }
 
-bool Fabric::takes_whole(const Link& link) const {
-  return dimensions_[link.dimension].wiring->part({place_of(link), link.number}) == Part::core;
+Part Fabric::part(const Link& link) const {
+  return dimensions_[link.dimension].wiring->part({place_of(link), link.number});
 }
 
-/// Of the NPUs at its ends. A switch is as fast as it has to be, but for its core.
+bool Fabric::has_core(std::uint32_t d) const { return dimensions_[d].wiring && dimensions_[d].wiring->core() > 0; }
+
 Port Fabric::port(const Link& link) const {
   const Links& links = topology_.links();
   const Wiring& wiring = *dimensions_[link.dimension].wiring;
@@ -138,36 +135,6 @@ std::optional<LinkId> Fabric::next(const Link& link, NpuId to) const {
   const NpuId here = moved(link.owner, d, at.number);
   if (here == to) return {};
   return first(here, to);
-}
-
-Time Fabric::delay(std::uint32_t d, std::uint32_t hops, Bytes size, const Port& port) const {
-  const Dimension& dimension = topology_.dimension(d);
-  const double bandwidth = dimension.bandwidth_of_links().bytes_per_ns() * port.bandwidth;
-  return orrery::delay(hops * dimension.latency_ns * port.latency, size, Bandwidth::from_bytes_per_ns(bandwidth),
-                       topology_.rules().rounding);
-}
-
-Time Fabric::least_latency(std::uint32_t d) const {
-  return delay(d, 1, Bytes(0), {1, topology_.links().least_latency(d)});
-}
-
-Time Fabric::holds(const Link& link, Bytes size) const { return delay(link.dimension, 0, size, port(link)); }
-
-Time Fabric::passes(const Link& link, Bytes size) const {
-  const PerDimension& d = dimensions_[link.dimension];
-  const Part part = d.wiring->part({place_of(link), link.number});
-  Time time = part == Part::core ? holds(link, size) + d.core_latency : delay(link.dimension, 1, size, port(link));
-  if (part == Part::behind_core && time < Time::max()) time -= d.core_latency;
-  return std::max(time, tick(topology_.rules().rounding));
-}
-
-Time Fabric::least_pass() const {
-  Time least = Time::max();
-  for (std::uint32_t d = 0; d < dimensions_.size(); ++d) {
-    if (!dimensions_[d].wiring) continue;
-    least = std::min(least, dimensions_[d].wiring->core() > 0 ? dimensions_[d].core_latency : least_latency(d));
-  }
-  return std::max(least, tick(topology_.rules().rounding));
 }
 
 }  // namespace orrery::topology

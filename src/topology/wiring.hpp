@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "orrery/topology/dimension.hpp"
+#include "orrery/topology/fabric.hpp"
 
 namespace orrery::topology {
 
@@ -24,10 +25,6 @@ struct LineLink {
   std::uint32_t place = 0;
   std::uint32_t number = 0;
 };
-
-/// A link, or what an oversubscribed switch has: the way through it, and behind that the links that lead from it, with
-/// which it shares their latency.
-enum class Part : std::uint8_t { link, core, behind_core };
 
 /// Switches of one kind; those of a line are numbered tier by tier.
 struct Tier {

@@ -14,14 +14,15 @@ using topology::Shape;
 enum class System : std::int64_t { stack, one_ring };
 enum class Arrivals : std::int64_t { equal, skewed };
 
-topology::Topology make_topology(System system, std::uint32_t num_npus) {
+network::DelayModel make_delays(System system, std::uint32_t num_npus) {
   const auto dimension = [](Shape shape, std::uint32_t size, double bandwidth, double latency_ns) {
     return topology::Dimension{shape, size, Bandwidth::from_bytes_per_ns(bandwidth), latency_ns};
   };
-  if (system == System::one_ring) return {{dimension(Shape::ring, num_npus, 50, 500)}, Rules::physical()};
-  return {{dimension(Shape::ring, 2, 250, 50), dimension(Shape::fully_connected, 8, 200, 500),
-           dimension(Shape::switched, num_npus / 16, 50, 1000)},
-          Rules::physical()};
+  if (system == System::one_ring)
+    return network::DelayModel(topology::Topology({dimension(Shape::ring, num_npus, 50, 500)}));
+  return network::DelayModel(
+      topology::Topology({dimension(Shape::ring, 2, 250, 50), dimension(Shape::fully_connected, 8, 200, 500),
+                          dimension(Shape::switched, num_npus / 16, 50, 1000)}));
 }
 
 collective::Options make_options(System system) {
@@ -51,7 +52,7 @@ void finish(benchmark::State& state) {
   std::mt19937_64 random(1);
   const std::vector<Time> arrivals = make_arrivals(static_cast<Arrivals>(state.range(1)), num_npus, random);
   std::vector<Time> completions(num_npus);
-  collective::Engine engine(make_topology(system, num_npus), make_options(system));
+  collective::Engine engine(make_delays(system, num_npus), make_options(system));
   const auto layout = engine.layout({}, collective::all_dimensions);
   for (auto _ : state) {
     engine.finish(*layout, collective::Kind::all_reduce, Bytes(64U << 20U), arrivals, completions);
@@ -68,7 +69,7 @@ void first_finish(benchmark::State& state) {
   const std::vector<Time> arrivals = make_arrivals(static_cast<Arrivals>(state.range(1)), num_npus, random);
   std::vector<Time> completions(num_npus);
   for (auto _ : state) {
-    collective::Engine engine(make_topology(system, num_npus), make_options(system));
+    collective::Engine engine(make_delays(system, num_npus), make_options(system));
     const auto layout = engine.layout({}, collective::all_dimensions);
     engine.finish(*layout, collective::Kind::all_reduce, Bytes(64U << 20U), arrivals, completions);
     benchmark::DoNotOptimize(completions.data());

@@ -9,6 +9,7 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/network/delay_model.hpp"
 #include "orrery/topology/topology.hpp"
 
 namespace orrery::collective {
@@ -57,6 +58,22 @@ enum class ChunkOrder : std::uint8_t { fifo, smallest_first, fewest_phases_first
 
 class Procedure;  // procedure.hpp
 
+/// The rules by which collectives go (docs/model.md, 1).
+struct Rules {
+  /// Halving-doubling pays the reduction of every received message; else it skips the first step's
+  /// (docs/model.md, 6.3).
+  bool reduce_every_message = true;
+  /// Inside a communicator smaller than the world the endpoint delay is 10 ns whatever is configured.
+  bool fixed_subgroup_endpoint_delay = false;
+  /// A communicator smaller than the world is one ring over its members in the order listed.
+  bool subgroup_is_ring = false;
+  /// Chunks in service together share the bandwidth of their dimension; else each has all of it.
+  bool share_bandwidth = true;
+  /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, a computation its recorded duration or 1 ns,
+  /// and a send is over when its message is there; else docs/collectives.md, Custom collectives.
+  bool bare_procedures = false;
+};
+
 /// Everything of the system that a collective depends on, besides the topology.
 struct Options {
   /// One per dimension of the topology; a single `one*` stands for all. Empty: no collective of that kind is possible.
@@ -85,6 +102,7 @@ struct Options {
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
+  Rules rules = {};
 
   /// Some dimension has this algorithm for some kind.
   bool use(AlgorithmKind algorithm) const;
@@ -107,7 +125,7 @@ constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
 /// message or rank. Not thread-safe (it memoises).
 class Engine {
  public:
-  Engine(const topology::Topology& topology, Options options);
+  Engine(const network::DelayModel& delays, Options options);
   ~Engine();
 
   /// Sets Options::sharers. Before anything that depends on sizes is asked.

@@ -27,6 +27,9 @@ struct Options {
   double local_memory_latency_ns = 0;
   CacheOptions cache = {};
   ExpandedMemoryOptions expanded = {};
+  Rounding rounding = Rounding::up_to_ps;
+  /// Nodes without tensor_size take no time, whatever they compute; else num_ops / peak.
+  bool ignore_nodes_without_bytes = false;
 
   /// Throws Error (bad_input) that names the key.
   void validate() const;

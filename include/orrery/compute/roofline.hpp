@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "orrery/base/quantity.hpp"
-#include "orrery/base/rules.hpp"
 #include "orrery/compute/options.hpp"
 
 namespace orrery::compute {
@@ -17,6 +16,6 @@ constexpr Time shortest_recorded = Time::from_ns(1);
 /// a node whose tensor_size is more than the cache holds also pass the expanded memory, its share of them, or the local
 /// one. Without num_ops the node moves its bytes only. Without tensor_size it takes no time under `astra-sim` rules,
 /// and num_ops / peak under `physical` ones.
-Time roofline_time(std::uint64_t num_ops, Bytes tensor_size, const Options& options, const Rules& rules);
+Time roofline_time(std::uint64_t num_ops, Bytes tensor_size, const Options& options);
 
 }  // namespace orrery::compute

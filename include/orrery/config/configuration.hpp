@@ -11,10 +11,10 @@
 
 #include "orrery/base/faults.hpp"
 #include "orrery/base/ids.hpp"
-#include "orrery/base/rules.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/npu_list.hpp"
 #include "orrery/memory/options.hpp"
+#include "orrery/network/delay_model.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/partition/partition.hpp"
 #include "orrery/topology/topology.hpp"
@@ -105,7 +105,7 @@ struct RunOptions {
 
 /// The whole resolved configuration of a run.
 struct Configuration {
-  RuleSet rule_set = RuleSet::physical;
+  RuleSet rule_set = RuleSet::physical;         ///< of `follow`
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
   npu::Options executor;                        ///< with the compute options and the timeline switch
@@ -127,9 +127,11 @@ struct Configuration {
   workload::Precision precision() const {
     return workload.generated ? workload.generated->parallel.precision : workload::Precision::bf16;
   }
-  Rules rules() const { return rule_set == RuleSet::physical ? Rules::physical() : Rules::astra_sim(); }
+  /// Sets the rule set, and with it the rules in the options of every module.
+  void follow(RuleSet rules);
   /// With the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;
+  network::DelayModel delays() const { return network::DelayModel(topology(), executor.network.rules); }
 
   /// Validates the options of every module and that the traces cover every NPU once (where there are any).
   void validate(Faults& faults) const;

@@ -29,6 +29,9 @@ struct RemoteMemoryOptions {
   double latency_ns = 0;
   std::uint32_t npus_per_node = 0;  ///< per_node and hierarchical_pool: needed
   HierarchyOptions hierarchy = {};  ///< hierarchical_pool: needed
+  Rounding rounding = Rounding::up_to_ps;
+  /// A memory that an NPU has for itself serves one access at a time; else each has all of its bandwidth.
+  bool own_memory_takes_turns = true;
 
   /// Throws Error (bad_input) that names the key. npus_per_node must divide num_npus, switches must divide groups.
   void validate(std::uint32_t num_npus) const;

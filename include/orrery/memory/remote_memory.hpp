@@ -5,7 +5,6 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
-#include "orrery/base/rules.hpp"
 #include "orrery/memory/hierarchical_pool.hpp"
 #include "orrery/memory/options.hpp"
 
@@ -17,7 +16,7 @@ constexpr Time gathering_time = Time::from_ps(1);
 /// Remote memory as NPUs see it (docs/model.md, 9): which server an NPU's accesses go to, and what they cost there.
 class RemoteMemory {
  public:
-  RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus, const Rules& rules);
+  RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus);
 
   /// Servers that NPUs share; 0 if each NPU has its own memory, or none.
   std::uint32_t num_servers() const { return num_servers_; }
@@ -35,13 +34,12 @@ class RemoteMemory {
   Time service_delay() const;
   RemoteMemoryKind kind() const { return options_.kind; }
   /// A memory that an NPU has for itself serves one access at a time.
-  bool takes_turns() const { return rules_.own_memory_takes_turns; }
+  bool takes_turns() const { return options_.own_memory_takes_turns; }
   /// A hierarchical pool that nothing has passed; null if it is of another kind.
   const HierarchicalPool* hierarchy() const { return hierarchy_ ? &*hierarchy_ : nullptr; }
 
  private:
   RemoteMemoryOptions options_;
-  Rules rules_;
   std::uint32_t num_servers_ = 0;
   std::uint32_t npus_per_server_ = 0;
   std::optional<HierarchicalPool> hierarchy_;

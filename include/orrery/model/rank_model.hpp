@@ -11,6 +11,7 @@
 #include "orrery/communicator/communicators.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
+#include "orrery/network/link_delays.hpp"
 #include "orrery/network/link_servers.hpp"
 #include "orrery/npu/npus.hpp"
 #include "orrery/npu/run_context.hpp"
@@ -63,7 +64,8 @@ class RankModel final : public pdes::Model {
 
   npu::RunContext run_;
   network::Analytical network_;
-  std::unique_ptr<const topology::Fabric> fabric_;  ///< none but in the congestion-aware network
+  std::unique_ptr<const topology::Fabric> fabric_;          ///< none but in the congestion-aware network
+  std::unique_ptr<const network::LinkDelays> link_delays_;  ///< likewise
   std::optional<Overrun> overrun_;
   std::unique_ptr<Parts> parts_;
 };

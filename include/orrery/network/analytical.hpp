@@ -6,7 +6,7 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
-#include "orrery/topology/topology.hpp"
+#include "orrery/network/delay_model.hpp"
 
 namespace orrery::network {
 
@@ -14,10 +14,10 @@ namespace orrery::network {
 /// Counts what passes through each dimension, in whole numbers, so that sums over ranks do not depend on the partition.
 class Analytical {
  public:
-  explicit Analytical(const topology::Topology& topology);
+  explicit Analytical(const DelayModel& delays);
 
   /// From the moment when `from` sends to the moment when all of it is at `to`; at least one tick.
-  Time delay(NpuId from, NpuId to, Bytes size) const { return topology_.delay(from, to, size); }
+  Time delay(NpuId from, NpuId to, Bytes size) const { return delays_.delay(from, to, size); }
 
   /// A message passed, in every dimension that the rules charge; or `times` that are alike.
   void count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times = 1);
@@ -37,7 +37,7 @@ class Analytical {
  private:
   void count(std::uint32_t dimension, Bytes size, std::uint64_t times);
 
-  const topology::Topology& topology_;
+  const DelayModel& delays_;
   std::vector<Bytes> bytes_;
   std::vector<SumOfTimes> busy_time_;
 };

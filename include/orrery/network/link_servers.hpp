@@ -9,6 +9,7 @@
 
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/overrun.hpp"
+#include "orrery/network/link_delays.hpp"
 #include "orrery/network/link_server.hpp"
 #include "orrery/network/options.hpp"
 #include "orrery/network/record.hpp"
@@ -70,7 +71,7 @@ struct Message {
 class LinkServers {
  public:
   /// `npus`: of this rank, ascending. `first_lp`: of link 0. An overrun goes to `overrun` if there is no earlier one.
-  LinkServers(pdes::Kernel& kernel, const topology::Fabric& fabric, const Options& options, std::span<const NpuId> npus,
+  LinkServers(pdes::Kernel& kernel, const LinkDelays& delays, const Options& options, std::span<const NpuId> npus,
               const Hosting& hosting, LpId first_lp, std::optional<Overrun>& overrun);
 
   /// A message leaves its source, which lives here. `call` is an event of the source for stage server; this sets its
@@ -114,6 +115,7 @@ class LinkServers {
   std::uint32_t put(const Message& message);
 
   pdes::Kernel& kernel_;
+  const LinkDelays& delays_;
   const topology::Fabric& fabric_;
   Options options_;
   Hosting hosting_;

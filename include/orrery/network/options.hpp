@@ -22,7 +22,17 @@ enum class Switching : std::uint8_t {
 /// "store-and-forward", "cut-through".
 std::string_view name(Switching switching);
 
+/// The rules by which delays are computed (docs/model.md, 1).
+struct Rules {
+  Rounding rounding = Rounding::up_to_ps;
+  /// Point to point over several dimensions pays for every differing one; else for the first that differs only.
+  bool charge_every_dimension = true;
+
+  friend bool operator==(const Rules&, const Rules&) = default;
+};
+
 struct Options {
+  Rules rules = {};
   Model model = Model::congestion_unaware;
   Switching switching = Switching::store_and_forward;  ///< in the congestion-aware network
   Bytes packet;  ///< of cut-through: links serve messages in pieces of this size; 0 = whole

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "orrery/base/rules.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/memory/lifetimes.hpp"
 #include "orrery/npu/options.hpp"
@@ -27,7 +26,7 @@ struct Program {
 };
 
 /// Cost O(nodes + dependencies + tensors listed). `dimensions_in_use`: bits of the dimensions of more than one NPU.
-Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options, const Rules& rules,
+Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,
                      std::uint64_t dimensions_in_use);
 
 }  // namespace orrery::npu

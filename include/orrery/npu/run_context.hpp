@@ -9,16 +9,16 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/memory/remote_memory.hpp"
+#include "orrery/network/delay_model.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/npu/spec.hpp"
-#include "orrery/topology/topology.hpp"
 
 namespace orrery::npu {
 
 /// What the logical processes of a rank work with; all of it outlives them.
 struct RunContext {
   const Options& options;
-  const topology::Topology& topology;
+  const network::DelayModel& delays;
   const memory::RemoteMemory& memory;
   collective::Engine& engine;
   std::span<const communicator::CommunicatorSpec> communicators;  ///< [num_groups], alike on all ranks
@@ -26,6 +26,8 @@ struct RunContext {
   Hosting hosting;
   /// Where the node with this id of the trace is, of any NPU: for messages. May read the trace of another rank's NPU.
   std::function<Place(NpuId, std::uint64_t node)> place_of;
+
+  const topology::Topology& topology() const { return delays.topology(); }
 
   // Ids of logical processes: NPUs, then communicators, then memory servers, then the links of the congestion-aware
   // network.

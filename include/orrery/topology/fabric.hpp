@@ -16,6 +16,10 @@ using LinkId = Id<struct LinkTag, std::uint32_t>;
 
 class Wiring;
 
+/// A link, or what an oversubscribed switch has: the way through it, and behind that the links that lead from it, with
+/// which it shares their latency.
+enum class Part : std::uint8_t { link, core, behind_core };
+
 /// The directed links of a topology and the ways that messages take over them. Every link belongs to an NPU: those that
 /// leave it (Ring and Mesh: up, then down, of which a line of 2 has the first only; FullyConnected: to the others, by
 /// distance; Switch: up to the switch), in a Switch the one that comes down to it, and to the first NPU of a line what
@@ -69,13 +73,13 @@ class Fabric {
 
   /// Whether messages come to the link when they are there whole, however they are switched: it is faster than those
   /// that lead to it.
-  bool takes_whole(const Link& link) const;
-  /// What a message of this size holds the link for.
-  Time holds(const Link& link, Bytes size) const;
-  /// From the start of its service to the next device: at least one tick.
-  Time passes(const Link& link, Bytes size) const;
-  /// No message passes any link in less: at least one tick; max() if there are no links.
-  Time least_pass() const;
+  bool takes_whole(const Link& link) const { return part(link) == Part::core; }
+  Part part(const Link& link) const;
+  /// Of the NPUs at its ends. A switch is as fast as it has to be, but for its core.
+  Port port(const Link& link) const;
+  /// Whether lines of the dimension have an oversubscribed switch.
+  bool has_core(std::uint32_t d) const;
+  const Topology& topology() const { return topology_; }
 
  private:
   struct PerDimension {
@@ -85,15 +89,11 @@ class Fabric {
     std::unique_ptr<const Wiring> wiring;  ///< none where lines have one NPU
     std::uint64_t first_switch = 0;
     std::uint32_t switches_per_line = 0;
-    Time core_latency;  ///< of the way through an oversubscribed switch: a part of that of the link behind it
   };
   LinkId first_of(std::uint32_t d, NpuId npu) const;
   NpuId moved(NpuId npu, std::uint32_t d, std::uint32_t coordinate) const;
   LinkId leaving(std::uint32_t d, NpuId from, std::uint32_t coordinate) const;
   std::uint32_t place_of(const Link& link) const { return topology_.coordinate(link.owner, link.dimension); }
-  Port port(const Link& link) const;
-  Time least_latency(std::uint32_t d) const;
-  Time delay(std::uint32_t d, std::uint32_t hops, Bytes size, const Port& port) const;
 
   const Topology& topology_;
   std::vector<PerDimension> dimensions_;

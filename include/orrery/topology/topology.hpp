@@ -6,7 +6,6 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
-#include "orrery/base/rules.hpp"
 #include "orrery/topology/dimension.hpp"
 #include "orrery/topology/links.hpp"
 
@@ -18,12 +17,11 @@ class Topology {
  public:
   /// Throws Error (bad_input) that names the dimension: none at all, more than 64, one that is not valid, more than
   /// 2^24 NPUs. `links` is made for these dimensions.
-  Topology(std::vector<Dimension> dimensions, Rules rules, Links links = {});
+  explicit Topology(std::vector<Dimension> dimensions, Links links = {});
 
   std::uint32_t num_npus() const { return num_npus_; }
   std::uint32_t num_dimensions() const { return static_cast<std::uint32_t>(dimensions_.size()); }
   const Dimension& dimension(std::uint32_t d) const { return dimensions_[d]; }
-  const Rules& rules() const { return rules_; }
   /// What differs from the dimensions.
   const Links& links() const { return links_; }
 
@@ -35,30 +33,16 @@ class Topology {
     return topology::hops(dimensions_[d], difference);
   }
 
-  /// A message of `size` bytes over `hops` links of dimension d, between ports of which `port` is the slower: hops *
-  /// latency + size / bandwidth. Through an oversubscribed Switch it has its share of what passes if all NPUs send.
-  Time link_delay(std::uint32_t d, std::uint32_t hops, Bytes size, const Port& port = {}) const;
-  /// Point to point under the rules (docs/model.md, 1 and 4): at least one tick for a != b. With
-  /// Rules::charge_every_dimension the message goes through the differing dimensions one after the other, stored and
-  /// forwarded whole between them, the lowest dimension first: the sum of their link delays, each by the slower of the
-  /// ports that a and b have in it. Else the link delay of the lowest differing dimension.
-  /// O(dimensions).
-  Time delay(NpuId a, NpuId b, Bytes size) const;
-  /// The same inside a collective: it may be no time at all.
-  Time path_delay(NpuId a, NpuId b, Bytes size) const;
-  /// The way of a message from a to b: calls visit(d, hops, port) for each dimension that it is charged for, in order.
+  /// The way of a message from a to b through the differing dimensions, the lowest first: calls visit(d, hops, port)
+  /// for each, where `port` is the slower of the ports that a and b have in it, as long as visit returns true.
   template <class Visit>
   void for_each_leg(NpuId a, NpuId b, Visit visit) const;
-  /// The least delay between two different NPUs, whatever the size: at least one tick.
-  Time minimum_delay() const { return minimum_delay_; }
 
  private:
   std::vector<Dimension> dimensions_;
   std::vector<std::uint32_t> strides_;
-  Rules rules_;
   Links links_;
   std::uint32_t num_npus_ = 1;
-  Time minimum_delay_;
 };
 
 template <class Visit>
@@ -75,14 +59,14 @@ void Topology::for_each_leg(NpuId a, NpuId b, Visit visit) const {
     if (place_a == place_b) continue;
     const std::uint32_t regular = hops(d, place_a > place_b ? place_a - place_b : place_b - place_a);
     if (links_.empty()) {
-      visit(d, regular, Port{});
+      if (!visit(d, regular, Port{})) return;
     } else {
       const std::uint32_t next = at + place_b * strides_[d] - place_a * strides_[d];
-      visit(d, links_.hops(d, NpuId(at), NpuId(next), regular),
-            slower(links_.port(d, links_.kind_of_port(d, a)), links_.port(d, links_.kind_of_port(d, b))));
+      if (!visit(d, links_.hops(d, NpuId(at), NpuId(next), regular),
+                 slower(links_.port(d, links_.kind_of_port(d, a)), links_.port(d, links_.kind_of_port(d, b)))))
+        return;
       at = next;
     }
-    if (!rules_.charge_every_dimension) return;
   }
 }
 

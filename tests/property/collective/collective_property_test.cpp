@@ -39,13 +39,13 @@ TEST(Collective, AgreesWithMessages) {
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
     const RandomCase sample = random_case(random, 24);
-    const topology::Topology topology = sample.topology();
-    const Scenario scenario = scenario_of(sample, topology);
-    Engine engine(topology, sample.options);
+    const network::DelayModel delays = sample.delays();
+    const Scenario scenario = scenario_of(sample, delays);
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
     MessageSimulation together(scenario, nullptr);
-    const std::vector<Time> equal(topology.num_npus());
-    const std::vector<Time> skewed = random_arrivals(random, topology.num_npus());
+    const std::vector<Time> equal(delays.topology().num_npus());
+    const std::vector<Time> skewed = random_arrivals(random, delays.topology().num_npus());
     EXPECT_EQ(as_ps(finish(engine, *layout, sample, equal)), together.run(as_ps(equal)));
     MessageSimulation apart(scenario, &together.recorded());
     EXPECT_EQ(as_ps(finish(engine, *layout, sample, skewed)), apart.run(as_ps(skewed)));
@@ -63,36 +63,37 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
     sample.dimensions.push_back({topology::Shape::ring, 1, Bandwidth::from_bytes_per_ns(50), 100});
     sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce =
         std::vector<Algorithm>(sample.dimensions.size());
-    const topology::Topology topology = sample.topology();
-    std::vector<NpuId> members = random_group(random, topology.num_npus());
-    members.resize(std::min<std::size_t>(members.size(), topology.num_npus() - 1));
+    const network::DelayModel delays = sample.delays();
+    std::vector<NpuId> members = random_group(random, delays.topology().num_npus());
+    members.resize(std::min<std::size_t>(members.size(), delays.topology().num_npus() - 1));
     const auto count = static_cast<std::uint32_t>(members.size());
-    // The phases of a world that is one ring of as many NPUs, with this topology's delays.
+    // The phases of a world that is one ring of as many NPUs, with this delays.
     RandomCase line = sample;
     line.dimensions = {{topology::Shape::ring, count, Bandwidth::from_bytes_per_ns(50), 0}};
     line.options.all_reduce = {Algorithm{}};
-    const topology::Topology line_topology = line.topology();
+    const network::DelayModel line_delays = line.delays();
     const std::uint64_t chunk =
-        std::max<std::uint64_t>(sample.size.count() / sample.options.splits, topology.num_npus());
+        std::max<std::uint64_t>(sample.size.count() / sample.options.splits, delays.topology().num_npus());
     line.size = sample.size = Bytes(chunk * sample.options.splits);
     if (sample.rules.fixed_subgroup_endpoint_delay) line.options.endpoint_delay = Time::from_ns(10);
-    Scenario scenario = scenario_of(line, line_topology);
+    Scenario scenario = scenario_of(line, line_delays);
     const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
     scenario.link = [&](std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t) {
       Ps total = 0;
-      for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
-        const std::uint32_t a = topology.coordinate(members[from], d);
-        const std::uint32_t b = topology.coordinate(members[to], d);
+      for (std::uint32_t d = 0; d < delays.topology().num_dimensions(); ++d) {
+        const std::uint32_t a = delays.topology().coordinate(members[from], d);
+        const std::uint32_t b = delays.topology().coordinate(members[to], d);
         if (a == b) continue;
-        total += topology.link_delay(d, topology.hops(d, std::max(a, b) - std::min(a, b)), Bytes(bytes * share)).ps();
-        if (!topology.rules().charge_every_dimension) break;
+        total +=
+            delays.link_delay(d, delays.topology().hops(d, std::max(a, b) - std::min(a, b)), Bytes(bytes * share)).ps();
+        if (!delays.rules().charge_every_dimension) break;
       }
       return total;
     };
     Predecessors in_order(scenario.num_chunks, {std::nullopt});
     for (std::uint32_t c = scenario.in_service; c < scenario.num_chunks; ++c)
       in_order[c][0] = std::pair(c - scenario.in_service, 0U);
-    Engine engine(topology, sample.options);
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout(members, all_dimensions);
     for (const bool skew : {false, true}) {
       const std::vector<Time> arrivals = skew ? random_arrivals(random, count) : std::vector<Time>(count);
@@ -105,7 +106,7 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
 /// The links of one dimension as docs/model.md (3) has them, found by a search through the line.
 class PlainLinks {
  public:
-  explicit PlainLinks(const RandomCase& sample) : sample_(sample), topology_(sample.dimensions, sample.rules) {}
+  explicit PlainLinks(const RandomCase& sample) : sample_(sample), delays_(sample.delays()) {}
 
   /// Within a line of dimension d.
   Ps delay(std::uint32_t from, std::uint32_t to, std::uint32_t d, std::uint64_t bytes) const {
@@ -130,7 +131,8 @@ class PlainLinks {
  private:
   bool has_link(std::uint32_t a, std::uint32_t b, std::uint32_t d) const {
     const std::uint32_t n = sample_.dimensions[d].size;
-    const std::uint32_t ca = topology_.coordinate(NpuId(a), d), cb = topology_.coordinate(NpuId(b), d);
+    const std::uint32_t ca = delays_.topology().coordinate(NpuId(a), d),
+                        cb = delays_.topology().coordinate(NpuId(b), d);
     const std::uint32_t apart = std::max(ca, cb) - std::min(ca, cb);
     if (sample_.dimensions[d].shape == topology::Shape::ring && apart != 1 && apart != n - 1) return false;
     if (sample_.dimensions[d].shape == topology::Shape::mesh && apart != 1) return false;
@@ -143,8 +145,8 @@ class PlainLinks {
 
   std::uint32_t hops(std::uint32_t from, std::uint32_t to, std::uint32_t d) const {
     if (sample_.dimensions[d].shape == topology::Shape::switched) return 2;
-    const std::uint32_t stride = topology_.stride(d);
-    const std::uint32_t first = from - topology_.coordinate(NpuId(from), d) * stride;
+    const std::uint32_t stride = delays_.topology().stride(d);
+    const std::uint32_t first = from - delays_.topology().coordinate(NpuId(from), d) * stride;
     std::vector<std::uint32_t> reached{from};
     for (std::uint32_t count = 0;; ++count) {
       if (std::ranges::find(reached, to) != reached.end()) return count;
@@ -159,7 +161,7 @@ class PlainLinks {
   }
 
   const RandomCase& sample_;
-  topology::Topology topology_;
+  network::DelayModel delays_;
 };
 
 // Slow ports and failed links: a chunk over several dimensions, or several chunks in one, whose order is that in which
@@ -173,8 +175,8 @@ TEST(Collective, DifferingLinksAgreeWithMessages) {
     add_random_faults(random, sample);
     const auto num_used = std::ranges::count_if(sample.dimensions, [](const auto& d) { return d.size > 1; });
     if (num_used > 1) sample.options.splits = 1;
-    const topology::Topology topology = sample.topology();
-    Scenario scenario = scenario_of(sample, topology);
+    const network::DelayModel delays = sample.delays();
+    Scenario scenario = scenario_of(sample, delays);
     if (num_used > 1 && scenario.num_chunks > 1) continue;
     const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
     const PlainLinks plain(sample);
@@ -187,11 +189,11 @@ TEST(Collective, DifferingLinksAgreeWithMessages) {
     Predecessors in_order(scenario.num_chunks, Predecessors::value_type(scenario.phases.size()));
     for (std::uint32_t c = scenario.in_service; num_used == 1 && c < scenario.num_chunks; ++c)
       in_order[c][0] = std::pair(c - scenario.in_service, 0U);
-    Engine engine(topology, sample.options);
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
     for (const bool skew : {false, true}) {
-      const auto arrivals =
-          skew ? random_arrivals(random, topology.num_npus()) : std::vector<Time>(topology.num_npus());
+      const auto arrivals = skew ? random_arrivals(random, delays.topology().num_npus())
+                                 : std::vector<Time>(delays.topology().num_npus());
       const auto completions = finish(engine, *layout, sample, arrivals);
       EXPECT_EQ(as_ps(completions), MessageSimulation(scenario, &in_order).run(as_ps(arrivals)));
       if (!skew) differing += std::ranges::minmax(completions).min != std::ranges::minmax(completions).max;
@@ -217,8 +219,8 @@ TEST(Collective, PortsThatAreSlowAlikeAreASlowerDimension) {
       for (std::uint32_t npu = 0; npu < sample.num_npus(); ++npu) fault.npus.emplace_back(npu);
       faulty.faults.push_back(fault);
     }
-    Engine engine(slower.topology(), sample.options);
-    Engine with_faults(faulty.topology(), sample.options);
+    Engine engine(slower.delays(), sample.engine_options());
+    Engine with_faults(faulty.delays(), sample.engine_options());
     for (const auto& arrivals : {std::vector<Time>(sample.num_npus()), random_arrivals(random, sample.num_npus())})
       EXPECT_EQ(finish(engine, *engine.layout({}, all_dimensions), sample, arrivals),
                 finish(with_faults, *with_faults.layout({}, all_dimensions), sample, arrivals));
@@ -256,7 +258,7 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   if (random() % 2 == 0) choose_orders(random, sample.options);
   sample.kind = static_cast<Kind>(random() % 9);
   if (random() % 2 == 0) add_random_faults(random, sample);
-  any.engine = std::make_unique<Engine>(sample.topology(), sample.options);
+  any.engine = std::make_unique<Engine>(sample.delays(), sample.engine_options());
   std::vector<NpuId> members = random_group(random, sample.num_npus());
   if (random() % 2 == 0) members.clear();
   any.count = members.empty() ? sample.num_npus() : static_cast<std::uint32_t>(members.size());
@@ -325,7 +327,7 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
     RandomCase sample = random_case(random, 32);
-    sample.rules = Rules::physical();
+    sample.rules = AllRules::physical();
     sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
     sample.options.active_chunks = 1 + static_cast<std::uint32_t>(random() % 16);
     choose_orders(random, sample.options);
@@ -334,7 +336,7 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
           algorithm.kind == AlgorithmKind::direct && sample.dimensions[d].shape != topology::Shape::switched)
         algorithm = {};
     sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
-    Engine engine(sample.topology(), sample.options);
+    Engine engine(sample.delays(), sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
     const std::vector<Time> completions = finish(engine, *layout, sample, random_arrivals(random, sample.num_npus()));
     const Traffic& traffic = engine.traffic(*layout, sample.kind, sample.size);
@@ -351,8 +353,8 @@ TEST(Collective, OrderOfCallsDoesNotMatter) {
   for (int round = 0; round < 100; ++round) {
     const RandomCase sample = random_case(random, 24);
     const std::vector<Time> arrivals = random_arrivals(random, sample.num_npus());
-    Engine fresh(sample.topology(), sample.options);
-    Engine used(sample.topology(), sample.options);
+    Engine fresh(sample.delays(), sample.engine_options());
+    Engine used(sample.delays(), sample.engine_options());
     RandomCase other = sample;
     for (const std::uint64_t bytes : {100U, 5000U, 77777U}) {
       other.size = Bytes(bytes);

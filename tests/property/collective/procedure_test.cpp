@@ -32,8 +32,8 @@ Options options_with(std::shared_ptr<const Procedure> procedure, Kind kind) {
   return options;
 }
 
-topology::Topology line_of(Shape shape, std::uint32_t size, Rules rules) {
-  return {{{shape, size, Bandwidth::from_bytes_per_ns(1000), per_hop / 1e3}}, rules};
+network::DelayModel line_of(Shape shape, std::uint32_t size) {
+  return test_support::delays({{shape, size, Bandwidth::from_bytes_per_ns(1000), per_hop / 1e3}});
 }
 
 std::vector<Ps> finish(Engine& engine, Kind kind, Bytes size, const std::vector<Ps>& arrivals) {
@@ -157,7 +157,7 @@ TEST(Procedure, AgreesWithMessages) {
     const auto size = static_cast<std::uint32_t>(draw(random, 2, 9));
     const Shape shape = line_shapes[draw(random, 0, std::size(line_shapes) - 1)];
     const auto procedure = random_procedure(random, size);
-    Engine engine(line_of(shape, size, Rules::physical()), options_with(procedure, Kind::all_reduce));
+    Engine engine(line_of(shape, size), options_with(procedure, Kind::all_reduce));
     Messages messages(*procedure, shape);
     const std::vector<Ps> together = messages.run();
     EXPECT_EQ(finish(engine, Kind::all_reduce, Bytes(1), std::vector<Ps>(size, 0)), together);
@@ -282,9 +282,8 @@ TEST(Procedure, AgreesWithWhatItSpellsOut) {
     const Bytes size(draw(random, 1, 100'000) * n * custom.splits);
     // The algorithms' messages pass side by side where a late member sends several at once.
     for (const bool skewed : {false, true}) {
-      Rules rules = Rules::physical();
-      rules.share_bandwidth = !skewed;
-      Engine one(line_of(shape, n, rules), built_in), other(line_of(shape, n, rules), custom);
+      built_in.rules.share_bandwidth = custom.rules.share_bandwidth = !skewed;
+      Engine one(line_of(shape, n), built_in), other(line_of(shape, n), custom);
       const std::vector<Ps> arrivals = skewed ? arrivals_of(random, n) : std::vector<Ps>(n, 0);
       EXPECT_EQ(finish(other, kind, size, arrivals), finish(one, kind, size, arrivals)) << skewed;
       EXPECT_EQ(other.traffic(*other.layout({}, all_dimensions), kind, size),

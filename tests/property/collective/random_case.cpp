@@ -119,10 +119,10 @@ std::uint32_t RandomCase::num_npus() const {
   return count;
 }
 
-topology::Topology RandomCase::topology() const {
+network::DelayModel RandomCase::delays() const {
   topology::Links links(dimensions);
   for (const topology::LinkFault& fault : faults) links.add(fault);
-  return {dimensions, rules, links};
+  return test_support::delays(dimensions, rules, links);
 }
 
 void add_random_faults(std::mt19937_64& random, RandomCase& sample) {
@@ -145,7 +145,7 @@ void add_random_faults(std::mt19937_64& random, RandomCase& sample) {
 
 RandomCase random_case(std::mt19937_64& random, std::uint32_t most) {
   RandomCase sample;
-  sample.rules = pick(random, 0, 1) == 0 ? Rules::physical() : Rules::astra_sim();
+  sample.rules = pick(random, 0, 1) == 0 ? AllRules::physical() : AllRules::astra_sim();
   do {
     sample.dimensions.clear();
     for (auto d = pick(random, 1, 3); d > 0; --d) {
@@ -189,7 +189,8 @@ std::uint64_t RandomCase::at_once(std::uint32_t d) const {
   return algorithm.window == 0 ? others : std::min(algorithm.window, others);
 }
 
-Scenario scenario_of(const RandomCase& sample, const topology::Topology& topology) {
+Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays) {
+  const topology::Topology& topology = delays.topology();
   Scenario scenario;
   scenario.num_members = topology.num_npus();
   scenario.endpoint_delay = sample.options.endpoint_delay.ps();
@@ -218,13 +219,13 @@ Scenario scenario_of(const RandomCase& sample, const topology::Topology& topolog
     dimension_of.push_back(d);
   }
   const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
-  scenario.link = [&sample, &topology, dimension_of, share](std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
-                                                            std::uint32_t phase) {
+  scenario.link = [&sample, &delays, &topology, dimension_of, share](std::uint32_t from, std::uint32_t to,
+                                                                     std::uint64_t bytes, std::uint32_t phase) {
     const std::uint32_t d = dimension_of[phase];
     const std::uint32_t a = topology.coordinate(NpuId(from), d);
     const std::uint32_t b = topology.coordinate(NpuId(to), d);
     const std::uint32_t hops = topology.hops(d, std::max(a, b) - std::min(a, b));
-    return topology.link_delay(d, hops, Bytes(bytes * share * sample.at_once(d))).ps();
+    return delays.link_delay(d, hops, Bytes(bytes * share * sample.at_once(d))).ps();
   };
   return scenario;
 }

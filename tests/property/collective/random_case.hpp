@@ -3,21 +3,26 @@
 #include <random>
 #include <vector>
 
+#include "all_rules.hpp"
 #include "message_simulation.hpp"
 #include "orrery/collective/collective.hpp"
 
 namespace orrery::collective::test {
 
+using test_support::AllRules;
+
 /// One random system and one collective on its world.
 struct RandomCase {
-  Rules rules;
+  AllRules rules;
   std::vector<topology::Dimension> dimensions;
   Options options;
   std::vector<topology::LinkFault> faults;
   Kind kind = Kind::all_reduce;
   Bytes size;
 
-  topology::Topology topology() const;
+  network::DelayModel delays() const;
+  /// With the rules.
+  Options engine_options() const { return rules.with(options); }
   /// Messages that an NPU sends over its link of dimension d at a time, if they share it.
   std::uint64_t at_once(std::uint32_t d) const;
   std::uint32_t num_npus() const;
@@ -32,6 +37,6 @@ void add_random_faults(std::mt19937_64& random, RandomCase& sample);
 std::vector<Time> random_arrivals(std::mt19937_64& random, std::uint32_t count);
 
 /// The same collective for the message simulation, built from docs/model.md and not from the engine. One queue only.
-Scenario scenario_of(const RandomCase& sample, const topology::Topology& topology);
+Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays);
 
 }  // namespace orrery::collective::test

@@ -16,12 +16,13 @@
 namespace orrery::collective::test {
 namespace {
 
-/// All members of one collective, with the topology's delays.
+/// All members of one collective, with the delays.
 class Play {
  public:
-  Play(const RandomCase& sample, const topology::Topology& topology, std::shared_ptr<const Script> script)
-      : sample_(sample), topology_(topology), completions_(topology.num_npus()) {
-    for (std::uint32_t m = 0; m < topology.num_npus(); ++m) members_.emplace_back(script, m, sample.options.rendezvous);
+  Play(const RandomCase& sample, const network::DelayModel& delays, std::shared_ptr<const Script> script)
+      : sample_(sample), delays_(delays), completions_(delays.topology().num_npus()) {
+    for (std::uint32_t m = 0; m < delays.topology().num_npus(); ++m)
+      members_.emplace_back(script, m, sample.options.rendezvous);
   }
 
   std::vector<Time> run(const std::vector<Time>& arrivals) {
@@ -67,7 +68,7 @@ class Play {
   void at(Time time, std::uint32_t member, Act act) { events_.push({time, order_++, member, std::move(act)}); }
 
   const RandomCase& sample_;
-  const topology::Topology& topology_;
+  const network::DelayModel& delays_;
   std::vector<MemberRun> members_;
   std::vector<Time> completions_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -85,8 +86,8 @@ class Play {
 void Play::Hands::send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) {
   if (what != Sent::word) play.sent_ += size;
   std::uint32_t d = 0;  // in which they differ
-  while (play.topology_.coordinate(NpuId(me), d) == play.topology_.coordinate(NpuId(to), d)) ++d;
-  const Time there = now + play.topology_.path_delay(NpuId(me), NpuId(to), size * play.sample_.at_once(d));
+  while (play.delays_.topology().coordinate(NpuId(me), d) == play.delays_.topology().coordinate(NpuId(to), d)) ++d;
+  const Time there = now + play.delays_.path_delay(NpuId(me), NpuId(to), size * play.sample_.at_once(d));
   play.at(there, to, [&to_play = play, to, from = me, step, what](Hands& hands) {
     to_play.members_[to].receive(from, step, what == Sent::word, hands.now, hands);
   });
@@ -103,7 +104,7 @@ void Play::Hands::send_to_switch(std::span<const Script::Receiver> members, Byte
     parts.last = std::max(parts.last, now);
     parts.size = std::max({parts.size, size, result});
     if (++parts.count < members.size()) continue;
-    const Time there = parts.last + play.topology_.path_delay(NpuId(0), NpuId(1), parts.size);
+    const Time there = parts.last + play.delays_.path_delay(NpuId(0), NpuId(1), parts.size);
     play.at(there, to.member, [&to_play = play, to = to.member, from = me, step](Hands& hands) {
       to_play.members_[to].receive(from, step, false, hands.now, hands);
     });
@@ -128,16 +129,16 @@ RandomCase one_at_a_time(std::mt19937_64& random) {
 /// the last arrival.
 template <class Least>
 void expect_engine_times(std::mt19937_64& random, const RandomCase& sample, const Least& least) {
-  const topology::Topology topology = sample.topology();
-  Engine engine(topology, sample.options);
+  const network::DelayModel delays = sample.delays();
+  Engine engine(delays, sample.engine_options());
   const auto layout = engine.layout({}, all_dimensions);
   const auto script = engine.script(*layout, sample.kind, sample.size);
   for (const bool skew : {false, true}) {
     const std::vector<Time> arrivals =
-        skew ? random_arrivals(random, topology.num_npus()) : std::vector<Time>(topology.num_npus());
+        skew ? random_arrivals(random, delays.topology().num_npus()) : std::vector<Time>(delays.topology().num_npus());
     std::vector<Time> completions(arrivals.size());
     engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
-    std::vector<Time> played = Play(sample, topology, script).run(arrivals);
+    std::vector<Time> played = Play(sample, delays, script).run(arrivals);
     for (Time& time : played) time = std::max(time, least(std::ranges::max(arrivals)));
     EXPECT_EQ(played, completions);
   }
@@ -187,23 +188,23 @@ TEST(Script, TreesAndSwitchesAgreeWithTheEngine) {
     // In the engine nobody completes a broadcast or reduce of its own before all have begun, and every chunk waits so.
     const bool is_loose = algorithm == AlgorithmKind::binomial_tree && sample.kind != Kind::all_reduce;
     if (is_loose) sample.options.splits = 1;
-    const topology::Topology topology = sample.topology();
-    Engine engine(topology, sample.options);
+    const network::DelayModel delays = sample.delays();
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
     const auto script = engine.script(*layout, sample.kind, sample.size);
     if (is_loose && script->num_chunks() > 1) continue;
     for (const bool skew : {false, true}) {
-      const std::vector<Time> arrivals =
-          skew ? random_arrivals(random, topology.num_npus()) : std::vector<Time>(topology.num_npus());
+      const std::vector<Time> arrivals = skew ? random_arrivals(random, delays.topology().num_npus())
+                                              : std::vector<Time>(delays.topology().num_npus());
       std::vector<Time> completions(arrivals.size());
       engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
-      Play play(sample, topology, script);
+      Play play(sample, delays, script);
       std::vector<Time> played = play.run(arrivals);
-      Time least = std::ranges::max(arrivals) + tick(topology.rules().rounding);
+      Time least = std::ranges::max(arrivals) + tick(delays.rounding());
       if (is_loose) least = std::max(least, std::ranges::max(arrivals) + sample.options.endpoint_delay * 2);
       for (Time& time : played) time = std::max(time, least);
       EXPECT_EQ(played, completions);
-      EXPECT_EQ(play.sent() / topology.num_npus(), engine.traffic(*layout, sample.kind, sample.size)[0]);
+      EXPECT_EQ(play.sent() / delays.topology().num_npus(), engine.traffic(*layout, sample.kind, sample.size)[0]);
     }
   }
 }
@@ -221,14 +222,14 @@ TEST(Script, BroadcastAndReduceGoWhole) {
       algorithms.push_back({random() % 3 == 0 ? AlgorithmKind::ring : AlgorithmKind::binomial_tree, 0, false});
     sample.options.all_reduce = sample.options.broadcast = sample.options.reduce = algorithms;
     sample.options.splits = 1;
-    const topology::Topology topology = sample.topology();
-    Engine engine(topology, sample.options);
+    const network::DelayModel delays = sample.delays();
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
-    const std::vector<Time> arrivals(topology.num_npus());
+    const std::vector<Time> arrivals(delays.topology().num_npus());
     std::vector<Time> completions(arrivals.size());
     engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
     const auto script = engine.script(*layout, sample.kind, sample.size);
-    Play play(sample, topology, script);
+    Play play(sample, delays, script);
     const std::vector<Time> played = play.run(arrivals);
     // Receivers that have had no data before ask earlier. In a Mesh the longest way of a ring may begin at such a
     // place.
@@ -241,8 +242,8 @@ TEST(Script, BroadcastAndReduceGoWhole) {
     EXPECT_LE(std::ranges::max(played), std::ranges::max(completions));
     Bytes sent;
     for (const Bytes bytes : engine.traffic(*layout, sample.kind, sample.size)) sent += bytes;
-    EXPECT_LE(sent.count(), (play.sent() / topology.num_npus()).count());
-    EXPECT_GE(sent.count() + topology.num_dimensions(), (play.sent() / topology.num_npus()).count());
+    EXPECT_LE(sent.count(), (play.sent() / delays.topology().num_npus()).count());
+    EXPECT_GE(sent.count() + delays.topology().num_dimensions(), (play.sent() / delays.topology().num_npus()).count());
   }
 }
 
@@ -271,12 +272,12 @@ TEST(Script, SendsTheBytesOfTheFormula) {
     SCOPED_TRACE(round);
     RandomCase sample = one_at_a_time(random);
     if (sample.dimensions.size() > 1) continue;
-    const topology::Topology topology = sample.topology();
-    Engine engine(topology, sample.options);
+    const network::DelayModel delays = sample.delays();
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
-    Play play(sample, topology, engine.script(*layout, sample.kind, sample.size));
-    play.run(std::vector<Time>(topology.num_npus()));
-    EXPECT_EQ(play.sent() / topology.num_npus(), engine.traffic(*layout, sample.kind, sample.size)[0]);
+    Play play(sample, delays, engine.script(*layout, sample.kind, sample.size));
+    play.run(std::vector<Time>(delays.topology().num_npus()));
+    EXPECT_EQ(play.sent() / delays.topology().num_npus(), engine.traffic(*layout, sample.kind, sample.size)[0]);
   }
 }
 
@@ -286,11 +287,11 @@ TEST(Script, EndsWhateverTheQueues) {
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
     const RandomCase sample = random_case(random, 24);
-    const topology::Topology topology = sample.topology();
-    Engine engine(topology, sample.options);
+    const network::DelayModel delays = sample.delays();
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
-    Play(sample, topology, engine.script(*layout, sample.kind, sample.size))
-        .run(random_arrivals(random, topology.num_npus()));
+    Play(sample, delays, engine.script(*layout, sample.kind, sample.size))
+        .run(random_arrivals(random, delays.topology().num_npus()));
   }
 }
 

@@ -135,7 +135,7 @@ struct System {
     options.splits = num_chunks;
     topology::Dimension dimension{entry.shape, entry.size, Bandwidth::from_bytes_per_ns(bandwidth), hop / 1e3};
     if (entry.algorithm.kind == AlgorithmKind::in_switch) dimension.in_switch_operations = 1;
-    engine = std::make_unique<Engine>(topology::Topology({dimension}, Rules::physical()), options);
+    engine = std::make_unique<Engine>(test_support::delays({dimension}), options);
     layout = engine->layout({}, all_dimensions);
     engine->validate(*layout, entry.asked);
   }

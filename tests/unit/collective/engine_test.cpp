@@ -19,11 +19,11 @@ topology::Dimension dimension(Shape shape, std::uint32_t size) {
 }
 
 /// 100 ns a hop, 10 B/ns.
-topology::Topology line_with_fault(topology::Shape shape, std::uint32_t size, const topology::LinkFault& fault) {
+network::DelayModel line_with_fault(topology::Shape shape, std::uint32_t size, const topology::LinkFault& fault) {
   const std::vector<topology::Dimension> dimensions = {{shape, size, Bandwidth::from_bytes_per_ns(10), 100}};
   topology::Links links(dimensions);
   links.add(fault);
-  return {dimensions, Rules::physical(), links};
+  return test_support::delays(dimensions, {}, links);
 }
 
 // Ring of 4, 4000 B: m = 1000, L = 200, r = 30. All-reduce e + 6 (L + e) + 3 r; reduce-scatter e + 3 (L + e + r);
@@ -67,7 +67,7 @@ TEST(Engine, HalvingDoubling) {
   System physical({dimension(Shape::ring, 4)}, options_of({halving_doubling}));
   EXPECT_EQ(physical.together(Kind::reduce_scatter, 4000, 4), Time::from_ns(7 + 2 * 307 + 90));
   EXPECT_EQ(physical.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 90));
-  System astra({dimension(Shape::ring, 4)}, options_of({halving_doubling}), Rules::astra_sim());
+  System astra({dimension(Shape::ring, 4)}, options_of({halving_doubling}), AllRules::astra_sim());
   EXPECT_EQ(astra.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 30));
 }
 
@@ -126,7 +126,7 @@ TEST(Engine, ChunksInService) {
   options.splits = 4;
   EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(4 * 164));
   options.active_chunks = 2;
-  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options, Rules::astra_sim()).together(Kind::all_to_all, 4000, 2),
+  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options, AllRules::astra_sim()).together(Kind::all_to_all, 4000, 2),
             Time::from_ns(2 * 164));
   EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(2 * 214));
 }
@@ -230,7 +230,7 @@ TEST(Engine, GroupsAreGridsOrRings) {
   System physical(dimensions, options_of({ring, direct}));
   EXPECT_EQ(physical.finish(Kind::all_to_all, 4000, at_ns({0, 0, 0, 0}), npus({1, 3, 5, 7}))[0],
             Time::from_ns(7 + 407 + 7 + 307));
-  System astra(dimensions, options_of({ring, direct}), Rules::astra_sim());
+  System astra(dimensions, options_of({ring, direct}), AllRules::astra_sim());
   EXPECT_EQ(astra.finish(Kind::all_to_all, 4000, at_ns({0, 0, 0, 0}), npus({1, 3, 5, 7}))[0],
             Time::from_ns(10 + 6 * 310));
 }
@@ -238,7 +238,7 @@ TEST(Engine, GroupsAreGridsOrRings) {
 // Involved dimensions keep the dimension's algorithm and the world's endpoint delay under astra-sim rules too.
 TEST(Engine, InvolvedDimensions) {
   System system({dimension(Shape::ring, 4), dimension(Shape::switched, 2)}, options_of({ring, direct}),
-                Rules::astra_sim());
+                AllRules::astra_sim());
   EXPECT_EQ(system.engine.split(NpuId(6), 0b10), npus({2, 6}));
   EXPECT_EQ(system.engine.split(NpuId(6), 0b01), npus({4, 5, 6, 7}));
   EXPECT_EQ(system.engine.split(NpuId(6), 0), npus({6}));
@@ -272,7 +272,7 @@ TEST(Engine, OneMemberAndFreeLinks) {
   System alone({dimension(Shape::ring, 1)}, options);
   EXPECT_EQ(alone.finish(Kind::all_reduce, 1000, at_ns({5})), at_ns({5}));
   EXPECT_EQ(alone.engine.minimum_duration(*alone.engine.layout({}, all_dimensions)), Time::zero());
-  System free({{Shape::ring, 2, Bandwidth::from_bytes_per_ns(1e6), 0}}, options, Rules::astra_sim());
+  System free({{Shape::ring, 2, Bandwidth::from_bytes_per_ns(1e6), 0}}, options, AllRules::astra_sim());
   EXPECT_EQ(free.finish(Kind::all_gather, 1, at_ns({5, 9})), at_ns({10, 10}));
 }
 
@@ -304,7 +304,7 @@ TEST(Engine, TrafficOfOneLine) {
   EXPECT_EQ(traffic[0], Bytes(3000));
   EXPECT_EQ(traffic[1], Bytes(1500));
   System pairs({dimension(Shape::ring, 2), dimension(Shape::switched, 2)},
-               options_of({{AlgorithmKind::direct, 0, true}}), Rules::astra_sim());
+               options_of({{AlgorithmKind::direct, 0, true}}), AllRules::astra_sim());
   // Each sends to three others: two differ in dimension 0, one in dimension 1 alone.
   const Traffic& sent = pairs.engine.traffic(*pairs.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
   EXPECT_EQ(sent[0], Bytes(2000));
@@ -337,7 +337,7 @@ TEST(Engine, RefusesWhatHasNoRule) {
 }
 
 TEST(Options, ValidateNamesTheKey) {
-  const topology::Topology topology({dimension(Shape::ring, 2), dimension(Shape::ring, 2)}, Rules::physical());
+  const topology::Topology topology({dimension(Shape::ring, 2), dimension(Shape::ring, 2)});
   const auto refusal = [&](auto change) {
     Options options = options_of({ring, ring});
     change(options);
@@ -423,7 +423,7 @@ TEST(Engine, LayoutsTellSlowPortsApart) {
       {topology::Shape::switched, 4, Bandwidth::from_bytes_per_ns(10), 100}};
   topology::Links links(dimensions);
   links.add({0, npus({2, 4}), {0.5, 1}, false});
-  System system(topology::Topology(dimensions, Rules::physical(), links), options_of({ring, ring}));
+  System system(dimensions, options_of({ring, ring}), {}, links);
   const auto layout = [&](std::initializer_list<std::uint32_t> members) {
     return system.engine.layout(npus(members), all_dimensions);
   };
@@ -472,8 +472,7 @@ TEST(Engine, PlacesThatAreAlike) {
     topology::Links links(dimensions);
     if (random() % 3 == 0)
       links.add({random() % static_cast<std::uint32_t>(dimensions.size()), npus({1, 5}), {0.5, 2}, false});
-    System system(topology::Topology(dimensions, random() % 2 == 0 ? Rules::physical() : Rules::astra_sim(), links),
-                  options);
+    System system(dimensions, options, random() % 2 == 0 ? AllRules::physical() : AllRules::astra_sim(), links);
     const Kind kind = kinds[random() % kinds.size()];
     const auto layout = system.engine.layout({}, all_dimensions);
     if (system.refusal(kind) != "accepted") continue;

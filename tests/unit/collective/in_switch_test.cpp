@@ -51,7 +51,7 @@ TEST(InSwitch, Rendezvous) {
 TEST(InSwitch, SlowLink) {
   topology::Links links(std::vector<topology::Dimension>{switch_of(4, 1)});
   links.add({0, npus({1}), {0.5, 2}, false});
-  System system(topology::Topology({switch_of(4, 1)}, Rules::physical(), links), options_of({in_switch}));
+  System system({switch_of(4, 1)}, options_of({in_switch}), {}, links);
   const Time slow = Time::from_ns(7 + 400 + 800 + 7);
   EXPECT_EQ(system.finish(Kind::all_reduce, 4000, std::vector<Time>(4)), std::vector<Time>(4, slow));
   EXPECT_EQ(system.finish(Kind::all_gather, 4000, std::vector<Time>(4)), at_ns({1614, 2814, 1614, 1614}));
@@ -108,7 +108,7 @@ TEST(InSwitch, RefusesWhatNoSwitchCarriesOut) {
             std::string::npos);
   EXPECT_NE(System({switch_of(4, 1)}, options).refusal(Kind::all_to_all).find("nothing to add up"), std::string::npos);
   of_ring.in_switch_operations = 1;
-  EXPECT_THROW(topology::Topology({of_ring}, Rules::physical()), Error);
+  EXPECT_THROW(topology::Topology({of_ring}), Error);
 }
 
 // Whatever the arrivals, turning the switch's line changes nothing; slow links tell places apart.

@@ -49,7 +49,7 @@ class Hand {
 };
 
 /// 10 B/ns and 100 ns; endpoint delays of 7 ns, 3 m / 100 ns for a reduction.
-std::vector<Time> finish(Hand& hand, Shape shape, const std::vector<Time>& arrivals, Rules rules = Rules::physical()) {
+std::vector<Time> finish(Hand& hand, Shape shape, const std::vector<Time>& arrivals, const AllRules& rules = {}) {
   Options options = options_of({});
   options.custom[Kind::all_reduce] = {hand.finish()};
   System system({{shape, static_cast<std::uint32_t>(arrivals.size()), Bandwidth::from_bytes_per_ns(10), 100}}, options,
@@ -117,7 +117,7 @@ TEST(Procedure, MessagesComeByOneLinkOneAfterTheOther) {
 
 TEST(Procedure, AstraSimSendsEachMessageByItself) {
   Hand hand = two_sends();
-  EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0, 0}), Rules::astra_sim()), at_ns({400, 300, 400}))
+  EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0, 0}), AllRules::astra_sim()), at_ns({400, 300, 400}))
       << "a send is over when its message is there, and there are no endpoint delays";
 }
 
@@ -153,7 +153,7 @@ TEST(Procedure, WorkTakesANanosecondInAstraSim) {
   const auto sum = hand.work(0, Act::reduce, 1000, {got});
   hand.work(0, Act::compute, 0, {sum}, Time::from_ns(55));
   hand.send(1, 0, 1000);
-  EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0}), Rules::astra_sim())[0], Time::from_ns(300 + 1 + 55));
+  EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0}), AllRules::astra_sim())[0], Time::from_ns(300 + 1 + 55));
 }
 
 TEST(Procedure, OtherSizesOfGroupsAreRefused) {

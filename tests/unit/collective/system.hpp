@@ -7,10 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "all_rules.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 
 namespace orrery::collective {
+
+using test_support::AllRules;
 
 constexpr Algorithm ring{};
 constexpr Algorithm direct{AlgorithmKind::direct, 0, false};
@@ -30,9 +33,10 @@ inline Options options_of(std::vector<Algorithm> list) {
 
 /// An engine and what the tests ask it.
 struct System {
-  System(std::vector<topology::Dimension> dimensions, Options options, Rules rules = Rules::physical())
-      : engine(topology::Topology(std::move(dimensions), rules), std::move(options)) {}
-  System(const topology::Topology& topology, Options options) : engine(topology, std::move(options)) {}
+  System(std::vector<topology::Dimension> dimensions, Options options, const AllRules& rules = {},
+         topology::Links links = {})
+      : engine(test_support::delays(std::move(dimensions), rules, std::move(links)), rules.with(std::move(options))) {}
+  System(const network::DelayModel& delays, Options options) : engine(delays, std::move(options)) {}
 
   std::vector<Time> finish(Kind kind, std::uint64_t bytes, const std::vector<Time>& arrivals,
                            const std::vector<NpuId>& members = {}, std::uint64_t mask = all_dimensions) {

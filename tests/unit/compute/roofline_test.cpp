@@ -22,11 +22,12 @@ Options processor() {
   return options;
 }
 
-Time physical(std::uint64_t num_ops, std::uint64_t bytes) {
-  return roofline_time(num_ops, Bytes(bytes), processor(), Rules::physical());
-}
+Time physical(std::uint64_t num_ops, std::uint64_t bytes) { return roofline_time(num_ops, Bytes(bytes), processor()); }
 Time astra_sim(std::uint64_t num_ops, std::uint64_t bytes) {
-  return roofline_time(num_ops, Bytes(bytes), processor(), Rules::astra_sim());
+  Options options = processor();
+  options.rounding = Rounding::down_to_ns;
+  options.ignore_nodes_without_bytes = true;
+  return roofline_time(num_ops, Bytes(bytes), options);
 }
 
 std::string message_of(const std::function<void()>& act) {
@@ -73,7 +74,7 @@ TEST(Roofline, WithoutBytesOperationsTakePeakUnlessAstraSim) {
 TEST(Roofline, TheLatencyOfTheMemoryComesOnTop) {
   auto options = processor();
   options.local_memory_latency_ns = 100;
-  EXPECT_EQ(roofline_time(1, Bytes(1000), options, Rules::physical()), ns(110));
+  EXPECT_EQ(roofline_time(1, Bytes(1000), options), ns(110));
 }
 
 /// 50 kB at 1 TB/s, and a quarter of what does not fit at 25 GB/s.
@@ -86,7 +87,7 @@ Options processor_of_three_levels() {
 }
 
 Time in_levels(std::uint64_t num_ops, std::uint64_t bytes, const Options& options) {
-  return roofline_time(num_ops, Bytes(bytes), options, Rules::physical());
+  return roofline_time(num_ops, Bytes(bytes), options);
 }
 
 TEST(Roofline, WhatTheCacheHoldsMovesAtItsBandwidth) {

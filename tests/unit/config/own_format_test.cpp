@@ -159,7 +159,7 @@ run:
 TEST(OwnFormat, EveryKey) {
   const auto c = parsed(everything);
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
-  EXPECT_EQ(c.rules().rounding, Rounding::down_to_ns);
+  EXPECT_EQ(c.executor.network.rules.rounding, Rounding::down_to_ns);
   EXPECT_EQ(c.dimensions[0].shape, topology::Shape::fully_connected);
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 50);
   EXPECT_EQ(c.collectives.all_reduce[0], (collective::Algorithm{AlgorithmKind::direct, 2, false}));

@@ -53,10 +53,8 @@ TEST(Perturbation, SpeedsOfAllNpusAsAListOrAFile) {
 TEST(Perturbation, LinksReachTheTopology) {
   const auto c = with_perturbation(R"({links: [{dimension: 0, npus: "1-2", bandwidth: 0.5, latency: 3},
                           {dimension: 1, npus: 3, bandwidth: 0.25}, {dimension: 0, npus: "4,7", failed: true}]})");
-  const auto topology = c.topology();
-  const auto delay = [&](std::uint32_t a, std::uint32_t b) {
-    return topology.delay(NpuId(a), NpuId(b), Bytes(10'000));
-  };
+  const auto delays = c.delays();
+  const auto delay = [&](std::uint32_t a, std::uint32_t b) { return delays.delay(NpuId(a), NpuId(b), Bytes(10'000)); };
   EXPECT_EQ(delay(0, 3), Time::from_ns(100 + 100));
   EXPECT_EQ(delay(0, 1), Time::from_ns(300 + 200));
   EXPECT_EQ(delay(3, 7), Time::from_ns(1000 + 800));

@@ -21,6 +21,12 @@ std::string message_of(const std::function<void()>& act) {
   return {};
 }
 
+RemoteMemoryOptions under_astra_sim(RemoteMemoryOptions options) {
+  options.rounding = Rounding::down_to_ns;
+  options.own_memory_takes_turns = false;
+  return options;
+}
+
 RemoteMemoryOptions remote(RemoteMemoryKind kind, std::uint32_t npus_per_node = 0) {
   return {kind, Bandwidth::from_bytes_per_ns(40), 150.5, npus_per_node};
 }
@@ -28,10 +34,10 @@ RemoteMemoryOptions remote(RemoteMemoryKind kind, std::uint32_t npus_per_node = 
 // latency + size / bandwidth; a part of the sum is truncated before it is added under `astra-sim` rules, each of the
 // two.
 TEST(RemoteMemory, AnAccessTakesLatencyAndTransfer) {
-  const RemoteMemory physical(remote(RemoteMemoryKind::per_npu), 4, Rules::physical());
+  const RemoteMemory physical(remote(RemoteMemoryKind::per_npu), 4);
   EXPECT_EQ(physical.access_time(Bytes(4000)), ps(250'500));
   EXPECT_EQ(physical.access_time(Bytes(4001)), ps(250'525));
-  const RemoteMemory astra_sim(remote(RemoteMemoryKind::per_npu), 4, Rules::astra_sim());
+  const RemoteMemory astra_sim(under_astra_sim(remote(RemoteMemoryKind::per_npu)), 4);
   EXPECT_EQ(astra_sim.access_time(Bytes(4000)), ns(250));
   EXPECT_EQ(astra_sim.access_time(Bytes(4039)), ns(250));
   EXPECT_EQ(astra_sim.access_time(Bytes(4040)), ns(251));
@@ -40,20 +46,20 @@ TEST(RemoteMemory, AnAccessTakesLatencyAndTransfer) {
 TEST(RemoteMemory, AnAccessToASharedServerTakesATickAtLeast) {
   auto options = remote(RemoteMemoryKind::pool);
   options.latency_ns = 0;
-  EXPECT_EQ(RemoteMemory(options, 4, Rules::physical()).service_delay(), ps(1));
-  EXPECT_EQ(RemoteMemory(options, 4, Rules::astra_sim()).access_time(Bytes(1)), ns(1));
+  EXPECT_EQ(RemoteMemory(options, 4).service_delay(), ps(1));
+  EXPECT_EQ(RemoteMemory(under_astra_sim(options), 4).access_time(Bytes(1)), ns(1));
   options.kind = RemoteMemoryKind::per_npu;
-  EXPECT_EQ(RemoteMemory(options, 4, Rules::astra_sim()).access_time(Bytes(1)), Time::zero());
+  EXPECT_EQ(RemoteMemory(under_astra_sim(options), 4).access_time(Bytes(1)), Time::zero());
 }
 
 TEST(RemoteMemory, ServersOfEachKind) {
-  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind::none), 8, Rules::physical()).num_servers(), 0U);
-  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind::per_npu), 8, Rules::physical()).num_servers(), 0U);
-  const RemoteMemory pool(remote(RemoteMemoryKind::pool), 8, Rules::physical());
+  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind::none), 8).num_servers(), 0U);
+  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind::per_npu), 8).num_servers(), 0U);
+  const RemoteMemory pool(remote(RemoteMemoryKind::pool), 8);
   EXPECT_EQ(pool.num_servers(), 1U);
   EXPECT_EQ(pool.server_of(NpuId(7)), 0U);
   EXPECT_EQ(pool.npus_per_server(), 8U);
-  const RemoteMemory nodes(remote(RemoteMemoryKind::per_node, 2), 8, Rules::physical());
+  const RemoteMemory nodes(remote(RemoteMemoryKind::per_node, 2), 8);
   EXPECT_EQ(nodes.num_servers(), 4U);
   EXPECT_EQ(nodes.server_of(NpuId(4)), 2U);
   EXPECT_EQ(nodes.server_of(NpuId(5)), 2U);

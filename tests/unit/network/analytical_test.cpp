@@ -12,12 +12,12 @@ using topology::Shape;
 using topology::Topology;
 
 /// 2 x 4 x 4 NPUs; 10, 20 and 40 bytes/ns; 100, 200 and 400 ns per hop. Strides are 1, 2 and 8.
-Topology three_dimensions(Rules rules) {
+DelayModel three_dimensions(const Rules& rules = {}) {
   const auto bandwidth = [](double value) { return Bandwidth::from_bytes_per_ns(value); };
-  return Topology({{Shape::fully_connected, 2, bandwidth(10), 100},
-                   {Shape::ring, 4, bandwidth(20), 200},
-                   {Shape::switched, 4, bandwidth(40), 400}},
-                  rules);
+  return DelayModel(Topology({{Shape::fully_connected, 2, bandwidth(10), 100},
+                              {Shape::ring, 4, bandwidth(20), 200},
+                              {Shape::switched, 4, bandwidth(40), 400}}),
+                    rules);
 }
 
 constexpr NpuId origin{0};
@@ -38,16 +38,16 @@ using Counts = std::vector<std::uint64_t>;
 using Nanoseconds = std::vector<std::int64_t>;
 
 TEST(Analytical, NothingIsCountedBeforeAnythingPasses) {
-  const auto topology = three_dimensions(Rules::physical());
-  const Analytical network(topology);
+  const auto delays = three_dimensions();
+  const Analytical network(delays);
   EXPECT_EQ(counts(network.bytes()), (Counts{0, 0, 0}));
   EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{0, 0, 0}));
 }
 
 TEST(Analytical, SaysWhenItsFiguresDoNotFit) {
-  const auto topology = three_dimensions(Rules::physical());
+  const auto delays = three_dimensions();
   constexpr Bytes much(std::uint64_t{1} << 62U);
-  Analytical network(topology);
+  Analytical network(delays);
   network.count_message(NpuId(0), NpuId(1), much);
   EXPECT_TRUE(network.in_range());
   network.count_message(NpuId(0), NpuId(1), much);
@@ -56,8 +56,8 @@ TEST(Analytical, SaysWhenItsFiguresDoNotFit) {
 
 // Physical rules: stored and forwarded through each differing dimension, hops * latency + size / bandwidth in each.
 TEST(Analytical, AMessagePaysEveryDifferingDimension) {
-  const auto topology = three_dimensions(Rules::physical());
-  Analytical network(topology);
+  const auto delays = three_dimensions();
+  Analytical network(delays);
   EXPECT_EQ(network.delay(origin, across, Bytes(4000)), Time::from_ns((100 + 400) + (2 * 200 + 200) + (2 * 400 + 100)));
   network.count_message(origin, across, Bytes(4000));
   EXPECT_EQ(counts(network.bytes()), (Counts{4000, 4000, 4000}));
@@ -66,8 +66,8 @@ TEST(Analytical, AMessagePaysEveryDifferingDimension) {
 
 // `astra-sim` rules: the lowest differing dimension alone.
 TEST(Analytical, AMessagePaysTheFirstDifferingDimensionUnderAstraSim) {
-  const auto topology = three_dimensions(Rules::astra_sim());
-  Analytical network(topology);
+  const auto delays = three_dimensions({Rounding::down_to_ns, false});
+  Analytical network(delays);
   EXPECT_EQ(network.delay(origin, across, Bytes(4000)), Time::from_ns(500));
   network.count_message(origin, across, Bytes(4000));
   network.count_message(origin, NpuId(2 * 2 + 8), Bytes(4010));
@@ -76,16 +76,16 @@ TEST(Analytical, AMessagePaysTheFirstDifferingDimensionUnderAstraSim) {
 }
 
 TEST(Analytical, EqualCoordinatesCostNothing) {
-  const auto topology = three_dimensions(Rules::physical());
-  Analytical network(topology);
+  const auto delays = three_dimensions();
+  Analytical network(delays);
   EXPECT_EQ(network.delay(NpuId(1), NpuId(9), Bytes(4000)), Time::from_ns(900));
   network.count_message(NpuId(1), NpuId(9), Bytes(4000));
   EXPECT_EQ(counts(network.bytes()), (Counts{0, 0, 4000}));
 }
 
 TEST(Analytical, ACollectiveCountsForEachMember) {
-  const auto topology = three_dimensions(Rules::physical());
-  Analytical network(topology);
+  const auto delays = three_dimensions();
+  Analytical network(delays);
   const std::vector<Bytes> per_member{Bytes(1000), Bytes(0), Bytes(500)};
   network.count_collective(per_member, 32);
   EXPECT_EQ(counts(network.bytes()), (Counts{32'000, 0, 16'000}));
@@ -96,9 +96,9 @@ TEST(Analytical, ACollectiveCountsForEachMember) {
 
 // Ranks count apart and add up: the sum of whole numbers does not depend on how messages are shared out.
 TEST(Analytical, CountsOfRanksAddUp) {
-  const auto topology = three_dimensions(Rules::physical());
-  Analytical all(topology), one(topology), other(topology);
-  for (std::uint32_t npu = 1; npu < topology.num_npus(); ++npu) {
+  const auto delays = three_dimensions();
+  Analytical all(delays), one(delays), other(delays);
+  for (std::uint32_t npu = 1; npu < delays.topology().num_npus(); ++npu) {
     all.count_message(origin, NpuId(npu), Bytes(npu * 7));
     (npu % 3 == 0 ? one : other).count_message(origin, NpuId(npu), Bytes(npu * 7));
   }

@@ -24,8 +24,8 @@ class LookaheadTest : public ::testing::Test {
   static constexpr std::uint32_t world = 0, neighbours = 1;  // group slots
 
   Lookahead find(const GraphBuilder& graph, memory::RemoteMemoryKind memory_kind = memory::RemoteMemoryKind::none) {
-    const memory::RemoteMemory memory({memory_kind, Bandwidth::from_bytes_per_ns(1), 0, 0}, 4, Rules::physical());
-    program_ = make_program(graph.build(), options_, Rules::physical(), 1);
+    const memory::RemoteMemory memory({memory_kind, Bandwidth::from_bytes_per_ns(1), 0, 0}, 4);
+    program_ = make_program(graph.build(), options_, 1);
     trace_.graph = program_.graph;
     trace_.peers = {NpuId(1), NpuId(2)};
     NpuSpec npu{NpuId(0), &trace_, &program_, {}};
@@ -37,8 +37,7 @@ class LookaheadTest : public ::testing::Test {
     const trace::Group all{}, pair{"pair", {NpuId(0), NpuId(1)}};
     const std::vector<communicator::CommunicatorSpec> communicators{
         {GroupId(0), &all, trace::all_dimensions, 0, Rank(0)}, {GroupId(1), &pair, trace::all_dimensions, 0, Rank(0)}};
-    const npu::RunContext run{options_, topology_, memory, engine_, communicators, npus_, {Rank(0), hosts, servers},
-                              {}};
+    const npu::RunContext run{options_, delays_, memory, engine_, communicators, npus_, {Rank(0), hosts, servers}, {}};
     return Lookaheads(run).of(npus_[0]);
   }
 
@@ -46,8 +45,8 @@ class LookaheadTest : public ::testing::Test {
   Rank server_ = Rank(1);
 
  private:
-  topology::Topology topology_{{{topology::Shape::ring, 4, Bandwidth::from_bytes_per_ns(50), 500}}, Rules::physical()};
-  collective::Engine engine_{topology_, {}};
+  network::DelayModel delays_{topology::Topology({{topology::Shape::ring, 4, Bandwidth::from_bytes_per_ns(50), 500}})};
+  collective::Engine engine_{delays_, {}};
   Program program_;
   trace::NpuTrace trace_;
   std::vector<NpuSpec> npus_;

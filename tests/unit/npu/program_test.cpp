@@ -12,8 +12,8 @@ using trace::NodeKind;
 
 constexpr std::uint64_t both_dimensions = 0b11;
 
-Program make(GraphBuilder& graph, const Options& options = {}, const Rules& rules = Rules::physical()) {
-  return make_program(graph.build(), options, rules, both_dimensions);
+Program make(GraphBuilder& graph, const Options& options = {}) {
+  return make_program(graph.build(), options, both_dimensions);
 }
 
 TEST(Program, ComputeTakesItsRecordedDuration) {
@@ -72,8 +72,7 @@ TEST(Program, UsesTellCustomCollectivesApart) {
   graph.collective(0, trace::all_dimensions, {1});
   auto built = *graph.build();
   built.customs = {0, 2, 0};
-  const auto program =
-      make_program(std::make_shared<const trace::Graph>(built), {}, Rules::physical(), both_dimensions);
+  const auto program = make_program(std::make_shared<const trace::Graph>(built), {}, both_dimensions);
   EXPECT_EQ(program.uses,
             (std::vector<communicator::GroupUse>{{0, trace::all_dimensions, 0}, {0, trace::all_dimensions, 2}}));
   EXPECT_EQ(program.use_of, (std::vector<std::uint32_t>{0, 1, 0}));

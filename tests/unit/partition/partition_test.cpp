@@ -81,7 +81,7 @@ topology::Topology stack() {
   const auto dimension = [](std::uint32_t size) {
     return topology::Dimension{topology::Shape::ring, size, Bandwidth::from_bytes_per_ns(50), 500};
   };
-  return topology::Topology({dimension(3), dimension(2), dimension(5)}, Rules::physical());
+  return topology::Topology({dimension(3), dimension(2), dimension(5)});
 }
 
 TEST(Partition, RoundRobinDealsOneByOne) {

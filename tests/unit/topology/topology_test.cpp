@@ -13,7 +13,7 @@ namespace {
 
 std::string refusal(std::vector<Dimension> dimensions) {
   try {
-    Topology(std::move(dimensions), Rules::physical());
+    Topology(std::move(dimensions));
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     return error.what();
@@ -24,8 +24,7 @@ std::string refusal(std::vector<Dimension> dimensions) {
 // NPU 17 of 4 x 3 x 2 is 1 + 4 * (1 + 3 * 1): coordinates (1, 1, 1).
 TEST(Topology, CoordinatesAreDigitsDimensionZeroFastest) {
   const Topology topology(
-      {dimension_of(Shape::ring, 4), dimension_of(Shape::fully_connected, 3), dimension_of(Shape::switched, 2)},
-      Rules::physical());
+      {dimension_of(Shape::ring, 4), dimension_of(Shape::fully_connected, 3), dimension_of(Shape::switched, 2)});
   EXPECT_EQ(topology.num_npus(), 24U);
   EXPECT_EQ(topology.coordinate(NpuId(17), 0), 1U);
   EXPECT_EQ(topology.coordinate(NpuId(17), 1), 1U);
@@ -36,8 +35,7 @@ TEST(Topology, CoordinatesAreDigitsDimensionZeroFastest) {
 // Ring of 8: the shorter way round; FullyConnected: one link; Switch: up and down; Mesh: along the row.
 TEST(Topology, Hops) {
   const Topology topology({dimension_of(Shape::ring, 8), dimension_of(Shape::fully_connected, 8),
-                           dimension_of(Shape::switched, 8), dimension_of(Shape::mesh, 8)},
-                          Rules::physical());
+                           dimension_of(Shape::switched, 8), dimension_of(Shape::mesh, 8)});
   for (const auto& [distance, hops] : {std::pair(0U, 0U), {1U, 1U}, {4U, 4U}, {5U, 3U}, {7U, 1U}, {8U, 0U}})
     EXPECT_EQ(topology.hops(0, distance), hops) << distance;
   EXPECT_EQ(topology.hops(1, 5), 1U);
@@ -46,56 +44,12 @@ TEST(Topology, Hops) {
   EXPECT_EQ(topology.hops(3, 7), 7U);
 }
 
-// 2 hops * 77.5 ns + 1000 B / 30 B/ns = 155 + 33.333... ns: rounded up to ps, or the sum cut to whole ns.
-TEST(Topology, LinkDelay) {
-  EXPECT_EQ(Topology({dimension_of(Shape::ring, 8, 30, 77.5)}, Rules::physical()).link_delay(0, 2, Bytes(1000)),
-            Time::from_ps(155'000 + 33'334));
-  EXPECT_EQ(Topology({dimension_of(Shape::ring, 8, 30, 77.5)}, Rules::astra_sim()).link_delay(0, 2, Bytes(1000)),
-            Time::from_ns(188));
-}
-
-// From (0, 0) to (2, 1): 2 hops in the ring, 2 through the switch. Physical: 2*100 + 1000/10 and then 2*500 + 1000/20
-// ns. astra-sim: the lowest differing dimension only.
-TEST(Topology, DelayAcrossSeveralDimensions) {
-  const std::vector<Dimension> dimensions{dimension_of(Shape::ring, 4), dimension_of(Shape::switched, 2, 20, 500)};
-  const Topology physical(dimensions, Rules::physical());
-  EXPECT_EQ(physical.delay(NpuId(0), NpuId(6), Bytes(1000)), Time::from_ns(300 + 1050));
-  EXPECT_EQ(physical.delay(NpuId(6), NpuId(0), Bytes(1000)), Time::from_ns(300 + 1050));
-  const Topology astra(dimensions, Rules::astra_sim());
-  EXPECT_EQ(astra.delay(NpuId(0), NpuId(6), Bytes(1000)), Time::from_ns(300));
-  EXPECT_EQ(astra.delay(NpuId(0), NpuId(4), Bytes(1000)), Time::from_ns(1050));
-}
-
-// The two ends of a row of 5 are 4 hops apart, both ways; it has 8 links.
-TEST(Topology, AMeshIsOpen) {
-  const Topology topology({dimension_of(Shape::mesh, 5)}, Rules::physical());
-  EXPECT_EQ(topology.delay(NpuId(0), NpuId(4), Bytes(1000)), Time::from_ns(500));
-  EXPECT_EQ(topology.delay(NpuId(4), NpuId(0), Bytes(1000)), Time::from_ns(500));
-  EXPECT_EQ(topology.delay(NpuId(3), NpuId(1), Bytes(1000)), Time::from_ns(300));
-  EXPECT_EQ(directed_links(topology.dimension(0)), 8U);
-}
-
-// Two links of 10 B/ns side by side: 1000 B take 50 ns. Half of that through a Switch oversubscribed by 2; a port at
-// 3/4 of its bandwidth changes nothing there, one at 1/4 does.
-TEST(Topology, LinksSideBySideAndOversubscription) {
-  Dimension dimension = dimension_of(Shape::switched, 4);
-  dimension.links = 2;
-  EXPECT_EQ(Topology({dimension}, Rules::physical()).delay(NpuId(0), NpuId(1), Bytes(1000)), Time::from_ns(250));
-  EXPECT_EQ(directed_links(dimension), 8U);
-  dimension.oversubscription = 2;
-  const Topology topology({dimension}, Rules::physical());
-  EXPECT_EQ(topology.delay(NpuId(0), NpuId(1), Bytes(1000)), Time::from_ns(300));
-  EXPECT_EQ(topology.link_delay(0, 2, Bytes(1000), {0.75, 1}), Time::from_ns(300));
-  EXPECT_EQ(topology.link_delay(0, 2, Bytes(1000), {0.25, 1}), Time::from_ns(400));
-}
-
 // Without links of its own a message counts as one between the places that are farthest apart; nothing is faster than
 // through one switch.
 TEST(Topology, HopsOfFatTreeAndDragonfly) {
   Dimension tree = dimension_of(Shape::fat_tree, 16);
   tree.ports = 4;
   EXPECT_EQ(hops(tree, 1), 6U);
-  EXPECT_EQ(Topology({tree}, Rules::physical()).minimum_delay(), Time::from_ns(200));
   tree.size = 4;
   EXPECT_EQ(hops(tree, 3), 4U);
   Dimension fly = dimension_of(Shape::dragonfly, 12);
@@ -142,22 +96,6 @@ TEST(Topology, SizesOfFatTreeAndDragonfly) {
   fly.global_links = 0;
   EXPECT_NE(refusal({fly}).find("4 routers, its routers 2 NPUs and 0 global links; expected 1 to 4096"),
             std::string::npos);
-}
-
-TEST(Topology, DelayIsATickAtLeast) {
-  EXPECT_EQ(Topology({dimension_of(Shape::ring, 2, 1000, 0)}, Rules::astra_sim()).delay(NpuId(0), NpuId(1), Bytes(1)),
-            Time::from_ns(1));
-  EXPECT_EQ(Topology({dimension_of(Shape::ring, 2, 1000, 0)}, Rules::physical()).delay(NpuId(0), NpuId(1), Bytes(0)),
-            Time::from_ps(1));
-}
-
-// The switch needs two hops of 40 ns, the ring one of 100 ns; a dimension of one NPU joins nobody.
-TEST(Topology, MinimumDelay) {
-  const Topology topology(
-      {dimension_of(Shape::ring, 4), dimension_of(Shape::switched, 2, 10, 40), dimension_of(Shape::ring, 1, 10, 1)},
-      Rules::physical());
-  EXPECT_EQ(topology.minimum_delay(), Time::from_ns(80));
-  EXPECT_EQ(Topology({dimension_of(Shape::ring, 1)}, Rules::physical()).minimum_delay(), Time::from_ps(1));
 }
 
 TEST(Topology, RefusesByDimension) {

@@ -1,22 +1,29 @@
 // Slow ports and failed links, by hand.
-#include "orrery/topology/links.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "dimension_of.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/network/delay_model.hpp"
+#include "orrery/topology/links.hpp"
 #include "orrery/topology/topology.hpp"
 
-namespace orrery::topology {
+namespace orrery::network {
 namespace {
 
-Topology with(const std::vector<Dimension>& dimensions, const std::vector<LinkFault>& faults,
-              Rules rules = Rules::physical()) {
+using topology::Dimension;
+using topology::dimension_of;
+using topology::LinkFault;
+using topology::Links;
+using topology::Shape;
+using topology::Topology;
+
+DelayModel with(const std::vector<Dimension>& dimensions, const std::vector<LinkFault>& faults,
+                const Rules& rules = {}) {
   Links links(dimensions);
   for (const LinkFault& fault : faults) links.add(fault);
-  return {dimensions, rules, links};
+  return DelayModel(Topology(dimensions, links), rules);
 }
 
 LinkFault slow(std::uint32_t d, std::vector<NpuId> npus, double bandwidth, double latency) {
@@ -25,41 +32,42 @@ LinkFault slow(std::uint32_t d, std::vector<NpuId> npus, double bandwidth, doubl
 
 LinkFault failed(std::uint32_t d, std::uint32_t a, std::uint32_t b) { return {d, {NpuId(a), NpuId(b)}, {}, true}; }
 
-Time delay_ns(const Topology& topology, std::uint32_t a, std::uint32_t b) {
-  return topology.delay(NpuId(a), NpuId(b), Bytes(1000));
+Time delay_ns(const DelayModel& delays, std::uint32_t a, std::uint32_t b) {
+  return delays.delay(NpuId(a), NpuId(b), Bytes(1000));
 }
 
-Time ns(std::int64_t count) { return Time::from_ns(count); }
+constexpr Time nanoseconds(std::int64_t count) { return Time::from_ns(count); }
 
 // A hop takes 100 ns, 1000 B take 100 ns. NPU 1: half the bandwidth. NPU 2: three times the latency.
 TEST(Links, AMessageTakesWhatTheSlowerOfItsEndsAllows) {
-  const auto topology = with({dimension_of(Shape::ring, 6)}, {slow(0, {NpuId(1)}, 0.5, 1), slow(0, {NpuId(2)}, 1, 3)});
-  EXPECT_EQ(delay_ns(topology, 3, 4), ns(100 + 100));
-  EXPECT_EQ(delay_ns(topology, 0, 1), ns(100 + 200));
-  EXPECT_EQ(delay_ns(topology, 1, 0), ns(100 + 200));
-  EXPECT_EQ(delay_ns(topology, 2, 4), ns(600 + 100));
-  EXPECT_EQ(delay_ns(topology, 1, 2), ns(300 + 200));
-  EXPECT_EQ(delay_ns(topology, 0, 3), ns(300 + 100));  // passes both, and is none of theirs
-  EXPECT_EQ(topology.minimum_delay(), ns(100));
+  const auto delays = with({dimension_of(Shape::ring, 6)}, {slow(0, {NpuId(1)}, 0.5, 1), slow(0, {NpuId(2)}, 1, 3)});
+  EXPECT_EQ(delay_ns(delays, 3, 4), nanoseconds(100 + 100));
+  EXPECT_EQ(delay_ns(delays, 0, 1), nanoseconds(100 + 200));
+  EXPECT_EQ(delay_ns(delays, 1, 0), nanoseconds(100 + 200));
+  EXPECT_EQ(delay_ns(delays, 2, 4), nanoseconds(600 + 100));
+  EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(300 + 200));
+  EXPECT_EQ(delay_ns(delays, 0, 3), nanoseconds(300 + 100));  // passes both, and is none of theirs
+  EXPECT_EQ(delays.minimum_delay(), nanoseconds(100));
 }
 
 TEST(Links, FactorsOfOneNpuMultiply) {
-  const auto topology =
+  const auto delays =
       with({dimension_of(Shape::switched, 4)}, {slow(0, {NpuId(0), NpuId(1)}, 0.5, 1), slow(0, {NpuId(1)}, 0.5, 0.5)});
-  EXPECT_EQ(delay_ns(topology, 0, 2), ns(200 + 200));
-  EXPECT_EQ(delay_ns(topology, 1, 2), ns(200 + 400));  // the other end's latency is as it was
-  EXPECT_EQ(topology.minimum_delay(), ns(100));        // if two ends had the factor 0.5
+  EXPECT_EQ(delay_ns(delays, 0, 2), nanoseconds(200 + 200));
+  EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(200 + 400));  // the other end's latency is as it was
+  EXPECT_EQ(delays.minimum_delay(), nanoseconds(100));        // if two ends had the factor 0.5
 }
 
 // NPUs (0,0) = 0, (1,0) = 1, (0,1) = 3, (1,1) = 4 of 3 x 2. Only what a dimension's own port carries is slow.
 TEST(Links, EveryDimensionHasPortsOfItsOwn) {
   const std::vector<Dimension> dimensions = {dimension_of(Shape::fully_connected, 3), dimension_of(Shape::ring, 2)};
   const auto physical = with(dimensions, {slow(1, {NpuId(4)}, 0.25, 1)});
-  EXPECT_EQ(delay_ns(physical, 0, 1), ns(200));
-  EXPECT_EQ(delay_ns(physical, 3, 4), ns(200));
-  EXPECT_EQ(delay_ns(physical, 1, 4), ns(100 + 400));
-  EXPECT_EQ(delay_ns(physical, 0, 4), ns(200 + 100 + 400));
-  EXPECT_EQ(delay_ns(with(dimensions, {slow(0, {NpuId(4)}, 0.25, 1)}, Rules::astra_sim()), 0, 4), ns(100 + 400));
+  EXPECT_EQ(delay_ns(physical, 0, 1), nanoseconds(200));
+  EXPECT_EQ(delay_ns(physical, 3, 4), nanoseconds(200));
+  EXPECT_EQ(delay_ns(physical, 1, 4), nanoseconds(100 + 400));
+  EXPECT_EQ(delay_ns(physical, 0, 4), nanoseconds(200 + 100 + 400));
+  EXPECT_EQ(delay_ns(with(dimensions, {slow(0, {NpuId(4)}, 0.25, 1)}, {Rounding::down_to_ns, false}), 0, 4),
+            nanoseconds(100 + 400));
 }
 
 // A Ring of 6 without the link between 5 and 0 is the row 0 .. 5; without that between 2 and 3 the row 3, 4, 5, 0,
@@ -67,29 +75,29 @@ TEST(Links, EveryDimensionHasPortsOfItsOwn) {
 TEST(Links, ARingLeadsTheOtherWayRound) {
   const std::vector<Dimension> dimensions = {dimension_of(Shape::ring, 6)};
   const auto at_the_end = with(dimensions, {failed(0, 5, 0)});
-  EXPECT_EQ(delay_ns(at_the_end, 0, 5), ns(600));
-  EXPECT_EQ(delay_ns(at_the_end, 1, 5), ns(500));
-  EXPECT_EQ(delay_ns(at_the_end, 2, 3), ns(200));
+  EXPECT_EQ(delay_ns(at_the_end, 0, 5), nanoseconds(600));
+  EXPECT_EQ(delay_ns(at_the_end, 1, 5), nanoseconds(500));
+  EXPECT_EQ(delay_ns(at_the_end, 2, 3), nanoseconds(200));
   const auto in_the_middle = with(dimensions, {failed(0, 2, 3), failed(0, 3, 2)});
-  EXPECT_EQ(delay_ns(in_the_middle, 3, 2), ns(600));
-  EXPECT_EQ(delay_ns(in_the_middle, 1, 4), ns(400));
-  EXPECT_EQ(delay_ns(in_the_middle, 5, 0), ns(200));
+  EXPECT_EQ(delay_ns(in_the_middle, 3, 2), nanoseconds(600));
+  EXPECT_EQ(delay_ns(in_the_middle, 1, 4), nanoseconds(400));
+  EXPECT_EQ(delay_ns(in_the_middle, 5, 0), nanoseconds(200));
 }
 
 TEST(Links, FullyConnectedGoesByAThirdNpu) {
-  const auto topology = with({dimension_of(Shape::fully_connected, 4)}, {failed(0, 1, 3)});
-  EXPECT_EQ(delay_ns(topology, 3, 1), ns(300));
-  EXPECT_EQ(delay_ns(topology, 1, 2), ns(200));
+  const auto delays = with({dimension_of(Shape::fully_connected, 4)}, {failed(0, 1, 3)});
+  EXPECT_EQ(delay_ns(delays, 3, 1), nanoseconds(300));
+  EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(200));
 }
 
 // Rings of 4 in dimension 1 of 2 x 4: 0, 2, 4, 6 and 1, 3, 5, 7. The first has no link between 2 and 4. A message from
 // 0 to 5 goes in dimension 0 first, to 1, and then in the other ring.
 TEST(Links, ALinkFailsInItsLineAlone) {
-  const auto topology = with({dimension_of(Shape::ring, 2), dimension_of(Shape::ring, 4)}, {failed(1, 2, 4)});
-  EXPECT_EQ(delay_ns(topology, 2, 4), ns(400));
-  EXPECT_EQ(delay_ns(topology, 3, 5), ns(200));
-  EXPECT_EQ(delay_ns(topology, 2, 5), ns(200 + 200));
-  EXPECT_EQ(delay_ns(topology, 3, 4), ns(200 + 400));
+  const auto delays = with({dimension_of(Shape::ring, 2), dimension_of(Shape::ring, 4)}, {failed(1, 2, 4)});
+  EXPECT_EQ(delay_ns(delays, 2, 4), nanoseconds(400));
+  EXPECT_EQ(delay_ns(delays, 3, 5), nanoseconds(200));
+  EXPECT_EQ(delay_ns(delays, 2, 5), nanoseconds(200 + 200));
+  EXPECT_EQ(delay_ns(delays, 3, 4), nanoseconds(200 + 400));
 }
 
 std::string refusal(const std::vector<Dimension>& dimensions, const std::vector<LinkFault>& faults) {
@@ -130,4 +138,4 @@ TEST(Links, SaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace orrery::topology
+}  // namespace orrery::network

@@ -1,6 +1,4 @@
 // Links and ways over them, by hand and against the topology's count of hops.
-#include "orrery/topology/fabric.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,12 +8,16 @@
 #include <string>
 
 #include "orrery/base/error.hpp"
+#include "orrery/network/link_delays.hpp"
+#include "orrery/topology/fabric.hpp"
 
-namespace orrery::topology {
+namespace orrery::network {
 namespace {
 
 using topology::Dimension;
+using topology::Fabric;
 using topology::LinkFault;
+using topology::LinkId;
 using topology::Shape;
 using topology::Topology;
 
@@ -24,7 +26,7 @@ Dimension dimension(Shape shape, std::uint32_t size) { return {shape, size, Band
 Topology with_faults(const std::vector<Dimension>& dimensions, const std::vector<LinkFault>& faults = {}) {
   topology::Links links(dimensions);
   for (const LinkFault& fault : faults) links.add(fault);
-  return {dimensions, Rules::physical(), links};
+  return Topology(dimensions, links);
 }
 
 /// The devices on the way, -1 - s for switch s; both ends included.
@@ -97,8 +99,10 @@ TEST(Fabric, EveryWayHasTheHopsOfTheTopology) {
       for (std::uint32_t to = 0; to < 240; ++to) {
         if (from == to) continue;
         std::size_t hops = 0;
-        topology.for_each_leg(NpuId(from), NpuId(to),
-                              [&](std::uint32_t, std::uint32_t count, const topology::Port&) { hops += count; });
+        topology.for_each_leg(NpuId(from), NpuId(to), [&](std::uint32_t, std::uint32_t count, const topology::Port&) {
+          hops += count;
+          return true;
+        });
         const Way devices = way(fabric, from, to);
         EXPECT_EQ(devices.size(), hops + 1) << from << " to " << to;
         EXPECT_EQ(devices.back(), static_cast<int>(to));
@@ -126,14 +130,15 @@ TEST(Fabric, NumbersEveryLinkOnce) {
 TEST(Fabric, ALinkIsAsSlowAsTheSlowerOfItsEnds) {
   const Topology topology = with_faults({dimension(Shape::ring, 4)}, {{0, {NpuId(1)}, {0.5, 3}, false}});
   const Fabric fabric(topology);
+  const LinkDelays delays(fabric, Rounding::up_to_ps);
   const auto link = [&](std::uint32_t from, std::uint32_t to) {
     return fabric.find(fabric.first(NpuId(from), NpuId(to)));
   };
-  EXPECT_EQ(fabric.holds(link(2, 3), Bytes(1000)), Time::from_ns(100));
-  EXPECT_EQ(fabric.passes(link(2, 3), Bytes(1000)), Time::from_ns(200));
-  EXPECT_EQ(fabric.holds(link(0, 1), Bytes(1000)), Time::from_ns(200));
-  EXPECT_EQ(fabric.passes(link(1, 0), Bytes(1000)), Time::from_ns(500));
-  EXPECT_EQ(fabric.least_pass(), Time::from_ns(100));
+  EXPECT_EQ(delays.holds(link(2, 3), Bytes(1000)), Time::from_ns(100));
+  EXPECT_EQ(delays.passes(link(2, 3), Bytes(1000)), Time::from_ns(200));
+  EXPECT_EQ(delays.holds(link(0, 1), Bytes(1000)), Time::from_ns(200));
+  EXPECT_EQ(delays.passes(link(1, 0), Bytes(1000)), Time::from_ns(500));
+  EXPECT_EQ(delays.least_pass(), Time::from_ns(100));
 }
 
 // Two links of 10 B/ns side by side. The switch of 4, oversubscribed by 2, passes four links' bandwidth; the latency of
@@ -146,6 +151,7 @@ TEST(Fabric, AnOversubscribedSwitchHasACore) {
   for (const bool has_fast : {false, true}) {
     const Topology topology = with_faults({star}, has_fast ? std::vector{fast} : std::vector<LinkFault>{});
     const Fabric fabric(topology);
+    const LinkDelays delays(fabric, Rounding::up_to_ps);
     EXPECT_EQ(way(fabric, 3, 1), (Way{3, -1, -2, 1}));
     EXPECT_EQ(fabric.switches()[1].name, "switch output 0");
     std::vector<Fabric::Link> links{fabric.find(fabric.first(NpuId(3), NpuId(1)))};
@@ -153,11 +159,11 @@ TEST(Fabric, AnOversubscribedSwitchHasACore) {
     ASSERT_EQ(links.size(), 3U);
     EXPECT_EQ(links[1].owner, NpuId(0));
     EXPECT_TRUE(fabric.takes_whole(links[1]) && !fabric.takes_whole(links[2]));
-    EXPECT_EQ(fabric.holds(links[0], Bytes(1000)), Time::from_ns(50));
-    EXPECT_EQ(fabric.holds(links[1], Bytes(1000)), Time::from_ns(25));
-    EXPECT_EQ(fabric.passes(links[1], Bytes(1000)), Time::from_ns(has_fast ? 25 + 25 : 25 + 50));
-    EXPECT_EQ(fabric.passes(links[2], Bytes(1000)), Time::from_ns(has_fast ? 50 + 25 : 50 + 50));
-    EXPECT_EQ(fabric.least_pass(), Time::from_ns(has_fast ? 25 : 50));
+    EXPECT_EQ(delays.holds(links[0], Bytes(1000)), Time::from_ns(50));
+    EXPECT_EQ(delays.holds(links[1], Bytes(1000)), Time::from_ns(25));
+    EXPECT_EQ(delays.passes(links[1], Bytes(1000)), Time::from_ns(has_fast ? 25 + 25 : 25 + 50));
+    EXPECT_EQ(delays.passes(links[2], Bytes(1000)), Time::from_ns(has_fast ? 50 + 25 : 50 + 50));
+    EXPECT_EQ(delays.least_pass(), Time::from_ns(has_fast ? 25 : 50));
   }
 }
 
@@ -191,6 +197,7 @@ using Names = std::vector<std::string>;
 TEST(Fabric, AFatTreeLeadsUpToWhereTheWaysMeet) {
   const Topology topology = with_faults({fat_tree(4, 16)});
   const Fabric fabric(topology);
+  const LinkDelays delays(fabric, Rounding::up_to_ps);
   EXPECT_EQ(fabric.links_per_npu(), 6U);
   const auto way_to = [&](std::uint32_t from, std::uint32_t to) { return names(fabric, way(fabric, from, to)); };
   EXPECT_EQ(way_to(7, 6), (Names{"7", "edge 3", "6"}));
@@ -199,7 +206,7 @@ TEST(Fabric, AFatTreeLeadsUpToWhereTheWaysMeet) {
   EXPECT_EQ(way_to(15, 6), (Names{"15", "edge 7", "aggregation 6", "core 1", "aggregation 2", "edge 3", "6"}));
   EXPECT_EQ(way_to(6, 15), (Names{"6", "edge 3", "aggregation 3", "core 3", "aggregation 7", "edge 7", "15"}));
   EXPECT_EQ(fabric.switches().size(), 8U + 8U + 4U);
-  EXPECT_EQ(fabric.least_pass(), Time::from_ns(100));
+  EXPECT_EQ(delays.least_pass(), Time::from_ns(100));
 }
 
 /// Links of the ways from each NPU to the one `shift` farther, and how many ways take each.
@@ -303,11 +310,12 @@ TEST(Fabric, DragonfliesOfAllSizes) {
 TEST(Fabric, PortsOfAFatTreeAreThoseOfItsNpus) {
   const Topology topology = with_faults({fat_tree(4, 16)}, {{0, {NpuId(5)}, {0.5, 1}, false}});
   const Fabric fabric(topology);
+  const LinkDelays delays(fabric, Rounding::up_to_ps);
   const auto holds = [&](std::uint32_t from, std::uint32_t to) {
     std::vector<std::int64_t> ns;
     for (std::optional<LinkId> at = fabric.first(NpuId(from), NpuId(to)); at;
          at = fabric.next(fabric.find(*at), NpuId(to)))
-      ns.push_back(fabric.holds(fabric.find(*at), Bytes(1000)).ps() / 1000);
+      ns.push_back(delays.holds(fabric.find(*at), Bytes(1000)).ps() / 1000);
     return ns;
   };
   EXPECT_EQ(holds(5, 6), (std::vector<std::int64_t>{200, 100, 100, 100}));
@@ -327,4 +335,4 @@ TEST(Fabric, RefusesMoreLinksThanItCanNumber) {
 }
 
 }  // namespace
-}  // namespace orrery::topology
+}  // namespace orrery::network

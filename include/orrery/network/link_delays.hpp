@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/topology/fabric.hpp"
+
+namespace orrery::network {
+
+/// How long a message holds each link of a fabric, and when it is behind it (docs/network.md).
+class LinkDelays {
+ public:
+  /// The fabric must outlive it.
+  LinkDelays(const topology::Fabric& fabric, Rounding rounding);
+
+  const topology::Fabric& fabric() const { return fabric_; }
+
+  /// What a message of this size holds the link for.
+  Time holds(const topology::Fabric::Link& link, Bytes size) const;
+  /// From the start of its service to the next device: at least one tick.
+  Time passes(const topology::Fabric::Link& link, Bytes size) const;
+  /// No message passes any link in less: at least one tick; max() if there are no links.
+  Time least_pass() const;
+
+ private:
+  Time least_latency(std::uint32_t d) const;
+  Time delay(std::uint32_t d, std::uint32_t hops, Bytes size, const topology::Port& port) const;
+
+  const topology::Fabric& fabric_;
+  Rounding rounding_;
+  /// [num_dimensions] of the way through an oversubscribed switch: a part of that of the link behind it
+  std::vector<Time> core_latency_;
+};
+
+}  // namespace orrery::network
