@@ -39,7 +39,7 @@ void Communicators::Hosted::Pending::clear() {
   arrivals.clear();
 }
 
-Communicators::Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
+Communicators::Communicators(pdes::Scheduler& kernel, collective::Engine& engine, network::Analytical& network,
                              std::span<const CommunicatorSpec> specs, const Hosting& hosting, LpId first_lp,
                              Announce announce, const PlaceOf& place_of, bool over_links)
     : kernel_(kernel),

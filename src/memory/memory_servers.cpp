@@ -33,8 +33,8 @@ PathCollective path_collective(trace::CollectiveKind kind) {
 
 }  // namespace
 
-MemoryServers::MemoryServers(pdes::Kernel& kernel, const RemoteMemory& memory, const Hosting& hosting, PlaceOf place_of,
-                             DescribeGroup describe_group, std::optional<Overrun>& overrun)
+MemoryServers::MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting,
+                             PlaceOf place_of, DescribeGroup describe_group, std::optional<Overrun>& overrun)
     : kernel_(kernel),
       memory_(memory),
       hosting_(hosting),

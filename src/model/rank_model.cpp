@@ -17,7 +17,7 @@ std::vector<NpuId> ids_of(std::span<const npu::NpuSpec> npus) {
 
 /// What there is once the kernel is known.
 struct RankModel::Parts {
-  Parts(RankModel& model, pdes::Kernel& kernel)
+  Parts(RankModel& model, pdes::Scheduler& kernel)
       : communicators(
             kernel, model.run_.engine, model.network_, model.run_.communicators, model.run_.hosting,
             model.run_.first_communicator(),
@@ -47,7 +47,7 @@ RankModel::RankModel(npu::RunContext run)
 
 RankModel::~RankModel() = default;
 
-void RankModel::start(pdes::Kernel& kernel) {
+void RankModel::start(pdes::Scheduler& kernel) {
   parts_ = std::make_unique<Parts>(*this, kernel);
   parts_->npus.start();
 }

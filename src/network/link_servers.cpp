@@ -16,7 +16,7 @@ constexpr std::uint16_t pass = 0;
 using topology::Fabric;
 using topology::LinkId;
 
-LinkServers::LinkServers(pdes::Kernel& kernel, const LinkDelays& delays, const Options& options,
+LinkServers::LinkServers(pdes::Scheduler& kernel, const LinkDelays& delays, const Options& options,
                          std::span<const NpuId> npus, const Hosting& hosting, LpId first_lp,
                          std::optional<Overrun>& overrun)
     : kernel_(kernel),

@@ -24,8 +24,8 @@
 #include "orrery/npu/options.hpp"
 #include "orrery/npu/program.hpp"
 #include "orrery/npu/record.hpp"
-#include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/model.hpp"
+#include "orrery/pdes/scheduler.hpp"
 #include "ready_nodes.hpp"
 
 namespace orrery::npu {

@@ -52,9 +52,10 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
 
 Kernel::~Kernel() = default;
 
-void Kernel::schedule(Event event) {
-  event.depth = depth(event.source());
-  insert(event, "is scheduled");
+void Kernel::schedule(const Event& event) {
+  Event scheduled = event;
+  scheduled.depth = depth(event.source());
+  insert(scheduled, "is scheduled");
 }
 
 void Kernel::send(Rank to, Event event, std::span<const std::byte> more) {

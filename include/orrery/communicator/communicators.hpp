@@ -17,7 +17,7 @@
 #include "orrery/communicator/spec.hpp"
 #include "orrery/communicator/window.hpp"
 #include "orrery/network/analytical.hpp"
-#include "orrery/pdes/kernel.hpp"
+#include "orrery/pdes/scheduler.hpp"
 #include "orrery/trace/graph.hpp"
 
 namespace orrery::communicator {
@@ -53,7 +53,7 @@ class Communicators {
   using Announce = std::function<void(NpuId, NodeId, Time time, Bytes sent)>;
 
   /// `over_links`: members run their collectives themselves, message by message; what they do is agreed on and noted.
-  Communicators(pdes::Kernel& kernel, collective::Engine& engine, network::Analytical& network,
+  Communicators(pdes::Scheduler& kernel, collective::Engine& engine, network::Analytical& network,
                 std::span<const CommunicatorSpec> specs, const Hosting& hosting, LpId first_lp, Announce announce,
                 const PlaceOf& place_of, bool over_links);
 
@@ -188,7 +188,7 @@ class Communicators {
   void complete(const Call& call, std::span<const Time> completions);
   void post(Rank to, Call call, std::span<const Time> times);
 
-  pdes::Kernel& kernel_;
+  pdes::Scheduler& kernel_;
   collective::Engine& engine_;
   network::Analytical& network_;
   Hosting hosting_;

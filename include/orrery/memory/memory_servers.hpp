@@ -16,7 +16,7 @@
 #include "orrery/memory/hierarchical_pool.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/memory/remote_memory.hpp"
-#include "orrery/pdes/kernel.hpp"
+#include "orrery/pdes/scheduler.hpp"
 #include "orrery/trace/graph.hpp"
 
 namespace orrery::memory {
@@ -39,7 +39,7 @@ class MemoryServers {
   using DescribeGroup = std::function<std::string(GroupId)>;        ///< likewise
 
   /// An overrun goes to `overrun` if there is no earlier one.
-  MemoryServers(pdes::Kernel& kernel, const RemoteMemory& memory, const Hosting& hosting, PlaceOf place_of,
+  MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting, PlaceOf place_of,
                 DescribeGroup describe_group, std::optional<Overrun>& overrun);
 
   /// An NPU that lives here asks a server on rank `to`; `request.detail`: bytes.
@@ -89,7 +89,7 @@ class MemoryServers {
   void answer(LpId server, Time done, Time since, const Asker& asker);
   std::uint64_t put(const GroupAccess& access);
 
-  pdes::Kernel& kernel_;
+  pdes::Scheduler& kernel_;
   const RemoteMemory& memory_;
   Hosting hosting_;
   PlaceOf place_of_;

@@ -32,7 +32,7 @@ class RankModel final : public pdes::Model {
   /// Delays between this rank's LPs and those of the others, for the kernel; collective.
   pdes::Options kernel_options(parallel::Communicator& world) const;
   /// Schedules what happens at time 0.
-  void start(pdes::Kernel& kernel);
+  void start(pdes::Scheduler& kernel);
   /// The run ends at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);
 

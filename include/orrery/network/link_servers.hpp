@@ -13,7 +13,7 @@
 #include "orrery/network/link_server.hpp"
 #include "orrery/network/options.hpp"
 #include "orrery/network/record.hpp"
-#include "orrery/pdes/kernel.hpp"
+#include "orrery/pdes/scheduler.hpp"
 #include "orrery/topology/fabric.hpp"
 
 namespace orrery::network {
@@ -71,7 +71,7 @@ struct Message {
 class LinkServers {
  public:
   /// `npus`: of this rank, ascending. `first_lp`: of link 0. An overrun goes to `overrun` if there is no earlier one.
-  LinkServers(pdes::Kernel& kernel, const LinkDelays& delays, const Options& options, std::span<const NpuId> npus,
+  LinkServers(pdes::Scheduler& kernel, const LinkDelays& delays, const Options& options, std::span<const NpuId> npus,
               const Hosting& hosting, LpId first_lp, std::optional<Overrun>& overrun);
 
   /// A message leaves its source, which lives here. `call` is an event of the source for stage server; this sets its
@@ -114,7 +114,7 @@ class LinkServers {
   pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
   std::uint32_t put(const Message& message);
 
-  pdes::Kernel& kernel_;
+  pdes::Scheduler& kernel_;
   const LinkDelays& delays_;
   const topology::Fabric& fabric_;
   Options options_;

@@ -14,14 +14,14 @@
 #include "orrery/npu/record.hpp"
 #include "orrery/npu/run_context.hpp"
 #include "orrery/npu/wait.hpp"
-#include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/model.hpp"
+#include "orrery/pdes/scheduler.hpp"
 
 namespace orrery::npu {
 
 /// What the NPUs of a rank call. All of it outlives them.
 struct Services {
-  pdes::Kernel& kernel;
+  pdes::Scheduler& kernel;
   network::Analytical& network;
   communicator::Communicators& communicators;
   memory::MemoryServers& memory_servers;

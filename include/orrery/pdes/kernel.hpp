@@ -14,6 +14,7 @@
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/parking.hpp"
 #include "orrery/pdes/pending_set.hpp"
+#include "orrery/pdes/scheduler.hpp"
 
 namespace orrery::pdes {
 
@@ -63,30 +64,23 @@ struct Statistics {
 };
 
 /// A conservative kernel in the tradition of Chandy, Misra and Bryant: one per rank (docs/kernel.md has the proof).
-class Kernel {
+class Kernel final : public Scheduler {
  public:
   Kernel(parallel::Communicator& world, Model& model, Options options);
   /// With messages of a transport other than `world`'s own.
   Kernel(Model& model, Options options, std::unique_ptr<parallel::Transport> transport, Rank here, int num_ranks);
   ~Kernel();
 
-  /// For an LP of this rank, as the model says it. `event.time` must lie in the future of the LP; anything else is an
-  /// Error (internal).
-  void schedule(Event event);
-  /// For an LP of this rank or another, at least the channel's event delay (stage npu, from an NPU), or its service
-  /// delay after the request (from a server; for another server its relay delay), from now. Model::admit sees it there
-  /// if it is for an NPU. `more`: bytes that go with it to another rank, for Model::unpack.
-  void send(Rank to, Event event, std::span<const std::byte> more = {});
-  /// An event that the model kept in `admit` shall be handled at its time, which must lie in the future of the LP.
-  void resume(const Event& event);
-  /// Can nothing come any more at this time, or before it, for an NPU of this rank that awaits these, that is not known
-  /// here?
-  bool is_certain(Time time, Awaited awaited) const;
-  /// An NPU that is ahead of what is certain cannot end the time of its last event before it knows more: Model::proceed
-  /// is called when it awaits nothing, or its time is certain. No event of the model, and not counted.
-  void linger(LpId npu);
-  /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise to servers covers it.
-  void post(Rank to, std::span<const std::byte> message);
+  // See Scheduler.
+  void schedule(const Event& event) override;
+  void send(Rank to, Event event, std::span<const std::byte> more = {}) override;
+  void resume(const Event& event) override;
+  bool is_certain(Time time, Awaited awaited) const override;
+  void linger(LpId client) override;
+  void post(Rank to, std::span<const std::byte> message) override;
+  Time now() const override { return now_; }
+  std::uint32_t depth(LpId lp) const override { return lps_[lp.index()].depth; }
+  void raise_depth(LpId lp, std::uint32_t depth) override;
 
   /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken
   /// and when the watchdog finds no progress.
@@ -95,12 +89,6 @@ class Kernel {
   void run();
   std::optional<Time> stopped_at() const { return stopped_at_; }
 
-  /// Time of the event that is being handled.
-  Time now() const { return now_; }
-  /// Events on the longest chain of causes that has reached this LP. `raise_depth`: a post, or a kept event, was such a
-  /// cause.
-  std::uint32_t depth(LpId lp) const { return lps_[lp.index()].depth; }
-  void raise_depth(LpId lp, std::uint32_t depth);
   const Statistics& statistics() const { return statistics_; }
 
  private:

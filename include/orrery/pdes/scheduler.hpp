@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/pdes/event.hpp"
+#include "orrery/pdes/model.hpp"
+
+namespace orrery::pdes {
+
+/// What a logical process may ask of the kernel of its rank. Tests of a logical process bring their own.
+class Scheduler {
+ public:
+  /// Schedules an event for an LP of this rank. `event.time` must lie in the future of the LP; anything else is an
+  /// Error (internal).
+  virtual void schedule(const Event& event) = 0;
+  /// Sends an event to an LP of this rank or another. Its time is at least the channel's event delay from now (stage
+  /// client, from a client), or the service delay after the request (from a server; for another server its relay
+  /// delay). The receiving rank calls Model::admit if it is for a client. `more`: bytes that go with the event to
+  /// another rank, for Model::unpack.
+  virtual void send(Rank to, Event event, std::span<const std::byte> more = {}) = 0;
+  /// Schedules an event that the model kept in `admit`; its time must lie in the future of the LP.
+  virtual void resume(const Event& event) = 0;
+  /// Returns whether nothing that is not known here can still come at this time, or before it, for a client of this
+  /// rank that awaits these.
+  virtual bool is_certain(Time time, Awaited awaited) const = 0;
+  /// Calls Model::proceed for a client when it awaits nothing, or its time is certain: it is ahead of what is certain
+  /// and cannot end the time of its last event before it knows more. No event of the model, and not counted.
+  virtual void linger(LpId client) = 0;
+  /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise to servers covers it.
+  virtual void post(Rank to, std::span<const std::byte> message) = 0;
+
+  /// Returns the time of the event that is being handled.
+  virtual Time now() const = 0;
+  /// Returns the number of events on the longest chain of causes that has reached this LP.
+  virtual std::uint32_t depth(LpId lp) const = 0;
+  /// Records that a post, or a kept event, with such a chain was a cause for this LP.
+  virtual void raise_depth(LpId lp, std::uint32_t depth) = 0;
+
+ protected:
+  ~Scheduler() = default;
+};
+
+}  // namespace orrery::pdes
