@@ -187,8 +187,8 @@ def numbers(value):
 
 
 def read(path):
-    """The nodes of a trace in today's layout with metadata; attributes that are neither numbers, strings nor lists of strings are
-    left out."""
+    """Returns the nodes of a trace in today's layout with metadata. It keeps attributes that are whole numbers, booleans, strings
+    and lists of booleans or strings, and leaves others out."""
     with open(path, "rb") as file:
         data = file.read()
     if data[:2] == b"\x1f\x8b":
@@ -227,6 +227,8 @@ def decoded(message):
                 node.attributes[name] = Typed(kind, parts[Typed.FIELDS[kind]])
             elif kind == "bool":
                 node.attributes[name] = bool(parts[27])
+            elif kind == "bool_list":
+                node.attributes[name] = [bool(number) for _, listed in fields(parts[28]) for number in numbers(listed)]
             elif kind == "string":
                 node.attributes[name] = parts[29].decode()
             elif kind == "string_list" or name in ("inputs", "outputs"):
