@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""scripts/plot_results.py draws what the program writes, with and without a timeline, and says what it cannot read."""
+"""scripts/plot_results.py and scripts/plot_links.py draw what the program writes, and say what they cannot read."""
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -10,12 +9,12 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 import random_workload  # noqa: E402
 
-SCRIPT = harness.SOURCE / "scripts/plot_results.py"
-
 
 class Plot(harness.Folder):
+    """scripts/plot_results.py on a random workload."""
+
     def plot(self, *arguments):
-        return subprocess.run([sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True, timeout=120)
+        return harness.run_script("scripts/plot_results.py", *arguments)
 
     def results(self, *more):
         workload = random_workload.Workload(3)
@@ -23,15 +22,17 @@ class Plot(harness.Folder):
         return self.run_once(arguments + list(more))
 
     def test_draws_a_picture(self):
+        """Results with and without a timeline give a picture."""
         for more in ((), ("--timeline",)):
             picture = self.folder / f"picture{len(more)}.png"
             outcome = self.plot(self.results(*more), "--output", picture)
-            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            self.assertEqual(outcome.code, 0, outcome.err)
             self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
             self.assertGreater(picture.stat().st_size, 10_000)
 
-    def test_draws_the_local_memory(self):
-        """A panel more than without tensors; with the size and without."""
+    def test_tensors_add_a_panel(self):
+        """4 NPUs on a ring: the picture of a run with tensors is higher by a panel than that without, whether the memory has a size or
+        not."""
         heights = []
         for size, tensors in ((None, []), (None, ["x", "1000"]), ("80 GiB", ["x", "1000"])):
             nodes = [chakra.Node(1, chakra.COMP, duration=5, outputs=tensors), chakra.Node(2, chakra.COMP, data_deps=[1], duration=5, inputs=tensors)]
@@ -40,48 +41,51 @@ class Plot(harness.Folder):
             memory = f", compute: {{local-memory: {{size: {size}}}}}" if size else ""
             config.write_text(f"system: {{network: {{dimensions: [{{shape: Ring, size: 4, bandwidth: 1 GB/s, latency: 1 us}}]}}{memory}}}\nworkload: {{traces: {{all: w.et}}}}\n")
             outcome = self.plot(self.run_once([config, "--timeline"]), "--output", self.folder / "memory.png")
-            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            self.assertEqual(outcome.code, 0, outcome.err)
             heights.append(int.from_bytes((self.folder / "memory.png").read_bytes()[20:24], "big"))
         self.assertGreater(heights[1], heights[0])
         self.assertEqual(heights[1], heights[2])
 
-    def test_says_which_npu_is_not_there(self):
+    def test_an_npu_that_is_not_there_is_refused(self):
+        """--npus with an NPU that the run has not ends with an error that names it."""
         outcome = self.plot(self.results("--timeline"), "--npus", "0,100000")
-        self.assertNotEqual(outcome.returncode, 0)
-        self.assertIn("100000", outcome.stderr)
+        self.assertNotEqual(outcome.code, 0)
+        self.assertIn("100000", outcome.err)
 
-    def test_says_what_it_cannot_read(self):
+    def test_files_that_cannot_be_read_are_refused(self):
+        """A text and a missing file end with an error that names the file, not with a traceback."""
         text = self.folder / "no.h5"
         text.write_text("no results")
         for path in (text, self.folder / "missing.h5"):
             outcome = self.plot(path)
-            self.assertNotEqual(outcome.returncode, 0)
-            self.assertIn(path.name, outcome.stderr)
-            self.assertNotIn("Traceback", outcome.stderr)
+            self.assertNotEqual(outcome.code, 0)
+            self.assertIn(path.name, outcome.err)
+            self.assertNotIn("Traceback", outcome.err)
 
 
 class Links(harness.Folder):
-    """scripts/plot_links.py, of every shape and quantity."""
+    """scripts/plot_links.py on an all-to-all of 36 NPUs in four dimensions."""
 
     def plot(self, *arguments):
-        script = harness.SOURCE / "scripts/plot_links.py"
-        return subprocess.run([sys.executable, str(script), *map(str, arguments)], capture_output=True, text=True, timeout=120)
+        return harness.run_script("scripts/plot_links.py", *arguments)
 
     def results(self, *more):
         system = harness.System(("Ring", "FullyConnected", "Switch", "Ring"), (3, 3, 2, 2))
         nodes = [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)]
         return self.run_once([harness.write_workload(self.folder, [nodes] * 36)] + system.write(self.folder) + list(more))
 
-    def test_draws_every_shape(self):
+    def test_draws_every_quantity(self):
+        """Each quantity of the links of rings, switches and fully connected dimensions gives a picture."""
         results = self.results("--network=congestion-aware")
         for quantity in ("busy", "queueing", "bytes", "peak"):
             picture = self.folder / f"{quantity}.png"
             outcome = self.plot(results, "--quantity", quantity, "--output", picture)
-            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            self.assertEqual(outcome.code, 0, outcome.err)
             self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
             self.assertGreater(picture.stat().st_size, 10_000)
 
     def test_draws_switches_of_other_kinds(self):
+        """Links of an oversubscribed switch, a mesh, a fat tree and a dragonfly give a picture."""
         link = "bandwidth: 10 GB/s, latency: 100 ns"
         dimensions = (f"{{shape: Switch, size: 2, {link}, oversubscription: 2}}, {{shape: Mesh, size: 3, {link}}}, {{shape: FatTree, ports: 4, size: 8, {link}}}, "
                       f"{{shape: Dragonfly, npus-per-router: 1, size: 4, {link}}}")
@@ -89,14 +93,15 @@ class Links(harness.Folder):
         config = self.folder / "config.yaml"
         config.write_text(f"system: {{network: {{model: congestion-aware, dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n")
         outcome = self.plot(self.run_once([config]), "--output", self.folder / "kinds.png")
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.assertEqual(outcome.code, 0, outcome.err)
         self.assertGreater((self.folder / "kinds.png").stat().st_size, 10_000)
 
-    def test_says_that_there_are_no_links(self):
+    def test_results_without_links_are_refused(self):
+        """Results of the congestion-unaware network end with an error that names the other network."""
         outcome = self.plot(self.results())
-        self.assertNotEqual(outcome.returncode, 0)
-        self.assertIn("congestion-aware", outcome.stderr)
-        self.assertNotIn("Traceback", outcome.stderr)
+        self.assertNotEqual(outcome.code, 0)
+        self.assertIn("congestion-aware", outcome.err)
+        self.assertNotIn("Traceback", outcome.err)
 
 
 if __name__ == "__main__":
