@@ -32,8 +32,7 @@ function(orrery_python_test name)
       set(fewer_cases 1)
     endif()
     add_test(NAME ${test} COMMAND ${ORRERY_PYTHON} ${ARG_COMMAND})
-    # The time limit is one against hangs, far above what a test takes on a loaded machine.
-    set_tests_properties(${test} PROPERTIES TIMEOUT 1800 PROCESSORS ${ARG_PROCESSORS} COST ${ARG_SECONDS} SKIP_RETURN_CODE 77)
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${ORRERY_TEST_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} COST ${ARG_SECONDS} SKIP_RETURN_CODE 77)
     set_property(TEST ${test} PROPERTY ENVIRONMENT
       ORRERY_BINARY=$<TARGET_FILE:orrery> ORRERY_SHARED=${shared} ORRERY_SCRATCH=${PROJECT_BINARY_DIR}/scratch
       ORRERY_SANITIZED=${ORRERY_SANITIZE} ORRERY_FEWER_CASES=${fewer_cases} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1)
