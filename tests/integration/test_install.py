@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
@@ -26,7 +25,7 @@ FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpir
          **{f"share/doc/orrery/{name}": name for name in ("README.md", "CHANGELOG.md", "LICENSE")}}
 
 
-class Install(unittest.TestCase):
+class Install(harness.Folder):
     @classmethod
     def setUpClass(cls):
         cls.prefix = pathlib.Path(tempfile.mkdtemp(prefix="orrery-install-"))
@@ -36,7 +35,7 @@ class Install(unittest.TestCase):
     def run_installed(self, *command):
         """Runs a command with the installed program in the path, outside the repository, and returns what it prints."""
         environment = {**os.environ, "PATH": f"{self.prefix / 'bin'}:{os.environ['PATH']}"}
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment, cwd=self.prefix, timeout=harness.PATIENCE)
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment, cwd=self.folder, timeout=harness.PATIENCE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
@@ -46,7 +45,7 @@ class Install(unittest.TestCase):
         for installed, source in FOLDERS.items():
             files = (path for path in (harness.SOURCE / source).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
             expected |= {f"{installed}/{path.relative_to(harness.SOURCE / source)}": path.relative_to(harness.SOURCE) for path in files}
-        found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file() and path.suffix not in (".h5", ".png")}
+        found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
         self.assertEqual(found, set(expected))
         for installed, source in expected.items():
             if source:
@@ -57,7 +56,7 @@ class Install(unittest.TestCase):
         """The installed program runs an installed configuration on two ranks by the installed mpirun.sh, and plot_results.py draws the results."""
         share = self.prefix / "share/orrery"
         self.assertIn("orrery", self.run_installed("orrery", "--version"))
-        results, picture = self.prefix / "results.h5", self.prefix / "results.png"
+        results, picture = self.folder / "results.h5", self.folder / "results.png"
         self.run_installed(share / "scripts/mpirun.sh", 2, "orrery", "run", share / "configs/llama3-8b-64.yaml", *SMALL_STEP, f"--output={results}")
         self.assertEqual(len(harness.finish_times(results)), 64)
         self.run_installed(sys.executable, share / "scripts/plot_results.py", results, "--output", picture)
