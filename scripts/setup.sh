@@ -10,11 +10,13 @@ packages=(
   libprotobuf-dev protobuf-compiler zlib1g-dev libmetis-dev
   libcxxopts-dev libyaml-cpp-dev nlohmann-json3-dev libtinyxml2-dev libspdlog-dev libfmt-dev
   libgtest-dev libbenchmark-dev
-  python3 python3-h5py python3-numpy python3-matplotlib
+  python3 python3-h5py python3-numpy python3-pandas python3-yaml python3-matplotlib
   xz-utils
 )
-# A Slurm that the tests of scripts/slurm start for themselves; without it they are skipped.
-optional=(slurm-wlm slurm-wlm-basic-plugins munge)
+# What only tests need; without these packages the tests of them are skipped. A Slurm that the tests of scripts/slurm start for
+# themselves, programs that read results.h5, and what executes notebooks.
+slurm=(slurm-wlm slurm-wlm-basic-plugins munge)
+of_tests=(python3-netcdf4 python3-xarray python3-h5netcdf python3-nbconvert python3-ipykernel)
 
 if ! command -v dpkg-query > /dev/null; then
   echo "setup: this is no Debian system. Install what corresponds to: ${packages[*]}" >&2
@@ -31,8 +33,9 @@ not_installed() {
 mapfile -t missing < <(not_installed "${packages[@]}")
 # A machine of a cluster has its own Slurm, which stays as it is; and nobody is asked for a password for these.
 absent=()
-if ! command -v srun > /dev/null && { [ "$(id -u)" -eq 0 ] || sudo --non-interactive true 2> /dev/null; }; then
-  mapfile -t absent < <(not_installed "${optional[@]}")
+if [ "$(id -u)" -eq 0 ] || sudo --non-interactive true 2> /dev/null; then
+  command -v srun > /dev/null || of_tests+=("${slurm[@]}")
+  mapfile -t absent < <(not_installed "${of_tests[@]}")
 fi
 if [ ${#missing[@]} -eq 0 ] && [ ${#absent[@]} -eq 0 ]; then
   echo "setup: all ${#packages[@]} packages are installed"
@@ -57,5 +60,5 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 if [ ${#absent[@]} -gt 0 ]; then
   { [ ${#missing[@]} -gt 0 ] || "${as_root[@]}" apt-get update; } && "${as_root[@]}" "${install[@]}" "${absent[@]}" ||
-    echo "setup: without ${absent[*]}: the tests of scripts/slurm will be skipped" >&2
+    echo "setup: without ${absent[*]}: the tests that need them will be skipped" >&2
 fi

@@ -126,10 +126,11 @@ def traces():
 
 
 def digest(path):
-    """{dataset: digest of its values}, without /kernel and /config."""
+    """{dataset: digest of its values}, without /kernel and /config, and without /metrics/dimension, which only counts 0, 1, 2, ...
+    and which older builds do not write."""
     digests = {}
     def visit(name, node):
-        if isinstance(node, h5py.Dataset) and not name.startswith(("kernel", "config")):
+        if isinstance(node, h5py.Dataset) and not name.startswith(("kernel", "config", "metrics/dimension")):
             values = node[()]
             if isinstance(values, numpy.ndarray) and values.dtype == object:
                 data = repr(values.tolist()).encode()
