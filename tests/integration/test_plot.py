@@ -1,5 +1,9 @@
 #!/usr/bin/python3
-"""scripts/plot_results.py draws what the program writes, with and without a timeline, and says what it cannot read."""
+"""The plot scripts draw what the program writes, and say in one line what they cannot read or draw.
+
+System: small runs, with and without a timeline, in both networks. Expectation: a PNG of the asked size, or a message that names the
+file or the argument. tests/python/test_plots.py looks at what is drawn.
+"""
 import pathlib
 import subprocess
 import sys
@@ -44,6 +48,29 @@ class Plot(harness.Folder):
             heights.append(int.from_bytes((self.folder / "memory.png").read_bytes()[20:24], "big"))
         self.assertGreater(heights[1], heights[0])
         self.assertEqual(heights[1], heights[2])
+
+    def test_draws_a_part_of_the_time_for_some_npus(self):
+        picture = self.folder / "part.png"
+        outcome = self.plot(self.results("--timeline"), "--npus", "0-1", "--time", "0 us,5 us", "--output", picture)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.assertIn(f"wrote {picture}", outcome.stdout)
+
+    def test_says_which_argument_is_wrong(self):
+        """A time without a unit or in the wrong order, NPUs that are no list, and a timeline that the run did not keep."""
+        results = self.results()
+        for option, value, word in (("--time", "1,2 ms", "1,2 ms"), ("--time", "2 ms,1 ms", "the earlier one first"), ("--npus", "first", "first"),
+                                    ("--npus", "0", "--timeline")):
+            outcome = self.plot(results, option, value)
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertIn(word, outcome.stderr)
+            self.assertNotIn("Traceback", outcome.stderr)
+
+    def test_says_where_it_cannot_write(self):
+        for name in ("no-folder/picture.png", "picture.abc"):
+            outcome = self.plot(self.results(), "--output", self.folder / name)
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertEqual(len(outcome.stderr.strip().splitlines()), 1, outcome.stderr)
+            self.assertIn(name, outcome.stderr)
 
     def test_says_which_npu_is_not_there(self):
         outcome = self.plot(self.results("--timeline"), "--npus", "0,100000")
@@ -90,7 +117,9 @@ class Links(harness.Folder):
         config.write_text(f"system: {{network: {{model: congestion-aware, dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n")
         outcome = self.plot(self.run_once([config]), "--output", self.folder / "kinds.png")
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
-        self.assertGreater((self.folder / "kinds.png").stat().st_size, 10_000)
+        width, height = (int.from_bytes((self.folder / "kinds.png").read_bytes()[at:at + 4], "big") for at in (16, 20))
+        self.assertEqual(width, 1650)
+        self.assertLess(height, 2 * width)
 
     def test_says_that_there_are_no_links(self):
         outcome = self.plot(self.results())
