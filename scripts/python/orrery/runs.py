@@ -2,6 +2,7 @@
 import glob
 import os
 import pathlib
+import re
 
 from . import configuration, tables
 from .errors import ResultsError
@@ -119,7 +120,7 @@ def open_many(paths):
         return Runs(paths)
     if isinstance(paths, (str, os.PathLike)):
         pattern = os.fspath(paths)
-        found = sorted(map(str, pathlib.Path(pattern).glob("*.h5"))) if os.path.isdir(pattern) else sorted(glob.glob(pattern))
+        found = sorted(glob.glob(os.path.join(glob.escape(pattern), "*.h5") if os.path.isdir(pattern) else pattern), key=_in_order)
         if not found:
             raise ResultsError(f"{pattern}: found no results file there. Give a list of files, a folder with .h5 files, or a pattern such as 'sweep/*.h5'.")
     else:
@@ -127,6 +128,11 @@ def open_many(paths):
         if len(set(map(os.path.abspath, found))) < len(found):
             raise ResultsError("found the same file twice among the results; give each file once, or {name: file}")
     return Runs(zip(_names(found), found))
+
+
+def _in_order(path):
+    """The key by which at-25 stands before at-100."""
+    return [(not piece.isdigit(), int(piece) if piece.isdigit() else piece) for piece in re.split(r"(\d+)", path) if piece]
 
 
 def _names(paths):

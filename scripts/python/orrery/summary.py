@@ -1,5 +1,6 @@
 """What print and Jupyter show of a run: a few lines that say how long a step takes, where the time goes and which tables there are."""
 import html
+import textwrap
 
 from .units import readable
 
@@ -7,6 +8,9 @@ SHARES = [("compute_share", "compute"), ("cpu_share", "CPU"), ("exposed_communic
           ("exposed_memory_share", "exposed remote memory"), ("idle_share", "idle")]
 TRAINING = [("tokens_per_second", "tokens per second"), ("samples_per_second", "samples per second")]
 UTILISATION = [("model_flops_utilisation", "MFU"), ("hardware_flops_utilisation", "HFU"), ("pipeline_bubble", "pipeline bubble")]
+
+
+WIDTH = 100  # characters of a line
 
 
 def share(value):
@@ -45,7 +49,8 @@ def as_text(run):
     lines = figures(run)
     width = max(len(name) for name, _ in lines)
     text = [run.path, *(f"  {name:<{width}}  {value}" for name, value in lines), *(f"  {line}" for line in dimension_lines(run)),
-            "  tables: " + ", ".join(f"{name} ({rows:,})" for name, rows in run.sizes.items())]
+            *textwrap.wrap("tables: " + ", ".join(f"{name} ({rows:,})" for name, rows in run.sizes.items()), width=WIDTH, initial_indent="  ",
+                           subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)]
     return "\n".join(text)
 
 
