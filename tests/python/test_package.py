@@ -374,6 +374,7 @@ class Errors(Runs):
         """Each plot script and each study that is asked for a picture; one line and no traceback, and a study before it simulates."""
         scripts = [[f"{name}.py", self.paths["with_links"]] for name in ("plot_results", "plot_links", "plot_kernel")]
         scripts += [[f"studies/{name}", "--plot", self.folder / "never.png"] for name in ("in_switch", "memory", "pool", "scale", "themis", "wafer")]
+        scripts += [["slurm/scaling.py", "submit", "strong", self.folder / "study", "--ranks", "1", "--local", "--", self.folder / "transformer.yaml"]]
         for script, *arguments in scripts:
             done = self.python([str(harness.SOURCE / "scripts" / script), *map(str, arguments)], "matplotlib")
             self.assertNotEqual(done.returncode, 0, script)
@@ -381,6 +382,7 @@ class Errors(Runs):
             self.assertTrue(done.stderr.startswith(pathlib.Path(script).name), done.stderr)
             self.assertIn("apt-get install python3-matplotlib", done.stderr)
             self.assertEqual(done.stdout, "", script)
+        self.assertFalse((self.folder / "study").exists())
 
 
 if __name__ == "__main__":

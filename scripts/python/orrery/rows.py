@@ -60,16 +60,21 @@ class NpuRows:
         Raises ResultsError if there are more rows than `limit`, or no such NPU; ValueError for an unknown column.
         """
         pieces, count = [], 0
+        if time is None:  # then it is known beforehand
+            self._check_limit(sum(last - first for first, last in self._blocks(npus, BLOCK)), limit)
         for piece in self.chunks(npus=npus, time=time, columns=columns):
             count += len(piece)
-            if limit is not None and count > limit:
-                raise ResultsError(f"{self._source.path}: {self._group} has more than {limit:,} rows there ({len(self):,} in all). Give npus=, "
-                                   "time= or columns= to read a part, use chunks() to read piece by piece, or limit=None to read all rows.")
+            self._check_limit(count, limit)
             pieces.append(piece)
         if len(pieces) == 1:
             return pieces[0]
         result = pd.concat(pieces, ignore_index=True) if pieces else self._table(0, 0, None, self._chosen(columns))
         return self._described(result)
+
+    def _check_limit(self, count, limit):
+        if limit is not None and count > limit:
+            raise ResultsError(f"{self._source.path}: {self._group} has more than {limit:,} rows there ({len(self):,} in all). Give npus= or "
+                               "time= to read a part, use chunks() to read piece by piece, or limit=None to read all rows.")
 
     def chunks(self, rows=BLOCK, npus=None, time=None, columns=None):
         """Yields the rows as pandas tables of at most `rows` rows, in the order of the file. The parameters are those of `read`.
