@@ -10,15 +10,17 @@ packages=(
   libhdf5-dev hdf5-tools
   libprotobuf-dev protobuf-compiler zlib1g-dev libmetis-dev
   libcxxopts-dev libyaml-cpp-dev nlohmann-json3-dev libtinyxml2-dev libspdlog-dev libfmt-dev
-  python3 python3-h5py python3-numpy python3-matplotlib
+  python3 python3-h5py python3-numpy python3-pandas python3-yaml python3-matplotlib
   xz-utils
 )
 for_tests=(libgtest-dev libbenchmark-dev procps)
-# A Slurm that the tests of scripts/slurm start for themselves; without it they are skipped.
-optional=(slurm-wlm slurm-wlm-basic-plugins munge)
+# What only some tests need; without these packages these tests are skipped: a Slurm that the tests of scripts/slurm start for
+# themselves, programs that read results.h5, and what executes notebooks.
+slurm=(slurm-wlm slurm-wlm-basic-plugins munge)
+optional=(python3-netcdf4 python3-xarray python3-h5netcdf python3-nbconvert python3-ipykernel)
 case "${1:-}" in
   "") packages+=("${for_tests[@]}") ;;
-  --program) optional=() ;;
+  --program) slurm=() optional=() ;;
   *)
     echo "setup: unknown argument '$1': expected --program or nothing" >&2
     exit 2
@@ -40,7 +42,8 @@ not_installed() {
 mapfile -t missing < <(not_installed "${packages[@]}")
 # A machine of a cluster keeps its own Slurm, and nobody is asked for a password for these packages.
 absent=()
-if ! command -v srun > /dev/null && { [ "$(id -u)" -eq 0 ] || sudo --non-interactive true 2> /dev/null; }; then
+if [ "$(id -u)" -eq 0 ] || sudo --non-interactive true 2> /dev/null; then
+  command -v srun > /dev/null || optional+=("${slurm[@]}")
   mapfile -t absent < <(not_installed "${optional[@]}")
 fi
 if [ ${#missing[@]} -eq 0 ] && [ ${#absent[@]} -eq 0 ]; then
@@ -66,5 +69,5 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 if [ ${#absent[@]} -gt 0 ]; then
   { [ ${#missing[@]} -gt 0 ] || "${as_root[@]}" apt-get update; } && "${as_root[@]}" "${install[@]}" "${absent[@]}" ||
-    echo "setup: ${absent[*]} cannot be installed: the tests of scripts/slurm will be skipped" >&2
+    echo "setup: without ${absent[*]}: the tests that need them will be skipped" >&2
 fi

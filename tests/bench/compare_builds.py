@@ -119,10 +119,13 @@ def traces():
 
 
 def digest(path):
-    """Returns {dataset: digest of its values}, without /kernel and /config."""
+    """Returns {dataset: digest of its values}, without /kernel, /config and /metrics/dimension.
+
+    /metrics/dimension only counts 0, 1, 2, ..., and older builds do not write it.
+    """
     digests = {}
     def visit(name, node):
-        if isinstance(node, h5py.Dataset) and not name.startswith(("kernel", "config")):
+        if isinstance(node, h5py.Dataset) and not name.startswith(("kernel", "config", "metrics/dimension")):
             values = node[()]
             if isinstance(values, numpy.ndarray) and values.dtype == object:
                 data = repr(values.tolist()).encode()

@@ -1,5 +1,9 @@
 #!/usr/bin/python3
-"""scripts/plot_results.py and scripts/plot_links.py draw what the program writes, and say what they cannot read."""
+"""The plot scripts draw what the program writes, and say in one line what they cannot read or draw.
+
+System: small runs, with and without a timeline, in both networks. Expectation: a PNG of the asked size, or a message that names the
+file or the argument. tests/python/test_plots.py looks at what is drawn.
+"""
 import pathlib
 import sys
 
@@ -45,6 +49,29 @@ class Plot(harness.Folder):
             heights.append(int.from_bytes((self.folder / "memory.png").read_bytes()[20:24], "big"))
         self.assertGreater(heights[1], heights[0])
         self.assertEqual(heights[1], heights[2])
+
+    def test_draws_a_part_of_the_time_for_some_npus(self):
+        picture = self.folder / "part.png"
+        outcome = self.plot(self.results("--timeline"), "--npus", "0-1", "--time", "0 us,5 us", "--output", picture)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn(f"wrote {picture}", outcome.out)
+
+    def test_says_which_argument_is_wrong(self):
+        """A time without a unit or in the wrong order, NPUs that are no list, and a timeline that the run did not keep."""
+        results = self.results()
+        for option, value, word in (("--time", "1,2 ms", "1,2 ms"), ("--time", "2 ms,1 ms", "the earlier one first"), ("--npus", "first", "first"),
+                                    ("--npus", "0", "--timeline")):
+            outcome = self.plot(results, option, value)
+            self.assertNotEqual(outcome.code, 0)
+            self.assertIn(word, outcome.err)
+            self.assertNotIn("Traceback", outcome.err)
+
+    def test_says_where_it_cannot_write(self):
+        for name in ("no-folder/picture.png", "picture.abc"):
+            outcome = self.plot(self.results(), "--output", self.folder / name)
+            self.assertNotEqual(outcome.code, 0)
+            self.assertEqual(len(outcome.err.strip().splitlines()), 1, outcome.err)
+            self.assertIn(name, outcome.err)
 
     def test_an_npu_that_is_not_there_is_refused(self):
         """--npus with an NPU that the run has not ends with an error that names it."""
@@ -94,7 +121,9 @@ class Links(harness.Folder):
         config.write_text(f"system: {{network: {{model: congestion-aware, dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n")
         outcome = self.plot(self.run_once([config]), "--output", self.folder / "kinds.png")
         self.assertEqual(outcome.code, 0, outcome.err)
-        self.assertGreater((self.folder / "kinds.png").stat().st_size, 10_000)
+        width, height = (int.from_bytes((self.folder / "kinds.png").read_bytes()[at:at + 4], "big") for at in (16, 20))
+        self.assertEqual(width, 1650)
+        self.assertLess(height, 2 * width)
 
     def test_results_without_links_are_refused(self):
         """Results of the congestion-unaware network end with an error that names the other network."""
