@@ -18,9 +18,10 @@ import harness  # noqa: E402
 
 BUILD = sys.argv.pop() if len(sys.argv) > 1 and pathlib.Path(sys.argv[-1]).is_dir() else None
 SMALL_STEP = ["--set=workload.model.layers=4", "--set=workload.parallel.micro-batches=4"]
+PACKAGES = "lib/python3/dist-packages"
 # What is installed below the prefix, and where it is in the repository.
 FOLDERS = {"share/orrery/configs": "configs", "share/orrery/partitions": "partitions", "share/orrery/scripts/slurm": "scripts/slurm",
-           "share/doc/orrery/docs": "docs"}
+           "share/doc/orrery/docs": "docs", PACKAGES + "/orrery": "scripts/python/orrery"}
 FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpirun.sh", "plot_kernel.py", "plot_links.py", "plot_results.py")},
          **{f"share/doc/orrery/{name}": name for name in ("README.md", "CHANGELOG.md", "LICENSE")}}
 
@@ -45,7 +46,7 @@ class Install(harness.Folder):
         for installed, source in FOLDERS.items():
             files = (path for path in (harness.SOURCE / source).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
             expected |= {f"{installed}/{path.relative_to(harness.SOURCE / source)}": path.relative_to(harness.SOURCE) for path in files}
-        found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
+        found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
         self.assertEqual(found, set(expected))
         for installed, source in expected.items():
             if source:
@@ -61,6 +62,10 @@ class Install(harness.Folder):
         self.assertEqual(len(harness.finish_times(results)), 64)
         self.run_installed(sys.executable, share / "scripts/plot_results.py", results, "--output", picture)
         self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        reader = f"import sys; sys.path.insert(0, {str(self.prefix / PACKAGES)!r}); import orrery; print(orrery.__file__, orrery.open({str(results)!r}))"
+        printed = self.run_installed(sys.executable, "-c", reader)
+        self.assertIn(str(self.prefix / PACKAGES), printed)
+        self.assertIn("step time", printed)
 
 
 if __name__ == "__main__":
