@@ -168,8 +168,7 @@ std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu
   const Remembered& file = state_->load(path, npu);
   file.faults.for_each([&](const Error& fault) { faults.add(fault); });
   if (!file.faults.empty() || (!state_->options.alone && !state_->check_npu(file, npu, faults))) return {};
-  for (const Notes::Note& note : file.meaning.notes.all)
-    state_->notices.add(note.kind, npu.value(), note.text, note.count);
+  state_->notices.merge_for(npu.value(), file.meaning.notices);
   NpuTrace trace;
   trace.graph = file.graph;
   trace.labels = file.labels;
