@@ -135,8 +135,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   world.agree([&] {
     if (world.is_root()) results::check_output(options.output, options.force);
   });
-  const auto prepared =
-      options.fold ? Preparation::folded(configuration, world) : std::make_unique<Preparation>(configuration, world);
+  const auto prepared = prepare(configuration, world);
   Preparation& preparation = *prepared;
   if (world.is_root()) log_warnings(configuration, preparation.notices());
   Simulation simulation(preparation, options, stop_request(options.max_walltime_s, start), world);
@@ -151,7 +150,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     description.step = training_step(configuration, *figures);
   }
   if (world.is_root() && description.has_links)
-    description.switches = topology::Fabric(preparation.topology()).switches();
+    description.switches = topology::Fabric(preparation.system().topology()).switches();
   const auto all = results::write(options.output, description, mine, world);
   if (simulation.stopped_at()) refuse_to_be_complete(*simulation.stopped_at(), options, world);
   if (!world.is_root()) return;

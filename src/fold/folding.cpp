@@ -93,17 +93,20 @@ npu::FoldedNpu Folding::folded(const npu::NpuSpec& npu) {
   return result;
 }
 
-std::vector<char> Folding::witnesses() const {
-  std::vector<char> result(all_npus_.size());
+std::vector<npu::NpuSpec> Folding::npus_to_compare() const {
+  std::vector<char> compared(all_npus_.size());
   for (const auto first : classes_.first) {
-    result[first] = 1;
-    for (const auto& stream : likeness_.streams_of(first)) result[stream.peer] = 1;
+    compared[first] = 1;
+    for (const auto& stream : likeness_.streams_of(first)) compared[stream.peer] = 1;
   }
   for (const auto& spec : communicators_) {
-    if (spec.group->members.empty()) result.assign(result.size(), 1);
-    for (const NpuId member : spec.group->members) result[member.index()] = 1;
+    if (spec.group->members.empty()) compared.assign(compared.size(), 1);
+    for (const NpuId member : spec.group->members) compared[member.index()] = 1;
   }
-  return result;
+  std::vector<npu::NpuSpec> npus;
+  for (const auto& npu : all_npus_)
+    if (compared[npu.id.index()]) npus.push_back(npu);
+  return npus;
 }
 
 std::vector<npu::NpuRecord> Folding::expand(std::span<const npu::NpuRecord> records) const {

@@ -43,8 +43,9 @@ class Folding {
   std::span<const communicator::CommunicatorSpec> communicators() const { return communicators_; }  ///< of all
   std::span<const Rank> host_of_npu() const { return host_of_npu_; }  ///< [npus] of its class
 
-  /// [npus] whether what it does with others has to be checked: those that stand for a class, and all whom they meet.
-  std::vector<char> witnesses() const;
+  /// Returns the NPUs whose messages and collectives have to be compared with those of others: the representatives, and
+  /// all NPUs that they exchange messages with or share a group with. Cost O(members of their groups + NPUs).
+  std::vector<npu::NpuSpec> npus_to_compare() const;
 
   /// Of all NPUs of the classes of this rank, from the records of those that stand for them.
   std::vector<npu::NpuRecord> expand(std::span<const npu::NpuRecord> records) const;
