@@ -77,15 +77,16 @@ results::RunDescription describe(const config::Configuration& configuration, con
   run.num_npus = preparation.num_npus();
   if (preparation.folding()) run.num_classes = preparation.folding()->classes().count();
   run.groups = preparation.groups();
-  for (const auto& dimension : configuration.dimensions) run.dimension_sizes.push_back(dimension.size);
-  run.command_line = command_line;
-  run.resolved_configuration = configuration.to_yaml(false);
+  run.inputs.command_line = command_line;
+  run.inputs.resolved_configuration = configuration.to_yaml(false);
   for (const auto& input : configuration.inputs)
-    (input.first == "partition.txt" ? run.kernel_inputs : run.inputs).push_back(input);
-  for (const auto& dimension : configuration.dimensions)
-    run.links.push_back(topology::directed_links(dimension) * (run.num_npus / dimension.size));
-  run.has_links = configuration.executor.goes_over_links();
-  run.sharers = preparation.sharers();
+    (input.first == "partition.txt" ? run.inputs.kernel_texts : run.inputs.texts).push_back(input);
+  for (const auto& dimension : configuration.dimensions) {
+    run.network.dimension_sizes.push_back(dimension.size);
+    run.network.links.push_back(topology::directed_links(dimension) * (run.num_npus / dimension.size));
+  }
+  run.network.has_links = configuration.executor.goes_over_links();
+  run.network.sharers = preparation.sharers();
   run.wall_time = wall_seconds;
   run.iterations = configuration.executor.iterations;
   return run;
@@ -149,8 +150,8 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     figures = workload::figures(*configuration.workload.generated);
     description.step = training_step(configuration, *figures);
   }
-  if (world.is_root() && description.has_links)
-    description.switches = topology::Fabric(preparation.system().topology()).switches();
+  if (world.is_root() && description.network.has_links)
+    description.network.switches = topology::Fabric(preparation.system().topology()).switches();
   const auto all = results::write(options.output, description, mine, world);
   if (simulation.stopped_at()) refuse_to_be_complete(*simulation.stopped_at(), options, world);
   if (!world.is_root()) return;

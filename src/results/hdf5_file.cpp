@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "orrery/base/error.hpp"
+#include "orrery/results/results.hpp"
 
 namespace orrery::results {
 namespace {
@@ -211,6 +212,15 @@ void File::attribute(const std::string& object, const char* name, std::span<cons
   const hsize_t size = values.size();
   const Handle space(checked(H5Screate_simple(1, &size, nullptr), "attribute"), H5Sclose);
   write_attribute(object, name, string_type_.id(), space, pointers.data());
+}
+
+std::string hdf5_version() {
+  start_library();
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
 }
 
 void File::close() {

@@ -45,15 +45,16 @@ TEST(Metrics, SharesOfAllTimeAddUp) {
   const auto metrics = metrics_of(two_npus(), std::vector<std::int64_t>{600, 80}, 2, {}, {});
   ASSERT_TRUE(metrics);
   EXPECT_EQ(metrics->step_time, ns(50));
-  EXPECT_DOUBLE_EQ(metrics->compute, 0.4);
-  EXPECT_DOUBLE_EQ(metrics->cpu, 0.05);
-  EXPECT_DOUBLE_EQ(metrics->exposed_communication, 0.25);
-  EXPECT_DOUBLE_EQ(metrics->exposed_memory, 0.05);
-  EXPECT_DOUBLE_EQ(metrics->idle, 0.25);                                  // 20, 10, and 20 after the end
+  EXPECT_DOUBLE_EQ(metrics->shares.compute, 0.4);
+  EXPECT_DOUBLE_EQ(metrics->shares.cpu, 0.05);
+  EXPECT_DOUBLE_EQ(metrics->shares.exposed_communication, 0.25);
+  EXPECT_DOUBLE_EQ(metrics->shares.exposed_memory, 0.05);
+  EXPECT_DOUBLE_EQ(metrics->shares.idle, 0.25);                           // 20, 10, and 20 after the end
   EXPECT_EQ(metrics->exposed_communication_time, Time::from_ps(12'500));  // 50 ns of 2 NPUs and 2 iterations
   EXPECT_EQ(metrics->bytes_per_step, (std::vector<std::int64_t>{300, 40}));
-  EXPECT_FALSE(metrics->tokens_per_second || metrics->samples_per_second || metrics->model_flops_utilisation ||
-               metrics->hardware_flops_utilisation || metrics->pipeline_bubble || metrics->ideal_pipeline_bubble);
+  EXPECT_FALSE(metrics->training.tokens_per_second || metrics->training.samples_per_second ||
+               metrics->training.model_flops_utilisation || metrics->training.hardware_flops_utilisation ||
+               metrics->bubble);
 }
 
 TEST(Metrics, NothingWithoutTime) { EXPECT_FALSE(metrics_of(std::vector<NpuRecord>(3), {}, 1, {}, {})); }
@@ -70,22 +71,23 @@ TEST(Metrics, TrainingStep) {
                           .micro_batches = 6};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
   ASSERT_TRUE(metrics);
-  EXPECT_DOUBLE_EQ(metrics->samples_per_second.value(), 8e7);
-  EXPECT_DOUBLE_EQ(metrics->tokens_per_second.value(), 128e7);
-  EXPECT_DOUBLE_EQ(metrics->tokens_per_second_per_npu.value(), 64e7);
-  EXPECT_DOUBLE_EQ(metrics->model_flops_utilisation.value(), 0.2);
-  EXPECT_DOUBLE_EQ(metrics->hardware_flops_utilisation.value(), 0.25);
-  EXPECT_DOUBLE_EQ(metrics->pipeline_bubble.value(), (10 + 10 + 50) / 200.0);  // receives alone, and idle time
-  EXPECT_DOUBLE_EQ(metrics->ideal_pipeline_bubble.value(), 3.0 / (2 * 6 + 3));
+  EXPECT_DOUBLE_EQ(metrics->training.samples_per_second.value(), 8e7);
+  EXPECT_DOUBLE_EQ(metrics->training.tokens_per_second.value(), 128e7);
+  EXPECT_DOUBLE_EQ(metrics->training.tokens_per_second_per_npu.value(), 64e7);
+  EXPECT_DOUBLE_EQ(metrics->training.model_flops_utilisation.value(), 0.2);
+  EXPECT_DOUBLE_EQ(metrics->training.hardware_flops_utilisation.value(), 0.25);
+  ASSERT_TRUE(metrics->bubble);
+  EXPECT_DOUBLE_EQ(metrics->bubble->measured, (10 + 10 + 50) / 200.0);  // receives alone, and idle time
+  EXPECT_DOUBLE_EQ(metrics->bubble->ideal, 3.0 / (2 * 6 + 3));
 }
 
 TEST(Metrics, WhatIsNotKnownIsLeftOut) {
   const TrainingStep step{.samples = 8, .model_flops = 4e6, .executed_flops = 5e6};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
   ASSERT_TRUE(metrics);
-  EXPECT_TRUE(metrics->samples_per_second);
-  EXPECT_FALSE(metrics->tokens_per_second || metrics->model_flops_utilisation || metrics->hardware_flops_utilisation ||
-               metrics->pipeline_bubble || metrics->ideal_pipeline_bubble);
+  EXPECT_TRUE(metrics->training.samples_per_second);
+  EXPECT_FALSE(metrics->training.tokens_per_second || metrics->training.model_flops_utilisation ||
+               metrics->training.hardware_flops_utilisation || metrics->bubble);
 }
 
 // Korthikanti et al. (arXiv 2205.05198), table 5: 175B, 64 samples of 2048 tokens on 64 GPUs of 312 TFLOPS in 13.75 s.
@@ -99,7 +101,7 @@ TEST(Metrics, PublishedUtilisation) {
   for (NpuRecord& npu : npus) npu.finish = npu.compute = Time::from_ns(13'750'000'000);
   const auto metrics = metrics_of(npus, {}, 1, step, {});
   ASSERT_TRUE(metrics);
-  EXPECT_NEAR(metrics->model_flops_utilisation.value(), 0.514, 0.0005);
+  EXPECT_NEAR(metrics->training.model_flops_utilisation.value(), 0.514, 0.0005);
 }
 
 // Of two ranks. All-reduces of 4: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, of the bus 2 * 3 / 4 of it. All-gathers

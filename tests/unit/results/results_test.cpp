@@ -53,13 +53,13 @@ RunDescription description() {
                 {"alpha", {NpuId(0), NpuId(36)}},
                 {"b", {NpuId(2), NpuId(4)}},
                 {"b", {NpuId(2), NpuId(3)}}};
-  run.dimension_sizes = {37, 1};
-  run.links = {74, 0};
-  run.command_line = "orrery run x.yaml";
-  run.resolved_configuration = "workload: x\n";
-  run.inputs = {{"a/network.yml", "topology: [ Ring ]\n"}, {"b/network.yml", ""}};
+  run.network.dimension_sizes = {37, 1};
+  run.network.links = {74, 0};
+  run.inputs.command_line = "orrery run x.yaml";
+  run.inputs.resolved_configuration = "workload: x\n";
+  run.inputs.texts = {{"a/network.yml", "topology: [ Ring ]\n"}, {"b/network.yml", ""}};
+  run.inputs.kernel_texts = {{"partition.txt", "0\n"}};
   run.wall_time = 1.5;
-  run.kernel_inputs = {{"partition.txt", "0\n"}};
   return run;
 }
 

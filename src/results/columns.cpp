@@ -1,4 +1,4 @@
-#include "tables.hpp"
+#include "columns.hpp"
 
 namespace orrery::results {
 
