@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "orrery/app/commands.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
@@ -13,6 +12,7 @@
 #include "orrery/partition/quality.hpp"
 #include "orrery/partition/strategy.hpp"
 #include "preparation.hpp"
+#include "subcommands.hpp"
 
 namespace orrery::app {
 namespace {

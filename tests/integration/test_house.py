@@ -22,7 +22,7 @@ FOREIGN = [
     (r"yaml-cpp/", ["config"]),
     (r"tinyxml2", ["collective"]),
     (r"cxxopts", ["config"]),
-    (r"nlohmann/", ["config", "trace", "workload", "src/app/show.cpp", "src/app/chrome_trace.cpp"]),
+    (r"nlohmann/", ["config", "trace", "workload", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["app", "src/main.cpp"]),
 ]
