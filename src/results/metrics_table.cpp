@@ -101,10 +101,13 @@ void write_figures(File& file, const Metrics& metrics) {
   for (const auto& figure : numbers)
     if (const auto value = figure.value(metrics))
       file.scalar<double>(std::string("/metrics/") + figure.name, *value, figure.label);
+  // The scale is in this group: netCDF-4 looks for dimensions in the group of a variable and in those above it only.
+  file.scale("/metrics/dimension", metrics.bytes_per_step.size(),
+             {"1", "dimension", "dimension of the topology, 0 innermost"});
   file.column<std::int64_t>(
       "/metrics/bytes_per_step", metrics.bytes_per_step,
       {"byte", "bytes per step", "bytes sent by all NPUs in a step, by dimension of the topology"});
-  file.attach("/metrics/bytes_per_step", "/network/dimension");
+  file.attach("/metrics/bytes_per_step", "/metrics/dimension");
   if (metrics.collectives.empty()) return;
   file.group("/metrics/collectives", "one row per kind and number of members of all collectives");
   write_table(file, "/metrics/collectives", collective_columns_of_metrics, "row", {"1", "row", "row of the columns"},
