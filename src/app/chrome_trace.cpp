@@ -32,7 +32,7 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Microseconds, exactly.
+/// Returns a time in microseconds as decimal text, exactly.
 std::string microseconds(std::int64_t ps) {
   return ps % 1'000'000 == 0 ? fmt::to_string(ps / 1'000'000) : fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
 }
@@ -65,7 +65,7 @@ std::string_view category(NodeKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-/// A node's begin or end.
+/// A node begins or ends at this time.
 struct Change {
   std::int64_t at = 0;
   Work work = Work::idle;
@@ -103,7 +103,7 @@ class ChromeTrace {
   }
 
  private:
-  /// A thread of the process in which slices follow each other.
+  /// A thread of the process. Its slices follow each other without overlap.
   struct Lane {
     std::uint32_t thread;
     Time until;
@@ -144,7 +144,7 @@ class ChromeTrace {
     return thread;
   }
 
-  /// A thread of the track that is free from `start` to `finish`.
+  /// Returns a thread of the track that is free from `start` to `finish`. Adds one if there is none.
   std::uint32_t thread_for(Track track, std::uint32_t group, Time start, Time finish) {
     auto& lanes = lanes_[{track, group}];
     auto free = std::ranges::find_if(lanes, [&](const Lane& lane) { return lane.until <= start; });
@@ -184,7 +184,7 @@ class ChromeTrace {
       counter("local memory", usage.since.ps(), fmt::format(R"("bytes":{})", usage.usage.count()));
   }
 
-  /// Where the time goes: slices of what nothing hides and of idle time, and the counter of communication.
+  /// Writes slices of exposed and of idle time, and the counter of communication in flight.
   void write_states(const std::vector<Change>& changes, TimeBins& bins) {
     npu::InService in_service;
     std::int64_t since = 0;   // of the present state
@@ -217,7 +217,7 @@ class ChromeTrace {
     slice(thread, from, to, idle ? "idle" : "exposed", json_text(state_names[static_cast<std::size_t>(state)]));
   }
 
-  /// A process of its own for what all the NPUs do together.
+  /// Writes one more process, whose counters are over all NPUs.
   void write_bins(const TimeBins& bins, std::uint64_t count) {
     process_ = std::uint64_t{timeline_.num_npus()} + 1;
     name_process(fmt::format("all {} shown", counted(count, "NPU")), 0);

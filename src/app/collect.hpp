@@ -7,7 +7,7 @@
 #include "preparation.hpp"
 #include "simulation.hpp"
 
-/// What a run hands to the results.
+/// Collects what the results of a run are written from.
 namespace orrery::app {
 
 /// Returns what this rank knows when the run has ended; of a folded run for all NPUs of its classes. Cost O(records).

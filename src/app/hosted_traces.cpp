@@ -17,13 +17,14 @@ namespace {
 
 constexpr std::size_t most_unreadable = 1000;  // traces of a rank
 
-/// The process groups that the communicator file names.
+/// Returns the process groups that the communicator file names.
 struct GroupFile {
   trace::NamedGroups groups;
   bool is_readable = true;
 };
 
-/// What the configuration read as the communicator file; nothing if it names none, or could not read it.
+/// Returns the text that the configuration read as the communicator file. Returns nothing if the configuration names
+/// no such file or could not read it.
 const std::string* groups_text(const config::Configuration& configuration) {
   for (const auto& [name, text] : configuration.inputs)
     if (name == "groups.json" || name == "comm_group.json") return &text;
@@ -48,7 +49,7 @@ GroupFile read_group_file(const config::Configuration& configuration, std::uint3
   return result;
 }
 
-/// Traces of some NPUs.
+/// The traces of some NPUs.
 struct TraceList {
   std::vector<NpuId> npus;              // ascending
   std::vector<trace::NpuTrace> traces;  // [npus]
@@ -59,7 +60,7 @@ struct TraceList {
   }
 };
 
-/// Reads the traces of these NPUs; those that cannot be read are left out.
+/// Reads the traces of these NPUs. Leaves out those that cannot be read.
 TraceList read_traces(const config::Workload& workload, std::span<const NpuId> npus, trace::Store& store,
                       Faults& faults) {
   if (workload.generated) return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store)};
@@ -80,7 +81,7 @@ TraceList read_traces(const config::Workload& workload, std::span<const NpuId> n
   return list;
 }
 
-/// The traces of both lists, which have no NPU in common.
+/// Returns the traces of both lists, which have no NPU in common.
 TraceList merged(TraceList a, TraceList b) {
   TraceList list;
   for (std::size_t i = 0, j = 0; i < a.npus.size() || j < b.npus.size();)
@@ -94,8 +95,9 @@ TraceList merged(TraceList a, TraceList b) {
   return list;
 }
 
-/// The traces that another partition gives this rank. Those that are here already are not read again; those that go to
-/// other ranks are freed before others are read. The notices stay as they are: every trace has been read on one rank.
+/// Returns the traces that another partition gives this rank. Keeps those that this rank has read already, frees those
+/// that go to other ranks, and then reads the others. Leaves the notices as they are, because every trace has been read
+/// on one rank already.
 HostedTraces moved(HostedTraces old, partition::Partition partition, const config::Workload& workload, Rank here,
                    Faults& faults) {
   TraceList kept;
@@ -116,7 +118,7 @@ bool any_faults(const Faults& faults, parallel::Communicator& world) {
   return any != 0;
 }
 
-/// The partition that the strategy makes of the graph on rank 0. Collective.
+/// Returns the partition that the strategy makes of the graph on rank 0. Collective.
 partition::Partition partition_by_graph(const partition::PartitionOptions& options, const System& system,
                                         const partition::CommunicationGraph& graph, parallel::Communicator& world) {
   std::vector<Rank> ranks;
@@ -136,7 +138,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   const auto& workload = configuration.workload;
   const auto& options = configuration.run.partition;
   const auto num_npus = system.topology().num_npus();
-  // With one rank every strategy that needs the traces gives the same.
+  // With one rank every strategy that needs the traces makes the same partition.
   const bool by_graph = options.strategy().needs_traces;
   auto groups = agreed(world, [&] { return read_group_file(configuration, num_npus, faults); });
   auto partition = agreed(world, [&] {

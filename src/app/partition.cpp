@@ -25,7 +25,8 @@ void write_map(const partition::Partition& partition, const std::filesystem::pat
   file.commit();
 }
 
-/// Whether the traces that the configuration names are there. A strategy that needs traces cannot do without.
+/// Returns whether the configuration names traces that exist. Throws Error if the strategy needs traces and there are
+/// none.
 bool has_workload(const config::Configuration& configuration) {
   const bool needed = configuration.run.partition.strategy().needs_traces;
   const auto& workload = configuration.workload;
@@ -33,7 +34,7 @@ bool has_workload(const config::Configuration& configuration) {
   if (workload.traces.empty()) {
     if (needed)
       throw Error(ErrorCode::bad_input, {.key = "workload.traces"}, "none", "traces",
-                  "METIS cuts the graph of who talks to whom, which is in the traces.");
+                  "METIS cuts the graph of which NPUs communicate, which is in the traces.");
     return false;
   }
   std::error_code failure;

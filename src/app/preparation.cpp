@@ -8,7 +8,7 @@
 namespace orrery::app {
 namespace {
 
-/// The rank of each memory server: that of one of the NPUs that it serves.
+/// Returns the rank of each memory server. It is the rank of one of the NPUs that the server serves.
 std::vector<Rank> hosts_of_servers(const memory::RemoteMemory& memory, std::span<const Rank> host_of_npu) {
   std::vector<Rank> hosts;
   for (std::uint32_t s = 0; s < memory.num_servers(); ++s) hosts.push_back(host_of_npu[memory.host_of(s).index()]);
@@ -93,7 +93,8 @@ npu::RunContext Preparation::run_context() {
   return context;
 }
 
-/// Sets among how many collectives the engine divides the bandwidth, where the model says so. Collective.
+/// Tells the engine how many collectives share the bandwidth of each dimension, if the model has them share it.
+/// Collective.
 std::vector<std::uint32_t> Preparation::share_bandwidth(parallel::Communicator& world) {
   const auto& options = configuration_.executor;
   if (options.network.model != network::Model::congestion_unaware ||

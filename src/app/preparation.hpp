@@ -26,8 +26,8 @@ struct FoldedRank {
   int num_ranks = 1;
 };
 
-/// Everything that is made before a run: what the NPUs of this rank do, numbered alike on all ranks and checked. It
-/// outlives the model, which borrows from it.
+/// Everything that is made before a run: the programs of the NPUs of this rank, and the communicators, which have the
+/// same numbers on all ranks. All of it has been checked. It outlives the model, which refers to it.
 class Preparation {
  public:
   /// Prepares the NPUs that this rank hosts and adds what is wrong with them to `faults`, which may hold faults of the

@@ -32,7 +32,7 @@ void log_warnings(const config::Configuration& configuration, const Notices& not
                  entry.count > 1 ? fmt::format(" first, {} times in all", entry.count) : "");
 }
 
-/// What the metrics need of a step of a generated workload.
+/// Returns what the metrics need to know of a step of a generated workload.
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
   const auto& generated = *configuration.workload.generated;
   const bool has_tokens = std::holds_alternative<workload::Transformer>(generated.model);
@@ -66,7 +66,7 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
   ensure_failed("a run that was stopped ends with an error", std::source_location::current());
 }
 
-/// The configuration, once it is known that the results can be written. Collective.
+/// Reads the configuration and checks that the results can be written. Collective.
 config::Configuration read_configuration(const config::Inputs& inputs, parallel::Communicator& world) {
   auto configuration = agreed(world, [&] { return config::read(inputs); });
   world.agree([&] {

@@ -13,7 +13,7 @@
 namespace orrery::app {
 namespace {
 
-/// Times are computed as in the congestion-unaware network, which does not have all shapes.
+/// Throws Error (bad_input) for a shape that the congestion-unaware network does not have, as its rules give the times.
 void require_delays(const topology::Topology& topology) {
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
     if (const auto shape = topology.dimension(d).shape; topology::is_of_links_only(shape))
@@ -24,7 +24,7 @@ void require_delays(const topology::Topology& topology) {
                               d, topology::name(shape)));
 }
 
-/// The first NPUs of the topology; none: all of them.
+/// Returns the first NPUs of the topology, as many as the command asks for; empty: all of them.
 std::vector<NpuId> members_of(const config::ShowCollectiveCommand& command, std::uint32_t num_npus) {
   const auto count = command.npus.value_or(num_npus);
   if (count == 0 || count > num_npus)

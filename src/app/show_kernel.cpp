@@ -31,11 +31,11 @@ ordered_json row(const results::KernelRecord& rank) {
           {"critical_path", rank.critical_path}};
 }
 
-/// Says what the limit means, with the figures that show it.
+/// Returns what the limit means, with the figures that show it.
 std::string explanation(const results::KernelFigures& figures) {
   switch (figures.limit) {
     case results::Limit::one_rank:
-      return "there is nobody to wait for";
+      return "there is one rank, which waits for no other rank";
     case results::Limit::imbalance:
       return fmt::format(
           "ranks are blocked for {:.0f} % of their time, and their events are uneven (efficiency {:.2f}): "

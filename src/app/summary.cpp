@@ -47,7 +47,7 @@ void print_training(const results::Metrics& metrics) {
   if (!parts.empty()) fmt::print("training: {}\n", fmt::join(parts, "; "));
 }
 
-/// The rest is in the results.
+/// The summary names this many kinds of collectives; the results have all of them.
 constexpr std::size_t most_collectives = 4;
 
 void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_t> sharers, bool replay_only) {
@@ -72,7 +72,7 @@ void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }
 
-/// Of the traces that list tensors.
+/// Prints the peak of local memory, if traces list tensors.
 void print_local_memory(std::span<const npu::NpuRecord> npus, Bytes size) {
   using npu::NpuRecord;
   const auto& most = *std::ranges::max_element(npus, {}, &npu::NpuRecord::peak_local_memory);
@@ -97,7 +97,7 @@ std::string link_text(const network::LinkRecord& link, const std::vector<topolog
   return fmt::format("{} to {} (dimension {})", device(link.from), device(link.to), link.dimension);
 }
 
-/// Those that were busy longest; of equal ones the lowest.
+/// Prints the links that were busy longest; of equal ones those with the lowest numbers.
 void print_links(std::vector<network::LinkRecord> links, const std::vector<topology::Fabric::Switch>& switches,
                  Time finish) {
   const auto busy = [](const network::LinkRecord& link) { return link.statistics.busy; };

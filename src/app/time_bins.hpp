@@ -27,7 +27,7 @@ inline NpuState state_of(npu::Work work) {
 
 constexpr std::size_t num_bins = 1000;
 
-/// How much of each of `num_bins` equal intervals of the time all NPUs together spend in each state, and communicate.
+/// Sums the time that all NPUs spend in each state, and communicate, in each of `num_bins` equal intervals.
 class TimeBins {
  public:
   explicit TimeBins(std::int64_t end) : end_(end), spent_(num_bins) {}

@@ -39,7 +39,7 @@ class FirstCalls {
   std::map<const npu::Program*, std::vector<FirstCall>> known_;
 };
 
-/// The first member of a group, which stands for all of them whatever the number of ranks.
+/// Returns the first member of a group. It is checked for all members, and is the same for any number of ranks.
 bool is_first_member(NpuId npu, const trace::Group& group) {
   return npu == (group.members.empty() ? NpuId(0) : group.members.front());
 }

@@ -18,7 +18,7 @@
 namespace orrery::check {
 namespace {
 
-/// For one NPU and group: enough to see whether members may disagree.
+/// The collectives of one NPU in one group, in few numbers that show whether members may disagree.
 struct Digest {
   std::uint32_t group = 0;
   std::uint32_t npu = 0;
@@ -56,7 +56,7 @@ std::vector<Digest> exchange_digests(const Subject& subject, Sequences& sequence
   return mine;
 }
 
-/// The disputes of the groups that this rank hosts.
+/// Finds the disputes of the groups that this rank hosts.
 class DisputeSearch {
  public:
   DisputeSearch(const Subject& subject, const std::vector<char>& checked) : subject_(subject), checked_(checked) {}
@@ -71,8 +71,8 @@ class DisputeSearch {
   }
 
  private:
-  /// Of one group: each member that differs in a new way from the lowest one; for the order also from the one before
-  /// it.
+  /// Adds the disputes of one group: one for each member that differs in a new way from the lowest member, and for the
+  /// order also from the member before it.
   void look_at(std::span<const Digest> digests) {
     const Digest& first = digests.front();
     std::set<std::pair<std::uint64_t, std::uint64_t>> known = {{first.contents, first.order}};
@@ -88,7 +88,7 @@ class DisputeSearch {
     if (const auto absent = absent_member(digests)) disputes_.push_back({first.group, first.npu, *absent, false});
   }
 
-  /// The first checked member without a digest: it does no collective in the group.
+  /// Returns the first checked member without a digest, which has no collective in the group.
   std::optional<std::uint32_t> absent_member(std::span<const Digest> digests) const {
     const auto& members = subject_.run.communicators[digests.front().group].group->members;
     const auto size = members.empty() ? checked_.size() : members.size();
@@ -107,7 +107,7 @@ class DisputeSearch {
   std::vector<Dispute> disputes_;
 };
 
-/// The first node that `account` has more often than `other`.
+/// Returns the first node that `account` has more often than `other`.
 const MemberAccount::Node* surplus(const MemberAccount& account, const MemberAccount& other) {
   std::map<std::uint64_t, std::size_t> left;
   for (const auto& node : other.nodes) ++left[node.label()];
@@ -146,8 +146,8 @@ Error other_order(const std::string& group, const MemberAccount& a, const Member
           "dependencies that leave one order for all members", "Correct the dependencies in the traces."};
 }
 
-/// Adds a fault for each dispute, but one at most for a member of a group. An order that suits both members is no
-/// fault: the run compares in which order they really come.
+/// Adds a fault for each dispute, but one at most for a member of a group. If some order suits both members, there
+/// is no fault here: the run compares the order in which they come.
 void add_faults(const Subject& subject, const std::vector<Dispute>& disputes,
                 const std::map<MemberOfGroup, MemberAccount>& accounts, Faults& faults) {
   std::set<MemberOfGroup> told;

@@ -8,7 +8,7 @@
 namespace orrery::check {
 namespace {
 
-/// Whether the trace has the node with this id as a collective that runs the file of this number.
+/// Returns whether the trace has the node with this id as a collective that runs the file of this number.
 bool has_node(const trace::NpuTrace& trace, std::uint64_t id, std::uint32_t file) {
   const auto& ids = trace.labels->ids;
   const NodeId at(static_cast<std::uint32_t>(std::ranges::lower_bound(ids, id - trace.first_id) - ids.begin()));

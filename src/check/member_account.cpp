@@ -11,7 +11,7 @@
 namespace orrery::check {
 namespace {
 
-/// The nodes of an NPU in a group; none if it has none there.
+/// Returns the nodes of an NPU in a group; empty if it has none there.
 std::vector<std::uint32_t> nodes_of(const npu::NpuSpec& npu, std::uint32_t group, Sequences& sequences) {
   const auto use = static_cast<std::size_t>(std::ranges::find(npu.groups, GroupId(group)) - npu.groups.begin());
   return use < npu.groups.size() ? sequences.of(npu)[use].nodes : std::vector<std::uint32_t>();

@@ -29,7 +29,7 @@ struct MemberAccount {
   std::vector<Node> nodes;
   Calls calls;  ///< with a graph only where the order matters
 
-  /// Where a node is; null: the trace.
+  /// Returns the place of a node; of the trace if the node is null.
   Place place(const Node* node) const;
 };
 

@@ -22,7 +22,7 @@ struct Channel {
   std::uint64_t tag = 0;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t digest = 0;  ///< of the sizes, whatever their order
+  std::uint64_t digest = 0;  ///< of the sizes in any order
 
   auto key() const { return std::tie(sender, receiver, tag); }
 };
@@ -81,7 +81,7 @@ std::vector<Channel> channels_of(const Subject& subject, NodeKind side) {
   return merged(std::move(channels));
 }
 
-/// The `index`-th node (from 0) of one side of a channel.
+/// Returns the `index`-th node (from 0) of one side of a channel.
 NodeId node_of(const npu::NpuSpec& npu, NodeKind side, const Channel& channel, std::uint64_t index) {
   const auto& graph = *npu.trace->graph;
   const auto peer = side == NodeKind::send ? channel.receiver : channel.sender;
@@ -94,7 +94,7 @@ NodeId node_of(const npu::NpuSpec& npu, NodeKind side, const Channel& channel, s
   ensure_failed("a channel without nodes", std::source_location::current());
 }
 
-/// `mine` has more messages than `theirs`, or as many of other sizes.
+/// Returns the fault of a channel. `mine` has more messages than `theirs`, or as many of other sizes.
 Error fault_of(const Subject& subject, NodeKind side, const Channel& mine, const Channel& theirs) {
   const NpuId own(side == NodeKind::send ? mine.sender : mine.receiver);
   const auto& npu = *std::ranges::find(subject.run.npus, own, &npu::NpuSpec::id);

@@ -30,7 +30,7 @@ class NodesWhere {
   std::map<const trace::Graph*, std::vector<NodeId>> known_;
 };
 
-/// Where a node of a checked NPU is, for messages.
+/// Returns the place of a node of a checked NPU, for messages.
 inline Place place_of(const Subject& subject, const npu::NpuSpec& npu, NodeId node) {
   return subject.store.place(*npu.trace, npu.id, node);
 }

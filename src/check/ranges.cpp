@@ -71,7 +71,7 @@ class RangeSearch {
     }
   }
 
-  /// By peer slot.
+  /// Checks the messages to each peer, by peer slot.
   const std::map<std::uint32_t, NodeId>& largest_sends(const npu::Program& program) {
     const auto [found, added] = largest_sends_.try_emplace(&program);
     if (!added) return found->second;
@@ -127,8 +127,8 @@ class RangeSearch {
   std::set<std::tuple<const collective::Layout*, collective::Kind, Bytes>> fitting_;
 };
 
-/// Only where nothing else is wrong on any rank: other faults may be why a node does not fit. Reports the fault of the
-/// lowest NPU alone.
+/// Checks ranges if no rank has another fault, because other faults may be the cause. Reports the fault of the lowest
+/// NPU only.
 void check_ranges(const Subject& subject, parallel::Communicator& world, Findings findings) {
   auto num_faults = static_cast<std::int64_t>(findings.faults.count());
   world.sum(std::span(&num_faults, 1));

@@ -26,7 +26,7 @@ struct OpenCollective {
   friend auto operator<=>(const OpenCollective&, const OpenCollective&) = default;
 };
 
-/// One wait as rank 0 prints it. Which members of a collective are missing is asked of all ranks.
+/// One wait as rank 0 prints it. All ranks are asked which members of a collective are missing.
 struct WaitLine {
   std::uint32_t npu = 0;
   std::string text;
@@ -86,7 +86,7 @@ std::vector<WaitLine> gather_lines(const model::RankModel& model, const trace::S
 
 using MissingMembers = std::map<OpenCollective, std::vector<NpuId>>;
 
-/// Gathers on rank 0 who is missing in the collectives of the lines. Collective.
+/// Gathers on rank 0 which members are missing in the collectives of the lines. Collective.
 MissingMembers gather_missing(const model::RankModel& model, const std::vector<WaitLine>& lines,
                               parallel::Communicator& world) {
   std::set<OpenCollective> distinct;

@@ -78,7 +78,7 @@ MetisGraph metis_graph(const CommunicationGraph& graph) {
   return result;
 }
 
-/// Balances loads and leaves few bytes between ranks. With a rank for each NPU or more, and where nobody communicates,
+/// Balances loads and leaves few bytes between ranks. With a rank for each NPU or more, and where no NPU communicates,
 /// the result is `block`. Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning
 /// irregular graphs, SIAM J. Sci. Comput. 20 (1998). Cost O(edges).
 Partition make_by_metis(std::string_view, const Problem& problem) {

@@ -16,8 +16,8 @@ unsigned __int128 worked_bytes(collective::Kind kind, std::uint32_t members, uns
 /// zero.
 double algorithm_bandwidth(const communicator::CollectiveRecord& collective);
 
-/// Returns what the algorithm bandwidth is multiplied by so that it can be compared with the bandwidth of a link,
-/// whatever the number of members n: 2(n-1)/n for all-reduce; (n-1)/n for all-gather, reduce-scatter, all-to-all,
+/// Returns what the algorithm bandwidth is multiplied by so that it can be compared with the bandwidth of a link
+/// for any number of members n: 2(n-1)/n for all-reduce; (n-1)/n for all-gather, reduce-scatter, all-to-all,
 /// gather and scatter; 1 for broadcast and reduce. Source: nccl-tests, doc/PERFORMANCE.md; for gather and scatter its
 /// src/gather.cu and scatter.cu.
 double bus_factor(collective::Kind kind, std::uint32_t members);

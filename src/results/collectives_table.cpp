@@ -52,7 +52,7 @@ const std::array<Column<CollectiveRecord>, 10> collective_columns{{
      }},
 }};
 
-/// With groups as in the file, in the order of group and ordinal.
+/// Returns the records with groups as in the file, in the order of group and ordinal.
 std::vector<CollectiveRecord> renumbered(std::span<const CollectiveRecord> mine,
                                          std::span<const std::uint32_t> group_position) {
   std::vector<CollectiveRecord> records(mine.begin(), mine.end());
@@ -64,7 +64,7 @@ std::vector<CollectiveRecord> renumbered(std::span<const CollectiveRecord> mine,
   return records;
 }
 
-/// The number of all collectives of all ranks, recorded or not. Collective.
+/// Returns the number of all collectives of all ranks, recorded or not. Collective.
 std::int64_t count_all(std::span<const communicator::CollectiveSum> mine, parallel::Communicator& world) {
   std::int64_t all = 0;
   for (const auto& sum : mine) all += static_cast<std::int64_t>(sum.count);
@@ -72,7 +72,7 @@ std::int64_t count_all(std::span<const communicator::CollectiveSum> mine, parall
   return all;
 }
 
-/// Every field takes part, so that the order is the same whatever rank the records come from.
+/// Orders records by all fields, so that the order does not depend on the ranks that they come from.
 bool comes_before(const CollectiveRecord& a, const CollectiveRecord& b) {
   return std::tuple(a.ordinal, a.first_arrival, a.last_arrival, a.finish, a.kind, a.size, a.members) <
          std::tuple(b.ordinal, b.first_arrival, b.last_arrival, b.finish, b.kind, b.size, b.members);

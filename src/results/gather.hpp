@@ -26,9 +26,10 @@ struct Block {
 std::vector<Block> blocks(std::span<const std::int64_t> rows, std::uint64_t limit);
 
 /// Gathers the records of all ranks on rank 0, one block at a time, in the order of `key` (a number below rows.size())
-/// and then of `before`, and calls `consume(first_row, records)` there. `mine` ascends in key; `rows[key]` is the number
-/// of records of a key over all ranks. If several ranks have records of one key, `before` must order these totally.
-/// Records of one rank that `before` does not order keep their order. Collective; if `consume` throws, all ranks throw.
+/// and then of `before`, and calls `consume(first_row, records)` there. `mine` ascends in key; `rows[key]` is the
+/// number of records of a key over all ranks. If several ranks have records of one key, `before` must order these
+/// totally. Records of one rank that `before` does not order keep their order. Collective; if `consume` throws, all
+/// ranks throw.
 template <class Record, class Key, class Before, class Consume>
 void gather_in_order(parallel::Communicator& world, std::span<const Record> mine, std::span<const std::int64_t> rows,
                      Key key, Before before, Consume consume) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr hsize_t chunk_rows = 1 << 16;
 
-/// The type in the file for a type in memory: the same, little-endian.
+/// Returns the type in the file for a type in memory: the same, little-endian.
 hid_t file_type(hid_t memory) {
   if (H5Tequal(memory, H5T_NATIVE_INT8) > 0) return H5T_STD_I8LE;
   if (H5Tequal(memory, H5T_NATIVE_INT32) > 0) return H5T_STD_I32LE;
@@ -28,7 +28,7 @@ hid_t file_type(hid_t memory) {
   return memory;
 }
 
-/// What HDF5's error stack says.
+/// What HDF5's error stack says about a failure.
 struct Reason {
   std::string text;
   bool out_of_memory = false;
@@ -161,7 +161,7 @@ void File::label(const std::string& path, const Label& label) {
 }
 
 void File::scale(const std::string& path, std::uint64_t size, const Label& label_of) {
-  // Coordinates compress to almost nothing.
+  // Coordinates take almost no space when compressed.
   create<std::uint64_t>(path, size, label_of, Layout::compressed);
   std::vector<std::uint64_t> values(std::min<std::uint64_t>(size, 16 * chunk_rows));
   for (std::uint64_t first = 0; first < size; first += values.size()) {

@@ -42,7 +42,8 @@ TrainingRates training_rates(const TrainingStep& step, std::size_t num_npus, Tim
   return rates;
 }
 
-/// Of p stages with v virtual stages on each NPU and m micro-batches (p - 1) / (v m + p - 1). Source: docs/results.md.
+/// Returns (p - 1) / (v m + p - 1) for p stages, v virtual stages on each NPU and m micro-batches. Source:
+/// docs/results.md.
 double ideal_bubble(const TrainingStep& step) {
   const double waits = step.stages - 1;
   return waits / (double{1} * step.interleaving * step.micro_batches + waits);

@@ -11,12 +11,12 @@
 namespace orrery::results {
 namespace {
 
-/// of_ranks: [ranks][dimensions]. Throws Error (bad_input) if a sum over ranks does not fit.
+/// Adds up `of_ranks`, [ranks][dimensions]. Throws Error (bad_input) if a sum over ranks does not fit.
 std::vector<std::int64_t> sums_of_bytes(std::span<const std::int64_t> of_ranks, std::size_t dimensions) {
   std::vector<std::int64_t> sums(dimensions, 0);
   for (std::size_t i = 0; i < of_ranks.size(); ++i) {
     const std::size_t d = i % dimensions;
-    // The largest number stands for what did not fit on a rank.
+    // A rank whose sum did not fit sends the largest number.
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     if (__builtin_add_overflow(sums[d], of_ranks[i], &sums[d]) || sums[d] == most)
       throw Error(ErrorCode::bad_input, {},
@@ -28,14 +28,15 @@ std::vector<std::int64_t> sums_of_bytes(std::span<const std::int64_t> of_ranks, 
   return sums;
 }
 
-/// of_ranks: [ranks][dimensions]. In ps; added as whole numbers, so that the partition does not change the sum.
+/// Adds up `of_ranks`, [ranks][dimensions], in ps. Adds whole numbers, so that the partition does not change the sum.
 std::vector<double> sums_of_times(std::span<const SumOfTimes> of_ranks, std::size_t dimensions) {
   std::vector<SumOfTimes> sums(dimensions, 0);
   for (std::size_t i = 0; i < of_ranks.size(); ++i) sums[i % dimensions] += of_ranks[i];
   return {sums.begin(), sums.end()};
 }
 
-/// [num_dimensions] busy time over links times simulated time; 0 for a dimension of one NPU, which has no links.
+/// Returns [num_dimensions] busy time over links times simulated time; 0 for a dimension of one NPU, which has no
+/// links.
 std::vector<double> utilisations(std::span<const double> busy_time, const RunDescription& run, Time simulated_time) {
   std::vector<double> utilisation(busy_time.size(), 0);
   for (std::size_t d = 0; d < busy_time.size(); ++d) {

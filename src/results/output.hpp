@@ -16,7 +16,7 @@ class Output {
   Output(const std::filesystem::path& path, parallel::Communicator& world);
 
   parallel::Communicator& world() { return world_; }
-  /// The file; on rank 0 only.
+  /// Returns the file; on rank 0 only.
   File& file() { return open_->file; }
   /// Runs `body` with the file on rank 0. Collective.
   template <class Body>

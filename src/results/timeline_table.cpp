@@ -51,7 +51,7 @@ struct RenumberedTimeline {
   std::vector<std::string> names;  // of all ranks, sorted
 };
 
-/// Names that no record has are left out: which of them a rank knows depends on its NPUs. Collective.
+/// Leaves out names that no record has, because it depends on the NPUs of a rank which of them it knows. Collective.
 RenumberedTimeline renumbered(const RankResults& mine, std::span<const std::uint32_t> group_position,
                               parallel::Communicator& world) {
   std::vector<std::uint32_t> position(mine.timeline_names.size(), 0);

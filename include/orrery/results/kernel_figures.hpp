@@ -27,16 +27,16 @@ struct KernelFigures {
   double messages_per_100_events = 0;  ///< data and null messages
   double blocked_share = 0;            ///< of the ranks' time, 0 to 1
   double efficiency = 1;               ///< events / (ranks * largest events of a rank)
-  double best_speedup = 1;             ///< events / critical path: over one rank, whatever the number of ranks
+  double best_speedup = 1;             ///< events / critical path: over one rank, for any number of ranks
   Limit limit = Limit::one_rank;
 };
 
 /// Computes the figures of a run from the records of its ranks. The limit is given by the first of these rules that
 /// holds:
-/// - imbalance: ranks are blocked for a tenth of their time or more, and uneven events (1 - efficiency) make up at least
-///   half of that;
-/// - messages: more than one null message per data message and per hundred events, or more than ten messages of any kind
-///   per hundred events;
+/// - imbalance: ranks are blocked for a tenth of their time or more, and uneven events (1 - efficiency) make up at
+///   least half of that;
+/// - messages: more than one null message per data message and per hundred events, or more than ten messages of any
+///   kind per hundred events;
 /// - waiting: ranks are blocked for a tenth of their time or more;
 /// - work: none of the rules above holds.
 KernelFigures kernel_figures(std::span<const KernelRecord> ranks);

@@ -61,7 +61,7 @@ TEST(Metis, BalancesLoads) {
   EXPECT_LT(balance(graph.loads, cut(graph, 2)), 1.1);
 }
 
-// Nobody communicates, there is one rank, or a rank for each NPU: the NPUs are dealt in blocks.
+// No NPU communicates, there is one rank, or a rank for each NPU: the NPUs are dealt in blocks.
 TEST(Metis, IsBlocksWhereNothingIsToBeCut) {
   CommunicationGraph silent;
   silent.loads.assign(8, 1);

@@ -41,6 +41,8 @@ CollectiveSum sum_of(Kind kind, std::uint32_t members, std::uint64_t count, std:
   return {static_cast<std::uint8_t>(kind), members, count, bytes, static_cast<SumOfTimes>(ns(time_ns).ps())};
 }
 
+// Two NPUs, two iterations, 100 ns in all: shares are of the time of both NPUs, other figures are those of a step. The
+// figures of a generated workload are unknown.
 TEST(Metrics, SharesOfAllTimeAddUp) {
   const auto metrics = metrics_of(two_npus(), std::vector<std::int64_t>{600, 80}, 2, {}, {});
   ASSERT_TRUE(metrics);
@@ -57,6 +59,7 @@ TEST(Metrics, SharesOfAllTimeAddUp) {
                metrics->bubble);
 }
 
+// Three NPUs that took no time: there are no metrics.
 TEST(Metrics, NothingWithoutTime) { EXPECT_FALSE(metrics_of(std::vector<NpuRecord>(3), {}, 1, {}, {})); }
 
 // 8 samples of 16 tokens in 100 ns; 4e6 FLOPs of the model, 5e6 executed, over 100 ns * 2 NPUs * 100 TFLOPS = 2e7.
@@ -81,6 +84,7 @@ TEST(Metrics, TrainingStep) {
   EXPECT_DOUBLE_EQ(metrics->bubble->ideal, 3.0 / (2 * 6 + 3));
 }
 
+// A step without tokens, peak and pipeline: only the samples per second are known.
 TEST(Metrics, WhatIsNotKnownIsLeftOut) {
   const TrainingStep step{.samples = 8, .model_flops = 4e6, .executed_flops = 5e6};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
@@ -104,8 +108,9 @@ TEST(Metrics, PublishedUtilisation) {
   EXPECT_NEAR(metrics->training.model_flops_utilisation.value(), 0.514, 0.0005);
 }
 
-// Of two ranks. All-reduces of 4: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, of the bus 2 * 3 / 4 of it. All-gathers
-// of 5 shards of 1000 bytes in 10 ns: 500 GB/s, of the bus 4 / 5 of it. What took no time, and barriers, say nothing.
+// Sums of two ranks. All-reduces of 4 members: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, and 2 * 3 / 4 times that
+// on the bus. All-gathers of 5 shards of 1000 bytes in 10 ns are 500 GB/s, and 4 / 5 of it on the bus. Kinds that took
+// no time, and barriers, have no row.
 TEST(Metrics, BusBandwidthOfAllCollectivesOfAKind) {
   const auto rows =
       totals_of(std::vector{sum_of(Kind::all_gather, 5, 1, 1000, 10), sum_of(Kind::all_reduce, 4, 2, 1000, 10),
@@ -121,7 +126,8 @@ TEST(Metrics, BusBandwidthOfAllCollectivesOfAKind) {
   EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth, 400e9);
 }
 
-// nccl-tests: doc/PERFORMANCE.md, and src/gather.cu and src/scatter.cu, in which the size is that of the root's buffer.
+// The factors of nccl-tests: doc/PERFORMANCE.md, and src/gather.cu and src/scatter.cu, in which the size is that of the
+// root's buffer.
 TEST(Metrics, BusBandwidthOfEachKind) {
   // 5 members, 1000 bytes in 10 ns: 100 GB/s, times what the kind makes of it.
   const std::pair<Kind, double> factors[] = {
@@ -133,7 +139,7 @@ TEST(Metrics, BusBandwidthOfEachKind) {
         << name(kind);
 }
 
-// 10^13 collectives of 10^6 ps: more than an int64 holds.
+// 10^13 collectives of 10^6 ps: the sum of times is larger than an int64, and the bandwidth is still right.
 TEST(Metrics, SumsOfManyCollectives) {
   const CollectiveSum many{static_cast<std::uint8_t>(Kind::broadcast), 8, 10'000'000'000'000, SumOfTimes{1} << 80,
                            SumOfTimes{10'000'000'000'000} * 1'000'000};
