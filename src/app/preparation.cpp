@@ -187,7 +187,8 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
               .streams = configuration.workload.streams,
               .custom_nodes = configuration.workload.custom_nodes,
               .num_npus = topology().num_npus(),
-              .groups_unknown = !foundations.groups_known},
+              .groups_unknown = !foundations.groups_known,
+              .hosts = [this](NpuId npu) { return partition_.rank_of(npu) == world_.rank(); }},
              std::move(foundations.groups)) {
   for (std::uint32_t i = 0; i < topology().num_npus(); ++i) host_of_npu_.push_back(partition_.rank_of(NpuId(i)));
   for (std::uint32_t s = 0; s < memory_.num_servers(); ++s)

@@ -153,6 +153,7 @@ void show(const config::ShowTraceCommand& command) {
   const auto& graph = *trace.graph;
   ordered_json result;
   result["file"] = command.file.string();
+  result["format"] = store.format(trace);
   result["nodes"] = graph.num_nodes();
   result["dependencies"] = graph.successors.size();
   result["bytes_kept"] = store.bytes();

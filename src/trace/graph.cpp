@@ -1,49 +1,12 @@
-#include "types.hpp"
+#include "orrery/trace/graph.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
-
+#include "orrery/base/error.hpp"
 #include "orrery/base/topological_order.hpp"
-#include "parse.hpp"
+#include "source.hpp"
 
 namespace orrery::trace {
-namespace {
-
-constexpr std::uint32_t num_node_types = 8;
-constexpr std::uint64_t reduce_scatter_block = 8;
-constexpr std::uint64_t last_collective = 9;
-
-}  // namespace
-
-std::optional<NodeType> node_type(Layout layout, std::uint32_t number) {
-  const bool has_metadata = layout == Layout::today || layout == Layout::v0_0_3;
-  if (!has_metadata && number >= 1 && number < num_node_types) ++number;
-  if (number >= num_node_types) return std::nullopt;
-  return static_cast<NodeType>(number);
-}
-
-std::string describe_node_type(std::uint32_t number) {
-  constexpr std::array<std::string_view, 3> proposed = {"storage", "batch", "checkpoint"};
-  if (number >= num_node_types && number < num_node_types + proposed.size())
-    return fmt::format("node type {} ({}) is not supported", number, proposed[number - num_node_types]);
-  return fmt::format("node type {} is not known", number);
-}
-
-std::optional<CollectiveKind> collective_kind(Layout layout, std::uint64_t number) {
-  using enum CollectiveKind;
-  constexpr std::array older = {all_reduce, all_to_all, all_gather, reduce_scatter, broadcast};
-  if (layout == Layout::today) {
-    if (number > last_collective) return std::nullopt;
-    return number == reduce_scatter_block ? reduce_scatter : static_cast<CollectiveKind>(number);
-  }
-  if (layout == Layout::v0_0_1) {  // INVALID is 0, and there is no broadcast
-    if (number == 0 || number >= older.size()) return std::nullopt;
-    return older[number - 1];
-  }
-  if (number >= older.size()) return std::nullopt;
-  return older[number];
-}
 
 std::string_view name(CollectiveKind kind) {
   switch (kind) {

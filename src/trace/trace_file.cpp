@@ -1,22 +1,24 @@
-#include "byte_reader.hpp"
+#include "trace_file.hpp"
 
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <system_error>
+#include <vector>
 
 namespace orrery::trace {
 namespace {
 
+constexpr std::size_t largest_beginning = std::size_t{1} << 18;
 constexpr std::size_t packed_chunk = std::size_t{1} << 16;
 constexpr int gzip_only = 15 + 16;  // zlib: largest window, gzip header required
 
 }  // namespace
 
-struct ByteReader::Inflater {
+struct TraceFile::Inflater {
   Inflater() : packed(packed_chunk) {
     const int result = inflateInit2(&stream, gzip_only);
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
@@ -27,35 +29,50 @@ struct ByteReader::Inflater {
 
   z_stream stream{};
   std::vector<std::uint8_t> packed;
-  std::uint64_t unpacked = 0;  ///< bytes given so far
-  bool inside = true;          ///< within a member: the data may not end here
+  std::uint64_t unpacked = 0;  ///< bytes unpacked so far
+  bool inside = true;          ///< the reading is within a gzip member, where the data must not end
 };
 
-ByteReader::ByteReader(const std::filesystem::path& path, Place place) : place_(std::move(place)) {
+TraceFile::TraceFile(const std::filesystem::path& path, Source source) : path_(path), source_(std::move(source)) {
+  open();
+  // The first bytes are read once and kept; if they are packed, they are read again through zlib.
+  std::size_t room = size_ == 0 ? largest_beginning : std::min<std::uint64_t>(size_, largest_beginning);
+  first_bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);
+  std::size_t got = read_raw({first_bytes_.get(), room});
+  if (got >= 2 && first_bytes_[0] == 0x1f && first_bytes_[1] == 0x8b) {
+    if (std::fseek(file_.get(), 0, SEEK_SET) != 0) fail("the file cannot be read from its start again");
+    inflater_ = std::make_unique<Inflater>();
+    room = largest_beginning;
+    first_bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);
+    got = read_on({first_bytes_.get(), room});
+  }
+  beginning_ = {reinterpret_cast<const char*>(first_bytes_.get()), got};
+}
+
+TraceFile::~TraceFile() = default;
+
+void TraceFile::open() {
   std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) fail("there is no such file", "a Chakra execution trace");
+  const auto status = std::filesystem::status(path_, error);
+  if (status.type() == std::filesystem::file_type::not_found) fail("there is no such file", "an execution trace");
   if (error) fail(fmt::format("the file cannot be read ({})", error.message()));
-  if (std::filesystem::is_directory(status)) fail("this is a directory", "a Chakra execution trace");
-  if (!std::filesystem::is_regular_file(status)) fail("this is not a regular file", "a Chakra execution trace");
-  file_.reset(std::fopen(path.c_str(), "rb"));
+  if (std::filesystem::is_directory(status)) fail("this is a directory", "an execution trace");
+  if (!std::filesystem::is_regular_file(status)) fail("this is not a regular file", "an execution trace");
+  file_.reset(std::fopen(path_.c_str(), "rb"));
   if (!file_) fail(fmt::format("the file cannot be opened ({})", std::generic_category().message(errno)));
-  size_ = std::filesystem::file_size(path, error);
+  size_ = std::filesystem::file_size(path_, error);
   if (error) size_ = 0;
   std::setvbuf(file_.get(), nullptr, _IONBF, 0);
-  std::array<std::uint8_t, 2> magic{};
-  if (read_raw(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) inflater_ = std::make_unique<Inflater>();
-  rewind();
 }
 
-ByteReader::~ByteReader() = default;
-
-void ByteReader::rewind() {
-  if (std::fseek(file_.get(), 0, SEEK_SET) != 0) fail("the file cannot be read from its start again");
-  if (inflater_) inflater_ = std::make_unique<Inflater>();
+std::size_t TraceFile::read(std::span<std::uint8_t> to) {
+  const std::size_t ahead = std::min(to.size(), beginning_.size() - given_);
+  std::ranges::copy(std::span(first_bytes_.get() + given_, ahead), to.begin());
+  given_ += ahead;
+  return ahead + read_on(to.subspan(ahead));
 }
 
-std::size_t ByteReader::read(std::span<std::uint8_t> to) {
+std::size_t TraceFile::read_on(std::span<std::uint8_t> to) {
   std::size_t done = 0;
   while (done < to.size()) {
     const auto rest = to.subspan(done);
@@ -66,14 +83,14 @@ std::size_t ByteReader::read(std::span<std::uint8_t> to) {
   return done;
 }
 
-std::size_t ByteReader::read_raw(std::span<std::uint8_t> to) {
+std::size_t TraceFile::read_raw(std::span<std::uint8_t> to) {
   const std::size_t got = std::fread(to.data(), 1, to.size(), file_.get());
   if (got < to.size() && std::ferror(file_.get()) != 0)
     fail(fmt::format("the file cannot be read ({})", std::generic_category().message(errno)));
   return got;
 }
 
-std::size_t ByteReader::inflate_some(std::span<std::uint8_t> to) {
+std::size_t TraceFile::inflate_some(std::span<std::uint8_t> to) {
   z_stream& stream = inflater_->stream;
   stream.next_out = to.data();
   stream.avail_out = static_cast<uInt>(std::min<std::size_t>(to.size(), std::size_t{1} << 30));
@@ -108,8 +125,8 @@ std::size_t ByteReader::inflate_some(std::span<std::uint8_t> to) {
   return wanted - stream.avail_out;
 }
 
-void ByteReader::fail(std::string_view found, std::string_view expected) const {
-  Place place = place_;
+void TraceFile::fail(std::string_view found, std::string_view expected) const {
+  Place place = source_.place();
   if (inflater_) place.byte_offset = inflater_->unpacked;
   throw Error(ErrorCode::bad_input, place, found, expected);
 }
