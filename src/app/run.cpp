@@ -94,9 +94,8 @@ results::RunDescription describe(const config::Configuration& configuration, con
 /// A step of a generated workload, for the metrics.
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
   const auto& generated = *configuration.workload.generated;
-  const bool has_tokens = std::holds_alternative<workload::Transformer>(generated.model);
   return {.samples = static_cast<double>(figures.samples),
-          .tokens = has_tokens ? static_cast<double>(figures.tokens) : 0,
+          .tokens = static_cast<double>(figures.tokens),
           .model_flops = figures.model_flops,
           .executed_flops = figures.executed_flops,
           .peak_flops = configuration.executor.compute.peak_flops,

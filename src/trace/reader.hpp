@@ -22,9 +22,8 @@ class TraceSink {
 /// A format of execution traces. Each stands in a source of its own, and registry.cpp lists them all.
 ///
 /// - If a file holds one NPU's trace without saying whose, `read` begins one trace without a number.
-/// - If a file holds the trace of one NPU and says whose, or those of several, `read` begins each with the NPU's
-/// number.
-///   Every rank reads such a file once, for the NPUs that it hosts.
+/// - If a file holds the trace of one NPU and says whose, or those of several, `read` begins each with the number of
+///   the NPU. Every rank reads such a file once, for the NPUs that it hosts.
 /// - If several files belong together, the configuration names one of them; `read` finds the others by TraceFile::path
 ///   and opens each as a TraceFile of its own.
 struct Reader {

@@ -1,4 +1,4 @@
-#include "ops.hpp"
+#include "operators.hpp"
 
 namespace orrery::workload {
 
@@ -27,10 +27,10 @@ std::uint32_t group_size(const Parallel& parallel, GroupKind group) {
   return 1;
 }
 
-void communicate(std::vector<Op>& ops, const Parallel& parallel, Op::Kind kind, const char* name,
-                 trace::CollectiveKind collective, GroupKind group, std::uint64_t bytes) {
+void add_collective(std::vector<Operator>& operators, const Parallel& parallel, Operator::Kind kind, const char* name,
+                    trace::CollectiveKind collective, GroupKind group, std::uint64_t bytes) {
   if (group_size(parallel, group) > 1)
-    ops.push_back({.kind = kind, .name = name, .bytes = bytes, .collective = collective, .group = group});
+    operators.push_back({.kind = kind, .name = name, .bytes = bytes, .collective = collective, .group = group});
 }
 
 }  // namespace orrery::workload
