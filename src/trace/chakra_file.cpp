@@ -12,7 +12,7 @@ namespace {
 
 /// After so many nodes their number is estimated, so that a large trace does not grow step by step.
 constexpr std::size_t nodes_of_estimate = 4096;
-/// The estimate is believed up to this factor: a few very small messages at the start must not reserve a fortune.
+/// The estimate is limited to this factor, so that a few very small messages at the start do not reserve much memory.
 constexpr double most_growth = 256;
 
 void reserve(ParsedTrace& trace, double remaining_per_given) {

@@ -33,7 +33,7 @@ bool is_attribute_of_v003(std::string_view bytes) {
   return false;
 }
 
-/// What the fields of one message say of the layout: nothing if they do not tell, or are `malformed`.
+/// Returns the layout that the fields of one message show; nothing if they show none, or are `malformed`.
 std::optional<ChakraLayout> layout_of(std::string_view message, bool has_metadata, bool& malformed) {
   Input input = input_over(message);
   std::optional<ChakraLayout> seen;
@@ -55,7 +55,7 @@ std::optional<ChakraLayout> layout_of(std::string_view message, bool has_metadat
   return seen;
 }
 
-/// The messages that lie in the beginning of a file, one after the other.
+/// Gives the messages that lie in the beginning of a file, one after the other.
 class FirstMessages {
  public:
   explicit FirstMessages(std::string_view beginning) : input_(input_over(beginning)) {}
@@ -64,7 +64,7 @@ class FirstMessages {
     std::string_view bytes;
     bool is_whole;  ///< else its end is beyond the beginning
   };
-  /// The next message; nothing at the end, or where there is no length of a message.
+  /// Returns the next message; nothing at the end, or where there is no length of a message.
   std::optional<Message> next() {
     int length = 0, available = 0;
     const void* data = nullptr;
@@ -79,8 +79,8 @@ class FirstMessages {
   Input input_;
 };
 
-/// Whether a message has tags and lengths as protocol buffers have them, as far as it is there, and begins with a field
-/// that a node or the metadata may begin with.
+/// Says whether a message, as far as it is there, has tags and lengths as protocol buffers have them, and begins with
+/// a field that a node or the metadata may begin with.
 bool may_be_of_chakra(const FirstMessages::Message& message) {
   Input input = input_over(message.bytes);
   bool is_first = true;

@@ -8,7 +8,7 @@
 
 namespace orrery::trace {
 
-/// What became of a field: it was read, it is none of those that both older layouts have, or it is malformed.
+/// Says what a field was: one that was read, one that not all older layouts have, or a malformed one.
 enum class LegacyField : std::uint8_t { read, other, malformed };
 
 /// Reads the value of a field that 0.0.1, 0.0.2 and 0.0.3 have alike: id, name, type or parent.

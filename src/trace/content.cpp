@@ -49,7 +49,7 @@ const Signature* find_signature(std::string_view beginning) {
   return nullptr;
 }
 
-/// Text is printable ASCII, tabs and line ends.
+/// Says whether bytes are text: printable ASCII, tabs and line ends.
 bool is_text(std::string_view beginning) {
   return std::ranges::all_of(beginning.substr(0, bytes_of_text), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -57,8 +57,8 @@ bool is_text(std::string_view beginning) {
   });
 }
 
-/// The first characters of a text, with one blank in place of each run of blanks and line ends, and a question mark in
-/// place of each byte that is not ASCII.
+/// Returns the first characters of a text, with one blank in place of each run of blanks and line ends, and a question
+/// mark in place of each byte that is not ASCII.
 std::string excerpt(std::string_view text) {
   std::string result;
   for (const char c : text) {

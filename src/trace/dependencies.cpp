@@ -13,11 +13,11 @@ namespace orrery::trace {
 namespace {
 
 constexpr std::uint32_t no_node = std::numeric_limits<std::uint32_t>::max();
-/// A table of all ids is used up to this many ids for each node; beyond that, binary search is.
+/// Ids are looked up in a table if there are at most this many for each node, else by binary search.
 constexpr std::uint64_t table_sparsity = 16;
 constexpr std::size_t longest_printed_cycle = 8;
 
-/// The dependencies of each node as NodeIds, ascending, each once.
+/// Holds the dependencies of each node as NodeIds, ascending, each once.
 struct DependencyLists {
   std::vector<std::uint32_t> first;  ///< [num_nodes + 1]
   std::vector<std::uint32_t> nodes;

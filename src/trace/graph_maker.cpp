@@ -14,13 +14,13 @@
 namespace orrery::trace {
 namespace {
 
-/// Whether nodes of a kind take the communication resource.
+/// Says whether nodes of a kind take the communication resource.
 bool is_communication(NodeKind kind) {
   return kind == NodeKind::collective || kind == NodeKind::send || kind == NodeKind::mem_load ||
          kind == NodeKind::mem_store;
 }
 
-/// Whether switches on the path to the memory carry out this collective with this access.
+/// Says whether switches on the path to the memory carry out this collective with this access.
 bool goes_with(NodeKind access, CollectiveKind collective) {
   if (access == NodeKind::mem_load) return collective == CollectiveKind::all_gather;
   return collective == CollectiveKind::all_reduce || collective == CollectiveKind::reduce_scatter;
@@ -29,7 +29,7 @@ bool goes_with(NodeKind access, CollectiveKind collective) {
 /// Numbers values in the order of their first use.
 class Slots {
  public:
-  /// The slot of `value`, and whether it is new.
+  /// Returns the slot of `value`, which is `next` if it is new, and whether it is new.
   std::pair<std::uint32_t, bool> of(std::uint64_t value, std::uint32_t next) {
     const auto [entry, added] = slots_.try_emplace(value, next);
     return {entry->second, added};
@@ -80,7 +80,8 @@ class GraphMaker {
   Slots receive_tags_;
 };
 
-/// Streams are numbered as they come, so that their own numbers do not tell structures apart. 0: the node is in none.
+/// Numbers streams in the order of their first use, so that traces that differ only in the numbers of streams share a
+/// structure. Returns 0 for a node without a stream.
 std::uint16_t GraphMaker::read_stream(const ParsedNode& parsed) {
   const Number value = parsed[Attribute::stream];
   if (options_.streams == Streams::by_count) return 0;
@@ -105,7 +106,7 @@ std::int32_t GraphMaker::read_priority(const ParsedNode& parsed) {
   return priority;
 }
 
-/// The NPU's own end of a message need not be given; if it is, it must be the NPU.
+/// Checks the NPU's own end of a message: it need not be given, but if it is, it must be the NPU.
 void GraphMaker::set_own_end(const ParsedNode& parsed, Attribute which) {
   if (parsed[which].form == NumberForm::absent || groups_.alone()) return;
   const std::uint32_t end = attributes(parsed).npu(which, options_.npu_limit());
@@ -165,7 +166,7 @@ void GraphMaker::read_collective(const ParsedNode& parsed, Node& node) {
   node.kind = NodeKind::collective;
 }
 
-/// With a collective type, the members of a group access the memory together.
+/// Reads an access to remote memory. If the node has a collective type, the members of a group access it together.
 void GraphMaker::read_access(const ParsedNode& parsed, Node& node, NodeKind kind) {
   const NodeAttributes values = attributes(parsed);
   node.size = values.required(Attribute::tensor_size);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view init_name = "## process_group:init ##";
 
-/// A group is named by a text or a number.
+/// Returns the name of a group, which is a text or a number; nothing if there is none.
 std::optional<std::string> group_name(const nlohmann::json& entry) {
   const auto found = entry.find("pg_name");
   if (found == entry.end()) return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<std::string> group_name(const nlohmann::json& entry) {
   return std::nullopt;
 }
 
-/// The ranks are a list, or the keys of an object.
+/// Returns the ranks of a group, which are a list or the keys of an object.
 std::optional<std::vector<std::uint64_t>> group_ranks(const nlohmann::json& entry) {
   std::vector<std::uint64_t> ranks;
   const auto found = entry.find("ranks");
@@ -52,8 +52,8 @@ void add_definition(const std::string& name, GroupDefinition definition, ParsedT
   if (!added && known->second.members != definition.members) known->second.conflicting = true;
 }
 
-/// The list may stand within other text, for instance quoted within a printed list. The text that counts begins at the
-/// last "[" before the first object and ends at the first "]" after the last one.
+/// Returns the list of groups within a text. It may be surrounded, for instance quoted within a printed list: it begins
+/// at the last "[" before the first object and ends at the first "]" after the last one.
 std::string_view list_within(std::string_view text) {
   const auto object = text.find('{');
   const auto last_object = text.rfind('}');

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_names_listed = 5;
 
-/// A group is the world if it has no members, or all NPUs in ascending order.
+/// Says whether a group is the world: it has no members, or all NPUs in ascending order.
 bool is_world(const std::vector<NpuId>& members, std::uint32_t num_npus) {
   if (members.size() != num_npus) return members.empty();
   for (std::uint32_t at = 0; at < num_npus; ++at)

@@ -65,8 +65,8 @@ std::string attribute(std::string_view name, std::string_view value) {
   return message.take();
 }
 
-/// The list has the form that STAGE writes: texts, the name and the bytes of each tensor in turn; an empty list has no
-/// value.
+/// Returns a list of tensors in the form that STAGE writes: texts, the name and the bytes of each tensor in turn. An
+/// empty list has no value.
 std::string attribute(std::string_view name, std::span<const Writer::Tensor> tensors) {
   Message list;
   for (const Writer::Tensor& tensor : tensors) {

@@ -34,7 +34,7 @@ struct MemberTrace {
   };
 
   std::string file;
-  /// In an order in which dependencies come first; of the operations that may be next, the one with the lowest id is.
+  /// The operations, each after those on which it depends, and otherwise in ascending order of ids.
   std::vector<Operation> operations;
 
   /// Returns where an operation is, for messages.
