@@ -20,10 +20,12 @@ using workload::Recompute;
 using workload::Schedule;
 using workload::Transformer;
 
-enum class ModelKind : std::uint8_t { transformer, dlrm, layers };
-
-const std::vector<std::pair<std::string_view, ModelKind>> model_kinds = {
-    {"transformer", ModelKind::transformer}, {"dlrm", ModelKind::dlrm}, {"layers", ModelKind::layers}};
+/// The number of each family of models by its name.
+std::vector<std::pair<std::string_view, std::size_t>> model_kinds() {
+  std::vector<std::pair<std::string_view, std::size_t>> kinds;
+  for (const auto& family : workload::model_families()) kinds.emplace_back(family.name, kinds.size());
+  return kinds;
+}
 const std::vector<std::pair<std::string_view, Schedule>> schedules = {{"1f1b", Schedule::one_forward_one_backward},
                                                                       {"gpipe", Schedule::gpipe}};
 const std::vector<std::pair<std::string_view, Recompute>> recomputes = {
@@ -77,39 +79,35 @@ template <class Model, class Number, class Flag>
 void each_key(Model& model, Number number, Flag flag) {
   number("layers", model.layers);
   number("hidden", model.hidden);
-  number("heads", model.heads);
-  number("kv-heads", model.kv_heads);
-  number("head-size", model.head_size);
-  number("ffn", model.ffn);
-  number("vocabulary", model.vocabulary);
+  number("heads", model.attention.heads);
+  number("kv-heads", model.attention.kv_heads);
+  number("head-size", model.attention.head_size);
+  number("ffn", model.mlp.width);
+  number("vocabulary", model.embedding.vocabulary);
   number("sequence", model.sequence);
-  number("experts", model.experts);
-  number("top-k", model.top_k);
-  flag("gated", model.gated);
+  number("experts", model.mlp.experts);
+  number("top-k", model.mlp.top_k);
+  flag("gated", model.mlp.gated);
   flag("biases", model.biases);
   flag("dropout", model.dropout);
-  flag("learned-positions", model.learned_positions);
-  flag("tied-embeddings", model.tied_embeddings);
-  flag("fused-attention", model.fused_attention);
+  flag("learned-positions", model.embedding.learned_positions);
+  flag("tied-embeddings", model.embedding.tied);
+  flag("fused-attention", model.attention.fused);
 }
 
-Transformer read_transformer(Section& section) {
-  Transformer model;
+void read_keys(Section& section, Transformer& model) {
   for (const char* key : {"layers", "hidden", "heads", "sequence"}) section.need(key, "a whole number, 1 or more");
   each_key(
       model, [&](std::string_view key, auto& value) { read_number(section, key, value); },
       [&](std::string_view key, bool& value) { read_flag(section, key, value); });
-  return model;
 }
 
-Dlrm read_dlrm(Section& section) {
-  Dlrm model;
+void read_keys(Section& section, Dlrm& model) {
   read_number(section, "dense-features", model.dense_features);
   read_number(section, "pooling", model.pooling);
   model.bottom = read_numbers(section, "bottom");
   model.tables = read_numbers(section, "tables");
   model.top = read_numbers(section, "top");
-  return model;
 }
 
 /// With FLOPs, or with times.
@@ -146,12 +144,11 @@ std::optional<LayerList::Late> read_late(Section section) {
   return late;
 }
 
-LayerList read_layer_list(Section& section) {
+void read_keys(Section& section, LayerList& model) {
   constexpr std::string_view expected =
       "a list such as [{name: conv1, parameters: 9408, flops: 236027904, activations: 802816}]";
-  LayerList model;
   const Value* const list = section.need("layers", expected);
-  if (list == nullptr) return model;
+  if (list == nullptr) return;
   section.faults().attempt([&] {
     const std::string key = section.path("layers");
     const auto& items = as_list(*list, key, expected);
@@ -170,18 +167,11 @@ LayerList read_layer_list(Section& section) {
     }
   });
   model.late = read_late(section.section("late"));
-  return model;
 }
 
 workload::Model read_model(Section section) {
-  const ModelKind kind = section.choose("kind", ModelKind::transformer, model_kinds);
-  workload::Model model;
-  if (kind == ModelKind::transformer)
-    model = read_transformer(section);
-  else if (kind == ModelKind::dlrm)
-    model = read_dlrm(section);
-  else
-    model = read_layer_list(section);
+  workload::Model model = workload::default_model(section.choose("kind", std::size_t{0}, model_kinds()));
+  std::visit([&](auto& family) { read_keys(section, family); }, model);
   section.refuse_unknown();
   return model;
 }
@@ -253,17 +243,18 @@ workload::Parallel read_parallel(Section section) {
   });
   read_number(section, "interleaving", parallel.interleaving);
   read_flag(section, "sp", parallel.sequence_parallel);
-  read_number(section, "zero", parallel.zero);
-  parallel.offload = section.get("offload", parallel.offload, as_offload);
-  parallel.offload.on_path = section.choose("offload-collectives", false, offload_collectives);
-  read_number(section, "prefetch", parallel.prefetch);
+  read_number(section, "zero", parallel.sharding.zero);
+  parallel.sharding.offload = section.get("offload", parallel.sharding.offload, as_offload);
+  parallel.sharding.offload.on_path = section.choose("offload-collectives", false, offload_collectives);
+  read_number(section, "prefetch", parallel.sharding.prefetch);
   read_batches(section, parallel);
   parallel.schedule = section.choose("schedule", parallel.schedule, schedules);
   parallel.recompute = section.choose("recompute", parallel.recompute, recomputes);
-  parallel.bucket = section.get("bucket", parallel.bucket, [](const Value& value, const std::string& key) {
-    return parse_bytes(as_text(value, key, "a size with its unit, such as '25 MB'"), value.place(key));
-  });
-  read_flag(section, "overlap", parallel.overlap);
+  parallel.sharding.bucket =
+      section.get("bucket", parallel.sharding.bucket, [](const Value& value, const std::string& key) {
+        return parse_bytes(as_text(value, key, "a size with its unit, such as '25 MB'"), value.place(key));
+      });
+  read_flag(section, "overlap", parallel.sharding.overlap);
   parallel.precision = section.choose("precision", parallel.precision, precisions());
   const Precision like_weights = parallel.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16;
   parallel.gradients = section.choose("gradients", like_weights, precisions());
@@ -333,19 +324,19 @@ std::string to_text(const workload::Description& description) {
   write("placement", fmt::format("[{}]", fmt::join(placement, ", ")));
   write("interleaving", parallel.interleaving);
   write("sp", parallel.sequence_parallel);
-  write("zero", parallel.zero);
+  write("zero", parallel.sharding.zero);
   std::vector<std::string_view> offloaded;
   for (const auto& [name, state] : states)
-    if (parallel.offload.*state) offloaded.push_back(name);
+    if (parallel.sharding.offload.*state) offloaded.push_back(name);
   write("offload", fmt::format("[{}]", fmt::join(offloaded, ", ")));
-  write("offload-collectives", word(offload_collectives, parallel.offload.on_path));
-  write("prefetch", parallel.prefetch);
+  write("offload-collectives", word(offload_collectives, parallel.sharding.offload.on_path));
+  write("prefetch", parallel.sharding.prefetch);
   write("micro-batch", parallel.micro_batch);
   write("micro-batches", parallel.micro_batches);
   write("schedule", word(schedules, parallel.schedule));
   write("recompute", word(recomputes, parallel.recompute));
-  write("bucket", fmt::format("{} B", parallel.bucket.count()));
-  write("overlap", parallel.overlap);
+  write("bucket", fmt::format("{} B", parallel.sharding.bucket.count()));
+  write("overlap", parallel.sharding.overlap);
   write("precision", word(precisions(), parallel.precision));
   write("gradients", word(precisions(), parallel.gradients));
   write("detail", word(details, parallel.detail));
