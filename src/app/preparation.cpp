@@ -74,13 +74,6 @@ class FirstCalls {
 
 constexpr std::size_t most_unreadable = 1000;  // traces of a rank
 
-/// What the configuration read as the communicator file; nothing if it names none, or could not read it.
-const std::string* groups_text(const config::Configuration& configuration) {
-  for (const auto& [name, text] : configuration.inputs)
-    if (name == "groups.json" || name == "comm_group.json") return &text;
-  return nullptr;
-}
-
 /// Dimensions of more than one NPU, as bits.
 std::uint64_t dimensions_in_use(const topology::Topology& topology) {
   std::uint64_t bits = 0;
@@ -132,10 +125,10 @@ Preparation::Foundations Preparation::lay_foundations(const config::Configuratio
     delays = configuration.delays();
     const auto num_npus = delays->topology().num_npus();
     const auto& file = configuration.workload.groups;
-    const std::string* const text = groups_text(configuration);
+    const auto& text = configuration.workload.groups_text;
     Faults of_groups;
-    if (text != nullptr)
-      groups = trace::parse_groups(*text, file->string(), num_npus, of_groups);
+    if (text)
+      groups = trace::parse_groups(text->second, file->string(), num_npus, of_groups);
     else if (!faults.empty())
       groups_known = false;  // perhaps the configuration names a file that could not be read
     else if (file)

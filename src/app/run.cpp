@@ -80,8 +80,9 @@ results::RunDescription describe(const config::Configuration& configuration, con
   for (const auto& dimension : configuration.dimensions) run.dimension_sizes.push_back(dimension.size);
   run.command_line = command_line;
   run.resolved_configuration = configuration.to_yaml(false);
-  for (const auto& input : configuration.inputs)
-    (input.first == "partition.txt" ? run.kernel_inputs : run.inputs).push_back(input);
+  run.inputs = configuration.inputs;
+  if (const auto& groups = configuration.workload.groups_text) run.inputs.push_back(*groups);
+  if (const auto& partition = configuration.run.partition_text) run.kernel_inputs.push_back(*partition);
   for (const auto& dimension : configuration.dimensions)
     run.links.push_back(topology::directed_links(dimension) * (run.num_npus / dimension.size));
   run.has_links = configuration.executor.goes_over_links();

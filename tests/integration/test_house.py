@@ -82,6 +82,12 @@ def includes(path):
     return [(quote == '"', name) for quote, name in INCLUDE.findall(path.read_text())]
 
 
+def beside(path, name):
+    """The header that a quoted include names: beside the file, or from the folder of its module on."""
+    module = SOURCE / "src" / module_of(path)
+    return module / name if (module / name).exists() and not (path.parent / name).exists() else path.parent / name
+
+
 def tracked_files():
     """What git tracks, or in a copy without git whatever is there; without data and other simulators' cases."""
     listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z"], cwd=SOURCE, capture_output=True)
@@ -108,7 +114,7 @@ class Included:
         if path not in self.known:
             self.known[path] = found = {path}
             for quoted, name in includes(path):
-                header = (SOURCE / "include" / name) if name.startswith("orrery/") else path.parent / name
+                header = (SOURCE / "include" / name) if name.startswith("orrery/") else beside(path, name)
                 found |= self.of(header) if quoted and header.exists() else {name}
         return self.known[path]
 
@@ -141,8 +147,8 @@ class House(unittest.TestCase):
                     faults.append(f"{self.name(path)}: {name}")
                 elif name.startswith("orrery/") and not (SOURCE / "include" / name).exists():
                     faults.append(f"{self.name(path)}: {name} does not exist")
-                elif quoted and not name.startswith("orrery/") and ("/" in name or not (path.parent / name).exists()):
-                    faults.append(f"{self.name(path)}: {name} is not beside it")
+                elif quoted and not name.startswith("orrery/") and (".." in name or not beside(path, name).exists()):
+                    faults.append(f"{self.name(path)}: {name} is not in its module")
                 elif quoted and not name.startswith("orrery/") and path.is_relative_to(SOURCE / "include"):
                     faults.append(f"{self.name(path)}: {name} in a header that others include")
         self.assertEqual(faults, [])

@@ -20,6 +20,7 @@ void show(const config::ShowTopologyCommand& command);
 void show(const config::ShowCollectiveCommand& command);
 void show(const config::ShowKernelCommand& command);
 void show(const config::ShowTimelineCommand& command);
+void show(const config::ShowKeysCommand& command);
 
 /// What `orrery --version` prints.
 std::string version_text();

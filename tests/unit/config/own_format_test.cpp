@@ -279,10 +279,10 @@ TEST(OwnFormat, FatTreeAndDragonfly) {
     changed.replace(changed.find(part), part.size(), by);
     expect_error([&] { parse(changed, "c.yaml", {}, true); }, ErrorCode::bad_input, texts);
   };
-  is_refused("ports: 8, ", "", {"c.yaml:5", "dimensions.0.ports", "missing", "the number of ports of a switch"});
+  is_refused("ports: 8, ", "", {"c.yaml:5", "dimensions.0.ports", "missing", "such as '16'", "Meaning: ports k of a switch"});
   is_refused("npus-per-router: 2, ", "", {"dimensions.1.npus-per-router", "missing"});
-  is_refused("ports: 8", "routers: 8, ports: 8", {"dimensions.0.routers", "unknown key"});
-  is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8", {"dimensions.1.ports", "unknown key"});
+  is_refused("ports: 8", "routers: 8, ports: 8", {"dimensions.0.routers", "no meaning here", "only with shape: Dragonfly"});
+  is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8", {"dimensions.1.ports", "no meaning here", "only with shape: FatTree"});
   is_refused("congestion-aware", "congestion-unaware",
              {"dimension 0 (FatTree)", "the congestion-unaware network does not have this shape",
               "Ring, Mesh, FullyConnected or Switch", "congestion-aware"});
@@ -390,7 +390,7 @@ TEST(OwnFormat, WrongTypesAndValues) {
     expect_error([&] { parsed("system: {compute: {local-memory: {size: " + size + "}}}\n"); }, ErrorCode::bad_input,
                  parts);
   };
-  refused_size("0 B", {"system.compute.local-memory.size", "found 0", "1 B or more"});
+  refused_size("0 B", {"system.compute.local-memory.size", "found '0 B'", "1 B or more", "Leave it out"});
   refused_size("80", {"system.compute.local-memory.size", "without a unit"});
   refused(ring + "run: {progress-interval: 0 s}\n", {"more than 0 s"});
   refused(ring + "  dependencies: dta\n", {"auto, data, ctrl or both", "'data'"});
@@ -412,7 +412,7 @@ TEST(OwnFormat, WrongTypesAndValues) {
         "system:\n",
         "system:\n  compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}, " + keys + "}\n");
   };
-  refused(with_levels("cache: {size: 1 MiB}"), {"system.compute.cache.bandwidth", "such as '500 GB/s'"});
+  refused(with_levels("cache: {size: 1 MiB}"), {"system.compute.cache.bandwidth", "such as '12 TB/s'"});
   refused(with_levels("cache: {bandwidth: 2 TB/s}"), {"system.compute.cache.size", "such as '50 MiB'"});
   refused(with_levels("cache: {size: 1 MiB, bandwidth: 500 GB/s}"),
           {"system.compute.cache", "found 500 GB/s, no more than the 1000 GB/s", "a cache that is faster"});
@@ -500,7 +500,7 @@ class Overrides : public ::testing::Test {
     std::ofstream(path_) << ring;
   }
   void TearDown() override { std::filesystem::remove(path_); }
-  Configuration with_settings(std::vector<std::string> settings, Flags flags = {}) const {
+  Configuration with_settings(std::vector<std::string> settings, std::vector<FlagValue> flags = {}) const {
     return read({.file = path_, .overrides = std::move(settings), .flags = std::move(flags)});
   }
   std::filesystem::path path_;
@@ -516,10 +516,9 @@ TEST_F(Overrides, ReplaceAndAddValues) {
 }
 
 TEST_F(Overrides, FlagsStandAboveThem) {
-  Flags flags;
-  flags.output = "flag.h5";
-  flags.partition = "block";
-  flags.dependencies = trace::Dependencies::data;
+  const std::vector<FlagValue> flags = {{"run.output", "flag.h5", "--output"},
+                                        {"run.partition", "block", "--partition"},
+                                        {"workload.dependencies", "data", "--dependencies"}};
   const auto c = with_settings({"run.output=set.h5", "run.partition=nowhere", "workload.dependencies=ctrl"}, flags);
   EXPECT_EQ(c.run.output, "flag.h5");
   EXPECT_EQ(c.run.partition.strategy, partition::Strategy::block);
@@ -534,8 +533,7 @@ TEST_F(Overrides, Partitions) {
   EXPECT_EQ(of("metis").strategy, Strategy::metis);
   EXPECT_EQ(of("dimension:0").strategy, Strategy::dimension);
   EXPECT_EQ(of("dimension:0").dimension, 0U);
-  Flags flags;
-  flags.partition = "metis";
+  const std::vector<FlagValue> flags = {{"run.partition", "metis", "--partition"}};
   EXPECT_EQ(with_settings({"run.partition=round-robin"}, flags).run.partition.strategy, Strategy::metis);
   for (const std::string value : {"dimension:7", "dimension:", "dimension:x", "dimension:-1"})
     expect_error([&] { of(value); }, ErrorCode::bad_input, {"run.partition", value});
@@ -577,9 +575,7 @@ TEST_F(Overrides, AFaultyPartitionIsBlamedOnWhatNamesIt) {
                  {fmt::format("{}:{}: key 'run.partition': ", path_.string(), line), fault});
     std::ofstream(path_) << ring;
     for (const std::string option : {"--partition", "--strategy"}) {
-      Flags flags;
-      flags.partition = value;
-      flags.partition_option = option;
+      const std::vector<FlagValue> flags = {{"run.partition", value, option}};
       if (std::string_view(value) != "/dev/null")
         expect_error([&] { with_settings({}, flags); }, ErrorCode::bad_input, {"option " + option + ": " + fault});
     }
