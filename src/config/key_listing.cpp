@@ -46,9 +46,22 @@ std::size_t break_of(std::string_view text, std::size_t width) {
   return last;
 }
 
+/// Returns a text in which a `<` outside code does not begin a tag of HTML.
+std::string escaped(std::string_view text) {
+  std::string result;
+  bool is_code = false;
+  for (const char c : text) {
+    if (c == '`') is_code = !is_code;
+    result += c == '<' && !is_code ? "&lt;" : std::string(1, c);
+  }
+  return result;
+}
+
 /// Returns `mark` and a text in lines of `line_width` characters at most; those after the first are indented as the
 /// text.
-std::string item(std::string_view mark, std::string_view text) {
+std::string item(std::string_view mark, std::string_view plain_text) {
+  const std::string whole = escaped(plain_text);
+  std::string_view text = whole;
   std::string result(mark);
   const std::string indent(mark.size(), ' ');
   const std::size_t width = line_width - mark.size();
@@ -72,9 +85,9 @@ std::string type_text(const KeyInfo& key) {
 /// Returns what holds where the key is not given.
 std::string default_text(const KeyInfo& key, bool with_code) {
   if (!key.needed_with.empty()) return fmt::format("needed if {}", key.needed_with);
-  if (key.default_text == "needed") return "needed";
-  if (key.default_text == "none") return "optional";
-  return fmt::format("default: {}", with_code && key.default_is_value ? code(key.default_text) : key.default_text);
+  if (key.default_is_value) return fmt::format("default: {}", with_code ? code(key.default_text) : key.default_text);
+  if (key.is_optional()) return "optional";
+  return key.is_needed() ? key.default_text : fmt::format("default: {}", key.default_text);
 }
 
 /// Returns a link to a document, and perhaps to a part of it that is named after a comma.

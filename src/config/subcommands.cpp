@@ -18,7 +18,7 @@ std::string flag_help(const KeyInfo& info) {
   std::erase(text, '`');
   if (!info.type.words.empty()) text += fmt::format(": {}", info.type.range);
   const bool is_plain_switch = info.type.name == boolean_name && info.default_text == "false";
-  if (tells_default(info) && !is_plain_switch && info.default_text != "needed" && info.default_text != "none")
+  if (tells_default(info) && !is_plain_switch && !info.is_needed() && !info.is_optional())
     text += fmt::format(" (default: {})", info.default_text);
   return text;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "key.hpp"
+#include "key_table.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
 

@@ -21,7 +21,7 @@ void add_files(Keys<AstraSimInputs>& flags) {
           {.name = "workload-configuration",
            .becomes = "workload.traces",
            .help = "traces PREFIX.<npu>.et, one for each NPU",
-           .otherwise = Default::described("none"),
+           .otherwise = Default::none(),
            .flag = flag_of("workload-configuration", "PREFIX")},
           any_text("a prefix of traces"), [](auto& files) -> auto& { return files.workload; })
       .needed_if(needs_workload, "the command needs a workload");
@@ -44,14 +44,14 @@ void add_files(Keys<AstraSimInputs>& flags) {
           {.name = "remote-memory-configuration",
            .becomes = "system.remote-memory",
            .help = "remote_memory.json",
-           .otherwise = Default::described("none"),
+           .otherwise = Default::none(),
            .flag = flag_of("remote-memory-configuration", "FILE")},
           file(), [](auto& files) -> auto& { return files.remote_memory; })
       .needed_if(needs_workload, "the command needs a workload");
   flags.add_astra_sim({.name = "comm-group-configuration",
                        .becomes = "workload.groups",
                        .help = "comm_group.json, or `empty`",
-                       .otherwise = Default::described("none"),
+                       .otherwise = Default::none(),
                        .flag = flag_of("comm-group-configuration", "FILE")},
                       file().info,
                       {[](const Value& value, const std::string& path, AstraSimInputs& files, Reading&) {
@@ -105,7 +105,7 @@ void add_logging(Keys<AstraSimInputs>& flags) {
     flags.add_astra_sim({.name = name,
                          .becomes = "-",
                          .help = "accepted, without effect; a warning names it unless it is `empty`",
-                         .otherwise = Default::described("none"),
+                         .otherwise = Default::none(),
                          .flag = flag_of(name, "FILE")},
                         file().info,
                         {[name](const Value& value, const std::string&, AstraSimInputs& files, Reading&) {

@@ -81,7 +81,7 @@ const Keys<NetworkLists>& network_yml_keys() {
         list_of_dimensions(&NetworkLists::sizes, count(), 0U, sizes_expected));
     add({.name = "bandwidth",
          .becomes = "system.network.dimensions.bandwidth",
-         .help = "bandwidth of a link; B means B GiB/s",
+         .help = "bandwidth of a link, in GB of 2^30 bytes",
          .otherwise = Default::needed()},
         bandwidths_expected, "GiB/s", "more than 0 each", {},
         list_of_dimensions(&NetworkLists::bandwidths, positive_number("GiB/s"), 1.0, bandwidths_expected));

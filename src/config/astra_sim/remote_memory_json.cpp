@@ -8,11 +8,12 @@ using memory::RemoteMemoryKind;
 
 const Words<RemoteMemoryKind>& memory_types() {
   static const Words<RemoteMemoryKind> words = {
-      {"NO_MEMORY_EXPANSION", RemoteMemoryKind::none, "none"},
-      {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::per_npu, "per-npu"},
-      {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::per_node, "per-node"},
-      {"MEMORY_POOL", RemoteMemoryKind::pool, "pool"},
-      {"HIERARCHICAL_POOL", RemoteMemoryKind::hierarchical_pool, "hierarchical-pool, which ASTRA-sim 2 does not know"}};
+      {"NO_MEMORY_EXPANSION", RemoteMemoryKind::none, "no remote memory"},
+      {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::per_npu, "each NPU has one"},
+      {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::per_node, "the NPUs of a node share one"},
+      {"MEMORY_POOL", RemoteMemoryKind::pool, "all NPUs share one"},
+      {"HIERARCHICAL_POOL", RemoteMemoryKind::hierarchical_pool,
+       "memory groups behind out-node switches, which ASTRA-sim 2 does not know"}};
   return words;
 }
 
@@ -63,7 +64,7 @@ void add_memory_types(Keys<Configuration>& keys) {
   keys.add_astra_sim(
           {.name = "num-npus-per-node",
            .becomes = "system.remote-memory.npus-per-node",
-           .help = "divides the number of NPUs",
+           .help = "NPUs of a node, a divisor of the number of NPUs",
            .otherwise = Default::needed()},
           count(), [](auto& c) -> auto& { return c.remote_memory.npus_per_node; })
       .check([](const Configuration& c, const Place& place, const Reading&) {
@@ -73,8 +74,8 @@ void add_memory_types(Keys<Configuration>& keys) {
       .accepted_otherwise();
   keys.add_astra_sim({.name = "num-nodes",
                       .becomes = "-",
-                      .help = "checked: the nodes hold all NPUs",
-                      .otherwise = Default::described("none")},
+                      .help = "number of nodes; a fault if they hold fewer NPUs than the network has",
+                      .otherwise = Default::none()},
                      count().info, checked_nodes())
       .only_if(has_nodes_of_npus, "memory-type: PER_NODE_MEMORY_EXPANSION or HIERARCHICAL_POOL")
       .accepted_otherwise();
@@ -94,7 +95,7 @@ void add_pool_of_groups(Keys<Configuration>& keys) {
   add(
       {.name = "num-out-node-switches",
        .becomes = "system.remote-memory.switches",
-       .help = "divides the groups",
+       .help = "out-node switches, a divisor of the groups",
        .otherwise = Default::needed()},
       count(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.switches; })
       .check([](const Configuration& c, const Place& place, const Reading&) {
@@ -103,30 +104,30 @@ void add_pool_of_groups(Keys<Configuration>& keys) {
   add(
       {.name = "out-node-link-bw",
        .becomes = "system.remote-memory.link-bandwidth",
-       .help = "from a switch to a node",
+       .help = "bandwidth of the link from one out-node switch to one node",
        .otherwise = Default::needed()},
       plain_bandwidth(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.link; });
   add(
       {.name = "out-node-link-latency",
        .becomes = "system.remote-memory.link-latency",
-       .help = "of that link",
+       .help = "latency of that link",
        .otherwise = Default::value("0")},
       plain_nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.link_latency_ns; });
   add(
       {.name = "in-node-fabric-bw",
        .becomes = "system.remote-memory.fabric-bandwidth",
-       .help = "within a node to one NPU",
+       .help = "bandwidth of the fabric within a node to one NPU",
        .otherwise = Default::needed()},
       plain_bandwidth(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.fabric; });
   add(
       {.name = "in-node-fabric-latency",
        .becomes = "system.remote-memory.fabric-latency",
-       .help = "of that fabric",
+       .help = "latency of that fabric",
        .otherwise = Default::value("0")},
       plain_nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.fabric_latency_ns; });
   keys.add_astra_sim({.name = "chunk-size",
                       .becomes = "system.remote-memory.chunk-size",
-                      .help = "bytes that a group sends at a time",
+                      .help = "bytes that a group sends at a time when all NPUs access together",
                       .otherwise = Default::needed()},
                      {"whole number", "a whole number of bytes, 1 or more", "B", "1 or more"},
                      {[](const Value& value, const std::string& path, Configuration& target, Reading&) {

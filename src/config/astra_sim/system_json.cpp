@@ -59,8 +59,8 @@ void add_implementations(Keys<Configuration>& keys) {
     keys.add_astra_sim(
         {.name = custom_name,
          .becomes = custom_becomes,
-         .help = "files from the working directory",
-         .otherwise = Default::described("none")},
+         .help = "files that spell out the collective, as paths from the working directory",
+         .otherwise = Default::none()},
         {"list", "a list of PREFIX of Chakra traces, or of MSCCL XML", "-", "one for each size of groups"},
         {[kind = kind](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
            read_custom(value, path, kind, as_working_path, target, reading.faults);
@@ -68,7 +68,7 @@ void add_implementations(Keys<Configuration>& keys) {
          {},
          {}});
     keys.add_astra_sim(
-            {.name = name, .becomes = becomes, .help = "algorithms", .otherwise = Default::described("none")},
+            {.name = name, .becomes = becomes, .help = "algorithm of each dimension", .otherwise = Default::none()},
             {"list", "a list of algorithms, one for each dimension of the network", "-", "one for each dimension",
              algorithm_words()},
             algorithms_of(member))
@@ -80,7 +80,7 @@ void add_implementations(Keys<Configuration>& keys) {
       {.name = "per-node-custom-implementation",
        .becomes = "system.collectives.custom.nodes",
        .help = "YAML file of `ID: PREFIX`, from the working directory",
-       .otherwise = Default::described("none")},
+       .otherwise = Default::none()},
       file().info,
       {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
          with_file(as_working_path(value, path), "per-node-custom.yml", reading, parse_yaml,
@@ -108,13 +108,13 @@ void add_scheduling(Keys<Configuration>& keys) {
   keys.add_astra_sim(
       {.name = "collective-optimization",
        .becomes = "system.collectives.optimization",
-       .help = "what an all-reduce is made of",
+       .help = "phases of an all-reduce over several dimensions",
        .otherwise = Default::value("baseline")},
       word(collective_optimizations()), [](auto& c) -> auto& { return c.collectives.optimization; });
   // ASTRA-sim ends without a result where it is absent or 0.
   keys.add_astra_sim({.name = "preferred-dataset-splits",
                       .becomes = "system.collectives.chunks",
-                      .help = "pieces of a collective",
+                      .help = "pieces into which a collective is cut",
                       .otherwise = Default::needed()},
                      {"whole number", "the number of chunks of a collective, 1 or more", "-", "1 or more"},
                      {[=](const Value& value, const std::string& path, Configuration& target, Reading&) {
@@ -130,14 +130,17 @@ void add_scheduling(Keys<Configuration>& keys) {
   keys.add_astra_sim(
       {.name = "active-chunks-per-dimension",
        .becomes = "system.collectives.active-chunks",
-       .help = "chunks in service at a time",
+       .help = "chunks that are in service at a time in each dimension",
        .otherwise = Default::value("1")},
       count(), [](auto& c) -> auto& { return c.collectives.active_chunks; });
-  keys.add_astra_sim({.name = "endpoint-delay",
-                      .becomes = "system.collectives.endpoint-delay",
-                      .help = "times `--injection-scale`; whole ns",
-                      .otherwise = Default::described("10, not scaled")},
-                     plain_nanoseconds().info, scaled_delay());
+  keys.add_astra_sim(
+      {.name = "endpoint-delay",
+       .becomes = "system.collectives.endpoint-delay",
+       .help =
+           "time between the arrival of a message and the next send; it is multiplied by `--injection-scale` and cut "
+           "to whole ns",
+       .otherwise = Default::described("10, not scaled")},
+      plain_nanoseconds().info, scaled_delay());
 }
 
 bool has_roofline_enabled(const Configuration& c, const Reading&) { return c.executor.compute.roofline; }
@@ -146,13 +149,13 @@ void add_compute(Keys<Configuration>& keys) {
   keys.add_astra_sim(
       {.name = "roofline-enabled",
        .becomes = "system.compute.roofline",
-       .help = "times from the roofline",
+       .help = "compute the durations of compute nodes by the roofline",
        .otherwise = Default::value("0")},
       zero_or_one(), [](auto& c) -> auto& { return c.executor.compute.roofline; });
   keys.add_astra_sim({.name = "peak-perf",
                       .becomes = "system.compute.peak",
                       .help = "peak compute rate",
-                      .otherwise = Default::described("none")},
+                      .otherwise = Default::none()},
                      positive_number("TFLOPS").info,
                      {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
                         target.executor.compute.peak_flops =
@@ -164,14 +167,14 @@ void add_compute(Keys<Configuration>& keys) {
   keys.add_astra_sim(
           {.name = "local-mem-bw",
            .becomes = "system.compute.local-memory.bandwidth",
-           .help = "of 10^9 bytes",
-           .otherwise = Default::described("none")},
+           .help = "bandwidth of the local memory, in GB of 10^9 bytes",
+           .otherwise = Default::none()},
           plain_bandwidth(), [](auto& c) -> auto& { return c.executor.compute.local_memory; })
       .needed_if(has_roofline_enabled, "'roofline-enabled' is 1");
   keys.add_astra_sim(
       {.name = "replay-only",
        .becomes = "workload.replay-only",
-       .help = "recorded durations for every node",
+       .help = "give every node its recorded duration",
        .otherwise = Default::value("0")},
       zero_or_one(), [](auto& c) -> auto& { return c.executor.replay_only; });
 }
@@ -197,42 +200,38 @@ Type<bool> anything() {
 }
 
 const Words<int>& scheduling_policies() {
-  static const Words<int> words = {{"LIFO", 0, "accepted"}, {"FIFO", 1, "accepted"}, {"EXPLICIT", 2, "accepted"}};
+  static const Words<int> words = {
+      {"LIFO", 0, "last in, first out"}, {"FIFO", 1, "first in, first out"}, {"EXPLICIT", 2, "an explicit order"}};
   return words;
 }
 
 void add_accepted_keys(Keys<Configuration>& keys) {
   const auto never = [](const auto&) { return false; };
   const auto always = [](const auto&) { return true; };
-  add_without_effect<int>(keys,
-                          {.name = "scheduling-policy",
-                           .becomes = "-",
-                           .help = "accepted, without effect",
-                           .otherwise = Default::described("none")},
-                          word(scheduling_policies()), never);
-  add_without_effect<bool>(keys,
-                           {.name = "trace-enabled",
-                            .becomes = "-",
-                            .help = "accepted, without effect",
-                            .otherwise = Default::described("none")},
-                           zero_or_one(), never);
+  add_without_effect<int>(
+      keys,
+      {.name = "scheduling-policy", .becomes = "-", .help = "accepted, without effect", .otherwise = Default::none()},
+      word(scheduling_policies()), never);
+  add_without_effect<bool>(
+      keys, {.name = "trace-enabled", .becomes = "-", .help = "accepted, without effect", .otherwise = Default::none()},
+      zero_or_one(), never);
   add_without_effect<bool>(keys,
                            {.name = "boost-mode",
                             .becomes = "-",
                             .help = "accepted, without effect; a warning names it if it is 1",
-                            .otherwise = Default::described("none")},
+                            .otherwise = Default::none()},
                            zero_or_one(), [](const bool& is_on) { return is_on; });
   add_without_effect<bool>(keys,
                            {.name = "track-local-mem",
                             .becomes = "-",
                             .help = "accepted, without effect: results have the peaks anyway",
-                            .otherwise = Default::described("none")},
+                            .otherwise = Default::none()},
                            zero_or_one(), never);
   add_without_effect<std::string>(keys,
                                   {.name = "local-mem-trace-filename",
                                    .becomes = "-",
                                    .help = "accepted, without effect",
-                                   .otherwise = Default::described("none")},
+                                   .otherwise = Default::none()},
                                   any_text("the name of a file"), never);
   static constexpr Text numbers[] = {"local-reduction-delay", "L", "o", "g", "G"};
   for (const Text& name : numbers)
@@ -240,7 +239,7 @@ void add_accepted_keys(Keys<Configuration>& keys) {
                                {.name = name,
                                 .becomes = "-",
                                 .help = "accepted, without effect; a warning names it",
-                                .otherwise = Default::described("none")},
+                                .otherwise = Default::none()},
                                number("0 or more"), always);
   static constexpr Text policies[] = {"intra-dimension-scheduling", "inter-dimension-scheduling"};
   for (const Text& name : policies)
@@ -248,7 +247,7 @@ void add_accepted_keys(Keys<Configuration>& keys) {
                              {.name = name,
                               .becomes = "-",
                               .help = "accepted, without effect; a warning names it",
-                              .otherwise = Default::described("none")},
+                              .otherwise = Default::none()},
                              anything(), always);
 }
 
@@ -257,7 +256,7 @@ void add_refused_key(Keys<Configuration>& keys) {
   keys.add_astra_sim({.name = "model-shared-bus",
                       .becomes = "-",
                       .help = "refused if it is 1: the shared bus is not modelled",
-                      .otherwise = Default::described("none")},
+                      .otherwise = Default::none()},
                      zero_or_one().info,
                      {[](const Value& value, const std::string& path, Configuration&, Reading& reading) {
                         if (zero_or_one().read(value, path, reading))

@@ -60,14 +60,14 @@ void add_roofline(Keys<Configuration>& keys) {
             .help = "peak compute rate, for all precisions or for each; that of workload.parallel.precision counts, "
                     "bf16 for traces",
             .example = "{bf16: 989 TFLOPS, fp8: 1979 TFLOPS}",
-            .otherwise = Default::described("none")},
+            .otherwise = Default::none()},
            compute_rate().info, {read_peak, write_peak, same_peak})
       .needed_if(has_roofline, "the roofline is on");
   keys.add(
           {.path = "system.compute.local-memory.bandwidth",
            .help = "bandwidth of the local memory; without it reductions in collectives take no time",
            .example = "3350 GB/s",
-           .otherwise = Default::described("none")},
+           .otherwise = Default::none()},
           bandwidth(), [](auto& c) -> auto& { return c.executor.compute.local_memory; })
       .needed_if(has_roofline, "the roofline is on");
   keys.add(
@@ -165,14 +165,14 @@ const Keys<Configuration>& compute_keys() {
     keys.add({.path = "system.compute.noise",
               .help = "earlier name of perturbation.noise",
               .example = "0.05",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              share().info,
              alias(
                  share(), [](auto& c) -> auto& { return c.executor.compute_noise; }));
     keys.add({.path = "system.compute.noise-seed",
               .help = "earlier name of perturbation.noise-seed",
               .example = "7",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              count(0).info,
              alias(
                  count(0), [](auto& c) -> auto& { return c.executor.noise_seed; }));

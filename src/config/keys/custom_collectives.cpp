@@ -19,17 +19,26 @@ constexpr std::string_view custom_expected =
 /// The kinds of collectives that files may spell out.
 struct CustomKind {
   Kind kind;
-  Text path, help;
+  Text path, help, example;
 };
 constexpr CustomKind custom_kinds[] = {
-    {Kind::all_reduce, "system.collectives.custom.all-reduce", "files that spell out all-reduce"},
-    {Kind::all_gather, "system.collectives.custom.all-gather", "files that spell out all-gather"},
-    {Kind::reduce_scatter, "system.collectives.custom.reduce-scatter", "files that spell out reduce-scatter"},
-    {Kind::all_to_all, "system.collectives.custom.all-to-all", "files that spell out all-to-all"},
-    {Kind::broadcast, "system.collectives.custom.broadcast", "files that spell out broadcast"},
-    {Kind::reduce, "system.collectives.custom.reduce", "files that spell out reduce"},
-    {Kind::gather, "system.collectives.custom.gather", "files that spell out gather"},
-    {Kind::scatter, "system.collectives.custom.scatter", "files that spell out scatter"},
+    {Kind::all_reduce, "system.collectives.custom.all-reduce",
+     "files that spell out all-reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-reduce-8.xml"},
+    {Kind::all_gather, "system.collectives.custom.all-gather",
+     "files that spell out all-gather: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-gather-8.xml"},
+    {Kind::reduce_scatter, "system.collectives.custom.reduce-scatter",
+     "files that spell out reduce-scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+     "custom/reduce-scatter-8.xml"},
+    {Kind::all_to_all, "system.collectives.custom.all-to-all",
+     "files that spell out all-to-all: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-to-all-8.xml"},
+    {Kind::broadcast, "system.collectives.custom.broadcast",
+     "files that spell out broadcast: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/broadcast-8.xml"},
+    {Kind::reduce, "system.collectives.custom.reduce",
+     "files that spell out reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/reduce-8.xml"},
+    {Kind::gather, "system.collectives.custom.gather",
+     "files that spell out gather: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/gather-8.xml"},
+    {Kind::scatter, "system.collectives.custom.scatter",
+     "files that spell out scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/scatter-8.xml"},
 };
 
 bool same_files(const Files& a, const Files& b) {
@@ -80,15 +89,14 @@ Handling<Configuration> files_of_nodes() {
 const Keys<Configuration>& custom_collective_keys() {
   static const Keys<Configuration> all = [] {
     Keys<Configuration> keys("system.collectives.custom");
-    for (const auto& [kind, path, help] : custom_kinds)
-      keys.add(
-          {.path = path, .help = help, .example = "msccl/all-reduce-8.xml", .otherwise = Default::described("none")},
-          {"files", std::string(custom_expected), "-", "one for each size of groups"},
-          files_of_kind(kind, path.string()));
+    for (const auto& [kind, path, help, example] : custom_kinds)
+      keys.add({.path = path, .help = help, .example = example, .otherwise = Default::none()},
+               {"files", std::string(custom_expected), "-", "one for each size of groups"},
+               files_of_kind(kind, path.string()));
     keys.add({.path = "system.collectives.custom.nodes",
               .help = "Chakra traces that the collectives of single nodes run, by the id of the node",
               .example = "{7: custom/all-reduce}",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              {"mapping", "a mapping of ids of nodes to PREFIX of Chakra traces", "-", "ID: PREFIX"}, files_of_nodes());
     return keys;
   }();

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "key.hpp"
+#include "key_table.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/workload/description.hpp"
 

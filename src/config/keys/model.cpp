@@ -42,6 +42,10 @@ void add_sizes(Keys<Transformer>& keys) {
        .otherwise = Default::needed(),
        .flag = model_flag("sequence")},
       large_count(1), [](auto& model) -> auto& { return model.sequence; });
+}
+
+/// Adds the sizes that have a default.
+void add_optional_sizes(Keys<Transformer>& keys) {
   keys.add(
       {.path = "workload.model.kv-heads",
        .help = "heads of keys and values; 0: as many as `heads`",
@@ -186,6 +190,7 @@ const Keys<Transformer>& transformer_keys() {
   static const Keys<Transformer> all = [] {
     Keys<Transformer> keys("workload.model, kind: transformer", "workload.model");
     add_sizes(keys);
+    add_optional_sizes(keys);
     add_variants(keys);
     return keys;
   }();
@@ -241,7 +246,7 @@ const Keys<LayerList>& layer_list_keys() {
     keys.add({.path = "workload.model.late",
               .help = "later starts of the NPUs; the keys are those of `workload.model.late`",
               .example = "{first: 1 us, step: 1 us, stride: 7919}",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              {"mapping", "a mapping of first, step and stride", "-", "the keys below"}, late_start());
     return keys;
   }();
@@ -255,7 +260,7 @@ const Keys<LayerEntry>& layer_keys() {
         {.path = "workload.model.layers.name",
          .help = "name of the layer",
          .example = "conv1",
-         .otherwise = Default::described("layer_<i>")},
+         .otherwise = Default::described("layer_0, layer_1, ...")},
         any_text("a name"), [](auto& entry) -> auto& { return entry.layer.name; });
     keys.add(
         {.path = "workload.model.layers.parameters",
@@ -267,7 +272,7 @@ const Keys<LayerEntry>& layer_keys() {
             {.path = "workload.model.layers.flops",
              .help = "FLOPs of the forward pass of one sample; the backward pass takes twice that",
              .example = "236027904",
-             .otherwise = Default::described("none")},
+             .otherwise = Default::none()},
             large_count(), [](auto& entry) -> auto& { return entry.layer.flops; })
         .check([](const LayerEntry& entry, const Place& place, const Reading&) {
           if (entry.layer.flops == 0) throw Error(ErrorCode::bad_input, place, "found 0", "1 or more");

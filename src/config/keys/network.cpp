@@ -44,7 +44,7 @@ const Keys<Configuration>& system_keys() {
     keys.add({.path = "system.base",
               .help = "file whose keys hold where `system` has none of its own",
               .example = "systems/dgx-h100-superpod.yaml",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              file().info, replaced_before());
     keys.add({.path = "system.rules",
               .help = "rules of arithmetic",

@@ -158,7 +158,7 @@ void add_batches(Keys<Parallel>& keys) {
   keys.add({.path = "workload.parallel.global-batch",
             .help = "in place of `micro-batches`: samples of the whole step",
             .example = "1024",
-            .otherwise = Default::described("none")},
+            .otherwise = Default::none()},
            large_count(1).info, global_batch())
       .excludes("workload.parallel.micro-batches");
 }

@@ -165,7 +165,7 @@ const Keys<Configuration>& perturbation_keys() {
     keys.add({.path = "perturbation.slow-npus",
               .help = "NPUs that compute faster or slower; the keys of an entry are those of `perturbation.slow-npus`",
               .example = "[{npus: \"3,64-71\", compute: 0.8}]",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              {"list", "a list of NPUs and factors", "-", "any"}, slow_npus());
     keys.add(
         {.path = "perturbation.compute-speed",
@@ -180,7 +180,7 @@ const Keys<Configuration>& perturbation_keys() {
          .help =
              "links that are slower or faster, or that failed; the keys of an entry are those of `perturbation.links`",
          .example = "[{dimension: 1, npus: 0-7, bandwidth: 0.5}]",
-         .otherwise = Default::described("none")},
+         .otherwise = Default::none()},
         {"list", "a list of changed links", "-", "any"}, changed_links());
     return keys;
   }();

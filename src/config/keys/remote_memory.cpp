@@ -34,7 +34,7 @@ void add_memory(Keys<Configuration>& keys) {
           {.path = "system.remote-memory.bandwidth",
            .help = "bandwidth of one memory; for a hierarchical pool that of one memory group",
            .example = "100 GB/s",
-           .otherwise = Default::described("none")},
+           .otherwise = Default::none()},
           bandwidth(), [](auto& c) -> auto& { return c.remote_memory.bandwidth; })
       .needed_if(has_memory, "the kind is not none");
   keys.add(
@@ -47,7 +47,7 @@ void add_memory(Keys<Configuration>& keys) {
           {.path = "system.remote-memory.npus-per-node",
            .help = "NPUs of a node, a divisor of the number of NPUs",
            .example = "4",
-           .otherwise = Default::described("none")},
+           .otherwise = Default::none()},
           count(), [](auto& c) -> auto& { return c.remote_memory.npus_per_node; })
       .needed_if(has_nodes, "the kind is per-node or hierarchical-pool")
       .check([](const Configuration& c, const Place& place, const Reading& reading) {

@@ -205,7 +205,7 @@ const Keys<ModelChoice>& model_keys() {
     keys.add({.path = "workload.model.base",
               .help = "file whose keys hold where `model` has none of its own",
               .example = "models/llama3-70b.yaml",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              file().info,
              {[](const Value&, const std::string&, ModelChoice&, Reading&) {}, [](const ModelChoice&, Writer&) {},
               [](const ModelChoice&, const ModelChoice&) { return true; }});
@@ -220,12 +220,12 @@ const Keys<Configuration>& generated_workload_keys() {
     keys.add({.path = "workload.parallel",
               .help = "division of the generated step among NPUs; the keys are those of `workload.parallel`",
               .example = "{tp: 8, dp: 16, pp: 4, micro-batches: 16}",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              {"mapping", "a mapping of keys to values", "-", "the keys below"}, parallelisation());
     keys.add({.path = "workload.model",
               .help = "model whose training step is generated instead of read from traces, or its file",
               .example = "models/llama3-70b.yaml",
-              .otherwise = Default::described("none"),
+              .otherwise = Default::none(),
               .see = "workloads.md"},
              {"mapping or file", "a model, or the name of a file that holds one", "-", "the keys below"},
              {read_model, write_model,
@@ -246,7 +246,7 @@ const Keys<Configuration>& workload_keys() {
             {.path = "workload.traces",
              .help = "traces that the NPUs execute",
              .example = "traces/workload",
-             .otherwise = Default::described("none")},
+             .otherwise = Default::none()},
             {"files", "a prefix (PREFIX.<npu>.et), {all: FILE}, or a list such as [{npus: 0-31, file: \"a.{npu}.et\"}]",
              "-", "a prefix, {all: FILE} or a list"},
             traces())
@@ -255,7 +255,7 @@ const Keys<Configuration>& workload_keys() {
     keys.add({.path = "workload.groups",
               .help = "process groups, a JSON file {\"name\": [npu, ...], ...}",
               .example = "traces/workload.json",
-              .otherwise = Default::described("none")},
+              .otherwise = Default::none()},
              file().info, groups())
         .excludes("workload.model");
     add_policies(keys);

@@ -279,10 +279,13 @@ TEST(OwnFormat, FatTreeAndDragonfly) {
     changed.replace(changed.find(part), part.size(), by);
     expect_error([&] { parse(changed, "c.yaml", {}, true); }, ErrorCode::bad_input, texts);
   };
-  is_refused("ports: 8, ", "", {"c.yaml:5", "dimensions.0.ports", "missing", "such as '16'", "Meaning: ports k of a switch"});
+  is_refused("ports: 8, ", "",
+             {"c.yaml:5", "dimensions.0.ports", "missing", "such as '16'", "Meaning: ports k of a switch"});
   is_refused("npus-per-router: 2, ", "", {"dimensions.1.npus-per-router", "missing"});
-  is_refused("ports: 8", "routers: 8, ports: 8", {"dimensions.0.routers", "no meaning here", "only with shape: Dragonfly"});
-  is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8", {"dimensions.1.ports", "no meaning here", "only with shape: FatTree"});
+  is_refused("ports: 8", "routers: 8, ports: 8",
+             {"dimensions.0.routers", "no meaning here", "only with shape: Dragonfly"});
+  is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8",
+             {"dimensions.1.ports", "no meaning here", "only with shape: FatTree"});
   is_refused("congestion-aware", "congestion-unaware",
              {"dimension 0 (FatTree)", "the congestion-unaware network does not have this shape",
               "Ring, Mesh, FullyConnected or Switch", "congestion-aware"});

@@ -77,7 +77,8 @@ TEST(Perturbation, SaysWhatIsWrongAndWhere) {
                        {"c.yaml:7", "perturbation.slow-npus.0.npus", "NPUs, 8"});
   refused_perturbation("{slow-npus: [{npus: \"3,1\", compute: 0.5}]}", {"slow-npus.0.npus", "ascending order"});
   refused_perturbation("{slow-npus: [{npus: 0, compute: 0}]}", {"slow-npus.0.compute", "1e-6 to 1e6"});
-  refused_perturbation("{slow-npus: [{npus: 0}]}", {"slow-npus.0.compute", "missing", "Meaning: factor of their compute speed"});
+  refused_perturbation("{slow-npus: [{npus: 0}]}",
+                       {"slow-npus.0.compute", "missing", "Meaning: factor of their compute speed"});
   refused_perturbation("{slow-npus: [{npus: 0, compute: 0.5, speed: 1}]}", {"slow-npus.0.speed", "unknown key"});
   refused_perturbation("{compute-speed: [1, 1]}",
                        {"perturbation.compute-speed", "found 2 factors", "each of the 8 NPUs"});

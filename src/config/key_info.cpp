@@ -1,4 +1,8 @@
-#include "key.hpp"
+#include "key_info.hpp"
+
+#include <source_location>
+
+#include "orrery/base/error.hpp"
 
 namespace orrery::config {
 namespace {
@@ -78,28 +82,6 @@ std::string_view title(Heading heading) {
       return "ASTRA-sim's own files instead of CONFIG.yaml";
   }
   ensure_failed("a heading has a title", std::source_location::current());
-}
-
-Section& Sections::at(std::string_view path) {
-  if (const auto found = open_.find(path); found != open_.end()) return found->second;
-  const auto dot = path.rfind('.');
-  Section& parent = at(dot == std::string_view::npos ? std::string_view() : path.substr(0, dot));
-  const std::string_view name = dot == std::string_view::npos ? path : path.substr(dot + 1);
-  return open_.emplace(std::string(path), parent.section(name)).first->second;
-}
-
-void Sections::refuse_unknown() {
-  for (auto& [path, section] : open_) section.refuse_unknown();
-}
-
-std::uint32_t Reading::num_npus() const {
-  const std::uint32_t count = count_npus(configuration.dimensions);
-  return count > most_npus ? 0 : count;
-}
-
-void Reading::note_place(const KeyInfo& key, const Place& place) {
-  const std::string& path = key.becomes.empty() ? key.path : key.becomes;
-  if (place.key == key.path && path != "-") configuration.places[path] = place;
 }
 
 }  // namespace orrery::config
