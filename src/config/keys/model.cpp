@@ -203,13 +203,13 @@ const Keys<Dlrm>& dlrm_keys() {
     keys.add(
         {.path = "workload.model.dense-features",
          .help = "dense features of a sample",
-         .example = "13",
+         .example = "26",
          .otherwise = Default::built_in()},
         large_count(1), [](auto& model) -> auto& { return model.dense_features; });
     keys.add(
         {.path = "workload.model.pooling",
          .help = "rows of a table that a sample looks up",
-         .example = "1",
+         .example = "20",
          .otherwise = Default::built_in()},
         large_count(1), [](auto& model) -> auto& { return model.pooling; });
     keys.add(

@@ -214,5 +214,16 @@ TEST(CommandLine, Show) {
           {"--kind: found 'allreduce'", "all-reduce"});
 }
 
+TEST(CommandLine, ShowKeys) {
+  const auto all = as<ShowKeysCommand>({"show", "keys"});
+  EXPECT_EQ(all.below, "");
+  EXPECT_EQ(all.form, KeyForm::text);
+  const auto some = as<ShowKeysCommand>({"show", "keys", "system.network", "--json"});
+  EXPECT_EQ(some.below, "system.network");
+  EXPECT_EQ(some.form, KeyForm::json);
+  EXPECT_EQ(as<ShowKeysCommand>({"show", "keys", "--markdown"}).form, KeyForm::markdown);
+  refused({"show", "keys", "--markdown", "--json"}, {"both --markdown and --json", "Give one of them"});
+}
+
 }  // namespace
 }  // namespace orrery::config

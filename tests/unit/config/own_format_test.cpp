@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
@@ -494,6 +495,33 @@ TEST(OwnFormat, CheckTellsEveryFault) {
   const auto findings = examine({.file = path});
   EXPECT_EQ(findings.faults.count(), 3U);
   std::filesystem::remove(path);
+}
+
+/// Returns the seconds that it takes to refuse `head`, then `count` times the line with its number in the place of
+/// "{}".
+double seconds_to_refuse(const std::string& head, const char* line, int count) {
+  std::string text = head;
+  for (int i = 0; i < count; ++i) text += fmt::format(fmt::runtime(line), i);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(parsed(text), Error) << line;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST(OwnFormat, LargeFilesTakeTimeInProportionToTheirSize) {
+  const std::string dimensions = ring.substr(0, ring.find("workload:"));
+  const std::pair<std::string, const char*> texts[] = {
+      {ring, "  unknown-key-{}: 1\n"},
+      {ring + "perturbation:\n  slow-npus:\n", "    - {{npus: 3, compute: {}0000000}}\n"},
+      {dimensions + "  collectives:\n    all-reduce:\n", "      - rng{}\n"},
+      {"system:\n  network:\n    dimensions:\n",
+       "      - {{shape: Rng{}, size: 1, bandwidth: 1 GB/s, latency: 1 ns}}\n"},
+      {"workload:\n", "  traces: a{}\n"},
+  };
+  for (const auto& [head, line] : texts) {
+    const double few = seconds_to_refuse(head, line, 1000);
+    // Were it to grow with the square of the size, this would take 400 times as long.
+    EXPECT_LT(seconds_to_refuse(head, line, 20000), 100 * few + 0.5) << line;
+  }
 }
 
 class Overrides : public ::testing::Test {
