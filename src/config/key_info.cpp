@@ -17,6 +17,10 @@ KeyInfo described(KeyInfo info) {
   const auto kind = info.otherwise.kind();
   info.default_is_value = kind == Default::Kind::built_in || kind == Default::Kind::value;
   info.default_text = info.otherwise.text();
+  if (kind == Default::Kind::needed_in_mapping) {
+    const std::string_view mapping = std::string_view(info.path).substr(0, info.path.rfind('.'));
+    info.default_text = fmt::format("needed if {} is given", mapping.substr(mapping.rfind('.') + 1));
+  }
   return info;
 }
 

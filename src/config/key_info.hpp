@@ -28,7 +28,7 @@ class Default {
   /// Nothing: a missing key is a fault.
   static constexpr Default needed() { return {Kind::needed, "needed"}; }
   /// Nothing: a missing key is a fault if the mapping that would hold it is there.
-  static constexpr Default needed_in_mapping() { return {Kind::needed_in_mapping, "needed if its mapping is given"}; }
+  static constexpr Default needed_in_mapping() { return {Kind::needed_in_mapping, "needed"}; }
   /// Nothing: the key may be left out.
   static constexpr Default none() { return {Kind::none, "none"}; }
 

@@ -101,6 +101,16 @@ bool same_words(const KeyInfo& a, const KeyInfo& b) {
   return std::ranges::equal(a.type.words, b.type.words, {}, &WordInfo::text, &WordInfo::text);
 }
 
+/// Returns a line of CONFIG.yaml that gives a key: "local-memory: {size: 80 GiB}" for the name local-memory.size.
+std::string line_of_yaml(std::string_view name, std::string_view value) {
+  std::string text(value);
+  for (auto dot = name.rfind('.'); dot != std::string_view::npos; dot = name.rfind('.')) {
+    text = fmt::format("{{{}: {}}}", name.substr(dot + 1), text);
+    name = name.substr(0, dot);
+  }
+  return fmt::format("{}: {}", name, text);
+}
+
 /// Returns the words of a key as a list below it; a remark if `first`, which is listed before, has the same.
 std::string word_lines(const KeyInfo& key, const KeyInfo* first, std::string_view first_name) {
   if (key.type.words.empty()) return {};
@@ -127,7 +137,7 @@ std::string markdown(const KeySection& section) {
     if (key->becomes.empty() && key->flag) line += fmt::format("; flag {}", code(option_name(*key)));
     line += fmt::format("): {}{}", key->help, link_to(key->see));
     if (!key->becomes.empty() && key->becomes != "-") line += fmt::format("; becomes {}", code(key->becomes));
-    if (!key->example.empty()) line += fmt::format(". Example: {}", code(fmt::format("{}: {}", name, key->example)));
+    if (!key->example.empty()) line += fmt::format(". Example: {}", code(line_of_yaml(name, key->example)));
     text += item("- ", line);
     text += word_lines(*key, first, first == nullptr ? std::string_view() : name_in(section, *first));
     if (!key->type.words.empty() && (first == nullptr || !same_words(*key, *first))) first = key;

@@ -84,7 +84,7 @@ def includes(path):
 
 
 def beside(path, name):
-    """The header that a quoted include names: beside the file, or from the folder of its module on."""
+    """Returns the path of a header that a quoted include names: from the folder of the file, or else of its module."""
     module = SOURCE / "src" / module_of(path)
     return module / name if (module / name).exists() and not (path.parent / name).exists() else path.parent / name
 
@@ -141,8 +141,7 @@ class House(unittest.TestCase):
             self.assertEqual([m for m in uses(module) if m not in modules[:at]], [], f"{module} uses a module that does not come before it")
 
     def test_includes_keep_to_the_modules_used(self):
-        """A file includes headers of its own module and of those that its CMakeLists.txt names, and private headers from its own folder
-        only."""
+        """A file includes headers of its own module and of those that its CMakeLists.txt names, and private headers of its own module only."""
         allowed = {module: {module, *uses(module)} for module in order()}
         allowed["main"] = {"base", "config", "parallel", "app"}
         faults = []

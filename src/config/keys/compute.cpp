@@ -163,14 +163,14 @@ const Keys<Configuration>& compute_keys() {
          .otherwise = Default::built_in()},
         count(), [](auto& c) -> auto& { return c.executor.compute_streams; });
     keys.add({.path = "system.compute.noise",
-              .help = "earlier name of perturbation.noise",
+              .help = "earlier name of `perturbation.noise`",
               .example = "0.05",
               .otherwise = Default::none()},
              share().info,
              alias(
                  share(), [](auto& c) -> auto& { return c.executor.compute_noise; }));
     keys.add({.path = "system.compute.noise-seed",
-              .help = "earlier name of perturbation.noise-seed",
+              .help = "earlier name of `perturbation.noise-seed`",
               .example = "7",
               .otherwise = Default::none()},
              count(0).info,

@@ -128,6 +128,7 @@ Handling<LayerList> layers() {
             const auto& items =
                 as_list(value, path, layer_list_keys().find("workload.model.layers")->info().expected({}));
             std::size_t number = 0;
+            target.layers.clear();
             read_items(layer_keys(), items, path, reading, [&](LayerEntry&& entry, const Place&, bool) {
               if (entry.layer.name.empty()) entry.layer.name = fmt::format("layer_{}", number);
               target.layers.resize(target.layers.size() + entry.repeat, entry.layer);

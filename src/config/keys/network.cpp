@@ -8,6 +8,8 @@ constexpr std::string_view dimensions_expected = "a list of dimensions";
 
 void read_dimensions(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   const auto& items = as_list(value, path, find_key("system.network.dimensions")->info().expected(std::string_view()));
+  target.dimensions.clear();
+  reading.dimensions_of_entry.clear();
   read_items(dimension_keys(), items, path, reading,
              [&](const DimensionEntry& entry, const Place& place, bool is_faultless) {
                for (const std::uint32_t size : entry.sizes) {

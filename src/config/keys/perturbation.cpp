@@ -27,6 +27,7 @@ std::vector<double> parse_speeds(const std::string& text, const std::string& fil
 
 void read_compute_speed(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   Perturbation& perturbation = target.perturbation;
+  perturbation.compute_speed.clear();
   if (value.kind == Value::Kind::scalar) {
     const auto file = as_path(value, path);
     std::string text = read_text(file, value.place(path));
@@ -67,6 +68,7 @@ Handling<Configuration> compute_speed() {
 Handling<Configuration> slow_npus() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             const auto& items = as_list(value, path, find_key("perturbation.slow-npus")->info().expected({}));
+            target.perturbation.slow_npus.clear();
             read_items(slow_npu_keys(), items, path, reading, [&](Perturbation::SlowNpus&& slow, const Place&, bool) {
               target.perturbation.slow_npus.push_back(std::move(slow));
             });
@@ -108,6 +110,7 @@ Handling<Configuration> changed_links() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             topology::Links all(target.dimensions);
             const auto& items = as_list(value, path, find_key("perturbation.links")->info().expected({}));
+            target.perturbation.links.clear();
             read_items(link_keys(), items, path, reading, [&](LinkEntry&& entry, const Place& place, bool) {
               const bool can_be = reading.faults.attempt([&] { add_links(entry, place, reading, all); });
               if (can_be && !entry.links.npus.empty()) target.perturbation.links.push_back(std::move(entry.links));
