@@ -31,8 +31,9 @@ results::KernelRecord kernel_record(const pdes::Statistics& s) {
 
 results::RunInputs inputs_of(const config::Configuration& configuration, const std::string& command_line) {
   results::RunInputs inputs{command_line, configuration.to_yaml(false), {}};
-  for (const auto& input : configuration.inputs)
-    (input.first == "partition.txt" ? inputs.kernel_texts : inputs.texts).push_back(input);
+  inputs.texts = configuration.inputs;
+  if (const auto& groups = configuration.workload.groups_text) inputs.texts.push_back(*groups);
+  if (const auto& partition = configuration.run.partition_text) inputs.kernel_texts.push_back(*partition);
   return inputs;
 }
 

@@ -25,22 +25,14 @@ struct GroupFile {
   bool is_readable = true;
 };
 
-/// Returns the text that the configuration read as the communicator file. Returns nothing if the configuration names
-/// no such file or could not read it.
-const std::string* groups_text(const config::Configuration& configuration) {
-  for (const auto& [name, text] : configuration.inputs)
-    if (name == "groups.json" || name == "comm_group.json") return &text;
-  return nullptr;
-}
-
 /// With `faults` of the configuration, a missing text may be one that could not be read.
 GroupFile read_group_file(const config::Configuration& configuration, std::uint32_t num_npus, Faults& faults) {
   GroupFile result;
   Faults of_groups;
   const auto& file = configuration.workload.groups;
-  const std::string* const text = groups_text(configuration);
-  if (text != nullptr)
-    result.groups = trace::parse_groups(*text, file->string(), num_npus, of_groups);
+  const auto& text = configuration.workload.groups_text;
+  if (text)
+    result.groups = trace::parse_groups(text->second, file->string(), num_npus, of_groups);
   else if (!faults.empty())
     result.is_readable = false;
   else if (file)
