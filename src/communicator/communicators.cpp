@@ -421,7 +421,7 @@ void Communicators::complete(const Call& call, std::span<const Time> completions
   kernel_.raise_depth(lp, call.depth);
   for (std::size_t i = 0; i < membership.npus.size(); ++i) {
     const Time time = completions[completions.size() == 1 ? 0 : i];
-    auto event = pdes::Event::make(time, pdes::Stage::npu, lp, call.ordinal, LpId(membership.npus[i].value()));
+    auto event = pdes::Event::make(time, pdes::Stage::client, lp, call.ordinal, LpId(membership.npus[i].value()));
     event.node = pending.nodes[i].value();
     event.kind = pdes::completion;
     if (event.time != Time::max()) kernel_.schedule(event);

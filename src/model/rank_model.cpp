@@ -79,7 +79,7 @@ pdes::Awaited RankModel::awaits(LpId npu) const { return parts_->npus.awaits(Npu
 
 void RankModel::receive(Rank from, std::span<const std::byte> message) { parts_->communicators.receive(from, message); }
 
-pdes::Horizon RankModel::horizon() { return parts_->npus.horizon(); }
+pdes::LookaheadBounds RankModel::lookahead() { return parts_->npus.lookahead(); }
 
 Time RankModel::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }
 

@@ -24,17 +24,17 @@ class HorizonTree {
 
   /// `of(npu)` tells the horizon of one NPU.
   template <class Of>
-  pdes::Horizon least(Of&& of) {
+  pdes::LookaheadBounds least(Of&& of) {
     for (const auto npu : changed_) {
       dirty_[npu] = 0;
       set(npu, of(npu));
     }
     changed_.clear();
-    return num_npus_ == 0 ? pdes::Horizon{} : tree_[1];
+    return num_npus_ == 0 ? pdes::LookaheadBounds{} : tree_[1];
   }
 
  private:
-  void set(std::uint32_t npu, const pdes::Horizon& horizon) {
+  void set(std::uint32_t npu, const pdes::LookaheadBounds& horizon) {
     std::size_t i = npu + num_npus_;
     tree_[i] = horizon;
     for (i /= 2; i >= 1; i /= 2) {
@@ -44,12 +44,12 @@ class HorizonTree {
     }
   }
 
-  static pdes::Reach least(const pdes::Reach& a, const pdes::Reach& b) {
+  static pdes::LookaheadBound least(const pdes::LookaheadBound& a, const pdes::LookaheadBound& b) {
     return {std::min(a.output, b.output), std::min(a.reaction, b.reaction)};
   }
 
   std::size_t num_npus_;
-  std::vector<pdes::Horizon> tree_;  // [2 num_npus] leaves in the upper half
+  std::vector<pdes::LookaheadBounds> tree_;  // [2 num_npus] leaves in the upper half
   std::vector<char> dirty_;
   std::vector<std::uint32_t> changed_;
 };

@@ -170,7 +170,7 @@ void Npu::take_until(NodeId id, Time now, Time finish, const Context& context) {
     instantly_.push_back(id);
     return;
   }
-  context.services.kernel.schedule(event(finish, pdes::Stage::npu, lp(), EventKind::complete, id.value()));
+  context.services.kernel.schedule(event(finish, pdes::Stage::client, lp(), EventKind::complete, id.value()));
 }
 
 void Npu::issue(NodeId id, Time now, const Context& context) {
@@ -227,7 +227,7 @@ pdes::Event Npu::event(Time time, pdes::Stage stage, LpId target, EventKind kind
 void Npu::send(NodeId id, EventKind kind, Time time, std::uint64_t detail, const Context& context) {
   const Route to = folded_ ? folded_->routes[folded_->streams->of_node[id.index()]] : Route{peer_of(id), tag_of(id)};
   context.services.kernel.send(context.hosting.of_npu[to.npu.index()],
-                               event(time, pdes::Stage::npu, LpId(to.npu.value()), kind, to.stream, detail));
+                               event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail));
 }
 
 void Npu::issue_send(NodeId id, Time now, const Context& context) {

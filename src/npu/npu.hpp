@@ -87,7 +87,7 @@ class Npu {
   LpId lp() const { return LpId(id_.value()); }
   bool is_done() const { return completed_ == iterations_ * program_.graph->num_nodes(); }
   std::uint64_t completed() const { return completed_; }
-  pdes::Horizon horizon() const;
+  pdes::LookaheadBounds lookahead() const;
 
   /// The run ends before this NPU does: its times count up to `now`.
   void stop(Time now);
@@ -159,7 +159,7 @@ class Npu {
   NpuId peer_of(NodeId id) const { return trace_.peers[node(id).slot]; }
   std::uint32_t tag_of(NodeId id) const { return static_cast<std::uint32_t>(trace_.tags[node(id).detail]); }
   Time least_lead(std::size_t resource, const Distances& distances) const;
-  pdes::Reach reach(const Distances& distances, Time posted, Time arriving) const;
+  pdes::LookaheadBound reach(const Distances& distances, Time posted, Time arriving) const;
   void begin_operands(NodeId id, Time now);
   void count_sent(NodeId id, Time now, Bytes sent);
   void note_overrun(NodeId id, Time since, Overrun::Quantity quantity);

@@ -23,8 +23,8 @@ Time Npu::least_lead(std::size_t resource, const Distances& distances) const {
   return least;
 }
 
-pdes::Reach Npu::reach(const Distances& distances, Time posted, Time arriving) const {
-  pdes::Reach reach{.output = arriving, .reaction = posted};
+pdes::LookaheadBound Npu::reach(const Distances& distances, Time posted, Time arriving) const {
+  pdes::LookaheadBound reach{.output = arriving, .reaction = posted};
   if (!settled_) reach.output = Time::zero();
   for (const Running& running : running_) {
     // A send's data leave with the grant; a collective over links answers what comes.
@@ -40,9 +40,9 @@ pdes::Reach Npu::reach(const Distances& distances, Time posted, Time arriving) c
   return reach;
 }
 
-pdes::Horizon Npu::horizon() const {
-  pdes::Horizon horizon{reach(lookahead_.sends, posted_.sends, arriving_.sends),
-                        reach(lookahead_.calls, posted_.calls, arriving_.calls)};
+pdes::LookaheadBounds Npu::lookahead() const {
+  pdes::LookaheadBounds horizon{reach(lookahead_.sends, posted_.sends, arriving_.sends),
+                                reach(lookahead_.calls, posted_.calls, arriving_.calls)};
   if (lookahead_.relays) horizon.relays = reach(*lookahead_.relays, posted_.relays, arriving_.relays);
   if (std::ranges::any_of(joined_, [](const auto& joined) { return joined->is_over; }))
     horizon.relays.reaction = Time::zero();

@@ -40,7 +40,7 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
   void wake(network::StepId step, Time time) override {
     if (time == Time::max()) return npu_.note_overrun(joined_.node, now_, Overrun::Quantity::time);
     context_.services.kernel.schedule(
-        npu_.event(time, pdes::Stage::npu, npu_.lp(), EventKind::wake, joined_.node.value(), packed(step)));
+        npu_.event(time, pdes::Stage::client, npu_.lp(), EventKind::wake, joined_.node.value(), packed(step)));
   }
 
  private:

@@ -66,7 +66,7 @@ void Npus::touch(std::uint32_t npu) {
 
 void Npus::start() {
   for (Npu& npu : state_->npus) {
-    pdes::Event event = pdes::Event::make(Time::zero(), pdes::Stage::npu, npu.lp(), 0, npu.lp());
+    pdes::Event event = pdes::Event::make(Time::zero(), pdes::Stage::client, npu.lp(), 0, npu.lp());
     event.kind = static_cast<std::uint16_t>(EventKind::start);
     state_->context.services.kernel.schedule(event);
     npu.start(state_->run.options);
@@ -141,8 +141,8 @@ void Npus::proceed(NpuId npu) { touch(local(npu)); }
 
 pdes::Awaited Npus::awaits(NpuId npu) const { return state_->npus[local(npu)].awaits(); }
 
-pdes::Horizon Npus::horizon() {
-  return state_->horizons.least([this](std::uint32_t npu) { return state_->npus[npu].horizon(); });
+pdes::LookaheadBounds Npus::lookahead() {
+  return state_->horizons.least([this](std::uint32_t npu) { return state_->npus[npu].lookahead(); });
 }
 
 std::size_t Npus::num_done() const { return state_->num_done; }

@@ -43,7 +43,7 @@ class RankModel final : public pdes::Model {
   pdes::Awaited awaits(LpId npu) const override;
   void proceed(LpId npu) override;
   void receive(Rank from, std::span<const std::byte> message) override;
-  pdes::Horizon horizon() override;
+  pdes::LookaheadBounds lookahead() override;
   Time pending_reply(Rank to) const override;
   std::string status() const override;
 

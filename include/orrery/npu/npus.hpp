@@ -46,7 +46,7 @@ class Npus {
   bool admit(pdes::Event& event);
   pdes::Awaited awaits(NpuId npu) const;
   void proceed(NpuId npu);
-  pdes::Horizon horizon();
+  pdes::LookaheadBounds lookahead();
 
   /// A node's collective is over at `time`, having sent `sent` bytes; its event has been scheduled.
   void announce(NpuId npu, NodeId node, Time time, Bytes sent);

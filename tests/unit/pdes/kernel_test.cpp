@@ -18,7 +18,7 @@ class Script final : public Model {
   std::vector<std::string> log;
 
   void handle(const Event& event) override {
-    log.push_back(fmt::format("{}{}@{}<{}", event.stage() == Stage::npu ? 'n' : 's', event.target.value(),
+    log.push_back(fmt::format("{}{}@{}<{}", event.stage() == Stage::client ? 'c' : 's', event.target.value(),
                               event.time.ps(), event.source().value()));
     on_event(event);
   }
@@ -30,7 +30,7 @@ class Script final : public Model {
   Awaited awaits(LpId) const override { return {true, true, true}; }
   void proceed(LpId lp) override { log.push_back(fmt::format("proceed{}", lp.value())); }
   void receive(Rank, std::span<const std::byte>) override { FAIL(); }
-  Horizon horizon() override { return {}; }
+  LookaheadBounds lookahead() override { return {}; }
   Time pending_reply(Rank) const override { return Time::max(); }
   std::string status() const override { return {}; }
 };
@@ -65,30 +65,30 @@ using Log = std::vector<std::string>;
 
 TEST(Kernel, HandlesInOrderAndSettlesOncePerTime) {
   Alone run;
-  run.schedule(20, Stage::npu, 1, 1);
-  run.schedule(10, Stage::npu, 2, 9);
-  run.schedule(10, Stage::npu, 3, 4);
-  run.schedule(0, Stage::npu, 1, 0);
+  run.schedule(20, Stage::client, 1, 1);
+  run.schedule(10, Stage::client, 2, 9);
+  run.schedule(10, Stage::client, 3, 4);
+  run.schedule(0, Stage::client, 1, 0);
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"n1@0<0", "settle@0", "n3@10<4", "n2@10<9", "settle@10", "n1@20<1", "settle@20"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@0<0", "settle@0", "c3@10<4", "c2@10<9", "settle@10", "c1@20<1", "settle@20"}));
   EXPECT_EQ(run.kernel.statistics().events, 4U);
   EXPECT_EQ(run.kernel.statistics().peak_pending_events, 4U);
   EXPECT_EQ(run.kernel.now(), Time::from_ps(20));
 }
 
-TEST(Kernel, ServersFollowTheNpusOfTheSameTime) {
+TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
-    if (event.stage() == Stage::server) run.schedule(event.time.ps() + 5, Stage::npu, event.source().value(), 8);
-    if (event.stage() == Stage::npu && event.source().value() < 3)
+    if (event.stage() == Stage::server) run.schedule(event.time.ps() + 5, Stage::client, event.source().value(), 8);
+    if (event.stage() == Stage::client && event.source().value() < 3)
       run.schedule(event.time.ps(), Stage::server, 8, event.target.value());
   };
-  run.schedule(10, Stage::npu, 2, 2);
-  run.schedule(10, Stage::npu, 1, 1);
-  run.schedule(15, Stage::npu, 4, 9);  // at the time of the answers: their source comes first
+  run.schedule(10, Stage::client, 2, 2);
+  run.schedule(10, Stage::client, 1, 1);
+  run.schedule(15, Stage::client, 4, 9);  // at the time of the answers: their source comes first
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"n1@10<1", "n2@10<2", "settle@10", "s8@10<1", "s8@10<2", "n1@15<8", "n2@15<8",
-                                 "n4@15<9", "settle@15"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@10<1", "c2@10<2", "settle@10", "s8@10<1", "s8@10<2", "c1@15<8", "c2@15<8",
+                                 "c4@15<9", "settle@15"}));
 }
 
 TEST(Kernel, SettlingMayCallServersOfTheSameTime) {
@@ -96,17 +96,17 @@ TEST(Kernel, SettlingMayCallServersOfTheSameTime) {
   run.script.on_settle = [&](Time now) {
     if (now == Time::from_ps(3)) run.schedule(3, Stage::server, 8, 1);
   };
-  run.schedule(3, Stage::npu, 1, 1);
-  run.schedule(4, Stage::npu, 1, 1);
+  run.schedule(3, Stage::client, 1, 1);
+  run.schedule(4, Stage::client, 1, 1);
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"n1@3<1", "settle@3", "s8@3<1", "n1@4<1", "settle@4"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@3<1", "settle@3", "s8@3<1", "c1@4<1", "settle@4"}));
 }
 
 TEST(Kernel, RefusesThePast) {
   for (const std::int64_t ps : {9, 10}) {
     Alone run;
-    run.script.on_event = [&](const Event&) { run.schedule(ps, Stage::npu, 2, 1); };
-    run.schedule(10, Stage::npu, 2, 1);
+    run.script.on_event = [&](const Event&) { run.schedule(ps, Stage::client, 2, 1); };
+    run.schedule(10, Stage::client, 2, 1);
     try {
       run.kernel.run();
       FAIL();
@@ -130,18 +130,19 @@ TEST(Kernel, RefusesAServersPast) {
 
 TEST(Kernel, RefusesOtherRanksWhenAlone) {
   Alone run;
-  EXPECT_THROW(run.kernel.send(Rank(1), run.event(1, Stage::npu, 1, 1)), Error);
+  EXPECT_THROW(run.kernel.send(Rank(1), run.event(1, Stage::client, 1, 1)), Error);
   EXPECT_THROW(run.kernel.post(Rank(1), {}), Error);
 }
 
 TEST(Kernel, CountsTheLongestChainOfCauses) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
-    if (event.target.value() == 1 && event.time < Time::from_ps(3)) run.schedule(event.time.ps() + 1, Stage::npu, 1, 1);
-    if (event.time == Time::from_ps(3)) run.schedule(9, Stage::npu, 2, 1);
+    if (event.target.value() == 1 && event.time < Time::from_ps(3))
+      run.schedule(event.time.ps() + 1, Stage::client, 1, 1);
+    if (event.time == Time::from_ps(3)) run.schedule(9, Stage::client, 2, 1);
   };
-  run.schedule(0, Stage::npu, 1, 1);
-  for (int i = 0; i < 3; ++i) run.schedule(0, Stage::npu, 5, 5);  // a chain too: one LP handles one after the other
+  run.schedule(0, Stage::client, 1, 1);
+  for (int i = 0; i < 3; ++i) run.schedule(0, Stage::client, 5, 5);  // a chain too: one LP handles one after the other
   run.kernel.run();
   EXPECT_EQ(run.kernel.statistics().events, 8U);
   EXPECT_EQ(run.kernel.statistics().critical_path, 5U);  // LP 1 at 0, 1, 2, 3, then LP 2
