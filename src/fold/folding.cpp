@@ -54,26 +54,26 @@ void Folding::fold_communicators() {
       const auto its = classes_.of_group[group.index()];
       const auto next = static_cast<std::uint32_t>(communicators_.size());
       if (!communicator_of_class_.try_emplace(its, next).second) continue;
-      auto& seating = seatings_.emplace_back();
-      seating.count = 0;
-      std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> seat_of;  // by class and use
+      auto& representatives = representatives_.emplace_back();
+      representatives.count = 0;
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number_of;  // by class and use
       for (const auto& member : likeness_.members_of(group.value())) {
-        const auto number = static_cast<std::uint32_t>(seating.seats.size());
-        const auto [found, added] = seat_of.try_emplace({classes_.of_npu[member.npu], member.use}, number);
-        if (added) seating.seats.push_back(standing_for(NpuId(member.npu)));
-        seating.seat_of.push_back(found->second);
+        const auto number = static_cast<std::uint32_t>(representatives.npus.size());
+        const auto [found, added] = number_of.try_emplace({classes_.of_npu[member.npu], member.use}, number);
+        if (added) representatives.npus.push_back(standing_for(NpuId(member.npu)));
+        representatives.of_member.push_back(found->second);
       }
       const auto& spec = all_communicators_[group.index()];
-      const NpuId host = seating.seats[next % seating.seats.size()];
+      const NpuId host = representatives.npus[next % representatives.npus.size()];
       communicators_.push_back(
-          {GroupId(next), spec.group, spec.dimensions, spec.custom, host_of_npu_[host.index()], &seating});
+          {GroupId(next), spec.group, spec.dimensions, spec.custom, host_of_npu_[host.index()], &representatives});
     }
   groups_of_.resize(communicators_.size());
   for (const auto& spec : all_communicators_) {
     const auto found = communicator_of_class_.find(classes_.of_group[spec.id.index()]);
     orrery::ensure(found != communicator_of_class_.end(), "a group none of whose members stands for its class");
     groups_of_[found->second].push_back(spec.id);
-    ++seatings_[found->second].count;
+    ++representatives_[found->second].count;
   }
 }
 
@@ -85,10 +85,10 @@ npu::FoldedNpu Folding::folded(const npu::NpuSpec& npu) {
   for (const auto& stream : likeness_.streams_of(npu.id.value()))
     result.routes.push_back({standing_for(NpuId(stream.peer)), stream.stream});
   for (std::size_t use = 0; use < npu.groups.size(); ++use) {
-    // The group that the seating was made of may be another one of the class: place by place it is alike.
+    // The group that the representatives were taken from may be another one of the class: place by place it is alike.
     const auto communicator = communicator_of_class_.at(classes_.of_group[npu.groups[use].index()]);
     const auto position = likeness_.places_of(npu.id.value())[use].position;
-    result.seats.push_back(communicators_[communicator].seating->seat_of[position]);
+    result.participants.push_back(communicators_[communicator].representatives->of_member[position]);
   }
   return result;
 }

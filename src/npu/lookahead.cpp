@@ -148,7 +148,7 @@ class TailFinder {
 Lookaheads::Lookaheads(const RunContext& run) : run_(run) {
   const auto is_elsewhere = [&](NpuId member) { return !run.hosting.is_here(member); };
   for (const auto& spec : run.communicators) {
-    const auto& members = spec.seating ? spec.seating->seats : spec.group->members;
+    const auto& members = spec.representatives ? spec.representatives->npus : spec.group->members;
     leads_away_.push_back(
         spec.host != run.hosting.here ||
         (members.empty() ? run.npus.size() != run.hosting.num_npus() : std::ranges::any_of(members, is_elsewhere)));

@@ -14,14 +14,14 @@ namespace orrery::npu {
 
 using trace::NodeKind;
 
-Npu::Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<communicator::Communicators::Seat> seats,
+Npu::Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
          std::optional<Overrun>& overrun)
     : id_(spec.id),
       trace_(*spec.trace),
       program_(*lookahead.program),
       lookahead_(lookahead),
       folded_(spec.folded),
-      seats_(std::move(seats)),
+      memberships_(std::move(memberships)),
       overrun_(overrun),
       groups_(spec.groups) {}
 
@@ -191,12 +191,12 @@ void Npu::issue(NodeId id, Time now, const Context& context) {
     case NodeKind::mem_store:
       return issue_access(id, now, context);
     case NodeKind::collective: {
-      const auto& seat = seats_[program_.use_of_node(id)];
-      if (seat.members == 1) return take_until(id, now, now, context);
+      const auto& membership = memberships_[program_.use_of_node(id)];
+      if (membership.members == 1) return take_until(id, now, now, context);
       if (context.services.links) return join_over_links(id, now, context);
       unknown_.add(awaited_by(id));
-      context.services.communicators.join(
-          seat, {id_, id, trace_.id_of(id), collective::kind_of(n.collective), Bytes(n.size), now, is_recorded()});
+      context.services.communicators.join(membership, {id_, id, trace_.id_of(id), collective::kind_of(n.collective),
+                                                       Bytes(n.size), now, is_recorded()});
       return;
     }
     default:
@@ -378,10 +378,10 @@ void Npu::issue_access(NodeId id, Time now, const Context& context) {
   request.detail = size.count();
   if (!node(id).is_of_group()) return context.services.memory_servers.ask(host, request);
   const std::uint32_t use = program_.use_of_node(id);
-  const communicator::Communicators::Seat& seat = seats_[use];
+  const communicator::Membership& membership = memberships_[use];
   context.services.memory_servers.ask(
       host, request,
-      {trace_.id_of(id), size, groups_[use], context.services.communicators.join_access(seat), seat.members,
+      {trace_.id_of(id), size, groups_[use], context.services.communicators.join_access(membership), membership.members,
        node(id).kind, node(id).collective});
 }
 
@@ -403,9 +403,9 @@ pdes::Awaited Npu::awaited_from(NpuId peer, const Context& context) const {
 /// By a collective or a memory access.
 pdes::Awaited Npu::awaited_by(NodeId id) const {
   if (!node(id).is_of_group()) return {.replies = true};
-  const auto& seat = seats_[program_.use_of_node(id)];
-  if (node(id).is_access()) return {.here = seat.local_members > 1, .replies = true};
-  return {.here = seat.local_members > 1, .replies = seat.is_remote};
+  const auto& membership = memberships_[program_.use_of_node(id)];
+  if (node(id).is_access()) return {.here = membership.local_participants > 1, .replies = true};
+  return {.here = membership.local_participants > 1, .replies = membership.is_remote};
 }
 
 void Npu::begin_operands(NodeId id, Time now) {
@@ -425,7 +425,7 @@ void Npu::note_overrun(NodeId id, Time since, Overrun::Quantity quantity) {
   keep_earliest(overrun_, {since, id_, id, quantity});
 }
 
-void Npu::list_waits(const communicator::Communicators& communicators, std::vector<Wait>& waits) const {
+void Npu::list_waits(const communicator::MemberSide& communicators, std::vector<Wait>& waits) const {
   for (const Running& running : running_) {
     if (running.finish != Time::max()) continue;
     Wait wait{.npu = id_,
@@ -436,7 +436,7 @@ void Npu::list_waits(const communicator::Communicators& communicators, std::vect
               .group = {}};
     if (node(running.node).is_of_group()) {
       wait.is_access = node(running.node).is_access();
-      const auto waiting = communicators.waiting(seats_[program_.use_of_node(running.node)], wait.is_access);
+      const auto waiting = communicators.joined(memberships_[program_.use_of_node(running.node)], wait.is_access);
       wait.in_collective = true;
       wait.group = waiting.group;
       wait.ordinal = waiting.ordinal;

@@ -16,7 +16,7 @@
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/collective/member_run.hpp"
-#include "orrery/communicator/communicators.hpp"
+#include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/memory/remote_memory.hpp"
 #include "orrery/network/link_servers.hpp"
@@ -58,7 +58,7 @@ class Npu {
   };
 
   /// `overrun` becomes this NPU's if it has an earlier one.
-  Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<communicator::Communicators::Seat> seats,
+  Npu(const NpuSpec& spec, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
       std::optional<Overrun>& overrun);
 
   /// At time 0, before the first settle: what depends on nothing is ready.
@@ -93,7 +93,7 @@ class Npu {
   void stop(Time now);
   NpuRecord record() const;
   /// Appends what this NPU waits for.
-  void list_waits(const communicator::Communicators& communicators, std::vector<Wait>& waits) const;
+  void list_waits(const communicator::MemberSide& communicators, std::vector<Wait>& waits) const;
   /// In the order of completion. The group is an index into NpuSpec::groups.
   const std::vector<TimelineRecord>& timeline() const { return timeline_; }
   /// None if no node lists a tensor.
@@ -130,7 +130,7 @@ class Npu {
     GroupId group;
     std::uint32_t ordinal = 0;
     NodeId node;
-    communicator::Communicators::Seat seat;
+    communicator::Membership membership;
     collective::MemberRun run;
     bool is_over = false;  ///< for this NPU; others will still ask for data
   };
@@ -168,11 +168,11 @@ class Npu {
   const trace::NpuTrace& trace_;
   const Program& program_;
   const Lookahead& lookahead_;
-  const FoldedNpu* folded_;                               // none: it stands for itself
-  std::vector<communicator::Communicators::Seat> seats_;  // [uses]
-  std::optional<Overrun>& overrun_;                       // of the rank
-  Countdowns missing_;                                    // [num_nodes] dependencies
-  std::vector<ReadyNodes<std::uint32_t>> ready_;          // [resources]
+  const FoldedNpu* folded_;                            // none: it stands for itself
+  std::vector<communicator::Membership> memberships_;  // [uses]
+  std::optional<Overrun>& overrun_;                    // of the rank
+  Countdowns missing_;                                 // [num_nodes] dependencies
+  std::vector<ReadyNodes<std::uint32_t>> ready_;       // [resources]
   // Communication, unless its order is that of ids: by rank.
   ReadyNodes<std::pair<std::int64_t, std::uint32_t>> ranked_;
   CommOrder comm_order_ = CommOrder::lowest_id;

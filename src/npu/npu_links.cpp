@@ -26,8 +26,8 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
                       network::StepId step, Sent what) override {
     std::vector<NpuId> npus;
     for (const auto& member : members)
-      npus.push_back(context_.services.communicators.member(joined_.seat, member.member));
-    const bool is_first = members[0].member == joined_.seat.position;
+      npus.push_back(context_.services.communicators.member(joined_.membership, member.member));
+    const bool is_first = members[0].member == joined_.membership.position;
     network::Message message = message_to(members[is_first ? 1 : 0].member, size, step);
     message.parts = static_cast<std::uint32_t>(npus.size());
     message.result = result;
@@ -46,14 +46,14 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
  private:
   network::Message message_to(std::uint32_t member, Bytes size, network::StepId step) const {
     return {.source = npu_.id_,
-            .destination = context_.services.communicators.member(joined_.seat, member),
+            .destination = context_.services.communicators.member(joined_.membership, member),
             .node = joined_.node,
             .tag = joined_.group.value(),
             .size = size,
             .ordinal = joined_.ordinal,
             .service = step.service,
             .step = step.step,
-            .member = joined_.seat.position,
+            .member = joined_.membership.position,
             .kind = network::Message::Kind::step};
   }
 
@@ -144,15 +144,15 @@ bool Npu::arrive(const network::Message& message, const pdes::Event& event, cons
 
 void Npu::join_over_links(NodeId id, Time now, const Context& context) {
   const std::uint32_t use = program_.use_of_node(id);
-  const communicator::Communicators::Seat& seat = seats_[use];
+  const communicator::Membership& membership = memberships_[use];
   const auto kind = collective::kind_of(node(id).collective);
   const Bytes size(node(id).size);
   const std::uint32_t ordinal =
-      context.services.communicators.join(seat, {id_, id, trace_.id_of(id), kind, size, now, is_recorded()});
-  joined_.push_back(
-      std::make_unique<Joined>(Joined{groups_[use], ordinal, id, seat,
-                                      collective::MemberRun(context.services.communicators.script(seat, kind, size),
-                                                            seat.position, context.options.rendezvous)}));
+      context.services.communicators.join(membership, {id_, id, trace_.id_of(id), kind, size, now, is_recorded()});
+  joined_.push_back(std::make_unique<Joined>(
+      Joined{groups_[use], ordinal, id, membership,
+             collective::MemberRun(context.services.communicators.script(membership, kind, size), membership.position,
+                                   context.options.rendezvous)}));
   Joined& joined = *joined_.back();
   LinkHands hands(*this, joined, now, context);
   // What came before it joined counts as there, before its own first step.
@@ -188,7 +188,7 @@ bool Npu::leave_if_done(Joined& joined, Time now, const Context& context) {
 }
 
 void Npu::part_from(Joined& joined, Time now, const Context& context) {
-  context.services.communicators.leave(joined.seat, joined.ordinal, now);
+  context.services.communicators.leave(joined.membership, joined.ordinal, now);
   joined.is_over = true;
   if (!joined.run.is_asked_for_more())
     std::erase_if(joined_, [&](const auto& other) { return other.get() == &joined; });

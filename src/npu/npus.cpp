@@ -40,13 +40,13 @@ Npus::Npus(const RunContext& run, const Services& services, std::optional<Overru
     : state_(std::make_unique<State>(run, services)) {
   state_->npus.reserve(run.npus.size());
   for (const NpuSpec& spec : run.npus) {
-    std::vector<communicator::Communicators::Seat> seats;
+    std::vector<communicator::Membership> memberships;
     for (std::size_t use = 0; use < spec.groups.size(); ++use)
-      seats.push_back(spec.folded && !spec.folded->seats.empty()
-                          ? services.communicators.seat(spec.groups[use], spec.folded->seats[use])
-                          : services.communicators.seat(spec.groups[use], spec.id));
+      memberships.push_back(spec.folded && !spec.folded->participants.empty()
+                                ? services.communicators.membership(spec.groups[use], spec.folded->participants[use])
+                                : services.communicators.membership(spec.groups[use], spec.id));
     state_->local_of[spec.id.index()] = static_cast<std::uint32_t>(state_->npus.size());
-    state_->npus.emplace_back(spec, state_->lookaheads.of(spec), std::move(seats), overrun);
+    state_->npus.emplace_back(spec, state_->lookaheads.of(spec), std::move(memberships), overrun);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "channels.hpp"
 
 namespace orrery::pdes {
 namespace {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "channels.hpp"
 #include "orrery/pdes/kernel.hpp"
 
 namespace orrery::pdes {

@@ -13,7 +13,7 @@
 
 namespace orrery::communicator {
 
-/// A group, the dimensions it takes part in and the file that its collectives run: what makes a communicator.
+/// What makes a communicator: a group, the dimensions it takes part in and the file that its collectives run.
 struct Communication {
   trace::Group group;
   std::uint64_t dimensions = trace::all_dimensions;
@@ -22,23 +22,24 @@ struct Communication {
   friend auto operator<=>(const Communication&, const Communication&) = default;
 };
 
-/// The communicators that NPUs ask for, by a group of the traces and what their nodes say of it. What costs
-/// O(members) is done once for each.
+/// Collects the communicators that NPUs ask for, each by a group of the traces and what the nodes say of it, and
+/// numbers them. Work that costs O(members) is done once for each communicator.
 class Communications {
  public:
   Communications(const topology::Topology& topology, const std::vector<trace::Group>& groups)
       : topology_(topology), groups_(groups) {}
 
-  /// An NPU of this rank asks. True: it names dimensions, which do not count in a process group. O(dimensions).
+  /// Takes note that an NPU of this rank asks for a communicator. Returns true if it names dimensions, which do not
+  /// count in a process group. O(dimensions).
   bool ask(NpuId npu, GroupId group, const GroupUse& use);
-  /// What all ranks ask for, numbered alike: sorted by name, members, dimensions and file. Collective.
+  /// Returns what all ranks ask for, sorted by name, members, dimensions and file: the index is the number. Collective.
   std::vector<Communication> agree(const collective::Engine& engine, parallel::Communicator& world);
-  /// After `agree`.
+  /// Returns the number of a communicator that an NPU has asked for. `agree` must have been called.
   GroupId number(NpuId npu, GroupId group, const GroupUse& use) const;
 
  private:
   using Whole = std::pair<GroupId, std::uint32_t>;                  // group, file
-  using SubGrid = std::tuple<std::uint64_t, NpuId, std::uint32_t>;  // dimensions, first NPU, file
+  using SubGrid = std::tuple<std::uint64_t, NpuId, std::uint32_t>;  // dimensions, lowest NPU, file
 
   bool is_whole(GroupId group, std::uint64_t dimensions) const {
     return dimensions == trace::all_dimensions || !groups_[group.index()].members.empty();
@@ -47,8 +48,8 @@ class Communications {
 
   const topology::Topology& topology_;
   const std::vector<trace::Group>& groups_;
-  std::map<Whole, std::uint32_t> whole_;        // number, if somebody asks for all of the group
-  std::map<SubGrid, std::uint32_t> sub_grids_;  // of the world
+  std::map<Whole, std::uint32_t> whole_;        // numbers of whole groups
+  std::map<SubGrid, std::uint32_t> sub_grids_;  // numbers of sub-grids of the world
 };
 
 }  // namespace orrery::communicator

@@ -76,7 +76,7 @@ class Folding {
   Classes classes_;
   std::vector<Rank> host_of_npu_;
   std::deque<npu::FoldedNpu> folded_;
-  std::deque<communicator::Seating> seatings_;
+  std::deque<communicator::Representatives> representatives_;
   std::vector<npu::NpuSpec> npus_;
   std::vector<communicator::CommunicatorSpec> communicators_;
   std::map<std::uint32_t, std::uint32_t> communicator_of_class_;  // of groups

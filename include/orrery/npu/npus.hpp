@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orrery/base/overrun.hpp"
-#include "orrery/communicator/communicators.hpp"
+#include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
@@ -23,7 +23,7 @@ namespace orrery::npu {
 struct Services {
   pdes::Scheduler& kernel;
   network::Analytical& network;
-  communicator::Communicators& communicators;
+  communicator::MemberSide& communicators;
   memory::MemoryServers& memory_servers;
   network::LinkServers* links = nullptr;  ///< none but in the congestion-aware network
 };

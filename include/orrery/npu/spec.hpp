@@ -37,8 +37,9 @@ struct Route {
 
 /// Of an NPU that stands for others.
 struct FoldedNpu {
-  std::uint64_t count = 1;           ///< NPUs that it stands for, itself included
-  std::vector<std::uint32_t> seats;  ///< [program uses] its place in Seating::seats of the communicator; in replay none
+  std::uint64_t count = 1;  ///< NPUs that it stands for, itself included
+  /// [program uses] its index into Representatives::npus of the communicator; empty in a replay.
+  std::vector<std::uint32_t> participants;
   const Streams* streams = nullptr;  ///< of its structure
   std::vector<Route> routes;         ///< [streams]
 };
