@@ -83,7 +83,7 @@ npu::FoldedNpu Folding::folded(const npu::NpuSpec& npu) {
   result.streams = &streams_.at(npu.program);
   if (replay_only_) return result;
   for (const auto& stream : likeness_.streams_of(npu.id.value()))
-    result.routes.push_back({standing_for(NpuId(stream.peer)), stream.stream});
+    result.ends.push_back({standing_for(NpuId(stream.peer)), stream.stream});
   for (std::size_t use = 0; use < npu.groups.size(); ++use) {
     // The group that the representatives were taken from may be another one of the class: place by place it is alike.
     const auto communicator = communicator_of_class_.at(classes_.of_group[npu.groups[use].index()]);

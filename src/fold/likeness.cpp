@@ -24,7 +24,7 @@ class Conversations {
   Conversations(std::span<const npu::NpuSpec> npus, const StreamsOf& streams) : npus_(npus) {
     first_.push_back(0);
     const npu::Program* last = nullptr;
-    const npu::Streams* its = nullptr;
+    const npu::MessageStreams* its = nullptr;
     for (const npu::NpuSpec& npu : npus) {
       if (npu.program != last) its = &streams.at(last = npu.program);
       of_npu_.push_back(its);
@@ -39,7 +39,7 @@ class Conversations {
 
   const std::vector<std::size_t>& first() const { return first_; }
   std::uint32_t count(std::uint32_t npu) const { return static_cast<std::uint32_t>(of_npu_[npu]->all.size()); }
-  const npu::Streams::Stream& stream(std::uint32_t npu, std::uint32_t s) const { return of_npu_[npu]->all[s]; }
+  const npu::MessageStream& stream(std::uint32_t npu, std::uint32_t s) const { return of_npu_[npu]->all[s]; }
   NpuId peer(std::uint32_t npu, std::uint32_t s) const { return npus_[npu].trace->peers[stream(npu, s).peer_slot]; }
   Key key_of(std::uint32_t npu, std::uint32_t s) const {
     return {stream(npu, s).kind, peer(npu, s), npus_[npu].trace->tags[stream(npu, s).tag_slot]};
@@ -58,7 +58,7 @@ class Conversations {
 
  private:
   std::span<const npu::NpuSpec> npus_;
-  std::vector<const npu::Streams*> of_npu_;
+  std::vector<const npu::MessageStreams*> of_npu_;
   std::vector<std::size_t> first_;     // [npus + 1] index into sorted_
   std::vector<std::uint32_t> sorted_;  // streams of each NPU by key
 };
@@ -246,7 +246,7 @@ StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus) {
   for (const npu::NpuSpec& npu : npus) {
     if (npu.program == last) continue;
     last = npu.program;
-    if (const auto [found, added] = streams.try_emplace(last); added) found->second = npu::streams_of(*last->graph);
+    if (const auto [found, added] = streams.try_emplace(last); added) found->second = npu::message_streams_of(*last->graph);
   }
   return streams;
 }

@@ -23,7 +23,7 @@ struct Characters {
 };
 
 /// The streams of each structure.
-using StreamsOf = std::map<const npu::Program*, npu::Streams>;
+using StreamsOf = std::map<const npu::Program*, npu::MessageStreams>;
 StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus);
 
 /// What tells the NPUs of a run apart. `setting.npus` are all NPUs, in order; it is not folded. Without communication
