@@ -15,7 +15,7 @@ std::vector<NpuId> ids_of(std::span<const npu::NpuSpec> npus) {
 
 }  // namespace
 
-/// What there is once the kernel is known.
+/// The logical processes, which are made once the kernel is known.
 struct RankModel::Parts {
   Parts(RankModel& model, pdes::Scheduler& kernel)
       : communicators({.kernel = kernel,
@@ -40,7 +40,7 @@ struct RankModel::Parts {
 
   communicator::Communicators communicators;
   memory::MemoryServers servers;
-  std::unique_ptr<network::LinkServers> links;  // none but in the congestion-aware network
+  std::unique_ptr<network::LinkServers> links;  // null but in the congestion-aware network
   npu::Npus npus;
 };
 
@@ -89,7 +89,7 @@ pdes::LookaheadBounds RankModel::lookahead() { return parts_->npus.lookahead(); 
 Time RankModel::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }
 
 std::string RankModel::status() const {
-  return fmt::format("{} of {} NPUs of this rank are done", parts_->npus.num_done(), num_npus());
+  return fmt::format("{} of {} NPUs of this rank are done", parts_->npus.num_done(), run_.npus.size());
 }
 
 const npu::Npus& RankModel::npus() const { return parts_->npus; }
