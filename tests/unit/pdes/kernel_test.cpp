@@ -1,4 +1,4 @@
-// The kernel on one rank.
+// The kernel on one rank, alone or beside a rank that is silent.
 #include "orrery/pdes/kernel.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +15,8 @@ class Script final : public Model {
  public:
   std::function<void(const Event&)> on_event = [](const Event&) {};
   std::function<void(Time)> on_settle = [](Time) {};
+  std::function<bool(const Event&)> on_admit = [](const Event&) { return true; };
+  std::function<Awaited(LpId)> on_awaits = [](LpId) { return Awaited{true, true, true}; };
   std::vector<std::string> log;
 
   void handle(const Event& event) override {
@@ -26,8 +28,8 @@ class Script final : public Model {
     log.push_back(fmt::format("settle@{}", now.ps()));
     on_settle(now);
   }
-  bool admit(Event&) override { return true; }
-  Awaited awaits(LpId) const override { return {true, true, true}; }
+  bool admit(Event& event) override { return on_admit(event); }
+  Awaited awaits(LpId lp) const override { return on_awaits(lp); }
   void proceed(LpId lp) override { log.push_back(fmt::format("proceed{}", lp.value())); }
   void receive(Rank, std::span<const std::byte>) override { FAIL(); }
   LookaheadBounds lookahead() override { return {}; }
@@ -157,6 +159,121 @@ TEST(Kernel, EndsAtOnceWithoutEvents) {
   Alone run;
   run.kernel.run();
   EXPECT_TRUE(run.script.log.empty());
+}
+
+/// A transport to a rank that is silent: it takes messages and sends none. Every reduction ends at once and shows that
+/// no message is under way.
+class SilentTransport final : public parallel::Transport {
+ public:
+  void send(Rank, std::span<const std::byte>) override {}
+  int poll(const Receiver&) override { return 0; }
+  void start_reduction(std::span<const std::int64_t> minima, std::span<const std::int64_t> sums) override {
+    minima_.assign(minima.begin(), minima.end());
+    sums_.assign(sums.size(), 0);
+  }
+  std::optional<Reduced> finish_reduction() override { return Reduced{minima_, sums_}; }
+
+ private:
+  std::vector<std::int64_t> minima_, sums_;
+};
+
+/// Rank 0 with LPs 1 and 2. Rank 1, which is silent, may send events. LP 1 awaits them until `is_informed`; LP 2 awaits
+/// nothing.
+class BesideASilentRank : public ::testing::Test {
+ protected:
+  BesideASilentRank() {
+    script.on_awaits = [this](LpId lp) { return Awaited{.sends = lp == LpId(1) && !is_informed}; };
+    script.on_event = [this](const Event& event) {
+      if (event.target == LpId(2) && on_second) on_second(event.time);
+    };
+  }
+
+  static Options options() {
+    Options options;
+    options.num_lps = 4;
+    options.neighbours = {
+        {.rank = Rank(1), .outgoing = true, .incoming = true, .event_delay = Time::from_ps(100), .requests = false}};
+    options.least_event_delay = Time::from_ps(100);
+    options.lps_run_ahead = true;
+    options.watchdog_seconds = 20;
+    return options;
+  }
+  Event event(std::int64_t ps, std::uint32_t target, std::uint32_t source) {
+    return Event::make(Time::from_ps(ps), Stage::client, LpId(source), sequence++, LpId(target));
+  }
+  void schedule(std::int64_t ps, std::uint32_t target) { kernel.schedule(event(ps, target, target)); }
+
+  Script script;
+  Kernel kernel{script, options(), std::make_unique<SilentTransport>(), Rank(0), 2};
+  bool is_informed = false;
+  std::function<void(Time)> on_second;  // what LP 2 does in its events
+  std::uint64_t sequence = 0;
+};
+
+// LP 1 has an event at 10 ps that is not certain. LP 2 is ahead of it. Nothing ever comes, which the reduction shows.
+TEST_F(BesideASilentRank, AnLpThatAwaitsNothingIsAheadOfOthers) {
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(30, 2);
+  kernel.run();
+  EXPECT_EQ(script.log, (Log{"c2@20<2", "settle@20", "c2@30<2", "settle@30", "c1@10<1", "settle@10"}));
+  EXPECT_GE(kernel.statistics().reductions, 1U);
+}
+
+// At 20 ps LP 2 gives LP 1 what it awaits: an event at 30 ps. LP 1 then handles its event at 10 ps at once, before LP 2
+// goes on.
+TEST_F(BesideASilentRank, AnEventWakesADeferredLp) {
+  on_second = [this](Time now) {
+    if (now != Time::from_ps(20)) return;
+    is_informed = true;
+    kernel.send(Rank(0), event(30, 1, 2));
+  };
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(40, 2);
+  kernel.run();
+  EXPECT_EQ(script.log,
+            (Log{"c2@20<2", "settle@20", "c1@10<1", "settle@10", "c1@30<2", "settle@30", "c2@40<2", "settle@40"}));
+}
+
+// The same, but the model keeps the event: there is no other event at 30 ps.
+TEST_F(BesideASilentRank, AnEventThatTheModelKeepsWakesADeferredLpToo) {
+  script.on_admit = [](const Event& event) { return event.target != LpId(1); };
+  on_second = [this](Time now) {
+    if (now != Time::from_ps(20)) return;
+    is_informed = true;
+    kernel.send(Rank(0), event(30, 1, 2));
+  };
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(40, 2);
+  kernel.run();
+  EXPECT_EQ(script.log, (Log{"c2@20<2", "settle@20", "c1@10<1", "settle@10", "c2@40<2", "settle@40"}));
+}
+
+// At 10 ps LP 1, which awaited nothing before, breaks off and lingers. It goes on when LP 2 has given it what it
+// awaits. This is no event of the model.
+TEST_F(BesideASilentRank, AnLpThatLingersGoesOnWhenItIsInformed) {
+  is_informed = true;
+  bool has_lingered = false;
+  script.on_settle = [&](Time now) {
+    if (now != Time::from_ps(10) || std::exchange(has_lingered, true)) return;
+    is_informed = false;
+    kernel.linger(LpId(1));
+  };
+  script.on_admit = [](const Event&) { return false; };
+  on_second = [this](Time now) {
+    if (now != Time::from_ps(20)) return;
+    is_informed = true;
+    kernel.send(Rank(0), event(5, 1, 2));
+  };
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(40, 2);
+  kernel.run();
+  EXPECT_EQ(script.log,
+            (Log{"c1@10<1", "settle@10", "c2@20<2", "settle@20", "proceed1", "settle@10", "c2@40<2", "settle@40"}));
+  EXPECT_EQ(kernel.statistics().events, 3U);
 }
 
 }  // namespace
