@@ -22,24 +22,24 @@ void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uin
 
 }  // namespace
 
-DelayMessaging::DelayMessaging(bool rendezvous) : grants_(rendezvous ? std::make_unique<Grants>() : nullptr) {}
+DelayMessaging::DelayMessaging(bool rendezvous) : clearances_(rendezvous ? std::make_unique<Clearances>() : nullptr) {}
 
 void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
-  if (!grants_) return transfer(npu, send, now);
+  if (!clearances_) return transfer(npu, send, now);
   const ChannelKey channel = channel_of(npu.npu(), send);
-  pdes::Event grant;
-  if (!grants_->take(channel, grant)) {
+  pdes::Event clearance;
+  if (!clearances_->take(channel, clearance)) {
     npu.awaited().add(awaited_from(npu, channel.other));
-    return grants_->leave(channel, send);
+    return clearances_->leave(channel, send);
   }
   auto& kernel = npu.context().services.kernel;
-  if (grant.time <= now) {
-    kernel.raise_depth(npu.npu().lp(), grant.depth);
+  if (clearance.time <= now) {
+    kernel.raise_depth(npu.npu().lp(), clearance.depth);
     return transfer(npu, send, now);
   }
-  grant.kind = static_cast<std::uint16_t>(EventKind::granted);
-  grant.node = send.value();
-  kernel.resume(grant);
+  clearance.kind = static_cast<std::uint16_t>(EventKind::cleared);
+  clearance.node = send.value();
+  kernel.resume(clearance);
 }
 
 /// Lets the data leave; the sender is free when all of them are at the receiver.
@@ -57,10 +57,10 @@ void DelayMessaging::transfer(Execution& npu, NodeId send, Time now) {
 void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   const ChannelKey channel = channel_of(npu.npu(), receive);
   const Services& services = npu.context().services;
-  if (grants_) {
+  if (clearances_) {
     const Time there = now + services.network.delay(npu.npu().id, channel.other, collective::rendezvous_word());
     if (there == Time::max()) return npu.accounting().note_overrun(receive, now, Overrun::Quantity::time);
-    send_to_peer(npu, receive, EventKind::grant, there, 0);
+    send_to_peer(npu, receive, EventKind::clear_to_send, there, 0);
   }
   pdes::Event message;
   if (!receives_.take(channel, message)) {
@@ -92,7 +92,8 @@ void DelayMessaging::match(Execution& npu, pdes::Event& message, const PostedRec
 }
 
 bool DelayMessaging::admit(Execution& npu, pdes::Event& event) {
-  return static_cast<EventKind>(event.kind) == EventKind::data ? admit_data(npu, event) : admit_grant(npu, event);
+  return static_cast<EventKind>(event.kind) == EventKind::data ? admit_data(npu, event)
+                                                               : admit_clear_to_send(npu, event);
 }
 
 bool DelayMessaging::admit_data(Execution& npu, pdes::Event& event) {
@@ -112,11 +113,11 @@ bool DelayMessaging::admit_data(Execution& npu, pdes::Event& event) {
   return true;
 }
 
-bool DelayMessaging::admit_grant(Execution& npu, pdes::Event& event) {
+bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
   const ChannelKey channel = channel_of(npu.npu(), event);
   NodeId send;
-  if (!grants_->take(channel, send)) {
-    grants_->leave(channel, event);
+  if (!clearances_->take(channel, send)) {
+    clearances_->leave(channel, event);
     return false;
   }
   npu.awaited().remove(awaited_from(npu, channel.other));
@@ -125,7 +126,7 @@ bool DelayMessaging::admit_grant(Execution& npu, pdes::Event& event) {
     transfer(npu, send, issued);
     return false;
   }
-  event.kind = static_cast<std::uint16_t>(EventKind::granted);
+  event.kind = static_cast<std::uint16_t>(EventKind::cleared);
   event.node = send.value();
   return true;
 }
@@ -143,7 +144,7 @@ pdes::Awaited DelayMessaging::doubts() const {
 
 void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
   const NodeId node(event.node);
-  if (static_cast<EventKind>(event.kind) == EventKind::granted) return transfer(npu, node, event.time);
+  if (static_cast<EventKind>(event.kind) == EventKind::cleared) return transfer(npu, node, event.time);
   arriving_.remove();
   npu.complete_receive(node, Time::from_ps(static_cast<std::int64_t>(event.detail)), event.time);
 }

@@ -12,7 +12,8 @@ namespace orrery::npu {
 /// when it is sent, which may be before its time or, if this NPU is ahead of others, after it.
 class DelayMessaging final : public Messaging {
  public:
-  /// With `rendezvous` the data of a send leave when the receiver has posted its receive and its grant is there.
+  /// With `rendezvous` the data of a send leave when the receiver has posted its receive and the clear to
+  /// send is there.
   explicit DelayMessaging(bool rendezvous);
 
   void begin_send(Execution& npu, NodeId send, Time now) override;
@@ -32,17 +33,18 @@ class DelayMessaging final : public Messaging {
     NodeId receive;
     pdes::Awaited awaited;
   };
-  using Grants = Matcher<NodeId, pdes::Event>;
+  using Clearances = Matcher<NodeId, pdes::Event>;
 
   void transfer(Execution& npu, NodeId send, Time now);
   bool admit_data(Execution& npu, pdes::Event& event);
-  bool admit_grant(Execution& npu, pdes::Event& event);
+  bool admit_clear_to_send(Execution& npu, pdes::Event& event);
   void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);
   void receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now);
   bool clear_up(NodeId receive);
 
   Matcher<PostedReceive, pdes::Event> receives_;  // posted receives, and messages that none waits for yet
-  std::unique_ptr<Grants> grants_;  // sends that wait, and grants that none waits for yet; with rendezvous
+  // With rendezvous: sends that wait, and clear-to-send messages that no send waits for yet.
+  std::unique_ptr<Clearances> clearances_;
   ActionTimes posted_, arriving_;
   std::vector<Doubt> doubts_;
 };

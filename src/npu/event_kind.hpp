@@ -13,10 +13,10 @@ enum class EventKind : std::uint16_t {
   start,                        ///< once, at time 0
 
   // Of DelayMessaging. `node` of an event of another NPU is StreamEnd::stream.
-  data,      ///< a message of another NPU of `detail` bytes
-  received,  ///< what `data` becomes once it is matched: receive `node`, posted at `detail` ps, is done
-  grant,     ///< another NPU is ready to receive (rendezvous)
-  granted,   ///< what `grant` becomes once it is matched: the data of send `node` leave
+  data,           ///< a message of another NPU of `detail` bytes
+  received,       ///< what `data` becomes once it is matched: receive `node`, posted at `detail` ps, is done
+  clear_to_send,  ///< another NPU is ready to receive (rendezvous)
+  cleared,        ///< what `clear_to_send` becomes once it is matched: the data of send `node` leave
 
   // Of the links.
   arrived = static_cast<std::uint16_t>(network::Delivery::arrived),  ///< a message is there

@@ -41,9 +41,10 @@ void put_on_links(Execution& npu, const Message& message, Time now) {
 }
 
 void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {
-  Grant grant;
+  Clearance clearance;
   const ChannelKey channel = channel_of(npu.npu(), send);
-  if (npu.context().options.rendezvous && !grants_.take(channel, grant)) return grants_.leave(channel, send);
+  if (npu.context().options.rendezvous && !clearances_.take(channel, clearance))
+    return clearances_.leave(channel, send);
   transfer_over_links(npu, send, now);
 }
 
@@ -64,10 +65,10 @@ bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
   const ChannelKey channel{message.source, message.tag};
   if (message.kind == Message::Kind::grant) {
     NodeId send;
-    if (grants_.take(channel, send))
+    if (clearances_.take(channel, send))
       transfer_over_links(npu, send, now);
     else
-      grants_.leave(channel, Grant{});
+      clearances_.leave(channel, Clearance{});
     return false;
   }
   PostedReceive receive;

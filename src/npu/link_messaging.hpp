@@ -16,10 +16,11 @@ class LinkMessaging final : public Messaging {
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
 
  private:
-  struct Grant {};
+  struct Clearance {};
 
   Matcher<PostedReceive, Bytes> receives_;  // posted receives, and the sizes of messages that none waits for yet
-  Matcher<NodeId, Grant> grants_;           // sends that wait, and grants that none waits for yet (rendezvous)
+  // With rendezvous: sends that wait, and clear-to-send messages that no send waits for yet.
+  Matcher<NodeId, Clearance> clearances_;
   ActionTimes posted_;
 };
 

@@ -26,7 +26,7 @@ bool Npu::handle(const pdes::Event& event) {
       execution_.complete(id, event.time);
       return true;
     case EventKind::received:
-    case EventKind::granted:
+    case EventKind::cleared:
       messaging_->handle(execution_, event);
       return true;
     case EventKind::arrived: {
@@ -39,7 +39,7 @@ bool Npu::handle(const pdes::Event& event) {
     case EventKind::wake:
       return collectives_->wake(execution_, id, network::unpacked(event.detail), event.time);
     case EventKind::data:
-    case EventKind::grant:
+    case EventKind::clear_to_send:
       break;
   }
   ensure_failed("an event that no NPU handles", std::source_location::current());

@@ -27,7 +27,7 @@ pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time ar
   if (!has_settled_) bound.output = Time::zero();
   for (const RunningNode& running : execution_.all_running()) {
     const bool is_known = running.finish != Time::max();
-    // A send's data leave with the grant; a collective over links answers what comes.
+    // A send's data leave with the clear to send; a collective over links answers what comes.
     const bool may_act = !is_known && (execution_.node(running.node).kind == NodeKind::send ||
                                        (collectives_ && collectives_->is_under_way(running.node)));
     const Time tail =

@@ -150,8 +150,8 @@ TEST(Bounds, ACollectiveBoundsWhatFollowsItAndWhatWaitsForItsPlace) {
   }
 }
 
-// A send that waits for its grant sends its data as soon as the grant is there.
-TEST(Bounds, ASendThatWaitsForItsGrantMayActAtOnce) {
+// A send that waits for its clear to send sends its data as soon as the clear to send is there.
+TEST(Bounds, ASendThatWaitsForItsClearToSendMayActAtOnce) {
   GraphBuilder graph;
   graph.message(NodeKind::send, away, {});
   Options options;

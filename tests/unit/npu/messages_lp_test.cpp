@@ -196,45 +196,46 @@ TEST(Messages, AnNpuThatIsAheadGoesOnWhenNothingCanComeBefore) {
 }
 
 // With rendezvous a receive tells the sender that it may send.
-TEST(Rendezvous, AReceiveSendsAGrant) {
+TEST(Rendezvous, AReceiveSendsAClearToSend) {
   RankOfNpus rank({receive_after(10)}, with_rendezvous());
   rank.run();
   ASSERT_EQ(rank.kernel.sent.size(), 1U);
   const auto& event = rank.kernel.sent[0].event;
-  EXPECT_EQ(event.kind, static_cast<std::uint16_t>(EventKind::grant));
+  EXPECT_EQ(event.kind, static_cast<std::uint16_t>(EventKind::clear_to_send));
   EXPECT_EQ(event.target, LpId(away));
   EXPECT_EQ(event.time, ns(10) + rank.delay(away, collective::rendezvous_word()));
 }
 
-// The send begins at 10 ns. The grant is there at 700 ns: only then the data leave.
-TEST(Rendezvous, TheDataOfASendWaitForTheGrant) {
+// The send begins at 10 ns. The clear to send is there at 700 ns: only then the data leave.
+TEST(Rendezvous, TheDataOfASendWaitForTheClearToSend) {
   RankOfNpus rank({send_after(10)}, with_rendezvous());
   rank.run();
   EXPECT_TRUE(rank.kernel.sent.empty());
   EXPECT_TRUE(rank.npus->awaits(NpuId(0)).sends);
-  rank.deliver(EventKind::grant, away, 0, ns(700));
+  rank.deliver(EventKind::clear_to_send, away, 0, ns(700));
   rank.run();
   ASSERT_EQ(rank.kernel.sent.size(), 1U);
   EXPECT_EQ(rank.kernel.sent[0].event.time, ns(700) + rank.delay(away));
   EXPECT_EQ(rank.spans().at(1), (Span{ns(10), ns(700) + rank.delay(away)}));
 }
 
-// The grant is known before the send begins at 1000 ns. It is there at 700 ns, or at 1500 ns.
-TEST(Rendezvous, AGrantThatComesFirstIsKept) {
-  for (const auto& [grant, leaves] : {std::pair(ns(700), ns(1000)), std::pair(ns(1500), ns(1500))}) {
+// The clear to send is known before the send begins at 1000 ns. It is there at 700 ns, or at 1500 ns.
+TEST(Rendezvous, AClearToSendThatComesFirstIsKept) {
+  for (const auto& [clearance, leaves] : {std::pair(ns(700), ns(1000)), std::pair(ns(1500), ns(1500))}) {
     RankOfNpus rank({send_after(1000)}, with_rendezvous());
-    rank.deliver(EventKind::grant, away, 0, grant);
+    rank.deliver(EventKind::clear_to_send, away, 0, clearance);
     rank.run();
     ASSERT_EQ(rank.kernel.sent.size(), 1U);
     EXPECT_EQ(rank.kernel.sent[0].event.time, leaves + rank.delay(away));
   }
 }
 
-// The send begins at 1000 ns while NPU 0 is ahead of NPU 3. The grant of 700 ns comes late: the data leave at 1000 ns.
-TEST(Rendezvous, AGrantOfAnEarlierTimeLetsTheDataLeaveWhenTheSendBegan) {
+// The send begins at 1000 ns while NPU 0 is ahead of NPU 3. The clear to send of 700 ns comes late: the data leave at
+// 1000 ns.
+TEST(Rendezvous, AClearToSendOfAnEarlierTimeLetsTheDataLeaveWhenTheSendBegan) {
   RankOfNpus rank({send_after(1000)}, with_rendezvous());
   rank.run();
-  rank.deliver(EventKind::grant, away, 0, ns(700));
+  rank.deliver(EventKind::clear_to_send, away, 0, ns(700));
   rank.run();
   EXPECT_EQ(rank.spans().at(1), (Span{ns(1000), ns(1000) + rank.delay(away)}));
 }
