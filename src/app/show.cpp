@@ -188,19 +188,16 @@ void show(const config::ShowTopologyCommand& command) {
   result["rules"] = config::name(configuration.rule_set);
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     const auto& dimension = topology.dimension(d);
-    std::uint32_t farthest = 0;
-    for (std::uint32_t k = 1; k < dimension.size; ++k) farthest = std::max(farthest, topology.hops(d, k));
     result["dimensions"].push_back({{"shape", topology::name(dimension.shape)},
                                     {"size", dimension.size},
                                     {"bytes_per_ns", dimension.bandwidth.bytes_per_ns()},
                                     {"latency_ns", dimension.latency_ns},
                                     {"stride", topology.stride(d)},
-                                    {"farthest_hops", farthest}});
-    if (dimension.ports > 0) result["dimensions"].back()["ports"] = dimension.ports;
-    if (dimension.routers > 0) {
-      result["dimensions"].back()["npus_per_router"] = dimension.npus_per_router;
-      result["dimensions"].back()["routers"] = dimension.routers;
-      result["dimensions"].back()["global_links"] = dimension.global_links;
+                                    {"farthest_hops", dimension.size == 1 ? 0 : topology.wiring(d).most_hops()}});
+    for (const topology::ShapeParameter& parameter : dimension.shape->parameters) {
+      std::string key(parameter.name);
+      std::ranges::replace(key, '-', '_');
+      result["dimensions"].back()[key] = dimension.parameter(parameter.name);
     }
     if (dimension.links > 1) result["dimensions"].back()["links"] = dimension.links;
     if (dimension.oversubscription > 1) result["dimensions"].back()["oversubscription"] = dimension.oversubscription;
@@ -214,12 +211,13 @@ void show(const config::ShowCollectiveCommand& command) {
   const auto configuration = config::read(command.inputs);
   const auto topology = configuration.topology();
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-    if (const auto shape = topology.dimension(d).shape; topology::is_of_links_only(shape))
-      throw Error(ErrorCode::bad_input,
-                  fmt::format("topology, dimension {} ({}): what is shown of collectives is computed as in the "
-                              "congestion-unaware network, which does not have this shape; expected Ring, Mesh, "
-                              "FullyConnected or Switch, or a simulation by orrery run",
-                              d, topology::name(shape)));
+    if (const auto shape = topology.dimension(d).shape; shape->is_of_links_only)
+      throw Error(
+          ErrorCode::bad_input,
+          fmt::format("topology, dimension {} ({}): what is shown of collectives is computed as in the "
+                      "congestion-unaware network, which does not have this shape; expected {}, or a simulation by "
+                      "orrery run",
+                      d, topology::name(shape), topology::shapes_of_any_network()));
   const auto count = command.npus.value_or(topology.num_npus());
   if (count == 0 || count > topology.num_npus())
     throw Error(ErrorCode::usage, {.key = "--npus"}, fmt::format("found {}", count),

@@ -95,7 +95,7 @@ std::vector<T> read_list(Section& section, std::string_view key, std::string_vie
 
 const std::vector<std::pair<std::string_view, Shape>>& astra_sim_shapes() {
   static const std::vector<std::pair<std::string_view, Shape>> words = {
-      {"Ring", Shape::ring}, {"FullyConnected", Shape::fully_connected}, {"Switch", Shape::switched}};
+      {"Ring", Shape("Ring")}, {"FullyConnected", Shape("FullyConnected")}, {"Switch", Shape("Switch")}};
   return words;
 }
 
@@ -112,7 +112,7 @@ Shape as_astra_sim_shape(const Value& value, const std::string& key) {
 /// The dimensions stay unknown if their number or a size is.
 void read_network(Section& section, Configuration& result) {
   const auto shapes =
-      read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0, Shape::ring, as_astra_sim_shape);
+      read_list(section, "topology", "a list of Ring, FullyConnected or Switch", 0, Shape(), as_astra_sim_shape);
   const auto count = shapes.size();
   const auto sizes = read_list(section, "npus_count", "a list of whole numbers", count, 0U, as_positive_count);
   auto bandwidths = read_list(section, "bandwidth", "a list of numbers, GB/s of 2^30 bytes", count, 1.0, as_positive);

@@ -192,12 +192,11 @@ void Configuration::validate(Faults& faults) const {
           "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
           "system.network.switching: cut-through, or no packet size");
   for (std::size_t d = 0; d < dimensions.size(); ++d)
-    if (executor.network.model != network::Model::congestion_aware && is_of_links_only(dimensions[d].shape))
+    if (executor.network.model != network::Model::congestion_aware && dimensions[d].shape->is_of_links_only)
       faults.add(Error(ErrorCode::bad_input,
                        fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
-                                   "shape; expected Ring, Mesh, FullyConnected or Switch, or system.network.model: "
-                                   "congestion-aware",
-                                   d, topology::name(dimensions[d].shape))));
+                                   "shape; expected {}, or system.network.model: congestion-aware",
+                                   d, topology::name(dimensions[d].shape), topology::shapes_of_any_network())));
   if (executor.network.model == network::Model::congestion_aware) {
     faults.attempt([&] { const topology::Fabric links(built); });
     require(!run.fold, "run.fold",

@@ -21,7 +21,7 @@ constexpr std::string_view dimension_example =
 /// What an entry is called: a dimension of a shape, or a torus, which stands for so many Rings.
 struct Kind {
   std::string_view name;
-  Shape shape = Shape::ring;
+  Shape shape;
   std::uint32_t rings = 1;
 };
 
@@ -29,9 +29,10 @@ const std::vector<std::pair<std::string_view, Kind>>& kinds() {
   static const std::vector<std::pair<std::string_view, Kind>> all = [] {
     std::vector<std::pair<std::string_view, Kind>> words;
     const auto add = [&](const Kind& kind) { words.emplace_back(kind.name, kind); };
-    for (const Shape shape : topology::shapes) add({topology::name(shape), shape});
-    add({"Torus2D", Shape::ring, 2});
-    add({"Torus3D", Shape::ring, 3});
+    for (const Shape shape : Shape::all()) add({shape.name(), shape});
+    for (const Shape shape : Shape::all())
+      for (const topology::ShapeShorthand& shorthand : shape->shorthands)
+        add({shorthand.name, shape, shorthand.dimensions});
     return words;
   }();
   return all;
@@ -75,20 +76,29 @@ std::vector<std::uint32_t> as_sides(const Value& value, const std::string& key, 
                          : "the sizes of 3 rings such as 4x4x8 or [4, 4, 8], or a cubic number of NPUs");
 }
 
-/// By default as Kim et al. advise for balance: twice as many routers in a group as a router has NPUs, and as many
-/// links to other groups.
-void read_dragonfly(Section& item, Dimension& dimension) {
-  dimension.npus_per_router = item.require("npus-per-router", "a whole number, such as 4", 0U, as_size);
-  dimension.routers = item.get("routers", 2 * dimension.npus_per_router, as_size);
-  dimension.global_links = item.get("global-links", dimension.npus_per_router, as_size);
+/// "Ring, Mesh, ... or Torus3D".
+std::string names_of_kinds() {
+  std::string text;
+  for (std::size_t i = 0; i < kinds().size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == kinds().size() ? " or " : ", ", kinds()[i].first);
+  return text;
+}
+
+/// The parameters that the shape has of its own.
+void read_parameters(Section& item, Dimension& dimension) {
+  for (const topology::ShapeParameter& parameter : dimension.shape->parameters) {
+    const std::uint32_t value = parameter.default_value == nullptr
+                                    ? item.require(parameter.name, parameter.expected, 0U, as_size)
+                                    : item.get(parameter.name, parameter.default_value(dimension), as_size);
+    dimension.parameters.emplace(parameter.name, value);
+  }
 }
 
 /// Appends what an entry stands for; returns how many dimensions that are.
 std::uint32_t read_entry(Section& item, const Place& place, std::vector<Dimension>& dimensions) {
   const std::size_t faults = item.faults().count();
-  const Kind kind =
-      item.require("shape", "Ring, Mesh, FullyConnected, Switch, FatTree, Dragonfly, Torus2D or Torus3D", Kind(),
-                   [](const Value& v, const std::string& key) { return as_word(v, key, kinds()); });
+  const Kind kind = item.require("shape", names_of_kinds(), Kind(),
+                                 [](const Value& v, const std::string& key) { return as_word(v, key, kinds()); });
   std::vector<std::uint32_t> sizes(kind.rings, 0);
   if (kind.rings > 1)
     sizes = item.require("size", "the sizes of its rings, such as 4x8", sizes,
@@ -106,9 +116,7 @@ std::uint32_t read_entry(Section& item, const Place& place, std::vector<Dimensio
   dimension.oversubscription =
       item.get("oversubscription", dimension.oversubscription,
                [](const Value& v, const std::string& key) { return as_number(v, key, "1 to 1e6"); });
-  if (kind.shape == Shape::fat_tree)
-    dimension.ports = item.require("ports", "the number of ports of a switch, such as 16", 0U, as_size);
-  if (kind.shape == Shape::dragonfly) read_dragonfly(item, dimension);
+  read_parameters(item, dimension);
   item.refuse_unknown();
   for (const std::uint32_t size : sizes) {
     dimension.size = size;
@@ -148,10 +156,8 @@ std::string to_text(const Dimension& dimension) {
     text += fmt::format(", in-switch-operations: {}", dimension.in_switch_operations);
   if (dimension.links != 1) text += fmt::format(", links: {}", dimension.links);
   if (dimension.oversubscription != 1) text += fmt::format(", oversubscription: {}", dimension.oversubscription);
-  if (dimension.shape == Shape::fat_tree) text += fmt::format(", ports: {}", dimension.ports);
-  if (dimension.shape == Shape::dragonfly)
-    text += fmt::format(", npus-per-router: {}, routers: {}, global-links: {}", dimension.npus_per_router,
-                        dimension.routers, dimension.global_links);
+  for (const topology::ShapeParameter& parameter : dimension.shape->parameters)
+    text += fmt::format(", {}: {}", parameter.name, dimension.parameter(parameter.name));
   return text + "}";
 }
 

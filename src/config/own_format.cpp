@@ -17,15 +17,15 @@ namespace {
 using collective::Algorithm;
 using collective::AlgorithmKind;
 using topology::Dimension;
-using topology::Shape;
 
 constexpr std::string_view traces_example =
     "a prefix (PREFIX.<npu>.et), {all: FILE}, or a list such as [{npus: 0-31, file: \"a.{npu}.et\"}]";
 
 /// The algorithm for a dimension where none is written: what suits its shape.
 Algorithm natural_algorithm(const Dimension& dimension, bool all_to_all) {
-  if (dimension.shape == Shape::ring || dimension.shape == Shape::mesh) return {AlgorithmKind::ring, 0, false};
-  if (dimension.shape == Shape::fully_connected || all_to_all) return {AlgorithmKind::direct, 0, false};
+  const topology::TrafficPattern pattern = dimension.shape->pattern;
+  if (pattern == topology::TrafficPattern::neighbours) return {AlgorithmKind::ring, 0, false};
+  if (pattern == topology::TrafficPattern::all_pairs || all_to_all) return {AlgorithmKind::direct, 0, false};
   return {std::has_single_bit(dimension.size) ? AlgorithmKind::halving_doubling : AlgorithmKind::ring, 0, false};
 }
 

@@ -81,7 +81,7 @@ TEST_F(AstraSim, FilesAsTheyAre) {
   const auto c = load();
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
   ASSERT_EQ(c.dimensions.size(), 2U);
-  EXPECT_EQ(c.dimensions[1].shape, topology::Shape::switched);
+  EXPECT_EQ(c.dimensions[1].shape, topology::Shape("Switch"));
   EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 50.0 * (1073741824.0 / 1e9));
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 37.7 * (1073741824.0 / 1e9));
   EXPECT_EQ(c.dimensions[1].latency_ns, 0);

@@ -160,7 +160,7 @@ TEST(OwnFormat, EveryKey) {
   const auto c = parsed(everything);
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
   EXPECT_EQ(c.executor.network.rules.rounding, Rounding::down_to_ns);
-  EXPECT_EQ(c.dimensions[0].shape, topology::Shape::fully_connected);
+  EXPECT_EQ(c.dimensions[0].shape, topology::Shape("FullyConnected"));
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 50);
   EXPECT_EQ(c.collectives.all_reduce[0], (collective::Algorithm{AlgorithmKind::direct, 2, false}));
   EXPECT_EQ(c.collectives.all_reduce[1], (collective::Algorithm{AlgorithmKind::halving_doubling, 0, true}));
@@ -232,7 +232,7 @@ TEST(OwnFormat, ATorusStandsForItsRings) {
   std::vector<std::string> all_reduce;
   for (const auto& dimension : c.dimensions) {
     sizes.push_back(dimension.size);
-    EXPECT_EQ(dimension.shape, sizes.size() > 1 ? topology::Shape::ring : topology::Shape::switched);
+    EXPECT_EQ(dimension.shape, sizes.size() > 1 ? topology::Shape("Ring") : topology::Shape("Switch"));
   }
   for (const auto& algorithm : c.collectives.all_reduce) all_reduce.push_back(name(algorithm));
   EXPECT_EQ(sizes, (std::vector<std::uint32_t>{8, 4, 6, 3, 3, 3}));
@@ -263,12 +263,12 @@ TEST(OwnFormat, FatTreeAndDragonfly) {
       - {shape: Dragonfly, npus-per-router: 1, routers: 3, global-links: 4, size: 6, bandwidth: 25 GB/s, latency: 2 us}
 )";
   const auto c = parse(text, "c.yaml", {}, true);
-  EXPECT_EQ(c.dimensions[0].ports, 8U);
+  EXPECT_EQ(c.dimensions[0].parameter("ports"), 8U);
   EXPECT_EQ(c.dimensions[0].oversubscription, 2);
-  EXPECT_EQ(c.dimensions[1].routers, 4U);
-  EXPECT_EQ(c.dimensions[1].global_links, 2U);
-  EXPECT_EQ(c.dimensions[2].routers, 3U);
-  EXPECT_EQ(c.dimensions[2].global_links, 4U);
+  EXPECT_EQ(c.dimensions[1].parameter("routers"), 4U);
+  EXPECT_EQ(c.dimensions[1].parameter("global-links"), 2U);
+  EXPECT_EQ(c.dimensions[2].parameter("routers"), 3U);
+  EXPECT_EQ(c.dimensions[2].parameter("global-links"), 4U);
   EXPECT_EQ(name(c.collectives.all_reduce[0]), "halvingDoubling");
   EXPECT_EQ(name(c.collectives.all_reduce[2]), "ring");
   EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");

@@ -14,9 +14,9 @@ using topology::Topology;
 /// 2 x 4 x 4 NPUs; 10, 20 and 40 bytes/ns; 100, 200 and 400 ns per hop. Strides are 1, 2 and 8.
 DelayModel three_dimensions(const Rules& rules = {}) {
   const auto bandwidth = [](double value) { return Bandwidth::from_bytes_per_ns(value); };
-  return DelayModel(Topology({{Shape::fully_connected, 2, bandwidth(10), 100},
-                              {Shape::ring, 4, bandwidth(20), 200},
-                              {Shape::switched, 4, bandwidth(40), 400}}),
+  return DelayModel(Topology({{Shape("FullyConnected"), 2, bandwidth(10), 100},
+                              {Shape("Ring"), 4, bandwidth(20), 200},
+                              {Shape("Switch"), 4, bandwidth(40), 400}}),
                     rules);
 }
 

@@ -45,7 +45,8 @@ class LookaheadTest : public ::testing::Test {
   Rank server_ = Rank(1);
 
  private:
-  network::DelayModel delays_{topology::Topology({{topology::Shape::ring, 4, Bandwidth::from_bytes_per_ns(50), 500}})};
+  network::DelayModel delays_{
+      topology::Topology({{topology::Shape("Ring"), 4, Bandwidth::from_bytes_per_ns(50), 500}})};
   collective::Engine engine_{delays_, {}};
   Program program_;
   trace::NpuTrace trace_;

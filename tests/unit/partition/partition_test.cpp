@@ -79,7 +79,7 @@ TEST_F(PartitionFile, RefusesWithFileAndLine) {
 /// 3 x 2 x 5 NPUs.
 topology::Topology stack() {
   const auto dimension = [](std::uint32_t size) {
-    return topology::Dimension{topology::Shape::ring, size, Bandwidth::from_bytes_per_ns(50), 500};
+    return topology::Dimension{topology::Shape("Ring"), size, Bandwidth::from_bytes_per_ns(50), 500};
   };
   return topology::Topology({dimension(3), dimension(2), dimension(5)});
 }
