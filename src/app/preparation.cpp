@@ -202,8 +202,8 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   });
   agree_on_groups();
   note_custom_nodes();
-  if (configuration_.executor.network.model == network::Model::congestion_unaware &&
-      configuration_.collectives.rules.share_bandwidth && !configuration_.executor.replay_only)
+  if (!configuration_.executor.network.model->simulates_links() && configuration_.collectives.rules.share_bandwidth &&
+      !configuration_.executor.replay_only)
     engine_.share_among(sharers_ = npu::collectives_at_once(run_context(), world_));
   if (!configuration_.executor.replay_only && system_known) world_.agree([&] { check_algorithms(faults); });
   if (folded_for && faults.empty()) fold(*folded_for);
@@ -311,9 +311,8 @@ void Preparation::require_dimensions(Faults& faults) const {
 }
 
 void Preparation::require_remote_memory(Faults& faults) {
-  using memory::RemoteMemoryKind;
-  if (memory_.kind() == memory::RemoteMemoryKind::hierarchical_pool || configuration_.executor.replay_only) return;
-  const bool has_none = memory_.kind() == memory::RemoteMemoryKind::none;
+  if (memory_.kind()->combines_on_path || configuration_.executor.replay_only) return;
+  const bool has_none = !memory_.kind()->has_memory;
   NodesOf nodes([&](const trace::Node& node) { return node.is_access() && (has_none || node.is_of_group()); });
   for (const auto& npu : npus_)
     for (const NodeId id : nodes.graph(*npu.trace->graph)) {

@@ -43,7 +43,7 @@ class RangeCheck {
   /// What takes the same time on every NPU of the program.
   void check_alone(const npu::NpuSpec& npu) const {
     const auto& graph = *npu.program->graph;
-    const bool accesses = run_.memory.kind() != memory::RemoteMemoryKind::none && !run_.options.replay_only;
+    const bool accesses = run_.memory.kind()->has_memory && !run_.options.replay_only;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
       const auto& node = graph.nodes[i];
       if (npu.program->durations[i] == Time::max())

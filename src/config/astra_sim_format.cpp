@@ -210,12 +210,12 @@ void read_collectives(Section& section, const AstraSimInputs& files, Configurati
 
 void read_compute(Section& section, Configuration& result) {
   auto& compute = result.executor.compute;
-  compute.roofline = section.get("roofline-enabled", false, as_switch);
+  compute.model = compute::ModelName(section.get("roofline-enabled", false, as_switch) ? "roofline" : "recorded");
   compute.peak_flops = section.get("peak-perf", 0.0, as_positive) * 1e12;
   compute.local_memory = Bandwidth::from_bytes_per_ns(section.get("local-mem-bw", 0.0, as_positive));
   result.collectives.local_memory = compute.local_memory;
   result.executor.replay_only = section.get("replay-only", false, as_switch);
-  if (!compute.roofline) return;
+  if (!compute.model->uses_operations) return;
   section.need("peak-perf", "a number of TFLOPS, because 'roofline-enabled' is 1");
   section.need("local-mem-bw", "a number of GB/s, because 'roofline-enabled' is 1");
 }
@@ -290,20 +290,20 @@ void read_memory(Section& section, const AstraSimInputs& files, Configuration& r
   section.need("memory-type",
                "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, MEMORY_POOL or "
                "HIERARCHICAL_POOL");
-  memory.kind = section.choose("memory-type", RemoteMemoryKind::none,
-                               {{"NO_MEMORY_EXPANSION", RemoteMemoryKind::none},
-                                {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::per_npu},
-                                {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::per_node},
-                                {"MEMORY_POOL", RemoteMemoryKind::pool},
-                                {"HIERARCHICAL_POOL", RemoteMemoryKind::hierarchical_pool}});
+  memory.kind = section.choose("memory-type", RemoteMemoryKind(),
+                               {{"NO_MEMORY_EXPANSION", RemoteMemoryKind("none")},
+                                {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind("per-npu")},
+                                {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind("per-node")},
+                                {"MEMORY_POOL", RemoteMemoryKind("pool")},
+                                {"HIERARCHICAL_POOL", RemoteMemoryKind("hierarchical-pool")}});
   for (const std::string_view key : {"remote-mem-latency", "remote-mem-bw", "num-nodes", "num-npus-per-node"})
     section.find(key);
-  if (memory.kind != RemoteMemoryKind::none) {
+  if (memory.kind->has_memory) {
     memory.latency_ns = section.require("remote-mem-latency", "a number of ns", 0.0, as_latency);
     memory.bandwidth =
         Bandwidth::from_bytes_per_ns(section.require("remote-mem-bw", "a number of GB/s", 1.0, as_positive));
   }
-  if (memory.kind == RemoteMemoryKind::per_node || memory.kind == RemoteMemoryKind::hierarchical_pool) {
+  if (memory.kind->has_nodes) {
     memory.npus_per_node =
         section.require("num-npus-per-node", "a whole number that divides the number of NPUs", 1U, as_positive_count);
     const std::uint32_t nodes = section.get("num-nodes", 0U, as_positive_count);
@@ -315,7 +315,7 @@ void read_memory(Section& section, const AstraSimInputs& files, Configuration& r
                                  "nodes for all NPUs"));
     require_divisor(section, "num-npus-per-node", memory.npus_per_node, npus, "NPUs");
   }
-  if (memory.kind == RemoteMemoryKind::hierarchical_pool) read_hierarchy(section, memory.hierarchy);
+  if (memory.kind->has_hierarchy) read_hierarchy(section, memory.hierarchy);
   warn_unknown(section, files.remote_memory.string(), {}, result);
 }
 

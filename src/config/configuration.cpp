@@ -47,7 +47,7 @@ bool same(const collective::Options& a, const collective::Options& b) {
 bool same(const npu::Options& a, const npu::Options& b) {
   const auto fields = [](const npu::Options& o) {
     const auto& [cache, expanded] = std::tie(o.compute.cache, o.compute.expanded);
-    return std::tie(o.compute.roofline, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
+    return std::tie(o.compute.model, o.compute.peak_flops, o.compute.local_memory, o.compute.local_memory_latency_ns,
                     cache.size, cache.bandwidth, cache.latency_ns, expanded.share, expanded.bandwidth,
                     expanded.latency_ns, o.replay_only, o.rendezvous, o.compute_streams, o.comm_streams, o.comm_order,
                     o.iterations, o.network, o.local_memory_size, o.compute_noise, o.noise_seed, o.compute_speed,
@@ -154,7 +154,7 @@ void Configuration::validate(Faults& faults) const {
     if (!holds) faults.add(Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected));
   };
   faults.attempt([&] { collectives.validate(built); });
-  const bool knows_peak = peaks.empty() || peaks.contains(precision()) || !executor.compute.roofline;
+  const bool knows_peak = peaks.empty() || peaks.contains(precision()) || !executor.compute.model->uses_operations;
   require(knows_peak, "system.compute.peak", fmt::format("found peaks of {}", precisions_of(peaks)),
           fmt::format("one of {}, {}", word(precisions(), precision()),
                       workload.generated ? "the precision of the workload (workload.parallel.precision)"
@@ -168,18 +168,17 @@ void Configuration::validate(Faults& faults) const {
             fmt::format("the number of NPUs of the network, {}", built.num_npus()));
     const auto* const layers = std::get_if<workload::LayerList>(&generated->model);
     const bool is_timed = layers != nullptr && layers->is_timed();
-    require(!is_timed || !executor.compute.roofline, "workload.model",
+    require(!is_timed || !executor.compute.model->uses_operations, "workload.model",
             "times are given, but with the roofline on they come from FLOPs and bytes",
             "layers with flops and no late, or system.compute.roofline: false");
-    require(is_timed || executor.compute.roofline || executor.replay_only, "system.compute.roofline",
+    require(is_timed || executor.compute.model->uses_operations || executor.replay_only, "system.compute.roofline",
             "found false, but the workload is generated from a model in FLOPs, which would take no time",
             "true, with system.compute.peak and system.compute.local-memory.bandwidth");
     const auto& offload = generated->parallel.offload;
-    require(!offload.any() || remote_memory.kind != memory::RemoteMemoryKind::none, "workload.parallel.offload",
+    require(!offload.any() || remote_memory.kind->has_memory, "workload.parallel.offload",
             "found what lives in remote memory, but the system has none",
             "system.remote-memory with a kind, or nothing offloaded");
-    require(!offload.on_path || remote_memory.kind == memory::RemoteMemoryKind::hierarchical_pool,
-            "workload.parallel.offload-collectives",
+    require(!offload.on_path || remote_memory.kind->combines_on_path, "workload.parallel.offload-collectives",
             "found path, but the remote memory has no switches that gather and add up",
             "network, or system.remote-memory.kind: hierarchical-pool");
     require(workload.custom_nodes.empty(), "system.collectives.custom.nodes",
@@ -192,12 +191,12 @@ void Configuration::validate(Faults& faults) const {
           "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
           "system.network.switching: cut-through, or no packet size");
   for (std::size_t d = 0; d < dimensions.size(); ++d)
-    if (executor.network.model != network::Model::congestion_aware && dimensions[d].shape->is_of_links_only)
+    if (!executor.network.model->simulates_links() && dimensions[d].shape->is_of_links_only)
       faults.add(Error(ErrorCode::bad_input,
                        fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
                                    "shape; expected {}, or system.network.model: congestion-aware",
                                    d, topology::name(dimensions[d].shape), topology::shapes_of_any_network())));
-  if (executor.network.model == network::Model::congestion_aware) {
+  if (executor.network.model->simulates_links()) {
     faults.attempt([&] { const topology::Fabric links(built); });
     require(!run.fold, "run.fold",
             "found true with the congestion-aware network, where NPUs that are alike still "

@@ -74,7 +74,7 @@ const std::vector<std::pair<std::string_view, Progress>>& progress_kinds();
 const std::vector<std::pair<std::string_view, ExcessPolicy>>& excess_policies();
 
 /// "congestion-unaware", "congestion-aware".
-const std::vector<std::pair<std::string_view, network::Model>>& network_models();
+const std::vector<std::pair<std::string_view, network::ModelName>>& network_models();
 
 /// "store-and-forward", "cut-through".
 const std::vector<std::pair<std::string_view, network::Switching>>& network_switchings();

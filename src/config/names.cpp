@@ -127,11 +127,12 @@ const std::vector<std::pair<std::string_view, ExcessPolicy>>& excess_policies() 
   return policies;
 }
 
-const std::vector<std::pair<std::string_view, network::Model>>& network_models() {
-  using network::Model;
-  static const std::vector<std::pair<std::string_view, Model>> models = {
-      {network::name(Model::congestion_unaware), Model::congestion_unaware},
-      {network::name(Model::congestion_aware), Model::congestion_aware}};
+const std::vector<std::pair<std::string_view, network::ModelName>>& network_models() {
+  static const std::vector<std::pair<std::string_view, network::ModelName>> models = [] {
+    std::vector<std::pair<std::string_view, network::ModelName>> words;
+    for (const network::ModelName model : network::ModelName::all()) words.emplace_back(model.name(), model);
+    return words;
+  }();
   return models;
 }
 

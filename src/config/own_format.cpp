@@ -113,7 +113,7 @@ void read_levels(Section& section, compute::Options& compute) {
     level.bandwidth = keys.require("bandwidth", "such as '500 GB/s'", level.bandwidth, as_bandwidth);
     level.latency_ns = keys.get("latency", level.latency_ns, as_nanoseconds);
     keys.refuse_unknown();
-    if (!compute.roofline)
+    if (!compute.model->uses_operations)
       section.faults().add(Error(ErrorCode::bad_input, section.place(name),
                                  "found without the roofline, which alone uses it",
                                  "system.compute.roofline: true with it"));
@@ -131,7 +131,7 @@ void read_levels(Section& section, compute::Options& compute) {
 
 void read_compute(Section section, Configuration& result) {
   auto& compute = result.executor.compute;
-  compute.roofline = section.get("roofline", compute.roofline, as_bool);
+  compute.model = compute::ModelName(section.get("roofline", false, as_bool) ? "roofline" : "recorded");
   read_peak(section, result);
   result.executor.compute_streams = read_count(section, "streams", result.executor.compute_streams);
   Section memory = section.section("local-memory");
@@ -146,7 +146,7 @@ void read_compute(Section section, Configuration& result) {
         return size;
       });
   result.collectives.local_memory = compute.local_memory;
-  if (compute.roofline) {
+  if (compute.model->uses_operations) {
     section.need("peak", "the peak compute rate, such as '989 TFLOPS', because the roofline is on");
     memory.need("bandwidth", "the local memory's bandwidth, such as '3350 GB/s', because the roofline is on");
   }

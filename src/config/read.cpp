@@ -102,11 +102,11 @@ std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {
         inputs.astra_sim ? read_astra_sim(*inputs.astra_sim, inputs.system_only, faults) : read_file(inputs, faults);
     apply(inputs.flags, *result);
     const auto& network = result->executor.network;
-    if (network.model == network::Model::congestion_unaware && network.switching == network::Switching::cut_through)
+    if (!network.model->simulates_links() && network.switching == network::Switching::cut_through)
       result->warnings.emplace_back(
           "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
           "in each dimension, as with cut-through");
-    if (network.model == network::Model::congestion_aware && result->collectives.overlap_latency)
+    if (network.model->simulates_links() && result->collectives.overlap_latency)
       result->warnings.emplace_back(
           "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
           "for its bytes only, and its place among the active chunks until it is through");

@@ -13,12 +13,11 @@ namespace {
 using memory::RemoteMemoryKind;
 
 const std::vector<std::pair<std::string_view, RemoteMemoryKind>>& kinds() {
-  static const std::vector<std::pair<std::string_view, RemoteMemoryKind>> all{
-      {"none", RemoteMemoryKind::none},
-      {"per-npu", RemoteMemoryKind::per_npu},
-      {"per-node", RemoteMemoryKind::per_node},
-      {"pool", RemoteMemoryKind::pool},
-      {"hierarchical-pool", RemoteMemoryKind::hierarchical_pool}};
+  static const std::vector<std::pair<std::string_view, RemoteMemoryKind>> all = [] {
+    std::vector<std::pair<std::string_view, RemoteMemoryKind>> words;
+    for (const RemoteMemoryKind kind : RemoteMemoryKind::all()) words.emplace_back(kind.name(), kind);
+    return words;
+  }();
   return all;
 }
 
@@ -59,11 +58,11 @@ void read_remote_memory(Section section, Configuration& result) {
   memory.latency_ns = section.get("latency", memory.latency_ns, as_nanoseconds);
   memory.npus_per_node = section.get("npus-per-node", memory.npus_per_node,
                                      [](const Value& value, const std::string& key) { return as_count(value, key); });
-  const bool is_hierarchical = memory.kind == RemoteMemoryKind::hierarchical_pool;
-  if (memory.kind != RemoteMemoryKind::none)
+  const bool is_hierarchical = memory.kind->has_hierarchy;
+  if (memory.kind->has_memory)
     section.need("bandwidth",
                  is_hierarchical ? "of one memory group, such as '100 GB/s'" : "of one memory, such as '64 GB/s'");
-  if (memory.kind == RemoteMemoryKind::per_node || is_hierarchical) {
+  if (memory.kind->has_nodes) {
     section.need("npus-per-node", "a whole number that divides the number of NPUs");
     require_divisor(section, "npus-per-node", memory.npus_per_node, count_npus(result.dimensions), "NPUs");
   }
@@ -76,7 +75,7 @@ std::string to_text(const memory::RemoteMemoryOptions& memory) {
   if (memory.bandwidth.bytes_per_ns() > 0) text += fmt::format("    bandwidth: {}\n", to_text(memory.bandwidth));
   text += fmt::format("    latency: {}\n", nanoseconds_to_text(memory.latency_ns));
   if (memory.npus_per_node > 0) text += fmt::format("    npus-per-node: {}\n", memory.npus_per_node);
-  if (memory.kind != RemoteMemoryKind::hierarchical_pool) return text;
+  if (!memory.kind->has_hierarchy) return text;
   const auto& hierarchy = memory.hierarchy;
   text += fmt::format("    groups: {}\n    switches: {}\n", hierarchy.groups, hierarchy.switches);
   text += fmt::format("    link-bandwidth: {}\n    link-latency: {}\n", to_text(hierarchy.link),

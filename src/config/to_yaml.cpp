@@ -95,7 +95,7 @@ std::string levels(const compute::Options& compute) {
 std::string devices(const Configuration& c) {
   const auto& executor = c.executor;
   const auto& compute = executor.compute;
-  std::string text = fmt::format("  compute:\n    roofline: {}\n", compute.roofline);
+  std::string text = fmt::format("  compute:\n    roofline: {}\n", compute.model->uses_operations);
   if (compute.peak_flops > 0 || !c.peaks.empty()) text += fmt::format("    peak: {}\n", peak(c));
   text += "    local-memory:\n";
   if (compute.local_memory.bytes_per_ns() > 0)

@@ -116,11 +116,11 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   const Rank here = world.rank();
   const auto& hosts = run_.hosting.of_npu;
   Neighbours neighbours(world);
-  const bool has_replies = !run_.options.replay_only && !fabric_;
+  const bool has_replies = !run_.options.replay_only && !simulated_network_;
   const auto shortest =
       has_replies ? shortest_collectives(run_) : std::vector<Time>(run_.communicators.size(), Time::max());
   for (const auto& spec : run_.communicators) {
-    if (fabric_) break;
+    if (simulated_network_) break;
     const auto ranks = communicator::ranks_of(spec, hosts);
     const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
     if (is_local) continue;  // its members and its host see each other without the kernel
@@ -133,10 +133,11 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
     }
   }
   // Links are on all ranks, and messages to all take some of them.
-  for (int rank = 0; fabric_ && rank < world.size(); ++rank) neighbours.relay(Rank(rank), link_delays_->least_pass());
+  for (int rank = 0; simulated_network_ && rank < world.size(); ++rank)
+    neighbours.relay(Rank(rank), simulated_network_->least_relay_delay());
   for (const auto& npu : run_.npus)
     for (const NpuId peer : npu.trace->peers)
-      if (!fabric_) neighbours.event(hosts[peer.index()], run_.delays.delay(npu.id, peer, Bytes(0)));
+      if (!simulated_network_) neighbours.event(hosts[peer.index()], run_.delays.delay(npu.id, peer, Bytes(0)));
   for (std::uint32_t server = 0; server < run_.memory.num_servers(); ++server) {
     const Rank host = run_.hosting.of_server[server];
     for (std::uint32_t i = 0; i < run_.memory.npus_per_server(); ++i) {
@@ -147,7 +148,7 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   }
   pdes::Options options;
   options.num_lps = static_cast<std::uint32_t>(hosts.size() + run_.communicators.size()) + run_.memory.num_servers() +
-                    (fabric_ ? fabric_->num_links() : 0);
+                    (simulated_network_ ? simulated_network_->num_processes() : 0);
   options.service_delay = neighbours.least_service();
   options.reply_delay = neighbours.reply_here();
   options.final_delay = std::min(least_over_ranks(world, neighbours.least_final()), Time::from_ns(1'000'000'000));
@@ -155,7 +156,7 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   options.least_service_delay = least_over_ranks(world, neighbours.least_service());
   options.least_event_delay = least_over_ranks(world, neighbours.least_event());
   options.neighbours = neighbours.agree(world);
-  options.lps_run_ahead = !fabric_;
+  options.lps_run_ahead = !simulated_network_;
   return options;
 }
 

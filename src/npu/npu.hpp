@@ -19,7 +19,7 @@
 #include "orrery/communicator/communicators.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/memory/remote_memory.hpp"
-#include "orrery/network/link_servers.hpp"
+#include "orrery/network/message.hpp"
 #include "orrery/npu/npus.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/npu/program.hpp"

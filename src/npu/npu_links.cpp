@@ -16,9 +16,9 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
 
   void send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) override {
     network::Message message = message_to(to, size, step);
-    message.own_step = own_step;
-    message.kind = what == Sent::word ? network::Message::Kind::word : network::Message::Kind::step;
-    message.wants_receipt = what == Sent::data_with_receipt;
+    message.step.receipt_step = own_step;
+    message.kind = what == Sent::word ? network::Message::Kind::step_clear_to_send : network::Message::Kind::step_data;
+    message.step.wants_receipt = what == Sent::data_with_receipt;
     if (what != Sent::word) npu_.count_sent(joined_.node, now_, size);
     npu_.put_on_links(message, now_, context_);
   }
@@ -29,8 +29,7 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
       npus.push_back(context_.services.communicators.member(joined_.seat, member.member));
     const bool is_first = members[0].member == joined_.seat.position;
     network::Message message = message_to(members[is_first ? 1 : 0].member, size, step);
-    message.parts = static_cast<std::uint32_t>(npus.size());
-    message.result = result;
+    message.combining = {static_cast<std::uint32_t>(npus.size()), result};
     if (what != Sent::word) {
       npu_.count_sent(joined_.node, now_, size);
       context_.services.network.count_way(message.source, message.destination, size);
@@ -48,13 +47,9 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
     return {.source = npu_.id_,
             .destination = context_.services.communicators.member(joined_.seat, member),
             .node = joined_.node,
-            .tag = joined_.group.value(),
             .size = size,
-            .ordinal = joined_.ordinal,
-            .service = step.service,
-            .step = step.step,
-            .member = joined_.seat.position,
-            .kind = network::Message::Kind::step};
+            .kind = network::Message::Kind::step_data,
+            .step = {joined_.group, joined_.ordinal, joined_.seat.position, step}};
   }
 
   Npu& npu_;
@@ -63,7 +58,7 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
   const Context& context_;
 };
 
-/// For LinkServers, which sets the rest.
+/// For the network, which sets the rest.
 pdes::Event Npu::link_call(Time now) { return pdes::Event::make(now, pdes::Stage::server, lp(), sequence_++, {}); }
 
 bool Npu::is_over_links(NodeId id) const {
@@ -72,7 +67,7 @@ bool Npu::is_over_links(NodeId id) const {
 
 /// Control messages count nowhere, as in the congestion-unaware network.
 void Npu::put_on_links(const network::Message& message, Time now, const Context& context) {
-  if (message.kind == network::Message::Kind::data || message.kind == network::Message::Kind::step)
+  if (message.kind == network::Message::Kind::data || message.kind == network::Message::Kind::step_data)
     context.services.network.count_way(message.source, message.destination, message.size);
   context.services.links->send(message, link_call(now));
 }
@@ -93,7 +88,7 @@ void Npu::send_over_links(NodeId id, Time now, const Context& context) {
 void Npu::receive_over_links(NodeId id, Time now, const Context& context) {
   activity_.begin(Work::receive, now);
   if (context.options.rendezvous)
-    tell_over_links(id, network::Message::Kind::grant, collective::rendezvous_word(), now, context);
+    tell_over_links(id, network::Message::Kind::clear_to_send, collective::rendezvous_word(), now, context);
   pdes::Event message;
   if (receives_.take({peer_of(id), tag_of(id)}, message)) return receive_instantly(message, id, now, context);
   posted_.add(lookahead_.sends.tail(id), lookahead_.calls.tail(id), lookahead_.relays->tail(id));
@@ -116,7 +111,7 @@ bool Npu::arrive(const network::Message& message, const pdes::Event& event, cons
     finish_node(posted.node, posted.since, event.time);
     return true;
   }
-  if (message.kind == network::Message::Kind::grant) {
+  if (message.kind == network::Message::Kind::clear_to_send) {
     NodeId send;
     if (grants_.take(key, send))
       transfer(send, event.time, context);
@@ -125,7 +120,7 @@ bool Npu::arrive(const network::Message& message, const pdes::Event& event, cons
     return false;
   }
   const auto found = std::ranges::find_if(joined_, [&](const auto& joined) {
-    return joined->group.value() == message.tag && joined->ordinal == message.ordinal;
+    return joined->group == message.step.group && joined->ordinal == message.step.ordinal;
   });
   if (found == joined_.end()) {
     early_.push_back(message);
@@ -133,7 +128,7 @@ bool Npu::arrive(const network::Message& message, const pdes::Event& event, cons
   }
   Joined& joined = **found;
   LinkHands hands(*this, joined, event.time, context);
-  joined.run.receive(message.member, {message.service, message.step}, message.kind == network::Message::Kind::word,
+  joined.run.receive(message.step.member, message.step.id, message.kind == network::Message::Kind::step_clear_to_send,
                      event.time, hands);
   if (joined.is_over) {
     if (!joined.run.is_asked_for_more()) joined_.erase(found);
@@ -157,11 +152,11 @@ void Npu::join_over_links(NodeId id, Time now, const Context& context) {
   LinkHands hands(*this, joined, now, context);
   // What came before it joined counts as there, before its own first step.
   const auto is_of_it = [&](const network::Message& m) {
-    return m.tag == joined.group.value() && m.ordinal == ordinal;
+    return m.step.group == joined.group && m.step.ordinal == ordinal;
   };
   for (const network::Message& m : early_)
     if (is_of_it(m))
-      joined.run.receive(m.member, {m.service, m.step}, m.kind == network::Message::Kind::word, now, hands);
+      joined.run.receive(m.step.member, m.step.id, m.kind == network::Message::Kind::step_clear_to_send, now, hands);
   std::erase_if(early_, is_of_it);
   joined.run.begin(now, hands);
   if (!joined.run.is_done()) return;

@@ -37,7 +37,7 @@ struct Flags {
   std::string partition_option = "--partition";  ///< what the command calls it
   std::optional<bool> timeline = {};
   std::optional<std::uint32_t> record_iterations = {};
-  std::optional<network::Model> network = {};
+  std::optional<network::ModelName> network = {};
   std::optional<ExcessPolicy> memory = {};
   std::optional<Bytes> local_memory_size = {};
   std::optional<Progress> progress = {};

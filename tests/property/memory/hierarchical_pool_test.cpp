@@ -58,7 +58,7 @@ System random_system(Random& random) {
     return Bandwidth::from_bytes_per_ns(random.one_of({0.5, 1.0, 3.0, 25.0, 100.0, 512.0}));
   };
   const auto latency = [&] { return random.one_of({0.0, 1.0, 12.5, 500.0}); };
-  options.kind = RemoteMemoryKind::hierarchical_pool;
+  options.kind = RemoteMemoryKind("hierarchical-pool");
   options.npus_per_node = static_cast<std::uint32_t>(random.whole(1, 8));
   system.num_npus = options.npus_per_node * static_cast<std::uint32_t>(random.whole(1, 8));
   options.bandwidth = bandwidth();

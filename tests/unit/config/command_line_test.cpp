@@ -183,7 +183,7 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(trace.dependencies, trace::Dependencies::ctrl);
   const auto topology = as<ShowTopologyCommand>({"show", "topology", "c.yaml", "--network=congestion-aware"});
   EXPECT_TRUE(topology.inputs.system_only);
-  EXPECT_EQ(topology.inputs.flags.network, network::Model::congestion_aware);
+  EXPECT_EQ(topology.inputs.flags.network, network::ModelName("congestion-aware"));
   const auto collective = as<ShowCollectiveCommand>(
       {"show", "collective", "c.yaml", "--kind", "all-to-all", "--bytes", "64 MiB", "--npus=8"});
   EXPECT_EQ(collective.kind, collective::Kind::all_to_all);

@@ -173,7 +173,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 3350);
   EXPECT_TRUE(c.collectives.rendezvous);
   EXPECT_TRUE(c.executor.rendezvous);
-  EXPECT_TRUE(c.executor.compute.roofline);
+  EXPECT_TRUE(c.executor.compute.model->uses_operations);
   EXPECT_EQ(c.executor.compute.peak_flops, 989.5e12);
   EXPECT_EQ(c.executor.compute.local_memory.bytes_per_ns(), 3350);
   EXPECT_EQ(c.executor.compute.local_memory_latency_ns, 80);
@@ -188,7 +188,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.executor.comm_streams, 3U);
   EXPECT_TRUE(c.executor.replay_only);
   EXPECT_TRUE(c.executor.timeline);
-  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind::per_node);
+  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind("per-node"));
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
   EXPECT_EQ(c.workload.trace_of(NpuId(3)), "/base/a.3.et");
   EXPECT_EQ(c.workload.trace_of(NpuId(4)), "/base/odd \"name\".et");
@@ -441,7 +441,7 @@ TEST(OwnFormat, HierarchicalPool) {
   };
   const auto c = parsed(configured(pool));
   const auto& memory = c.remote_memory;
-  EXPECT_EQ(memory.kind, memory::RemoteMemoryKind::hierarchical_pool);
+  EXPECT_EQ(memory.kind, memory::RemoteMemoryKind("hierarchical-pool"));
   EXPECT_EQ(memory.bandwidth.bytes_per_ns(), 100);
   EXPECT_EQ(memory.npus_per_node, 4U);
   EXPECT_EQ(memory.hierarchy.groups, 6U);

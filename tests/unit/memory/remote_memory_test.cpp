@@ -34,32 +34,32 @@ RemoteMemoryOptions remote(RemoteMemoryKind kind, std::uint32_t npus_per_node = 
 // latency + size / bandwidth; a part of the sum is truncated before it is added under `astra-sim` rules, each of the
 // two.
 TEST(RemoteMemory, AnAccessTakesLatencyAndTransfer) {
-  const RemoteMemory physical(remote(RemoteMemoryKind::per_npu), 4);
+  const RemoteMemory physical(remote(RemoteMemoryKind("per-npu")), 4);
   EXPECT_EQ(physical.access_time(Bytes(4000)), ps(250'500));
   EXPECT_EQ(physical.access_time(Bytes(4001)), ps(250'525));
-  const RemoteMemory astra_sim(under_astra_sim(remote(RemoteMemoryKind::per_npu)), 4);
+  const RemoteMemory astra_sim(under_astra_sim(remote(RemoteMemoryKind("per-npu"))), 4);
   EXPECT_EQ(astra_sim.access_time(Bytes(4000)), ns(250));
   EXPECT_EQ(astra_sim.access_time(Bytes(4039)), ns(250));
   EXPECT_EQ(astra_sim.access_time(Bytes(4040)), ns(251));
 }
 
 TEST(RemoteMemory, AnAccessToASharedServerTakesATickAtLeast) {
-  auto options = remote(RemoteMemoryKind::pool);
+  auto options = remote(RemoteMemoryKind("pool"));
   options.latency_ns = 0;
   EXPECT_EQ(RemoteMemory(options, 4).service_delay(), ps(1));
   EXPECT_EQ(RemoteMemory(under_astra_sim(options), 4).access_time(Bytes(1)), ns(1));
-  options.kind = RemoteMemoryKind::per_npu;
+  options.kind = RemoteMemoryKind("per-npu");
   EXPECT_EQ(RemoteMemory(under_astra_sim(options), 4).access_time(Bytes(1)), Time::zero());
 }
 
 TEST(RemoteMemory, ServersOfEachKind) {
-  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind::none), 8).num_servers(), 0U);
-  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind::per_npu), 8).num_servers(), 0U);
-  const RemoteMemory pool(remote(RemoteMemoryKind::pool), 8);
+  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind("none")), 8).num_servers(), 0U);
+  EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind("per-npu")), 8).num_servers(), 0U);
+  const RemoteMemory pool(remote(RemoteMemoryKind("pool")), 8);
   EXPECT_EQ(pool.num_servers(), 1U);
   EXPECT_EQ(pool.server_of(NpuId(7)), 0U);
   EXPECT_EQ(pool.npus_per_server(), 8U);
-  const RemoteMemory nodes(remote(RemoteMemoryKind::per_node, 2), 8);
+  const RemoteMemory nodes(remote(RemoteMemoryKind("per-node"), 2), 8);
   EXPECT_EQ(nodes.num_servers(), 4U);
   EXPECT_EQ(nodes.server_of(NpuId(4)), 2U);
   EXPECT_EQ(nodes.server_of(NpuId(5)), 2U);
@@ -70,16 +70,16 @@ TEST(RemoteMemory, ServersOfEachKind) {
 
 TEST(RemoteMemory, RefusesWhatDoesNotFit) {
   const auto refused = [](RemoteMemoryOptions options) { return message_of([&] { options.validate(8); }) != ""; };
-  EXPECT_TRUE(refused(remote(RemoteMemoryKind::per_node, 0)));
-  EXPECT_TRUE(refused(remote(RemoteMemoryKind::per_node, 3)));
-  EXPECT_FALSE(refused(remote(RemoteMemoryKind::per_node, 4)));
-  auto no_bandwidth = remote(RemoteMemoryKind::pool);
+  EXPECT_TRUE(refused(remote(RemoteMemoryKind("per-node"), 0)));
+  EXPECT_TRUE(refused(remote(RemoteMemoryKind("per-node"), 3)));
+  EXPECT_FALSE(refused(remote(RemoteMemoryKind("per-node"), 4)));
+  auto no_bandwidth = remote(RemoteMemoryKind("pool"));
   no_bandwidth.bandwidth = Bandwidth();
   EXPECT_TRUE(refused(no_bandwidth));
-  auto negative = remote(RemoteMemoryKind::pool);
+  auto negative = remote(RemoteMemoryKind("pool"));
   negative.latency_ns = -1;
   EXPECT_TRUE(refused(negative));
-  no_bandwidth.kind = RemoteMemoryKind::none;
+  no_bandwidth.kind = RemoteMemoryKind("none");
   EXPECT_FALSE(refused(no_bandwidth));
 }
 
