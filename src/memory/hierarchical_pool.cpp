@@ -69,7 +69,7 @@ Bytes HierarchicalPool::piece_in(const Cut& cut, const Run& run) const {
   return run.last_round == cut.rounds ? cut.last : Bytes(0);
 }
 
-/// The last round of an access is a run by itself, because its piece may be smaller.
+/// Finds the runs. The last round of an access is a run by itself, because its piece may be smaller.
 void HierarchicalPool::make_runs() {
   batch_.lengths.clear();
   for (const Cut& cut : batch_.cuts) batch_.lengths.push_back(cut.rounds);
@@ -114,7 +114,7 @@ void HierarchicalPool::serve(Time now, std::span<const Access> accesses) {
     if (reduces(access.collective)) std::ranges::fill(access.done, std::ranges::max(access.done));
 }
 
-/// The groups read or write everything once, whatever the switches do.
+/// Passes all rounds through the groups, which read or write everything once, whatever the switches do.
 void HierarchicalPool::pass_groups(Time now, std::span<const Access> accesses) {
   for (const Access& access : accesses) groups_.volume += access.size;
   for (std::size_t r = 0; r < batch_.runs.size(); ++r) {
@@ -126,7 +126,7 @@ void HierarchicalPool::pass_groups(Time now, std::span<const Access> accesses) {
   }
 }
 
-/// The links of a node carry once what is for several of its NPUs.
+/// Passes the rounds of a node through its links, which carry once what is for several of its NPUs.
 void HierarchicalPool::pass_links(std::span<const Access> accesses, std::span<const Visit> of_node) {
   std::ranges::fill(batch_.per_round, Bytes(0));
   const std::uint32_t node = of_node.front().npu.value() / npus_per_node_;
@@ -147,6 +147,7 @@ void HierarchicalPool::pass_links(std::span<const Access> accesses, std::span<co
   }
 }
 
+/// Passes the rounds of an NPU through its fabric, and notes when its accesses are done.
 void HierarchicalPool::pass_fabric(Time now, std::span<const Access> accesses, std::span<const Visit> of_npu) {
   Time& free = fabric_free_[of_npu.front().npu.index()];
   for (const Visit& visit : of_npu)

@@ -53,7 +53,7 @@ std::uint32_t Wiring::hops(std::uint32_t from, std::uint32_t to) const {
   return count;
 }
 
-/// What leaves a position comes to a switch, or is at another position after one hop.
+/// A message that leaves a position is at a switch or at another position after one hop.
 std::uint32_t Wiring::fewest_hops() const {
   bool joins_positions = false;
   for_each_link(*this, [&](GroupLink link) {

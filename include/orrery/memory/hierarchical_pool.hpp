@@ -70,7 +70,7 @@ class HierarchicalPool {
   struct Stage {
     Bandwidth bandwidth;  ///< of a server
     Time latency;
-    Bytes volume = {};  ///< that has passed, all servers together
+    Bytes volume = {};  ///< that has passed all servers together
 
     /// Returns when rounds of so many bytes have passed a server that is free at `free`. They come evenly, as `in`
     /// says.

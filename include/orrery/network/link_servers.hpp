@@ -28,7 +28,7 @@ class SwitchCombiner {
   /// The parts of one message that are there.
   struct Parts {
     std::uint32_t count = 0;
-    Time tail;  ///< the latest of theirs
+    Time tail;  ///< the latest Message::Packet::tail of these parts
   };
   /// The link, and the collective's group, ordinal, service and step.
   using Key = std::array<std::uint32_t, 5>;

@@ -49,7 +49,7 @@ struct Message {
   struct Packet {
     bool is_at_first_link = true;  ///< of its dimension: the packet behind it follows when this one has left
     std::uint64_t offset = 0;      ///< its first byte
-    Time tail = {};                ///< when its last byte is there
+    Time tail = {};                ///< when its last byte is at the link
   };
 
   NpuId source, destination;
@@ -62,9 +62,9 @@ struct Message {
   Packet packet = {};
 };
 
-/// What a network that simulates every link tells NPUs, as kinds of events.
+/// The kinds of events by which a network that simulates every link tells NPUs of their messages.
 enum class Delivery : std::uint16_t {
-  arrived = 32,  ///< a message is there: MessageNetwork::take gives it
+  arrived = 32,  ///< a message is at the NPU: MessageNetwork::take returns it
   sent,          ///< the message of the NPU's send `node` is at its destination
   wake,          ///< step `detail` (packed) of the NPU's collective `node` goes on
 };

@@ -40,8 +40,8 @@ struct Dimension {
   friend bool operator==(const Dimension&, const Dimension&) = default;
 };
 
-/// Throws Error (bad_input) at `place` that names the dimension by its number and `name`: a size, bandwidth, latency or
-/// structure that cannot be.
+/// Checks a dimension. Throws Error (bad_input) at `place` that names the dimension by its number and `name` if its
+/// size, bandwidth, latency or structure is not possible.
 void validate(const Dimension& dimension, std::size_t number, std::string_view name, const Place& place = {});
 
 /// Returns how many messages of one group can be on the links of NPUs at a time, links side by side counted one by one;

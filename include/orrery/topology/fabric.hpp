@@ -60,12 +60,11 @@ class Fabric {
   /// Returns the link after this one on the route to `to`; none if this one leads there.
   std::optional<LinkId> next(const Link& link, NpuId to) const;
 
-  /// Returns whether messages come to the link only when they are there whole, however they are switched: it is faster
-  /// than the links that lead to it.
+  /// Returns whether a link begins to serve a message only when the message has come whole, with cut-through too. This
+  /// holds for the core of a switch, which is faster than the links that lead to it.
   bool takes_whole(const Link& link) const { return role(link) == LinkRole::core; }
   LinkRole role(const Link& link) const;
-  /// Returns the slower of the ports of the NPUs that the link joins. A switch is as fast as it has to be, but for its
-  /// core.
+  /// Returns the slower of the ports of the NPUs that the link joins. A switch slows no link but its core.
   Port port(const Link& link) const;
   /// Returns whether the groups of the dimension have an oversubscribed switch.
   bool has_core(std::uint32_t d) const;

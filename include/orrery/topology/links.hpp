@@ -20,25 +20,25 @@ struct Port {
   friend bool operator==(const Port&, const Port&) = default;
 };
 
-/// Returns what the slower of two ports allows, in bandwidth and in latency: a message between them takes that.
+/// Returns the smaller bandwidth and the larger latency of two ports. A message between them has these.
 Port slower(const Port& a, const Port& b);
 
-/// Something in a dimension that is not as the dimension says: ports of NPUs, or a failed link between two of them.
+/// A difference of some links from what their dimension says: other ports of NPUs, or a failed link between two NPUs.
 struct LinkFault {
   std::uint32_t dimension = 0;
   std::vector<NpuId> npus;  ///< of a failed link: its two ends
-  Port port;                ///< multiplies what other faults make of the same ports
+  Port port;                ///< factors that multiply those of other faults of the same ports
   bool failed = false;
 };
 
-/// The links that are not as their dimensions say (docs/model.md, 3). By default there are none.
+/// The links that differ from what their dimensions say (docs/model.md, 3). By default there are none.
 class Links {
  public:
   Links() = default;
   explicit Links(std::span<const Dimension> dimensions);
 
-  /// Adds a fault. Throws Error (bad_input) that says why it cannot be: a dimension or an NPU that does not exist, a
-  /// factor out of range, ends that no link joins, a failed link that nothing leads around. O(NPUs).
+  /// Adds a fault. Throws Error (bad_input) for a dimension or an NPU that does not exist, a factor out of range, ends
+  /// that no link joins, or a failed link that no way leads around. O(NPUs).
   void add(const LinkFault& fault);
 
   /// Returns whether every link is as its dimension says.
@@ -48,8 +48,7 @@ class Links {
   /// Returns whether a link of the NPU's group of dimension d has failed.
   bool has_failed(std::uint32_t d, NpuId npu) const { return failed_around(d, npu) != nullptr; }
 
-  /// Returns the number of the NPU's port in dimension d among the different ports there. 0 is a port as the dimension
-  /// says.
+  /// Returns the number of the NPU's port among the different ports of dimension d. Number 0 has the factors 1.
   std::uint16_t kind_of_port(std::uint32_t d, NpuId npu) const {
     return has_ports(d) ? dimensions_[d].kind_of[npu.index()] : std::uint16_t{0};
   }

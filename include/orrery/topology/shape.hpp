@@ -14,17 +14,17 @@ namespace orrery::topology {
 struct Dimension;
 class Wiring;
 
-/// Why something cannot be: what was found, what was expected in its place. Parts of a message.
+/// Why a dimension or a fault is not possible: what was found and what was expected, as parts of a message.
 struct Objection {
   std::string found;
   std::string expected = {};
 };
 
-/// A number that describes the structure of a shape, such as the ports of a FatTree's switches. Positive.
+/// A positive number that describes the structure of a dimension, such as the ports of a FatTree's switches.
 struct ShapeParameter {
   std::string_view name;      ///< as configurations spell it
   std::string_view expected;  ///< what to write, for messages
-  /// Computes the value that holds where none is given, from the parameters before it. Null: a value must be given.
+  /// Computes the value for a dimension that does not set it, from the parameters before it. Null: it must be set.
   std::uint32_t (*default_value)(const Dimension& dimension) = nullptr;
 };
 
@@ -34,8 +34,8 @@ struct ShapeShorthand {
   std::uint32_t dimensions = 1;
 };
 
-/// Which renumberings of the positions of a dimension group leave the hops between any two of them as they are. Hops
-/// are those that delays are computed with (Topology::hops). Each includes the ones above it, but for `none`.
+/// Which renumberings of the positions of a dimension group keep the hops between any two of them. Delays are computed
+/// with these hops (Topology::hops). Each value but `none` includes those above it.
 enum class HopSymmetry : std::uint8_t {
   none,          ///< none is known
   translations,  ///< hops depend on the distance of two positions
@@ -50,7 +50,7 @@ enum class TrafficPattern : std::uint8_t {
   all_pairs,   ///< each position sends to all others
 };
 
-/// A shape of the registry: what a dimension of this shape has for parameters, and how its groups are wired.
+/// A shape of the registry: the parameters of a dimension of this shape, and how its groups are wired.
 struct ShapeType {
   std::string_view name;  ///< as configurations spell it
   std::string_view help;  ///< one line
@@ -65,7 +65,7 @@ struct ShapeType {
   bool may_be_oversubscribed = false;  ///< Dimension::oversubscription may be more than 1
   bool has_switch_operations = false;  ///< Dimension::in_switch_operations may be more than 0
   bool has_detours = false;            ///< messages have a way around a failed link (Wiring::next_around)
-  /// Says which of the shape's own parameters, or its size, cannot be. Null: all can.
+  /// Says which parameter of the shape, or which size, is not possible; nothing if all are. Null: all are possible.
   std::optional<Objection> (*objection)(const Dimension& dimension) = nullptr;
   /// Makes the wiring of a dimension that is valid.
   std::unique_ptr<const Wiring> (*make)(const Dimension& dimension) = nullptr;

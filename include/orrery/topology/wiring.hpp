@@ -86,10 +86,10 @@ class Wiring {
   /// Returns the bandwidth of the core, in links of the dimension; 0 if there is none.
   virtual double core_bandwidth() const { return 0; }
 
-  // ---- Failed links; the last two in shapes whose messages have a way around them (ShapeType::has_detours) ----
+  // ---- Failed links. The last two functions are for shapes with detours (ShapeType::has_detours) ----
 
-  /// Says why a group cannot do without these links, of which the last one is new; nothing if the shape has no reason
-  /// of its own.
+  /// Says why a group cannot lose these links, of which the last one is new. Returns nothing if it can, or if the shape
+  /// has no reason of its own.
   virtual std::optional<Objection> objection(const FailedLinks& failed, const GroupNpus& npus) const;
   /// Returns the position next to `from` on the way to another position around the failed links.
   virtual std::uint32_t next_around(const FailedLinks& failed, std::uint32_t from, std::uint32_t to) const;
@@ -100,9 +100,9 @@ class Wiring {
 
   /// Returns the hops between two different positions: the links of the route, without the core of a switch. O(hops).
   virtual std::uint32_t hops(std::uint32_t from, std::uint32_t to) const;
-  /// Returns a number of hops that no two positions are less apart. O(links) without a closed form.
+  /// Returns a lower bound of the hops between two different positions. O(links) without a closed form.
   virtual std::uint32_t fewest_hops() const;
-  /// Returns a number of hops that no two positions are farther apart. O(size^2 hops) without a closed form.
+  /// Returns an upper bound of the hops between two positions. O(size^2 hops) without a closed form.
   virtual std::uint32_t most_hops() const;
   /// Returns the number of links that lead out of positions. O(links) without a closed form.
   virtual std::uint64_t num_injection_links() const;

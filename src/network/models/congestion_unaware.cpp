@@ -2,7 +2,7 @@
 
 namespace orrery::network {
 
-// DelayModel has its delays.
+// DelayModel computes the delays of this model.
 extern const ModelType congestion_unaware_model;
 constinit const ModelType congestion_unaware_model{
     .name = "congestion-unaware",

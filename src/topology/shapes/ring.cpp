@@ -30,10 +30,10 @@ class Ring final : public Wiring {
                      "one failed link of a Ring at the most"};
   }
   std::uint32_t next_around(const FailedLinks& failed, std::uint32_t from, std::uint32_t to) const override {
-    return place_in_row(failed, from) < place_in_row(failed, to) ? next(from) : previous(from);
+    return position_in_row(failed, from) < position_in_row(failed, to) ? next(from) : previous(from);
   }
   std::uint32_t hops_around(const FailedLinks& failed, std::uint32_t from, std::uint32_t to) const override {
-    const auto [low, high] = std::minmax({place_in_row(failed, from), place_in_row(failed, to)});
+    const auto [low, high] = std::minmax({position_in_row(failed, from), position_in_row(failed, to)});
     return high - low;
   }
 
@@ -59,8 +59,8 @@ class Ring final : public Wiring {
   std::uint32_t distance(std::uint32_t from, std::uint32_t to) const {
     return to >= from ? to - from : to + size() - from;
   }
-  /// Returns the place of a position in the row that the failed link leaves, which begins behind that link.
-  std::uint32_t place_in_row(const FailedLinks& failed, std::uint32_t position) const {
+  /// Returns the number of a position in the row that the failed link leaves, which begins behind that link.
+  std::uint32_t position_in_row(const FailedLinks& failed, std::uint32_t position) const {
     const auto [low, high] = failed.front();
     return distance(high - low == 1 ? high : 0, position);
   }

@@ -31,8 +31,8 @@ RemoteMemoryOptions remote(RemoteMemoryKind kind, std::uint32_t npus_per_node = 
   return {kind, Bandwidth::from_bytes_per_ns(40), 150.5, npus_per_node};
 }
 
-// latency + size / bandwidth; a part of the sum is truncated before it is added under `astra-sim` rules, each of the
-// two.
+// An access takes latency + size / bandwidth. Under `astra-sim` rules each of the two is cut to whole ns before they
+// are added.
 TEST(RemoteMemory, AnAccessTakesLatencyAndTransfer) {
   const RemoteMemory physical(remote(RemoteMemoryKind("per-npu")), 4);
   EXPECT_EQ(physical.access_time(Bytes(4000)), ps(250'500));
@@ -43,6 +43,7 @@ TEST(RemoteMemory, AnAccessTakesLatencyAndTransfer) {
   EXPECT_EQ(astra_sim.access_time(Bytes(4040)), ns(251));
 }
 
+// A memory without latency. An access takes a tick if NPUs share the memory, and may take no time if they do not.
 TEST(RemoteMemory, AnAccessToASharedServerTakesATickAtLeast) {
   auto options = remote(RemoteMemoryKind("pool"));
   options.latency_ns = 0;
@@ -52,6 +53,7 @@ TEST(RemoteMemory, AnAccessToASharedServerTakesATickAtLeast) {
   EXPECT_EQ(RemoteMemory(under_astra_sim(options), 4).access_time(Bytes(1)), Time::zero());
 }
 
+// 8 NPUs, and 2 of them in a node where there are nodes.
 TEST(RemoteMemory, ServersOfEachKind) {
   EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind("none")), 8).num_servers(), 0U);
   EXPECT_EQ(RemoteMemory(remote(RemoteMemoryKind("per-npu")), 8).num_servers(), 0U);
@@ -68,6 +70,7 @@ TEST(RemoteMemory, ServersOfEachKind) {
   EXPECT_EQ(nodes.host_of(3), NpuId(7));
 }
 
+// Nodes must divide the 8 NPUs, and a memory needs a bandwidth and a latency that is not negative.
 TEST(RemoteMemory, RefusesWhatDoesNotFit) {
   const auto refused = [](RemoteMemoryOptions options) { return message_of([&] { options.validate(8); }) != ""; };
   EXPECT_TRUE(refused(remote(RemoteMemoryKind("per-node"), 0)));

@@ -59,6 +59,7 @@ TEST(DelayModel, LinksSideBySideAndOversubscription) {
   EXPECT_EQ(delays.link_delay(0, 2, Bytes(1000), {0.25, 1}), Time::from_ns(400));
 }
 
+// A message of no latency takes a tick: 1 ns under `astra-sim` rules, 1 ps under physical ones.
 TEST(DelayModel, DelayIsATickAtLeast) {
   EXPECT_EQ(
       DelayModel(Topology({dimension_of(Shape("Ring"), 2, 1000, 0)}), astra_sim).delay(NpuId(0), NpuId(1), Bytes(1)),

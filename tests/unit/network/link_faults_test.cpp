@@ -1,4 +1,4 @@
-// Slow ports and failed links, by hand.
+// Slow ports and failed links, computed by hand.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -46,15 +46,16 @@ TEST(Links, AMessageTakesWhatTheSlowerOfItsEndsAllows) {
   EXPECT_EQ(delay_ns(delays, 1, 0), nanoseconds(100 + 200));
   EXPECT_EQ(delay_ns(delays, 2, 4), nanoseconds(600 + 100));
   EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(300 + 200));
-  EXPECT_EQ(delay_ns(delays, 0, 3), nanoseconds(300 + 100));  // passes both, and is none of theirs
+  EXPECT_EQ(delay_ns(delays, 0, 3), nanoseconds(300 + 100));  // passes both NPUs, but has other ends
   EXPECT_EQ(delays.minimum_delay(), nanoseconds(100));
 }
 
+// Two faults slow NPU 1: a quarter of the bandwidth, half of the latency. One of them slows NPU 0 too.
 TEST(Links, FactorsOfOneNpuMultiply) {
   const auto delays =
       with({dimension_of(Shape("Switch"), 4)}, {slow(0, {NpuId(0), NpuId(1)}, 0.5, 1), slow(0, {NpuId(1)}, 0.5, 0.5)});
   EXPECT_EQ(delay_ns(delays, 0, 2), nanoseconds(200 + 200));
-  EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(200 + 400));  // the other end's latency is as it was
+  EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(200 + 400));  // the other end keeps its latency
   EXPECT_EQ(delays.minimum_delay(), nanoseconds(100));        // if two ends had the factor 0.5
 }
 
@@ -84,6 +85,7 @@ TEST(Links, ARingLeadsTheOtherWayRound) {
   EXPECT_EQ(delay_ns(in_the_middle, 5, 0), nanoseconds(200));
 }
 
+// A FullyConnected of 4 without the link between 1 and 3: messages between them take two hops.
 TEST(Links, FullyConnectedGoesByAThirdNpu) {
   const auto delays = with({dimension_of(Shape("FullyConnected"), 4)}, {failed(0, 1, 3)});
   EXPECT_EQ(delay_ns(delays, 3, 1), nanoseconds(300));
@@ -92,7 +94,7 @@ TEST(Links, FullyConnectedGoesByAThirdNpu) {
 
 // Rings of 4 in dimension 1 of 2 x 4: 0, 2, 4, 6 and 1, 3, 5, 7. The first has no link between 2 and 4. A message from
 // 0 to 5 goes in dimension 0 first, to 1, and then in the other ring.
-TEST(Links, ALinkFailsInItsLineAlone) {
+TEST(Links, ALinkFailsInItsGroupOnly) {
   const auto delays = with({dimension_of(Shape("Ring"), 2), dimension_of(Shape("Ring"), 4)}, {failed(1, 2, 4)});
   EXPECT_EQ(delay_ns(delays, 2, 4), nanoseconds(400));
   EXPECT_EQ(delay_ns(delays, 3, 5), nanoseconds(200));
@@ -110,7 +112,8 @@ std::string refusal(const std::vector<Dimension>& dimensions, const std::vector<
   return "accepted";
 }
 
-TEST(Links, SaysWhyNot) {
+// Faults that are not possible in a Ring of 4, a FullyConnected of 4 and a Switch of 2, and in other shapes.
+TEST(Links, RefusesFaultsThatAreNotPossible) {
   const std::vector<Dimension> all = {dimension_of(Shape("Ring"), 4), dimension_of(Shape("FullyConnected"), 4),
                                       dimension_of(Shape("Switch"), 2)};
   const auto expect = [&](const std::vector<LinkFault>& faults, const char* part) {

@@ -327,7 +327,9 @@ TEST(LinkServersLp, ASwitchKeepsCollectivesApart) {
   EXPECT_EQ(times, (std::vector<std::int64_t>{350, 350, 350, 450, 450, 450}));
 }
 
-TEST(LinkServersLp, TheCombinerForgetsWhatItHasCombined) {
+// Three parts at one link make a message, which has the latest tail of the three. A part at another link keeps
+// waiting.
+TEST(LinkServersLp, ACombinerCombinesThePartsOfALink) {
   SwitchCombiner combiner;
   Message part = part_of_a_reduction(0);
   part.packet.tail = at(7);
