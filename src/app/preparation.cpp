@@ -97,8 +97,8 @@ npu::RunContext Preparation::run_context() {
 /// Collective.
 std::vector<std::uint32_t> Preparation::share_bandwidth(parallel::Communicator& world) {
   const auto& options = configuration_.executor;
-  if (options.network.model != network::Model::congestion_unaware ||
-      !configuration_.collectives.rules.share_bandwidth || options.replay_only)
+  if (options.network.model->simulates_links() || !configuration_.collectives.rules.share_bandwidth ||
+      options.replay_only)
     return {};
   auto sharers = npu::collectives_at_once(unfolded_context(rank_.npus), world);
   system_->engine.share_among(sharers);

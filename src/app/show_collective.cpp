@@ -16,12 +16,12 @@ namespace {
 /// Throws Error (bad_input) for a shape that the congestion-unaware network does not have, as its rules give the times.
 void require_delays(const topology::Topology& topology) {
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-    if (const auto shape = topology.dimension(d).shape; topology::is_of_links_only(shape))
+    if (const auto shape = topology.dimension(d).shape; shape->is_of_links_only)
       throw Error(ErrorCode::bad_input,
                   fmt::format("topology, dimension {} ({}): what is shown of collectives is computed as in the "
-                              "congestion-unaware network, which does not have this shape; expected Ring, Mesh, "
-                              "FullyConnected or Switch, or a simulation by orrery run",
-                              d, topology::name(shape)));
+                              "congestion-unaware network, which does not have this shape; expected {}, or a "
+                              "simulation by orrery run",
+                              d, topology::name(shape), topology::shapes_of_any_network()));
 }
 
 /// Returns the first NPUs of the topology, as many as the command asks for; empty: all of them.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -12,19 +13,16 @@ namespace {
 
 nlohmann::ordered_json figures_of(const topology::Topology& topology, std::uint32_t d) {
   const auto& dimension = topology.dimension(d);
-  std::uint32_t farthest = 0;
-  for (std::uint32_t k = 1; k < dimension.size; ++k) farthest = std::max(farthest, topology.hops(d, k));
   nlohmann::ordered_json figures = {{"shape", topology::name(dimension.shape)},
                                     {"size", dimension.size},
                                     {"bytes_per_ns", dimension.bandwidth.bytes_per_ns()},
                                     {"latency_ns", dimension.latency_ns},
                                     {"stride", topology.stride(d)},
-                                    {"farthest_hops", farthest}};
-  if (dimension.ports > 0) figures["ports"] = dimension.ports;
-  if (dimension.routers > 0) {
-    figures["npus_per_router"] = dimension.npus_per_router;
-    figures["routers"] = dimension.routers;
-    figures["global_links"] = dimension.global_links;
+                                    {"farthest_hops", dimension.size == 1 ? 0 : topology.wiring(d).most_hops()}};
+  for (const topology::ShapeParameter& parameter : dimension.shape->parameters) {
+    std::string key(parameter.name);
+    std::ranges::replace(key, '-', '_');
+    figures[key] = dimension.parameter(parameter.name);
   }
   if (dimension.links > 1) figures["links"] = dimension.links;
   if (dimension.oversubscription > 1) figures["oversubscription"] = dimension.oversubscription;

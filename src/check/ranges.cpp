@@ -45,7 +45,7 @@ class RangeSearch {
   /// Nodes that take the same time on every NPU of the program.
   void check_program(const npu::NpuSpec& npu) const {
     const auto& graph = *npu.program->graph;
-    const bool accesses = context_.memory.kind() != memory::RemoteMemoryKind::none && !context_.options.replay_only;
+    const bool accesses = context_.memory.kind()->has_memory && !context_.options.replay_only;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
       const auto& node = graph.nodes[i];
       if (npu.program->durations[i] == Time::max())

@@ -7,10 +7,8 @@ namespace {
 
 void check_remote_memory(const Subject& subject, Findings findings) {
   const auto kind = subject.run.memory.kind();
-  if (!subject.readable.system || subject.run.options.replay_only ||
-      kind == memory::RemoteMemoryKind::hierarchical_pool)
-    return;
-  const bool has_none = kind == memory::RemoteMemoryKind::none;
+  if (!subject.readable.system || subject.run.options.replay_only || kind->combines_on_path) return;
+  const bool has_none = !kind->has_memory;
   NodesWhere nodes([&](const trace::Node& node) { return node.is_access() && (has_none || node.is_of_group()); });
   for (const auto& npu : subject.run.npus)
     for (const NodeId id : nodes.of(*npu.trace->graph)) {

@@ -268,7 +268,8 @@ std::unique_ptr<LineProgram> make_direct(const PhaseShape& shape, const LineCont
   std::vector<Round> rounds = rounds_of(shape, context);
   if (context.rules.share_bandwidth) context.at_once = rounds[0].last - rounds[0].first + 1;
   if (context.is_circulant()) return std::make_unique<CirculantDirect>(context, std::move(rounds), message);
-  if (context.is_regular()) return std::make_unique<GeneralDirect<PairDelays>>(context, std::move(rounds), message);
+  if (context.is_regular() && context.hops_follow_distances())
+    return std::make_unique<GeneralDirect<PairDelays>>(context, std::move(rounds), message);
   return std::make_unique<GeneralDirect<LinkDelays>>(context, std::move(rounds), message);
 }
 

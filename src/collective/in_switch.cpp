@@ -75,7 +75,7 @@ class InSwitch final : public LineProgram {
 /// [from][to] delays between kinds of ports.
 std::vector<Ps> delays_of(const LineContext& context, const std::vector<topology::Port>& ports, Bytes up, Bytes down) {
   const std::uint32_t d = context.axis.dimensions[0];
-  const std::uint32_t hops = context.delays.topology().hops(d, 1);
+  const std::uint32_t hops = context.delays.topology().hops(d, 0, 1);
   const auto delay = [&](double bandwidth, double latency, Bytes size) {
     return in_range(context.delays.link_delay(d, hops, times(size, context.share), {bandwidth, latency}));
   };

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
 #include "orrery/base/error.hpp"
+#include "orrery/topology/symmetry.hpp"
 
 namespace orrery::collective {
 namespace {
 
-using topology::Shape;
 using topology::Topology;
 
 /// The members' coordinates in one dimension of a grid, and where each stands among them.
@@ -18,47 +17,16 @@ struct Side {
   std::vector<std::uint32_t> coordinates;  ///< ascending, distinct
 };
 
-/// Appends the normal form of the coordinates in one dimension (see Axis::coordinates).
-void append_normal(const Topology& topology, std::uint32_t d, std::span<const std::uint32_t> coordinates,
-                   std::vector<std::uint32_t>& out) {
-  const topology::Dimension& dimension = topology.dimension(d);
-  if (dimension.shape == Shape::ring) {
-    for (const std::uint32_t c : coordinates) out.push_back((c + dimension.size - coordinates[0]) % dimension.size);
-    return;
-  }
-  if (dimension.shape == Shape::mesh) {
-    const std::uint32_t lowest = *std::ranges::min_element(coordinates);
-    for (const std::uint32_t c : coordinates) out.push_back(c - lowest);
-    return;
-  }
-  std::unordered_map<std::uint32_t, std::uint32_t> label;
-  for (const std::uint32_t c : coordinates)
-    out.push_back(label.try_emplace(c, static_cast<std::uint32_t>(label.size())).first->second);
-}
-
 bool is_iota(std::span<const std::uint32_t> values) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (values[i] != i) return false;
   return true;
 }
 
-/// No place of the dimension is nearer to its end than another.
-bool has_no_end(const Topology& topology, std::uint32_t d) {
-  return topology.dimension(d).shape != Shape::mesh || topology.dimension(d).size <= 2;
-}
-
-/// A line in one dimension whose delays depend on the difference of places only: shapes in which all pairs are alike,
-/// and places that are spaced evenly around a whole ring.
+/// A line in one dimension whose delays depend on the difference of places only.
 bool evenly_spaced(const Topology& topology, const Axis& axis) {
   if (axis.size == 2) return true;
-  if (axis.dimensions.size() != 1) return false;
-  const topology::Dimension& dimension = topology.dimension(axis.dimensions[0]);
-  if (dimension.shape == Shape::mesh) return false;
-  if (dimension.shape != Shape::ring) return true;
-  const std::uint64_t step = axis.coordinates[1];
-  for (std::uint64_t i = 0; i < axis.size; ++i)
-    if (axis.coordinates[i] != i * step) return false;
-  return step * axis.size == dimension.size;
+  return axis.dimensions.size() == 1 && is_circulant(topology.dimension(axis.dimensions[0]), axis.coordinates);
 }
 
 /// Ascending and distinct. O(members log members), or O(members + size of the dimension) if that is less.
@@ -131,7 +99,7 @@ Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const s
   Axis axis;
   axis.size = static_cast<std::uint32_t>(sides[s].coordinates.size());
   axis.dimensions = {sides[s].dimension};
-  append_normal(topology, sides[s].dimension, sides[s].coordinates, axis.coordinates);
+  append_normal_form(topology.dimension(sides[s].dimension), sides[s].coordinates, axis.coordinates);
   std::size_t stride = 1;
   for (std::size_t k = 0; k < s; ++k) stride *= sides[k].coordinates.size();
   axis.members.reserve(cells.size());
@@ -154,15 +122,16 @@ Axis line_axis(const network::DelayModel& delays, std::span<const NpuId> members
     for (std::size_t i = 0; i < members.size(); ++i) coordinates[i] = topology.coordinate(members[i], d);
     if (std::ranges::all_of(coordinates, [&](std::uint32_t c) { return c == coordinates[0]; })) continue;
     axis.dimensions.push_back(d);
-    append_normal(topology, d, coordinates, axis.coordinates);
+    append_normal_form(topology.dimension(d), coordinates, axis.coordinates);
   }
   axis.members.resize(members.size());
   std::iota(axis.members.begin(), axis.members.end(), 0U);
   axis.in_order = true;
   bool world_in_order = members.size() == topology.num_npus();
   for (std::size_t i = 0; world_in_order && i < members.size(); ++i) world_in_order = members[i].index() == i;
-  const bool is_regular =
-      world_in_order && std::ranges::all_of(axis.dimensions, [&](std::uint32_t d) { return has_no_end(topology, d); });
+  const bool is_regular = world_in_order && std::ranges::all_of(axis.dimensions, [&](std::uint32_t d) {
+                            return is_circulant(topology.dimension(d));
+                          });
   // Ids in order are mixed-radix numbers: the lowest digit in which i and j differ, and by how much, follow from
   // (i - j) mod N alone, because nothing is borrowed below that digit.
   axis.circulant = evenly_spaced(topology, axis) || (is_regular && !delays.rules().charge_every_dimension);

@@ -86,8 +86,15 @@ bool LineContext::is_regular() const {
   return true;
 }
 
+bool LineContext::hops_follow_distances() const {
+  return std::ranges::none_of(axis.dimensions, [&](std::uint32_t d) {
+    return delays.topology().dimension(d).shape->symmetry == topology::HopSymmetry::none;
+  });
+}
+
 Bytes LineContext::beside_others(std::uint32_t d, Bytes size) const {
-  const bool one_link = delays.topology().dimension(d).shape == topology::Shape::switched;
+  const topology::ShapeType& shape = *delays.topology().dimension(d).shape;
+  const bool one_link = shape.sends_over_one_link && !shape.is_of_links_only;
   return times(size, one_link ? share * at_once : share);
 }
 
@@ -95,7 +102,7 @@ Ps LineContext::hop_delay(std::size_t k, std::uint32_t difference, Bytes size) c
   const std::uint32_t d = axis.dimensions[k];
   const topology::Port port =
       axis.ports.empty() ? topology::Port{} : delays.topology().links().port(d, axis.port(k, line, 0));
-  return in_range(delays.link_delay(d, delays.topology().hops(d, difference), beside_others(d, size), port));
+  return in_range(delays.link_delay(d, delays.topology().hops(d, 0, difference), beside_others(d, size), port));
 }
 
 Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
@@ -109,7 +116,7 @@ Ps LineContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
     const std::uint32_t b = axis.coordinate(k, j);
     if (a == b) continue;
     const std::uint32_t d = axis.dimensions[k];
-    const std::uint32_t hops = delays.topology().hops(d, a > b ? a - b : b - a);
+    const std::uint32_t hops = delays.topology().hops(d, a, b);
     total = plus(total, in_range(delays.link_delay(d, hops, beside_others(d, size), port(k, i, j))));
     if (!delays.rules().charge_every_dimension) break;
   }

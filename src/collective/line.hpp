@@ -44,6 +44,8 @@ struct LineContext {
 
   /// All links of the line are alike: Axis::circulant and transitive hold.
   bool is_regular() const;
+  /// Hops in the line's dimensions depend on the distance of two places: `hop_delay` holds.
+  bool hops_follow_distances() const;
   bool is_circulant() const { return axis.circulant && is_regular(); }
   bool is_transitive() const { return axis.transitive && is_regular(); }
 

@@ -21,34 +21,21 @@ namespace {
 // whole is a fixed sequence of maxima and sums.
 
 /// A link of a message, by who has it: place, dimension of the axis, and which of its links there.
-using LinkKey = std::tuple<std::uint32_t, std::size_t, std::uint32_t>;
+using LinkKey = std::tuple<std::uint32_t, std::size_t, std::uint64_t>;
 
-/// Which of its links in the axis' k-th dimension place `at` uses for a message to or from place `other`. Of the two in
-/// a row or a ring, 0 carries what goes upwards.
-std::uint32_t link_of(const LineContext& context, std::size_t k, std::uint32_t at, std::uint32_t other, bool sends) {
+/// Which of its links in the axis' k-th dimension place `at` uses for a message to or from place `other`.
+std::uint64_t link_of(const LineContext& context, std::size_t k, std::uint32_t at, std::uint32_t other, bool sends) {
   const Axis& axis = context.axis;
   const std::uint32_t d = axis.dimensions[k];
-  const topology::Dimension& dimension = context.delays.topology().dimension(d);
   const topology::Links& links = context.delays.topology().links();
   std::uint32_t here = axis.coordinate(k, at), next = axis.coordinate(k, other);
   if (context.detours && links.has_failed(d, axis.npus[at])) {
     here = context.delays.topology().coordinate(axis.npus[at], d);
     next = links.next_step(d, axis.npus[at], axis.npus[other]);
   }
-  const auto [from, to] = sends ? std::pair(here, next) : std::pair(next, here);
-  switch (dimension.shape) {
-    case topology::Shape::switched:
-    case topology::Shape::fat_tree:
-    case topology::Shape::dragonfly:
-      return 0;
-    case topology::Shape::fully_connected:
-      return next;
-    case topology::Shape::mesh:
-      return from < to ? 0 : 1;
-    case topology::Shape::ring:
-      return 2 * ((to + dimension.size - from) % dimension.size) <= dimension.size ? 0 : 1;
-  }
-  ensure_failed("a shape that does not exist", std::source_location::current());
+  const topology::Wiring& wiring = context.delays.topology().wiring(d);
+  const topology::GroupLink link = sends ? wiring.first_link(here, next) : wiring.last_link(next, here);
+  return std::uint64_t{link.position} * wiring.links_per_position() + link.number;
 }
 
 /// Of an operation that is no message, or from a message to the end of its receive.

@@ -38,7 +38,7 @@ constexpr std::string_view all_but_trees = "ring, direct, halving-doubling (a po
 std::string fault_of_switch(const topology::Topology& topology, const Options& options, const Axis& axis) {
   if (axis.dimensions.size() != 1) return "no single switch joins the members";
   const topology::Dimension& dimension = topology.dimension(axis.dimensions[0]);
-  if (dimension.shape != topology::Shape::switched)
+  if (!dimension.shape->has_switch_operations)
     return fmt::format("the dimension is a {}, and only the switch of a Switch dimension carries out operations",
                        topology::name(dimension.shape));
   if (dimension.in_switch_operations == 0) return "its switch only forwards: in-switch-operations is 0";

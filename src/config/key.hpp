@@ -50,6 +50,11 @@ class Key {
     info_.only_with = reason.string();
     return *this;
   }
+  /// The same for a key whose KeyInfo::only_with is set.
+  Key& only_if(Holds holds) {
+    applies_ = std::move(holds);
+    return *this;
+  }
   /// Where only_if does not hold the key is accepted without being read.
   Key& accepted_otherwise() {
     is_accepted_otherwise_ = true;

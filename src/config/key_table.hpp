@@ -40,6 +40,8 @@ class Keys {
   Key<Target>& add(const About& about, TypeInfo type, Handling<Target> handling) {
     return insert(describe(about, std::move(type)), std::move(handling));
   }
+  /// Adds a key that is described at run time, such as the parameter of a shape.
+  Key<Target>& add(KeyInfo info, Handling<Target> handling) { return insert(std::move(info), std::move(handling)); }
   /// The same for a key or flag of ASTRA-sim.
   template <class T, class Access>
   Key<Target>& add_astra_sim(const AboutAstraSim& about, const Type<T>& type, Access access) {

@@ -59,11 +59,11 @@ void warn_of_settings(Configuration& result) {
   if (result.executor.replay_only && (!result.perturbation.empty() || result.executor.compute_noise > 0))
     result.warnings.emplace_back(
         "perturbation has no effect with workload.replay-only: every node takes what was recorded");
-  if (network.model == network::Model::congestion_unaware && network.switching == network::Switching::cut_through)
+  if (!network.model->simulates_links() && network.switching == network::Switching::cut_through)
     result.warnings.emplace_back(
         "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
         "in each dimension, as with cut-through");
-  if (network.model == network::Model::congestion_aware && result.collectives.overlap_latency)
+  if (network.model->simulates_links() && result.collectives.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
         "for its bytes only, and its place among the active chunks until it is through");

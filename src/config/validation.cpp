@@ -71,7 +71,8 @@ std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
 
 void Validation::validate_modules() {
   attempt([&] { c_.collectives.validate(topology_); });
-  const bool knows_peak = c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.executor.compute.roofline;
+  const bool knows_peak =
+      c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.executor.compute.model->uses_operations;
   require(knows_peak, "system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
           fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
                       c_.workload.generated ? "the precision of the workload (workload.parallel.precision)"
@@ -86,7 +87,7 @@ void Validation::validate_network() {
   require(network.packet == Bytes(0) || network.switching == network::Switching::cut_through,
           "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
           "system.network.switching: cut-through, or no packet size");
-  if (network.model == network::Model::congestion_aware) {
+  if (network.model->simulates_links()) {
     attempt([&] { const topology::Fabric links(topology_); });
     require(!c_.run.fold, "run.fold",
             "found true with the congestion-aware network, where NPUs that are alike still meet at different links",
@@ -94,12 +95,11 @@ void Validation::validate_network() {
     return;
   }
   for (std::size_t d = 0; d < c_.dimensions.size(); ++d)
-    if (is_of_links_only(c_.dimensions[d].shape))
+    if (c_.dimensions[d].shape->is_of_links_only)
       faults_.add(Error(ErrorCode::bad_input,
                         fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
-                                    "shape; expected Ring, Mesh, FullyConnected or Switch, or system.network.model: "
-                                    "congestion-aware",
-                                    d, topology::name(c_.dimensions[d].shape))));
+                                    "shape; expected {}, or system.network.model: congestion-aware",
+                                    d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
 }
 
 void Validation::validate_streams() {
@@ -129,7 +129,7 @@ void Validation::validate_traces() {
 
 void Validation::validate_generated() {
   const auto& generated = *c_.workload.generated;
-  const bool has_roofline = c_.executor.compute.roofline;
+  const bool has_roofline = c_.executor.compute.model->uses_operations;
   const std::uint32_t npus = generated.parallel.num_npus();
   require(npus == topology_.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
           fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
@@ -141,11 +141,10 @@ void Validation::validate_generated() {
           "found false, but the workload is generated from a model in FLOPs, which would take no time",
           "true, with system.compute.peak and system.compute.local-memory.bandwidth");
   const auto& offload = generated.parallel.sharding.offload;
-  require(!offload.any() || c_.remote_memory.kind != memory::RemoteMemoryKind::none, "workload.parallel.offload",
+  require(!offload.any() || c_.remote_memory.kind->has_memory, "workload.parallel.offload",
           "found what lives in remote memory, but the system has none",
           "system.remote-memory with a kind, or nothing offloaded");
-  require(!offload.on_path || c_.remote_memory.kind == memory::RemoteMemoryKind::hierarchical_pool,
-          "workload.parallel.offload-collectives",
+  require(!offload.on_path || c_.remote_memory.kind->combines_on_path, "workload.parallel.offload-collectives",
           "found path, but the remote memory has no switches that gather and add up",
           "network, or system.remote-memory.kind: hierarchical-pool");
   require(c_.workload.custom_nodes.empty(), "system.collectives.custom.nodes",

@@ -42,6 +42,14 @@ std::uint32_t window(std::string_view digits) {
   return error == std::errc() && end == last && !digits.starts_with('0') ? value : 0;
 }
 
+/// Returns the names of all entries of a registry.
+template <class Name>
+Words<Name> words_of() {
+  Words<Name> words;
+  for (const Name entry : Name::all()) words.push_back({entry.name(), entry, entry->help});
+  return words;
+}
+
 }  // namespace
 
 Algorithm parse_algorithm(std::string_view text, const Place& place) {
@@ -82,12 +90,13 @@ const Words<RuleSet>& rule_sets() {
 
 std::string_view name(RuleSet rules) { return text_of(rule_sets(), rules); }
 
-const Words<network::Model>& network_models() {
-  using network::Model;
-  static const Words<Model> words = {
-      {name(Model::congestion_unaware), Model::congestion_unaware,
-       "a message takes what its own size, hops and links cost"},
-      {name(Model::congestion_aware), Model::congestion_aware, "every link serves one message at a time"}};
+const Words<network::ModelName>& network_models() {
+  static const Words<network::ModelName> words = words_of<network::ModelName>();
+  return words;
+}
+
+const Words<compute::ModelName>& compute_models() {
+  static const Words<compute::ModelName> words = words_of<compute::ModelName>();
   return words;
 }
 
@@ -150,13 +159,7 @@ const Words<npu::CommOrder>& communication_orders() {
 }
 
 const Words<memory::RemoteMemoryKind>& remote_memory_kinds() {
-  using memory::RemoteMemoryKind;
-  static const Words<RemoteMemoryKind> words = {
-      {"none", RemoteMemoryKind::none, "an access is an error"},
-      {"per-npu", RemoteMemoryKind::per_npu, "each NPU has one"},
-      {"per-node", RemoteMemoryKind::per_node, "the NPUs of a node share one"},
-      {"pool", RemoteMemoryKind::pool, "all NPUs share one"},
-      {"hierarchical-pool", RemoteMemoryKind::hierarchical_pool, "memory groups behind out-node switches"}};
+  static const Words<memory::RemoteMemoryKind> words = words_of<memory::RemoteMemoryKind>();
   return words;
 }
 
@@ -226,27 +229,11 @@ const Words<ExcessPolicy>& excess_policies() {
 const Words<ShapeWord>& shapes() {
   using topology::Shape;
   static const Words<ShapeWord> words = [] {
-    const auto help = [](Shape shape) -> std::string_view {
-      switch (shape) {
-        case Shape::ring:
-          return "each NPU has a link to either neighbour";
-        case Shape::mesh:
-          return "a Ring without the link between its ends";
-        case Shape::fully_connected:
-          return "each NPU has a link to every other";
-        case Shape::switched:
-          return "each NPU has one link to a switch";
-        case Shape::fat_tree:
-          return "two or three tiers of switches; congestion-aware network only";
-        case Shape::dragonfly:
-          return "groups of routers; congestion-aware network only";
-      }
-      ensure_failed("every shape has a line of help", std::source_location::current());
-    };
     Words<ShapeWord> all;
-    for (const Shape shape : topology::shapes) all.push_back({topology::name(shape), {shape}, help(shape)});
-    all.push_back({"Torus2D", {Shape::ring, 2}, "two Rings"});
-    all.push_back({"Torus3D", {Shape::ring, 3}, "three Rings"});
+    for (const Shape shape : Shape::all()) all.push_back({shape.name(), {shape}, shape->help});
+    for (const Shape shape : Shape::all())
+      for (const topology::ShapeShorthand& shorthand : shape->shorthands)
+        all.push_back({shorthand.name, {shape, shorthand.dimensions}, shorthand.help});
     return all;
   }();
   return words;

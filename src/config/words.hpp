@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
+#include "orrery/compute/model.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/memory/options.hpp"
 #include "orrery/network/options.hpp"
@@ -50,12 +51,13 @@ std::string_view text_of(const Words<T>& words, const T& value) {
 
 // The words of each enumeration, in one function each.
 const Words<RuleSet>& rule_sets();
-const Words<network::Model>& network_models();
+const Words<network::ModelName>& network_models();
 const Words<network::Switching>& network_switchings();
 const Words<collective::Kind>& collective_kinds();
 const Words<collective::Optimization>& collective_optimizations();
 const Words<collective::DimensionOrder>& dimension_orders();
 const Words<collective::ChunkOrder>& chunk_orders();
+const Words<compute::ModelName>& compute_models();
 const Words<npu::CommOrder>& communication_orders();
 const Words<memory::RemoteMemoryKind>& remote_memory_kinds();
 const Words<trace::Dependencies>& dependency_policies();
@@ -67,9 +69,10 @@ const Words<workload::Detail>& details();
 const Words<Progress>& progress_kinds();
 const Words<ExcessPolicy>& excess_policies();
 
-/// What an entry of system.network.dimensions may be called: a shape, or a torus, which stands for so many Rings.
+/// What an entry of system.network.dimensions may be called: a shape, or a shorthand for several dimensions of a shape,
+/// such as a torus, which stands for so many Rings.
 struct ShapeWord {
-  topology::Shape shape = topology::Shape::ring;
+  topology::Shape shape;
   std::uint32_t rings = 1;
 
   friend bool operator==(const ShapeWord&, const ShapeWord&) = default;

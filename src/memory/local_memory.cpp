@@ -45,7 +45,7 @@ void LocalMemory::complete(NodeId node, Time now) {
   }
 }
 
-/// What the moment of the last change has come to lasts until `now`.
+/// Counts the usage since the last change, which lasts until `now`.
 void LocalMemory::close_moment(Time now) {
   if (usage_ > peak_) {
     peak_ = usage_;

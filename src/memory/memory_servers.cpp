@@ -1,6 +1,5 @@
 #include "orrery/memory/memory_servers.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <source_location>
 
@@ -13,9 +12,9 @@ namespace orrery::memory {
 namespace {
 
 enum class EventKind : std::uint16_t {
-  access,        ///< NPU `source` wants `detail` bytes for its node `node`
-  group_access,  ///< the same for its part of an access of a group; what it is is kept in MemoryServers
-  gathered,      ///< to a hierarchical pool, by itself: the moment of its requests is over
+  access,        ///< NPU `source` asks for `detail` bytes for its node `node`
+  group_access,  ///< the same for its part of an access of a group, which is in slot `detail` of MemoryServers
+  close,         ///< a server has asked for SharedServer::close at this time
 };
 
 PathCollective path_collective(trace::CollectiveKind kind) {
@@ -33,90 +32,26 @@ PathCollective path_collective(trace::CollectiveKind kind) {
 
 }  // namespace
 
-MemoryServers::MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting,
-                             PlaceOf place_of, DescribeGroup describe_group, std::optional<Overrun>& overrun)
-    : kernel_(kernel),
-      memory_(memory),
-      hosting_(hosting),
-      place_of_(std::move(place_of)),
-      describe_group_(std::move(describe_group)),
-      overrun_(overrun) {
-  if (memory.hierarchy()) pool_.emplace(*memory.hierarchy());
+// ---- Accesses of groups ----
+
+std::optional<std::vector<Requester>> GroupAccesses::add(const GroupAccess& access, const Requester& member) {
+  const auto found = incomplete_.try_emplace({access.group, access.ordinal}, Gathered{access, {}}).first;
+  Gathered& gathered = found->second;
+  require_same(gathered, access, member.npu);
+  gathered.members.push_back(member);
+  if (gathered.members.size() < access.members) return {};
+  std::vector<Requester> members = std::move(gathered.members);
+  incomplete_.erase(found);
+  return members;
 }
 
-void MemoryServers::handle(const pdes::Event& event) {
-  switch (static_cast<EventKind>(event.kind)) {
-    case EventKind::access:
-      return serve(event);
-    case EventKind::group_access:
-      return serve_group(event);
-    case EventKind::gathered:
-      return close(event);
-  }
-  ensure_failed("an event that no memory server handles", std::source_location::current());
-}
-
-std::uint64_t MemoryServers::put(const GroupAccess& access) {
-  if (free_.empty()) {
-    asked_.push_back(access);
-    return asked_.size() - 1;
-  }
-  const auto place = free_.back();
-  free_.pop_back();
-  asked_[place] = access;
-  return place;
-}
-
-void MemoryServers::ask(Rank to, pdes::Event request) {
-  request.kind = static_cast<std::uint16_t>(EventKind::access);
-  kernel_.send(to, request);
-}
-
-void MemoryServers::ask(Rank to, pdes::Event request, const GroupAccess& access) {
-  request.kind = static_cast<std::uint16_t>(EventKind::group_access);
-  if (to == hosting_.here) {
-    request.detail = put(access);
-    return kernel_.send(to, request);
-  }
-  kernel_.send(to, request, std::as_bytes(std::span(&access, 1)));
-}
-
-void MemoryServers::unpack(pdes::Event& request, std::span<const std::byte> bytes) {
-  GroupAccess access;
-  ensure(bytes.size() == sizeof access, "an access of a group of wrong size");
-  std::memcpy(&access, bytes.data(), sizeof access);
-  request.detail = put(access);
-}
-
-void MemoryServers::serve(const pdes::Event& request) {
-  const Asker asker{NpuId(request.source().value()), NodeId(request.node)};
-  const Bytes size(request.detail);
-  if (pool_) return begin(request, size, PathCollective::none, {&asker, 1});
-  const Time done = servers_[request.target].memory.serve(request.time, memory_.access_time(size));
-  answer(request.target, done, request.time, asker);
-}
-
-void MemoryServers::serve_group(const pdes::Event& request) {
-  const GroupAccess access = asked_[request.detail];
-  free_.push_back(request.detail);
-  const NpuId npu(request.source().value());
-  const auto found = gathering_.try_emplace({access.group, access.ordinal}, Gathering{access, {}}).first;
-  Gathering& gathering = found->second;
-  require_same(gathering, access, npu);
-  gathering.askers.push_back({npu, NodeId(request.node)});
-  if (gathering.askers.size() < access.members) return;
-  const bool alone = access.members == 1;
-  begin(request, access.size, alone ? PathCollective::none : path_collective(access.collective), gathering.askers);
-  gathering_.erase(found);
-}
-
-void MemoryServers::require_same(const Gathering& gathering, const GroupAccess& other, NpuId npu) const {
-  const GroupAccess& first = gathering.first;
+void GroupAccesses::require_same(const Gathered& gathered, const GroupAccess& other, NpuId npu) const {
+  const GroupAccess& first = gathered.first;
   if (first.kind == other.kind && first.collective == other.collective && first.size == other.size) return;
   const auto describe = [](const GroupAccess& access) {
     return fmt::format("{} of {}", trace::name(access.kind, access.collective), counted(access.size.count(), "byte"));
   };
-  const NpuId before = gathering.askers.front().npu;
+  const NpuId before = gathered.members.front().npu;
   const Place there = place_of_(before, first.node_id);
   throw Error(ErrorCode::bad_input, place_of_(npu, other.node_id),
               fmt::format("the members of {} disagree on their access number {}: here it is {}, but {} at NPU {}, node "
@@ -128,53 +63,103 @@ void MemoryServers::require_same(const Gathering& gathering, const GroupAccess& 
               "other.");
 }
 
-/// In the hierarchical pool, at the time of this request.
-void MemoryServers::begin(const pdes::Event& request, Bytes size, PathCollective collective,
-                          std::span<const Asker> askers) {
-  if (waiting_.empty() || waiting_.back().since < request.time) {
-    pdes::Event end = pdes::Event::make(request.time + gathering_time, pdes::Stage::server, request.target,
-                                        servers_[request.target].sequence++, request.target);
-    end.kind = static_cast<std::uint16_t>(EventKind::gathered);
-    kernel_.schedule(end);
+// ---- Requests of NPUs of this rank ----
+
+MemoryServers::MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting,
+                             PlaceOf place_of, DescribeGroup describe_group, std::optional<Overrun>& overrun)
+    : kernel_(kernel),
+      memory_(memory),
+      hosting_(hosting),
+      overrun_(overrun),
+      groups_(std::move(place_of), std::move(describe_group)) {}
+
+void MemoryServers::ask(Rank to, pdes::Event request) {
+  request.kind = static_cast<std::uint16_t>(EventKind::access);
+  kernel_.send(to, request);
+}
+
+void MemoryServers::ask(Rank to, pdes::Event request, const GroupAccess& access) {
+  request.kind = static_cast<std::uint16_t>(EventKind::group_access);
+  if (to == hosting_.here) {
+    request.detail = asked_.put(access);
+    return kernel_.send(to, request);
   }
-  waiting_.push_back({request.time, size, collective, askers.size()});
-  askers_.insert(askers_.end(), askers.begin(), askers.end());
+  kernel_.send(to, request, std::as_bytes(std::span(&access, 1)));
+}
+
+void MemoryServers::unpack(pdes::Event& request, std::span<const std::byte> bytes) {
+  GroupAccess access;
+  ensure(bytes.size() == sizeof access, "an access of a group of wrong size");
+  std::memcpy(&access, bytes.data(), sizeof access);
+  request.detail = asked_.put(access);
+}
+
+// ---- Servers of this rank ----
+
+MemoryServers::Server& MemoryServers::server(LpId lp) {
+  Server& server = servers_[lp];
+  if (!server.memory) server.memory = memory_.make_server();
+  return server;
+}
+
+void MemoryServers::handle(const pdes::Event& event) {
+  switch (static_cast<EventKind>(event.kind)) {
+    case EventKind::access:
+      return serve(event);
+    case EventKind::group_access:
+      return serve_group(event);
+    case EventKind::close:
+      return close(event);
+  }
+  ensure_failed("an event that no memory server handles", std::source_location::current());
+}
+
+/// Serves an NPU's request for itself.
+void MemoryServers::serve(const pdes::Event& request) {
+  const Requester requester{NpuId(request.source().value()), NodeId(request.node)};
+  begin(request, Bytes(request.detail), PathCollective::none, {&requester, 1});
+}
+
+/// Serves an access of a group when its last member has asked.
+void MemoryServers::serve_group(const pdes::Event& request) {
+  const GroupAccess access = asked_.take(static_cast<std::uint32_t>(request.detail));
+  const auto members = groups_.add(access, {NpuId(request.source().value()), NodeId(request.node)});
+  if (!members) return;
+  const bool is_alone = access.members == 1;
+  begin(request, access.size, is_alone ? PathCollective::none : path_collective(access.collective), *members);
+}
+
+/// Begins an access at the time of the request.
+void MemoryServers::begin(const pdes::Event& request, Bytes size, PathCollective collective,
+                          std::span<const Requester> requesters) {
+  Server& server = this->server(request.target);
+  const auto until = server.memory->access({request.time, size, collective, requesters}, answer_of(request.target));
+  if (!until) return;
+  pdes::Event end = pdes::Event::make(*until, pdes::Stage::server, request.target, server.sequence++, request.target);
+  end.kind = static_cast<std::uint16_t>(EventKind::close);
+  kernel_.schedule(end);
 }
 
 void MemoryServers::close(const pdes::Event& event) {
-  const auto end = std::ranges::lower_bound(waiting_, event.time, {}, &Waiting::since);
-  const std::span<const Waiting> over(waiting_.begin(), end);
-  npus_.clear();
-  for (const Asker& asker : askers_) npus_.push_back(asker.npu);
-  done_.resize(npus_.size());
-  accesses_.clear();
-  std::size_t first = 0;
-  for (const Waiting& access : over) {
-    accesses_.push_back({std::span(npus_).subspan(first, access.count), access.size, access.collective,
-                         std::span(done_).subspan(first, access.count)});
-    first += access.count;
-  }
-  const Time since = over.front().since;
-  pool_->serve(since, accesses_);
-  for (std::size_t i = 0; i < first; ++i) answer(event.target, done_[i], since, askers_[i]);
-  waiting_.erase(waiting_.begin(), end);
-  askers_.erase(askers_.begin(), askers_.begin() + static_cast<std::ptrdiff_t>(first));
+  server(event.target).memory->close(event.time, answer_of(event.target));
 }
 
-std::vector<MemoryStageRecord> MemoryServers::stages() const {
-  std::vector<MemoryStageRecord> records;
-  if (!pool_ || hosting_.of_server.front() != hosting_.here) return records;
-  for (const auto& stage : pool_->stages())
-    records.push_back({static_cast<std::uint32_t>(records.size()), stage.servers, stage.bytes, stage.busy});
-  return records;
+SharedServer::Answer MemoryServers::answer_of(LpId lp) {
+  return [this, lp](const Requester& requester, Time since, Time done) { answer(lp, requester, since, done); };
 }
 
-void MemoryServers::answer(LpId lp, Time done, Time since, const Asker& asker) {
-  if (done == Time::max()) return keep_earliest(overrun_, {since, asker.npu, asker.node});
-  auto answer = pdes::Event::make(done, pdes::Stage::client, lp, servers_[lp].sequence++, LpId(asker.npu.value()));
-  answer.node = asker.node.value();
+void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done) {
+  if (done == Time::max()) return keep_earliest(overrun_, {since, requester.npu, requester.node});
+  auto answer = pdes::Event::make(done, pdes::Stage::client, lp, server(lp).sequence++, LpId(requester.npu.value()));
+  answer.node = requester.node.value();
   answer.kind = pdes::completion;
-  kernel_.send(hosting_.of_npu[asker.npu.index()], answer);
+  kernel_.send(hosting_.of_npu[requester.npu.index()], answer);
+}
+
+/// Only a kind with one server has stages.
+std::vector<MemoryStageRecord> MemoryServers::stages() const {
+  if (memory_.num_servers() == 0 || hosting_.of_server.front() != hosting_.here) return {};
+  return servers_.empty() ? memory_.make_server()->stages() : servers_.begin()->second.memory->stages();
 }
 
 }  // namespace orrery::memory

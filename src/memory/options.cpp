@@ -41,15 +41,14 @@ void HierarchyOptions::validate(std::uint32_t num_npus) const {
 }
 
 void RemoteMemoryOptions::validate(std::uint32_t num_npus) const {
-  if (kind == RemoteMemoryKind::none) return;
+  if (!kind->has_memory) return;
   if (!(bandwidth.bytes_per_ns() > 0))
     throw Error(ErrorCode::bad_input, {.key = "remote-mem-bw"}, "the remote memory has no bandwidth",
                 "a positive number");
   require_latency(latency_ns, "remote-mem-latency");
-  const bool has_nodes = kind == RemoteMemoryKind::per_node || kind == RemoteMemoryKind::hierarchical_pool;
-  require(!has_nodes || (npus_per_node > 0 && num_npus % npus_per_node == 0), "num-npus-per-node",
+  require(!kind->has_nodes || (npus_per_node > 0 && num_npus % npus_per_node == 0), "num-npus-per-node",
           fmt::format("found {}", npus_per_node), fmt::format("a divisor of the {} NPUs", num_npus));
-  if (kind == RemoteMemoryKind::hierarchical_pool) hierarchy.validate(num_npus);
+  if (kind->has_hierarchy) hierarchy.validate(num_npus);
 }
 
 }  // namespace orrery::memory

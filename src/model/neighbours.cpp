@@ -194,17 +194,18 @@ void add_memory_servers(Neighbours& neighbours, const npu::RunContext& run) {
 
 pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   Neighbours neighbours(world);
-  if (fabric_) {
+  if (simulated_network_) {
     // Links are on all ranks, and messages to all ranks take some of them.
-    for (int rank = 0; rank < world.size(); ++rank) neighbours.add_relay(Rank(rank), link_delays_->least_pass());
+    for (int rank = 0; rank < world.size(); ++rank)
+      neighbours.add_relay(Rank(rank), simulated_network_->least_relay_delay());
   } else {
     add_communicators(neighbours, run_);
     add_messages(neighbours, run_);
   }
   add_memory_servers(neighbours, run_);
   pdes::Options options = neighbours.agree(world);
-  options.num_lps = run_.first_link().value() + (fabric_ ? fabric_->num_links() : 0);
-  options.lps_run_ahead = !fabric_;
+  options.num_lps = run_.first_link().value() + (simulated_network_ ? simulated_network_->num_processes() : 0);
+  options.lps_run_ahead = !simulated_network_;
   return options;
 }
 

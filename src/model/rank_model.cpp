@@ -32,23 +32,24 @@ struct RankModel::Parts {
             kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
             [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },
             model.overrun_),
-        links(model.fabric_ ? std::make_unique<network::LinkServers>(
-                                  kernel, *model.link_delays_, model.run_.options.network, ids_of(model.run_.npus),
-                                  model.run_.hosting, model.run_.first_link(), model.overrun_)
-                            : nullptr),
+        npu_ids(ids_of(model.run_.npus)),
+        links(model.simulated_network_ ? model.simulated_network_->on_rank({kernel, npu_ids, model.run_.hosting,
+                                                                            model.run_.first_link(), model.overrun_})
+                                       : nullptr),
         npus(model.run_, {kernel, model.network_, communicators.members(), servers, links.get()}, model.overrun_) {}
 
   communicator::Communicators communicators;
   memory::MemoryServers servers;
-  std::unique_ptr<network::LinkServers> links;  // null but in the congestion-aware network
+  std::vector<NpuId> npu_ids;
+  std::unique_ptr<network::MessageNetwork> links;  // none but where links are simulated
   npu::Npus npus;
 };
 
 RankModel::RankModel(npu::RunContext run)
     : run_(std::move(run)),
       network_(run_.delays),
-      fabric_(run_.options.goes_over_links() ? std::make_unique<const topology::Fabric>(run_.topology()) : nullptr),
-      link_delays_(fabric_ ? std::make_unique<const network::LinkDelays>(*fabric_, run_.delays.rounding()) : nullptr) {}
+      simulated_network_(run_.options.goes_over_links() ? network::make_network(run_.topology(), run_.options.network)
+                                                        : nullptr) {}
 
 RankModel::~RankModel() = default;
 

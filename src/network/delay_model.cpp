@@ -11,7 +11,7 @@ DelayModel::DelayModel(topology::Topology topology, Rules rules) : topology_(std
     const topology::Dimension& dimension = topology_.dimension(d);
     if (dimension.size == 1) continue;
     const topology::Port fastest{1, topology_.links().least_latency(d)};
-    least = std::min(least, link_delay(d, topology::fewest_hops(dimension.shape), Bytes(0), fastest));
+    least = std::min(least, link_delay(d, topology_.wiring(d).fewest_hops(), Bytes(0), fastest));
   }
   minimum_delay_ = least == Time::max() ? tick(rules_.rounding) : std::max(least, tick(rules_.rounding));
 }

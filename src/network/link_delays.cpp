@@ -5,7 +5,7 @@
 namespace orrery::network {
 
 using topology::Fabric;
-using topology::Part;
+using topology::LinkRole;
 
 LinkDelays::LinkDelays(const Fabric& fabric, Rounding rounding)
     : fabric_(fabric), rounding_(rounding), core_latency_(fabric.topology().num_dimensions()) {
@@ -30,10 +30,10 @@ Time LinkDelays::holds(const Fabric::Link& link, Bytes size) const {
 }
 
 Time LinkDelays::passes(const Fabric::Link& link, Bytes size) const {
-  const Part part = fabric_.part(link);
+  const LinkRole role = fabric_.role(link);
   const Time core = core_latency_[link.dimension];
-  Time time = part == Part::core ? holds(link, size) + core : delay(link.dimension, 1, size, fabric_.port(link));
-  if (part == Part::behind_core && time < Time::max()) time -= core;
+  Time time = role == LinkRole::core ? holds(link, size) + core : delay(link.dimension, 1, size, fabric_.port(link));
+  if (role == LinkRole::behind_core && time < Time::max()) time -= core;
   return std::max(time, tick(rounding_));
 }
 

@@ -2,35 +2,43 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "orrery/base/error.hpp"
 
 namespace orrery::network {
 namespace {
 
-/// Of events for links: message `node` is there.
-constexpr std::uint16_t pass = 0;
+/// The kind of all events for links: the message in slot `node` is there.
+constexpr std::uint16_t message_is_there = 0;
 
 }  // namespace
 
-using topology::Fabric;
 using topology::LinkId;
 
-LinkServers::LinkServers(pdes::Scheduler& kernel, const LinkDelays& delays, const Options& options,
-                         std::span<const NpuId> npus, const Hosting& hosting, LpId first_lp,
-                         std::optional<Overrun>& overrun)
-    : kernel_(kernel),
-      delays_(delays),
+std::optional<Message> SwitchCombiner::add(LpId link, const Message& part) {
+  const Message::Step& step = part.step;
+  const Key key{link.value(), step.group.value(), step.ordinal, step.id.service, step.id.step};
+  Parts& parts = waiting_[key];
+  parts.tail = std::max(parts.tail, part.packet.tail);
+  if (++parts.count < part.combining.parts) return {};
+  Message combined = part;
+  combined.size = part.combining.result;
+  combined.packet.tail = parts.tail;
+  waiting_.erase(key);
+  return combined;
+}
+
+LinkServers::LinkServers(const LinkDelays& delays, const Options& options, const RankPart& part)
+    : delays_(delays),
       fabric_(delays.fabric()),
       options_(options),
-      hosting_(hosting),
-      first_lp_(first_lp),
-      overrun_(overrun),
-      local_of_(hosting.num_npus()) {
+      part_(part),
+      first_server_(part.hosting.num_npus()) {
   const std::uint32_t per_npu = fabric_.links_per_npu();
-  servers_.reserve(npus.size() * per_npu);
-  for (const NpuId npu : npus) {
-    local_of_[npu.index()] = static_cast<std::uint32_t>(servers_.size());
+  servers_.reserve(part.npus.size() * per_npu);
+  for (const NpuId npu : part.npus) {
+    first_server_[npu.index()] = static_cast<std::uint32_t>(servers_.size());
     for (std::uint32_t k = 0; k < per_npu; ++k) {
       servers_.emplace_back();
       servers_.back().link = fabric_.find(fabric_.link_of(npu, k));
@@ -38,58 +46,62 @@ LinkServers::LinkServers(pdes::Scheduler& kernel, const LinkDelays& delays, cons
   }
 }
 
-LinkServers::Server& LinkServers::server_of(LinkId link) {
-  const Fabric::Link where = fabric_.find(link);
-  return servers_[local_of_[where.owner.index()] + fabric_.number_at_owner(where)];
-}
-
-std::uint32_t LinkServers::put(const Message& message) {
-  if (free_.empty()) {
-    messages_.push_back(message);
-    return static_cast<std::uint32_t>(messages_.size() - 1);
-  }
-  const std::uint32_t place = free_.back();
-  free_.pop_back();
-  messages_[place] = message;
-  return place;
-}
-
-Message LinkServers::take(const pdes::Event& event) {
-  free_.push_back(event.node);
-  return messages_[event.node];
+LinkServers::Server& LinkServers::server_of(LpId link) {
+  const Link found = fabric_.find(LinkId(link.value() - part_.first_process.value()));
+  return servers_[first_server_[found.owner.index()] + fabric_.number_at_owner(found)];
 }
 
 void LinkServers::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   Message message;
   ensure(bytes.size() == sizeof message, "a message of the network of wrong size");
   std::memcpy(&message, bytes.data(), sizeof message);
-  event.node = put(message);
+  event.node = messages_.put(message);
 }
 
-std::uint32_t LinkServers::send(const Message& message, pdes::Event call) {
-  call.target = LpId(first_lp_.value() + fabric_.first(message.source, message.destination).value());
-  call.kind = pass;
-  call.node = put(message);
-  kernel_.send(hosting_.here, call);
+// ---- From NPUs ----
+
+/// Hands a message to the first link of its route. Returns its slot.
+std::uint32_t LinkServers::put_into(Message message, pdes::Event call) {
+  const LinkId first = fabric_.first(message.source, message.destination);
+  call.target = LpId(part_.first_process.value() + first.value());
+  call.kind = message_is_there;
+  call.node = messages_.put(message);
+  part_.kernel.send(part_.hosting.here, call);
   return call.node;
 }
 
+void LinkServers::send(const Message& message, pdes::Event call) { put_into(message, call); }
+
 void LinkServers::multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) {
-  copies_.emplace(send(message, call), std::move(destinations));
+  copies_.emplace(put_into(message, call), std::move(destinations));
 }
 
+// ---- At links ----
+
 pdes::Event LinkServers::event(Server& server, Time time, pdes::Stage stage, LpId target) const {
-  const LpId lp(first_lp_.value() + server.link.id.value());
-  return pdes::Event::make(time, stage, lp, server.sequence++, target);
+  return pdes::Event::make(time, stage, lp(server.link), server.sequence++, target);
 }
 
 void LinkServers::serve(const pdes::Event& event) {
-  if (!combine(event)) return;
-  Server& server = server_of(LinkId(event.target.value() - first_lp_.value()));
+  if (wait_for_parts(event)) return;
+  Server& server = server_of(event.target);
   if (options_.switching == Switching::cut_through)
     cut_through(server, event);
   else
     store_and_forward(server, event);
+}
+
+/// Returns whether the message is a part that waits at its link for others.
+bool LinkServers::wait_for_parts(const pdes::Event& event) {
+  const Message& part = messages_[event.node];
+  if (part.combining.parts == 0 || copies_.contains(event.node)) return false;
+  const std::optional<Message> combined = combiner_.add(event.target, part);
+  if (!combined) {
+    messages_.free(event.node);
+    return true;
+  }
+  messages_[event.node] = *combined;
+  return false;
 }
 
 void LinkServers::learn_delays(Server& server, Bytes size) {
@@ -104,122 +116,115 @@ void LinkServers::store_and_forward(Server& server, const pdes::Event& event) {
   const Message& message = messages_[event.node];
   learn_delays(server, message.size);
   const Time there = server.server.serve(event.time, server.holds, message.size) + server.passes;
-  if (there == Time::max()) return lose(event);
-  pass_on(server, event, next_of(server, message), there);
+  if (there == Time::max()) return note_overrun(event);
+  pass_on(server, event, next_link(server, message), there);
 }
 
-/// What switches combine waits at the link to its destination until the last part is there, with which it goes on.
-/// False: it waits.
-bool LinkServers::combine(const pdes::Event& event) {
-  Message& part = messages_[event.node];
-  if (part.parts == 0 || copies_.contains(event.node)) return true;
-  const Gathering key{event.target.value(), part.tag, part.ordinal, part.service, part.step};
-  Gathered& gathered = gathered_[key];
-  gathered.tail = std::max(gathered.tail, part.tail);
-  if (++gathered.parts < part.parts) {
-    free_.push_back(event.node);
-    return false;
-  }
-  part.tail = gathered.tail;
-  part.size = part.result;
-  gathered_.erase(key);
-  return true;
-}
-
-// A packet comes when its first byte does, and that goes on at once: at the next link of the dimension it is one
-// latency after its service begins. A link is taken until the last byte is through, be it that the link before is
-// slower. At the end of a dimension a message is stored whole: its last packet says when. Packets of a message keep
-// their order, as they take the same links.
+// A packet comes to a link when its first byte does. At the next link of the dimension it is one latency after its
+// service begins here. The link is taken until the last byte has passed it, which a slower link before it may delay. At
+// the end of a dimension a message is stored whole, and its last packet says when it is there. The packets of a message
+// take the same links, so they keep their order.
 void LinkServers::cut_through(Server& server, const pdes::Event& event) {
-  Message& packet = messages_[event.node];
-  const std::uint64_t rest = packet.size.count() - packet.offset;
-  const bool is_whole = options_.packet == Bytes(0) || packet.parts > 0;
-  const Bytes size(is_whole ? rest : std::min(rest, options_.packet.count()));
-  // Differences of the whole message's times: packets take what the message takes, however often they are rounded.
-  const Time takes =
-      delays_.holds(server.link, Bytes(packet.offset) + size) - delays_.holds(server.link, Bytes(packet.offset));
+  const Message packet = messages_[event.node];
+  const Bytes size = packet_size(packet), offset(packet.packet.offset);
+  const bool is_last = offset + size == packet.size;
+  // Differences of the whole message's times, so that packets together take what the message takes, however often times
+  // are rounded.
+  const Time takes = delays_.holds(server.link, offset + size) - delays_.holds(server.link, offset);
   const Time begin = server.server.begins(event.time);
-  const Time holds = std::max(takes, packet.tail - begin);
+  const Time holds = std::max(takes, packet.packet.tail - begin);
   const Time latency = delays_.passes(server.link, Bytes(0));
-  const bool is_last = size.count() == rest;
-  if (server.server.serve(event.time, holds, size) == Time::max() || begin + holds + latency == Time::max())
-    return lose(event);
-  if (packet.is_feeding && !is_last) follow(server, Message(packet), size, begin + holds);
-  Message& mine = messages_[event.node];  // `follow` may have moved it
-  const auto next = next_of(server, mine);
+  const Time tail = begin + holds + latency;
+  if (server.server.serve(event.time, holds, size) == Time::max() || tail == Time::max()) return note_overrun(event);
+  if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, packet, size, begin + holds);
+  const auto next = next_link(server, packet);
   if (next && next->dimension == server.link.dimension) {
-    mine.is_feeding = false;
-    mine.tail = begin + holds + latency;
-    return pass_on(server, event, next, fabric_.takes_whole(*next) ? mine.tail : begin + latency);
+    Message::Packet& onward = messages_[event.node].packet;
+    onward.is_at_first_link = false;
+    onward.tail = tail;
+    return pass_on(server, event, next, fabric_.takes_whole(*next) ? tail : begin + latency);
   }
-  if (!is_last) return free_.push_back(event.node);
-  mine.is_feeding = true;
-  mine.offset = 0;
-  mine.tail = Time::zero();
-  pass_on(server, event, next, begin + holds + latency);
+  if (!is_last) return messages_.free(event.node);
+  messages_[event.node].packet = {};
+  pass_on(server, event, next, tail);
 }
 
-/// The next packet of a message comes to the first link of a dimension when this one has left it.
-void LinkServers::follow(Server& server, const Message& packet, Bytes size, Time time) {
+/// Returns the size of the packet that begins at the message's offset. What switches combine is not cut.
+Bytes LinkServers::packet_size(const Message& packet) const {
+  const Bytes rest = packet.size - Bytes(packet.packet.offset);
+  const bool is_whole = options_.packet == Bytes(0) || packet.combining.parts > 0;
+  return is_whole ? rest : std::min(rest, options_.packet);
+}
+
+/// Hands the next packet of a message to its first link when this one has left that link.
+void LinkServers::send_next_packet(Server& server, const Message& packet, Bytes size, Time time) {
   Message behind = packet;
-  behind.offset += size.count();
-  const Time later = std::max(time, kernel_.now() + Time::from_ps(1));
-  pdes::Event call = event(server, later, pdes::Stage::server, LpId(first_lp_.value() + server.link.id.value()));
-  call.kind = pass;
-  call.node = put(behind);
-  kernel_.send(hosting_.here, call);
+  behind.packet.offset += size.count();
+  const Time later = std::max(time, part_.kernel.now() + Time::from_ps(1));
+  pdes::Event call = event(server, later, pdes::Stage::server, lp(server.link));
+  call.kind = message_is_there;
+  call.node = messages_.put(behind);
+  part_.kernel.send(part_.hosting.here, call);
 }
 
-void LinkServers::lose(const pdes::Event& event) {
+void LinkServers::note_overrun(const pdes::Event& event) {
   const Message& message = messages_[event.node];
-  keep_earliest(overrun_, {event.time, message.source, message.node});
+  keep_earliest(part_.overrun, {event.time, message.source, message.node});
   copies_.erase(event.node);
-  free_.push_back(event.node);
+  messages_.free(event.node);
 }
 
-std::optional<Fabric::Link> LinkServers::next_of(const Server& server, const Message& message) const {
+// ---- Behind links ----
+
+std::optional<LinkServers::Link> LinkServers::next_link(const Server& server, const Message& message) const {
   const auto next = fabric_.next(server.link, message.destination);
   if (!next) return {};
   return fabric_.find(*next);
 }
 
-/// The message is at the next link, or at its destination, at this time; or copies of it are, for each of several
-/// destinations, to which different links lead.
-void LinkServers::pass_on(Server& server, const pdes::Event& event, const std::optional<Fabric::Link>& next,
-                          Time there) {
-  if (messages_[event.node].parts == 0) return forward(server, event, next, there);
-  const auto copies = copies_.extract(event.node);
-  if (!copies) return forward(server, event, next, there);
-  Message copy = messages_[event.node];
-  free_.push_back(event.node);
-  for (const NpuId to : copies.mapped()) {
+/// Hands a message to the next link, or to its destination, where it is at the time `there`; or copies of it, if it is
+/// at the switch that makes them.
+void LinkServers::pass_on(Server& server, const pdes::Event& event, const std::optional<Link>& next, Time there) {
+  if (messages_[event.node].combining.parts > 0)
+    if (const auto copies = copies_.extract(event.node)) return pass_copies_on(server, event, copies.mapped(), there);
+  hand_over(server, event.node, next, there);
+}
+
+/// Different links lead to the destinations.
+void LinkServers::pass_copies_on(Server& server, const pdes::Event& event, std::span<const NpuId> destinations,
+                                 Time there) {
+  Message copy = messages_.take(event.node);
+  for (const NpuId to : destinations) {
     copy.destination = to;
-    pdes::Event one = event;
-    one.node = put(copy);
-    forward(server, one, next_of(server, copy), there);
+    hand_over(server, messages_.put(copy), next_link(server, copy), there);
   }
 }
 
-void LinkServers::forward(Server& server, const pdes::Event& event, const std::optional<Fabric::Link>& next,
-                          Time there) {
-  const Message message = messages_[event.node];
-  const LpId target(next ? first_lp_.value() + next->id.value() : message.destination.value());
-  const Rank to = hosting_.of_npu[next ? next->owner.index() : message.destination.index()];
-  pdes::Event onward = this->event(server, there, next ? pdes::Stage::server : pdes::Stage::client, target);
-  onward.kind = next ? pass : static_cast<std::uint16_t>(Delivery::arrived);
-  onward.node = event.node;
-  if (to == hosting_.here) {
-    kernel_.send(to, onward);
+/// Hands the message in a slot to the next link, or to its destination.
+void LinkServers::hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there) {
+  const Message message = messages_[slot];
+  const LpId target = next ? lp(*next) : LpId(message.destination.value());
+  const Rank to = part_.hosting.of_npu[next ? next->owner.index() : message.destination.index()];
+  pdes::Event onward = event(server, there, next ? pdes::Stage::server : pdes::Stage::client, target);
+  onward.kind = next ? message_is_there : static_cast<std::uint16_t>(Delivery::arrived);
+  onward.node = slot;
+  if (to == part_.hosting.here) {
+    part_.kernel.send(to, onward);
   } else {
-    kernel_.send(to, onward, std::as_bytes(std::span(&message, 1)));
-    free_.push_back(event.node);
+    part_.kernel.send(to, onward, std::as_bytes(std::span(&message, 1)));
+    messages_.free(slot);
   }
-  if (next || (message.kind != Message::Kind::data && !message.wants_receipt)) return;
-  pdes::Event receipt = this->event(server, there, pdes::Stage::client, LpId(message.source.value()));
-  receipt.kind = static_cast<std::uint16_t>(message.wants_receipt ? Delivery::wake : Delivery::sent);
+  if (!next) give_receipt(server, message, there);
+}
+
+/// Tells the source that its message is at the destination, if it waits for that.
+void LinkServers::give_receipt(Server& server, const Message& message, Time there) {
+  if (message.kind != Message::Kind::data && !message.step.wants_receipt) return;
+  pdes::Event receipt = event(server, there, pdes::Stage::client, LpId(message.source.value()));
+  receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
   receipt.node = message.node.value();
-  receipt.detail = packed({message.service, message.own_step});
-  kernel_.send(hosting_.of_npu[message.source.index()], receipt);
+  receipt.detail = packed({message.step.id.service, message.step.receipt_step});
+  part_.kernel.send(part_.hosting.of_npu[message.source.index()], receipt);
 }
 
 std::vector<LinkRecord> LinkServers::records() const {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "orrery/network/link_servers.hpp"
+#include "orrery/network/message.hpp"
 #include "orrery/pdes/event.hpp"
 
 namespace orrery::npu {

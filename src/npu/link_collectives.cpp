@@ -17,11 +17,11 @@ class LinkCollectives::LinkTransport final : public collective::MemberRun::Hands
  public:
   LinkTransport(Execution& npu, const Joined& joined, Time now) : npu_(npu), joined_(joined), now_(now) {}
 
-  void send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) override {
+  void send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t receipt_step) override {
     Message message = message_to(to, size, step);
-    message.own_step = own_step;
-    message.kind = what == Sent::word ? Message::Kind::word : Message::Kind::step;
-    message.wants_receipt = what == Sent::data_with_receipt;
+    message.step.receipt_step = receipt_step;
+    message.kind = what == Sent::word ? Message::Kind::step_clear_to_send : Message::Kind::step_data;
+    message.step.wants_receipt = what == Sent::data_with_receipt;
     if (what != Sent::word) npu_.accounting().count_sent(joined_.node, now_, size);
     put_on_links(npu_, message, now_);
   }
@@ -32,8 +32,8 @@ class LinkCollectives::LinkTransport final : public collective::MemberRun::Hands
     for (const auto& member : members) npus.push_back(services.communicators.member(joined_.membership, member.member));
     const bool is_first = members[0].member == joined_.membership.position;
     Message message = message_to(members[is_first ? 1 : 0].member, size, step);
-    message.parts = static_cast<std::uint32_t>(npus.size());
-    message.result = result;
+    message.combining.parts = static_cast<std::uint32_t>(npus.size());
+    message.combining.result = result;
     if (what != Sent::word) {
       npu_.accounting().count_sent(joined_.node, now_, size);
       services.network.count_way(message.source, message.destination, size);
@@ -51,13 +51,10 @@ class LinkCollectives::LinkTransport final : public collective::MemberRun::Hands
     return {.source = npu_.npu().id,
             .destination = npu_.context().services.communicators.member(joined_.membership, member),
             .node = joined_.node,
-            .tag = joined_.group.value(),
             .size = size,
-            .ordinal = joined_.ordinal,
-            .service = step.service,
-            .step = step.step,
-            .member = joined_.membership.position,
-            .kind = Message::Kind::step};
+            .kind = Message::Kind::step_data,
+            .step = {
+                .group = joined_.group, .ordinal = joined_.ordinal, .member = joined_.membership.position, .id = step}};
   }
 
   Execution& npu_;
@@ -80,11 +77,11 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
   LinkTransport transport(npu, joined, now);
   // What came before it joined counts as there, before its own first step.
   const auto is_of_it = [&](const Message& message) {
-    return message.tag == group.value() && message.ordinal == ordinal;
+    return message.step.group == group && message.step.ordinal == ordinal;
   };
   for (const Message& message : early_)
     if (is_of_it(message))
-      joined.run.receive(message.member, {message.service, message.step}, message.kind == Message::Kind::word, now,
+      joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
                          transport);
   std::erase_if(early_, is_of_it);
   joined.run.begin(now, transport);
@@ -95,7 +92,7 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
 
 bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
   const auto found = std::ranges::find_if(joined_, [&](const auto& joined) {
-    return joined->group.value() == message.tag && joined->ordinal == message.ordinal;
+    return joined->group == message.step.group && joined->ordinal == message.step.ordinal;
   });
   if (found == joined_.end()) {
     early_.push_back(message);
@@ -103,7 +100,7 @@ bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
   }
   Joined& joined = **found;
   LinkTransport transport(npu, joined, now);
-  joined.run.receive(message.member, {message.service, message.step}, message.kind == Message::Kind::word, now,
+  joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
                      transport);
   if (!joined.is_over) return complete_if_done(npu, joined, now);
   if (!joined.run.is_asked_for_more()) joined_.erase(found);

@@ -35,7 +35,7 @@ pdes::Event link_call(Execution& npu, Time now) {
 
 void put_on_links(Execution& npu, const Message& message, Time now) {
   const Services& services = npu.context().services;
-  if (message.kind == Message::Kind::data || message.kind == Message::Kind::step)
+  if (message.kind == Message::Kind::data || message.kind == Message::Kind::step_data)
     services.network.count_way(message.source, message.destination, message.size);
   services.links->send(message, link_call(npu, now));
 }
@@ -50,7 +50,7 @@ void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {
 
 void LinkMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   if (npu.context().options.rendezvous)
-    send_over_links(npu, receive, Message::Kind::grant, collective::rendezvous_word(), now);
+    send_over_links(npu, receive, Message::Kind::clear_to_send, collective::rendezvous_word(), now);
   const ChannelKey channel = channel_of(npu.npu(), receive);
   Bytes size;
   if (receives_.take(channel, size)) {
@@ -63,7 +63,7 @@ void LinkMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
 
 bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
   const ChannelKey channel{message.source, message.tag};
-  if (message.kind == Message::Kind::grant) {
+  if (message.kind == Message::Kind::clear_to_send) {
     NodeId send;
     if (clearances_.take(channel, send))
       transfer_over_links(npu, send, now);

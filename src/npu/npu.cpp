@@ -32,7 +32,7 @@ bool Npu::handle(const pdes::Event& event) {
     case EventKind::arrived: {
       const network::Message message = execution_.context().services.links->take(event);
       const bool is_of_node =
-          message.kind == network::Message::Kind::data || message.kind == network::Message::Kind::grant;
+          message.kind == network::Message::Kind::data || message.kind == network::Message::Kind::clear_to_send;
       return is_of_node ? messaging_->arrive(execution_, message, event.time)
                         : collectives_->arrive(execution_, message, event.time);
     }

@@ -4,21 +4,20 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/communicator/communications.hpp"
-#include "orrery/compute/roofline.hpp"
+#include "orrery/compute/model.hpp"
 
 namespace orrery::npu {
 namespace {
 
 using trace::NodeKind;
 
-Time duration(const trace::Graph& graph, NodeId id, const Options& options) {
+Time duration(const trace::Graph& graph, NodeId id, const Options& options, const compute::ComputeModel& model) {
   const auto& node = graph.nodes[id.index()];
   const Time recorded = std::max(graph.duration_of(id), compute::shortest_recorded);
   if (node.kind == NodeKind::instant) return Time::zero();
   if (options.replay_only || node.kind == NodeKind::cpu) return recorded;
   if (node.kind != NodeKind::compute) return Time::zero();
-  if (!options.compute.roofline) return recorded;
-  return compute::roofline_time(node.detail, Bytes(node.size), options.compute);
+  return model.duration({node.detail, Bytes(node.size), recorded});
 }
 
 void number_uses(Program& program, std::uint64_t dimensions_in_use) {
@@ -42,11 +41,12 @@ void number_uses(Program& program, std::uint64_t dimensions_in_use) {
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,
                      std::uint64_t dimensions_in_use) {
   Program program;
+  const auto model = compute::make_model(options.compute);
   const auto n = graph->num_nodes();
   program.durations.resize(n);
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto& node = graph->nodes[i];
-    program.durations[i] = duration(*graph, NodeId(i), options);
+    program.durations[i] = duration(*graph, NodeId(i), options, *model);
     if (node.kind == NodeKind::compute && program.durations[i] == Time::zero() &&
         graph->duration_of(NodeId(i)) > Time::zero())
       ++program.num_unknown_compute;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.hpp"
-#include "wiring.hpp"
+#include "orrery/topology/wiring.hpp"
 
 namespace orrery::topology {
 
@@ -18,12 +18,12 @@ Fabric::Fabric(const Topology& topology) : topology_(topology) {
     made.before = per_npu_;
     made.first_switch = num_switches;
     if (dimension.size == 1) continue;
-    made.wiring = make_wiring(dimension);
-    made.per_npu = made.wiring->links_per_place();
-    for (const Tier& tier : made.wiring->tiers()) made.switches_per_line += tier.count;
+    const Wiring& wiring = topology.wiring(d);
+    made.per_npu = wiring.links_per_position();
+    for (const SwitchTier& tier : wiring.switch_tiers()) made.switches_per_group += tier.count;
     per_npu_ += made.per_npu;
     count += std::uint64_t{made.per_npu} * topology.num_npus();
-    num_switches += std::uint64_t{topology.num_npus() / dimension.size} * made.switches_per_line;
+    num_switches += std::uint64_t{topology.num_npus() / dimension.size} * made.switches_per_group;
     if (count > most_links)
       throw Error(ErrorCode::bad_input,
                   fmt::format("topology, dimension {} ({}): with it the network has {} links; expected {} at the most "
@@ -32,8 +32,6 @@ Fabric::Fabric(const Topology& topology) : topology_(topology) {
   }
   num_links_ = static_cast<std::uint32_t>(count);
 }
-
-Fabric::~Fabric() = default;
 
 Fabric::Link Fabric::find(LinkId link) const {
   std::uint32_t d = topology_.num_dimensions() - 1;
@@ -52,54 +50,56 @@ LinkId Fabric::first_of(std::uint32_t d, NpuId npu) const {
   return LinkId(static_cast<std::uint32_t>(dimensions_[d].first) + npu.value() * dimensions_[d].per_npu);
 }
 
-/// The NPU of the same line with this coordinate.
-NpuId Fabric::moved(NpuId npu, std::uint32_t d, std::uint32_t coordinate) const {
+/// Returns the NPU of the same group at this position.
+NpuId Fabric::moved(NpuId npu, std::uint32_t d, std::uint32_t position) const {
   const std::uint32_t stride = topology_.stride(d);
-  return NpuId(npu.value() - topology_.coordinate(npu, d) * stride + coordinate * stride);
+  return NpuId(npu.value() - topology_.coordinate(npu, d) * stride + position * stride);
 }
 
 Fabric::Ends Fabric::ends(const Link& link) const {
   const PerDimension& d = dimensions_[link.dimension];
   const std::uint32_t stride = topology_.stride(link.dimension);
   const std::uint32_t size = topology_.dimension(link.dimension).size;
-  const std::uint64_t line = link.owner.value() / (stride * size) * stride + link.owner.value() % stride;
+  const std::uint64_t group = link.owner.value() / (stride * size) * stride + link.owner.value() % stride;
   const auto number_of = [&](Device device) {
-    return device.kind == Device::Kind::place
+    return device.kind == Device::Kind::position
                ? static_cast<std::int64_t>(moved(link.owner, link.dimension, device.number).value())
-               : -1 - static_cast<std::int64_t>(d.first_switch + line * d.switches_per_line + device.number);
+               : -1 - static_cast<std::int64_t>(d.first_switch + group * d.switches_per_group + device.number);
   };
-  const LineLink in_line{place_of(link), link.number};
-  return {number_of(d.wiring->from(in_line)), number_of(d.wiring->to(in_line))};
+  const Wiring& wiring = topology_.wiring(link.dimension);
+  const GroupLink in_group{position_of(link), link.number};
+  return {number_of(wiring.from(in_group)), number_of(wiring.to(in_group))};
 }
 
 std::vector<Fabric::Switch> Fabric::switches() const {
   std::vector<Switch> switches;
   for (std::uint32_t d = 0; d < dimensions_.size(); ++d) {
-    const std::uint32_t lines = topology_.num_npus() / topology_.dimension(d).size;
-    for (std::uint32_t line = 0; dimensions_[d].wiring && line < lines; ++line)
-      for (const Tier& tier : dimensions_[d].wiring->tiers())
+    if (!has_links(d)) continue;
+    const std::uint32_t groups = topology_.num_npus() / topology_.dimension(d).size;
+    for (std::uint32_t group = 0; group < groups; ++group)
+      for (const SwitchTier& tier : topology_.wiring(d).switch_tiers())
         for (std::uint32_t k = 0; k < tier.count; ++k)
-          switches.push_back({d, fmt::format("{} {}", tier.name, line * tier.count + k)});
+          switches.push_back({d, fmt::format("{} {}", tier.name, group * tier.count + k)});
   }
   return switches;
 }
 
-Part Fabric::part(const Link& link) const {
-  return dimensions_[link.dimension].wiring->part({place_of(link), link.number});
+LinkRole Fabric::role(const Link& link) const {
+  return topology_.wiring(link.dimension).role({position_of(link), link.number});
 }
 
-bool Fabric::has_core(std::uint32_t d) const { return dimensions_[d].wiring && dimensions_[d].wiring->core() > 0; }
+bool Fabric::has_core(std::uint32_t d) const { return has_links(d) && topology_.wiring(d).core_bandwidth() > 0; }
 
 Port Fabric::port(const Link& link) const {
   const Links& links = topology_.links();
-  const Wiring& wiring = *dimensions_[link.dimension].wiring;
-  const LineLink in_line{place_of(link), link.number};
-  if (wiring.part(in_line) == Part::core) return {wiring.core(), 1};
+  const Wiring& wiring = topology_.wiring(link.dimension);
+  const GroupLink in_group{position_of(link), link.number};
+  if (wiring.role(in_group) == LinkRole::core) return {wiring.core_bandwidth(), 1};
   if (!links.has_ports(link.dimension)) return {};
-  const Device ends[] = {wiring.from(in_line), wiring.to(in_line)};
+  const Device ends[] = {wiring.from(in_group), wiring.to(in_group)};
   const Port* ports[] = {nullptr, nullptr};
   for (const int end : {0, 1}) {
-    if (ends[end].kind != Device::Kind::place) continue;
+    if (ends[end].kind != Device::Kind::position) continue;
     const NpuId npu = moved(link.owner, link.dimension, ends[end].number);
     ports[end] = &links.port(link.dimension, links.kind_of_port(link.dimension, npu));
   }
@@ -108,12 +108,10 @@ Port Fabric::port(const Link& link) const {
   return only == nullptr ? Port{} : *only;
 }
 
-/// From an NPU towards another coordinate of its line.
-LinkId Fabric::leaving(std::uint32_t d, NpuId from, std::uint32_t coordinate) const {
-  if (topology_.links().has_failed(d, from))
-    coordinate = topology_.links().next_step(d, from, moved(from, d, coordinate));
-  const LineLink link =
-      dimensions_[d].wiring->towards({Device::Kind::place, topology_.coordinate(from, d)}, coordinate);
+/// Returns the link over which a message leaves an NPU for another position of its group.
+LinkId Fabric::leaving(std::uint32_t d, NpuId from, std::uint32_t position) const {
+  if (topology_.links().has_failed(d, from)) position = topology_.links().next_step(d, from, moved(from, d, position));
+  const GroupLink link = topology_.wiring(d).first_link(topology_.coordinate(from, d), position);
   return LinkId(first_of(d, from).value() + link.number);
 }
 
@@ -126,11 +124,11 @@ LinkId Fabric::first(NpuId from, NpuId to) const {
 
 std::optional<LinkId> Fabric::next(const Link& link, NpuId to) const {
   const std::uint32_t d = link.dimension;
-  const Wiring& wiring = *dimensions_[d].wiring;
-  const Device at = wiring.to({place_of(link), link.number});
-  if (at.kind == Device::Kind::a_switch) {
-    const LineLink onward = wiring.towards(at, topology_.coordinate(to, d));
-    return LinkId(first_of(d, moved(link.owner, d, onward.place)).value() + onward.number);
+  const Wiring& wiring = topology_.wiring(d);
+  const Device at = wiring.to({position_of(link), link.number});
+  if (at.kind == Device::Kind::network_switch) {
+    const GroupLink onward = wiring.towards(at, topology_.coordinate(to, d));
+    return LinkId(first_of(d, moved(link.owner, d, onward.position)).value() + onward.number);
   }
   const NpuId here = moved(link.owner, d, at.number);
   if (here == to) return {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "orrery/base/error.hpp"
 
@@ -24,18 +25,22 @@ void require_factor(std::string_view what, double factor) {
     refuse(fmt::format("the factor of {} is {}", what, factor), "1e-6 to 1e6");
 }
 
-std::uint32_t coordinate(NpuId npu, std::uint32_t stride, std::uint32_t size) { return npu.value() / stride % size; }
-
-/// In a line of FullyConnected: whether two NPUs have a third one between them, or their own link.
-bool joined(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& failed, std::uint32_t a, std::uint32_t b,
-            std::uint32_t size) {
-  const auto works = [&](std::uint32_t i, std::uint32_t j) {
-    return std::ranges::find(failed, std::pair(std::min(i, j), std::max(i, j))) == failed.end();
-  };
-  if (works(a, b)) return true;
-  for (std::uint32_t between = 0; between < size; ++between)
-    if (between != a && between != b && works(a, between) && works(between, b)) return true;
+/// Returns whether a link leads from one position directly to another.
+bool are_joined(const Wiring& wiring, std::uint32_t a, std::uint32_t b) {
+  for (std::uint32_t number = 0; number < wiring.links_per_position(); ++number)
+    if (const GroupLink link{a, number}; wiring.exists(link) && wiring.to(link) == Device{Device::Kind::position, b})
+      return true;
   return false;
+}
+
+/// Throws what says that a shape cannot lose any link.
+[[noreturn]] void refuse_without_detours(Shape shape, const std::optional<Objection>& objection) {
+  const std::string expected =
+      fmt::format("a failed link of a {}", names_where<ShapeType>([](const ShapeType& s) { return s.has_detours; }));
+  if (shape->sends_over_one_link)
+    refuse(fmt::format("in a {} each NPU has one link, and nothing leads around it", shape.name()), expected,
+           "Make the link slow, or leave the NPU out of the system.");
+  refuse(objection ? objection->found : fmt::format("a {} has no way around a failed link", shape.name()), expected);
 }
 
 }  // namespace
@@ -46,7 +51,7 @@ Port slower(const Port& a, const Port& b) {
 
 Links::Links(std::span<const Dimension> dimensions) {
   for (const Dimension& dimension : dimensions) {
-    dimensions_.push_back({dimension, num_npus_, {{}}, {}, {}});
+    dimensions_.push_back({dimension, num_npus_, {{}}, {}, {}, {}});
     num_npus_ *= dimension.size;
   }
 }
@@ -88,45 +93,26 @@ void Links::add_ports(PerDimension& dimension, const LinkFault& fault) {
 }
 
 void Links::add_failed(PerDimension& of, const LinkFault& fault) {
-  const Dimension& dimension = of.dimension;
-  const std::uint32_t n = dimension.size;
   if (fault.npus.size() != 2)
     refuse(fmt::format("found {} NPUs of a failed link", fault.npus.size()), "the two NPUs that it joined");
-  const NpuId a = fault.npus[0];
-  const NpuId b = fault.npus[1];
-  const std::uint32_t ca = coordinate(a, of.stride, n);
-  const std::uint32_t cb = coordinate(b, of.stride, n);
-  const NpuId line(a.value() - ca * of.stride);
-  if (ca == cb || line != NpuId(b.value() - cb * of.stride))
-    refuse(fmt::format("NPU {} and NPU {} are in no line of dimension {}", a.value(), b.value(), fault.dimension),
+  const NpuId a = fault.npus[0], b = fault.npus[1];
+  const GroupNpus group{of.first_of_group(a), of.stride};
+  if (a == b || of.first_of_group(b) != group.first)
+    refuse(fmt::format("NPU {} and NPU {} do not differ in dimension {} alone", a.value(), b.value(), fault.dimension),
            "two NPUs that differ in this dimension alone");
-  const Pair pair{std::min(ca, cb), std::max(ca, cb)};
-  if (dimension.shape == Shape::switched || is_of_links_only(dimension.shape))
-    refuse(fmt::format("in a {} each NPU has one link, and nothing leads around it", name(dimension.shape)),
-           "a failed link of a Ring or FullyConnected", "Make the link slow, or leave the NPU out of the system.");
-  if (dimension.shape == Shape::mesh)
-    refuse(fmt::format("a failed link cuts the Mesh of NPU {} in two", line.value()),
-           "a failed link of a Ring or FullyConnected");
-  std::vector<Pair> failed;
-  if (const auto found = of.failed.find(line); found != of.failed.end()) failed = found->second;
-  if (std::ranges::find(failed, pair) != failed.end()) return;
-  if (dimension.shape == Shape::ring) {
-    if (pair.second - pair.first != 1 && pair.second - pair.first != n - 1)
-      refuse(fmt::format("NPU {} and NPU {} are no neighbours on the Ring", a.value(), b.value()),
-             "two neighbours, which a link joins");
-    if (n == 2) refuse("a Ring of 2 has one link, and nothing leads around it", "a Ring of 3 or more");
-    if (!failed.empty())
-      refuse(fmt::format("two failed links cut the Ring of NPU {} in two", a.value()),
-             "one failed link of a Ring at the most");
-  }
-  failed.push_back(pair);
-  if (dimension.shape == Shape::fully_connected)
-    for (const Pair& other : failed)
-      if (!joined(failed, other.first, other.second, n))
-        refuse(fmt::format("NPU {} and NPU {} have no link and no third NPU that both have a link to",
-                           line.value() + other.first * of.stride, line.value() + other.second * of.stride),
-               "a way by one other NPU");
-  of.failed[line] = std::move(failed);
+  const auto [low, high] = std::minmax({of.position(a), of.position(b)});
+  const Shape shape = of.dimension.shape;
+  if (!of.wiring) of.wiring = make_wiring(of.dimension);
+  FailedLinks failed;
+  if (const auto found = of.failed.find(group.first); found != of.failed.end()) failed = found->second;
+  if (topology::has_failed(failed, low, high)) return;
+  failed.emplace_back(low, high);
+  if (!shape->has_detours) refuse_without_detours(shape, of.wiring->objection(failed, group));
+  if (!are_joined(*of.wiring, low, high))
+    refuse(fmt::format("NPU {} and NPU {} are no neighbours on the {}", a.value(), b.value(), shape.name()),
+           "two neighbours, which a link joins");
+  if (const auto objection = of.wiring->objection(failed, group)) refuse(objection->found, objection->expected);
+  of.failed[group.first] = std::move(failed);
 }
 
 double Links::least_latency(std::uint32_t d) const {
@@ -136,51 +122,24 @@ double Links::least_latency(std::uint32_t d) const {
   return least;
 }
 
-const std::vector<Links::Pair>* Links::failed_around(std::uint32_t d, NpuId npu) const {
+const FailedLinks* Links::failed_around(std::uint32_t d, NpuId npu) const {
   if (!has_failed(d)) return nullptr;
-  const PerDimension& of = dimensions_[d];
-  const auto found = of.failed.find(NpuId(npu.value() - coordinate(npu, of.stride, of.dimension.size) * of.stride));
-  return found == of.failed.end() ? nullptr : &found->second;
+  const auto found = dimensions_[d].failed.find(dimensions_[d].first_of_group(npu));
+  return found == dimensions_[d].failed.end() ? nullptr : &found->second;
 }
 
 std::uint32_t Links::hops(std::uint32_t d, NpuId from, NpuId to, std::uint32_t regular) const {
-  const auto* failed = failed_around(d, from);
+  const FailedLinks* const failed = failed_around(d, from);
   if (failed == nullptr || from == to) return regular;
   const PerDimension& of = dimensions_[d];
-  const std::uint32_t n = of.dimension.size;
-  const std::uint32_t a = coordinate(from, of.stride, n);
-  const std::uint32_t b = coordinate(to, of.stride, n);
-  if (of.dimension.shape == Shape::fully_connected)
-    return std::ranges::find(*failed, Pair{std::min(a, b), std::max(a, b)}) == failed->end() ? regular : 2;
-  const std::uint32_t place_a = place_in_row(failed->front(), n, a);
-  const std::uint32_t place_b = place_in_row(failed->front(), n, b);
-  return std::max(place_a, place_b) - std::min(place_a, place_b);
-}
-
-/// A ring without one of its links is a row of NPUs that begins behind it.
-std::uint32_t Links::place_in_row(const Pair& cut, std::uint32_t size, std::uint32_t coordinate) {
-  const std::uint32_t begin = cut.second - cut.first == 1 ? cut.second : 0;
-  return (coordinate + size - begin) % size;
+  return of.wiring->hops_around(*failed, of.position(from), of.position(to));
 }
 
 std::uint32_t Links::next_step(std::uint32_t d, NpuId from, NpuId to) const {
+  const FailedLinks* const failed = failed_around(d, from);
+  ensure(failed != nullptr && from != to, "a way around in a group without failed links");
   const PerDimension& of = dimensions_[d];
-  const std::uint32_t n = of.dimension.size;
-  const std::uint32_t a = coordinate(from, of.stride, n);
-  const std::uint32_t b = coordinate(to, of.stride, n);
-  const auto* failed = failed_around(d, from);
-  ensure(failed != nullptr && a != b, "a way around in a line without failed links");
-  if (of.dimension.shape == Shape::ring) {
-    const bool upwards = place_in_row(failed->front(), n, a) < place_in_row(failed->front(), n, b);
-    return upwards ? (a + 1) % n : (a + n - 1) % n;
-  }
-  const auto works = [&](std::uint32_t i, std::uint32_t j) {
-    return std::ranges::find(*failed, Pair{std::min(i, j), std::max(i, j)}) == failed->end();
-  };
-  if (works(a, b)) return b;
-  for (std::uint32_t between = 0; between < n; ++between)
-    if (between != a && between != b && works(a, between) && works(between, b)) return between;
-  ensure_failed("two NPUs that nothing joins", std::source_location::current());
+  return of.wiring->next_around(*failed, of.position(from), of.position(to));
 }
 
 }  // namespace orrery::topology

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "orrery/base/error.hpp"
 
@@ -33,6 +32,11 @@ Topology::Topology(std::vector<Dimension> dimensions, Links links)
                               name(dimension.shape), dimension.size, max_npus));
   }
   num_npus_ = static_cast<std::uint32_t>(num_npus);
+  for (const Dimension& dimension : dimensions_) {
+    const bool is_uniform = dimension.shape->symmetry == HopSymmetry::permutations;
+    GroupWiring& group = wirings_.emplace_back(make_wiring(dimension));
+    if (is_uniform) group.uniform_hops = group.wiring->most_hops();
+  }
 }
 
 std::uint32_t Topology::coordinate(NpuId npu, std::uint32_t d) const {

@@ -1,107 +1,91 @@
-#include "wiring.hpp"
+#include "orrery/topology/wiring.hpp"
+
+#include <source_location>
 
 #include "orrery/base/error.hpp"
 
 namespace orrery::topology {
 namespace {
 
-// Numbers of a place's links.
-constexpr std::uint32_t up = 0, down = 1, across = 2;
-
-constexpr Device place(std::uint32_t number) { return {Device::Kind::place, number}; }
-constexpr Device a_switch(std::uint32_t number) { return {Device::Kind::a_switch, number}; }
-
-/// Ring and Mesh: to the next place and to the one before. In a ring of 2 they are one.
-class Neighbours final : public Wiring {
- public:
-  explicit Neighbours(const Dimension& dimension) : size_(dimension.size), is_open_(dimension.shape == Shape::mesh) {}
-
-  std::uint32_t links_per_place() const override { return size_ == 2 ? 1 : 2; }
-  Device from(LineLink link) const override { return place(link.place); }
-  Device to(LineLink link) const override { return place((link.place + (link.number == up ? 1 : size_ - 1)) % size_); }
-  LineLink towards(Device at, std::uint32_t place) const override {
-    if (size_ == 2) return {at.number, up};
-    const std::uint32_t distance = (place + size_ - at.number) % size_;
-    const bool is_upwards = is_open_ ? place > at.number : distance <= size_ - distance;
-    return {at.number, is_upwards ? up : down};
+/// Calls visit(link) for each link of the route between two different positions, in order.
+template <class Visit>
+void for_each_link(const Wiring& wiring, std::uint32_t from, std::uint32_t to, Visit visit) {
+  const Device destination{Device::Kind::position, to};
+  for (Device at{Device::Kind::position, from}; !(at == destination);) {
+    const GroupLink link = wiring.towards(at, to);
+    visit(link);
+    at = wiring.to(link);
   }
+}
 
- private:
-  std::uint32_t size_;
-  bool is_open_;
-};
+/// Calls visit(link) for each link that is there, until it returns false.
+template <class Visit>
+void for_each_link(const Wiring& wiring, Visit visit) {
+  const std::uint32_t per_position = wiring.links_per_position();
+  for (std::uint32_t position = 0; position < wiring.size(); ++position)
+    for (std::uint32_t number = 0; number < per_position; ++number)
+      if (const GroupLink link{position, number}; wiring.exists(link) && !visit(link)) return;
+}
 
-/// FullyConnected: to each other place, by distance.
-class Pairs final : public Wiring {
- public:
-  explicit Pairs(const Dimension& dimension) : size_(dimension.size) {}
-
-  std::uint32_t links_per_place() const override { return size_ - 1; }
-  Device from(LineLink link) const override { return place(link.place); }
-  Device to(LineLink link) const override { return place((link.place + 1 + link.number) % size_); }
-  LineLink towards(Device at, std::uint32_t place) const override {
-    return {at.number, (place + size_ - at.number) % size_ - 1};
-  }
-
- private:
-  std::uint32_t size_;
-};
-
-/// Switch: up to it and down from it. One that is oversubscribed has two sides, joined by a link of the first place.
-class Star final : public Wiring {
- public:
-  explicit Star(const Dimension& dimension)
-      : size_(dimension.size), oversubscription_(dimension.oversubscription), output_(has_core() ? 1 : 0) {}
-
-  std::uint32_t links_per_place() const override { return has_core() ? 3 : 2; }
-  Device from(LineLink link) const override {
-    if (link.number == up) return place(link.place);
-    return a_switch(link.number == across ? 0 : output_);
-  }
-  Device to(LineLink link) const override {
-    if (link.number == down) return place(link.place);
-    return a_switch(link.number == across ? output_ : 0);
-  }
-  LineLink towards(Device at, std::uint32_t place) const override {
-    if (at.kind == Device::Kind::place) return {at.number, up};
-    if (at.number == output_) return {place, down};
-    return {0, across};
-  }
-  std::vector<Tier> tiers() const override {
-    if (!has_core()) return {{"switch", 1}};
-    return {{"switch input", 1}, {"switch output", 1}};
-  }
-  Part part(LineLink link) const override {
-    if (!has_core() || link.number == up) return Part::link;
-    return link.number == across ? Part::core : Part::behind_core;
-  }
-  double core() const override { return has_core() ? size_ / oversubscription_ : 0; }
-
- private:
-  bool has_core() const { return oversubscription_ > 1; }
-
-  std::uint32_t size_;
-  double oversubscription_;
-  std::uint32_t output_;
-};
+bool leaves_position(const Wiring& wiring, GroupLink link) { return wiring.from(link).kind == Device::Kind::position; }
 
 }  // namespace
 
-std::unique_ptr<const Wiring> make_wiring(const Dimension& dimension) {
-  switch (dimension.shape) {
-    case Shape::ring:
-    case Shape::mesh:
-      return std::make_unique<Neighbours>(dimension);
-    case Shape::fully_connected:
-      return std::make_unique<Pairs>(dimension);
-    case Shape::switched:
-      return std::make_unique<Star>(dimension);
-    case Shape::fat_tree:
-      return make_fat_tree(dimension);
-    case Shape::dragonfly:
-      return make_dragonfly(dimension);
-  }
-  ensure_failed("a shape that does not exist", std::source_location::current());
+bool Wiring::exists(GroupLink) const { return true; }
+
+LinkRole Wiring::role(GroupLink) const { return LinkRole::plain; }
+
+std::optional<Objection> Wiring::objection(const FailedLinks&, const GroupNpus&) const { return {}; }
+
+std::uint32_t Wiring::next_around(const FailedLinks&, std::uint32_t, std::uint32_t) const {
+  ensure_failed("a way around failed links in a shape that has none", std::source_location::current());
 }
+
+std::uint32_t Wiring::hops_around(const FailedLinks& failed, std::uint32_t from, std::uint32_t to) const {
+  std::uint32_t count = 0;
+  for (; from != to; ++count) from = next_around(failed, from, to);
+  return count;
+}
+
+std::uint32_t Wiring::hops(std::uint32_t from, std::uint32_t to) const {
+  std::uint32_t count = 0;
+  for_each_link(*this, from, to, [&](GroupLink link) { count += role(link) == LinkRole::core ? 0 : 1; });
+  return count;
+}
+
+/// A message that leaves a position is at a switch or at another position after one hop.
+std::uint32_t Wiring::fewest_hops() const {
+  bool joins_positions = false;
+  for_each_link(*this, [&](GroupLink link) {
+    joins_positions = leaves_position(*this, link) && to(link).kind == Device::Kind::position;
+    return !joins_positions;
+  });
+  return joins_positions ? 1 : 2;
+}
+
+std::uint32_t Wiring::most_hops() const {
+  std::uint32_t most = 0;
+  for (std::uint32_t from = 0; from < size_; ++from)
+    for (std::uint32_t to = 0; to < size_; ++to)
+      if (from != to) most = std::max(most, hops(from, to));
+  return most;
+}
+
+std::uint64_t Wiring::num_injection_links() const {
+  std::uint64_t count = 0;
+  for_each_link(*this, [&](GroupLink link) {
+    count += leaves_position(*this, link) ? 1 : 0;
+    return true;
+  });
+  return count;
+}
+
+GroupLink Wiring::last_link(std::uint32_t from, std::uint32_t to) const {
+  GroupLink last;
+  for_each_link(*this, from, to, [&](GroupLink link) { last = link; });
+  return last;
+}
+
+std::unique_ptr<const Wiring> make_wiring(const Dimension& dimension) { return dimension.shape->make(dimension); }
 
 }  // namespace orrery::topology

@@ -19,10 +19,10 @@ network::DelayModel make_delays(System system, std::uint32_t num_npus) {
     return topology::Dimension{shape, size, Bandwidth::from_bytes_per_ns(bandwidth), latency_ns};
   };
   if (system == System::one_ring)
-    return network::DelayModel(topology::Topology({dimension(Shape::ring, num_npus, 50, 500)}));
+    return network::DelayModel(topology::Topology({dimension(Shape("Ring"), num_npus, 50, 500)}));
   return network::DelayModel(
-      topology::Topology({dimension(Shape::ring, 2, 250, 50), dimension(Shape::fully_connected, 8, 200, 500),
-                          dimension(Shape::switched, num_npus / 16, 50, 1000)}));
+      topology::Topology({dimension(Shape("Ring"), 2, 250, 50), dimension(Shape("FullyConnected"), 8, 200, 500),
+                          dimension(Shape("Switch"), num_npus / 16, 50, 1000)}));
 }
 
 collective::Options make_options(System system) {

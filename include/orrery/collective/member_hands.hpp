@@ -4,7 +4,7 @@
 #include <span>
 
 #include "orrery/collective/script.hpp"
-#include "orrery/network/link_servers.hpp"
+#include "orrery/network/message.hpp"
 
 namespace orrery::collective {
 

@@ -1,17 +1,18 @@
 #pragma once
 
 #include "orrery/base/quantity.hpp"
+#include "orrery/compute/model.hpp"
 
 namespace orrery::compute {
 
-/// On the processor: all bytes pass it, and those of nodes that it holds nothing else.
+/// A cache on the processor. All bytes pass it, and those of a node that it holds pass nothing else.
 struct CacheOptions {
   Bytes size;  ///< 0: there is none
   Bandwidth bandwidth;
   double latency_ns = 0;
 };
 
-/// What an NPU's load and store instructions reach besides its local memory, as over CXL.
+/// Memory that an NPU's load and store instructions reach besides its local memory, as over CXL.
 struct ExpandedMemoryOptions {
   double share = 0;  ///< of the bytes that a node moves, below 1; 0: there is none
   Bandwidth bandwidth;
@@ -20,19 +21,21 @@ struct ExpandedMemoryOptions {
 
 /// How long a compute node takes.
 struct Options {
-  /// On: as compute::roofline_time says. Off: the recorded duration.
-  bool roofline = false;
-  double peak_flops = 0;   ///< per second; needed with roofline
-  Bandwidth local_memory;  ///< needed with roofline
+  ModelName model;
+  // For models that compute durations (ModelType::uses_operations):
+  double peak_flops = 0;  ///< per second
+  Bandwidth local_memory;
   double local_memory_latency_ns = 0;
   CacheOptions cache = {};
   ExpandedMemoryOptions expanded = {};
   Rounding rounding = Rounding::up_to_ps;
-  /// Nodes without tensor_size take no time, whatever they compute; else num_ops / peak.
+  /// A node without bytes takes no time, whatever it computes; else num_ops / peak.
   bool ignore_nodes_without_bytes = false;
 
-  /// Throws Error (bad_input) that names the key.
-  void validate() const;
+  /// Throws Error (bad_input) that names the key of an option with which the model cannot work.
+  void validate() const {
+    if (model->validate != nullptr) model->validate(*this);
+  }
 };
 
 }  // namespace orrery::compute

@@ -8,30 +8,23 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/memory/memory_server.hpp"
 #include "orrery/memory/options.hpp"
 
 namespace orrery::memory {
 
-/// What the switches on the path do for the NPUs that access together.
-enum class PathCollective : std::uint8_t {
-  none,
-  all_gather,      ///< a load: they multicast what is read once
-  reduce_scatter,  ///< a store: they add up what the NPUs send; the sum is written once
-  all_reduce,      ///< the same, and the sum comes back to every NPU
-};
-
-/// Memory groups, out-node switches and the fabrics of the nodes as three stages that pieces pass one after the other,
-/// each first come, first served (docs/memory.md). All data are striped over all groups and switches, so the groups are
-/// one server; the links of a node are one, and the fabric to an NPU is one. A piece is what concerns one NPU of a
-/// chunk of every group. Accesses of one moment go in turn, a piece of each in a round, and a round passes a stage
-/// whole. Whole trains of rounds are computed at once.
+/// Memory groups, out-node switches and the fabrics of the nodes as three stages that pieces of data pass one after the
+/// other. Each stage serves first come, first served (docs/memory.md). All data are striped over all groups and
+/// switches, so the groups are one server, the links of a node are one, and the fabric to an NPU is one. A piece is the
+/// part of a chunk of every group that concerns one NPU. Accesses of one moment take turns: a piece of each makes a
+/// round, and a round passes a stage as a whole. Whole trains of rounds are computed at once.
 class HierarchicalPool {
  public:
   struct Access {
-    std::span<const NpuId> npus;  ///< one; of a collective its members
+    std::span<const NpuId> npus;  ///< one NPU, or the members of a collective
     Bytes size;                   ///< what each of them gets or gives, positive
     PathCollective collective = PathCollective::none;
-    std::span<Time> done;  ///< [npus] when each is through: filled in; max() if it does not fit
+    std::span<Time> done;  ///< [npus] filled in: when the access of each is over; max() if it does not fit
   };
   /// What has passed a stage.
   struct StageUse {
@@ -42,14 +35,14 @@ class HierarchicalPool {
 
   HierarchicalPool(const RemoteMemoryOptions& options, std::uint32_t num_npus, Rounding rounding);
 
-  /// All accesses that begin at `now`, in any order; calls must come in the order of their times.
+  /// Serves all accesses that begin at `now`, in any order. Calls must come in the order of their times.
   /// O(NPUs of the accesses * (log + distinct numbers of rounds)); no allocation once it has grown.
   void serve(Time now, std::span<const Access> accesses);
 
-  /// Of one NPU's access while there is no other. O(1).
+  /// Returns the time of one NPU's access while there is no other. O(1).
   Time alone(Bytes size) const;
   Bytes piece() const { return piece_; }
-  /// Groups, links, fabrics.
+  /// Returns the use of the groups, the links and the fabrics.
   std::array<StageUse, 3> stages() const;
 
  private:
@@ -77,10 +70,21 @@ class HierarchicalPool {
   struct Stage {
     Bandwidth bandwidth;  ///< of a server
     Time latency;
-    Bytes volume = {};  ///< that has passed, all servers together
+    Bytes volume = {};  ///< that has passed all servers together
 
-    /// Rounds of so many bytes that come evenly, as `in` says, to a server that is free at `free`.
+    /// Returns when rounds of so many bytes have passed a server that is free at `free`. They come evenly, as `in`
+    /// says.
     Passage pass(const Passage& in, Time free, Bytes per_round, std::uint64_t rounds) const;
+  };
+  /// The accesses that are being served. Its arrays are kept for the next ones.
+  struct Batch {
+    std::vector<Cut> cuts;               ///< [accesses]
+    std::vector<std::uint64_t> lengths;  ///< distinct numbers of rounds, ascending
+    std::vector<Run> runs;
+    std::vector<Visit> visits;                           ///< by NPU, then access
+    std::vector<std::uint32_t> counted_at;               ///< [accesses] the last node at whose links they were
+    std::vector<Bytes> per_round;                        ///< [runs] at the links of the node in hand
+    std::vector<Passage> through_groups, through_links;  ///< [runs] the second for the node in hand
   };
 
   Cut cut(Bytes size) const;
@@ -99,14 +103,7 @@ class HierarchicalPool {
   Time groups_free_;
   std::vector<Time> links_free_;   // [nodes]
   std::vector<Time> fabric_free_;  // [num_npus]
-  // Of the accesses that are being served.
-  std::vector<Cut> cuts_;               // [accesses]
-  std::vector<std::uint64_t> lengths_;  // distinct numbers of rounds, ascending
-  std::vector<Run> runs_;
-  std::vector<Visit> visits_;                            // by NPU, then access
-  std::vector<std::uint32_t> counted_at_;                // [accesses] the last node at whose links they were
-  std::vector<Bytes> per_round_;                         // [runs] of the server in hand
-  std::vector<Passage> through_groups_, through_links_;  // [runs] the second of the node in hand
+  Batch batch_;
 };
 
 }  // namespace orrery::memory

@@ -8,23 +8,24 @@
 
 namespace orrery::memory {
 
-/// What is known of the tensors of a structure before it runs (docs/memory.md, Capacity); empty if it lists none.
+/// Which tensors of a graph stay outside the span from their first to their last node (docs/memory.md, Capacity). Empty
+/// if the graph lists no tensors.
 struct Lifetimes {
-  std::vector<bool> is_initial;  ///< [num_tensors] in memory when an iteration begins, as no node makes it
+  std::vector<bool> is_initial;  ///< [num_tensors] in memory when an iteration begins, because no node makes it
   std::vector<bool> is_result;   ///< [num_tensors] stays until the iteration ends: the last node that lists it makes it
-  Bytes initial;                 ///< of the former
+  Bytes initial;                 ///< of all initial tensors together
 };
 
-/// O(nodes + dependencies + listings).
+/// Finds the lifetimes of the tensors of a graph. O(nodes + dependencies + listings).
 Lifetimes lifetimes_of(const trace::Graph& graph);
 
 /// Tensors that are in memory together, for messages.
 struct Residents {
   std::vector<std::uint32_t> largest;  ///< at most five, in descending size, of equal ones those listed first
-  std::size_t count = 0;               ///< of all
+  std::size_t count = 0;               ///< of all of them
 };
 
-/// `is_there`: [num_tensors]. O(tensors).
+/// Finds the largest of the tensors for which `is_there`, [num_tensors], is set. O(tensors).
 Residents residents_of(const trace::Tensors& tensors, const std::vector<bool>& is_there);
 
 }  // namespace orrery::memory

@@ -11,35 +11,41 @@
 
 namespace orrery::memory {
 
-/// The first moment of some length at which the tensors of an NPU exceed its local memory.
+/// The first span of time in which the tensors of an NPU exceed its local memory.
 struct Excess {
   Time since;
   NpuId npu;
   Bytes usage;
-  Residents tensors = {};  ///< that are there then
+  Residents tensors = {};  ///< that are in the memory in this span
 };
 
-/// The tensors in the local memory of an NPU (docs/memory.md, Capacity). Usage is a step function of time, in which
-/// what lasts no time does not count: the order of what happens at one moment does not matter. Times must not descend.
+/// Counts the bytes of the tensors in the local memory of an NPU (docs/memory.md, Capacity). Usage is a step function
+/// of time. What lasts no time does not count, so the order of what happens at one moment does not matter. Each time
+/// that is given must be no earlier than the one before it.
 class LocalMemory {
  public:
-  /// `size`: what it has room for; 0: for anything. Tensors and lifetimes outlive it.
+  /// `size`: what the memory has room for; 0: for anything. Tensors and lifetimes must outlive it.
   LocalMemory(NpuId npu, const trace::Tensors& tensors, const Lifetimes& lifetimes, Bytes size);
 
-  /// What was there leaves. With `is_recorded` the usage is kept until the next one begins, or the last one ends.
+  /// Begins an iteration: only the initial tensors are in the memory. With `is_recorded` the timeline records its
+  /// usage.
   void begin_iteration(Time now, bool is_recorded);
+  /// Ends the last iteration: the memory is empty.
   void end(Time now);
+  /// Adds the tensors that a node lists. O(its tensors).
   void start(NodeId node, Time now);
+  /// Removes the tensors that no other node needs. O(tensors of the node).
   void complete(NodeId node, Time now);
-  /// Counts up to `now`.
+  /// Counts the usage up to `now`.
   void advance(Time now) {
     if (now > since_) close_moment(now);
   }
 
   Bytes peak() const { return peak_; }
-  Time peak_time() const { return peak_time_; }  ///< the first time that it is reached
+  /// Returns the first time at which the peak is reached.
+  Time peak_time() const { return peak_time_; }
   const std::optional<Excess>& excess() const { return excess_; }
-  /// Of the recorded iterations: the usage from each time on at which it changes; 0 at their end.
+  /// Returns the usage in the recorded iterations: one record for each time at which it changes; 0 at their end.
   const std::vector<UsageRecord>& timeline() const { return timeline_; }
 
  private:
@@ -51,9 +57,9 @@ class LocalMemory {
   const Lifetimes& lifetimes_;
   Bytes size_;
   Countdowns users_;           // [num_tensors] nodes that list it and have not completed
-  std::vector<bool> is_here_;  // [num_tensors]
+  std::vector<bool> is_here_;  // [num_tensors] in the memory
   Bytes usage_;
-  Time since_;  // the last change
+  Time since_;  // when the usage changed last
   Bytes peak_;
   Time peak_time_;
   std::optional<Excess> excess_;

@@ -4,16 +4,19 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/overrun.hpp"
-#include "orrery/memory/hierarchical_pool.hpp"
+#include "orrery/base/slots.hpp"
+#include "orrery/memory/memory_server.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/memory/remote_memory.hpp"
 #include "orrery/pdes/scheduler.hpp"
@@ -32,80 +35,77 @@ struct GroupAccess {
   trace::CollectiveKind collective = trace::CollectiveKind::all_gather;
 };
 
-/// The memory servers of this rank, each a logical process that answers requests of NPUs.
-class MemoryServers {
+/// Gathers the accesses that the members of groups do together.
+class GroupAccesses {
  public:
   using PlaceOf = std::function<Place(NpuId, std::uint64_t node)>;  ///< for messages
   using DescribeGroup = std::function<std::string(GroupId)>;        ///< likewise
 
-  /// An overrun goes to `overrun` if there is no earlier one.
+  GroupAccesses(PlaceOf place_of, DescribeGroup describe_group)
+      : place_of_(std::move(place_of)), describe_group_(std::move(describe_group)) {}
+
+  /// Takes what a member asks for. Returns all members, in the order in which they have asked, if this is the last one.
+  /// Throws Error (bad_input) if the members disagree on the kind or the size of the access.
+  std::optional<std::vector<Requester>> add(const GroupAccess& access, const Requester& member);
+
+ private:
+  /// An access that some members have not asked for.
+  struct Gathered {
+    GroupAccess first;
+    std::vector<Requester> members;
+  };
+
+  void require_same(const Gathered& gathered, const GroupAccess& other, NpuId npu) const;
+
+  PlaceOf place_of_;
+  DescribeGroup describe_group_;
+  std::map<std::pair<GroupId, std::uint32_t>, Gathered> incomplete_;  // by group and ordinal
+};
+
+/// The memory servers of one rank, each a logical process that answers requests of NPUs.
+class MemoryServers {
+ public:
+  using PlaceOf = GroupAccesses::PlaceOf;
+  using DescribeGroup = GroupAccesses::DescribeGroup;
+
+  /// Takes an overrun to `overrun` if that holds no earlier one. The kernel, the memory and `overrun` must outlive it.
   MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting, PlaceOf place_of,
                 DescribeGroup describe_group, std::optional<Overrun>& overrun);
 
-  /// An NPU that lives here asks a server on rank `to`; `request.detail`: bytes.
+  /// Sends the request of an NPU that lives here to a server on rank `to`; `request.detail`: bytes.
   void ask(Rank to, pdes::Event request);
-  /// The same for its part of an access of a group.
+  /// Sends an NPU's part of an access of a group in the same way.
   void ask(Rank to, pdes::Event request, const GroupAccess& access);
-  /// The same has come from another rank: see pdes::Model::unpack.
+  /// Keeps the access of a request that has come from another rank: see pdes::Model::unpack.
   void unpack(pdes::Event& request, std::span<const std::byte> bytes);
 
-  /// An event for one of the servers here.
+  /// Handles an event for one of the servers here.
   void handle(const pdes::Event& event);
 
-  /// Of a hierarchical pool that is hosted here; else none.
+  /// Returns what has passed the stages of a server that is hosted here; empty for servers without stages.
   std::vector<MemoryStageRecord> stages() const;
 
  private:
-  /// An NPU's request for itself. A hierarchical pool answers it when the moment is over.
-  void serve(const pdes::Event& request);
-  /// Likewise of a group: when its last member has asked.
-  void serve_group(const pdes::Event& request);
-  /// The moment before is over.
-  void close(const pdes::Event& event);
-
   struct Server {
-    MemoryServer memory;
+    std::unique_ptr<SharedServer> memory;
     std::uint64_t sequence = 0;
   };
-  struct Asker {
-    NpuId npu;
-    NodeId node;
-  };
-  /// An access of a group that some members have not asked for.
-  struct Gathering {
-    GroupAccess first;
-    std::vector<Asker> askers;
-  };
-  /// An access to the hierarchical pool that begins.
-  struct Waiting {
-    Time since;
-    Bytes size;
-    PathCollective collective = PathCollective::none;
-    std::size_t count = 1;  ///< of askers
-  };
 
-  void begin(const pdes::Event& request, Bytes size, PathCollective collective, std::span<const Asker> askers);
-  void require_same(const Gathering& gathering, const GroupAccess& other, NpuId npu) const;
-  void answer(LpId server, Time done, Time since, const Asker& asker);
-  std::uint64_t put(const GroupAccess& access);
+  Server& server(LpId lp);
+  void serve(const pdes::Event& request);
+  void serve_group(const pdes::Event& request);
+  void begin(const pdes::Event& request, Bytes size, PathCollective collective, std::span<const Requester> requesters);
+  void close(const pdes::Event& event);
+  SharedServer::Answer answer_of(LpId lp);
+  void answer(LpId lp, const Requester& requester, Time since, Time done);
 
   pdes::Scheduler& kernel_;
   const RemoteMemory& memory_;
   Hosting hosting_;
-  PlaceOf place_of_;
-  DescribeGroup describe_group_;
   std::optional<Overrun>& overrun_;
-  std::map<LpId, Server> servers_;
-  std::optional<HierarchicalPool> pool_;
-  std::vector<GroupAccess> asked_;                                    // on their way, by the event's `detail`
-  std::vector<std::uint64_t> free_;                                   // places in asked_
-  std::map<std::pair<GroupId, std::uint32_t>, Gathering> gathering_;  // by group and ordinal
-  std::vector<Waiting> waiting_;                                      // in the order of their times
-  std::vector<Asker> askers_;                                         // of waiting_, one after the other
-  // Scratch, of the accesses of a moment.
-  std::vector<HierarchicalPool::Access> accesses_;
-  std::vector<NpuId> npus_;
-  std::vector<Time> done_;
+  GroupAccesses groups_;
+  std::map<LpId, Server> servers_;  // that have had a request
+  Slots<GroupAccess> asked_;        // on their way; the events carry their slots
 };
 
 }  // namespace orrery::memory

@@ -1,12 +1,35 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
 
 #include "orrery/base/quantity.hpp"
+#include "orrery/base/registry.hpp"
 
 namespace orrery::memory {
 
-enum class RemoteMemoryKind : std::uint8_t { none, per_npu, per_node, pool, hierarchical_pool };
+struct RemoteMemoryOptions;
+class RemoteMemoryModel;
+
+/// A kind of remote memory of the registry.
+struct RemoteMemoryType {
+  std::string_view name;          ///< as configurations spell it
+  std::string_view help;          ///< one line
+  bool has_memory = true;         ///< false: NPUs have no remote memory
+  bool has_nodes = false;         ///< needs RemoteMemoryOptions::npus_per_node
+  bool has_hierarchy = false;     ///< needs RemoteMemoryOptions::hierarchy
+  bool combines_on_path = false;  ///< its switches carry out collectives of what NPUs load and store
+  /// Makes the memory of so many NPUs from options that are valid.
+  std::unique_ptr<const RemoteMemoryModel> (*make)(const RemoteMemoryOptions& options,
+                                                   std::uint32_t num_npus) = nullptr;
+
+  /// Returns all kinds: the table of src/memory/model_registry.cpp.
+  static std::span<const RemoteMemoryType* const> registry();
+};
+
+using RemoteMemoryKind = Registered<RemoteMemoryType>;
 
 /// What lies between a hierarchical pool and the NPUs (docs/memory.md). Its groups, nodes and their memory are in
 /// RemoteMemoryOptions.
@@ -24,13 +47,13 @@ struct HierarchyOptions {
 };
 
 struct RemoteMemoryOptions {
-  RemoteMemoryKind kind = RemoteMemoryKind::none;
-  Bandwidth bandwidth;  ///< of one memory; hierarchical_pool: of one group
+  RemoteMemoryKind kind;
+  Bandwidth bandwidth;  ///< of one memory; of a hierarchical pool: of one group
   double latency_ns = 0;
-  std::uint32_t npus_per_node = 0;  ///< per_node and hierarchical_pool: needed
-  HierarchyOptions hierarchy = {};  ///< hierarchical_pool: needed
+  std::uint32_t npus_per_node = 0;
+  HierarchyOptions hierarchy = {};
   Rounding rounding = Rounding::up_to_ps;
-  /// A memory that an NPU has for itself serves one access at a time; else each has all of its bandwidth.
+  /// A memory that an NPU has for itself serves one access at a time; else each access has all of its bandwidth.
   bool own_memory_takes_turns = true;
 
   /// Throws Error (bad_input) that names the key. npus_per_node must divide num_npus, switches must divide groups.

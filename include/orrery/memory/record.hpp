@@ -12,8 +12,8 @@ namespace orrery::memory {
 struct MemoryStageRecord {
   std::uint32_t stage = 0;    ///< 0 is at the memory
   std::uint32_t servers = 0;  ///< side by side
-  Bytes bytes;                ///< that have passed
-  Time busy;                  ///< of the servers, added up
+  Bytes bytes;                ///< that have passed the stage
+  Time busy;                  ///< summed over its servers
 
   std::string_view name() const {
     constexpr std::string_view names[] = {"groups", "links", "fabrics"};
@@ -21,7 +21,7 @@ struct MemoryStageRecord {
   }
 };
 
-/// What the tensors in the local memory of an NPU take from a time on.
+/// The bytes of the tensors in the local memory of an NPU from a time on.
 struct UsageRecord {
   NpuId npu;
   Time since;

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
-#include "orrery/memory/hierarchical_pool.hpp"
+#include "orrery/memory/memory_server.hpp"
 #include "orrery/memory/options.hpp"
 
 namespace orrery::memory {
@@ -13,52 +13,52 @@ namespace orrery::memory {
 /// After a request a hierarchical pool waits this long for others of the same moment.
 constexpr Time gathering_time = Time::from_ps(1);
 
-/// Remote memory as NPUs see it (docs/model.md, 9): which server an NPU's accesses go to, and what they cost there.
-class RemoteMemory {
+/// A kind of remote memory: who shares its servers, and what an access takes. Immutable.
+class RemoteMemoryModel {
  public:
-  RemoteMemory(RemoteMemoryOptions options, std::uint32_t num_npus);
+  virtual ~RemoteMemoryModel() = default;
 
-  /// Servers that NPUs share; 0 if each NPU has its own memory, or none.
-  std::uint32_t num_servers() const { return num_servers_; }
-  /// The shared server of an NPU. Only if there are any.
-  std::uint32_t server_of(NpuId npu) const;
-  NpuId first_npu_of(std::uint32_t server) const;
-  /// One of the NPUs that a server serves: its rank hosts the server. In turn, so that servers are spread over ranks.
-  NpuId host_of(std::uint32_t server) const;
-  std::uint32_t npus_per_server() const { return npus_per_server_; }
-
-  /// Of one access, of a byte or more, that does not wait; at a shared server at least one tick. max() if it does not
-  /// fit.
-  Time access_time(Bytes size) const;
-  /// The least time from a request to its answer, of a hierarchical pool from the end of its gathering time on.
-  Time service_delay() const;
-  RemoteMemoryKind kind() const { return options_.kind; }
-  /// A memory that an NPU has for itself serves one access at a time.
-  bool takes_turns() const { return options_.own_memory_takes_turns; }
-  /// A hierarchical pool that nothing has passed; null if it is of another kind.
-  const HierarchicalPool* hierarchy() const { return hierarchy_ ? &*hierarchy_ : nullptr; }
-
- private:
-  RemoteMemoryOptions options_;
-  std::uint32_t num_servers_ = 0;
-  std::uint32_t npus_per_server_ = 0;
-  std::optional<HierarchicalPool> hierarchy_;
+  /// Returns the number of NPUs that share a server; 0 if each NPU has its memory for itself, or none.
+  virtual std::uint32_t npus_per_server() const = 0;
+  /// Returns the time of one access, of a byte or more, that does not wait; max() if it does not fit. At a shared
+  /// server at least one tick. Traps in a kind without memory.
+  virtual Time access_time(Bytes size) const = 0;
+  /// Returns the least time from a request to the events that follow from it.
+  virtual Time service_delay() const { return access_time(Bytes(0)); }
+  /// Makes a server that has served nothing. Only of a kind that shares servers. The model must outlive it.
+  virtual std::unique_ptr<SharedServer> make_server() const;
 };
 
-/// One server: first come, first served.
-class MemoryServer {
+/// Remote memory as NPUs see it (docs/model.md, 9): which server an NPU's accesses go to, and what they take there. A
+/// copy shares the model.
+class RemoteMemory {
  public:
-  /// Requests must come in the order of their times. Returns when the access is done.
-  Time serve(Time request, Time access_time) {
-    free_at_ = (request > free_at_ ? request : free_at_) + access_time;
-    ++num_served_;
-    return free_at_;
-  }
-  std::uint64_t num_served() const { return num_served_; }
+  /// Throws Error (bad_input) for options that are not valid.
+  RemoteMemory(const RemoteMemoryOptions& options, std::uint32_t num_npus);
+
+  /// Returns the number of servers that NPUs share; 0 if each NPU has its own memory, or none.
+  std::uint32_t num_servers() const { return num_servers_; }
+  /// Returns the shared server of an NPU. Only if there are any.
+  std::uint32_t server_of(NpuId npu) const;
+  NpuId first_npu_of(std::uint32_t server) const;
+  /// Returns one of the NPUs that a server serves: its rank hosts the server. Servers take different ones in turn, so
+  /// that they are spread over ranks.
+  NpuId host_of(std::uint32_t server) const;
+  std::uint32_t npus_per_server() const { return model_->npus_per_server(); }
+
+  /// See RemoteMemoryModel.
+  Time access_time(Bytes size) const { return model_->access_time(size); }
+  Time service_delay() const { return model_->service_delay(); }
+  std::unique_ptr<SharedServer> make_server() const { return model_->make_server(); }
+  RemoteMemoryKind kind() const { return kind_; }
+  /// Returns whether a memory that an NPU has for itself serves one access at a time.
+  bool takes_turns() const { return takes_turns_; }
 
  private:
-  Time free_at_;
-  std::uint64_t num_served_ = 0;
+  RemoteMemoryKind kind_;
+  bool takes_turns_;
+  std::shared_ptr<const RemoteMemoryModel> model_;
+  std::uint32_t num_servers_ = 0;
 };
 
 }  // namespace orrery::memory

@@ -11,14 +11,12 @@
 #include "orrery/communicator/communicators.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
-#include "orrery/network/link_delays.hpp"
-#include "orrery/network/link_servers.hpp"
+#include "orrery/network/model.hpp"
 #include "orrery/npu/npus.hpp"
 #include "orrery/npu/run_context.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/model.hpp"
-#include "orrery/topology/fabric.hpp"
 
 namespace orrery::model {
 
@@ -66,8 +64,7 @@ class RankModel final : public pdes::Model {
 
   npu::RunContext run_;
   network::Analytical network_;
-  std::unique_ptr<const topology::Fabric> fabric_;          ///< null but in the congestion-aware network
-  std::unique_ptr<const network::LinkDelays> link_delays_;  ///< likewise
+  std::unique_ptr<const network::SimulatedNetwork> simulated_network_;  ///< none but where links are simulated
   std::optional<Overrun> overrun_;
   std::unique_ptr<Parts> parts_;
 };

@@ -10,28 +10,30 @@
 
 namespace orrery::network {
 
-/// The congestion-unaware network: a message takes what its own size, hops and links cost, whatever else is under way.
-/// Counts what passes through each dimension, in whole numbers, so that sums over ranks do not depend on the partition.
+/// Computes the delays of messages that nothing else holds up, and counts what passes through each dimension. Counts
+/// are whole numbers, so that sums over ranks do not depend on the partition.
 class Analytical {
  public:
+  /// The delay model must outlive it.
   explicit Analytical(const DelayModel& delays);
 
-  /// From the moment when `from` sends to the moment when all of it is at `to`; at least one tick.
+  /// Returns the time from the moment when `from` sends to the moment when the whole message is at `to`: at least one
+  /// tick. O(dimensions).
   Time delay(NpuId from, NpuId to, Bytes size) const { return delays_.delay(from, to, size); }
 
-  /// A message passed, in every dimension that the rules charge; or `times` that are alike.
+  /// Counts a message, or `times` messages that are alike, in every dimension that the rules charge.
   void count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times = 1);
-  /// A message passed in every dimension in which the two differ, whatever the rules charge.
+  /// Counts a message in every dimension in which the two NPUs differ, whatever the rules charge.
   void count_way(NpuId from, NpuId to, Bytes size);
-  /// A collective passed in which each of `members` sent `per_member[d]` bytes in dimension d; or several that are
-  /// alike, with so many members in all.
+  /// Counts a collective in which each of `members` NPUs sent `per_member[d]` bytes in dimension d. Several collectives
+  /// that are alike may be counted at once, with the members of all.
   void count_collective(std::span<const Bytes> per_member, std::uint64_t members);
 
-  /// Whether the bytes that have been counted fit: a number that does not is the largest one of its type.
+  /// Returns whether the counted bytes fit: a count that does not is the largest number of its type.
   bool in_range() const;
 
   std::span<const Bytes> bytes() const { return bytes_; }  ///< [num_dimensions]
-  /// [num_dimensions] time that links spent on those bytes, summed over links
+  /// Returns the time that links spent on those bytes, summed over links. [num_dimensions]
   std::span<const SumOfTimes> busy_time() const { return busy_time_; }
 
  private:

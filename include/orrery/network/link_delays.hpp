@@ -7,7 +7,7 @@
 
 namespace orrery::network {
 
-/// How long a message holds each link of a fabric, and when it is behind it (docs/network.md).
+/// Computes how long a message holds each link of a fabric, and when it is behind the link (docs/network.md).
 class LinkDelays {
  public:
   /// The fabric must outlive it.
@@ -15,11 +15,12 @@ class LinkDelays {
 
   const topology::Fabric& fabric() const { return fabric_; }
 
-  /// What a message of this size holds the link for.
+  /// Returns the time for which a message of this size holds the link.
   Time holds(const topology::Fabric::Link& link, Bytes size) const;
-  /// From the start of its service to the next device: at least one tick.
+  /// Returns the time from the start of a message's service to the moment when it is at the next device: at least one
+  /// tick.
   Time passes(const topology::Fabric::Link& link, Bytes size) const;
-  /// No message passes any link in less: at least one tick; max() if there are no links.
+  /// Returns a time that no message passes any link in less than: at least one tick; max() if there are no links.
   Time least_pass() const;
 
  private:
@@ -28,7 +29,7 @@ class LinkDelays {
 
   const topology::Fabric& fabric_;
   Rounding rounding_;
-  /// [num_dimensions] of the way through an oversubscribed switch: a part of that of the link behind it
+  /// [num_dimensions] the latency of the core of an oversubscribed switch: a part of that of the link behind it
   std::vector<Time> core_latency_;
 };
 

@@ -13,19 +13,19 @@ namespace orrery::network {
 struct LinkStatistics {
   std::uint64_t messages = 0;
   Bytes bytes;
-  Time busy;                     ///< it served messages
-  Time queueing;                 ///< that messages waited, summed over messages
-  std::uint32_t peak_queue = 0;  ///< most messages that waited at a time, the one in service not counted
+  Time busy;                     ///< while it served messages
+  Time queueing;                 ///< that messages waited for it, summed over messages
+  std::uint32_t peak_queue = 0;  ///< most messages that waited at a time, without the one in service
 };
 
-/// A directed link: serves messages one after the other, in the order in which they come.
+/// A directed link, which serves messages one after the other in the order in which they come.
 class LinkServer {
  public:
-  /// A message comes at `now`, not before the last one, and takes the link for `holds`. Returns when its service
-  /// begins; max() if it ends out of range. Amortised O(1).
+  /// Serves a message that comes at `now`, not before the last one, and holds the link for `holds`. Returns when its
+  /// service begins; max() if it ends out of range. Amortised O(1).
   Time serve(Time now, Time holds, Bytes size);
 
-  /// When the service of a message that comes at `now` begins.
+  /// Returns when the service of a message that comes at `now` begins.
   Time begins(Time now) const { return std::max(now, free_); }
 
   const LinkStatistics& statistics() const { return statistics_; }

@@ -1,31 +1,54 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 
 #include "orrery/base/quantity.hpp"
+#include "orrery/base/registry.hpp"
+
+namespace orrery::topology {
+class Topology;
+}
 
 namespace orrery::network {
 
-enum class Model : std::uint8_t {
-  congestion_unaware,  ///< a message takes what its own size, hops and links cost
-  congestion_aware,    ///< every link serves one message at a time
+struct Options;
+class SimulatedNetwork;
+
+/// A network model of the registry.
+struct ModelType {
+  std::string_view name;  ///< as configurations spell it
+  std::string_view help;  ///< one line
+  /// Makes the network: see make_network. Null for a model without logical processes.
+  std::unique_ptr<const SimulatedNetwork> (*make)(const topology::Topology& topology, const Options& options) = nullptr;
+
+  /// Returns whether messages pass through logical processes, one link after the other, and wait for each other there.
+  bool simulates_links() const { return make != nullptr; }
+
+  /// Returns all models: the table of src/network/model_registry.cpp.
+  static std::span<const ModelType* const> registry();
 };
-/// "congestion-unaware", "congestion-aware".
-std::string_view name(Model model);
+
+using ModelName = Registered<ModelType>;
+
+/// Returns the name of a model as configurations spell it.
+inline std::string_view name(ModelName model) { return model.name(); }
 
 /// What a device does with a message that goes on in the same dimension.
 enum class Switching : std::uint8_t {
-  store_and_forward,  ///< it goes on when it is there whole
-  cut_through,        ///< it goes on when its first byte is there
+  store_and_forward,  ///< it hands the message on when it is there whole
+  cut_through,        ///< it hands the message on when its first byte is there
 };
-/// "store-and-forward", "cut-through".
+/// Returns "store-and-forward" or "cut-through".
 std::string_view name(Switching switching);
 
 /// The rules by which delays are computed (docs/model.md, 1).
 struct Rules {
   Rounding rounding = Rounding::up_to_ps;
-  /// Point to point over several dimensions pays for every differing one; else for the first that differs only.
+  /// A message over several dimensions pays for every one in which source and destination differ; else for the lowest
+  /// of these only.
   bool charge_every_dimension = true;
 
   friend bool operator==(const Rules&, const Rules&) = default;
@@ -33,9 +56,9 @@ struct Rules {
 
 struct Options {
   Rules rules = {};
-  Model model = Model::congestion_unaware;
-  Switching switching = Switching::store_and_forward;  ///< in the congestion-aware network
-  Bytes packet;  ///< of cut-through: links serve messages in pieces of this size; 0 = whole
+  ModelName model;
+  Switching switching = Switching::store_and_forward;  ///< where links are simulated
+  Bytes packet;  ///< with cut-through links serve messages in pieces of this size; 0: whole
 
   friend bool operator==(const Options&, const Options&) = default;
 };

@@ -6,7 +6,7 @@
 
 namespace orrery::network {
 
-/// A link of the congestion-aware network.
+/// What a link that carried data has done, for the results.
 struct LinkRecord {
   std::uint32_t link = 0;  ///< topology::LinkId
   std::uint32_t dimension = 0;

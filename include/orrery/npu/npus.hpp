@@ -10,7 +10,7 @@
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
-#include "orrery/network/link_servers.hpp"
+#include "orrery/network/model.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/npu/run_context.hpp"
 #include "orrery/npu/wait.hpp"
@@ -25,7 +25,7 @@ struct Services {
   network::Analytical& network;
   communicator::MemberSide& communicators;
   memory::MemoryServers& memory_servers;
-  network::LinkServers* links = nullptr;  ///< null but in the congestion-aware network
+  network::MessageNetwork* links = nullptr;  ///< none but where links are simulated
 };
 
 /// The NPUs of a rank, each a logical process that executes its trace.

@@ -33,7 +33,7 @@ struct Options {
   bool timeline = false;                ///< keep start and finish of every node
   std::uint32_t record_iterations = 1;  ///< iterations, from the first, of which collectives and the timeline are kept
 
-  bool goes_over_links() const { return network.model == network::Model::congestion_aware && !replay_only; }
+  bool goes_over_links() const { return network.model->simulates_links() && !replay_only; }
   /// Returns the bytes that tensors may take, with the share of an expanded memory; 0 = no limit.
   Bytes room() const;
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }

@@ -20,7 +20,7 @@ struct Program {
   std::vector<communicator::GroupUse> uses;  ///< distinct uses of groups, by first occurrence
   std::vector<std::uint32_t> use_of;         ///< [num_nodes] index into uses; empty if it is the group slot
   memory::Lifetimes lifetimes;
-  std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the roofline gives no time though one was recorded
+  std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the model gives no time though one was recorded
 
   /// Returns an index into `uses`, of a node of a group.
   std::uint32_t use_of_node(NodeId node) const {

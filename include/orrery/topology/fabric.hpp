@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,34 +10,25 @@
 
 namespace orrery::topology {
 
-/// One way from a device to the next: a directed link.
+/// A directed link: one way from a device to the next.
 using LinkId = Id<struct LinkTag, std::uint32_t>;
 
-class Wiring;
-
-/// A link, or what an oversubscribed switch has: the way through it, and behind that the links that lead from it, with
-/// which it shares their latency.
-enum class Part : std::uint8_t { link, core, behind_core };
-
-/// The directed links of a topology and the ways that messages take over them. Every link belongs to an NPU: those that
-/// leave it (Ring and Mesh: up, then down, of which a line of 2 has the first only; FullyConnected: to the others, by
-/// distance; Switch: up to the switch), in a Switch the one that comes down to it, and to the first NPU of a line what
-/// its oversubscribed Switch passes; the links between switches of a FatTree or Dragonfly are dealt to the NPUs of
-/// these (docs/network.md). Links are numbered by dimension, then NPU. Links side by side (topology::Dimension::links)
-/// are one.
+/// The directed links of a topology and the routes of messages over them. A link belongs to the NPU that its shape
+/// deals it to (docs/network.md). Links are numbered by dimension, then NPU. Links side by side
+/// (topology::Dimension::links) are one.
 ///
-/// A message goes through the differing dimensions one after the other, the lowest first; in a Ring the shorter way
-/// round, upwards on a tie; around a failed link as topology::Links::hops counts.
+/// A message goes through the dimensions in which its source and destination differ one after the other, the lowest
+/// first, and around failed links as topology::Links::hops counts.
 class Fabric {
  public:
-  /// Where a link is; what the functions below want to know, found once.
+  /// Where a link is. The functions below take it, so that it is found only once.
   struct Link {
     LinkId id;
     std::uint32_t dimension = 0;
     NpuId owner;
-    std::uint32_t number = 0;  ///< among the owner's in this dimension
+    std::uint32_t number = 0;  ///< among the links of the owner in this dimension
   };
-  /// What a link joins: NPUs, or -1 - s for switch s of `switches`.
+  /// The devices that a link joins: NPUs, or -1 - s for switch s of `switches`.
   struct Ends {
     std::int64_t from = 0;
     std::int64_t to = 0;
@@ -50,34 +40,33 @@ class Fabric {
 
   /// The topology must outlive it. Throws Error (bad_input) if there are more than `most_links` links.
   explicit Fabric(const Topology& topology);
-  ~Fabric();
 
   static constexpr std::uint64_t most_links = std::uint64_t{1} << 27U;
 
   std::uint32_t num_links() const { return num_links_; }
-  /// Links of an NPU, in all dimensions.
+  /// Returns the number of links of an NPU, in all dimensions.
   std::uint32_t links_per_npu() const { return per_npu_; }
-  /// The k-th link of an NPU, of `links_per_npu`.
+  /// Returns the k-th of the `links_per_npu` links of an NPU.
   LinkId link_of(NpuId npu, std::uint32_t k) const;
-  /// The k with which `link_of` gives the link.
+  /// Returns the k with which `link_of` gives the link.
   std::uint32_t number_at_owner(const Link& link) const { return dimensions_[link.dimension].before + link.number; }
   Link find(LinkId link) const;
   Ends ends(const Link& link) const;
-  /// By dimension, then line.
+  /// Returns all switches, ordered by dimension and group.
   std::vector<Switch> switches() const;
 
-  /// The first link of the way from an NPU to another one. O(dimensions).
+  /// Returns the first link of the route from an NPU to another one. O(dimensions).
   LinkId first(NpuId from, NpuId to) const;
-  /// The link after this one on the way to `to`; none if the message is there.
+  /// Returns the link after this one on the route to `to`; none if this one leads there.
   std::optional<LinkId> next(const Link& link, NpuId to) const;
 
-  /// Whether messages come to the link when they are there whole, however they are switched: it is faster than those
-  /// that lead to it.
-  bool takes_whole(const Link& link) const { return part(link) == Part::core; }
-  Part part(const Link& link) const;
-  /// Of the NPUs at its ends. A switch is as fast as it has to be, but for its core.
+  /// Returns whether a link begins to serve a message only when the message has come whole, with cut-through too. This
+  /// holds for the core of a switch, which is faster than the links that lead to it.
+  bool takes_whole(const Link& link) const { return role(link) == LinkRole::core; }
+  LinkRole role(const Link& link) const;
+  /// Returns the slower of the ports of the NPUs that the link joins. A switch slows no link but its core.
   Port port(const Link& link) const;
-  /// Whether lines of the dimension have an oversubscribed switch.
+  /// Returns whether the groups of the dimension have an oversubscribed switch.
   bool has_core(std::uint32_t d) const;
   const Topology& topology() const { return topology_; }
 
@@ -85,15 +74,15 @@ class Fabric {
   struct PerDimension {
     std::uint64_t first = 0;  ///< link
     std::uint32_t per_npu = 0;
-    std::uint32_t before = 0;              ///< links of an NPU in lower dimensions
-    std::unique_ptr<const Wiring> wiring;  ///< none where lines have one NPU
+    std::uint32_t before = 0;  ///< links of an NPU in lower dimensions
     std::uint64_t first_switch = 0;
-    std::uint32_t switches_per_line = 0;
+    std::uint32_t switches_per_group = 0;
   };
+  bool has_links(std::uint32_t d) const { return topology_.dimension(d).size > 1; }
   LinkId first_of(std::uint32_t d, NpuId npu) const;
-  NpuId moved(NpuId npu, std::uint32_t d, std::uint32_t coordinate) const;
-  LinkId leaving(std::uint32_t d, NpuId from, std::uint32_t coordinate) const;
-  std::uint32_t place_of(const Link& link) const { return topology_.coordinate(link.owner, link.dimension); }
+  NpuId moved(NpuId npu, std::uint32_t d, std::uint32_t position) const;
+  LinkId leaving(std::uint32_t d, NpuId from, std::uint32_t position) const;
+  std::uint32_t position_of(const Link& link) const { return topology_.coordinate(link.owner, link.dimension); }
 
   const Topology& topology_;
   std::vector<PerDimension> dimensions_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/topology/dimension.hpp"
 #include "orrery/topology/links.hpp"
+#include "orrery/topology/wiring.hpp"
 
 namespace orrery::topology {
 
@@ -22,25 +24,38 @@ class Topology {
   std::uint32_t num_npus() const { return num_npus_; }
   std::uint32_t num_dimensions() const { return static_cast<std::uint32_t>(dimensions_.size()); }
   const Dimension& dimension(std::uint32_t d) const { return dimensions_[d]; }
-  /// What differs from the dimensions.
+  /// Returns the links and routes of the groups of dimension d, as they are where every link works.
+  const Wiring& wiring(std::uint32_t d) const { return *wirings_[d].wiring; }
+  /// Returns what differs from the dimensions.
   const Links& links() const { return links_; }
 
-  std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;  ///< of `npu` in dimension d, 0 .. size - 1
-  /// Ids of neighbours in dimension d differ by this.
+  /// Returns the coordinate of `npu` in dimension d, 0 .. size - 1.
+  std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;
+  /// Returns the difference of the ids of neighbours in dimension d.
   std::uint32_t stride(std::uint32_t d) const { return strides_[d]; }
-  /// As topology::hops, in a line of dimension d.
-  std::uint32_t hops(std::uint32_t d, std::uint32_t difference) const {
-    return topology::hops(dimensions_[d], difference);
+  /// Returns the hops that a message between two positions of a group of dimension d takes where nothing else is under
+  /// way: those of its route, or in a shape of links only Wiring::most_hops. 0 from a position to itself.
+  std::uint32_t hops(std::uint32_t d, std::uint32_t from, std::uint32_t to) const {
+    if (from == to) return 0;
+    const GroupWiring& group = wirings_[d];
+    return group.uniform_hops > 0 ? group.uniform_hops : group.wiring->hops(from, to);
   }
 
-  /// The way of a message from a to b through the differing dimensions, the lowest first: calls visit(d, hops, port)
-  /// for each, where `port` is the slower of the ports that a and b have in it, as long as visit returns true.
+  /// Follows the way of a message from a to b through the dimensions in which they differ, the lowest first. Calls
+  /// visit(d, hops, port) for each, where `port` is the slower of the ports that a and b have in it, as long as visit
+  /// returns true.
   template <class Visit>
   void for_each_leg(NpuId a, NpuId b, Visit visit) const;
 
  private:
+  struct GroupWiring {
+    std::shared_ptr<const Wiring> wiring;
+    std::uint32_t uniform_hops = 0;  ///< between any two positions; 0: pairs differ
+  };
+
   std::vector<Dimension> dimensions_;
   std::vector<std::uint32_t> strides_;
+  std::vector<GroupWiring> wirings_;
   Links links_;
   std::uint32_t num_npus_ = 1;
 };
@@ -52,16 +67,16 @@ void Topology::for_each_leg(NpuId a, NpuId b, Visit visit) const {
   std::uint32_t at = a.value();  // where the message is
   for (std::uint32_t d = 0; rest_a != rest_b; ++d) {
     const std::uint32_t n = dimensions_[d].size;
-    const std::uint32_t place_a = rest_a % n;
-    const std::uint32_t place_b = rest_b % n;
+    const std::uint32_t from = rest_a % n;
+    const std::uint32_t to = rest_b % n;
     rest_a /= n;
     rest_b /= n;
-    if (place_a == place_b) continue;
-    const std::uint32_t regular = hops(d, place_a > place_b ? place_a - place_b : place_b - place_a);
+    if (from == to) continue;
+    const std::uint32_t regular = hops(d, from, to);
     if (links_.empty()) {
       if (!visit(d, regular, Port{})) return;
     } else {
-      const std::uint32_t next = at + place_b * strides_[d] - place_a * strides_[d];
+      const std::uint32_t next = at + to * strides_[d] - from * strides_[d];
       if (!visit(d, links_.hops(d, NpuId(at), NpuId(next), regular),
                  slower(links_.port(d, links_.kind_of_port(d, a)), links_.port(d, links_.kind_of_port(d, b)))))
         return;

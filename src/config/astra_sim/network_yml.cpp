@@ -10,9 +10,9 @@ using topology::Shape;
 constexpr double astra_sim_gigabyte_per_ns = 1073741824.0 / 1e9;
 
 const Words<Shape>& astra_sim_shapes() {
-  static const Words<Shape> words = {{"Ring", Shape::ring, "each NPU has a link to either neighbour"},
-                                     {"FullyConnected", Shape::fully_connected, "each NPU has a link to every other"},
-                                     {"Switch", Shape::switched, "each NPU has one link to a switch"}};
+  static const Words<Shape> words = {{"Ring", Shape("Ring"), "each NPU has a link to either neighbour"},
+                                     {"FullyConnected", Shape("FullyConnected"), "each NPU has a link to every other"},
+                                     {"Switch", Shape("Switch"), "each NPU has one link to a switch"}};
   return words;
 }
 
@@ -72,7 +72,7 @@ const Keys<NetworkLists>& network_yml_keys() {
          .help = "shape of each dimension",
          .otherwise = Default::needed()},
         shapes_expected, "-", "one word for each dimension", info_of(astra_sim_shapes()),
-        list_of_dimensions(&NetworkLists::shapes, astra_sim_shape(), Shape::ring, shapes_expected));
+        list_of_dimensions(&NetworkLists::shapes, astra_sim_shape(), Shape("Ring"), shapes_expected));
     add({.name = "npus_count",
          .becomes = "system.network.dimensions.size",
          .help = "size of each dimension",

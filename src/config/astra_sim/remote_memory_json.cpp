@@ -8,20 +8,18 @@ using memory::RemoteMemoryKind;
 
 const Words<RemoteMemoryKind>& memory_types() {
   static const Words<RemoteMemoryKind> words = {
-      {"NO_MEMORY_EXPANSION", RemoteMemoryKind::none, "no remote memory"},
-      {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::per_npu, "each NPU has one"},
-      {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::per_node, "the NPUs of a node share one"},
-      {"MEMORY_POOL", RemoteMemoryKind::pool, "all NPUs share one"},
-      {"HIERARCHICAL_POOL", RemoteMemoryKind::hierarchical_pool,
+      {"NO_MEMORY_EXPANSION", RemoteMemoryKind("none"), "no remote memory"},
+      {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind("per-npu"), "each NPU has one"},
+      {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind("per-node"), "the NPUs of a node share one"},
+      {"MEMORY_POOL", RemoteMemoryKind("pool"), "all NPUs share one"},
+      {"HIERARCHICAL_POOL", RemoteMemoryKind("hierarchical-pool"),
        "memory groups behind out-node switches, which ASTRA-sim 2 does not know"}};
   return words;
 }
 
-bool has_any_memory(const Configuration& c) { return c.remote_memory.kind != RemoteMemoryKind::none; }
-bool is_pool_of_groups(const Configuration& c) { return c.remote_memory.kind == RemoteMemoryKind::hierarchical_pool; }
-bool has_nodes_of_npus(const Configuration& c) {
-  return c.remote_memory.kind == RemoteMemoryKind::per_node || is_pool_of_groups(c);
-}
+bool has_any_memory(const Configuration& c) { return c.remote_memory.kind->has_memory; }
+bool is_pool_of_groups(const Configuration& c) { return c.remote_memory.kind->has_hierarchy; }
+bool has_nodes_of_npus(const Configuration& c) { return c.remote_memory.kind->has_nodes; }
 
 Handling<Configuration> checked_nodes() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {

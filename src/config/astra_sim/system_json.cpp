@@ -143,15 +143,20 @@ void add_scheduling(Keys<Configuration>& keys) {
       plain_nanoseconds().info, scaled_delay());
 }
 
-bool has_roofline_enabled(const Configuration& c, const Reading&) { return c.executor.compute.roofline; }
+bool has_roofline_enabled(const Configuration& c, const Reading&) { return c.executor.compute.model->uses_operations; }
 
 void add_compute(Keys<Configuration>& keys) {
-  keys.add_astra_sim(
-      {.name = "roofline-enabled",
-       .becomes = "system.compute.roofline",
-       .help = "compute the durations of compute nodes by the roofline",
-       .otherwise = Default::value("0")},
-      zero_or_one(), [](auto& c) -> auto& { return c.executor.compute.roofline; });
+  keys.add_astra_sim({.name = "roofline-enabled",
+                      .becomes = "system.compute.roofline",
+                      .help = "compute the durations of compute nodes by the roofline",
+                      .otherwise = Default::value("0")},
+                     zero_or_one().info,
+                     {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+                        const bool is_on = zero_or_one().read(value, path, reading);
+                        target.executor.compute.model = compute::ModelName(is_on ? "roofline" : "recorded");
+                      },
+                      {},
+                      {}});
   keys.add_astra_sim({.name = "peak-perf",
                       .becomes = "system.compute.peak",
                       .help = "peak compute rate",

@@ -11,14 +11,14 @@ namespace {
 using collective::Algorithm;
 using collective::AlgorithmKind;
 using topology::Dimension;
-using topology::Shape;
 
 using Algorithms = std::vector<Algorithm>;
 
 /// Returns the algorithm that suits the shape of a dimension.
 Algorithm natural_algorithm(const Dimension& dimension, bool is_all_to_all) {
-  if (dimension.shape == Shape::ring || dimension.shape == Shape::mesh) return {AlgorithmKind::ring, 0, false};
-  if (dimension.shape == Shape::fully_connected || is_all_to_all) return {AlgorithmKind::direct, 0, false};
+  const topology::TrafficPattern pattern = dimension.shape->pattern;
+  if (pattern == topology::TrafficPattern::neighbours) return {AlgorithmKind::ring, 0, false};
+  if (pattern == topology::TrafficPattern::all_pairs || is_all_to_all) return {AlgorithmKind::direct, 0, false};
   return {std::has_single_bit(dimension.size) ? AlgorithmKind::halving_doubling : AlgorithmKind::ring, 0, false};
 }
 

@@ -6,10 +6,18 @@ namespace {
 
 bool has_cache(const Configuration& c) { return c.executor.compute.cache.size > Bytes(0); }
 bool has_expanded_memory(const Configuration& c) { return c.executor.compute.expanded.share > 0; }
-bool has_roofline(const Configuration& c, const Reading&) { return c.executor.compute.roofline; }
+bool is_roofline_or_recorded(const Configuration& c) {
+  const auto model = c.executor.compute.model;
+  return model == compute::ModelName("roofline") || model == compute::ModelName("recorded");
+}
+bool same_model(const Configuration& a, const Configuration& b) {
+  return a.executor.compute.model == b.executor.compute.model;
+}
+bool has_roofline(const Configuration& c) { return c.executor.compute.model == compute::ModelName("roofline"); }
+bool uses_operations(const Configuration& c, const Reading&) { return c.executor.compute.model->uses_operations; }
 
 void require_roofline(const Configuration& c, const Place& place, const Reading&) {
-  if (!c.executor.compute.roofline)
+  if (!c.executor.compute.model->uses_operations)
     throw Error(ErrorCode::bad_input, place, "found without the roofline, which alone uses it",
                 "system.compute.roofline: true with it");
 }
@@ -50,26 +58,48 @@ bool same_peak(const Configuration& a, const Configuration& b) {
 }
 
 void add_roofline(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "system.compute.roofline",
-       .help = "compute the durations of compute nodes by the roofline; else take the recorded ones",
-       .example = "true",
-       .otherwise = Default::built_in()},
-      boolean(), [](auto& c) -> auto& { return c.executor.compute.roofline; });
+  keys.add({.path = "system.compute.roofline",
+            .help = "compute the durations of compute nodes by the roofline; else take the recorded ones",
+            .example = "true",
+            .otherwise = Default::value("false")},
+           boolean().info,
+           {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+              target.executor.compute.model =
+                  compute::ModelName(boolean().read(value, path, reading) ? "roofline" : "recorded");
+            },
+            [](const Configuration& c, Writer& writer) {
+              if (is_roofline_or_recorded(c)) writer.put("system.compute.roofline", has_roofline(c) ? "true" : "false");
+            },
+            same_model});
+  keys.add({.path = "system.compute.model",
+            .help = "compute model, which says how long compute nodes take; `roofline: true` is short for roofline",
+            .example = "roofline",
+            .otherwise = Default::described("by `roofline`"),
+            .see = "model.md, 2"},
+           word(compute_models()).info,
+           {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+              target.executor.compute.model = word(compute_models()).read(value, path, reading);
+            },
+            [](const Configuration& c, Writer& writer) {
+              if (!is_roofline_or_recorded(c))
+                writer.put("system.compute.model", std::string(c.executor.compute.model.name()));
+            },
+            same_model})
+      .excludes("system.compute.roofline");
   keys.add({.path = "system.compute.peak",
             .help = "peak compute rate, for all precisions or for each; that of workload.parallel.precision counts, "
                     "bf16 for traces",
             .example = "{bf16: 989 TFLOPS, fp8: 1979 TFLOPS}",
             .otherwise = Default::none()},
            compute_rate().info, {read_peak, write_peak, same_peak})
-      .needed_if(has_roofline, "the roofline is on");
+      .needed_if(uses_operations, "the roofline is on");
   keys.add(
           {.path = "system.compute.local-memory.bandwidth",
            .help = "bandwidth of the local memory; without it reductions in collectives take no time",
            .example = "3350 GB/s",
            .otherwise = Default::none()},
           bandwidth(), [](auto& c) -> auto& { return c.executor.compute.local_memory; })
-      .needed_if(has_roofline, "the roofline is on");
+      .needed_if(uses_operations, "the roofline is on");
   keys.add(
       {.path = "system.compute.local-memory.latency",
        .help = "latency of the local memory, part of the duration of each compute node under the roofline",

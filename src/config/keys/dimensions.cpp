@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -58,9 +59,6 @@ Handling<DimensionEntry> size_handling() {
           [](const DimensionEntry& a, const DimensionEntry& b) { return a.sizes == b.sizes; }};
 }
 
-bool is_fat_tree(const DimensionEntry& entry) { return entry.shape.shape == Shape::fat_tree; }
-bool is_dragonfly(const DimensionEntry& entry) { return entry.shape.shape == Shape::dragonfly; }
-
 void add_common_keys(Keys<DimensionEntry>& keys) {
   keys.add(
           {.path = "system.network.dimensions.shape",
@@ -115,39 +113,54 @@ void add_common_keys(Keys<DimensionEntry>& keys) {
       .written_unless_default();
 }
 
+const topology::ShapeParameter* parameter_of(Shape shape, std::string_view name) {
+  const auto found = std::ranges::find(shape->parameters, name, &topology::ShapeParameter::name);
+  return found == shape->parameters.end() ? nullptr : &*found;
+}
+
+/// Returns the key of a parameter of shapes. Shapes may share the name of a parameter.
+KeyInfo parameter_info(const topology::ShapeParameter& parameter) {
+  const std::string shapes = names_where<topology::ShapeType>([&](const topology::ShapeType& shape) {
+    return std::ranges::find(shape.parameters, parameter.name, &topology::ShapeParameter::name) !=
+           shape.parameters.end();
+  });
+  const Default otherwise =
+      parameter.default_value == nullptr ? Default::needed() : Default::described("by the other parameters");
+  return {.path = fmt::format("system.network.dimensions.{}", parameter.name),
+          .becomes = {},
+          .help = std::string(parameter.help),
+          .example = std::string(parameter.example),
+          .type = count().info,
+          .otherwise = otherwise,
+          .default_text = std::string(parameter.default_value == nullptr ? otherwise.text() : parameter.default_text),
+          .only_with = fmt::format("shape: {}", shapes)};
+}
+
+void add_parameter(Keys<DimensionEntry>& keys, const topology::ShapeParameter& parameter) {
+  const std::string name(parameter.name);
+  KeyInfo info = parameter_info(parameter);
+  if (keys.find(info.path) != nullptr) return;
+  const std::string path = info.path;
+  keys.add(std::move(info),
+           {[name](const Value& value, const std::string& at, DimensionEntry& entry, Reading& reading) {
+              entry.dimension.parameters[name] = count().read(value, at, reading);
+            },
+            [name, path](const DimensionEntry& entry, Writer& writer) {
+              writer.put(path, fmt::to_string(entry.dimension.parameter(name)));
+            },
+            [name](const DimensionEntry& a, const DimensionEntry& b) {
+              return a.dimension.parameter(name) == b.dimension.parameter(name);
+            }})
+      .prepare([name](DimensionEntry& entry) {
+        const auto* const own = parameter_of(entry.shape.shape, name);
+        entry.dimension.parameters[name] = own->default_value == nullptr ? 0 : own->default_value(entry.dimension);
+      })
+      .only_if([name](const DimensionEntry& entry) { return parameter_of(entry.shape.shape, name) != nullptr; });
+}
+
 void add_keys_of_shapes(Keys<DimensionEntry>& keys) {
-  keys.add(
-          {.path = "system.network.dimensions.ports",
-           .help = "ports k of a switch; the size is a multiple of k^2/4 up to k^3/4",
-           .example = "16",
-           .otherwise = Default::needed()},
-          count(), [](auto& entry) -> auto& { return entry.dimension.ports; })
-      .only_if(is_fat_tree, "shape: FatTree");
-  keys.add(
-          {.path = "system.network.dimensions.npus-per-router",
-           .help = "NPUs p of a router; the size is a multiple of a p up to a p (a h + 1)",
-           .example = "4",
-           .otherwise = Default::needed()},
-          count(), [](auto& entry) -> auto& { return entry.dimension.npus_per_router; })
-      .only_if(is_dragonfly, "shape: Dragonfly");
-  // The defaults balance the load (Kim et al., ISCA 2008): a group has twice as many routers as a router has NPUs, and
-  // a router has as many links to other groups.
-  keys.add(
-          {.path = "system.network.dimensions.routers",
-           .help = "routers a of a group",
-           .example = "8",
-           .otherwise = Default::described("2p")},
-          count(), [](auto& entry) -> auto& { return entry.dimension.routers; })
-      .prepare([](DimensionEntry& entry) { entry.dimension.routers = 2 * entry.dimension.npus_per_router; })
-      .only_if(is_dragonfly, "shape: Dragonfly");
-  keys.add(
-          {.path = "system.network.dimensions.global-links",
-           .help = "links h of a router to other groups",
-           .example = "4",
-           .otherwise = Default::described("p")},
-          count(), [](auto& entry) -> auto& { return entry.dimension.global_links; })
-      .prepare([](DimensionEntry& entry) { entry.dimension.global_links = entry.dimension.npus_per_router; })
-      .only_if(is_dragonfly, "shape: Dragonfly");
+  for (const Shape shape : Shape::all())
+    for (const topology::ShapeParameter& parameter : shape->parameters) add_parameter(keys, parameter);
 }
 
 }  // namespace

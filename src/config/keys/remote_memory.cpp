@@ -5,13 +5,9 @@
 namespace orrery::config {
 namespace {
 
-using memory::RemoteMemoryKind;
-
-bool has_memory(const Configuration& c, const Reading&) { return c.remote_memory.kind != RemoteMemoryKind::none; }
-bool is_hierarchical(const Configuration& c) { return c.remote_memory.kind == RemoteMemoryKind::hierarchical_pool; }
-bool has_nodes(const Configuration& c, const Reading&) {
-  return c.remote_memory.kind == RemoteMemoryKind::per_node || is_hierarchical(c);
-}
+bool has_memory(const Configuration& c, const Reading&) { return c.remote_memory.kind->has_memory; }
+bool is_hierarchical(const Configuration& c) { return c.remote_memory.kind->has_hierarchy; }
+bool has_nodes(const Configuration& c, const Reading&) { return c.remote_memory.kind->has_nodes; }
 
 /// Throws unless the memory groups send a byte for each NPU at a time.
 void require_large_chunk(const Configuration& c, const Place& place, const Reading& reading) {

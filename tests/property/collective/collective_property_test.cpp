@@ -60,7 +60,7 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
     RandomCase sample = random_case(random, 24);
     if (sample.num_npus() < 3) continue;
     sample.rules.subgroup_is_ring = true;
-    sample.dimensions.push_back({topology::Shape::ring, 1, Bandwidth::from_bytes_per_ns(50), 100});
+    sample.dimensions.push_back({topology::Shape("Ring"), 1, Bandwidth::from_bytes_per_ns(50), 100});
     sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce =
         std::vector<Algorithm>(sample.dimensions.size());
     const network::DelayModel delays = sample.delays();
@@ -69,7 +69,7 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
     const auto count = static_cast<std::uint32_t>(members.size());
     // The phases of a world that is one ring of as many NPUs, with this delays.
     RandomCase line = sample;
-    line.dimensions = {{topology::Shape::ring, count, Bandwidth::from_bytes_per_ns(50), 0}};
+    line.dimensions = {{topology::Shape("Ring"), count, Bandwidth::from_bytes_per_ns(50), 0}};
     line.options.all_reduce = {Algorithm{}};
     const network::DelayModel line_delays = line.delays();
     const std::uint64_t chunk =
@@ -84,8 +84,7 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
         const std::uint32_t a = delays.topology().coordinate(members[from], d);
         const std::uint32_t b = delays.topology().coordinate(members[to], d);
         if (a == b) continue;
-        total +=
-            delays.link_delay(d, delays.topology().hops(d, std::max(a, b) - std::min(a, b)), Bytes(bytes * share)).ps();
+        total += delays.link_delay(d, delays.topology().hops(d, a, b), Bytes(bytes * share)).ps();
         if (!delays.rules().charge_every_dimension) break;
       }
       return total;
@@ -134,8 +133,8 @@ class PlainLinks {
     const std::uint32_t ca = delays_.topology().coordinate(NpuId(a), d),
                         cb = delays_.topology().coordinate(NpuId(b), d);
     const std::uint32_t apart = std::max(ca, cb) - std::min(ca, cb);
-    if (sample_.dimensions[d].shape == topology::Shape::ring && apart != 1 && apart != n - 1) return false;
-    if (sample_.dimensions[d].shape == topology::Shape::mesh && apart != 1) return false;
+    if (sample_.dimensions[d].shape == topology::Shape("Ring") && apart != 1 && apart != n - 1) return false;
+    if (sample_.dimensions[d].shape == topology::Shape("Mesh") && apart != 1) return false;
     return std::ranges::none_of(sample_.faults, [&](const topology::LinkFault& fault) {
       return fault.failed && fault.dimension == d &&
              ((fault.npus[0].value() == a && fault.npus[1].value() == b) ||
@@ -144,7 +143,7 @@ class PlainLinks {
   }
 
   std::uint32_t hops(std::uint32_t from, std::uint32_t to, std::uint32_t d) const {
-    if (sample_.dimensions[d].shape == topology::Shape::switched) return 2;
+    if (sample_.dimensions[d].shape == topology::Shape("Switch")) return 2;
     const std::uint32_t stride = delays_.topology().stride(d);
     const std::uint32_t first = from - delays_.topology().coordinate(NpuId(from), d) * stride;
     std::vector<std::uint32_t> reached{from};
@@ -247,7 +246,7 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   const auto choice = random() % 4;
   Algorithm algorithm{static_cast<AlgorithmKind>(random() % (choice == 0 ? 4 : 6)), 0, choice == 0};
   for (topology::Dimension& dimension : sample.dimensions)
-    if (dimension.shape == topology::Shape::switched && dimension.oversubscription == 1 && random() % 4 != 0)
+    if (dimension.shape == topology::Shape("Switch") && dimension.oversubscription == 1 && random() % 4 != 0)
       dimension.in_switch_operations = static_cast<std::uint32_t>(random() % 64);
   if (choice <= 1) sample.options.all_reduce.assign(sample.dimensions.size(), algorithm);
   sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
@@ -333,7 +332,7 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
     choose_orders(random, sample.options);
     for (std::size_t d = 0; d < sample.dimensions.size(); ++d)  // elsewhere direct has a link for each of its messages
       if (Algorithm& algorithm = sample.options.all_reduce[d];
-          algorithm.kind == AlgorithmKind::direct && sample.dimensions[d].shape != topology::Shape::switched)
+          algorithm.kind == AlgorithmKind::direct && sample.dimensions[d].shape != topology::Shape("Switch"))
         algorithm = {};
     sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
     Engine engine(sample.delays(), sample.engine_options());

@@ -21,7 +21,7 @@ using topology::Shape;
 using Act = Procedure::Act;
 using Random = std::mt19937_64;
 
-constexpr Shape line_shapes[] = {Shape::ring, Shape::mesh, Shape::fully_connected, Shape::switched};
+const Shape line_shapes[] = {Shape("Ring"), Shape("Mesh"), Shape("FullyConnected"), Shape("Switch")};
 constexpr Ps per_hop = 700'000, endpoint = 11'000;  // ps; bandwidth and memory: a byte a ps
 
 Options options_with(std::shared_ptr<const Procedure> procedure, Kind kind) {
@@ -129,15 +129,15 @@ class Messages {
     return (to + procedure_.num_positions() - from) % procedure_.num_positions();
   }
   Ps hops(std::uint32_t from, std::uint32_t to) const {
-    if (shape_ == Shape::switched) return 2;
-    if (shape_ == Shape::fully_connected) return 1;
-    if (shape_ == Shape::mesh) return std::abs(static_cast<Ps>(from) - static_cast<Ps>(to));
+    if (shape_ == Shape("Switch")) return 2;
+    if (shape_ == Shape("FullyConnected")) return 1;
+    if (shape_ == Shape("Mesh")) return std::abs(static_cast<Ps>(from) - static_cast<Ps>(to));
     return std::min(up(from, to), up(to, from));
   }
   std::uint32_t link_of(std::uint32_t here, std::uint32_t other, bool sends) const {
-    if (shape_ == Shape::switched) return 0;
-    if (shape_ == Shape::fully_connected) return other;
-    if (shape_ == Shape::mesh) return (here < other) == sends ? 0 : 1;
+    if (shape_ == Shape("Switch")) return 0;
+    if (shape_ == Shape("FullyConnected")) return other;
+    if (shape_ == Shape("Mesh")) return (here < other) == sends ? 0 : 1;
     const auto [from, to] = sends ? std::pair(here, other) : std::pair(other, here);
     return up(from, to) <= up(to, from) ? 0 : 1;
   }
@@ -268,7 +268,7 @@ TEST(Procedure, AgreesWithWhatItSpellsOut) {
     const auto n = which == 3 ? 1U << draw(random, 1, 5) : static_cast<std::uint32_t>(draw(random, 2, 20));
     const Kind ring_kinds[] = {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter};
     const Kind kind = which < 3 ? ring_kinds[which] : which == 3 ? Kind::all_reduce : Kind::all_to_all;
-    const Shape shape = which == 4 ? Shape::fully_connected : line_shapes[draw(random, 0, std::size(line_shapes) - 1)];
+    const Shape shape = which == 4 ? Shape("FullyConnected") : line_shapes[draw(random, 0, std::size(line_shapes) - 1)];
     Options built_in = options_with(nullptr, kind);
     const AlgorithmKind algorithm = which < 3    ? AlgorithmKind::ring
                                     : which == 3 ? AlgorithmKind::halving_doubling

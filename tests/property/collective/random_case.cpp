@@ -150,13 +150,14 @@ RandomCase random_case(std::mt19937_64& random, std::uint32_t most) {
     sample.dimensions.clear();
     for (auto d = pick(random, 1, 3); d > 0; --d) {
       using topology::Shape;
-      sample.dimensions.push_back({one_of(random, {Shape::ring, Shape::mesh, Shape::fully_connected, Shape::switched}),
-                                   static_cast<std::uint32_t>(pick(random, 1, d == 1 ? 9 : 4)),
-                                   Bandwidth::from_bytes_per_ns(one_of(random, {25.0, 50.0, 53.687, 100.0})),
-                                   one_of(random, {0.0, 77.5, 300.0, 1000.0})});
+      sample.dimensions.push_back(
+          {one_of(random, {Shape("Ring"), Shape("Mesh"), Shape("FullyConnected"), Shape("Switch")}),
+           static_cast<std::uint32_t>(pick(random, 1, d == 1 ? 9 : 4)),
+           Bandwidth::from_bytes_per_ns(one_of(random, {25.0, 50.0, 53.687, 100.0})),
+           one_of(random, {0.0, 77.5, 300.0, 1000.0})});
       topology::Dimension& dimension = sample.dimensions.back();
       dimension.links = one_of(random, {1U, 1U, 3U});
-      if (dimension.shape == Shape::switched) dimension.oversubscription = one_of(random, {1.0, 1.0, 2.5});
+      if (dimension.shape == Shape("Switch")) dimension.oversubscription = one_of(random, {1.0, 1.0, 2.5});
     }
   } while (sample.num_npus() < 2 || sample.num_npus() > most);
   sample.kind = one_of(random, {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all});
@@ -183,7 +184,7 @@ std::vector<Time> random_arrivals(std::mt19937_64& random, std::uint32_t count) 
 
 std::uint64_t RandomCase::at_once(std::uint32_t d) const {
   const Algorithm& algorithm = options.all_reduce[d];
-  const bool one_link = dimensions[d].shape == topology::Shape::switched;
+  const bool one_link = dimensions[d].shape == topology::Shape("Switch");
   if (algorithm.kind != AlgorithmKind::direct || !one_link || !rules.share_bandwidth) return 1;
   const std::uint32_t others = std::max(dimensions[d].size, 2U) - 1;
   return algorithm.window == 0 ? others : std::min(algorithm.window, others);
@@ -224,7 +225,7 @@ Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays
     const std::uint32_t d = dimension_of[phase];
     const std::uint32_t a = topology.coordinate(NpuId(from), d);
     const std::uint32_t b = topology.coordinate(NpuId(to), d);
-    const std::uint32_t hops = topology.hops(d, std::max(a, b) - std::min(a, b));
+    const std::uint32_t hops = topology.hops(d, a, b);
     return delays.link_delay(d, hops, Bytes(bytes * share * sample.at_once(d))).ps();
   };
   return scenario;

@@ -161,7 +161,7 @@ RandomCase line_by(AlgorithmKind algorithm, std::mt19937_64& random) {
   topology::Dimension line = sample.dimensions[0];
   line.size = n;
   if (algorithm == AlgorithmKind::in_switch) {
-    line.shape = topology::Shape::switched;
+    line.shape = topology::Shape("Switch");
     line.in_switch_operations = 1;
     line.oversubscription = 1;
   }
@@ -235,7 +235,7 @@ TEST(Script, BroadcastAndReduceGoWhole) {
     // place.
     bool goes_back = false;
     for (std::size_t d = 0; d < algorithms.size(); ++d)
-      goes_back |= sample.dimensions[d].shape == topology::Shape::mesh && algorithms[d].kind == AlgorithmKind::ring;
+      goes_back |= sample.dimensions[d].shape == topology::Shape("Mesh") && algorithms[d].kind == AlgorithmKind::ring;
     if (script->num_chunks() == 1 && !sample.options.rendezvous && !goes_back) {
       EXPECT_EQ(std::ranges::max(played), std::ranges::max(completions));
     }

@@ -35,7 +35,7 @@ struct Entry {
   Kind kind = Kind::all_reduce;   ///< whose shape it has
   bool reduces = true;
   std::uint32_t size = 2;
-  Shape shape = Shape::switched;
+  Shape shape = Shape("Switch");
 
   std::string text() const {
     return std::string(name(asked)) + ", algorithm " + std::to_string(static_cast<int>(algorithm.kind)) + " window " +
@@ -46,12 +46,12 @@ struct Entry {
   bool goes_whole() const { return kind == Kind::broadcast || kind == Kind::reduce; }
   std::uint32_t hops(std::uint32_t from, std::uint32_t to) const {
     const std::uint32_t apart = from > to ? from - to : to - from;
-    if (shape == Shape::mesh) return apart;
-    return shape == Shape::switched ? 2 : shape == Shape::fully_connected ? 1 : std::min(apart, size - apart);
+    if (shape == Shape("Mesh")) return apart;
+    return shape == Shape("Switch") ? 2 : shape == Shape("FullyConnected") ? 1 : std::min(apart, size - apart);
   }
   /// Messages that share the link of a place.
   std::uint64_t at_once() const {
-    return shape == Shape::switched && algorithm.kind == AlgorithmKind::direct ? ports() : 1;
+    return shape == Shape("Switch") && algorithm.kind == AlgorithmKind::direct ? ports() : 1;
   }
   /// Messages that a place sends, or receives, at a time.
   std::uint32_t ports() const {
@@ -93,7 +93,7 @@ bool has_rule(const Entry& entry) {
     case AlgorithmKind::binomial_tree:
       return entry.kind == Kind::all_reduce || entry.goes_whole();
     case AlgorithmKind::in_switch:
-      return entry.kind != Kind::all_to_all && entry.shape == Shape::switched;
+      return entry.kind != Kind::all_to_all && entry.shape == Shape("Switch");
     case AlgorithmKind::custom:
       return false;
   }
@@ -109,7 +109,7 @@ std::vector<Entry> entries() {
   for (const Algorithm& algorithm : algorithms)
     for (int kind = 0; kind <= static_cast<int>(Kind::barrier); ++kind)
       for (std::uint32_t size = 2; size <= 17; ++size)
-        for (const Shape shape : {Shape::switched, Shape::fully_connected, Shape::ring, Shape::mesh}) {
+        for (const Shape shape : {Shape("Switch"), Shape("FullyConnected"), Shape("Ring"), Shape("Mesh")}) {
           const auto asked = static_cast<Kind>(kind);
           const bool reduces = asked != Kind::broadcast && asked != Kind::scatter;
           const Entry entry{algorithm, asked, shape_of(asked), reduces, size, shape};
@@ -260,7 +260,7 @@ Row ring_row(const Entry& entry) {
   const Ps reductions = adds ? static_cast<Ps>(n - 1) * time_to_add(piece) : 0;
   Row row{steps, n * steps * piece, e + static_cast<Ps>(steps) * (link(entry, piece, 1) + e) + reductions};
   // In a row what the last place sends goes all the way back to the first: once in n steps.
-  if (entry.shape == Shape::mesh) row.duration += static_cast<Ps>((steps + n - 1) / n * (n - 2)) * hop;
+  if (entry.shape == Shape("Mesh")) row.duration += static_cast<Ps>((steps + n - 1) / n * (n - 2)) * hop;
   return row;
 }
 
@@ -269,11 +269,11 @@ Row direct_row(const Entry& entry) {
   const bool adds = entry.reduces && (entry.kind == Kind::all_reduce || entry.kind == Kind::reduce_scatter);
   const std::uint64_t window = entry.algorithm.window == 0 ? n - 1 : entry.algorithm.window;
   const std::uint64_t halves = entry.kind == Kind::all_reduce ? 2 : 1;
-  Row row{0, halves * n * (n - 1) * piece, e, entry.shape != Shape::mesh || window >= n - 1};
+  Row row{0, halves * n * (n - 1) * piece, e, entry.shape != Shape("Mesh") || window >= n - 1};
   for (std::uint64_t first = 1; first < n; first += window) {
     Ps longest = 0;
     for (std::uint64_t d = first; d < std::min(n, first + window); ++d)
-      longest = std::max(longest, link(entry, piece, entry.shape == Shape::mesh ? std::max(d, n - d) : d));
+      longest = std::max(longest, link(entry, piece, entry.shape == Shape("Mesh") ? std::max(d, n - d) : d));
     row.steps += halves;
     row.duration += static_cast<Ps>(halves) * (longest + e) + (adds ? time_to_add(piece) : 0);
   }
@@ -303,7 +303,7 @@ Row tree_row(const Entry& entry, std::uint64_t halves, std::uint64_t reductions)
   for (std::uint32_t d = 1; d < entry.size; ++d) farthest = std::max(farthest, link(entry, bytes, d));
   const Ps adding = entry.reduces ? static_cast<Ps>(reductions) * time_to_add(bytes) : 0;
   return {halves * k, halves * (entry.size - 1) * bytes, e + static_cast<Ps>(halves * k) * (farthest + e) + adding,
-          std::has_single_bit(entry.size) && entry.shape != Shape::ring && entry.shape != Shape::mesh};
+          std::has_single_bit(entry.size) && entry.shape != Shape("Ring") && entry.shape != Shape("Mesh")};
 }
 
 Row in_switch_row(const Entry& entry) {
@@ -390,7 +390,7 @@ TEST(Table, NothingIsFasterThanItsLowerBounds) {
     Ps rounds = 0;
     for (std::uint64_t told = 1; told < entry.size; told *= p + 1) ++rounds;
     const bool in_switch = entry.algorithm.kind == AlgorithmKind::in_switch;
-    EXPECT_GE(duration, (in_switch ? 1 : rounds) * (entry.shape == Shape::switched ? 2 : 1) * hop) << entry.text();
+    EXPECT_GE(duration, (in_switch ? 1 : rounds) * (entry.shape == Shape("Switch") ? 2 : 1) * hop) << entry.text();
     const std::uint64_t links = p / entry.at_once();
     EXPECT_GE(duration, transfer(MessageProgram(entry.line(0)).most_bytes() / links)) << entry.text();
     EXPECT_GE(duration, transfer(least_bytes(entry) / links)) << entry.text();

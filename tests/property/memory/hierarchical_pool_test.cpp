@@ -58,7 +58,7 @@ System random_system(Random& random) {
     return Bandwidth::from_bytes_per_ns(random.one_of({0.5, 1.0, 3.0, 25.0, 100.0, 512.0}));
   };
   const auto latency = [&] { return random.one_of({0.0, 1.0, 12.5, 500.0}); };
-  options.kind = RemoteMemoryKind::hierarchical_pool;
+  options.kind = RemoteMemoryKind("hierarchical-pool");
   options.npus_per_node = static_cast<std::uint32_t>(random.whole(1, 8));
   system.num_npus = options.npus_per_node * static_cast<std::uint32_t>(random.whole(1, 8));
   options.bandwidth = bandwidth();
@@ -218,6 +218,7 @@ TEST(HierarchicalPool, AllNpusTogetherTakeTheClosedForm) {
   }
 }
 
+// Random accesses at five moments, against the plain program.
 TEST(HierarchicalPool, PartialUseGoesRoundByRoundThroughTheStages) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE(seed);
@@ -244,6 +245,7 @@ TEST(HierarchicalPool, PartialUseGoesRoundByRoundThroughTheStages) {
   }
 }
 
+// HierarchicalPool::alone says what an access of one NPU takes when nothing else goes on.
 TEST(HierarchicalPool, AloneIsWhatOneNpuTakesInAnIdlePool) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);
@@ -257,8 +259,8 @@ TEST(HierarchicalPool, AloneIsWhatOneNpuTakesInAnIdlePool) {
   }
 }
 
-// No stage beats its bandwidth: what has passed it by the time the last access is through took at least that long. And
-// nothing idles where there is work: all is done before everything could have passed all stages one after the other.
+// Lower bound: the bytes that have passed a stage took at least what its bandwidth allows. Upper bound: no stage idles
+// while it has work, so all accesses end before all bytes could have passed all stages one after the other.
 TEST(HierarchicalPool, BoundsInPartialUse) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
@@ -290,6 +292,7 @@ TEST(HierarchicalPool, BoundsInPartialUse) {
   }
 }
 
+// The accesses of a moment in two orders. Each of them ends at the same time in both.
 TEST(HierarchicalPool, TheOrderOfAMomentDoesNotMatter) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
@@ -311,7 +314,8 @@ TEST(HierarchicalPool, TheOrderOfAMomentDoesNotMatter) {
   }
 }
 
-// In sizes, bandwidths and who else comes at the same moment. (Not in the time of coming: docs/memory.md.)
+// With more bytes, less bandwidth, or other accesses at the same moment, no access ends earlier. (This does not hold
+// for the time at which an access begins: docs/memory.md.)
 TEST(HierarchicalPool, MoreWorkOrLessBandwidthEndsNothingEarlier) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);

@@ -29,7 +29,7 @@ network::DelayModel line_with_fault(topology::Shape shape, std::uint32_t size, c
 // Ring of 4, 4000 B: m = 1000, L = 200, r = 30. All-reduce e + 6 (L + e) + 3 r; reduce-scatter e + 3 (L + e + r);
 // all-to-all e + 6 (L + e); all-gather moves whole shards, m = 4000, L = 500: e + 3 (L + e).
 TEST(Engine, Ring) {
-  System system({dimension(Shape::ring, 4)}, options_of({ring}));
+  System system({dimension(Shape("Ring"), 4)}, options_of({ring}));
   EXPECT_EQ(system.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 6 * 207 + 90));
   EXPECT_EQ(system.together(Kind::reduce_scatter, 4000, 4), Time::from_ns(7 + 3 * 237));
   EXPECT_EQ(system.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 6 * 207));
@@ -40,10 +40,10 @@ TEST(Engine, Ring) {
 // A window of 2 makes two rounds of the three distances, {1, 2} and {3}: L = 300, then 200; each of the reducing half
 // pays r.
 TEST(Engine, Direct) {
-  System system({dimension(Shape::ring, 4)}, options_of({direct}));
+  System system({dimension(Shape("Ring"), 4)}, options_of({direct}));
   EXPECT_EQ(system.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 300 + 7 + 30 + 300 + 7));
   EXPECT_EQ(system.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 300 + 7));
-  System window({dimension(Shape::ring, 4)}, options_of({Algorithm{AlgorithmKind::direct, 2, false}}));
+  System window({dimension(Shape("Ring"), 4)}, options_of({Algorithm{AlgorithmKind::direct, 2, false}}));
   EXPECT_EQ(window.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 2 * (307 + 207) + 2 * 30));
 }
 
@@ -51,9 +51,9 @@ TEST(Engine, Direct) {
 // steps, 7 e, 3 r: 139; and the longest 6 edges in a row that end in the member: a round of 1000 and two more.
 // Direct: e + L to the farther end + e + r. Members 0, 2 and 3 as a ring have edges of 2, 1 and 3 hops.
 TEST(Engine, Mesh) {
-  System around({dimension(Shape::mesh, 4)}, options_of({ring}));
+  System around({dimension(Shape("Mesh"), 4)}, options_of({ring}));
   EXPECT_EQ(around.finish(Kind::all_reduce, 4000, std::vector<Time>(4)), at_ns({1739, 1739, 1539, 1539}));
-  System to_all({dimension(Shape::mesh, 4)}, options_of({direct}));
+  System to_all({dimension(Shape("Mesh"), 4)}, options_of({direct}));
   EXPECT_EQ(to_all.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({444, 344, 344, 444}));
   const auto layout = around.engine.layout(npus({0, 2, 3}), all_dimensions);
   std::vector<Time> completions(3);
@@ -64,17 +64,17 @@ TEST(Engine, Mesh) {
 // Halving-doubling on a ring of 4, 4000 B: messages of 2000 B to distance 1 and 1000 B to distance 2, then back.
 // L = 300 and 300. Physical rules reduce both messages (60 + 30), astra-sim rules the second one's size only.
 TEST(Engine, HalvingDoubling) {
-  System physical({dimension(Shape::ring, 4)}, options_of({halving_doubling}));
+  System physical({dimension(Shape("Ring"), 4)}, options_of({halving_doubling}));
   EXPECT_EQ(physical.together(Kind::reduce_scatter, 4000, 4), Time::from_ns(7 + 2 * 307 + 90));
   EXPECT_EQ(physical.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 90));
-  System astra({dimension(Shape::ring, 4)}, options_of({halving_doubling}), AllRules::astra_sim());
+  System astra({dimension(Shape("Ring"), 4)}, options_of({halving_doubling}), AllRules::astra_sim());
   EXPECT_EQ(astra.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 30));
 }
 
 // Two members, one tree edge. Tree of chunk 0: root 1, leaf 0. The leaf sends at e, is there at e + L (L = 100 + 400),
 // the root reduces 4000 B: up = e + L + e + r (r = 120); back: + L + e.
 TEST(Engine, DoubleBinaryTreeOfTwo) {
-  System system({dimension(Shape::ring, 2)}, options_of({double_binary_tree}));
+  System system({dimension(Shape("Ring"), 2)}, options_of({double_binary_tree}));
   const std::vector<Time> completions = system.finish(Kind::all_reduce, 4000, std::vector<Time>(2));
   EXPECT_EQ(completions[1], Time::from_ns(7 + 500 + 7 + 120));
   EXPECT_EQ(completions[0], Time::from_ns(7 + 500 + 7 + 120 + 507));
@@ -85,7 +85,7 @@ TEST(Engine, DoubleBinaryTreeWaitsForAll) {
   for (std::uint32_t n = 2; n < 20; ++n) {
     Options options = options_of({double_binary_tree});
     options.splits = 2;
-    System system({dimension(Shape::switched, n)}, options);
+    System system({dimension(Shape("Switch"), n)}, options);
     for (std::uint32_t late = 0; late < n; ++late) {
       std::vector<Time> arrivals(n);
       arrivals[late] = Time::from_ns(1'000'000);
@@ -96,13 +96,13 @@ TEST(Engine, DoubleBinaryTreeWaitsForAll) {
 
 // NPU 1 is the root of the only chunk and comes last: it has only to begin.
 TEST(Engine, RootOfATreeThatComesLast) {
-  System system({dimension(Shape::switched, 2)}, options_of({double_binary_tree}));
+  System system({dimension(Shape("Switch"), 2)}, options_of({double_binary_tree}));
   const Time done = system.finish(Kind::all_reduce, 4000, at_ns({0, 1'000'000}))[1] - Time::from_ns(1'000'000);
   EXPECT_EQ(done, Time::from_ns(7 + 120));
   EXPECT_LE(system.engine.minimum_duration(*system.engine.layout({}, all_dimensions)), done);
   Options no_memory = options_of({double_binary_tree});
   no_memory.local_memory = Bandwidth();
-  System plain({dimension(Shape::switched, 2)}, no_memory);
+  System plain({dimension(Shape("Switch"), 2)}, no_memory);
   EXPECT_EQ(plain.finish(Kind::all_reduce, 4000, at_ns({0, 1'000'000}))[1], Time::from_ns(1'000'007));
   EXPECT_LE(plain.engine.minimum_duration(*plain.engine.layout({}, all_dimensions)), Time::from_ns(7));
 }
@@ -111,11 +111,11 @@ TEST(Engine, RootOfATreeThatComesLast) {
 // 7 + 300 + 7 + 60), all-reduce of 2000 in dimension 1 (m = 1000: 7 + 200 + 7 + 30 + 200 + 7), all-gather of 2000 in
 // dimension 0 (m = 2000: 7 + 300 + 7). Baseline: all-reduces of 4000 (7 + 2 * 307 + 60) in each.
 TEST(Engine, DimensionsInTurn) {
-  System aware({dimension(Shape::ring, 2), dimension(Shape::fully_connected, 2)}, options_of({ring, direct}));
+  System aware({dimension(Shape("Ring"), 2), dimension(Shape("FullyConnected"), 2)}, options_of({ring, direct}));
   EXPECT_EQ(aware.together(Kind::all_reduce, 4000, 4), Time::from_ns(374 + 451 + 314));
   Options options = options_of({ring, direct});
   options.optimization = Optimization::baseline;
-  System baseline({dimension(Shape::ring, 2), dimension(Shape::fully_connected, 2)}, options);
+  System baseline({dimension(Shape("Ring"), 2), dimension(Shape("FullyConnected"), 2)}, options);
   EXPECT_EQ(baseline.together(Kind::all_reduce, 4000, 4), Time::from_ns(2 * (7 + 2 * 307 + 60)));
 }
 
@@ -124,11 +124,11 @@ TEST(Engine, DimensionsInTurn) {
 TEST(Engine, ChunksInService) {
   Options options = options_of({ring});
   options.splits = 4;
-  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(4 * 164));
+  EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(4 * 164));
   options.active_chunks = 2;
-  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options, AllRules::astra_sim()).together(Kind::all_to_all, 4000, 2),
+  EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options, AllRules::astra_sim()).together(Kind::all_to_all, 4000, 2),
             Time::from_ns(2 * 164));
-  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(2 * 214));
+  EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(2 * 214));
 }
 
 // 4001 B in 4: chunks of 1000 B, and the one byte left over makes a fifth of full size. 5 B in 4: chunks are raised to
@@ -137,7 +137,7 @@ TEST(Engine, ChunksInService) {
 TEST(Engine, RoundRobinOverDimensions) {
   Options options = options_of({ring, ring});
   options.splits = 2;
-  const std::vector<topology::Dimension> dimensions = {dimension(Shape::ring, 2), dimension(Shape::ring, 2)};
+  const std::vector<topology::Dimension> dimensions = {dimension(Shape("Ring"), 2), dimension(Shape("Ring"), 2)};
   EXPECT_EQ(System(dimensions, options).together(Kind::all_to_all, 2000, 4), Time::from_ns(3 * 164));
   options.dimension_order = DimensionOrder::round_robin;
   EXPECT_EQ(System(dimensions, options).together(Kind::all_to_all, 2000, 4), Time::from_ns(2 * 164));
@@ -151,10 +151,10 @@ TEST(Engine, ThemisLevelsTheLoad) {
   options.splits = 2;
   options.endpoint_delay = Time::zero();
   options.local_memory = Bandwidth::from_bytes_per_ns(0);
-  topology::Dimension slow = dimension(Shape::ring, 2);
+  topology::Dimension slow = dimension(Shape("Ring"), 2);
   slow.bandwidth = Bandwidth::from_bytes_per_ns(2.5);
   options.dimension_order = DimensionOrder::themis;
-  System themis({slow, dimension(Shape::ring, 2)}, options);
+  System themis({slow, dimension(Shape("Ring"), 2)}, options);
   const auto layout = themis.engine.layout({}, all_dimensions);
   EXPECT_EQ(themis.engine.traffic(*layout, Kind::all_reduce, Bytes(2000)), (Traffic{Bytes(1500), Bytes(1500)}));
   // Dimension 0: chunk 0 to 300, then its way back waits. Dimension 1: chunk 1 to 150, chunk 0 from 300 to 425.
@@ -163,7 +163,7 @@ TEST(Engine, ThemisLevelsTheLoad) {
   // to 1000. Chunk 1 is back in dimension 1 from 700 to 850.
   EXPECT_EQ(themis.together(Kind::all_reduce, 2000, 4), Time::from_ns(1000));
   options.dimension_order = DimensionOrder::ascending;
-  System ascending({slow, dimension(Shape::ring, 2)}, options);
+  System ascending({slow, dimension(Shape("Ring"), 2)}, options);
   EXPECT_EQ(ascending.engine.traffic(*ascending.engine.layout({}, all_dimensions), Kind::all_reduce, Bytes(2000)),
             (Traffic{Bytes(2000), Bytes(1000)}));
 }
@@ -173,9 +173,9 @@ TEST(Engine, ThemisLevelsTheLoad) {
 TEST(Engine, LatencyOverlaps) {
   Options options = options_of({ring});
   options.splits = 2;
-  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_gather, 2000, 2), Time::from_ns(428));
+  EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options).together(Kind::all_gather, 2000, 2), Time::from_ns(428));
   options.overlap_latency = true;
-  System system({dimension(Shape::ring, 2)}, options);
+  System system({dimension(Shape("Ring"), 2)}, options);
   EXPECT_EQ(system.together(Kind::all_gather, 2000, 2), Time::from_ns(314));
   // Who is late by 50 ns sends chunk 0 until 157 and chunk 1 from then on, whatever it has received.
   const auto late = system.finish(Kind::all_gather, 2000, {Time::zero(), Time::from_ns(50)});
@@ -185,7 +185,7 @@ TEST(Engine, LatencyOverlaps) {
 TEST(Engine, RemainderAndSmallChunks) {
   Options options = options_of({ring});
   options.splits = 4;
-  System system({dimension(Shape::ring, 2)}, options);
+  System system({dimension(Shape("Ring"), 2)}, options);
   EXPECT_EQ(system.together(Kind::all_to_all, 4001, 2), Time::from_ns(5 * 164));
   EXPECT_EQ(system.together(Kind::all_to_all, 5, 2), Time::from_ps(4 * 114'100));
   EXPECT_EQ(system.together(Kind::all_gather, 3, 2), Time::from_ps(3 * 114'100));
@@ -195,14 +195,14 @@ TEST(Engine, RemainderAndSmallChunks) {
 // Step 1: 0 hears 2 at 1207, 1 hears 0 at 207, 2 hears 1 at 257 but is busy until 1007: next sends 1214, 214, 1014.
 // Step 2: 0 hears 2 at 1214, 1 hears 0 at 1414, 2 hears 1 at 414: ends 1221, 1421, 1021.
 TEST(Engine, SkewedRing) {
-  System system({dimension(Shape::ring, 3)}, options_of({ring}));
+  System system({dimension(Shape("Ring"), 3)}, options_of({ring}));
   EXPECT_EQ(system.finish(Kind::all_gather, 1000, at_ns({0, 50, 1000})), at_ns({1221, 1421, 1021}));
 }
 
 // Direct all-to-all among 3, 3000 B, m = 1000, L = 200: each waits for the latest of the others. Sends at 7, 57, 1007:
 // 0 and 1 hear 2 at 1207, 2 hears 1 at 257 and is itself at 1007.
 TEST(Engine, SkewedDirect) {
-  System system({dimension(Shape::fully_connected, 3)}, options_of({direct}));
+  System system({dimension(Shape("FullyConnected"), 3)}, options_of({direct}));
   EXPECT_EQ(system.finish(Kind::all_to_all, 3000, at_ns({0, 50, 1000})), at_ns({1214, 1214, 1014}));
 }
 
@@ -210,14 +210,15 @@ TEST(Engine, SkewedDirect) {
 TEST(Engine, Rendezvous) {
   Options options = options_of({ring});
   options.rendezvous = true;
-  EXPECT_EQ(System({dimension(Shape::ring, 2)}, options).together(Kind::all_to_all, 1000, 2), Time::from_ps(1'083'200));
+  EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options).together(Kind::all_to_all, 1000, 2),
+            Time::from_ps(1'083'200));
 }
 
 // Physical rules: {0, 1, 2} of a ring of 6 is a line whose edges take 1, 1 and 2 hops. All-gather, shards of 1000 B,
 // L = 200, 200, 300 (from 2 to 0): after step 1 the members are at 7 + 307, 7 + 207, 7 + 207; after step 2: 0 hears 2:
 // 214 + 300 + 7; 1 hears 0: 314 + 200 + 7; 2 hears 1: 214 + 200 + 7.
 TEST(Engine, PartOfARing) {
-  System system({dimension(Shape::ring, 6)}, options_of({ring}));
+  System system({dimension(Shape("Ring"), 6)}, options_of({ring}));
   EXPECT_EQ(system.finish(Kind::all_gather, 1000, at_ns({0, 0, 0}), npus({0, 1, 2})), at_ns({521, 521, 421}));
 }
 
@@ -226,7 +227,7 @@ TEST(Engine, PartOfARing) {
 // the order listed, with 10 ns endpoint delays: 1-3 2 hops, 3-5 2 hops (ring first), 5-7 2 hops, 7-1 2 hops: m = 1000,
 // L = 300.
 TEST(Engine, GroupsAreGridsOrRings) {
-  const std::vector<topology::Dimension> dimensions{dimension(Shape::ring, 4), dimension(Shape::fully_connected, 2)};
+  const std::vector<topology::Dimension> dimensions{dimension(Shape("Ring"), 4), dimension(Shape("FullyConnected"), 2)};
   System physical(dimensions, options_of({ring, direct}));
   EXPECT_EQ(physical.finish(Kind::all_to_all, 4000, at_ns({0, 0, 0, 0}), npus({1, 3, 5, 7}))[0],
             Time::from_ns(7 + 407 + 7 + 307));
@@ -237,7 +238,7 @@ TEST(Engine, GroupsAreGridsOrRings) {
 
 // Involved dimensions keep the dimension's algorithm and the world's endpoint delay under astra-sim rules too.
 TEST(Engine, InvolvedDimensions) {
-  System system({dimension(Shape::ring, 4), dimension(Shape::switched, 2)}, options_of({ring, direct}),
+  System system({dimension(Shape("Ring"), 4), dimension(Shape("Switch"), 2)}, options_of({ring, direct}),
                 AllRules::astra_sim());
   EXPECT_EQ(system.engine.split(NpuId(6), 0b10), npus({2, 6}));
   EXPECT_EQ(system.engine.split(NpuId(6), 0b01), npus({4, 5, 6, 7}));
@@ -247,7 +248,7 @@ TEST(Engine, InvolvedDimensions) {
 }
 
 TEST(Engine, AlikeGroupsShareALayout) {
-  System system({dimension(Shape::ring, 4), dimension(Shape::switched, 4)}, options_of({ring, direct}));
+  System system({dimension(Shape("Ring"), 4), dimension(Shape("Switch"), 4)}, options_of({ring, direct}));
   Engine& engine = system.engine;
   EXPECT_EQ(engine.layout(npus({0, 1, 2, 3}), all_dimensions), engine.layout(npus({4, 5, 6, 7}), all_dimensions));
   EXPECT_EQ(engine.layout(npus({0, 1}), all_dimensions), engine.layout(npus({2, 3}), all_dimensions));
@@ -258,7 +259,7 @@ TEST(Engine, AlikeGroupsShareALayout) {
 // Broadcast is the all-reduce's plan without r, reduce with it; scatter the reduce-scatter's without; gather the
 // all-gather's; a barrier an all-reduce of one byte per member (m = 1, L = 100.1, r = 0.03 ns).
 TEST(Engine, OtherKinds) {
-  System system({dimension(Shape::ring, 4)}, options_of({ring}));
+  System system({dimension(Shape("Ring"), 4)}, options_of({ring}));
   EXPECT_EQ(system.together(Kind::broadcast, 4000, 4), Time::from_ns(7 + 6 * 207));
   EXPECT_EQ(system.together(Kind::reduce, 4000, 4), Time::from_ns(7 + 6 * 207 + 90));
   EXPECT_EQ(system.together(Kind::scatter, 4000, 4), Time::from_ns(7 + 3 * 207));
@@ -269,10 +270,10 @@ TEST(Engine, OtherKinds) {
 TEST(Engine, OneMemberAndFreeLinks) {
   Options options = options_of({ring});
   options.endpoint_delay = Time::zero();
-  System alone({dimension(Shape::ring, 1)}, options);
+  System alone({dimension(Shape("Ring"), 1)}, options);
   EXPECT_EQ(alone.finish(Kind::all_reduce, 1000, at_ns({5})), at_ns({5}));
   EXPECT_EQ(alone.engine.minimum_duration(*alone.engine.layout({}, all_dimensions)), Time::zero());
-  System free({{Shape::ring, 2, Bandwidth::from_bytes_per_ns(1e6), 0}}, options, AllRules::astra_sim());
+  System free({{Shape("Ring"), 2, Bandwidth::from_bytes_per_ns(1e6), 0}}, options, AllRules::astra_sim());
   EXPECT_EQ(free.finish(Kind::all_gather, 1, at_ns({5, 9})), at_ns({10, 10}));
 }
 
@@ -283,7 +284,7 @@ TEST(Engine, Traffic) {
   options.splits = 2;
   const auto sent = [&](Algorithm algorithm, Kind kind) {
     options.all_reduce = options.all_gather = {algorithm};
-    System system({dimension(Shape::ring, 4)}, options);
+    System system({dimension(Shape("Ring"), 4)}, options);
     return system.engine.traffic(*system.engine.layout({}, all_dimensions), kind, Bytes(4000))[0].count();
   };
   EXPECT_EQ(sent(ring, Kind::all_reduce), 6000U);
@@ -297,13 +298,13 @@ TEST(Engine, Traffic) {
 // One line over Ring(2) x Switch(2): of the edges 0-1, 1-2, 2-3, 3-0 all four cross dimension 0, and 1-2 and 3-0 cross
 // dimension 1 too. Physical rules charge both. All-gather of 1000 B: 3 steps.
 TEST(Engine, TrafficOfOneLine) {
-  System system({dimension(Shape::ring, 2), dimension(Shape::switched, 2)},
+  System system({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 2)},
                 options_of({{AlgorithmKind::ring, 0, true}}));
   const Traffic& traffic =
       system.engine.traffic(*system.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
   EXPECT_EQ(traffic[0], Bytes(3000));
   EXPECT_EQ(traffic[1], Bytes(1500));
-  System pairs({dimension(Shape::ring, 2), dimension(Shape::switched, 2)},
+  System pairs({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 2)},
                options_of({{AlgorithmKind::direct, 0, true}}), AllRules::astra_sim());
   // Each sends to three others: two differ in dimension 0, one in dimension 1 alone.
   const Traffic& sent = pairs.engine.traffic(*pairs.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
@@ -313,7 +314,7 @@ TEST(Engine, TrafficOfOneLine) {
 
 // 400 plans of two trees of 4096 are more than the engine keeps: the first is forgotten, and comes out the same again.
 TEST(Engine, ForgetsWithoutHarm) {
-  System system({dimension(Shape::switched, 4096)}, options_of({double_binary_tree}));
+  System system({dimension(Shape("Switch"), 4096)}, options_of({double_binary_tree}));
   const std::vector<Time> arrivals(4096);
   const std::vector<Time> before = system.finish(Kind::all_reduce, 1'000'000, arrivals);
   for (std::uint64_t k = 1; k <= 400; ++k) system.finish(Kind::all_reduce, 1'000'000 + k, arrivals);
@@ -321,23 +322,23 @@ TEST(Engine, ForgetsWithoutHarm) {
 }
 
 TEST(Engine, RefusesWhatHasNoRule) {
-  System six({dimension(Shape::switched, 6)}, options_of({halving_doubling}));
+  System six({dimension(Shape("Switch"), 6)}, options_of({halving_doubling}));
   EXPECT_NE(six.refusal(Kind::all_reduce).find("dimension 0: halving-doubling has no rule for all-reduce of 6 NPUs"),
             std::string::npos);
-  System eight({dimension(Shape::ring, 2), dimension(Shape::switched, 8)}, options_of({ring, halving_doubling}));
+  System eight({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 8)}, options_of({ring, halving_doubling}));
   EXPECT_NE(eight.refusal(Kind::all_to_all).find("dimension 1: halving-doubling"), std::string::npos);
   EXPECT_EQ(eight.refusal(Kind::all_reduce), "accepted");
   EXPECT_NE(eight.refusal(Kind::all_reduce, npus({0, 2, 4})).find("of 3 NPUs"), std::string::npos);
-  System trees({dimension(Shape::ring, 2), dimension(Shape::switched, 8)}, options_of({double_binary_tree, ring}));
+  System trees({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 8)}, options_of({double_binary_tree, ring}));
   EXPECT_NE(trees.refusal(Kind::all_reduce).find("reduce-scatter (part of all-reduce)"), std::string::npos);
   Options none = options_of({ring});
   none.all_to_all.clear();
-  EXPECT_NE(System({dimension(Shape::ring, 2)}, none).refusal(Kind::all_to_all).find("all-to-all-implementation"),
+  EXPECT_NE(System({dimension(Shape("Ring"), 2)}, none).refusal(Kind::all_to_all).find("all-to-all-implementation"),
             std::string::npos);
 }
 
 TEST(Options, ValidateNamesTheKey) {
-  const topology::Topology topology({dimension(Shape::ring, 2), dimension(Shape::ring, 2)});
+  const topology::Topology topology({dimension(Shape("Ring"), 2), dimension(Shape("Ring"), 2)});
   const auto refusal = [&](auto change) {
     Options options = options_of({ring, ring});
     change(options);
@@ -359,7 +360,7 @@ TEST(Options, ValidateNamesTheKey) {
 }
 
 TEST(Engine, RefusesMembersTwiceAndTimesThatDoNotFit) {
-  System system({dimension(Shape::ring, 4)}, options_of({ring}));
+  System system({dimension(Shape("Ring"), 4)}, options_of({ring}));
   EXPECT_THROW(system.engine.layout(npus({1, 1}), all_dimensions), Error);
   EXPECT_THROW(system.engine.layout(npus({1, 9}), all_dimensions), Error);
   EXPECT_THROW(system.together(Kind::all_gather, std::uint64_t{1} << 62, 4), Error);
@@ -368,7 +369,7 @@ TEST(Engine, RefusesMembersTwiceAndTimesThatDoNotFit) {
 // A ring of 2 in one chunk: reduce-scatter takes 7 + 1 * (100 + m/10 + 7 + 3m/100) ns for a message of m bytes.
 TEST(Range, OfTimeAndBytes) {
   Options options = options_of({ring});
-  System system({dimension(Shape::ring, 2)}, options);
+  System system({dimension(Shape("Ring"), 2)}, options);
   const auto layout = system.engine.layout({}, all_dimensions);
   constexpr std::uint64_t much = 100'000'000'000'000'000;  // m = 5e16: 6.5e15 ns
   EXPECT_FALSE(system.engine.fits(*layout, Kind::reduce_scatter, Bytes(much * 2)));
@@ -390,20 +391,20 @@ TEST(Range, OfTimeAndBytes) {
 // take 300. All-reduce: 6 steps, 7 e, 3 reductions: 139; and the longest 6 edges in a row that end in the member: a
 // round of 1000 and two more.
 TEST(Engine, RingWithASlowPort) {
-  System system(line_with_fault(topology::Shape::ring, 4, {0, npus({1}), {0.5, 1}, false}), options_of({ring}));
+  System system(line_with_fault(topology::Shape("Ring"), 4, {0, npus({1}), {0.5, 1}, false}), options_of({ring}));
   EXPECT_EQ(system.finish(Kind::all_reduce, 4000, std::vector<Time>(4)), at_ns({1539, 1639, 1739, 1639}));
 }
 
 // All send to all: who sends to NPU 2, or receives from it, waits 3 * 100 + 100.
 TEST(Engine, DirectWithASlowPort) {
-  System system(line_with_fault(topology::Shape::fully_connected, 4, {0, npus({2}), {1, 3}, false}),
+  System system(line_with_fault(topology::Shape("FullyConnected"), 4, {0, npus({2}), {1, 3}, false}),
                 options_of({direct}));
   EXPECT_EQ(system.finish(Kind::all_to_all, 4000, std::vector<Time>(4)), at_ns({414, 414, 414, 414}));
 }
 
 // NPUs 0 and 1 reach each other by a third: 2 * 100 + 100.
 TEST(Engine, DirectAroundAFailedLink) {
-  System system(line_with_fault(topology::Shape::fully_connected, 4, {0, npus({0, 1}), {}, true}),
+  System system(line_with_fault(topology::Shape("FullyConnected"), 4, {0, npus({0, 1}), {}, true}),
                 options_of({direct}));
   EXPECT_EQ(system.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({344, 344, 244, 244}));
 }
@@ -411,7 +412,7 @@ TEST(Engine, DirectAroundAFailedLink) {
 // Reduce-scatter: 2000 B between 0 and 1 (400 ns) and between 2 and 3 (600, NPU 3 has half the bandwidth), reduced in
 // 60: 474, 474, 674, 674. Then 1000 B between 0 and 2 (300) and between 1 and 3 (400), reduced in 30.
 TEST(Engine, HalvingDoublingWithASlowPort) {
-  System system(line_with_fault(topology::Shape::switched, 4, {0, npus({3}), {0.5, 1}, false}),
+  System system(line_with_fault(topology::Shape("Switch"), 4, {0, npus({3}), {0.5, 1}, false}),
                 options_of({halving_doubling}));
   EXPECT_EQ(system.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({1011, 1111, 811, 911}));
 }
@@ -419,8 +420,8 @@ TEST(Engine, HalvingDoublingWithASlowPort) {
 // Communicators whose links are alike share a layout; others do not.
 TEST(Engine, LayoutsTellSlowPortsApart) {
   const std::vector<topology::Dimension> dimensions = {
-      {topology::Shape::switched, 2, Bandwidth::from_bytes_per_ns(10), 100},
-      {topology::Shape::switched, 4, Bandwidth::from_bytes_per_ns(10), 100}};
+      {topology::Shape("Switch"), 2, Bandwidth::from_bytes_per_ns(10), 100},
+      {topology::Shape("Switch"), 4, Bandwidth::from_bytes_per_ns(10), 100}};
   topology::Links links(dimensions);
   links.add({0, npus({2, 4}), {0.5, 1}, false});
   System system(dimensions, options_of({ring, ring}), {}, links);
@@ -435,7 +436,7 @@ TEST(Engine, LayoutsTellSlowPortsApart) {
 
 // Where a group stands in a mesh does not matter, how far its members are apart does.
 TEST(Engine, LayoutsOfAMesh) {
-  System system({dimension(Shape::mesh, 5)}, options_of({ring}));
+  System system({dimension(Shape("Mesh"), 5)}, options_of({ring}));
   const auto layout = [&](std::initializer_list<std::uint32_t> members) {
     return system.engine.layout(npus(members), all_dimensions);
   };
@@ -447,11 +448,11 @@ TEST(Engine, LayoutsOfAMesh) {
 // themselves there are few places.
 TEST(Engine, PlacesThatAreAlike) {
   const std::vector<std::vector<topology::Dimension>> shapes = {
-      {dimension(Shape::ring, 4), dimension(Shape::switched, 4)},
-      {dimension(Shape::fully_connected, 2), dimension(Shape::ring, 6), dimension(Shape::switched, 2)},
-      {dimension(Shape::ring, 8)},
-      {dimension(Shape::mesh, 4), dimension(Shape::mesh, 2)},
-      {dimension(Shape::switched, 8), dimension(Shape::switched, 2)}};
+      {dimension(Shape("Ring"), 4), dimension(Shape("Switch"), 4)},
+      {dimension(Shape("FullyConnected"), 2), dimension(Shape("Ring"), 6), dimension(Shape("Switch"), 2)},
+      {dimension(Shape("Ring"), 8)},
+      {dimension(Shape("Mesh"), 4), dimension(Shape("Mesh"), 2)},
+      {dimension(Shape("Switch"), 8), dimension(Shape("Switch"), 2)}};
   const std::vector<Algorithm> algorithms = {ring,
                                              direct,
                                              {AlgorithmKind::direct, 2, false},

@@ -12,7 +12,7 @@ using topology::Shape;
 // Links of 10 B/ns and 100 ns a hop, an endpoint delay of 7 ns and a memory of 100 B/ns: a message of m bytes through a
 // switch takes L = 200 + m / 10 ns, its reduction by an NPU r = 3 m / 100 ns.
 topology::Dimension switch_of(std::uint32_t size, std::uint32_t operations) {
-  return {Shape::switched, size, Bandwidth::from_bytes_per_ns(10), 100, operations};
+  return {Shape("Switch"), size, Bandwidth::from_bytes_per_ns(10), 100, operations};
 }
 
 // 4 NPUs, 4000 B: up and down together e + 200 + 400 + e. An all-gather receives three shards of 4000 B. A scatter's
@@ -98,7 +98,7 @@ TEST(InSwitch, ShareOfAGroup) {
 TEST(InSwitch, RefusesWhatNoSwitchCarriesOut) {
   const Options options = options_of({in_switch});
   topology::Dimension of_ring = switch_of(4, 0);
-  of_ring.shape = Shape::ring;
+  of_ring.shape = Shape("Ring");
   EXPECT_NE(System({of_ring}, options)
                 .refusal(Kind::all_reduce)
                 .find("dimension 0: in-switch has no rule for "

@@ -81,7 +81,7 @@ TEST_F(AstraSim, FilesAsTheyAre) {
   const auto c = load();
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
   ASSERT_EQ(c.dimensions.size(), 2U);
-  EXPECT_EQ(c.dimensions[1].shape, topology::Shape::switched);
+  EXPECT_EQ(c.dimensions[1].shape, topology::Shape("Switch"));
   EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 50.0 * (1073741824.0 / 1e9));
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 37.7 * (1073741824.0 / 1e9));
   EXPECT_EQ(c.dimensions[1].latency_ns, 0);
@@ -91,7 +91,7 @@ TEST_F(AstraSim, FilesAsTheyAre) {
   EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 1600);
   EXPECT_EQ(c.executor.compute.peak_flops, 900e12);
-  EXPECT_TRUE(c.executor.compute.roofline);
+  EXPECT_TRUE(c.executor.compute.model->uses_operations);
   EXPECT_EQ(c.workload.trace_of(NpuId(5)), folder_ / "workload.5.et");
   EXPECT_TRUE(c.warnings.empty()) << c.warnings.front();
   ASSERT_EQ(c.inputs.size(), 3U);
@@ -143,7 +143,7 @@ TEST_F(AstraSim, DefaultsOfAbsentKeys) {
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
   EXPECT_EQ(c.collectives.active_chunks, 1U);
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 0);
-  EXPECT_FALSE(c.executor.compute.roofline);
+  EXPECT_FALSE(c.executor.compute.model->uses_operations);
 }
 
 TEST_F(AstraSim, SystemRefusals) {
@@ -208,7 +208,7 @@ TEST_F(AstraSim, RemoteMemory) {
         R"({"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 1000, "remote-mem-bw": 64,
                                   "num-nodes": 2, "num-npus-per-node": 4})");
   const auto c = load();
-  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind::per_node);
+  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind("per-node"));
   EXPECT_EQ(c.remote_memory.bandwidth.bytes_per_ns(), 64);
   EXPECT_EQ(c.remote_memory.latency_ns, 1000);
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
@@ -233,7 +233,7 @@ TEST_F(AstraSim, HierarchicalPool) {
   write(files_.remote_memory, json);
   const auto c = load();
   const auto& hierarchy = c.remote_memory.hierarchy;
-  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind::hierarchical_pool);
+  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind("hierarchical-pool"));
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
   EXPECT_EQ(hierarchy.groups, 6U);
   EXPECT_EQ(hierarchy.switches, 3U);

@@ -161,7 +161,7 @@ TEST(OwnFormat, EveryKey) {
   const auto c = parsed(everything);
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
   EXPECT_EQ(c.executor.network.rules.rounding, Rounding::down_to_ns);
-  EXPECT_EQ(c.dimensions[0].shape, topology::Shape::fully_connected);
+  EXPECT_EQ(c.dimensions[0].shape, topology::Shape("FullyConnected"));
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 50);
   EXPECT_EQ(c.collectives.all_reduce[0], (collective::Algorithm{AlgorithmKind::direct, 2, false}));
   EXPECT_EQ(c.collectives.all_reduce[1], (collective::Algorithm{AlgorithmKind::halving_doubling, 0, true}));
@@ -174,7 +174,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 3350);
   EXPECT_TRUE(c.collectives.rendezvous);
   EXPECT_TRUE(c.executor.rendezvous);
-  EXPECT_TRUE(c.executor.compute.roofline);
+  EXPECT_TRUE(c.executor.compute.model->uses_operations);
   EXPECT_EQ(c.executor.compute.peak_flops, 989.5e12);
   EXPECT_EQ(c.executor.compute.local_memory.bytes_per_ns(), 3350);
   EXPECT_EQ(c.executor.compute.local_memory_latency_ns, 80);
@@ -189,7 +189,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.executor.comm_streams, 3U);
   EXPECT_TRUE(c.executor.replay_only);
   EXPECT_TRUE(c.executor.timeline);
-  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind::per_node);
+  EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind("per-node"));
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
   EXPECT_EQ(c.workload.trace_of(NpuId(3)), "/base/a.3.et");
   EXPECT_EQ(c.workload.trace_of(NpuId(4)), "/base/odd \"name\".et");
@@ -233,7 +233,7 @@ TEST(OwnFormat, ATorusStandsForItsRings) {
   std::vector<std::string> all_reduce;
   for (const auto& dimension : c.dimensions) {
     sizes.push_back(dimension.size);
-    EXPECT_EQ(dimension.shape, sizes.size() > 1 ? topology::Shape::ring : topology::Shape::switched);
+    EXPECT_EQ(dimension.shape, sizes.size() > 1 ? topology::Shape("Ring") : topology::Shape("Switch"));
   }
   for (const auto& algorithm : c.collectives.all_reduce) all_reduce.push_back(name(algorithm));
   EXPECT_EQ(sizes, (std::vector<std::uint32_t>{8, 4, 6, 3, 3, 3}));
@@ -264,12 +264,12 @@ TEST(OwnFormat, FatTreeAndDragonfly) {
       - {shape: Dragonfly, npus-per-router: 1, routers: 3, global-links: 4, size: 6, bandwidth: 25 GB/s, latency: 2 us}
 )";
   const auto c = parse(text, "c.yaml", {}, true);
-  EXPECT_EQ(c.dimensions[0].ports, 8U);
+  EXPECT_EQ(c.dimensions[0].parameter("ports"), 8U);
   EXPECT_EQ(c.dimensions[0].oversubscription, 2);
-  EXPECT_EQ(c.dimensions[1].routers, 4U);
-  EXPECT_EQ(c.dimensions[1].global_links, 2U);
-  EXPECT_EQ(c.dimensions[2].routers, 3U);
-  EXPECT_EQ(c.dimensions[2].global_links, 4U);
+  EXPECT_EQ(c.dimensions[1].parameter("routers"), 4U);
+  EXPECT_EQ(c.dimensions[1].parameter("global-links"), 2U);
+  EXPECT_EQ(c.dimensions[2].parameter("routers"), 3U);
+  EXPECT_EQ(c.dimensions[2].parameter("global-links"), 4U);
   EXPECT_EQ(name(c.collectives.all_reduce[0]), "halvingDoubling");
   EXPECT_EQ(name(c.collectives.all_reduce[2]), "ring");
   EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
@@ -445,7 +445,7 @@ TEST(OwnFormat, HierarchicalPool) {
   };
   const auto c = parsed(configured(pool));
   const auto& memory = c.remote_memory;
-  EXPECT_EQ(memory.kind, memory::RemoteMemoryKind::hierarchical_pool);
+  EXPECT_EQ(memory.kind, memory::RemoteMemoryKind("hierarchical-pool"));
   EXPECT_EQ(memory.bandwidth.bytes_per_ns(), 100);
   EXPECT_EQ(memory.npus_per_node, 4U);
   EXPECT_EQ(memory.hierarchy.groups, 6U);

@@ -83,6 +83,7 @@ struct Layer {
   }
 };
 
+// A layer begins with the iteration. Activations leave after the backward pass, gradients after the update.
 TEST(LocalMemory, TensorsLiveFromTheirMakerToTheLastThatNeedsThem) {
   const Layer layer;
   LocalMemory memory = layer.structure.memory(NpuId(3), Bytes(0));
@@ -96,6 +97,7 @@ TEST(LocalMemory, TensorsLiveFromTheirMakerToTheLastThatNeedsThem) {
   EXPECT_EQ(memory.timeline()[0].npu, NpuId(3));
 }
 
+// The layer begins 7 ps after the iteration. Its parameters and its batch are in the memory from the beginning.
 TEST(LocalMemory, WhatNoNodeMakesIsThereBeforeTheFirstOne) {
   const Layer layer;
   EXPECT_EQ(layer.structure.lifetimes.initial, Bytes(101));
@@ -106,6 +108,7 @@ TEST(LocalMemory, WhatNoNodeMakesIsThereBeforeTheFirstOne) {
   EXPECT_EQ(steps(memory), (Steps{{0, 101}, {7, 111}, {17, 160}, {27, 151}, {37, 101}, {40, 0}}));
 }
 
+// Three iterations, of which two are recorded. Each begins with the initial tensors only.
 TEST(LocalMemory, AnIterationBeginsAfresh) {
   const Layer layer;
   LocalMemory memory = layer.structure.memory(NpuId(0), Bytes(0));
@@ -118,6 +121,7 @@ TEST(LocalMemory, AnIterationBeginsAfresh) {
   EXPECT_EQ(memory.peak_time(), at(10));
 }
 
+// A node begins when another one ends. For no time both have their tensors, which exceeds the 8 bytes of the memory.
 TEST(LocalMemory, WhatLastsNoTimeDoesNotCount) {
   Listed listed;
   const NodeId first = listed.node(), second = listed.node();
@@ -137,6 +141,7 @@ TEST(LocalMemory, WhatLastsNoTimeDoesNotCount) {
   EXPECT_FALSE(memory.excess());
 }
 
+// The memory has 23 bytes. The first node exceeds it by 1 byte, the second one by more. The first excess is kept.
 TEST(LocalMemory, TheFirstExcessIsKeptWithItsLargestTensors) {
   Listed listed;
   const NodeId first = listed.node(), second = listed.node({first});
@@ -164,6 +169,7 @@ TEST(LocalMemory, TheFirstExcessIsKeptWithItsLargestTensors) {
   EXPECT_EQ(memory.peak(), Bytes(35));
 }
 
+// The layer needs 160 bytes. A memory of 160 bytes is enough, one of 159 bytes is not.
 TEST(LocalMemory, JustWhatThereIsRoomForIsNoExcess) {
   const Layer layer;
   for (const std::uint64_t size : {160, 159}) {
@@ -177,6 +183,7 @@ TEST(LocalMemory, JustWhatThereIsRoomForIsNoExcess) {
   }
 }
 
+// Many nodes list a tensor, also more than a byte can count.
 TEST(LocalMemory, ATensorMayBeListedManyTimes) {
   for (const std::uint32_t times : {254U, 255U, 256U, 1000U}) {
     Listed listed;

@@ -14,9 +14,9 @@ using topology::Topology;
 /// 2 x 4 x 4 NPUs; 10, 20 and 40 bytes/ns; 100, 200 and 400 ns per hop. Strides are 1, 2 and 8.
 DelayModel three_dimensions(const Rules& rules = {}) {
   const auto bandwidth = [](double value) { return Bandwidth::from_bytes_per_ns(value); };
-  return DelayModel(Topology({{Shape::fully_connected, 2, bandwidth(10), 100},
-                              {Shape::ring, 4, bandwidth(20), 200},
-                              {Shape::switched, 4, bandwidth(40), 400}}),
+  return DelayModel(Topology({{Shape("FullyConnected"), 2, bandwidth(10), 100},
+                              {Shape("Ring"), 4, bandwidth(20), 200},
+                              {Shape("Switch"), 4, bandwidth(40), 400}}),
                     rules);
 }
 
@@ -37,6 +37,7 @@ std::vector<std::int64_t> nanoseconds(std::span<const SumOfTimes> times) {
 using Counts = std::vector<std::uint64_t>;
 using Nanoseconds = std::vector<std::int64_t>;
 
+// A network that no message has passed has counted no bytes and no busy time.
 TEST(Analytical, NothingIsCountedBeforeAnythingPasses) {
   const auto delays = three_dimensions();
   const Analytical network(delays);
@@ -44,7 +45,8 @@ TEST(Analytical, NothingIsCountedBeforeAnythingPasses) {
   EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{0, 0, 0}));
 }
 
-TEST(Analytical, SaysWhenItsFiguresDoNotFit) {
+// Two messages of 2^62 B pass a dimension. One of them is in range, their sum is not.
+TEST(Analytical, SaysWhetherItsCountsAreInRange) {
   const auto delays = three_dimensions();
   constexpr Bytes much(std::uint64_t{1} << 62U);
   Analytical network(delays);
@@ -54,7 +56,8 @@ TEST(Analytical, SaysWhenItsFiguresDoNotFit) {
   EXPECT_FALSE(network.in_range()) << "2^63 bytes";
 }
 
-// Physical rules: stored and forwarded through each differing dimension, hops * latency + size / bandwidth in each.
+// Under physical rules a message is stored and forwarded through each dimension in which its ends differ, and takes
+// hops * latency + size / bandwidth in each.
 TEST(Analytical, AMessagePaysEveryDifferingDimension) {
   const auto delays = three_dimensions();
   Analytical network(delays);
@@ -64,7 +67,7 @@ TEST(Analytical, AMessagePaysEveryDifferingDimension) {
   EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{400, 200, 100}));
 }
 
-// `astra-sim` rules: the lowest differing dimension alone.
+// Under `astra-sim` rules a message pays the lowest dimension in which its ends differ, and no other.
 TEST(Analytical, AMessagePaysTheFirstDifferingDimensionUnderAstraSim) {
   const auto delays = three_dimensions({Rounding::down_to_ns, false});
   Analytical network(delays);
@@ -75,6 +78,7 @@ TEST(Analytical, AMessagePaysTheFirstDifferingDimensionUnderAstraSim) {
   EXPECT_EQ(nanoseconds(network.busy_time()), (Nanoseconds{400, 200, 0}));  // 200.5 is truncated
 }
 
+// NPUs 1 and 9 differ in the last dimension only: 2 hops of 400 ns, and 4000 B at 40 B/ns.
 TEST(Analytical, EqualCoordinatesCostNothing) {
   const auto delays = three_dimensions();
   Analytical network(delays);
@@ -83,6 +87,7 @@ TEST(Analytical, EqualCoordinatesCostNothing) {
   EXPECT_EQ(counts(network.bytes()), (Counts{0, 0, 4000}));
 }
 
+// A collective of 32 members, and one of 2, in which each sends 1000 B in dimension 0 and 500 B in dimension 2.
 TEST(Analytical, ACollectiveCountsForEachMember) {
   const auto delays = three_dimensions();
   Analytical network(delays);
@@ -94,7 +99,7 @@ TEST(Analytical, ACollectiveCountsForEachMember) {
   EXPECT_EQ(counts(network.bytes()), (Counts{34'000, 0, 17'000}));
 }
 
-// Ranks count apart and add up: the sum of whole numbers does not depend on how messages are shared out.
+// Each rank counts its own messages. The sum of all ranks does not depend on how messages are divided among them.
 TEST(Analytical, CountsOfRanksAddUp) {
   const auto delays = three_dimensions();
   Analytical all(delays), one(delays), other(delays);

@@ -1,4 +1,4 @@
-// Slow ports and failed links, by hand.
+// Slow ports and failed links, computed by hand.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -40,27 +40,28 @@ constexpr Time nanoseconds(std::int64_t count) { return Time::from_ns(count); }
 
 // A hop takes 100 ns, 1000 B take 100 ns. NPU 1: half the bandwidth. NPU 2: three times the latency.
 TEST(Links, AMessageTakesWhatTheSlowerOfItsEndsAllows) {
-  const auto delays = with({dimension_of(Shape::ring, 6)}, {slow(0, {NpuId(1)}, 0.5, 1), slow(0, {NpuId(2)}, 1, 3)});
+  const auto delays = with({dimension_of(Shape("Ring"), 6)}, {slow(0, {NpuId(1)}, 0.5, 1), slow(0, {NpuId(2)}, 1, 3)});
   EXPECT_EQ(delay_ns(delays, 3, 4), nanoseconds(100 + 100));
   EXPECT_EQ(delay_ns(delays, 0, 1), nanoseconds(100 + 200));
   EXPECT_EQ(delay_ns(delays, 1, 0), nanoseconds(100 + 200));
   EXPECT_EQ(delay_ns(delays, 2, 4), nanoseconds(600 + 100));
   EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(300 + 200));
-  EXPECT_EQ(delay_ns(delays, 0, 3), nanoseconds(300 + 100));  // passes both, and is none of theirs
+  EXPECT_EQ(delay_ns(delays, 0, 3), nanoseconds(300 + 100));  // passes both NPUs, but has other ends
   EXPECT_EQ(delays.minimum_delay(), nanoseconds(100));
 }
 
+// Two faults slow NPU 1: a quarter of the bandwidth, half of the latency. One of them slows NPU 0 too.
 TEST(Links, FactorsOfOneNpuMultiply) {
   const auto delays =
-      with({dimension_of(Shape::switched, 4)}, {slow(0, {NpuId(0), NpuId(1)}, 0.5, 1), slow(0, {NpuId(1)}, 0.5, 0.5)});
+      with({dimension_of(Shape("Switch"), 4)}, {slow(0, {NpuId(0), NpuId(1)}, 0.5, 1), slow(0, {NpuId(1)}, 0.5, 0.5)});
   EXPECT_EQ(delay_ns(delays, 0, 2), nanoseconds(200 + 200));
-  EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(200 + 400));  // the other end's latency is as it was
+  EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(200 + 400));  // the other end keeps its latency
   EXPECT_EQ(delays.minimum_delay(), nanoseconds(100));        // if two ends had the factor 0.5
 }
 
 // NPUs (0,0) = 0, (1,0) = 1, (0,1) = 3, (1,1) = 4 of 3 x 2. Only what a dimension's own port carries is slow.
 TEST(Links, EveryDimensionHasPortsOfItsOwn) {
-  const std::vector<Dimension> dimensions = {dimension_of(Shape::fully_connected, 3), dimension_of(Shape::ring, 2)};
+  const std::vector<Dimension> dimensions = {dimension_of(Shape("FullyConnected"), 3), dimension_of(Shape("Ring"), 2)};
   const auto physical = with(dimensions, {slow(1, {NpuId(4)}, 0.25, 1)});
   EXPECT_EQ(delay_ns(physical, 0, 1), nanoseconds(200));
   EXPECT_EQ(delay_ns(physical, 3, 4), nanoseconds(200));
@@ -73,7 +74,7 @@ TEST(Links, EveryDimensionHasPortsOfItsOwn) {
 // A Ring of 6 without the link between 5 and 0 is the row 0 .. 5; without that between 2 and 3 the row 3, 4, 5, 0,
 // 1, 2.
 TEST(Links, ARingLeadsTheOtherWayRound) {
-  const std::vector<Dimension> dimensions = {dimension_of(Shape::ring, 6)};
+  const std::vector<Dimension> dimensions = {dimension_of(Shape("Ring"), 6)};
   const auto at_the_end = with(dimensions, {failed(0, 5, 0)});
   EXPECT_EQ(delay_ns(at_the_end, 0, 5), nanoseconds(600));
   EXPECT_EQ(delay_ns(at_the_end, 1, 5), nanoseconds(500));
@@ -84,16 +85,17 @@ TEST(Links, ARingLeadsTheOtherWayRound) {
   EXPECT_EQ(delay_ns(in_the_middle, 5, 0), nanoseconds(200));
 }
 
+// A FullyConnected of 4 without the link between 1 and 3: messages between them take two hops.
 TEST(Links, FullyConnectedGoesByAThirdNpu) {
-  const auto delays = with({dimension_of(Shape::fully_connected, 4)}, {failed(0, 1, 3)});
+  const auto delays = with({dimension_of(Shape("FullyConnected"), 4)}, {failed(0, 1, 3)});
   EXPECT_EQ(delay_ns(delays, 3, 1), nanoseconds(300));
   EXPECT_EQ(delay_ns(delays, 1, 2), nanoseconds(200));
 }
 
 // Rings of 4 in dimension 1 of 2 x 4: 0, 2, 4, 6 and 1, 3, 5, 7. The first has no link between 2 and 4. A message from
 // 0 to 5 goes in dimension 0 first, to 1, and then in the other ring.
-TEST(Links, ALinkFailsInItsLineAlone) {
-  const auto delays = with({dimension_of(Shape::ring, 2), dimension_of(Shape::ring, 4)}, {failed(1, 2, 4)});
+TEST(Links, ALinkFailsInItsGroupOnly) {
+  const auto delays = with({dimension_of(Shape("Ring"), 2), dimension_of(Shape("Ring"), 4)}, {failed(1, 2, 4)});
   EXPECT_EQ(delay_ns(delays, 2, 4), nanoseconds(400));
   EXPECT_EQ(delay_ns(delays, 3, 5), nanoseconds(200));
   EXPECT_EQ(delay_ns(delays, 2, 5), nanoseconds(200 + 200));
@@ -110,9 +112,10 @@ std::string refusal(const std::vector<Dimension>& dimensions, const std::vector<
   return "accepted";
 }
 
-TEST(Links, SaysWhyNot) {
-  const std::vector<Dimension> all = {dimension_of(Shape::ring, 4), dimension_of(Shape::fully_connected, 4),
-                                      dimension_of(Shape::switched, 2)};
+// Faults that are not possible in a Ring of 4, a FullyConnected of 4 and a Switch of 2, and in other shapes.
+TEST(Links, RefusesFaultsThatAreNotPossible) {
+  const std::vector<Dimension> all = {dimension_of(Shape("Ring"), 4), dimension_of(Shape("FullyConnected"), 4),
+                                      dimension_of(Shape("Switch"), 2)};
   const auto expect = [&](const std::vector<LinkFault>& faults, const char* part) {
     EXPECT_NE(refusal(all, faults).find(part), std::string::npos) << refusal(all, faults) << " / " << part;
   };
@@ -124,16 +127,16 @@ TEST(Links, SaysWhyNot) {
   expect({failed(2, 0, 16)}, "in a Switch each NPU has one link");
   expect({failed(0, 0, 2)}, "are no neighbours on the Ring");
   expect({failed(0, 0, 1), failed(0, 1, 2)}, "cut the Ring of NPU 1 in two");
-  expect({failed(0, 0, 4)}, "are in no line of dimension 0");
-  expect({failed(0, 3, 3)}, "are in no line of dimension 0");
+  expect({failed(0, 0, 4)}, "do not differ in dimension 0 alone");
+  expect({failed(0, 3, 3)}, "do not differ in dimension 0 alone");
   expect({failed(1, 0, 4), failed(1, 0, 8), failed(1, 0, 12)}, "no third NPU");
   expect({LinkFault{0, {NpuId(0)}, {}, true}}, "found 1 NPUs of a failed link");
-  Dimension tree = dimension_of(Shape::fat_tree, 4);
-  tree.ports = 4;
+  Dimension tree = dimension_of(Shape("FatTree"), 4);
+  tree.parameters = {{"ports", 4}};
   EXPECT_NE(refusal({tree}, {failed(0, 1, 2)}).find("in a FatTree each NPU has one link"), std::string::npos);
-  EXPECT_NE(refusal({dimension_of(Shape::mesh, 4)}, {failed(0, 1, 2)}).find("cuts the Mesh of NPU 0 in two"),
+  EXPECT_NE(refusal({dimension_of(Shape("Mesh"), 4)}, {failed(0, 1, 2)}).find("cuts the Mesh of NPU 0 in two"),
             std::string::npos);
-  EXPECT_NE(refusal({dimension_of(Shape::ring, 2)}, {failed(0, 0, 1)}).find("a Ring of 2 has one link"),
+  EXPECT_NE(refusal({dimension_of(Shape("Ring"), 2)}, {failed(0, 0, 1)}).find("a Ring of 2 has one link"),
             std::string::npos);
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 Time ns(std::int64_t count) { return Time::from_ns(count); }
 
+// Messages come at 5, 5, 7, 15 and 60 ns. Each waits until the link has served those before it.
 TEST(LinkServer, ServesOneAfterTheOtherAndCounts) {
   LinkServer link;
   EXPECT_EQ(link.serve(ns(5), ns(10), Bytes(100)), ns(5));
@@ -22,6 +23,7 @@ TEST(LinkServer, ServesOneAfterTheOtherAndCounts) {
   EXPECT_EQ(done.peak_queue, 2U);
 }
 
+// 1000 messages come at 0 ns and take 10 ns each. When half of them are served, 1000 more come.
 TEST(LinkServer, ALongQueueThatDrains) {
   LinkServer link;
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(link.serve(ns(0), ns(10), Bytes(1)), ns(10 * i));
@@ -32,6 +34,7 @@ TEST(LinkServer, ALongQueueThatDrains) {
   EXPECT_EQ(link.statistics().peak_queue, 499U + 1000U);
 }
 
+// Two messages take half of the range of time each. The second one does not fit and is not counted.
 TEST(LinkServer, LeavesTheRangeOfTime) {
   LinkServer link;
   const Time half = Time::from_ps(Time::max().ps() / 2 + 1);

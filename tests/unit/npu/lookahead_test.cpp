@@ -23,7 +23,7 @@ class LookaheadTest : public ::testing::Test {
   static constexpr std::uint32_t here = 0, away = 1;         // peer slots
   static constexpr std::uint32_t world = 0, neighbours = 1;  // group slots
 
-  Lookahead find(const GraphBuilder& graph, memory::RemoteMemoryKind memory_kind = memory::RemoteMemoryKind::none) {
+  Lookahead find(const GraphBuilder& graph, memory::RemoteMemoryKind memory_kind = memory::RemoteMemoryKind("none")) {
     const memory::RemoteMemory memory({memory_kind, Bandwidth::from_bytes_per_ns(1), 0, 0}, 4);
     program_ = make_program(graph.build(), options_, 1);
     trace_.graph = program_.graph;
@@ -45,7 +45,8 @@ class LookaheadTest : public ::testing::Test {
   Rank server_ = Rank(1);
 
  private:
-  network::DelayModel delays_{topology::Topology({{topology::Shape::ring, 4, Bandwidth::from_bytes_per_ns(50), 500}})};
+  network::DelayModel delays_{
+      topology::Topology({{topology::Shape("Ring"), 4, Bandwidth::from_bytes_per_ns(50), 500}})};
   collective::Engine engine_{delays_, {}};
   Program program_;
   trace::NpuTrace trace_;
@@ -154,8 +155,8 @@ TEST_F(LookaheadTest, AccessesAreNoticedByASharedServer) {
   GraphBuilder graph;
   graph.timed(NodeKind::compute, 5, {});
   graph.timed(NodeKind::mem_load, 0, {0});
-  EXPECT_EQ(find(graph, memory::RemoteMemoryKind::pool).calls.tails, (std::vector{zero, never}));
-  EXPECT_EQ(find(graph, memory::RemoteMemoryKind::per_npu).calls.tails, (std::vector{never, never}));
+  EXPECT_EQ(find(graph, memory::RemoteMemoryKind("pool")).calls.tails, (std::vector{zero, never}));
+  EXPECT_EQ(find(graph, memory::RemoteMemoryKind("per-npu")).calls.tails, (std::vector{never, never}));
 }
 
 // A server of this rank answers all members of the group: those of other ranks notice it.
@@ -166,7 +167,7 @@ TEST_F(LookaheadTest, AccessesOfAGroupAreNoticedByItsMembers) {
     graph.timed(NodeKind::mem_load, 0, {0});
     graph.node(1).slot = group;
     graph.node(1).detail = of_group ? trace::all_dimensions : 0;
-    return find(graph, memory::RemoteMemoryKind::pool).calls.tails.front();
+    return find(graph, memory::RemoteMemoryKind("pool")).calls.tails.front();
   };
   server_ = Rank(0);
   EXPECT_EQ(tail(false, world), never);

@@ -47,7 +47,7 @@ TEST(Program, RooflineIsForComputeAlone) {
   graph.timed(NodeKind::cpu, 3, {0});
   graph.timed(NodeKind::compute, 7, {0});  // neither operations nor bytes
   Options options;
-  options.compute = {true, 1e12, Bandwidth::from_bytes_per_ns(100), 0};
+  options.compute = {compute::ModelName("roofline"), 1e12, Bandwidth::from_bytes_per_ns(100), 0};
   const auto program = make(graph, options);
   EXPECT_EQ(program.durations, (std::vector{Time::from_ns(1), Time::from_ns(3), Time::zero()}));
   EXPECT_EQ(program.num_unknown_compute, 1U);

@@ -54,7 +54,7 @@ struct Traces {
   }
   CommunicationGraph graph(bool communicates = true) const {
     const auto delays = test_support::delays(
-        {topology::dimension_of(topology::Shape::ring, 3), topology::dimension_of(topology::Shape::ring, 2)});
+        {topology::dimension_of(topology::Shape("Ring"), 3), topology::dimension_of(topology::Shape("Ring"), 2)});
     const collective::Engine engine(delays, {});
     return communication_graph({npus, traces, store.groups()}, delays.topology(), engine, communicates, test::world());
   }

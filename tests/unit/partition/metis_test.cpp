@@ -31,7 +31,7 @@ CommunicationGraph scattered_clusters(std::uint32_t clusters, std::uint32_t size
 
 Partition cut(const CommunicationGraph& graph, int num_ranks) {
   const auto size = static_cast<std::uint32_t>(graph.loads.size());
-  const topology::Topology topology({topology::dimension_of(topology::Shape::ring, size)});
+  const topology::Topology topology({topology::dimension_of(topology::Shape("Ring"), size)});
   return PartitionOptions("metis", {}).make({topology, num_ranks, &graph});
 }
 

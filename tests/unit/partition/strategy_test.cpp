@@ -18,14 +18,14 @@ namespace {
 
 /// A ring of this many NPUs.
 topology::Topology ring(std::uint32_t npus) {
-  return topology::Topology({topology::dimension_of(topology::Shape::ring, npus)});
+  return topology::Topology({topology::dimension_of(topology::Shape("Ring"), npus)});
 }
 
 /// 3 x 2 x 5 NPUs.
 topology::Topology stack() {
-  return topology::Topology({topology::dimension_of(topology::Shape::ring, 3),
-                             topology::dimension_of(topology::Shape::ring, 2),
-                             topology::dimension_of(topology::Shape::ring, 5)});
+  return topology::Topology({topology::dimension_of(topology::Shape("Ring"), 3),
+                             topology::dimension_of(topology::Shape("Ring"), 2),
+                             topology::dimension_of(topology::Shape("Ring"), 5)});
 }
 
 Partition made(const std::string& text, const topology::Topology& topology, int num_ranks) {

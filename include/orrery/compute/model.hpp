@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/base/registry.hpp"
+
+namespace orrery::compute {
+
+struct Options;
+
+/// What the trace says of a compute node.
+struct ComputeNode {
+  std::uint64_t num_ops = 0;  ///< floating-point operations
+  Bytes tensor_size;          ///< bytes that the node moves
+  Time recorded;              ///< its duration when the trace was recorded, at least `shortest_recorded`
+};
+
+/// Recorded durations of 0 become this (docs/model.md, 2).
+constexpr Time shortest_recorded = Time::from_ns(1);
+
+/// Says how long compute nodes take. Immutable.
+class ComputeModel {
+ public:
+  virtual ~ComputeModel() = default;
+
+  /// Returns the duration of a node; max() if it does not fit.
+  virtual Time duration(const ComputeNode& node) const = 0;
+};
+
+/// A compute model of the registry.
+struct ModelType {
+  std::string_view name;
+  std::string_view help;         ///< one line
+  bool uses_operations = false;  ///< durations follow from the operations and bytes of nodes, not from recorded ones
+  /// Throws Error (bad_input) that names the key of an option with which the model cannot work. Null: it works with
+  /// all.
+  void (*validate)(const Options& options) = nullptr;
+  /// Makes a model. The options must outlive it.
+  std::unique_ptr<const ComputeModel> (*make)(const Options& options) = nullptr;
+
+  /// Returns all models: the table of src/compute/model_registry.cpp.
+  static std::span<const ModelType* const> registry();
+};
+
+using ModelName = Registered<ModelType>;
+
+/// Makes the model that the options choose. The options must outlive it.
+std::unique_ptr<const ComputeModel> make_model(const Options& options);
+
+}  // namespace orrery::compute

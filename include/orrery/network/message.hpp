@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+
+namespace orrery::network {
+
+/// A step of a service, which tells the messages of one collective apart (collective::MemberRun).
+struct StepId {
+  std::uint32_t service = 0;
+  std::uint32_t step = 0;
+};
+
+/// Returns the two numbers of a step as one, for events.
+constexpr std::uint64_t packed(StepId id) { return std::uint64_t{id.service} << 32U | id.step; }
+constexpr StepId unpacked(std::uint64_t number) {
+  return {static_cast<std::uint32_t>(number >> 32U), static_cast<std::uint32_t>(number)};
+}
+
+/// A message from an NPU to another one in a network that simulates every link. Trivially copyable: it travels between
+/// ranks as it is.
+struct Message {
+  enum class Kind : std::uint8_t {
+    data,                ///< of a send
+    clear_to_send,       ///< to the sender: a receive has been posted (rendezvous)
+    step_data,           ///< of a step of a collective
+    step_clear_to_send,  ///< to the sender of `step_data`: the receiver has come to the step (rendezvous)
+  };
+
+  /// The step of a collective that a message belongs to.
+  struct Step {
+    GroupId group;
+    std::uint32_t ordinal = 0;  ///< of the collective in its group
+    std::uint32_t member = 0;   ///< position of the source in the group
+    StepId id;                  ///< the receiver's step; of step_clear_to_send that of the data it asks for
+    /// The source's step of the same service that is woken when the message is at its destination, if wants_receipt is
+    /// set.
+    std::uint32_t receipt_step = 0;
+    bool wants_receipt = false;
+  };
+  /// What a switch does with a message that it combines with others, or copies (Dimension::in_switch_operations).
+  struct Combining {
+    std::uint32_t parts = 0;  ///< messages to a destination that the switch makes one of; 0: it only forwards
+    Bytes result = {};        ///< size of that one
+  };
+  /// The piece of a message that this is, with cut-through.
+  struct Packet {
+    bool is_at_first_link = true;  ///< of its dimension: the packet behind it follows when this one has left
+    std::uint64_t offset = 0;      ///< its first byte
+    Time tail = {};                ///< when its last byte is at the link
+  };
+
+  NpuId source, destination;
+  NodeId node = {};       ///< of the source
+  std::uint32_t tag = 0;  ///< of a send
+  Bytes size;             ///< of the whole message
+  Kind kind = Kind::data;
+  Step step = {};
+  Combining combining = {};
+  Packet packet = {};
+};
+
+/// The kinds of events by which a network that simulates every link tells NPUs of their messages.
+enum class Delivery : std::uint16_t {
+  arrived = 32,  ///< a message is at the NPU: MessageNetwork::take returns it
+  sent,          ///< the message of the NPU's send `node` is at its destination
+  wake,          ///< step `detail` (packed) of the NPU's collective `node` goes on
+};
+
+}  // namespace orrery::network

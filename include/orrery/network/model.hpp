@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "orrery/base/hosting.hpp"
+#include "orrery/base/overrun.hpp"
+#include "orrery/network/message.hpp"
+#include "orrery/network/options.hpp"
+#include "orrery/network/record.hpp"
+#include "orrery/pdes/scheduler.hpp"
+#include "orrery/topology/topology.hpp"
+
+namespace orrery::network {
+
+/// The logical processes of a network that live on one rank. NPUs of the rank hand messages to it, and it hands them on
+/// to processes and NPUs of any rank.
+class MessageNetwork {
+ public:
+  virtual ~MessageNetwork() = default;
+
+  /// Sends a message of an NPU of this rank. `call` is an event of the source for stage server; this sets its target,
+  /// kind and node.
+  virtual void send(const Message& message, pdes::Event call) = 0;
+  /// Sends a message with Message::combining to a switch, which hands the result to all `destinations` in the dimension
+  /// group of the source. `message.destination` is another NPU there.
+  virtual void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) = 0;
+  /// Handles an event for a process of this rank.
+  virtual void serve(const pdes::Event& event) = 0;
+  /// Returns the message of an event `Delivery::arrived`, and forgets it.
+  virtual Message take(const pdes::Event& event) = 0;
+  /// Keeps a message that has come with an event of another rank: see pdes::Model::unpack.
+  virtual void unpack(pdes::Event& event, std::span<const std::byte> bytes) = 0;
+
+  /// Returns one record per link of this rank that carried data, in ascending link order.
+  virtual std::vector<LinkRecord> records() const = 0;
+};
+
+/// What the part of a network on one rank works with. All of it outlives the part.
+struct RankPart {
+  pdes::Scheduler& kernel;
+  std::span<const NpuId> npus;  ///< of this rank, ascending
+  Hosting hosting;
+  LpId first_process;               ///< id of the network's first logical process
+  std::optional<Overrun>& overrun;  ///< takes an overrun if it has no earlier one
+};
+
+/// A network whose messages pass through logical processes, as all ranks know it.
+class SimulatedNetwork {
+ public:
+  virtual ~SimulatedNetwork() = default;
+
+  /// Returns the number of logical processes, on all ranks together.
+  virtual std::uint32_t num_processes() const = 0;
+  /// Returns the least time from an event of a process to the events that follow from it; max() if there are no
+  /// processes.
+  virtual Time least_relay_delay() const = 0;
+  /// Makes the processes of one rank. The network must outlive them.
+  virtual std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const = 0;
+};
+
+/// Makes the network that the options choose. The topology must outlive it. Returns null for a model that computes the
+/// delay of each message without logical processes (DelayModel). Throws Error (bad_input) if the topology is too large
+/// for the model.
+std::unique_ptr<const SimulatedNetwork> make_network(const topology::Topology& topology, const Options& options);
+
+}  // namespace orrery::network
