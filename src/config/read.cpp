@@ -3,19 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "astra_sim/astra_sim.hpp"
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/partition/partition.hpp"
+#include "orrery/partition/strategy.hpp"
 #include "references.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {
-
-constexpr std::string_view partition_strategies[] = {"block", "round-robin", "dimension:0", "metis"};
 
 /// Returns the values of a text, with all that it refers to and the settings of --set; every text goes to `inputs`.
 Value read_values(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
@@ -76,16 +73,20 @@ void warn_of_settings(Configuration& result) {
 void settle_partition(const Inputs& inputs, Configuration& result) {
   const auto& partition = result.run.partition;
   const Place named_by = result.place_of("run.partition");
-  if (!inputs.system_only && result.run.fold && partition.strategy != partition::Strategy::block)
+  if (!inputs.system_only && result.run.fold && !partition.is_default())
     throw Error(ErrorCode::bad_input, named_by,
                 fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
-                            partition::name(partition)),
+                            partition.text()),
                 "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
-  if (partition.strategy != partition::Strategy::file || (inputs.system_only && !inputs.flag("run.partition"))) return;
-  if (std::error_code failure; !std::filesystem::exists(partition.file, failure))
-    throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", partition.file.string()),
-                "a strategy or a rank map", suggestion(partition.file.filename().string(), partition_strategies));
-  result.run.partition_text = {"partition.txt", read_text(partition.file, named_by.file.empty() ? Place{} : named_by)};
+  if (!partition.is_rank_map() || (inputs.system_only && !inputs.flag("run.partition"))) return;
+  const std::filesystem::path file = partition.parameter();
+  if (std::error_code failure; !std::filesystem::exists(file, failure)) {
+    std::vector<std::string_view> strategies;
+    for (const auto& strategy : partition::named_strategies()) strategies.push_back(strategy.example);
+    throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", file.string()),
+                "a strategy or a rank map", suggestion(file.filename().string(), strategies));
+  }
+  result.run.partition_text = {"partition.txt", read_text(file, named_by.file.empty() ? Place{} : named_by)};
 }
 
 std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {
@@ -127,22 +128,6 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
 std::optional<std::string> Inputs::flag(std::string_view key) const {
   const auto found = std::ranges::find(flags, key, &FlagValue::key);
   return found == flags.end() ? std::nullopt : std::optional(found->text);
-}
-
-partition::PartitionOptions parse_partition(std::string_view text, const Place& place) {
-  using partition::Strategy;
-  if (text == "block") return {};
-  if (text == "round-robin") return {.strategy = Strategy::round_robin};
-  if (text == "metis") return {.strategy = Strategy::metis};
-  constexpr std::string_view by_dimension = "dimension:";
-  if (!text.starts_with(by_dimension)) return {.strategy = Strategy::file, .file = text};
-  const std::string_view number = text.substr(by_dimension.size());
-  partition::PartitionOptions options{.strategy = Strategy::dimension};
-  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), options.dimension);
-  if (failure != std::errc() || end != number.data() + number.size())
-    throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text), "the number of a dimension",
-                "Such as dimension:0, the innermost one.");
-  return options;
 }
 
 Findings examine(const Inputs& inputs) {

@@ -18,7 +18,7 @@
 #include "orrery/memory/options.hpp"
 #include "orrery/network/delay_model.hpp"
 #include "orrery/npu/options.hpp"
-#include "orrery/partition/partition.hpp"
+#include "orrery/partition/strategy.hpp"
 #include "orrery/topology/topology.hpp"
 #include "orrery/trace/store.hpp"
 #include "orrery/workload/description.hpp"

@@ -8,7 +8,6 @@
 
 #include "orrery/base/faults.hpp"
 #include "orrery/config/configuration.hpp"
-#include "orrery/partition/partition.hpp"
 
 namespace orrery::config {
 
@@ -46,10 +45,6 @@ struct Inputs {
   /// Returns the text that a flag gives for a key; none if none does.
   std::optional<std::string> flag(std::string_view key) const;
 };
-
-/// Returns the partition that a text names: "block", "round-robin", "dimension:<d>", "metis"; anything else is the name
-/// of a file. Throws Error (bad_input) at `place` for a "dimension:" without a number.
-partition::PartitionOptions parse_partition(std::string_view text, const Place& place);
 
 /// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates a configuration. Does not look whether trace
 /// files are there. Throws all faults as one Error (Faults::raise): bad_input with file, line and key, what was found,

@@ -1,4 +1,5 @@
 #include "keys.hpp"
+#include "orrery/partition/strategy.hpp"
 
 namespace orrery::config {
 namespace {
@@ -14,26 +15,48 @@ Flag seconds_flag(Text name) {
   return flag;
 }
 
+using partition::PartitionOptions;
+
+/// Returns the names of the strategies, each with one line of help.
+std::vector<WordInfo> strategy_words() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> texts;
+    for (const auto& strategy : partition::named_strategies()) texts.push_back(partition::usage(strategy));
+    return texts;
+  }();
+  std::vector<WordInfo> words;
+  for (std::size_t i = 0; i < names.size(); ++i) words.push_back({names[i], partition::named_strategies()[i].help});
+  return words;
+}
+
+/// Returns the type of strategies, which are words or the names of files.
+TypeInfo partition_type() {
+  TypeInfo type{"word or file", {}, "-", {}, strategy_words()};
+  for (const WordInfo& word : type.words) type.range += fmt::format("{}{}", type.range.empty() ? "" : ", ", word.text);
+  type.range += " or the file of a rank map";
+  type.expected = type.range;
+  return type;
+}
+
 /// A quoted text is the name of a file, whatever it says.
 Handling<Configuration> partition_choice() {
-  using partition::Strategy;
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
             if (value.kind == Value::Kind::scalar && !value.quoted && !value.text.empty())
-              if (auto named = parse_partition(value.text, value.place(path)); named.strategy != Strategy::file) {
+              if (const PartitionOptions named(value.text, value.place(path)); !named.is_rank_map()) {
                 target.run.partition = named;
                 return;
               }
-            target.run.partition = {.strategy = Strategy::file, .file = as_path(value, path)};
+            target.run.partition = PartitionOptions::rank_map(as_path(value, path));
           },
           [](const Configuration& c, Writer& writer) {
             const auto& options = c.run.partition;
-            writer.put("run.partition", options.strategy == Strategy::file ? in_quotes(normal_path(options.file))
-                                                                           : partition::name(options));
+            writer.put("run.partition",
+                       options.is_rank_map() ? in_quotes(normal_path(options.parameter())) : options.text());
           },
           [](const Configuration& a, const Configuration& b) {
             const auto &x = a.run.partition, &y = b.run.partition;
-            return x.strategy == y.strategy && x.dimension == y.dimension &&
-                   (x.strategy != Strategy::file || normal_path(x.file) == normal_path(y.file));
+            return x == y ||
+                   (x.is_rank_map() && y.is_rank_map() && normal_path(x.parameter()) == normal_path(y.parameter()));
           }};
 }
 
@@ -92,9 +115,7 @@ void add_ranks(Keys<Configuration>& keys) {
                          .heading = Heading::ranks,
                          .argument = "STRATEGY",
                          .commands = {Taker::run, Taker::check}}},
-           {"word or file", "block, round-robin, dimension:<d>, metis or the file of a rank map", "-",
-            "block, round-robin, dimension:<d>, metis or a file"},
-           partition_choice());
+           partition_type(), partition_choice());
   keys.add(
       {.path = "run.fold",
        .help = "simulate NPUs that are alike once, with the same results; with `partition: block` only",
