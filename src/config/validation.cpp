@@ -133,15 +133,14 @@ void Validation::validate_generated() {
   const std::uint32_t npus = generated.parallel.num_npus();
   require(npus == topology_.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
           fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
-  const auto* const layers = std::get_if<workload::LayerList>(&generated.model);
-  const bool is_timed = layers != nullptr && layers->is_timed();
+  const bool is_timed = generated.has_times();
   require(!is_timed || !has_roofline, "workload.model",
           "times are given, but with the roofline on they come from FLOPs and bytes",
           "layers with flops and no late, or system.compute.roofline: false");
   require(is_timed || has_roofline || c_.executor.replay_only, "system.compute.roofline",
           "found false, but the workload is generated from a model in FLOPs, which would take no time",
           "true, with system.compute.peak and system.compute.local-memory.bandwidth");
-  const auto& offload = generated.parallel.offload;
+  const auto& offload = generated.parallel.sharding.offload;
   require(!offload.any() || c_.remote_memory.kind != memory::RemoteMemoryKind::none, "workload.parallel.offload",
           "found what lives in remote memory, but the system has none",
           "system.remote-memory with a kind, or nothing offloaded");

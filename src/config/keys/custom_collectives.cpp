@@ -97,7 +97,8 @@ const Keys<Configuration>& custom_collective_keys() {
               .help = "Chakra traces that the collectives of single nodes run, by the id of the node",
               .example = "{7: custom/all-reduce}",
               .otherwise = Default::none()},
-             {"mapping to files", "a mapping of ids of nodes to PREFIX of Chakra traces", "-", "ID: PREFIX"}, files_of_nodes());
+             {"mapping to files", "a mapping of ids of nodes to PREFIX of Chakra traces", "-", "ID: PREFIX"},
+             files_of_nodes());
     return keys;
   }();
   return all;

@@ -52,9 +52,8 @@ struct DimensionEntry {
 const Keys<DimensionEntry>& dimension_keys();
 
 /// The family of workload.model, which decides its other keys.
-enum class ModelKind : std::uint8_t { transformer, dlrm, layers };
 struct ModelChoice {
-  ModelKind kind = ModelKind::transformer;
+  std::size_t family = 0;  ///< its number in workload::model_families()
 };
 const Keys<ModelChoice>& model_keys();
 

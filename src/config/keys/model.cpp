@@ -34,7 +34,7 @@ void add_sizes(Keys<Transformer>& keys) {
        .help = "heads of the attention",
        .example = "32",
        .otherwise = Default::needed()},
-      count(), [](auto& model) -> auto& { return model.heads; });
+      count(), [](auto& model) -> auto& { return model.attention.heads; });
   keys.add(
       {.path = "workload.model.sequence",
        .help = "tokens of a sample",
@@ -51,37 +51,37 @@ void add_optional_sizes(Keys<Transformer>& keys) {
        .help = "heads of keys and values; 0: as many as `heads`",
        .example = "8",
        .otherwise = Default::built_in()},
-      count(0), [](auto& model) -> auto& { return model.kv_heads; });
+      count(0), [](auto& model) -> auto& { return model.attention.kv_heads; });
   keys.add(
       {.path = "workload.model.head-size",
        .help = "width of a head; 0: hidden / heads",
        .example = "128",
        .otherwise = Default::built_in()},
-      large_count(), [](auto& model) -> auto& { return model.head_size; });
+      large_count(), [](auto& model) -> auto& { return model.attention.head_size; });
   keys.add(
       {.path = "workload.model.ffn",
        .help = "inner width of the MLP, of each expert; 0: 4 hidden",
        .example = "14336",
        .otherwise = Default::built_in()},
-      large_count(), [](auto& model) -> auto& { return model.ffn; });
+      large_count(), [](auto& model) -> auto& { return model.mlp.width; });
   keys.add(
       {.path = "workload.model.vocabulary",
        .help = "words that the model knows; 0: it has neither embedding nor output layer",
        .example = "128256",
        .otherwise = Default::built_in()},
-      large_count(), [](auto& model) -> auto& { return model.vocabulary; });
+      large_count(), [](auto& model) -> auto& { return model.embedding.vocabulary; });
   keys.add(
       {.path = "workload.model.experts",
        .help = "experts of the MLP of each layer; 0: the model is dense",
        .example = "8",
        .otherwise = Default::built_in()},
-      count(0), [](auto& model) -> auto& { return model.experts; });
+      count(0), [](auto& model) -> auto& { return model.mlp.experts; });
   keys.add(
       {.path = "workload.model.top-k",
        .help = "experts that a token passes",
        .example = "2",
        .otherwise = Default::built_in()},
-      count(0), [](auto& model) -> auto& { return model.top_k; });
+      count(0), [](auto& model) -> auto& { return model.mlp.top_k; });
 }
 
 void add_variants(Keys<Transformer>& keys) {
@@ -90,7 +90,7 @@ void add_variants(Keys<Transformer>& keys) {
        .help = "three matrices in the MLP (SwiGLU) instead of two",
        .example = "true",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& model) -> auto& { return model.gated; });
+      boolean(), [](auto& model) -> auto& { return model.mlp.gated; });
   keys.add(
       {.path = "workload.model.biases",
        .help = "biases in all products, and two vectors in norms instead of one",
@@ -108,19 +108,19 @@ void add_variants(Keys<Transformer>& keys) {
        .help = "position embeddings",
        .example = "true",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& model) -> auto& { return model.learned_positions; });
+      boolean(), [](auto& model) -> auto& { return model.embedding.learned_positions; });
   keys.add(
       {.path = "workload.model.tied-embeddings",
        .help = "an output layer that is the transpose of the embedding",
        .example = "true",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& model) -> auto& { return model.tied_embeddings; });
+      boolean(), [](auto& model) -> auto& { return model.embedding.tied; });
   keys.add(
       {.path = "workload.model.fused-attention",
        .help = "scores stay on chip (FlashAttention) and are computed again in the backward pass",
        .example = "false",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& model) -> auto& { return model.fused_attention; });
+      boolean(), [](auto& model) -> auto& { return model.attention.fused; });
 }
 
 Handling<LayerList> layers() {

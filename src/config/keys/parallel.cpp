@@ -94,7 +94,7 @@ Handling<Parallel> offload() {
   return {[](const Value& value, const std::string& path, Parallel& parallel, Reading&) {
             if (value.kind == Value::Kind::sequence && value.items.empty()) return;
             for (const Value& item : as_list(value, path, "a list of parameters, gradients and optimizer")) {
-              bool& is_offloaded = parallel.offload.*as_word(item, path, offload_states());
+              bool& is_offloaded = parallel.sharding.offload.*as_word(item, path, offload_states());
               if (is_offloaded)
                 throw Error(ErrorCode::bad_input, item.place(path), fmt::format("found {} twice", item.text),
                             "each once");
@@ -104,10 +104,10 @@ Handling<Parallel> offload() {
           [](const Parallel& parallel, Writer& writer) {
             std::vector<std::string_view> states;
             for (const auto& state : offload_states())
-              if (parallel.offload.*state.value) states.push_back(state.text);
+              if (parallel.sharding.offload.*state.value) states.push_back(state.text);
             writer.put("workload.parallel.offload", fmt::format("[{}]", fmt::join(states, ", ")));
           },
-          [](const Parallel& a, const Parallel& b) { return a.offload == b.offload; }};
+          [](const Parallel& a, const Parallel& b) { return a.sharding.offload == b.sharding.offload; }};
 }
 
 /// Reads the samples of the whole step as micro-batches of a replica, of which alone the configuration knows.
@@ -191,7 +191,7 @@ void add_memory_keys(Keys<Parallel>& keys) {
        .example = "1",
        .otherwise = Default::built_in(),
        .flag = parallel_flag("zero")},
-      count(0, 3), [](auto& parallel) -> auto& { return parallel.zero; });
+      count(0, 3), [](auto& parallel) -> auto& { return parallel.sharding.zero; });
   keys.add(
       {.path = "workload.parallel.offload",
        .help = "what lives in remote memory",
@@ -204,13 +204,13 @@ void add_memory_keys(Keys<Parallel>& keys) {
        .help = "what gathers and adds up what is offloaded",
        .example = "path",
        .otherwise = Default::built_in()},
-      word(offload_collectives()), [](auto& parallel) -> auto& { return parallel.offload.on_path; });
+      word(offload_collectives()), [](auto& parallel) -> auto& { return parallel.sharding.offload.on_path; });
   keys.add(
       {.path = "workload.parallel.prefetch",
        .help = "layers whose parameters are gathered (ZeRO 3) or loaded ahead",
        .example = "2",
        .otherwise = Default::built_in()},
-      count(0), [](auto& parallel) -> auto& { return parallel.prefetch; });
+      count(0), [](auto& parallel) -> auto& { return parallel.sharding.prefetch; });
 }
 
 void add_gradients(Keys<Parallel>& keys) {
@@ -219,13 +219,13 @@ void add_gradients(Keys<Parallel>& keys) {
        .help = "size from which on gradients are summed; `0 B`: after each layer",
        .example = "25 MB",
        .otherwise = Default::built_in()},
-      size(0, "25 MB"), [](auto& parallel) -> auto& { return parallel.bucket; });
+      size(0, "25 MB"), [](auto& parallel) -> auto& { return parallel.sharding.bucket; });
   keys.add(
       {.path = "workload.parallel.overlap",
        .help = "sum gradients beside the backward pass; else after it",
        .example = "false",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& parallel) -> auto& { return parallel.overlap; });
+      boolean(), [](auto& parallel) -> auto& { return parallel.sharding.overlap; });
   keys.add(
       {.path = "workload.parallel.precision",
        .help = "precision of values; it decides bytes, and which system.compute.peak counts",

@@ -6,12 +6,19 @@ namespace {
 
 using workload::Model;
 
-const Words<ModelKind>& model_kinds() {
-  static const Words<ModelKind> words = {{"transformer", ModelKind::transformer, "a decoder-only transformer"},
-                                         {"dlrm", ModelKind::dlrm, "a recommendation model"},
-                                         {"layers", ModelKind::layers, "layers in a row, each given by its numbers"}};
+/// Returns the names of the families of models, with their numbers.
+const Words<std::size_t>& model_families() {
+  static const Words<std::size_t> words = [] {
+    Words<std::size_t> all;
+    for (const auto& family : workload::model_families()) all.push_back({family.name, all.size(), family.help});
+    return all;
+  }();
   return words;
 }
+
+const Keys<workload::Transformer>& keys_of(const workload::Transformer&) { return transformer_keys(); }
+const Keys<workload::Dlrm>& keys_of(const workload::Dlrm&) { return dlrm_keys(); }
+const Keys<workload::LayerList>& keys_of(const workload::LayerList&) { return layer_list_keys(); }
 
 /// Returns the workload that is generated, which is there from the first of its keys on.
 workload::Description& generated(Configuration& c) {
@@ -24,29 +31,16 @@ void read_model(const Value& value, const std::string& path, Configuration& targ
   Sections sections(Section(&value, path, value, reading.faults));
   ModelChoice choice;
   read_keys(model_keys(), sections, choice, reading);
-  switch (choice.kind) {
-    case ModelKind::transformer:
-      read_keys(transformer_keys(), sections, model.emplace<workload::Transformer>(), reading);
-      break;
-    case ModelKind::dlrm:
-      read_keys(dlrm_keys(), sections, model.emplace<workload::Dlrm>(), reading);
-      break;
-    case ModelKind::layers:
-      read_keys(layer_list_keys(), sections, model.emplace<workload::LayerList>(), reading);
-      break;
-  }
+  model = workload::default_model(choice.family);
+  std::visit([&](auto& family) { read_keys(keys_of(family), sections, family, reading); }, model);
   sections.refuse_unknown();
 }
 
 void write_model(const Configuration& c, Writer& writer) {
   if (!c.workload.generated) return;
   const Model& model = c.workload.generated->model;
-  write_keys(model_keys(), ModelChoice{static_cast<ModelKind>(model.index())}, writer);
-  if (const auto* const transformer = std::get_if<workload::Transformer>(&model))
-    write_keys(transformer_keys(), *transformer, writer);
-  if (const auto* const dlrm = std::get_if<workload::Dlrm>(&model)) write_keys(dlrm_keys(), *dlrm, writer);
-  if (const auto* const layers = std::get_if<workload::LayerList>(&model))
-    write_keys(layer_list_keys(), *layers, writer);
+  write_keys(model_keys(), ModelChoice{model.index()}, writer);
+  std::visit([&](const auto& family) { write_keys(keys_of(family), family, writer); }, model);
 }
 
 Handling<Configuration> parallelisation() {
@@ -201,7 +195,7 @@ const Keys<ModelChoice>& model_keys() {
          .help = "family of the model, which decides its other keys",
          .example = "dlrm",
          .otherwise = Default::built_in()},
-        word(model_kinds()), [](auto& choice) -> auto& { return choice.kind; });
+        word(model_families()), [](auto& choice) -> auto& { return choice.family; });
     keys.add({.path = "workload.model.base",
               .help = "file whose keys hold where `model` has none of its own",
               .example = "models/llama3-70b.yaml",
