@@ -7,8 +7,8 @@ namespace orrery::npu {
 
 using trace::NodeKind;
 
-Streams streams_of(const trace::Graph& graph) {
-  Streams streams;
+MessageStreams message_streams_of(const trace::Graph& graph) {
+  MessageStreams streams;
   if (graph.num_peer_slots == 0) return streams;
   streams.of_node.resize(graph.num_nodes());
   std::map<std::tuple<NodeKind, std::uint32_t, std::uint64_t>, std::uint32_t> known;
