@@ -53,7 +53,7 @@ const Keys<DimensionEntry>& dimension_keys();
 
 /// The family of workload.model, which decides its other keys.
 struct ModelChoice {
-  std::size_t family = 0;  ///< of workload::model_families()
+  std::size_t family = 0;  ///< its number in workload::model_families()
 };
 const Keys<ModelChoice>& model_keys();
 

@@ -1,4 +1,5 @@
 #include "keys.hpp"
+#include "orrery/partition/strategy.hpp"
 
 namespace orrery::config {
 namespace {
@@ -14,23 +15,38 @@ Flag seconds_flag(Text name) {
   return flag;
 }
 
-/// Returns "block, round-robin, dimension:<d>, metis".
-std::string partition_choices() {
-  std::string all;
-  for (const auto& strategy : partition::named_strategies())
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", partition::usage(strategy));
-  return all;
+using partition::PartitionOptions;
+
+/// Returns the names of the strategies, each with one line of help.
+std::vector<WordInfo> strategy_words() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> texts;
+    for (const auto& strategy : partition::named_strategies()) texts.push_back(partition::usage(strategy));
+    return texts;
+  }();
+  std::vector<WordInfo> words;
+  for (std::size_t i = 0; i < names.size(); ++i) words.push_back({names[i], partition::named_strategies()[i].help});
+  return words;
+}
+
+/// Returns the type of strategies, which are words or the names of files.
+TypeInfo partition_type() {
+  TypeInfo type{"word or file", {}, "-", {}, strategy_words()};
+  for (const WordInfo& word : type.words) type.range += fmt::format("{}{}", type.range.empty() ? "" : ", ", word.text);
+  type.range += " or the file of a rank map";
+  type.expected = type.range;
+  return type;
 }
 
 /// A quoted text is the name of a file, whatever it says.
 Handling<Configuration> partition_choice() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
             if (value.kind == Value::Kind::scalar && !value.quoted && !value.text.empty())
-              if (const partition::PartitionOptions named(value.text, value.place(path)); !named.is_rank_map()) {
+              if (const PartitionOptions named(value.text, value.place(path)); !named.is_rank_map()) {
                 target.run.partition = named;
                 return;
               }
-            target.run.partition = partition::PartitionOptions::rank_map(as_path(value, path));
+            target.run.partition = PartitionOptions::rank_map(as_path(value, path));
           },
           [](const Configuration& c, Writer& writer) {
             const auto& options = c.run.partition;
@@ -90,18 +106,16 @@ void add_outputs(Keys<Configuration>& keys) {
 }
 
 void add_ranks(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "run.partition",
-       .help = "MPI rank that hosts each NPU",
-       .example = "metis",
-       .otherwise = Default::described("block"),
-       .see = "../partitions/README.md",
-       .flag = Flag{.name = "partition",
-                    .heading = Heading::ranks,
-                    .argument = "STRATEGY",
-                    .commands = {Taker::run, Taker::check}}},
-      {"word or file", partition_choices() + " or the file of a rank map", "-", partition_choices() + " or a file"},
-      partition_choice());
+  keys.add({.path = "run.partition",
+            .help = "MPI rank that hosts each NPU",
+            .example = "metis",
+            .otherwise = Default::described("block"),
+            .see = "../partitions/README.md",
+            .flag = Flag{.name = "partition",
+                         .heading = Heading::ranks,
+                         .argument = "STRATEGY",
+                         .commands = {Taker::run, Taker::check}}},
+           partition_type(), partition_choice());
   keys.add(
       {.path = "run.fold",
        .help = "simulate NPUs that are alike once, with the same results; with `partition: block` only",

@@ -27,10 +27,11 @@ workload::Description& generated(Configuration& c) {
 }
 
 void read_model(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+  Model& model = generated(target).model;
   Sections sections(Section(&value, path, value, reading.faults));
   ModelChoice choice;
   read_keys(model_keys(), sections, choice, reading);
-  Model& model = generated(target).model = workload::default_model(choice.family);
+  model = workload::default_model(choice.family);
   std::visit([&](auto& family) { read_keys(keys_of(family), sections, family, reading); }, model);
   sections.refuse_unknown();
 }

@@ -77,7 +77,7 @@ TEST(OwnFormat, WhatIsOffloadedReadsBackEqual) {
       {", zero: 3, offload: [gradients, optimizer, parameters], offload-collectives: path", pool, all}};
   for (const auto& [keys, memory, expected] : cases) {
     const auto c = with_offload(keys, memory);
-    EXPECT_EQ(c.workload.generated->parallel.offload, expected);
+    EXPECT_EQ(c.workload.generated->parallel.sharding.offload, expected);
     EXPECT_EQ(parsed(c.to_yaml()), c);
   }
 }
