@@ -13,8 +13,8 @@
 #include "orrery/check/agreement.hpp"
 #include "orrery/check/capacity.hpp"
 #include "orrery/check/ranges.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/collective/kind.hpp"
-#include "orrery/collective/procedure.hpp"
 #include "orrery/communicator/communications.hpp"
 #include "orrery/fold/folding.hpp"
 #include "orrery/npu/concurrency.hpp"
@@ -403,7 +403,7 @@ void Preparation::check_algorithms(Faults& faults) {
       return npu.id == (members.empty() ? NpuId(0) : members.front());
     };
     if (std::ranges::none_of(npu.groups, speaks_for)) continue;
-    std::shared_ptr<const collective::Layout> layout;
+    std::shared_ptr<const collective::GroupLayout> layout;
     GroupId of_layout;
     for (const auto& [use, kind, node] : first_calls.of(*npu.program)) {
       const auto group = npu.groups[use];

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/collective/kind.hpp"
-#include "orrery/collective/procedure.hpp"
 #include "orrery/network/analytical.hpp"
 
 namespace orrery::check {
@@ -104,7 +104,7 @@ class RangeCheck {
     const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? run_.topology().num_npus()
                                                                                 : spec.group->members.size());
     const auto what = fmt::format("{} of {} bytes among {} NPUs", trace::name(node.collective), node.size, members);
-    const auto* const custom = run_.engine.procedure(*layout, kind);
+    const auto* const custom = run_.engine.custom_collective(*layout, kind);
     const std::string hint = fmt::format(
         "Correct comm_size{}, or the bandwidth and latency of the network.",
         custom && custom->has_fixed_sizes() ? fmt::format(" in {}", custom->file().string()) : std::string());
@@ -120,8 +120,8 @@ class RangeCheck {
   const trace::Store& store_;
   std::map<const npu::Program*, std::map<std::uint32_t, NodeId>> largest_sends_;  // by peer slot
   std::set<std::pair<const npu::Program*, GroupId>> seen_;
-  std::map<GroupId, std::shared_ptr<const collective::Layout>> layouts_;
-  std::set<std::tuple<const collective::Layout*, collective::Kind, Bytes>> fitting_;
+  std::map<GroupId, std::shared_ptr<const collective::GroupLayout>> layouts_;
+  std::set<std::tuple<const collective::GroupLayout*, collective::Kind, Bytes>> fitting_;
 };
 
 std::string describe(const Overrun& overrun) {

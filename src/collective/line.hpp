@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "layout.hpp"
+#include "group_layout.hpp"
 #include "orrery/collective/collective.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "ps.hpp"
 
 namespace orrery::collective {
@@ -20,7 +20,7 @@ struct PhaseShape {
   Bytes size;           ///< of the chunk as it enters the phase
   bool reduces = true;  ///< false: received data are not added up (broadcast, scatter)
   /// Of AlgorithmKind::custom; none: no file spells out the kind for so many members.
-  const Procedure* procedure = nullptr;
+  const CustomCollective* procedure = nullptr;
 
   /// All data of the collective, of which each member of an all-gather brings a part.
   Bytes whole(std::uint32_t num_members) const;

@@ -5,24 +5,24 @@
 #include <vector>
 
 #include "line.hpp"
-#include "orrery/collective/procedure.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/custom_collective.hpp"
+#include "orrery/collective/message_program.hpp"
 
 namespace orrery::collective {
 
-/// What the places of a line do in a phase, step by step: Script in terms of places.
+/// What the places of a line do in a phase, step by step: MessageProgram in terms of places.
 class LineScript {
  public:
-  using Move = Script::Move;
-  using Receiver = Script::Receiver;  ///< `member` is a place
+  using Move = MessageProgram::Move;
+  using Receiver = MessageProgram::Receiver;  ///< `member` is a place
 
   /// `opening`: from the start to the first step.
   explicit LineScript(Time opening) : opening_(opening) {}
   virtual ~LineScript() = default;
 
   Time opening() const { return opening_; }
-  /// Script::procedure.
-  virtual const Procedure* procedure() const { return nullptr; }
+  /// MessageProgram::procedure.
+  virtual const CustomCollective* procedure() const { return nullptr; }
   virtual std::uint32_t num_steps(std::uint32_t place) const = 0;
   virtual Move move(std::uint32_t chunk, std::uint32_t place, std::uint32_t step) const = 0;
   /// Appended in the order in which the place sends.

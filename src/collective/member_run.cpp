@@ -6,7 +6,7 @@
 
 namespace orrery::collective {
 
-MemberRun::MemberRun(std::shared_ptr<const Script> script, std::uint32_t member, bool rendezvous)
+MemberRun::MemberRun(std::shared_ptr<const MessageProgram> script, std::uint32_t member, bool rendezvous)
     : script_(std::move(script)),
       member_(member),
       rendezvous_(rendezvous),
@@ -33,7 +33,7 @@ void MemberRun::start_what_may(Time now, Hands& hands) {
     for (std::uint32_t q = 0; q < next_.size(); ++q) {
       while (places_[q] > 0 && next_[q] < script_->queue(q).size()) {
         const std::uint32_t service = script_->queue(q)[next_[q]];
-        const Script::Service& what = script_->services()[service];
+        const MessageProgram::Service& what = script_->services()[service];
         if (phase_[what.chunk] < what.phase) break;
         --places_[q];
         ++next_[q];
@@ -57,7 +57,7 @@ void MemberRun::start(std::uint32_t service, Time now, Hands& hands) {
 }
 
 void MemberRun::wake(StepId id, Time now, Hands& hands) {
-  if (GraphRun* const graph = this->graph(id.service)) {
+  if (CustomCollectiveRun* const graph = this->graph(id.service)) {
     if (id.step == opening_step)
       begin(*graph, now, hands);
     else
@@ -73,23 +73,23 @@ void MemberRun::wake(StepId id, Time now, Hands& hands) {
   proceed(id.service, now, hands);
 }
 
-GraphRun* MemberRun::graph(std::uint32_t service) {
-  const auto found = std::ranges::find(graphs_, service, &GraphRun::service);
+CustomCollectiveRun* MemberRun::graph(std::uint32_t service) {
+  const auto found = std::ranges::find(graphs_, service, &CustomCollectiveRun::service);
   return found == graphs_.end() ? nullptr : &*found;
 }
 
 /// What has come before is there when it begins.
-void MemberRun::begin(GraphRun& graph, Time now, Hands& hands) {
+void MemberRun::begin(CustomCollectiveRun& graph, Time now, Hands& hands) {
   for (const Early& early : early_)
     if (early.service == graph.service()) graph.receive(early.step, now, hands);
   std::erase_if(early_, [&](const Early& early) { return early.service == graph.service(); });
   graph.begin(now, hands);
 }
 
-void MemberRun::finish_graph(const GraphRun& graph, Time now, Hands& hands) {
+void MemberRun::finish_graph(const CustomCollectiveRun& graph, Time now, Hands& hands) {
   if (!graph.is_done()) return;
   const std::uint32_t service = graph.service();
-  std::erase_if(graphs_, [&](const GraphRun& other) { return other.service() == service; });
+  std::erase_if(graphs_, [&](const CustomCollectiveRun& other) { return other.service() == service; });
   end_service(service, now, hands);
 }
 
@@ -109,18 +109,18 @@ void MemberRun::proceed(std::uint32_t service, Time now, Hands& hands) {
 
 /// Sends what the step sends. True if all that it waits for is there already.
 bool MemberRun::begin_step(Active& here, Hands& hands) {
-  const Script::Move move = script_->move(here.service, here.step, member_);
+  const MessageProgram::Move move = script_->move(here.service, here.step, member_);
   here.cost = move.cost + move.reduction;
   script_->receivers(here.service, here.step, member_, receivers_);
   if (move.from_switch) {
     hands.send_to_switch(receivers_, move.message, *move.from_switch, {here.service, here.step},
-                         move.is_word ? Hands::Sent::word : Hands::Sent::data);
+                         move.is_word ? Hands::Payload::clear_to_send : Hands::Payload::data);
   } else {
-    for (const Script::Receiver& to : receivers_) send_or_meet(here, to, move, hands);
+    for (const MessageProgram::Receiver& to : receivers_) send_or_meet(here, to, move, hands);
     if (rendezvous_ && move.receives > 0) {
       script_->senders(here.service, here.step, member_, senders_);
       for (const std::uint32_t from : senders_)
-        hands.send(from, rendezvous_word(), {here.service, here.step}, Hands::Sent::word, here.step);
+        hands.send(from, clear_to_send_size(), {here.service, here.step}, Hands::Payload::clear_to_send, here.step);
     }
   }
   const std::uint32_t come = take_early(here.service, here.step);
@@ -130,7 +130,8 @@ bool MemberRun::begin_step(Active& here, Hands& hands) {
   return here.missing == 0;
 }
 
-void MemberRun::send_or_meet(const Active& here, const Script::Receiver& to, const Script::Move& move, Hands& hands) {
+void MemberRun::send_or_meet(const Active& here, const MessageProgram::Receiver& to, const MessageProgram::Move& move,
+                             Hands& hands) {
   const Meeting meeting{here.service, to.step, to.member, move.message, move.sends_one_by_one};
   if (rendezvous_) {
     const auto word = std::ranges::find_if(words_, [&](const Meeting& other) { return is_same(meeting, other); });
@@ -143,7 +144,7 @@ void MemberRun::send_or_meet(const Active& here, const Script::Receiver& to, con
 
 void MemberRun::send(const Meeting& data, Hands& hands) {
   hands.send(data.other, data.size, {data.service, data.step},
-             data.wants_receipt ? Hands::Sent::data_with_receipt : Hands::Sent::data, data.step);
+             data.wants_receipt ? Hands::Payload::acknowledged_data : Hands::Payload::data, data.step);
 }
 
 void MemberRun::receive(std::uint32_t from, StepId id, bool is_word, Time now, Hands& hands) {
@@ -157,7 +158,7 @@ void MemberRun::receive(std::uint32_t from, StepId id, bool is_word, Time now, H
     unsent_.pop_back();
     return send(leaves, hands);
   }
-  if (GraphRun* const graph = this->graph(service)) {
+  if (CustomCollectiveRun* const graph = this->graph(service)) {
     graph->receive(step, now, hands);
     return finish_graph(*graph, now, hands);
   }

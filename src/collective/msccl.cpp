@@ -15,7 +15,7 @@ namespace orrery::collective {
 namespace {
 
 using tinyxml2::XMLElement;
-using Act = Procedure::Act;
+using OperationKind = CustomCollective::OperationKind;
 
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
@@ -38,14 +38,15 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
 struct Type {
   std::string_view name;
   bool receives, sends;
-  Act calculates;  ///< nothing: it does not
+  OperationKind calculates;  ///< nothing: it does not
   bool keeps;
 };
-constexpr Type types[] = {{"s", false, true, Act::nothing, false},   {"r", true, false, Act::nothing, true},
-                          {"rcs", true, true, Act::nothing, true},   {"rrc", true, false, Act::reduce, true},
-                          {"rrs", true, true, Act::reduce, false},   {"rrcs", true, true, Act::reduce, true},
-                          {"cpy", false, false, Act::copy, true},    {"re", false, false, Act::reduce, true},
-                          {"nop", false, false, Act::nothing, false}};
+constexpr Type types[] = {
+    {"s", false, true, OperationKind::nothing, false},   {"r", true, false, OperationKind::nothing, true},
+    {"rcs", true, true, OperationKind::nothing, true},   {"rrc", true, false, OperationKind::reduce, true},
+    {"rrs", true, true, OperationKind::reduce, false},   {"rrcs", true, true, OperationKind::reduce, true},
+    {"cpy", false, false, OperationKind::copy, true},    {"re", false, false, OperationKind::reduce, true},
+    {"nop", false, false, OperationKind::nothing, false}};
 
 /// The ends of the connections of a thread block.
 struct Block {
@@ -60,7 +61,7 @@ class MscclReader {
     algorithm_.kind = kind;
   }
 
-  std::shared_ptr<const Procedure> read(const Place& named_by) {
+  std::shared_ptr<const CustomCollective> read(const Place& named_by) {
     tinyxml2::XMLDocument document;
     if (document.Parse(text_.data(), text_.size()) != tinyxml2::XML_SUCCESS)
       throw Error(ErrorCode::bad_input, place(document.ErrorLineNum()),
@@ -198,7 +199,7 @@ class MscclReader {
       if (known->receives && block.receive < 0)
         throw algorithm_.error(rank, step, "it receives, but its thread block has no recv", "the rank in recv=\"\"");
       if (step.type != "nop") step.count = count(*at, "cnt", 1, most_chunks, 1);
-      const bool reads = known->calculates != Act::nothing || step.type == "s";
+      const bool reads = known->calculates != OperationKind::nothing || step.type == "s";
       if (reads) step.from = buffer_place(*at, "srcbuf", "srcoff");
       if (known->keeps) step.to = buffer_place(*at, "dstbuf", "dstoff");
       add_operations(rank, block, *known, step);
@@ -232,12 +233,12 @@ class MscclReader {
     };
     const auto connection = static_cast<std::uint64_t>(block.channel);
     if (type.receives)
-      follow(Msccl::receives, builder_->add_message({.act = Act::receive, .position = rank},
+      follow(Msccl::receives, builder_->add_message({.kind = OperationKind::receive, .position = rank},
                                                     static_cast<std::uint32_t>(block.receive), connection));
-    if (type.calculates != Act::nothing || type.name == "nop")
-      follow(Msccl::calculates, builder_->add({.act = type.calculates, .position = rank}));
+    if (type.calculates != OperationKind::nothing || type.name == "nop")
+      follow(Msccl::calculates, builder_->add({.kind = type.calculates, .position = rank}));
     if (type.sends)
-      follow(Msccl::sends, builder_->add_message({.act = Act::send, .position = rank},
+      follow(Msccl::sends, builder_->add_message({.kind = OperationKind::send, .position = rank},
                                                  static_cast<std::uint32_t>(block.send), connection));
   }
 
@@ -251,7 +252,7 @@ class MscclReader {
                   fmt::format("{} at the most", most_chunks_of_all));
   }
 
-  std::shared_ptr<const Procedure> build() {
+  std::shared_ptr<const CustomCollective> build() {
     check_buffers();
     for (const auto& [rank, index, block, number] : waits_) {
       const Step& step = algorithm_.steps[rank][index];
@@ -265,14 +266,14 @@ class MscclReader {
     const auto step_of = [this](std::uint32_t operation) -> const Step& {
       return algorithm_.steps[of_operation_[operation].first][of_operation_[operation].second];
     };
-    const ProcedureBuilder::Fault fault = [&](std::uint32_t operation, std::string_view found,
-                                              std::string_view expected) {
+    const CustomCollectiveBuilder::Fault fault = [&](std::uint32_t operation, std::string_view found,
+                                                     std::string_view expected) {
       return algorithm_.error(of_operation_[operation].first, step_of(operation), found, expected);
     };
     builder_->match(fault);
     for (std::uint32_t o = 0; o < builder_->num_operations(); ++o) {
-      const Procedure::Operation& operation = (*builder_)[o];
-      if (operation.act != Act::receive || step_of(o).count == step_of(operation.partner).count) continue;
+      const CustomCollective::Operation& operation = (*builder_)[o];
+      if (operation.kind != OperationKind::receive || step_of(o).count == step_of(operation.partner).count) continue;
       throw fault(o,
                   fmt::format("it receives {}, but rank {} sends {}", counted(step_of(o).count, "chunk"),
                               of_operation_[operation.partner].first, step_of(operation.partner).count),
@@ -294,7 +295,7 @@ class MscclReader {
   std::string text_;
   Msccl algorithm_;
   std::vector<const XMLElement*> gpus_;
-  std::optional<ProcedureBuilder> builder_;
+  std::optional<CustomCollectiveBuilder> builder_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> of_operation_;  ///< rank and index of the step
   std::vector<Wait> waits_;
   std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::uint32_t> steps_;  ///< by rank, tb and s
@@ -310,7 +311,8 @@ Error Msccl::error(std::uint32_t gpu, const Step& step, std::string_view found, 
           expected};
 }
 
-std::shared_ptr<const Procedure> read_msccl(const std::filesystem::path& file, Kind kind, const Place& named_by) {
+std::shared_ptr<const CustomCollective> read_msccl(const std::filesystem::path& file, Kind kind,
+                                                   const Place& named_by) {
   return MscclReader(file, kind, named_by).read(named_by);
 }
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include "procedure_builder.hpp"
+#include "custom_collective_builder.hpp"
 
 namespace orrery::collective {
 
@@ -56,6 +56,7 @@ struct Msccl {
 /// what nobody has put there, and for a member that ends without its result. What each operation moves becomes known to
 /// `builder` if one is given. `of_operation`: [operations] rank and index of the step. O(chunks moved + buffers).
 void follow_data(const Msccl& algorithm, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& of_operation,
-                 const std::vector<std::uint32_t>& order, ProcedureBuilder* moved, const ProcedureBuilder& builder);
+                 const std::vector<std::uint32_t>& order, CustomCollectiveBuilder* moved,
+                 const CustomCollectiveBuilder& builder);
 
 }  // namespace orrery::collective

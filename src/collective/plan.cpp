@@ -59,7 +59,8 @@ std::uint32_t sharers(const Rules& rules, const Options& options, const Axis& ax
   return most;
 }
 
-Plan::Plan(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind, Bytes size) {
+Plan::Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
+           Bytes size) {
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
   const Routes routes = routes_of(delays, options, layout, kind, chunks);
   Work work;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "layout.hpp"
+#include "group_layout.hpp"
 #include "line.hpp"
 #include "routes.hpp"
 #include "schedule.hpp"
@@ -32,7 +32,7 @@ struct Workspace {
 /// Everything that completions follow from, for one layout, kind and size. The layout must outlive it.
 class Plan {
  public:
-  Plan(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind, Bytes size);
+  Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind, Bytes size);
 
   /// Members that arrive together complete together, `end` later.
   bool alike() const { return alike_; }

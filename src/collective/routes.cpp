@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -20,7 +20,7 @@ bool goes_up_and_down(const Options& options, Kind kind) {
 
 /// Phases over several axes: `baseline` takes the kind in each, `local_bw_aware` all-reduce goes up, turns and comes
 /// down.
-Route grid_route(const Options& options, const Layout& layout, Kind kind, const Order& order) {
+Route grid_route(const Options& options, const GroupLayout& layout, Kind kind, const Order& order) {
   const std::vector<Algorithm>& list = algorithms(options, kind);
   const auto phase = [&](std::uint32_t a, Kind phase_kind, bool down) {
     const std::uint32_t d = layout.axes[a].dimensions[0];
@@ -42,7 +42,7 @@ Route grid_route(const Options& options, const Layout& layout, Kind kind, const 
 
 /// Broadcast from the highest axis down, reduce from the lowest up. An algorithm that has no rule of its own for the
 /// kind does an all-reduce in its line.
-Route whole_route(const Options& options, const Layout& layout, Kind kind) {
+Route whole_route(const Options& options, const GroupLayout& layout, Kind kind) {
   Route route;
   for (std::uint32_t a = 0; a < layout.axes.size(); ++a) {
     const Algorithm& algorithm = algorithms(options, kind)[layout.axes[a].dimensions[0]];
@@ -54,7 +54,7 @@ Route whole_route(const Options& options, const Layout& layout, Kind kind) {
 }
 
 /// The line that carries the whole collective, if the grid's axes do not.
-const Algorithm* algorithm_of_line(const Options& options, const Layout& layout, Kind kind) {
+const Algorithm* algorithm_of_line(const Options& options, const GroupLayout& layout, Kind kind) {
   static constexpr Algorithm ring, custom{AlgorithmKind::custom, 0, true};
   if (!procedures(options, layout, kind).empty()) return &custom;
   if (layout.always_ring) return &ring;
@@ -65,7 +65,7 @@ const Algorithm* algorithm_of_line(const Options& options, const Layout& layout,
 }
 
 /// Of a chunk that takes the axes in an order.
-Route route_of(const Options& options, const Layout& layout, Kind kind, Bytes chunk, const Order& order) {
+Route route_of(const Options& options, const GroupLayout& layout, Kind kind, Bytes chunk, const Order& order) {
   if (layout.num_members == 1) return {};
   const Kind shape_kind = parent(kind);
   Route route;
@@ -86,14 +86,14 @@ Route route_of(const Options& options, const Layout& layout, Kind kind, Bytes ch
   return route;
 }
 
-Order ascending(const Layout& layout) {
+Order ascending(const GroupLayout& layout) {
   Order order(layout.axes.size());
   std::iota(order.begin(), order.end(), 0U);
   return order;
 }
 
 /// The order of round-robin: the chunk begins with the axis whose turn it is and goes on upwards.
-Order rotated(const Layout& layout, std::uint64_t turn) {
+Order rotated(const GroupLayout& layout, std::uint64_t turn) {
   Order order = ascending(layout);
   std::ranges::rotate(order, order.begin() + static_cast<std::ptrdiff_t>(turn % order.size()));
   return order;
@@ -103,7 +103,7 @@ Order rotated(const Layout& layout, std::uint64_t turn) {
 /// busy with the chunks before it. An axis' load begins with the latencies of what a chunk does there.
 class Themis {
  public:
-  Themis(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind)
+  Themis(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind)
       : delays_(delays),
         options_(options),
         layout_(layout),
@@ -156,7 +156,7 @@ class Themis {
 
   const network::DelayModel& delays_;
   const Options& options_;
-  const Layout& layout_;
+  const GroupLayout& layout_;
   Kind kind_;
   bool reduces_;
   std::vector<Ps> load_;  ///< [axes]
@@ -198,14 +198,16 @@ const std::vector<Algorithm>& algorithms(const Options& options, Kind kind) {
   }
 }
 
-std::span<const std::shared_ptr<const Procedure>> procedures(const Options& options, const Layout& layout, Kind kind) {
+std::span<const std::shared_ptr<const CustomCollective>> procedures(const Options& options, const GroupLayout& layout,
+                                                                    Kind kind) {
   if (layout.procedure) return {&layout.procedure, 1};
   const auto found = options.custom.find(kind);
   if (found == options.custom.end()) return {};
   return found->second;
 }
 
-const Procedure* procedure_for(std::span<const std::shared_ptr<const Procedure>> list, std::uint32_t num_members) {
+const CustomCollective* procedure_for(std::span<const std::shared_ptr<const CustomCollective>> list,
+                                      std::uint32_t num_members) {
   const auto found = std::ranges::find_if(list, [&](const auto& p) { return p->num_positions() == num_members; });
   return found == list.end() ? nullptr : found->get();
 }
@@ -218,14 +220,14 @@ Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus
   return {std::max<std::uint64_t>((size.count() + chunk.count() - 1) / chunk.count(), 1), chunk};
 }
 
-LineContext line_context(const network::DelayModel& delays, const Options& options, const Layout& layout,
+LineContext line_context(const network::DelayModel& delays, const Options& options, const GroupLayout& layout,
                          const Axis& axis) {
   const bool fixed_delay = layout.subgroup && options.rules.fixed_subgroup_endpoint_delay;
   const Ps endpoint_delay = (fixed_delay ? Time::from_ns(10) : options.endpoint_delay).ps();
   return {delays, options.rules, axis, endpoint_delay, options.local_memory, options.rendezvous, 1, 0, false};
 }
 
-Routes routes_of(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind,
+Routes routes_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
                  const Chunks& chunks) {
   const bool has_choice =
       layout.axes.size() > 1 && !goes_whole(options, kind) && !algorithm_of_line(options, layout, kind);
@@ -244,7 +246,7 @@ Routes routes_of(const network::DelayModel& delays, const Options& options, cons
   return result;
 }
 
-std::vector<Route> possible_routes(const Options& options, const Layout& layout, Kind kind) {
+std::vector<Route> possible_routes(const Options& options, const GroupLayout& layout, Kind kind) {
   const bool any_order = options.dimension_order != DimensionOrder::ascending && !goes_whole(options, kind);
   std::vector<Route> routes;
   for (std::size_t turn = 0; turn < (any_order ? std::max<std::size_t>(layout.axes.size(), 1) : 1); ++turn)

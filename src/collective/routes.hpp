@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "layout.hpp"
+#include "group_layout.hpp"
 #include "line.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective {
 
@@ -19,9 +19,11 @@ bool goes_whole(const Options& options, Kind kind);
 const std::vector<Algorithm>& algorithms(const Options& options, Kind kind);
 
 /// The procedures that a kind has in place of algorithms; empty if it has none.
-std::span<const std::shared_ptr<const Procedure>> procedures(const Options& options, const Layout& layout, Kind kind);
+std::span<const std::shared_ptr<const CustomCollective>> procedures(const Options& options, const GroupLayout& layout,
+                                                                    Kind kind);
 /// The one for so many members; null if there is none.
-const Procedure* procedure_for(std::span<const std::shared_ptr<const Procedure>> list, std::uint32_t num_members);
+const CustomCollective* procedure_for(std::span<const std::shared_ptr<const CustomCollective>> list,
+                                      std::uint32_t num_members);
 
 /// One phase of a chunk, with where it runs.
 struct Phase {
@@ -40,7 +42,7 @@ struct Chunks {
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members);
 
 /// What the delays of a phase in the lines of `axis` depend on.
-LineContext line_context(const network::DelayModel& delays, const Options& options, const Layout& layout,
+LineContext line_context(const network::DelayModel& delays, const Options& options, const GroupLayout& layout,
                          const Axis& axis);
 
 /// The ways of a collective's chunks.
@@ -52,11 +54,11 @@ struct Routes {
 };
 
 /// As Options::dimension_order says. The layout must outlive them. O(chunks * axes^2).
-Routes routes_of(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind,
+Routes routes_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
                  const Chunks& chunks);
 
 /// For what does not depend on sizes: routes in which every axis has every place that chunks of any size may give it
 /// first and last.
-std::vector<Route> possible_routes(const Options& options, const Layout& layout, Kind kind);
+std::vector<Route> possible_routes(const Options& options, const GroupLayout& layout, Kind kind);
 
 }  // namespace orrery::collective

@@ -34,8 +34,8 @@ std::uint32_t period(const Axis& axis, std::span<const std::uint32_t> marks) {
 
 }  // namespace
 
-std::vector<std::uint32_t> places(std::span<const Axis* const> axes, const std::vector<Phase>& phases,
-                                  std::span<const std::uint32_t> marks) {
+std::vector<std::uint32_t> equivalence_classes(std::span<const Axis* const> axes, const std::vector<Phase>& phases,
+                                               std::span<const std::uint32_t> marks) {
   std::vector<std::uint32_t> result(marks.size(), 0);
   std::uint32_t stride = 1;
   for (const Axis* const axis : axes) {

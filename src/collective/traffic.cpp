@@ -5,7 +5,7 @@
 
 #include "in_switch.hpp"
 #include "orrery/base/error.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -70,9 +70,9 @@ void count_halving_doubling(const PhaseShape& shape, std::uint32_t n, std::uint6
 }
 
 void count_procedure(const PhaseShape& shape, std::uint32_t n, std::uint64_t chunks, Counter& counter) {
-  const Procedure& procedure = *shape.procedure;
+  const CustomCollective& procedure = *shape.procedure;
   for (std::uint32_t o = 0; o < procedure.operations().size(); ++o)
-    if (procedure[o].act == Procedure::Act::send)
+    if (procedure[o].kind == CustomCollective::OperationKind::send)
       counter.add(procedure[o].position, procedure[procedure[o].partner].position, chunks,
                   procedure.bytes(o, shape.whole(n)));
 }
@@ -114,7 +114,7 @@ void count_phase(const PhaseShape& shape, std::uint32_t n, std::uint64_t even, s
 /// Lines of a phase that move anything. What goes whole from one member, or to one, is in few of them: of a broadcast
 /// in those that the phases before have reached, of a reduce in those that the phases before have not left out. `done`:
 /// the product of the sizes of the phases before.
-std::uint64_t lines_with_data(const Options& options, const Layout& layout, Kind kind, const Phase& phase,
+std::uint64_t lines_with_data(const Options& options, const GroupLayout& layout, Kind kind, const Phase& phase,
                               std::uint64_t done) {
   const std::uint64_t lines = layout.num_members / phase.axis->size;
   if (!goes_whole(options, kind)) return lines;
@@ -123,7 +123,7 @@ std::uint64_t lines_with_data(const Options& options, const Layout& layout, Kind
 
 }  // namespace
 
-Traffic traffic_of(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind,
+Traffic traffic_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
                    Bytes size) {
   Traffic traffic(delays.topology().num_dimensions());
   if (layout.num_members == 1) return traffic;

@@ -7,7 +7,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -52,7 +52,7 @@ std::string fault_of_switch(const topology::Topology& topology, const Options& o
       options.queues == 1 ? "needs 1" : fmt::format("need {}", options.queues));
 }
 
-void validate_custom(const Options& options, const Layout& layout, const PhaseShape& shape, Kind asked) {
+void validate_custom(const Options& options, const GroupLayout& layout, const PhaseShape& shape, Kind asked) {
   if (shape.procedure == nullptr) {
     std::vector<std::string> sizes;
     for (const auto& procedure : procedures(options, layout, asked))
@@ -77,7 +77,7 @@ std::uint64_t in_switch_places(const topology::Topology& topology, const Options
          (std::uint64_t{dimension.size} * options.collectives_at_a_time);
 }
 
-void validate_phase(const topology::Topology& topology, const Options& options, const Layout& layout,
+void validate_phase(const topology::Topology& topology, const Options& options, const GroupLayout& layout,
                     const Phase& phase, Kind asked) {
   const PhaseShape& shape = phase.shape;
   const std::uint32_t n = phase.axis->size;

@@ -13,7 +13,7 @@ std::uint64_t in_switch_places(const topology::Topology& topology, const Options
 
 /// Throws Error (bad_input) if the phase's algorithm has no rule for it; says which dimension, algorithm, kind, size,
 /// and what is possible. `asked`: the collective that it is part of.
-void validate_phase(const topology::Topology& topology, const Options& options, const Layout& layout,
+void validate_phase(const topology::Topology& topology, const Options& options, const GroupLayout& layout,
                     const Phase& phase, Kind asked);
 
 }  // namespace orrery::collective

@@ -195,8 +195,9 @@ NpuId Communicators::member(const Seat& seat, std::uint32_t position) const {
   return member(memberships_[seat.membership].spec, position);
 }
 
-std::shared_ptr<const collective::Script> Communicators::script(const Seat& seat, collective::Kind kind, Bytes size) {
-  return engine_.script(*memberships_[seat.membership].layout, kind, size);
+std::shared_ptr<const collective::MessageProgram> Communicators::script(const Seat& seat, collective::Kind kind,
+                                                                        Bytes size) {
+  return engine_.message_program(*memberships_[seat.membership].layout, kind, size);
 }
 
 void Communicators::leave(const Seat& seat, std::uint32_t ordinal, Time now) {

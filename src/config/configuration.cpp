@@ -9,7 +9,7 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/memory/options.hpp"
 #include "orrery/partition/partition.hpp"
 #include "orrery/topology/fabric.hpp"
@@ -25,7 +25,7 @@ std::string optional_path(const std::optional<std::filesystem::path>& path) {
   return path ? normal_path(*path) : std::string();
 }
 
-using Procedures = std::vector<std::shared_ptr<const collective::Procedure>>;
+using Procedures = std::vector<std::shared_ptr<const collective::CustomCollective>>;
 
 bool same(const Procedures& a, const Procedures& b) {
   const auto file = [](const auto& procedure) { return normal_path(procedure->file()); };
@@ -137,7 +137,7 @@ void Configuration::follow(RuleSet rules) {
                        .fixed_subgroup_endpoint_delay = astra_sim,
                        .subgroup_is_ring = astra_sim,
                        .share_bandwidth = !astra_sim,
-                       .bare_procedures = astra_sim};
+                       .bare_custom_collectives = astra_sim};
 }
 
 topology::Topology Configuration::topology() const {

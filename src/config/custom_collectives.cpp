@@ -5,7 +5,7 @@
 
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/config/units.hpp"
 
 namespace orrery::config {
@@ -31,7 +31,7 @@ void read_custom(Section& section, std::string_view key, collective::Kind kind, 
   auto& known = result.collectives.custom[kind];
   const auto read = [&](const Value& name) {
     const std::filesystem::path file = path_of(name, path);
-    const auto made = collective::read_procedure(file, kind, name.place(path));
+    const auto made = collective::read_custom_collective(file, kind, name.place(path));
     const auto same = std::ranges::find(known, made->num_positions(), [](const auto& p) { return p->num_positions(); });
     if (same != known.end())
       throw Error(ErrorCode::bad_input, name.place(path),
@@ -72,7 +72,8 @@ void read_custom_nodes(Section& section, PathOf path_of, Configuration& result) 
                     "PREFIX of Chakra traces (PREFIX.0.et, ...), or the XML for all collectives of its kind");
       auto same = std::ranges::find(known, prefix, [](const auto& procedure) { return procedure->file(); });
       if (same == known.end())
-        same = known.insert(same, collective::read_procedure(prefix, collective::Kind::all_reduce, value->place(path)));
+        same = known.insert(
+            same, collective::read_custom_collective(prefix, collective::Kind::all_reduce, value->place(path)));
       result.workload.custom_nodes[id] = static_cast<std::uint32_t>(same - known.begin()) + 1;
     });
 }

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "formats.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/compute/options.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/units.hpp"

@@ -146,7 +146,7 @@ class Togetherness {
  public:
   explicit Togetherness(const npu::RunContext& setting) : setting_(setting) {}
 
-  std::uint32_t shape_of(const collective::Layout& layout) {
+  std::uint32_t shape_of(const collective::GroupLayout& layout) {
     return shapes_.try_emplace(&layout, static_cast<std::uint32_t>(shapes_.size())).first->second;
   }
   /// Of the collectives that a member does in a use (the first of its communicator).
@@ -158,7 +158,7 @@ class Togetherness {
     return {kinds.begin(), kinds.end()};
   }
   /// For these collectives.
-  bool of(const collective::Layout& layout, std::uint32_t members, const npu::NpuSpec& member, std::uint32_t use) {
+  bool of(const collective::GroupLayout& layout, std::uint32_t members, const npu::NpuSpec& member, std::uint32_t use) {
     if (members == 1) return true;
     bool together = true;
     for (std::uint32_t u = use; u < member.groups.size(); ++u)
@@ -181,7 +181,8 @@ class Togetherness {
     return found->second;
   }
 
-  bool complete_together(const collective::Layout& layout, std::uint32_t members, collective::Kind kind, Bytes size) {
+  bool complete_together(const collective::GroupLayout& layout, std::uint32_t members, collective::Kind kind,
+                         Bytes size) {
     const auto [found, added] = known_.try_emplace({&layout, kind, size});
     if (!added) return found->second;
     if (!setting_.engine.fits(layout, kind, size)) return found->second = false;  // it will be refused
@@ -193,9 +194,9 @@ class Togetherness {
   }
 
   const npu::RunContext& setting_;
-  std::map<const collective::Layout*, std::uint32_t> shapes_;
+  std::map<const collective::GroupLayout*, std::uint32_t> shapes_;
   std::map<const npu::Program*, std::vector<std::set<Call>>> calls_;
-  std::map<std::tuple<const collective::Layout*, collective::Kind, Bytes>, bool> known_;
+  std::map<std::tuple<const collective::GroupLayout*, collective::Kind, Bytes>, bool> known_;
 };
 
 std::uint32_t first_use(const npu::NpuSpec& npu, GroupId group) {
@@ -234,7 +235,7 @@ void describe_groups(const npu::RunContext& setting, Likeness& likeness) {
     const auto& spec = setting.communicators[group];
     const auto layout = setting.engine.layout(spec.group->members, spec.dimensions, spec.custom);
     if (first.use == nobody) return std::vector<std::uint32_t>(marks.begin(), marks.end());  // it will be refused
-    return setting.engine.places(*layout, shared->kinds(setting.npus[first.npu], first.use), marks);
+    return setting.engine.equivalence_classes(*layout, shared->kinds(setting.npus[first.npu], first.use), marks);
   };
 }
 

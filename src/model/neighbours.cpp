@@ -79,10 +79,10 @@ class Neighbours {
 std::vector<Time> shortest_collectives(const npu::RunContext& run) {
   std::vector<Time> shortest(run.communicators.size(), Time::max());
   std::set<std::pair<const npu::Program*, GroupId>> done;  // NPUs of one program and group do the same
-  std::vector<std::shared_ptr<const collective::Layout>> layout_of(run.communicators.size());
+  std::vector<std::shared_ptr<const collective::GroupLayout>> layout_of(run.communicators.size());
   for (const auto& npu : run.npus) {
     const auto& graph = *npu.program->graph;
-    std::vector<std::shared_ptr<const collective::Layout>> layouts(npu.groups.size());
+    std::vector<std::shared_ptr<const collective::GroupLayout>> layouts(npu.groups.size());
     for (std::size_t use = 0; use < npu.groups.size(); ++use) {
       if (!done.emplace(npu.program, npu.groups[use]).second) continue;
       const auto& spec = run.communicators[npu.groups[use].index()];

@@ -260,7 +260,7 @@ void Npu::issue_receive(NodeId id, Time now, const Context& context) {
   activity_.begin(Work::receive, now);
   const NpuId peer = peer_of(id);
   if (context.options.rendezvous) {
-    const Time there = now + context.services.network.delay(id_, peer, collective::rendezvous_word());
+    const Time there = now + context.services.network.delay(id_, peer, collective::clear_to_send_size());
     if (there == Time::max()) return note_overrun(id, now, Overrun::Quantity::time);
     send(id, EventKind::grant, there, 0, context);
   }

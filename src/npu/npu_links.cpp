@@ -9,21 +9,21 @@
 namespace orrery::npu {
 
 /// What a collective does, done by an NPU.
-class Npu::LinkHands final : public collective::MemberRun::Hands {
+class Npu::LinkHands final : public collective::CollectiveTransport {
  public:
   LinkHands(Npu& npu, const Joined& joined, Time now, const Context& context)
       : npu_(npu), joined_(joined), now_(now), context_(context) {}
 
-  void send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) override {
+  void send(std::uint32_t to, Bytes size, network::StepId step, Payload what, std::uint32_t own_step) override {
     network::Message message = message_to(to, size, step);
     message.own_step = own_step;
-    message.kind = what == Sent::word ? network::Message::Kind::word : network::Message::Kind::step;
-    message.wants_receipt = what == Sent::data_with_receipt;
-    if (what != Sent::word) npu_.count_sent(joined_.node, now_, size);
+    message.kind = what == Payload::clear_to_send ? network::Message::Kind::word : network::Message::Kind::step;
+    message.wants_receipt = what == Payload::acknowledged_data;
+    if (what != Payload::clear_to_send) npu_.count_sent(joined_.node, now_, size);
     npu_.put_on_links(message, now_, context_);
   }
-  void send_to_switch(std::span<const collective::Script::Receiver> members, Bytes size, Bytes result,
-                      network::StepId step, Sent what) override {
+  void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
+                      network::StepId step, Payload what) override {
     std::vector<NpuId> npus;
     for (const auto& member : members)
       npus.push_back(context_.services.communicators.member(joined_.seat, member.member));
@@ -31,7 +31,7 @@ class Npu::LinkHands final : public collective::MemberRun::Hands {
     network::Message message = message_to(members[is_first ? 1 : 0].member, size, step);
     message.parts = static_cast<std::uint32_t>(npus.size());
     message.result = result;
-    if (what != Sent::word) {
+    if (what != Payload::clear_to_send) {
       npu_.count_sent(joined_.node, now_, size);
       context_.services.network.count_way(message.source, message.destination, size);
     }
@@ -93,7 +93,7 @@ void Npu::send_over_links(NodeId id, Time now, const Context& context) {
 void Npu::receive_over_links(NodeId id, Time now, const Context& context) {
   activity_.begin(Work::receive, now);
   if (context.options.rendezvous)
-    tell_over_links(id, network::Message::Kind::grant, collective::rendezvous_word(), now, context);
+    tell_over_links(id, network::Message::Kind::grant, collective::clear_to_send_size(), now, context);
   pdes::Event message;
   if (receives_.take({peer_of(id), tag_of(id)}, message)) return receive_instantly(message, id, now, context);
   posted_.add(lookahead_.sends.tail(id), lookahead_.calls.tail(id), lookahead_.relays->tail(id));

@@ -56,7 +56,7 @@ enum class DimensionOrder : std::uint8_t { ascending, round_robin, themis };
 /// fewest phases before it. Among equals, who came first.
 enum class ChunkOrder : std::uint8_t { fifo, smallest_first, fewest_phases_first };
 
-class Procedure;  // procedure.hpp
+class CustomCollective;  // custom_collective.hpp
 
 /// The rules by which collectives go (docs/model.md, 1).
 struct Rules {
@@ -71,7 +71,7 @@ struct Rules {
   bool share_bandwidth = true;
   /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, a computation its recorded duration or 1 ns,
   /// and a send is over when its message is there; else docs/collectives.md, Custom collectives.
-  bool bare_procedures = false;
+  bool bare_custom_collectives = false;
 };
 
 /// Everything of the system that a collective depends on, besides the topology.
@@ -82,9 +82,9 @@ struct Options {
   std::vector<Algorithm> broadcast, reduce;
   /// Collectives that files spell out, in place of the algorithms: of each kind, one for each size of communicators
   /// that have it.
-  std::map<Kind, std::vector<std::shared_ptr<const Procedure>>> custom;
+  std::map<Kind, std::vector<std::shared_ptr<const CustomCollective>>> custom;
   /// Those that nodes of traces name for themselves, whatever their kind: Engine::layout.
-  std::vector<std::shared_ptr<const Procedure>> custom_nodes;
+  std::vector<std::shared_ptr<const CustomCollective>> custom_nodes;
   Optimization optimization = Optimization::local_bw_aware;
   DimensionOrder dimension_order = DimensionOrder::ascending;
   ChunkOrder chunk_order = ChunkOrder::fifo;
@@ -112,8 +112,8 @@ struct Options {
 
 /// A communicator as collectives see it: members, and the lines in which each dimension joins them. Opaque, immutable;
 /// built by Engine::layout. Layouts that behave alike share one memo of results.
-class Layout;
-class Script;  // script.hpp
+class GroupLayout;
+class MessageProgram;  // script.hpp
 
 /// What one collective does to the network: [num_dimensions] bytes that one member sends in each (mean over members).
 using Traffic = std::vector<Bytes>;
@@ -138,8 +138,8 @@ class Engine {
   /// the engine. With `custom` from 1 on, the collectives of the communicator run Options::custom_nodes[custom - 1],
   /// whatever else the options say. Throws Error (internal) if a member appears twice or the members are no sub-grid.
   /// Cost O(members * dimensions).
-  std::shared_ptr<const Layout> layout(std::span<const NpuId> members, std::uint64_t dimensions,
-                                       std::uint32_t custom = 0);
+  std::shared_ptr<const GroupLayout> layout(std::span<const NpuId> members, std::uint64_t dimensions,
+                                            std::uint32_t custom = 0);
 
   /// The NPUs that take part together with `npu` when only `dimensions` of the world are involved (bit d: dimension d):
   /// ascending.
@@ -147,45 +147,46 @@ class Engine {
 
   /// Throws Error (bad_input) if an algorithm that this collective would use has no rule for it; says which dimension,
   /// algorithm, kind, size, and what is possible. Cost independent of the bytes.
-  void validate(const Layout& layout, Kind kind) const;
+  void validate(const GroupLayout& layout, Kind kind) const;
 
   /// What spells out collectives of this kind in place of algorithms (Options::custom, or custom_nodes); null if
   /// nothing does.
-  const Procedure* procedure(const Layout& layout, Kind kind) const;
+  const CustomCollective* custom_collective(const GroupLayout& layout, Kind kind) const;
 
   /// Whether the collective's duration fits Time, and the bytes that a member sends in a dimension fit Bytes::most().
   /// What `validate` refuses must not get here. Memoised.
-  bool fits(const Layout& layout, Kind kind, Bytes size);
+  bool fits(const GroupLayout& layout, Kind kind, Bytes size);
 
   /// completions[i] for arrivals[i], in the order of the members. completion >= max(arrivals) + one tick for two
   /// members or more, = arrival for one. Equal arrivals cost O(1) in the number of members after the first call of a
   /// kind (memo), unequal ones O(members * chunks * phases) for rings and lines in which all pairs are alike, O(members
   /// * steps) for the others. Monotone in every arrival; a shift of all arrivals shifts all completions. What
   /// `validate` or `fits` refuses must not get here. All completions are Time::max() if the last may not fit Time.
-  void finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals, std::span<Time> completions);
+  void finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
+              std::span<Time> completions);
 
   /// What the algorithms' symmetry says for collectives of these kinds, whatever their sizes: if all members of one
   /// mark arrive together, then those of one mark and one place complete together. [members] numbers of places; the
   /// same for the same layout, kinds and marks (up to their names). What `validate` refuses must not get here.
   /// O(members * dimensions * divisors of their sizes).
-  std::vector<std::uint32_t> places(const Layout& layout, std::span<const Kind> kinds,
-                                    std::span<const std::uint32_t> marks) const;
+  std::vector<std::uint32_t> equivalence_classes(const GroupLayout& layout, std::span<const Kind> kinds,
+                                                 std::span<const std::uint32_t> marks) const;
 
   /// No member completes earlier than the last arrival plus this, whatever kind and size: the endpoint delays on a path
   /// through the fewest steps, at least one tick. For one member 0.
-  Time minimum_duration(const Layout& layout) const;
+  Time minimum_duration(const GroupLayout& layout) const;
 
   /// No member completes earlier than the first arrival plus this: what the first to complete takes if all arrive
   /// together. Memoised.
-  Time least_duration(const Layout& layout, Kind kind, Bytes size);
+  Time least_duration(const GroupLayout& layout, Kind kind, Bytes size);
 
   /// What a member sends in the whole collective, all chunks and steps: [num_dimensions] bytes, the mean over the
   /// members rounded down. A message that crosses several dimensions counts in each that the rules charge. Memoised.
-  const Traffic& traffic(const Layout& layout, Kind kind, Bytes size);
+  const Traffic& traffic(const GroupLayout& layout, Kind kind, Bytes size);
 
   /// The collective message by message, for networks that carry each of them. For two members or more. What `validate`
   /// or `fits` refuses must not get here. Memoised.
-  std::shared_ptr<const Script> script(const Layout& layout, Kind kind, Bytes size);
+  std::shared_ptr<const MessageProgram> message_program(const GroupLayout& layout, Kind kind, Bytes size);
 
  private:
   struct State;

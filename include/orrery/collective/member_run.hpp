@@ -4,20 +4,20 @@
 #include <memory>
 #include <vector>
 
-#include "orrery/collective/graph_run.hpp"
-#include "orrery/collective/member_hands.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/collective_transport.hpp"
+#include "orrery/collective/custom_collective_run.hpp"
+#include "orrery/collective/message_program.hpp"
 
 namespace orrery::collective {
 
-/// One member's part in a collective that goes message by message (Script): which services are under way,
+/// One member's part in a collective that goes message by message (MessageProgram): which services are under way,
 /// in which step each is, and what has come for it. Small: nothing is kept of steps that are over or to come, but what
 /// came early.
 class MemberRun {
  public:
-  using Hands = MemberHands;
+  using Hands = CollectiveTransport;
 
-  MemberRun(std::shared_ptr<const Script> script, std::uint32_t member, bool rendezvous);
+  MemberRun(std::shared_ptr<const MessageProgram> script, std::uint32_t member, bool rendezvous);
 
   void begin(Time now, Hands& hands);
   void wake(StepId step, Time now, Hands& hands);
@@ -65,18 +65,19 @@ class MemberRun {
   /// Goes on until the service waits for something or is over.
   void proceed(std::uint32_t service, Time now, Hands& hands);
   bool begin_step(Active& active, Hands& hands);
-  void send_or_meet(const Active& active, const Script::Receiver& to, const Script::Move& move, Hands& hands);
+  void send_or_meet(const Active& active, const MessageProgram::Receiver& to, const MessageProgram::Move& move,
+                    Hands& hands);
   void one_less(Active& active, Time now, Hands& hands);
-  GraphRun* graph(std::uint32_t service);
+  CustomCollectiveRun* graph(std::uint32_t service);
   /// Of a custom collective: the service is over if all of it is.
-  void finish_graph(const GraphRun& graph, Time now, Hands& hands);
-  void begin(GraphRun& graph, Time now, Hands& hands);
+  void finish_graph(const CustomCollectiveRun& graph, Time now, Hands& hands);
+  void begin(CustomCollectiveRun& graph, Time now, Hands& hands);
   void finish(std::uint32_t service, Time now, Hands& hands);
   void end_service(std::uint32_t service, Time now, Hands& hands);
   std::vector<Early>::iterator find_early(StepId step);
   std::uint32_t take_early(std::uint32_t service, std::uint32_t step);
 
-  std::shared_ptr<const Script> script_;
+  std::shared_ptr<const MessageProgram> script_;
   std::uint32_t member_;
   bool rendezvous_;
   bool is_starting_ = false;
@@ -85,12 +86,12 @@ class MemberRun {
   std::vector<std::uint32_t> places_;  // [queues] that are free
   std::vector<std::uint32_t> phase_;   // [chunks] phases that are over
   std::vector<Active> active_;
-  std::vector<GraphRun> graphs_;  // services of custom collectives that are under way
+  std::vector<CustomCollectiveRun> graphs_;  // services of custom collectives that are under way
   std::vector<Early> early_;
-  std::vector<Meeting> unsent_;              // data of steps that have begun
-  std::vector<Meeting> words_;               // of steps that have not
-  std::vector<Script::Receiver> receivers_;  // scratch
-  std::vector<std::uint32_t> senders_;       // scratch
+  std::vector<Meeting> unsent_;                      // data of steps that have begun
+  std::vector<Meeting> words_;                       // of steps that have not
+  std::vector<MessageProgram::Receiver> receivers_;  // scratch
+  std::vector<std::uint32_t> senders_;               // scratch
 };
 
 }  // namespace orrery::collective

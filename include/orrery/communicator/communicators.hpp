@@ -12,7 +12,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/collective/collective.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/communicator/window.hpp"
@@ -71,7 +71,7 @@ class Communicators {
   // Of collectives over links.
   /// The member of the seat's group at this position.
   NpuId member(const Seat& seat, std::uint32_t position) const;
-  std::shared_ptr<const collective::Script> script(const Seat& seat, collective::Kind kind, Bytes size);
+  std::shared_ptr<const collective::MessageProgram> script(const Seat& seat, collective::Kind kind, Bytes size);
   /// The member is through with the collective that it joined.
   void leave(const Seat& seat, std::uint32_t ordinal, Time now);
 
@@ -139,13 +139,13 @@ class Communicators {
       void clear();
     };
     Window<Pending> pending;
-    std::shared_ptr<const collective::Layout> layout;  ///< over links
-    bool is_spread = false;                            ///< some members live on other ranks
+    std::shared_ptr<const collective::GroupLayout> layout;  ///< over links
+    bool is_spread = false;                                 ///< some members live on other ranks
   };
   /// A group hosted here.
   struct Hosted {
     CommunicatorSpec spec;
-    std::shared_ptr<const collective::Layout> layout;
+    std::shared_ptr<const collective::GroupLayout> layout;
     std::uint32_t members = 0;
     struct Part {
       Rank rank;

@@ -51,7 +51,7 @@ struct Message {
   std::uint32_t tag = 0;  ///< of a send; of a collective: its GroupId
   Bytes size;
   std::uint32_t ordinal = 0;  ///< of the collective in its group
-  std::uint32_t service = 0;  ///< of collective::Script
+  std::uint32_t service = 0;  ///< of collective::MessageProgram
   std::uint32_t step = 0;     ///< the receiver's; of a word the one of the data that it asks for
   std::uint32_t member = 0;   ///< position of the source in the group
   Kind kind = Kind::data;

@@ -16,7 +16,7 @@ std::vector<Ps> as_ps(const std::vector<Time>& times) {
   return result;
 }
 
-std::vector<Time> finish(Engine& engine, const Layout& layout, const RandomCase& sample,
+std::vector<Time> finish(Engine& engine, const GroupLayout& layout, const RandomCase& sample,
                          const std::vector<Time>& arrivals) {
   std::vector<Time> completions(arrivals.size());
   engine.finish(layout, sample.kind, sample.size, arrivals, completions);
@@ -237,7 +237,7 @@ void choose_orders(std::mt19937_64& random, Options& options) {
 struct AnyCase {
   RandomCase sample;
   std::unique_ptr<Engine> engine;
-  std::shared_ptr<const Layout> layout;
+  std::shared_ptr<const GroupLayout> layout;
   std::uint32_t count = 0;
 };
 

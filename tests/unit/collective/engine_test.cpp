@@ -481,7 +481,7 @@ TEST(Engine, PlacesThatAreAlike) {
     const std::uint32_t period = std::vector<std::uint32_t>{1, 2, 4, n}[random() % 4], stride = 1U << random() % 3;
     std::vector<std::uint32_t> marks(n);
     for (std::uint32_t i = 0; i < n; ++i) marks[i] = i / stride % period;
-    const auto places = system.engine.places(*layout, std::vector{kind}, marks);
+    const auto places = system.engine.equivalence_classes(*layout, std::vector{kind}, marks);
     std::vector<Time> of_mark(n), arrivals(n);
     for (auto& time : of_mark) time = Time::from_ns(random() % 3000);
     for (std::uint32_t i = 0; i < n; ++i) arrivals[i] = of_mark[marks[i]];

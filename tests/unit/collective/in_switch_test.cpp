@@ -117,7 +117,7 @@ TEST(InSwitch, PlacesAreAlike) {
   const auto layout = system.engine.layout({}, all_dimensions);
   const std::vector<Kind> kinds{Kind::all_reduce, Kind::all_gather};
   const std::vector<std::uint32_t> marks{1, 2, 1, 2, 1, 2};
-  EXPECT_EQ(system.engine.places(*layout, kinds, marks), (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(system.engine.equivalence_classes(*layout, kinds, marks), (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1}));
 }
 
 // 4 NPUs, 4000 B, L = 600: two steps up with a reduction of 120, two down. 3 NPUs: NPU 2 sends in the second step,

@@ -1,4 +1,4 @@
-#include "layout.hpp"
+#include "group_layout.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -191,10 +191,10 @@ std::size_t hash(const Axis& axis, std::size_t seed) {
 
 }  // namespace
 
-Layout build_layout(const network::DelayModel& delays, const LayoutRequest& request) {
+GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutRequest& request) {
   const Topology& topology = delays.topology();
   for (const NpuId npu : request.members) ensure(npu.value() < topology.num_npus(), "a member that is no NPU");
-  Layout layout;
+  GroupLayout layout;
   layout.num_members = static_cast<std::uint32_t>(request.members.size());
   if (layout.num_members == 1) return layout;
   layout.subgroup = !request.sub_grid && layout.num_members < topology.num_npus();
@@ -213,11 +213,11 @@ Layout build_layout(const network::DelayModel& delays, const LayoutRequest& requ
   return layout;
 }
 
-std::size_t hash(const Layout& layout) {
+std::size_t hash(const GroupLayout& layout) {
   std::size_t seed = mix(layout.num_members, static_cast<std::size_t>(layout.subgroup) * 2 + layout.always_ring);
   for (const Axis& axis : layout.axes) seed = hash(axis, seed);
   if (layout.line) seed = hash(*layout.line, mix(seed, 1));
-  if (layout.procedure) seed = mix(seed, std::hash<std::shared_ptr<const Procedure>>{}(layout.procedure));
+  if (layout.procedure) seed = mix(seed, std::hash<std::shared_ptr<const CustomCollective>>{}(layout.procedure));
   return seed;
 }
 

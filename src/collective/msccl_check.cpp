@@ -109,7 +109,7 @@ class Memory {
 
 class Follower {
  public:
-  Follower(const Msccl& of, const ProcedureBuilder& builder, ProcedureBuilder* moved)
+  Follower(const Msccl& of, const CustomCollectiveBuilder& builder, CustomCollectiveBuilder* moved)
       : of_(of), builder_(builder), moved_(moved), contract_(of), memory_(of, contract_) {
     sent_.resize(builder.num_operations());
     held_.resize(of.num_gpus);
@@ -190,7 +190,7 @@ class Follower {
   }
 
   void note(std::uint32_t operation, const std::vector<Value>& values) {
-    std::vector<Procedure::Range> ranges;
+    std::vector<CustomCollective::Range> ranges;
     for (const Value& value : values) {
       if (!ranges.empty() && ranges.back().first + ranges.back().count == value.chunk)
         ++ranges.back().count;
@@ -201,8 +201,8 @@ class Follower {
   }
 
   const Msccl& of_;
-  const ProcedureBuilder& builder_;
-  ProcedureBuilder* moved_;
+  const CustomCollectiveBuilder& builder_;
+  CustomCollectiveBuilder* moved_;
   Contract contract_;
   Memory memory_;
   std::vector<std::vector<Value>> sent_;               ///< [operations] on their way
@@ -220,7 +220,8 @@ std::uint32_t Msccl::num_output() const {
 }
 
 void follow_data(const Msccl& algorithm, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& of_operation,
-                 const std::vector<std::uint32_t>& order, ProcedureBuilder* moved, const ProcedureBuilder& builder) {
+                 const std::vector<std::uint32_t>& order, CustomCollectiveBuilder* moved,
+                 const CustomCollectiveBuilder& builder) {
   Follower follower(algorithm, builder, moved);
   for (const std::uint32_t operation : order)
     follower.take(operation, of_operation[operation].first, of_operation[operation].second);

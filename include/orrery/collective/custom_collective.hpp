@@ -16,10 +16,10 @@ namespace orrery::collective {
 /// A collective that a file spells out: what each position of a group sends, receives and reduces, and what waits for
 /// what (docs/collectives.md, Custom collectives). Operations of all positions have one numbering, position by
 /// position. Every send has its receive, and nothing waits for itself. Immutable.
-class Procedure {
+class CustomCollective {
  public:
-  enum class Act : std::uint8_t {
-    send,     ///< over as soon as the message has left, or is there (Rules::bare_procedures)
+  enum class OperationKind : std::uint8_t {
+    send,     ///< over as soon as the message has left, or is there (Rules::bare_custom_collectives)
     receive,  ///< over when it is there and the operation's own dependencies are over
     reduce,   ///< adds up two amounts
     copy,     ///< from memory to memory
@@ -32,7 +32,7 @@ class Procedure {
     std::uint32_t count = 0;
   };
   struct Operation {
-    Act act = Act::nothing;
+    OperationKind kind = OperationKind::nothing;
     std::uint32_t position = 0;
     std::uint32_t partner = 0;       ///< the receive of a send, and the other way round
     std::uint32_t dependencies = 0;  ///< operations of its position that it waits for: how many
@@ -62,7 +62,7 @@ class Procedure {
   std::size_t memory() const;
 
  private:
-  friend class ProcedureBuilder;
+  friend class CustomCollectiveBuilder;
 
   std::filesystem::path file_;
   std::uint32_t num_chunks_ = 0;  ///< of the whole; 0: sizes are fixed
@@ -78,6 +78,7 @@ class Procedure {
 /// cannot be read; another kind of collective than `kind`; sends without receives; operations that wait for each other
 /// in a circle; in an MSCCL XML, which says where data go, members that end without their result. Cost O(operations)
 /// and, of XML, O(chunks of all buffers).
-std::shared_ptr<const Procedure> read_procedure(const std::filesystem::path& file, Kind kind, const Place& named_by);
+std::shared_ptr<const CustomCollective> read_custom_collective(const std::filesystem::path& file, Kind kind,
+                                                               const Place& named_by);
 
 }  // namespace orrery::collective

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective {
 
@@ -20,7 +20,7 @@ namespace orrery::collective {
 /// sends, waits until all messages of the step are there, and begins the next one `cost` and `reduction` later. Of a
 /// broadcast or reduce that goes whole, lines that hold no data send messages without bytes. The steps of a custom
 /// collective do not follow each other but as its procedure says.
-class Script {
+class MessageProgram {
  public:
   struct Service {
     std::uint32_t chunk = 0;
@@ -48,8 +48,8 @@ class Script {
 
   /// Working parts; made by Engine::script.
   struct Parts;
-  explicit Script(std::unique_ptr<const Parts> parts);
-  ~Script();
+  explicit MessageProgram(std::unique_ptr<const Parts> parts);
+  ~MessageProgram();
 
   std::uint32_t num_chunks() const { return num_chunks_; }
   std::span<const Service> services() const { return services_; }
@@ -66,7 +66,7 @@ class Script {
   Move move(std::uint32_t service, std::uint32_t step, std::uint32_t member) const;
   /// Of a custom collective, else null: its steps are the procedure's operations, numbered as there. A receive is over
   /// `cost` after its message is there, a send with `sends_one_by_one` when its message is there, else at once.
-  const Procedure* procedure(std::uint32_t service) const;
+  const CustomCollective* procedure(std::uint32_t service) const;
   /// Cleared and filled, in the order in which the member sends. O(receivers).
   void receivers(std::uint32_t service, std::uint32_t step, std::uint32_t member, std::vector<Receiver>& out) const;
   /// Cleared and filled: those whose messages the member waits for. O(senders).
@@ -85,6 +85,6 @@ class Script {
 };
 
 /// The bytes of the word with which a receiver lets a sender begin (rendezvous, docs/model.md, 4).
-Bytes rendezvous_word();
+Bytes clear_to_send_size();
 
 }  // namespace orrery::collective

@@ -9,22 +9,22 @@
 #include <random>
 #include <tuple>
 
-#include "orrery/collective/procedure.hpp"
-#include "procedure_builder.hpp"
+#include "custom_collective_builder.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "random_case.hpp"
-#include "random_procedure.hpp"
+#include "random_custom_collective.hpp"
 
 namespace orrery::collective::test {
 namespace {
 
 using topology::Shape;
-using Act = Procedure::Act;
+using OperationKind = CustomCollective::OperationKind;
 using Random = std::mt19937_64;
 
 constexpr Shape line_shapes[] = {Shape::ring, Shape::mesh, Shape::fully_connected, Shape::switched};
 constexpr Ps per_hop = 700'000, endpoint = 11'000;  // ps; bandwidth and memory: a byte a ps
 
-Options options_with(std::shared_ptr<const Procedure> procedure, Kind kind) {
+Options options_with(std::shared_ptr<const CustomCollective> procedure, Kind kind) {
   Options options;
   options.endpoint_delay = Time::from_ps(endpoint);
   options.local_memory = Bandwidth::from_bytes_per_ns(1000);
@@ -56,7 +56,7 @@ std::vector<Ps> arrivals_of(Random& random, std::uint32_t count) {
 /// Every message by itself, over links that serve who comes first. Members start together.
 class Messages {
  public:
-  Messages(const Procedure& procedure, Shape shape) : procedure_(procedure), shape_(shape) {}
+  Messages(const CustomCollective& procedure, Shape shape) : procedure_(procedure), shape_(shape) {}
 
   std::vector<Ps> run() {
     const auto n = static_cast<std::uint32_t>(procedure_.operations().size());
@@ -78,18 +78,18 @@ class Messages {
   bool step(std::uint32_t n) {
     for (std::uint32_t o = 0; o < n; ++o) {  // what waits for no link
       if (end_[o] || waits_[o] > 0) continue;
-      const Procedure::Operation& of = procedure_[o];
+      const CustomCollective::Operation& of = procedure_[o];
       const auto size = static_cast<Ps>(of.fixed.count());
-      if (of.act == Act::receive && there_[o]) return finish(o, std::max(ready_[o], *there_[o]) + endpoint);
-      if (of.act == Act::reduce) return finish(o, ready_[o] + 3 * size);
-      if (of.act == Act::copy) return finish(o, ready_[o] + 2 * size);
-      if (of.act == Act::compute) return finish(o, ready_[o] + size);
-      if (of.act == Act::nothing) return finish(o, ready_[o]);
+      if (of.kind == OperationKind::receive && there_[o]) return finish(o, std::max(ready_[o], *there_[o]) + endpoint);
+      if (of.kind == OperationKind::reduce) return finish(o, ready_[o] + 3 * size);
+      if (of.kind == OperationKind::copy) return finish(o, ready_[o] + 2 * size);
+      if (of.kind == OperationKind::compute) return finish(o, ready_[o] + size);
+      if (of.kind == OperationKind::nothing) return finish(o, ready_[o]);
     }
     std::optional<std::tuple<Ps, int, std::uint32_t>> next;  // the earliest of those that come to a link
     for (std::uint32_t o = 0; o < n; ++o) {
       std::optional<std::tuple<Ps, int, std::uint32_t>> candidate;
-      if (procedure_[o].act == Act::send && !end_[o] && waits_[o] == 0) candidate = {ready_[o], 0, o};
+      if (procedure_[o].kind == OperationKind::send && !end_[o] && waits_[o] == 0) candidate = {ready_[o], 0, o};
       if (in_flight_[o])  // by its first byte, and by who sends it
         candidate = {*in_flight_[o] - static_cast<Ps>(procedure_[o].fixed.count()), 1, procedure_[o].partner};
       if (candidate && (!next || *candidate < *next)) next = candidate;
@@ -142,7 +142,7 @@ class Messages {
     return up(from, to) <= up(to, from) ? 0 : 1;
   }
 
-  const Procedure& procedure_;
+  const CustomCollective& procedure_;
   Shape shape_;
   std::vector<Ps> ready_, finish_;
   std::vector<std::uint32_t> waits_;
@@ -150,13 +150,13 @@ class Messages {
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, Ps> free_, carried_;
 };
 
-TEST(Procedure, AgreesWithMessages) {
+TEST(CustomCollective, AgreesWithMessages) {
   Random random(1);
   for (int round = 0; round < 600; ++round) {
     SCOPED_TRACE(round);
     const auto size = static_cast<std::uint32_t>(draw(random, 2, 9));
     const Shape shape = line_shapes[draw(random, 0, std::size(line_shapes) - 1)];
-    const auto procedure = random_procedure(random, size);
+    const auto procedure = random_custom_collective(random, size);
     Engine engine(line_of(shape, size), options_with(procedure, Kind::all_reduce));
     Messages messages(*procedure, shape);
     const std::vector<Ps> together = messages.run();
@@ -195,15 +195,15 @@ class Chains {
     last_.reset();
   }
   void send(std::uint32_t to, std::uint32_t first, std::uint32_t count) {
-    follow(builder_.add_message({.act = Act::send, .position = position_}, to, 0), first, count);
+    follow(builder_.add_message({.kind = OperationKind::send, .position = position_}, to, 0), first, count);
   }
   void receive(std::uint32_t from, std::uint32_t first, std::uint32_t count, bool reduces) {
-    follow(builder_.add_message({.act = Act::receive, .position = position_}, from, 0), first, count);
-    if (reduces) follow(builder_.add({.act = Act::reduce, .position = position_}), first, count);
+    follow(builder_.add_message({.kind = OperationKind::receive, .position = position_}, from, 0), first, count);
+    if (reduces) follow(builder_.add({.kind = OperationKind::reduce, .position = position_}), first, count);
   }
   /// What follows waits for nothing of this position.
   void fork() { last_.reset(); }
-  std::shared_ptr<const Procedure> finish(std::uint32_t chunks) {
+  std::shared_ptr<const CustomCollective> finish(std::uint32_t chunks) {
     builder_.match(
         [](std::uint32_t, std::string_view found, std::string_view) { return Error(ErrorCode::internal, found); });
     return builder_.finish("chains", chunks);
@@ -211,18 +211,18 @@ class Chains {
 
  private:
   void follow(std::uint32_t operation, std::uint32_t first, std::uint32_t count) {
-    const Procedure::Range range{first, count};
+    const CustomCollective::Range range{first, count};
     builder_.move(operation, std::span(&range, 1));
     if (last_) builder_.depend(*last_, operation);
     last_ = operation;
   }
 
-  ProcedureBuilder builder_;
+  CustomCollectiveBuilder builder_;
   std::uint32_t position_ = 0;
   std::optional<std::uint32_t> last_;
 };
 
-std::shared_ptr<const Procedure> ring(std::uint32_t n, Kind kind) {
+std::shared_ptr<const CustomCollective> ring(std::uint32_t n, Kind kind) {
   Chains chains(n);
   const std::uint32_t steps = kind == Kind::all_reduce ? 2 * (n - 1) : n - 1;
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -235,7 +235,7 @@ std::shared_ptr<const Procedure> ring(std::uint32_t n, Kind kind) {
   return chains.finish(n);
 }
 
-std::shared_ptr<const Procedure> halving_doubling(std::uint32_t n) {
+std::shared_ptr<const CustomCollective> halving_doubling(std::uint32_t n) {
   Chains chains(n);
   const auto levels = static_cast<std::uint32_t>(std::bit_width(n) - 1);
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -250,7 +250,7 @@ std::shared_ptr<const Procedure> halving_doubling(std::uint32_t n) {
   return chains.finish(n);
 }
 
-std::shared_ptr<const Procedure> direct_all_to_all(std::uint32_t n) {
+std::shared_ptr<const CustomCollective> direct_all_to_all(std::uint32_t n) {
   Chains chains(n);
   for (std::uint32_t i = 0; i < n; ++i) {
     chains.begin(i);
@@ -260,7 +260,7 @@ std::shared_ptr<const Procedure> direct_all_to_all(std::uint32_t n) {
   return chains.finish(n);
 }
 
-TEST(Procedure, AgreesWithWhatItSpellsOut) {
+TEST(CustomCollective, AgreesWithWhatItSpellsOut) {
   Random random(2);
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);

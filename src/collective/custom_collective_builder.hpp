@@ -4,19 +4,19 @@
 #include <utility>
 #include <vector>
 
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective {
 
 /// Puts a procedure together and finds what is wrong with it as a whole.
-class ProcedureBuilder {
+class CustomCollectiveBuilder {
  public:
-  using Operation = Procedure::Operation;
-  using Range = Procedure::Range;
+  using Operation = CustomCollective::Operation;
+  using Range = CustomCollective::Range;
   /// The error of an operation, which says where it is in its file.
   using Fault = std::function<Error(std::uint32_t operation, std::string_view found, std::string_view expected)>;
 
-  explicit ProcedureBuilder(std::uint32_t num_positions) : first_(num_positions + 1, 0) {}
+  explicit CustomCollectiveBuilder(std::uint32_t num_positions) : first_(num_positions + 1, 0) {}
 
   /// Operations of a position follow those of the position before.
   std::uint32_t add(Operation operation);
@@ -35,7 +35,7 @@ class ProcedureBuilder {
   /// ready is next. Throws fault(operation, ...) for operations that wait for each other in a circle.
   std::vector<std::uint32_t> order(bool last_first, const Fault& fault) const;
   /// `num_chunks`: of the whole; 0 for fixed sizes.
-  std::shared_ptr<const Procedure> finish(std::filesystem::path file, std::uint32_t num_chunks);
+  std::shared_ptr<const CustomCollective> finish(std::filesystem::path file, std::uint32_t num_chunks);
 
  private:
   struct End {
@@ -51,8 +51,8 @@ class ProcedureBuilder {
   std::vector<End> sends_, receives_;
 };
 
-/// The two formats. See read_procedure.
-std::shared_ptr<const Procedure> read_msccl(const std::filesystem::path& file, Kind kind, const Place& named_by);
-std::shared_ptr<const Procedure> read_parts(const std::filesystem::path& prefix, const Place& named_by);
+/// The two formats. See read_custom_collective.
+std::shared_ptr<const CustomCollective> read_msccl(const std::filesystem::path& file, Kind kind, const Place& named_by);
+std::shared_ptr<const CustomCollective> read_parts(const std::filesystem::path& prefix, const Place& named_by);
 
 }  // namespace orrery::collective

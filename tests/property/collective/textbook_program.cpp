@@ -1,11 +1,11 @@
-#include "message_program.hpp"
+#include "textbook_program.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 namespace orrery::collective::test {
 
-MessageProgram::MessageProgram(const LineCase& line) : line_(line), steps_(line.size) {
+TextbookProgram::TextbookProgram(const LineCase& line) : line_(line), steps_(line.size) {
   for (std::vector<Step>& steps : steps_) steps.push_back({{}, {}, line.endpoint_delay, {}});
   switch (line.algorithm.kind) {
     case AlgorithmKind::ring:
@@ -32,31 +32,31 @@ MessageProgram::MessageProgram(const LineCase& line) : line_(line), steps_(line.
   }
 }
 
-std::size_t MessageProgram::send(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t> blocks, bool adds) {
+std::size_t TextbookProgram::send(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t> blocks, bool adds) {
   const Ps delay = from < line_.size && to < line_.size ? line_.link(from, to, blocks.size() * line_.piece) : 0;
   messages_.push_back({from, to, std::move(blocks), adds, delay});
   steps_[from].back().sends.push_back(messages_.size() - 1);
   return messages_.size() - 1;
 }
 
-void MessageProgram::wait(std::uint32_t node, std::vector<std::size_t> messages, Ps cost) {
+void TextbookProgram::wait(std::uint32_t node, std::vector<std::size_t> messages, Ps cost) {
   Step step{{}, {}, cost, {}};
   for (const std::size_t m : messages) (messages_[m].to == node ? step.awaits : step.holds).push_back(m);
   steps_[node].push_back(std::move(step));
 }
 
-Ps MessageProgram::received(std::size_t blocks, bool adds) const {
+Ps TextbookProgram::received(std::size_t blocks, bool adds) const {
   return line_.endpoint_delay + (adds && line_.reduces ? line_.reduction(blocks * line_.piece) : 0);
 }
 
-std::vector<std::uint32_t> MessageProgram::all_blocks() const {
+std::vector<std::uint32_t> TextbookProgram::all_blocks() const {
   std::vector<std::uint32_t> blocks;
   for (std::uint32_t b = 0; b < line_.size; ++b) blocks.push_back(b);
   return blocks;
 }
 
 /// Every place to the next one: first each block is added up on its way to the place of its number, then it goes round.
-void MessageProgram::ring() {
+void TextbookProgram::ring() {
   const std::uint32_t n = line_.size;
   const auto half = [&](bool adds) {
     for (std::uint32_t k = 0; k + 1 < n; ++k) {
@@ -71,7 +71,7 @@ void MessageProgram::ring() {
 }
 
 /// The blocks for the places at distance d go d steps.
-void MessageProgram::ring_all_to_all() {
+void TextbookProgram::ring_all_to_all() {
   const std::uint32_t n = line_.size;
   for (std::uint32_t d = 1; d < n; ++d)
     for (std::uint32_t step = 0; step < d; ++step) {
@@ -84,13 +84,13 @@ void MessageProgram::ring_all_to_all() {
     }
 }
 
-void MessageProgram::direct() {
+void TextbookProgram::direct() {
   if (line_.kind != Kind::all_gather) direct_rounds(true);
   if (line_.kind == Kind::all_reduce || line_.kind == Kind::all_gather) direct_rounds(false);
 }
 
 /// Every block to the place of its number, or every place's own block to all; at most `window` distances at a time.
-void MessageProgram::direct_rounds(bool scatters) {
+void TextbookProgram::direct_rounds(bool scatters) {
   const std::uint32_t n = line_.size;
   const bool exchanges = line_.kind == Kind::all_to_all;
   const std::uint32_t window = line_.algorithm.window == 0 ? n - 1 : line_.algorithm.window;
@@ -108,7 +108,7 @@ void MessageProgram::direct_rounds(bool scatters) {
 
 /// Step j: with the partner whose number differs in bit j; each sends the blocks that agree with the partner in the
 /// bits 0 .. j.
-void MessageProgram::halving() {
+void TextbookProgram::halving() {
   for (std::uint32_t bit = 1; bit < line_.size; bit *= 2) {
     std::vector<std::size_t> sent;
     for (std::uint32_t i = 0; i < line_.size; ++i) {
@@ -123,7 +123,7 @@ void MessageProgram::halving() {
 }
 
 /// The same backwards: each sends the blocks that agree with itself in the bits 0 .. j.
-void MessageProgram::doubling() {
+void TextbookProgram::doubling() {
   for (std::uint32_t bit = line_.size / 2; bit > 0; bit /= 2) {
     std::vector<std::size_t> sent;
     for (std::uint32_t i = 0; i < line_.size; ++i) {
@@ -138,7 +138,7 @@ void MessageProgram::doubling() {
 
 /// An in-order tree of the positions 1, 2, ... hangs from position 0. Its node of height h has its lowest set bit at h;
 /// subtrees that would reach beyond the last position are cut.
-void MessageProgram::double_binary_tree() {
+void TextbookProgram::double_binary_tree() {
   const std::uint32_t n = line_.size;
   std::vector<std::uint32_t> place(n);
   for (std::uint32_t p = 0; p < n; ++p) place[p] = line_.tree == 1 ? p : n % 2 == 0 ? n - 1 - p : (p + 1) % n;
@@ -181,7 +181,7 @@ void MessageProgram::double_binary_tree() {
 }
 
 /// In each step every place that has the data sends them twice as near as in the step before; up is the same backwards.
-void MessageProgram::binomial_tree() {
+void TextbookProgram::binomial_tree() {
   const auto pass = [&](std::uint32_t from, std::uint32_t to, bool adds) {
     const std::size_t m = send(from, to, all_blocks(), adds);
     wait(from, {m}, line_.endpoint_delay);
@@ -201,7 +201,7 @@ void MessageProgram::binomial_tree() {
 /// Bytes flow through the switch: the first of them are there after one hop, the last reach a place after another hop
 /// and the time that the longer of what goes up and what comes down takes. Who has nothing to send says that it is
 /// there.
-void MessageProgram::in_switch() {
+void TextbookProgram::in_switch() {
   const std::uint32_t n = line_.size;
   const std::uint32_t node = n;
   steps_.emplace_back();
@@ -236,7 +236,7 @@ void MessageProgram::in_switch() {
 }
 
 template <class Visit>
-void MessageProgram::walk(Visit visit) const {
+void TextbookProgram::walk(Visit visit) const {
   std::vector<std::size_t> next(steps_.size(), 0);
   std::vector<bool> sent(messages_.size(), false);
   for (bool any = true; any;) {
@@ -256,7 +256,7 @@ void MessageProgram::walk(Visit visit) const {
     if (next[node] < steps_[node].size()) throw std::logic_error("a place waits for what nobody sends");
 }
 
-std::vector<Ps> MessageProgram::finish(const std::vector<Ps>& starts) const {
+std::vector<Ps> TextbookProgram::finish(const std::vector<Ps>& starts) const {
   std::vector<Ps> ready = starts;
   ready.resize(steps_.size(), 0);
   std::vector<Ps> there(messages_.size(), 0);
@@ -272,7 +272,7 @@ std::vector<Ps> MessageProgram::finish(const std::vector<Ps>& starts) const {
   return ready;
 }
 
-Holdings MessageProgram::carry(const Holdings& initial, int& twice) const {
+Holdings TextbookProgram::carry(const Holdings& initial, int& twice) const {
   Holdings holdings = initial;
   holdings.resize(steps_.size(), std::vector<Contributors>(initial[0].size(), 0));
   std::vector<std::vector<Contributors>> carried(messages_.size());
@@ -290,14 +290,14 @@ Holdings MessageProgram::carry(const Holdings& initial, int& twice) const {
   return holdings;
 }
 
-std::uint64_t MessageProgram::bytes() const {
+std::uint64_t TextbookProgram::bytes() const {
   std::uint64_t blocks = 0;
   for (const Message& message : messages_)
     if (message.from < line_.size) blocks += message.blocks.size();
   return blocks * line_.piece;
 }
 
-std::uint64_t MessageProgram::most_bytes() const {
+std::uint64_t TextbookProgram::most_bytes() const {
   std::vector<std::uint64_t> blocks(line_.size, 0);
   for (const Message& message : messages_)
     if (message.from < line_.size) blocks[message.from] += message.blocks.size();

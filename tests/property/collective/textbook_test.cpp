@@ -6,8 +6,8 @@
 #include <random>
 #include <string>
 
-#include "message_program.hpp"
 #include "random_case.hpp"
+#include "textbook_program.hpp"
 
 // Holds every algorithm, kind and size of line to the table in docs/collectives.md, three ways: the messages of a
 // textbook carry the right data; their bytes and the time that they take are those of the engine; and both are what the
@@ -151,7 +151,7 @@ struct System {
   std::uint32_t count;
   std::uint64_t chunk;
   std::unique_ptr<Engine> engine;
-  std::shared_ptr<const Layout> layout;
+  std::shared_ptr<const GroupLayout> layout;
 };
 
 /// Before the collective: all places have their own vector, shard or blocks; of broadcast and scatter only the root.
@@ -204,7 +204,7 @@ TEST(Table, EveryMemberEndsWithTheRightData) {
   for (const Entry& entry : entries())
     for (const std::uint32_t tree : {0U, 1U}) {
       if (tree == 1 && entry.algorithm.kind != AlgorithmKind::double_binary_tree) continue;
-      const MessageProgram program(entry.line(tree));
+      const TextbookProgram program(entry.line(tree));
       for (std::uint32_t root = 0; root < entry.size && can_be_root(entry, root); ++root) {
         int twice = 0;
         const Holdings found = program.carry(initial(entry, root), twice);
@@ -223,7 +223,7 @@ TEST(Table, MessagesTakeTheTimeAndTheBytesOfTheEngine) {
   for (const Entry& entry : entries()) {
     if (entry.asked == Kind::barrier) continue;  // its size is its own
     System system(entry);
-    const MessageProgram even(entry.line(0)), odd(entry.line(1));
+    const TextbookProgram even(entry.line(0)), odd(entry.line(1));
     EXPECT_EQ(system.engine->traffic(*system.layout, entry.asked, Bytes(2 * system.chunk))[0].count(),
               (even.bytes() + odd.bytes()) / entry.size)
         << entry.text();
@@ -350,7 +350,7 @@ TEST(Table, FormulasAreThoseOfTheEngine) {
       return entry.algorithm.kind == AlgorithmKind::in_switch ? 2 : 1;
     };
     unit.hop = 1;
-    const Ps steps = std::ranges::max(MessageProgram(unit).finish(std::vector<Ps>(entry.size, 0)));
+    const Ps steps = std::ranges::max(TextbookProgram(unit).finish(std::vector<Ps>(entry.size, 0)));
     EXPECT_EQ(system.engine->traffic(*system.layout, entry.asked, Bytes(system.chunk))[0].count(),
               row.sent / entry.size)
         << entry.text();
@@ -392,7 +392,7 @@ TEST(Table, NothingIsFasterThanItsLowerBounds) {
     const bool in_switch = entry.algorithm.kind == AlgorithmKind::in_switch;
     EXPECT_GE(duration, (in_switch ? 1 : rounds) * (entry.shape == Shape::switched ? 2 : 1) * hop) << entry.text();
     const std::uint64_t links = p / entry.at_once();
-    EXPECT_GE(duration, transfer(MessageProgram(entry.line(0)).most_bytes() / links)) << entry.text();
+    EXPECT_GE(duration, transfer(TextbookProgram(entry.line(0)).most_bytes() / links)) << entry.text();
     EXPECT_GE(duration, transfer(least_bytes(entry) / links)) << entry.text();
   }
 }

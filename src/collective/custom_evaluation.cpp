@@ -6,7 +6,7 @@
 
 #include "line.hpp"
 #include "line_script.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -52,23 +52,23 @@ std::uint32_t link_of(const LineContext& context, std::size_t k, std::uint32_t a
 }
 
 /// Of an operation that is no message, or from a message to the end of its receive.
-Ps duration_of(const Procedure& procedure, std::uint32_t operation, Bytes whole, const LineContext& context) {
-  const Procedure::Operation& of = procedure[operation];
+Ps duration_of(const CustomCollective& procedure, std::uint32_t operation, Bytes whole, const LineContext& context) {
+  const CustomCollective::Operation& of = procedure[operation];
   const Rules& rules = context.rules;
-  switch (of.act) {
-    case Procedure::Act::send:
-    case Procedure::Act::nothing:
+  switch (of.kind) {
+    case CustomCollective::OperationKind::send:
+    case CustomCollective::OperationKind::nothing:
       return 0;
-    case Procedure::Act::receive:
-      return rules.bare_procedures ? 0 : context.endpoint_delay;
-    case Procedure::Act::compute:
-    case Procedure::Act::reduce:
-    case Procedure::Act::copy:
+    case CustomCollective::OperationKind::receive:
+      return rules.bare_custom_collectives ? 0 : context.endpoint_delay;
+    case CustomCollective::OperationKind::compute:
+    case CustomCollective::OperationKind::reduce:
+    case CustomCollective::OperationKind::copy:
       break;
   }
-  if (rules.bare_procedures) return std::max(of.duration, tick(context.delays.rounding())).ps();
-  if (of.act == Procedure::Act::compute) return of.duration.ps();
-  return context.memory(procedure.bytes(operation, whole), of.act == Procedure::Act::copy ? 2 : 3);
+  if (rules.bare_custom_collectives) return std::max(of.duration, tick(context.delays.rounding())).ps();
+  if (of.kind == CustomCollective::OperationKind::compute) return of.duration.ps();
+  return context.memory(procedure.bytes(operation, whole), of.kind == CustomCollective::OperationKind::copy ? 2 : 3);
 }
 
 /// What happens, one after the other.
@@ -103,7 +103,7 @@ struct Times {
 template <class Sums>
 class Run {
  public:
-  Run(const Procedure& procedure, const Rules& rules, Times at, std::span<Ps> finishes)
+  Run(const CustomCollective& procedure, const Rules& rules, Times at, std::span<Ps> finishes)
       : procedure_(procedure), rules_(rules), at_(at), finishes_(finishes) {}
 
   /// The time of what happens.
@@ -133,7 +133,7 @@ class Run {
     free = Sums::sum(leaves, event.holds);
     Ps& there = at_.there[procedure_[o].partner];
     there = Sums::sum(leaves, event.delay);
-    if (rules_.bare_procedures) return end(o, there);
+    if (rules_.bare_custom_collectives) return end(o, there);
     Ps& finish = finishes_[procedure_[o].position];
     if (rules_.share_bandwidth) finish = std::max(finish, free);  // what comes after finds the link free
     return end(o, at_.ready[o]);
@@ -146,7 +146,7 @@ class Run {
     return time;
   }
 
-  const Procedure& procedure_;
+  const CustomCollective& procedure_;
   const Rules& rules_;
   Times at_;
   std::span<Ps> finishes_;
@@ -157,7 +157,7 @@ class ProcedureLine final : public LineProgram {
   ProcedureLine(const PhaseShape& shape, const LineContext& context)
       : procedure_(*shape.procedure),
         rules_(context.rules),
-        begin_(rules_.bare_procedures ? 0 : context.endpoint_delay) {
+        begin_(rules_.bare_custom_collectives ? 0 : context.endpoint_delay) {
     put_in_order(shape, context);
     std::vector<Ps> finishes(procedure_.num_positions(), 0);
     Scratch scratch;
@@ -205,7 +205,7 @@ class ProcedureLine final : public LineProgram {
     return links_.try_emplace(link, static_cast<std::uint32_t>(links_.size())).first->second;
   }
 
-  const Procedure& procedure_;
+  const CustomCollective& procedure_;
   Rules rules_;
   Ps begin_;     ///< from a member's start to its first operations
   Bytes whole_;  ///< of the data
@@ -230,14 +230,15 @@ void ProcedureLine::put_in_order(const PhaseShape& shape, const LineContext& con
   std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending;
   const auto release = [&](std::uint32_t o) {
     if (--missing[o] > 0) return;
-    const Procedure::Act act = procedure_[o].act;
-    const auto kind = act == Procedure::Act::send      ? Event::Kind::send
-                      : act == Procedure::Act::receive ? Event::Kind::receive
-                                                       : Event::Kind::work;
-    pending.emplace(act == Procedure::Act::receive ? std::max(at.ready[o], at.there[o]) : at.ready[o], kind, o);
+    const CustomCollective::OperationKind act = procedure_[o].kind;
+    const auto kind = act == CustomCollective::OperationKind::send      ? Event::Kind::send
+                      : act == CustomCollective::OperationKind::receive ? Event::Kind::receive
+                                                                        : Event::Kind::work;
+    pending.emplace(act == CustomCollective::OperationKind::receive ? std::max(at.ready[o], at.there[o]) : at.ready[o],
+                    kind, o);
   };
-  for (const Procedure::Operation& operation : procedure_.operations())
-    missing.push_back(operation.dependencies + (operation.act == Procedure::Act::receive ? 2 : 1));
+  for (const CustomCollective::Operation& operation : procedure_.operations())
+    missing.push_back(operation.dependencies + (operation.kind == CustomCollective::OperationKind::receive ? 2 : 1));
   for (std::uint32_t o = 0; o < n; ++o) release(o);
   while (!pending.empty()) {
     const auto [time, kind, operation] = pending.top();
@@ -283,38 +284,39 @@ Event ProcedureLine::event_of(Event::Kind kind, std::uint32_t operation, const L
 class ProcedureScript final : public LineScript {
  public:
   ProcedureScript(const PhaseShape& shape, const LineContext& context)
-      : LineScript(Time::from_ps(context.rules.bare_procedures ? 0 : context.endpoint_delay)),
+      : LineScript(Time::from_ps(context.rules.bare_custom_collectives ? 0 : context.endpoint_delay)),
         procedure_(*shape.procedure),
-        waits_for_messages_(context.rules.bare_procedures) {
+        waits_for_messages_(context.rules.bare_custom_collectives) {
     const Bytes whole = shape.whole(context.axis.size);
     for (std::uint32_t o = 0; o < procedure_.operations().size(); ++o) {
-      const bool is_message = procedure_[o].act == Procedure::Act::send;
+      const bool is_message = procedure_[o].kind == CustomCollective::OperationKind::send;
       sizes_.push_back(is_message ? procedure_.bytes(o, whole) : Bytes(0));
       costs_.push_back(Time::from_ps(duration_of(procedure_, o, whole, context)));
     }
   }
 
-  const Procedure* procedure() const override { return &procedure_; }
+  const CustomCollective* procedure() const override { return &procedure_; }
   std::uint32_t num_steps(std::uint32_t place) const override {
     return procedure_.first(place + 1) - procedure_.first(place);
   }
   Move move(std::uint32_t, std::uint32_t, std::uint32_t step) const override {
     return {.message = sizes_[step],
-            .receives = procedure_[step].act == Procedure::Act::receive ? 1U : 0U,
+            .receives = procedure_[step].kind == CustomCollective::OperationKind::receive ? 1U : 0U,
             .cost = costs_[step],
-            .sends_one_by_one = waits_for_messages_ && procedure_[step].act == Procedure::Act::send};
+            .sends_one_by_one = waits_for_messages_ && procedure_[step].kind == CustomCollective::OperationKind::send};
   }
   void receivers(std::uint32_t, std::uint32_t, std::uint32_t step, std::vector<Receiver>& out) const override {
     const std::uint32_t to = procedure_[step].partner;
-    if (procedure_[step].act == Procedure::Act::send) out.push_back({procedure_[to].position, to});
+    if (procedure_[step].kind == CustomCollective::OperationKind::send) out.push_back({procedure_[to].position, to});
   }
   void senders(std::uint32_t, std::uint32_t, std::uint32_t step, std::vector<std::uint32_t>& out) const override {
-    if (procedure_[step].act == Procedure::Act::receive) out.push_back(procedure_[procedure_[step].partner].position);
+    if (procedure_[step].kind == CustomCollective::OperationKind::receive)
+      out.push_back(procedure_[procedure_[step].partner].position);
   }
   std::size_t memory() const override { return sizeof(*this) + sizes_.size() * (sizeof(Bytes) + sizeof(Time)); }
 
  private:
-  const Procedure& procedure_;
+  const CustomCollective& procedure_;
   bool waits_for_messages_;
   std::vector<Bytes> sizes_;  ///< [operations]
   std::vector<Time> costs_;   ///< [operations]

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "line_script.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 #include "plan.hpp"
 
 namespace orrery::collective {
@@ -22,14 +22,14 @@ struct ScriptPhase {
   std::uint32_t stand(std::uint32_t member) const { return stands == nullptr ? member : stands[member]; }
 };
 
-struct Script::Parts {
-  Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const Layout> layout, Kind kind,
+struct MessageProgram::Parts {
+  Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const GroupLayout> layout, Kind kind,
         Bytes size, const Schedule& schedule);
 
   ScriptPhase make_phase(const network::DelayModel& delays, const Options& options, const Phase& phase);
   std::vector<bool> lines_with_data(const Axis& axis) const;
 
-  std::shared_ptr<const Layout> layout;  ///< which phases point into
+  std::shared_ptr<const GroupLayout> layout;  ///< which phases point into
   std::uint64_t num_chunks = 0;
   std::vector<Service> services;
   std::vector<std::uint32_t> queue_of;                       ///< [services]

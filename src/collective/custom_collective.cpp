@@ -1,20 +1,20 @@
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "procedure_builder.hpp"
+#include "custom_collective_builder.hpp"
 
 namespace orrery::collective {
 namespace {
 
-using Act = Procedure::Act;
-using Edge = std::pair<std::uint32_t, std::uint32_t>;
+using OperationKind = CustomCollective::OperationKind;
+using Dependency = std::pair<std::uint32_t, std::uint32_t>;
 
 /// Those that follow each operation: successors[first[o]] .. successors[first[o + 1] - 1].
-void list_successors(std::vector<Edge> edges, std::size_t num_operations, std::vector<std::uint32_t>& first,
+void list_successors(std::vector<Dependency> edges, std::size_t num_operations, std::vector<std::uint32_t>& first,
                      std::vector<std::uint32_t>& successors) {
   std::ranges::sort(edges);
   first.assign(num_operations + 1, 0);
@@ -27,7 +27,7 @@ void list_successors(std::vector<Edge> edges, std::size_t num_operations, std::v
 }
 
 /// Of operations that wait for each other in a circle: one of them. Every operation that is left waits for one that is.
-std::uint32_t one_of_circle(const std::vector<Edge>& edges, const std::vector<std::uint32_t>& missing) {
+std::uint32_t one_of_circle(const std::vector<Dependency>& edges, const std::vector<std::uint32_t>& missing) {
   std::vector<std::uint32_t> waits_for(missing.size());
   for (const auto& [before, after] : edges)
     if (missing[before] > 0) waits_for[after] = before;
@@ -44,7 +44,7 @@ std::uint64_t start_of(std::uint64_t chunk, Bytes whole, std::uint32_t num_chunk
 
 }  // namespace
 
-Bytes Procedure::bytes(std::uint32_t operation, Bytes whole) const {
+Bytes CustomCollective::bytes(std::uint32_t operation, Bytes whole) const {
   const Operation& of = operations_[operation];
   Bytes sum = of.fixed;
   for (const Range& range : std::span(ranges_).subspan(of.first_range, of.num_ranges))
@@ -53,16 +53,17 @@ Bytes Procedure::bytes(std::uint32_t operation, Bytes whole) const {
   return sum;
 }
 
-std::size_t Procedure::memory() const {
+std::size_t CustomCollective::memory() const {
   return sizeof(*this) + operations_.size() * sizeof(Operation) + ranges_.size() * sizeof(Range) +
          (first_.size() + first_successor_.size() + successors_.size()) * sizeof(std::uint32_t);
 }
 
-std::shared_ptr<const Procedure> read_procedure(const std::filesystem::path& file, Kind kind, const Place& named_by) {
+std::shared_ptr<const CustomCollective> read_custom_collective(const std::filesystem::path& file, Kind kind,
+                                                               const Place& named_by) {
   return file.extension() == ".xml" ? read_msccl(file, kind, named_by) : read_parts(file, named_by);
 }
 
-std::uint32_t ProcedureBuilder::add(Operation operation) {
+std::uint32_t CustomCollectiveBuilder::add(Operation operation) {
   const std::uint32_t number = num_operations();
   ensure(operations_.empty() || operations_.back().position <= operation.position,
          "operations of a procedure are added position by position");
@@ -70,24 +71,24 @@ std::uint32_t ProcedureBuilder::add(Operation operation) {
   return number;
 }
 
-std::uint32_t ProcedureBuilder::add_message(Operation operation, std::uint32_t position, std::uint64_t tag) {
+std::uint32_t CustomCollectiveBuilder::add_message(Operation operation, std::uint32_t position, std::uint64_t tag) {
   const std::uint32_t number = add(operation);
-  if (operation.act == Act::send)
+  if (operation.kind == OperationKind::send)
     sends_.push_back({operation.position, position, tag, number});
   else
     receives_.push_back({position, operation.position, tag, number});
   return number;
 }
 
-void ProcedureBuilder::depend(std::uint32_t before, std::uint32_t after) { edges_.emplace_back(before, after); }
+void CustomCollectiveBuilder::depend(std::uint32_t before, std::uint32_t after) { edges_.emplace_back(before, after); }
 
-void ProcedureBuilder::move(std::uint32_t operation, std::span<const Range> ranges) {
+void CustomCollectiveBuilder::move(std::uint32_t operation, std::span<const Range> ranges) {
   operations_[operation].first_range = static_cast<std::uint32_t>(ranges_.size());
   operations_[operation].num_ranges = static_cast<std::uint32_t>(ranges.size());
   ranges_.insert(ranges_.end(), ranges.begin(), ranges.end());
 }
 
-void ProcedureBuilder::match(const Fault& fault) {
+void CustomCollectiveBuilder::match(const Fault& fault) {
   const auto connection = [](const End& end) { return std::tie(end.from, end.to, end.tag); };
   for (std::vector<End>* const ends : {&sends_, &receives_})
     std::ranges::stable_sort(*ends, [&](const End& a, const End& b) { return connection(a) < connection(b); });
@@ -108,8 +109,8 @@ void ProcedureBuilder::match(const Fault& fault) {
   }
 }
 
-std::vector<std::uint32_t> ProcedureBuilder::order(bool last_first, const Fault& fault) const {
-  std::vector<Edge> edges = edges_;
+std::vector<std::uint32_t> CustomCollectiveBuilder::order(bool last_first, const Fault& fault) const {
+  std::vector<Dependency> edges = edges_;
   for (const End& end : sends_) edges.emplace_back(end.operation, operations_[end.operation].partner);
   std::vector<std::uint32_t> missing(operations_.size(), 0), first, successors, ready, order;
   for (const auto& [before, after] : edges) ++missing[after];
@@ -132,8 +133,9 @@ std::vector<std::uint32_t> ProcedureBuilder::order(bool last_first, const Fault&
   return order;
 }
 
-std::shared_ptr<const Procedure> ProcedureBuilder::finish(std::filesystem::path file, std::uint32_t num_chunks) {
-  auto made = std::make_shared<Procedure>();
+std::shared_ptr<const CustomCollective> CustomCollectiveBuilder::finish(std::filesystem::path file,
+                                                                        std::uint32_t num_chunks) {
+  auto made = std::make_shared<CustomCollective>();
   made->file_ = std::move(file);
   made->num_chunks_ = num_chunks;
   for (const Operation& operation : operations_) ++first_[operation.position + 1];

@@ -1,9 +1,9 @@
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "script_parts.hpp"
+#include "message_program_parts.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -22,8 +22,8 @@ struct Standing {
 
 }  // namespace
 
-Script::Parts::Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const Layout> of,
-                     Kind kind, Bytes size, const Schedule& schedule)
+MessageProgram::Parts::Parts(const network::DelayModel& delays, const Options& options,
+                             std::shared_ptr<const GroupLayout> of, Kind kind, Bytes size, const Schedule& schedule)
     : layout(std::move(of)) {
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout->num_members);
   num_chunks = chunks.count;
@@ -41,7 +41,8 @@ Script::Parts::Parts(const network::DelayModel& delays, const Options& options, 
   }
 }
 
-ScriptPhase Script::Parts::make_phase(const network::DelayModel& delays, const Options& options, const Phase& phase) {
+ScriptPhase MessageProgram::Parts::make_phase(const network::DelayModel& delays, const Options& options,
+                                              const Phase& phase) {
   const Axis& axis = *phase.axis;
   ScriptPhase made;
   made.axis = &axis;
@@ -58,7 +59,7 @@ ScriptPhase Script::Parts::make_phase(const network::DelayModel& delays, const O
 
 /// The root is the first in each dimension: the lines of an axis that hold data are those whose members are first in
 /// all lower ones.
-std::vector<bool> Script::Parts::lines_with_data(const Axis& axis) const {
+std::vector<bool> MessageProgram::Parts::lines_with_data(const Axis& axis) const {
   std::vector<bool> has_data(axis.num_lines(), true);
   for (const ScriptPhase& phase : phases) {
     if (phase.axis >= &axis) continue;
@@ -68,7 +69,7 @@ std::vector<bool> Script::Parts::lines_with_data(const Axis& axis) const {
   return has_data;
 }
 
-Script::Script(std::unique_ptr<const Parts> parts)
+MessageProgram::MessageProgram(std::unique_ptr<const Parts> parts)
     : parts_(std::move(parts)),
       num_chunks_(static_cast<std::uint32_t>(parts_->num_chunks)),
       services_(parts_->services) {
@@ -86,20 +87,22 @@ Script::Script(std::unique_ptr<const Parts> parts)
   }
 }
 
-Script::~Script() = default;
+MessageProgram::~MessageProgram() = default;
 
-Time Script::opening(std::uint32_t service) const { return parts_->phases[services_[service].stage].lines->opening(); }
+Time MessageProgram::opening(std::uint32_t service) const {
+  return parts_->phases[services_[service].stage].lines->opening();
+}
 
-std::uint32_t Script::num_steps(std::uint32_t service, std::uint32_t member) const {
+std::uint32_t MessageProgram::num_steps(std::uint32_t service, std::uint32_t member) const {
   const ScriptPhase& phase = parts_->phases[services_[service].stage];
   return phase.lines->num_steps(Standing(phase, member).place);
 }
 
-const Procedure* Script::procedure(std::uint32_t service) const {
+const CustomCollective* MessageProgram::procedure(std::uint32_t service) const {
   return parts_->phases[services_[service].stage].lines->procedure();
 }
 
-Script::Move Script::move(std::uint32_t service, std::uint32_t step, std::uint32_t member) const {
+MessageProgram::Move MessageProgram::move(std::uint32_t service, std::uint32_t step, std::uint32_t member) const {
   const ScriptPhase& phase = parts_->phases[services_[service].stage];
   const Standing here(phase, member);
   Move move = phase.lines->move(services_[service].chunk, here.place, step);
@@ -110,8 +113,8 @@ Script::Move Script::move(std::uint32_t service, std::uint32_t step, std::uint32
   return move;
 }
 
-void Script::receivers(std::uint32_t service, std::uint32_t step, std::uint32_t member,
-                       std::vector<Receiver>& out) const {
+void MessageProgram::receivers(std::uint32_t service, std::uint32_t step, std::uint32_t member,
+                               std::vector<Receiver>& out) const {
   out.clear();
   const ScriptPhase& phase = parts_->phases[services_[service].stage];
   const Standing here(phase, member);
@@ -119,8 +122,8 @@ void Script::receivers(std::uint32_t service, std::uint32_t step, std::uint32_t 
   for (Receiver& to : out) to.member = here.members[to.member];
 }
 
-void Script::senders(std::uint32_t service, std::uint32_t step, std::uint32_t member,
-                     std::vector<std::uint32_t>& out) const {
+void MessageProgram::senders(std::uint32_t service, std::uint32_t step, std::uint32_t member,
+                             std::vector<std::uint32_t>& out) const {
   out.clear();
   const ScriptPhase& phase = parts_->phases[services_[service].stage];
   const Standing here(phase, member);
@@ -128,13 +131,13 @@ void Script::senders(std::uint32_t service, std::uint32_t step, std::uint32_t me
   for (std::uint32_t& from : out) from = here.members[from];
 }
 
-std::size_t Script::memory() const {
+std::size_t MessageProgram::memory() const {
   std::size_t bytes = sizeof(*this) + services_.size() * 2 * (sizeof(Service) + 2 * sizeof(std::uint32_t));
   for (const auto& [axis, of_members] : parts_->stands) bytes += of_members.size() * sizeof(std::uint32_t);
   for (const ScriptPhase& phase : parts_->phases) bytes += sizeof(phase) + phase.lines->memory();
   return bytes;
 }
 
-Bytes rendezvous_word() { return control_message; }
+Bytes clear_to_send_size() { return control_message; }
 
 }  // namespace orrery::collective

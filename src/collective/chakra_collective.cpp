@@ -3,24 +3,24 @@
 
 #include <optional>
 
+#include "custom_collective_builder.hpp"
 #include "orrery/trace/part.hpp"
-#include "procedure_builder.hpp"
 
 namespace orrery::collective {
 namespace {
 
-using Act = Procedure::Act;
+using OperationKind = CustomCollective::OperationKind;
 
 class PartsReader {
  public:
   explicit PartsReader(std::vector<trace::Part> parts)
       : parts_(std::move(parts)), builder_(static_cast<std::uint32_t>(parts_.size())) {}
 
-  std::shared_ptr<const Procedure> read(const std::filesystem::path& prefix) {
+  std::shared_ptr<const CustomCollective> read(const std::filesystem::path& prefix) {
     for (std::uint32_t position = 0; position < parts_.size(); ++position) add_part(position);
     builder_.match(fault());
     for (std::uint32_t o = 0; o < builder_.num_operations(); ++o)
-      if (builder_[o].act == Act::send) compare(o, builder_[o].partner);
+      if (builder_[o].kind == OperationKind::send) compare(o, builder_[o].partner);
     (void)builder_.order(false, fault());
     return builder_.finish(prefix, num_chunks_.value_or(1));
   }
@@ -36,7 +36,7 @@ class PartsReader {
     const auto [position, step] = steps_[operation];
     return {ErrorCode::bad_input, parts_[position].place(step), found, expected};
   }
-  ProcedureBuilder::Fault fault() const {
+  CustomCollectiveBuilder::Fault fault() const {
     return [this](std::uint32_t operation, std::string_view found, std::string_view expected) {
       return error(operation, found, expected);
     };
@@ -53,17 +53,17 @@ class PartsReader {
   }
 
   std::uint32_t add_step(std::uint32_t position, const Step& step, std::uint32_t first) {
-    Procedure::Operation operation{.position = position, .duration = step.duration};
+    CustomCollective::Operation operation{.position = position, .duration = step.duration};
     switch (step.kind) {
       case Step::Kind::nothing:
         return builder_.add(operation);
       case Step::Kind::compute:
         return add_computation(operation, step, first);
       case Step::Kind::send:
-        operation.act = Act::send;
+        operation.kind = OperationKind::send;
         break;
       case Step::Kind::receive:
-        operation.act = Act::receive;
+        operation.kind = OperationKind::receive;
         break;
     }
     const std::uint32_t number = builder_.num_operations();
@@ -81,13 +81,13 @@ class PartsReader {
   }
 
   /// A computation without a duration adds up what the receives right before it have brought.
-  std::uint32_t add_computation(Procedure::Operation operation, const Step& step, std::uint32_t first) {
-    operation.act = Act::compute;
+  std::uint32_t add_computation(CustomCollective::Operation operation, const Step& step, std::uint32_t first) {
+    operation.kind = OperationKind::compute;
     if (step.duration > Time::zero()) return builder_.add(operation);
-    operation.act = Act::reduce;
-    std::vector<Procedure::Range> ranges;
+    operation.kind = OperationKind::reduce;
+    std::vector<CustomCollective::Range> ranges;
     for (const std::uint32_t before : step.dependencies) {
-      if (builder_[first + before].act != Act::receive) continue;
+      if (builder_[first + before].kind != OperationKind::receive) continue;
       const Step& receive = step_of(first + before);
       operation.fixed += receive.size;
       if (receive.chunks.of > 0) ranges.push_back({receive.chunks.first, receive.chunks.count});
@@ -98,7 +98,7 @@ class PartsReader {
   }
 
   void move_chunks(std::uint32_t operation, const Step& step) {
-    const Procedure::Range range{step.chunks.first, step.chunks.count};
+    const CustomCollective::Range range{step.chunks.first, step.chunks.count};
     if (step.chunks.of > 0) builder_.move(operation, std::span(&range, 1));
   }
 
@@ -116,14 +116,14 @@ class PartsReader {
   }
 
   std::vector<trace::Part> parts_;
-  ProcedureBuilder builder_;
+  CustomCollectiveBuilder builder_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> steps_;  ///< [operations] position and step
   std::optional<std::uint32_t> num_chunks_;                     ///< of the whole; 0: sizes are in bytes
 };
 
 }  // namespace
 
-std::shared_ptr<const Procedure> read_parts(const std::filesystem::path& prefix, const Place& named_by) {
+std::shared_ptr<const CustomCollective> read_parts(const std::filesystem::path& prefix, const Place& named_by) {
   std::vector<trace::Part> parts;
   for (;;) {
     std::filesystem::path file = prefix;

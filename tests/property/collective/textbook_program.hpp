@@ -32,9 +32,9 @@ using Holdings = std::vector<std::vector<Contributors>>;
 
 /// A collective as the messages of one line, from the textbooks and not from the engine: what each place sends to
 /// whom, and what it waits for before that. In-switch has one more node, the switch.
-class MessageProgram {
+class TextbookProgram {
  public:
-  explicit MessageProgram(const LineCase& line);
+  explicit TextbookProgram(const LineCase& line);
 
   /// When each place is done.
   std::vector<Ps> finish(const std::vector<Ps>& starts) const;

@@ -3,25 +3,25 @@
 #include <cstdint>
 #include <vector>
 
-#include "orrery/collective/member_hands.hpp"
-#include "orrery/collective/procedure.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/collective_transport.hpp"
+#include "orrery/collective/custom_collective.hpp"
+#include "orrery/collective/message_program.hpp"
 
 namespace orrery::collective {
 
 /// One member's part in a service of a custom collective, whose operations follow each other as its procedure says.
 /// Steps are the procedure's numbers of operations. It refers to the script.
-class GraphRun {
+class CustomCollectiveRun {
  public:
-  GraphRun(const Script& script, std::uint32_t service, std::uint32_t member);
+  CustomCollectiveRun(const MessageProgram& script, std::uint32_t service, std::uint32_t member);
 
   std::uint32_t service() const { return service_; }
   /// The opening is over.
-  void begin(Time now, MemberHands& hands);
+  void begin(Time now, CollectiveTransport& hands);
   /// An operation is over that has taken time, or whose message is there.
-  void wake(std::uint32_t step, Time now, MemberHands& hands);
+  void wake(std::uint32_t step, Time now, CollectiveTransport& hands);
   /// The message of a receive is there, perhaps before the member has begun.
-  void receive(std::uint32_t step, Time now, MemberHands& hands);
+  void receive(std::uint32_t step, Time now, CollectiveTransport& hands);
   bool is_done() const { return left_ == 0; }
 
  private:
@@ -29,11 +29,11 @@ class GraphRun {
   /// It waits for one thing less.
   void release(std::uint32_t step);
   /// Carries out all that waits for nothing, and what follows from it at once.
-  void run(Time now, MemberHands& hands);
+  void run(Time now, CollectiveTransport& hands);
   void end(std::uint32_t step);
 
-  const Script* script_;
-  const Procedure* procedure_;
+  const MessageProgram* script_;
+  const CustomCollective* procedure_;
   std::uint32_t service_, member_;
   std::uint32_t first_;               // operation of the member
   std::uint32_t left_;                // operations that are not over

@@ -4,7 +4,7 @@
 #include <memory>
 #include <random>
 
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 namespace orrery::collective::test {
 
@@ -12,6 +12,6 @@ namespace orrery::collective::test {
 std::uint64_t draw(std::mt19937_64& random, std::uint64_t low, std::uint64_t high);
 
 /// A custom collective of 1 to 40 messages and works between `positions`, with any dependencies; sizes in bytes.
-std::shared_ptr<const Procedure> random_procedure(std::mt19937_64& random, std::uint32_t positions);
+std::shared_ptr<const CustomCollective> random_custom_collective(std::mt19937_64& random, std::uint32_t positions);
 
 }  // namespace orrery::collective::test

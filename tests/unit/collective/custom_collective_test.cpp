@@ -1,4 +1,4 @@
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "custom_collective_builder.hpp"
 #include "et_writer.hpp"
-#include "procedure_builder.hpp"
 #include "system.hpp"
 #include "temporary_folder.hpp"
 
@@ -15,7 +15,7 @@ namespace orrery::collective {
 namespace {
 
 using topology::Shape;
-using Act = Procedure::Act;
+using OperationKind = CustomCollective::OperationKind;
 
 /// A procedure by hand: bytes are fixed, dependencies are operations.
 class Hand {
@@ -24,17 +24,19 @@ class Hand {
 
   std::uint32_t send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
                      std::initializer_list<std::uint32_t> after = {}) {
-    return behind(builder_.add_message({.act = Act::send, .position = from, .fixed = Bytes(bytes)}, to, 0), after);
+    return behind(builder_.add_message({.kind = OperationKind::send, .position = from, .fixed = Bytes(bytes)}, to, 0),
+                  after);
   }
   std::uint32_t receive(std::uint32_t at, std::uint32_t from, std::uint64_t bytes,
                         std::initializer_list<std::uint32_t> after = {}) {
-    return behind(builder_.add_message({.act = Act::receive, .position = at, .fixed = Bytes(bytes)}, from, 0), after);
+    return behind(
+        builder_.add_message({.kind = OperationKind::receive, .position = at, .fixed = Bytes(bytes)}, from, 0), after);
   }
-  std::uint32_t work(std::uint32_t at, Act act, std::uint64_t bytes, std::initializer_list<std::uint32_t> after,
-                     Time duration = Time::zero()) {
-    return behind(builder_.add({.act = act, .position = at, .fixed = Bytes(bytes), .duration = duration}), after);
+  std::uint32_t work(std::uint32_t at, OperationKind kind, std::uint64_t bytes,
+                     std::initializer_list<std::uint32_t> after, Time duration = Time::zero()) {
+    return behind(builder_.add({.kind = kind, .position = at, .fixed = Bytes(bytes), .duration = duration}), after);
   }
-  std::shared_ptr<const Procedure> finish() {
+  std::shared_ptr<const CustomCollective> finish() {
     builder_.match(
         [](std::uint32_t, std::string_view found, std::string_view) { return Error(ErrorCode::internal, found); });
     return builder_.finish("hand", 0);
@@ -45,7 +47,7 @@ class Hand {
     for (const std::uint32_t before : after) builder_.depend(before, operation);
     return operation;
   }
-  ProcedureBuilder builder_;
+  CustomCollectiveBuilder builder_;
 };
 
 /// 10 B/ns and 100 ns; endpoint delays of 7 ns, 3 m / 100 ns for a reduction.
@@ -67,13 +69,13 @@ Hand two_sends() {
   return hand;
 }
 
-TEST(Procedure, MessagesLeaveByOneLinkOneAfterTheOther) {
+TEST(CustomCollective, MessagesLeaveByOneLinkOneAfterTheOther) {
   Hand hand = two_sends();
   // The second leaves when the first has: 7 + 100, + 2 hops and 200, + 7. Member 0 has sent all after 7 + 300.
   EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0, 0})), at_ns({307, 314, 514}));
 }
 
-TEST(Procedure, ACommunicatorMayHaveOneOfItsOwn) {
+TEST(CustomCollective, ACommunicatorMayHaveOneOfItsOwn) {
   Options options = options_of({ring});
   options.custom[Kind::all_gather] = {Hand(3).finish()};
   options.custom_nodes = {Hand(3).finish(), two_sends().finish()};
@@ -96,7 +98,7 @@ TEST(Procedure, ACommunicatorMayHaveOneOfItsOwn) {
   EXPECT_THROW(system.engine.validate(*system.engine.layout({}, all_dimensions, 2), Kind::all_reduce), Error);
 }
 
-TEST(Procedure, LinksOfTheirOwnCarryMessagesTogether) {
+TEST(CustomCollective, LinksOfTheirOwnCarryMessagesTogether) {
   Hand hand = two_sends();
   EXPECT_EQ(finish(hand, Shape::fully_connected, at_ns({0, 0, 0})), at_ns({207, 214, 314}));
   Hand around = two_sends();  // member 2 is one hop down
@@ -105,7 +107,7 @@ TEST(Procedure, LinksOfTheirOwnCarryMessagesTogether) {
   EXPECT_EQ(finish(along, Shape::mesh, at_ns({0, 0, 0})), at_ns({307, 214, 514}));
 }
 
-TEST(Procedure, MessagesComeByOneLinkOneAfterTheOther) {
+TEST(CustomCollective, MessagesComeByOneLinkOneAfterTheOther) {
   Hand hand(3);
   hand.receive(0, 1, 1000);
   hand.receive(0, 2, 2000);
@@ -115,13 +117,13 @@ TEST(Procedure, MessagesComeByOneLinkOneAfterTheOther) {
   EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0, 0}))[0], Time::from_ns(307 + 200 + 7));
 }
 
-TEST(Procedure, AstraSimSendsEachMessageByItself) {
+TEST(CustomCollective, AstraSimSendsEachMessageByItself) {
   Hand hand = two_sends();
   EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0, 0}), AllRules::astra_sim()), at_ns({400, 300, 400}))
       << "a send is over when its message is there, and there are no endpoint delays";
 }
 
-TEST(Procedure, TheOrderAtALinkIsThatOfMembersThatStartTogether) {
+TEST(CustomCollective, TheOrderAtALinkIsThatOfMembersThatStartTogether) {
   Hand hand(3);
   hand.receive(0, 1, 1000);
   hand.receive(0, 2, 2000);
@@ -131,32 +133,32 @@ TEST(Procedure, TheOrderAtALinkIsThatOfMembersThatStartTogether) {
   EXPECT_EQ(late[0], Time::from_ns(1307 + 200 + 7)) << "member 2 keeps its place behind member 1";
 }
 
-TEST(Procedure, NobodyIsThroughBeforeAllHaveBegun) {
+TEST(CustomCollective, NobodyIsThroughBeforeAllHaveBegun) {
   Hand hand = two_sends();
   EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 5000, 0})), at_ns({5007, 5014, 5007}));
 }
 
-TEST(Procedure, WorkTakesItsTime) {
+TEST(CustomCollective, WorkTakesItsTime) {
   Hand hand(2);
   const auto got = hand.receive(0, 1, 1000);
-  const auto sum = hand.work(0, Act::reduce, 1000, {got});
-  const auto copy = hand.work(0, Act::copy, 1000, {sum});
-  const auto join = hand.work(0, Act::nothing, 0, {copy});
-  hand.work(0, Act::compute, 0, {join}, Time::from_ns(55));
+  const auto sum = hand.work(0, OperationKind::reduce, 1000, {got});
+  const auto copy = hand.work(0, OperationKind::copy, 1000, {sum});
+  const auto join = hand.work(0, OperationKind::nothing, 0, {copy});
+  hand.work(0, OperationKind::compute, 0, {join}, Time::from_ns(55));
   hand.send(1, 0, 1000);
   EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0}))[0], Time::from_ns(307 + 7 + 30 + 20 + 55));
 }
 
-TEST(Procedure, WorkTakesANanosecondInAstraSim) {
+TEST(CustomCollective, WorkTakesANanosecondInAstraSim) {
   Hand hand(2);
   const auto got = hand.receive(0, 1, 1000);
-  const auto sum = hand.work(0, Act::reduce, 1000, {got});
-  hand.work(0, Act::compute, 0, {sum}, Time::from_ns(55));
+  const auto sum = hand.work(0, OperationKind::reduce, 1000, {got});
+  hand.work(0, OperationKind::compute, 0, {sum}, Time::from_ns(55));
   hand.send(1, 0, 1000);
   EXPECT_EQ(finish(hand, Shape::switched, at_ns({0, 0}), AllRules::astra_sim())[0], Time::from_ns(300 + 1 + 55));
 }
 
-TEST(Procedure, OtherSizesOfGroupsAreRefused) {
+TEST(CustomCollective, OtherSizesOfGroupsAreRefused) {
   Options options = options_of({ring});
   Hand hand = two_sends();
   options.custom[Kind::all_reduce] = {hand.finish()};
@@ -168,7 +170,7 @@ TEST(Procedure, OtherSizesOfGroupsAreRefused) {
   EXPECT_NE(message.find("3 (hand)"), std::string::npos) << message;
 }
 
-TEST(Procedure, FixedSizesAreNotCut) {
+TEST(CustomCollective, FixedSizesAreNotCut) {
   Options options = options_of({ring});
   Hand hand = two_sends();
   options.custom[Kind::all_reduce] = {hand.finish()};
@@ -178,7 +180,7 @@ TEST(Procedure, FixedSizesAreNotCut) {
             std::string::npos);
 }
 
-TEST(Procedure, BytesCountInEveryDimensionThatAMessageCrosses) {
+TEST(CustomCollective, BytesCountInEveryDimensionThatAMessageCrosses) {
   Options options = options_of({});
   Hand hand(4);
   hand.send(0, 3, 1000);
@@ -213,14 +215,14 @@ class Parts : public ::testing::Test {
     return node.int32("msg_chunk_cnt", -1).int64("comm_size", size);
   }
 
-  std::shared_ptr<const Procedure> read() {
+  std::shared_ptr<const CustomCollective> read() {
     for (std::size_t position = 0; position < 2; ++position) {
       et::File file;
       file.metadata("0.0.4");
       for (const et::Node& node : nodes_[position]) file.add(node);
       et::write(folder_.path() / fmt::format("part.{}.et", position), file.text());
     }
-    return read_procedure(folder_.path() / "part", Kind::all_reduce, {});
+    return read_custom_collective(folder_.path() / "part", Kind::all_reduce, {});
   }
   void expect_refusal(std::initializer_list<std::string_view> parts) {
     try {
@@ -242,10 +244,10 @@ TEST_F(Parts, NodesBecomeOperations) {
   EXPECT_EQ(made->num_positions(), 2U);
   EXPECT_FALSE(made->has_fixed_sizes());
   ASSERT_EQ(made->operations().size(), 6U);  // in the order of their ids: take, give, add
-  EXPECT_EQ((*made)[0].act, Act::receive);
+  EXPECT_EQ((*made)[0].kind, OperationKind::receive);
   EXPECT_EQ((*made)[0].partner, 4U);
-  EXPECT_EQ((*made)[1].act, Act::send);
-  EXPECT_EQ((*made)[2].act, Act::reduce) << "a computation without a duration";
+  EXPECT_EQ((*made)[1].kind, OperationKind::send);
+  EXPECT_EQ((*made)[2].kind, OperationKind::reduce) << "a computation without a duration";
   EXPECT_EQ(made->bytes(0, Bytes(101)), Bytes(50));
   EXPECT_EQ(made->bytes(1, Bytes(101)), Bytes(51));
   EXPECT_EQ(made->bytes(2, Bytes(101)), Bytes(50)) << "what the receive before it brought";
@@ -258,7 +260,7 @@ TEST_F(Parts, SizesMayBeBytes) {
   const auto made = read();
   EXPECT_TRUE(made->has_fixed_sizes());
   EXPECT_EQ(made->bytes(0, Bytes(7)), Bytes(1000));
-  EXPECT_EQ((*made)[2].act, Act::compute);
+  EXPECT_EQ((*made)[2].kind, OperationKind::compute);
   EXPECT_EQ((*made)[2].duration, Time::from_ns(3000));
   EXPECT_EQ(made->bytes(5, Bytes(7)), Bytes(1000));
 }

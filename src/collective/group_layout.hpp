@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/network/delay_model.hpp"
 
 namespace orrery::collective {
@@ -43,7 +43,7 @@ struct Axis {
 };
 
 /// See collective.hpp. Communicators that behave alike have equal layouts and share one.
-class Layout : public std::enable_shared_from_this<Layout> {
+class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
  public:
   std::uint32_t num_members = 0;
   bool subgroup = false;     ///< smaller than the world, and not one of the world's sub-grids by involved dimensions
@@ -51,16 +51,16 @@ class Layout : public std::enable_shared_from_this<Layout> {
   std::vector<Axis> axes;    ///< of the grid, lowest dimension first; empty if there is none
   std::optional<Axis> line;  ///< of all members in the order listed; kept where some kind may use it
   /// What its collectives run, whatever their kind; null: what Options say.
-  std::shared_ptr<const Procedure> procedure;
+  std::shared_ptr<const CustomCollective> procedure;
 
-  friend bool operator==(const Layout& a, const Layout& b) {
+  friend bool operator==(const GroupLayout& a, const GroupLayout& b) {
     return a.num_members == b.num_members && a.subgroup == b.subgroup && a.always_ring == b.always_ring &&
            a.axes == b.axes && a.line == b.line && a.procedure == b.procedure;
   }
 };
 
 /// What layout to build: the arguments of Engine::layout and whether `one*` algorithms are in use.
-struct LayoutRequest {
+struct GroupLayoutRequest {
   std::span<const NpuId> members;  ///< not empty
   bool sub_grid = false;           ///< members are a sub-grid of the world by involved dimensions
   bool needs_line = false;         ///< some kind uses a `one*` algorithm
@@ -68,8 +68,8 @@ struct LayoutRequest {
 };
 
 /// Throws Error (internal) if a member appears twice, or `sub_grid` members are not a grid. O(members * dimensions).
-Layout build_layout(const network::DelayModel& delays, const LayoutRequest& request);
+GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutRequest& request);
 
-std::size_t hash(const Layout& layout);
+std::size_t hash(const GroupLayout& layout);
 
 }  // namespace orrery::collective

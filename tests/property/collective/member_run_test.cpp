@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "orrery/collective/member_run.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 #include "random_case.hpp"
-#include "random_procedure.hpp"
+#include "random_custom_collective.hpp"
 
 namespace orrery::collective::test {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 /// All members of one collective, with the delays.
 class Play {
  public:
-  Play(const RandomCase& sample, const network::DelayModel& delays, std::shared_ptr<const Script> script)
+  Play(const RandomCase& sample, const network::DelayModel& delays, std::shared_ptr<const MessageProgram> script)
       : sample_(sample), delays_(delays), completions_(delays.topology().num_npus()) {
     for (std::uint32_t m = 0; m < delays.topology().num_npus(); ++m)
       members_.emplace_back(script, m, sample.options.rendezvous);
@@ -33,7 +33,7 @@ class Play {
       events_.pop();
       Hands hands(*this, event.member, event.time);
       const bool was_done = members_[event.member].is_done();
-      event.act(hands);
+      event.action(hands);
       if (members_[event.member].is_done() && !was_done) completions_[event.member] = event.time;
     }
     for (const MemberRun& member : members_) {
@@ -45,27 +45,27 @@ class Play {
   Bytes sent() const { return sent_; }
 
  private:
-  struct Hands final : MemberHands {
+  struct Hands final : CollectiveTransport {
     Play& play;
     std::uint32_t me;
     Time now;
 
     Hands(Play& of, std::uint32_t member, Time time) : play(of), me(member), now(time) {}
-    void send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) override;
-    void send_to_switch(std::span<const Script::Receiver> members, Bytes size, Bytes result, network::StepId step,
-                        Sent what) override;
+    void send(std::uint32_t to, Bytes size, network::StepId step, Payload what, std::uint32_t own_step) override;
+    void send_to_switch(std::span<const MessageProgram::Receiver> members, Bytes size, Bytes result,
+                        network::StepId step, Payload what) override;
     void wake(network::StepId step, Time time) override;
   };
-  using Act = std::function<void(Hands&)>;
+  using Action = std::function<void(Hands&)>;
   struct Event {
     Time time;
     std::uint64_t order = 0;
     std::uint32_t member = 0;
-    Act act;
+    Action action;
     bool operator>(const Event& other) const { return std::pair(time, order) > std::pair(other.time, other.order); }
   };
 
-  void at(Time time, std::uint32_t member, Act act) { events_.push({time, order_++, member, std::move(act)}); }
+  void at(Time time, std::uint32_t member, Action action) { events_.push({time, order_++, member, std::move(action)}); }
 
   const RandomCase& sample_;
   const network::DelayModel& delays_;
@@ -83,23 +83,23 @@ class Play {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Parts> parts_;
 };
 
-void Play::Hands::send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t own_step) {
-  if (what != Sent::word) play.sent_ += size;
+void Play::Hands::send(std::uint32_t to, Bytes size, network::StepId step, Payload what, std::uint32_t own_step) {
+  if (what != Payload::clear_to_send) play.sent_ += size;
   std::uint32_t d = 0;  // in which they differ
   while (play.delays_.topology().coordinate(NpuId(me), d) == play.delays_.topology().coordinate(NpuId(to), d)) ++d;
   const Time there = now + play.delays_.path_delay(NpuId(me), NpuId(to), size * play.sample_.at_once(d));
   play.at(there, to, [&to_play = play, to, from = me, step, what](Hands& hands) {
-    to_play.members_[to].receive(from, step, what == Sent::word, hands.now, hands);
+    to_play.members_[to].receive(from, step, what == Payload::clear_to_send, hands.now, hands);
   });
-  if (what == Sent::data_with_receipt) wake({step.service, own_step}, there);
+  if (what == Payload::acknowledged_data) wake({step.service, own_step}, there);
 }
 
 /// The bytes flow through when all members are there: the longer of what goes up and what comes down counts. All ports
 /// are alike.
-void Play::Hands::send_to_switch(std::span<const Script::Receiver> members, Bytes size, Bytes result,
-                                 network::StepId step, Sent what) {
-  if (what != Sent::word) play.sent_ += size;
-  for (const Script::Receiver& to : members) {
+void Play::Hands::send_to_switch(std::span<const MessageProgram::Receiver> members, Bytes size, Bytes result,
+                                 network::StepId step, Payload what) {
+  if (what != Payload::clear_to_send) play.sent_ += size;
+  for (const MessageProgram::Receiver& to : members) {
     Parts& parts = play.parts_[{to.member, step.service, step.step}];
     parts.last = std::max(parts.last, now);
     parts.size = std::max({parts.size, size, result});
@@ -132,7 +132,7 @@ void expect_engine_times(std::mt19937_64& random, const RandomCase& sample, cons
   const network::DelayModel delays = sample.delays();
   Engine engine(delays, sample.engine_options());
   const auto layout = engine.layout({}, all_dimensions);
-  const auto script = engine.script(*layout, sample.kind, sample.size);
+  const auto script = engine.message_program(*layout, sample.kind, sample.size);
   for (const bool skew : {false, true}) {
     const std::vector<Time> arrivals =
         skew ? random_arrivals(random, delays.topology().num_npus()) : std::vector<Time>(delays.topology().num_npus());
@@ -144,7 +144,7 @@ void expect_engine_times(std::mt19937_64& random, const RandomCase& sample, cons
   }
 }
 
-TEST(Script, AgreesWithTheEngine) {
+TEST(MessageProgram, AgreesWithTheEngine) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
@@ -177,7 +177,7 @@ RandomCase line_by(AlgorithmKind algorithm, std::mt19937_64& random) {
   return sample;
 }
 
-TEST(Script, TreesAndSwitchesAgreeWithTheEngine) {
+TEST(MessageProgram, TreesAndSwitchesAgreeWithTheEngine) {
   std::mt19937_64 random(14);
   for (int round = 0; round < 600; ++round) {
     SCOPED_TRACE(round);
@@ -191,7 +191,7 @@ TEST(Script, TreesAndSwitchesAgreeWithTheEngine) {
     const network::DelayModel delays = sample.delays();
     Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
-    const auto script = engine.script(*layout, sample.kind, sample.size);
+    const auto script = engine.message_program(*layout, sample.kind, sample.size);
     if (is_loose && script->num_chunks() > 1) continue;
     for (const bool skew : {false, true}) {
       const std::vector<Time> arrivals = skew ? random_arrivals(random, delays.topology().num_npus())
@@ -210,7 +210,7 @@ TEST(Script, TreesAndSwitchesAgreeWithTheEngine) {
 }
 
 // Over several dimensions only lines that hold data carry any: the bytes are the engine's, and the last to complete is.
-TEST(Script, BroadcastAndReduceGoWhole) {
+TEST(MessageProgram, BroadcastAndReduceGoWhole) {
   std::mt19937_64 random(15);
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
@@ -228,7 +228,7 @@ TEST(Script, BroadcastAndReduceGoWhole) {
     const std::vector<Time> arrivals(delays.topology().num_npus());
     std::vector<Time> completions(arrivals.size());
     engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
-    const auto script = engine.script(*layout, sample.kind, sample.size);
+    const auto script = engine.message_program(*layout, sample.kind, sample.size);
     Play play(sample, delays, script);
     const std::vector<Time> played = play.run(arrivals);
     // Receivers that have had no data before ask earlier. In a Mesh the longest way of a ring may begin at such a
@@ -249,7 +249,7 @@ TEST(Script, BroadcastAndReduceGoWhole) {
 
 // Where messages do not share links, members of a custom collective that act for themselves complete as the engine
 // says, but that there nobody is through before all have begun.
-TEST(Script, ProceduresAgreeWithTheEngine) {
+TEST(MessageProgram, ProceduresAgreeWithTheEngine) {
   std::mt19937_64 random(15);
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
@@ -257,16 +257,16 @@ TEST(Script, ProceduresAgreeWithTheEngine) {
     if (round % 4 == 0) add_random_faults(random, sample);
     sample.options.splits = 1;
     sample.rules.share_bandwidth = false;
-    sample.options.custom[sample.kind] = {random_procedure(random, sample.num_npus())};
+    sample.options.custom[sample.kind] = {random_custom_collective(random, sample.num_npus())};
     expect_engine_times(random, sample, [&](Time last) {
-      const Time begun = last + (sample.rules.bare_procedures ? Time::zero() : sample.options.endpoint_delay);
+      const Time begun = last + (sample.rules.bare_custom_collectives ? Time::zero() : sample.options.endpoint_delay);
       return std::max(begun, last + tick(sample.rules.rounding));
     });
   }
 }
 
 // Of one dimension, where every message counts once.
-TEST(Script, SendsTheBytesOfTheFormula) {
+TEST(MessageProgram, SendsTheBytesOfTheFormula) {
   std::mt19937_64 random(12);
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
@@ -275,14 +275,14 @@ TEST(Script, SendsTheBytesOfTheFormula) {
     const network::DelayModel delays = sample.delays();
     Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
-    Play play(sample, delays, engine.script(*layout, sample.kind, sample.size));
+    Play play(sample, delays, engine.message_program(*layout, sample.kind, sample.size));
     play.run(std::vector<Time>(delays.topology().num_npus()));
     EXPECT_EQ(play.sent() / delays.topology().num_npus(), engine.traffic(*layout, sample.kind, sample.size)[0]);
   }
 }
 
 // Many chunks and queues, members that come when they like: nobody waits in a circle.
-TEST(Script, EndsWhateverTheQueues) {
+TEST(MessageProgram, EndsWhateverTheQueues) {
   std::mt19937_64 random(13);
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
@@ -290,7 +290,7 @@ TEST(Script, EndsWhateverTheQueues) {
     const network::DelayModel delays = sample.delays();
     Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
-    Play(sample, delays, engine.script(*layout, sample.kind, sample.size))
+    Play(sample, delays, engine.message_program(*layout, sample.kind, sample.size))
         .run(random_arrivals(random, delays.topology().num_npus()));
   }
 }
