@@ -358,7 +358,7 @@ void Preparation::agree_on_groups() {
     if (c.custom > 0)
       groups_.back().name =
           fmt::format("{} by {}", groups_.back().name.empty() ? "all NPUs" : groups_.back().name,
-                      configuration_.collectives.custom_nodes[c.custom - 1]->file().filename().string());
+                      configuration_.collectives.custom.of_nodes[c.custom - 1]->file().filename().string());
     const auto& members = groups_.back().members;
     // Spread over the members' ranks; which one does not matter to any result.
     const NpuId member = members.empty() ? NpuId(id % topology().num_npus()) : members[id % members.size()];

@@ -12,13 +12,13 @@ namespace {
 using topology::Shape;
 using topology::Topology;
 
-/// The members' coordinates in one dimension of a grid, and where each stands among them.
+/// The members' coordinates in one dimension of a grid.
 struct Side {
   std::uint32_t dimension = 0;
   std::vector<std::uint32_t> coordinates;  ///< ascending, distinct
 };
 
-/// Appends the normal form of the coordinates in one dimension (see Axis::coordinates).
+/// Appends the normal form of the coordinates in one dimension: see Axis::coordinates.
 void append_normal(const Topology& topology, std::uint32_t d, std::span<const std::uint32_t> coordinates,
                    std::vector<std::uint32_t>& out) {
   const topology::Dimension& dimension = topology.dimension(d);
@@ -42,13 +42,13 @@ bool is_iota(std::span<const std::uint32_t> values) {
   return true;
 }
 
-/// No place of the dimension is nearer to its end than another.
+/// Returns whether no position of the dimension is nearer to an end of it than another.
 bool has_no_end(const Topology& topology, std::uint32_t d) {
   return topology.dimension(d).shape != Shape::mesh || topology.dimension(d).size <= 2;
 }
 
-/// A line in one dimension whose delays depend on the difference of places only: shapes in which all pairs are alike,
-/// and places that are spaced evenly around a whole ring.
+/// Returns whether the delays of a group in one dimension depend on the difference of positions only. They do in shapes
+/// in which all pairs are alike, and for positions that are spaced evenly around a whole ring.
 bool evenly_spaced(const Topology& topology, const Axis& axis) {
   if (axis.size == 2) return true;
   if (axis.dimensions.size() != 1) return false;
@@ -61,7 +61,8 @@ bool evenly_spaced(const Topology& topology, const Axis& axis) {
   return step * axis.size == dimension.size;
 }
 
-/// Ascending and distinct. O(members log members), or O(members + size of the dimension) if that is less.
+/// Returns the coordinates, ascending and distinct. O(members log members), or O(members + size of the dimension) if
+/// that is less.
 std::vector<std::uint32_t> coordinates_of(const Topology& topology, std::span<const NpuId> members, std::uint32_t d) {
   std::vector<std::uint32_t> coordinates;
   if (members.size() < topology.dimension(d).size) {
@@ -85,7 +86,7 @@ std::vector<Side> sides_of(const Topology& topology, std::span<const NpuId> memb
   return sides;
 }
 
-/// The member in every cell of the grid, first side fastest; empty if the members do not fill a grid.
+/// Returns the member in every cell of the grid, first side fastest; nothing if the members do not fill a grid.
 std::vector<std::uint32_t> cells_of(const Topology& topology, std::span<const NpuId> members,
                                     const std::vector<Side>& sides) {
   std::uint64_t num_cells = 1;
@@ -109,12 +110,12 @@ std::vector<std::uint32_t> cells_of(const Topology& topology, std::span<const Np
   return num_cells == members.size() ? cells : std::vector<std::uint32_t>{};
 }
 
-/// Notes which links of the axis are not as their dimensions say. O(members * dimensions).
-void note_links(const Topology& topology, std::span<const NpuId> members, Axis& axis) {
+/// Sets which links of the axis are not as their dimensions say. O(members * dimensions).
+void set_links(const Topology& topology, std::span<const NpuId> members, Axis& axis) {
   const topology::Links& links = topology.links();
   if (links.empty()) return;
   const auto has_failed = [&](std::uint32_t d) {
-    // A message over several dimensions may pass lines of others on its way.
+    // A message over several dimensions may pass groups of others on its way.
     if (axis.dimensions.size() > 1) return links.has_failed(d);
     return std::ranges::any_of(members, [&](NpuId npu) { return links.has_failed(d, npu); });
   };
@@ -125,7 +126,7 @@ void note_links(const Topology& topology, std::span<const NpuId> members, Axis& 
   if (std::ranges::all_of(axis.ports, [](std::uint16_t kind) { return kind == 0; })) axis.ports = {};
 }
 
-/// The lines along side `s` of the grid.
+/// Returns the groups along side `s` of the grid.
 Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const std::vector<Side>& sides, std::size_t s,
                const std::vector<std::uint32_t>& cells) {
   Axis axis;
@@ -140,12 +141,12 @@ Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const s
       for (std::size_t i = 0; i < axis.size; ++i) axis.members.push_back(cells[high + low + i * stride]);
   axis.in_order = is_iota(axis.members);
   axis.circulant = axis.transitive = evenly_spaced(topology, axis);
-  note_links(topology, members, axis);
+  set_links(topology, members, axis);
   return axis;
 }
 
-/// All members as one line in the order listed.
-Axis line_axis(const network::DelayModel& delays, std::span<const NpuId> members) {
+/// Returns all members as one group in the order listed.
+Axis whole_axis(const network::DelayModel& delays, std::span<const NpuId> members) {
   const Topology& topology = delays.topology();
   Axis axis;
   axis.size = static_cast<std::uint32_t>(members.size());
@@ -167,7 +168,7 @@ Axis line_axis(const network::DelayModel& delays, std::span<const NpuId> members
   // (i - j) mod N alone, because nothing is borrowed below that digit.
   axis.circulant = evenly_spaced(topology, axis) || (is_regular && !delays.rules().charge_every_dimension);
   axis.transitive = axis.circulant || is_regular;
-  note_links(topology, members, axis);
+  set_links(topology, members, axis);
   return axis;
 }
 
@@ -206,9 +207,9 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
     for (std::size_t s = 0; !cells.empty() && s < sides.size(); ++s)
       layout.axes.push_back(grid_axis(topology, request.members, sides, s, cells));
   }
-  if (layout.axes.empty() || request.needs_line) {
+  if (layout.axes.empty() || request.needs_whole) {
     check_distinct(request.members);
-    layout.line = line_axis(delays, request.members);
+    layout.whole = whole_axis(delays, request.members);
   }
   return layout;
 }
@@ -216,8 +217,8 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
 std::size_t hash(const GroupLayout& layout) {
   std::size_t seed = mix(layout.num_members, static_cast<std::size_t>(layout.subgroup) * 2 + layout.always_ring);
   for (const Axis& axis : layout.axes) seed = hash(axis, seed);
-  if (layout.line) seed = hash(*layout.line, mix(seed, 1));
-  if (layout.procedure) seed = mix(seed, std::hash<std::shared_ptr<const CustomCollective>>{}(layout.procedure));
+  if (layout.whole) seed = hash(*layout.whole, mix(seed, 1));
+  if (layout.custom) seed = mix(seed, std::hash<std::shared_ptr<const CustomCollective>>{}(layout.custom));
   return seed;
 }
 

@@ -8,16 +8,16 @@
 namespace orrery::collective {
 namespace {
 
-/// Where a member stands in a phase.
-struct Standing {
-  Standing(const ScriptPhase& phase, std::uint32_t member)
-      : place(phase.stand(member) % phase.axis->size),
-        line(phase.stand(member) / phase.axis->size),
-        members(phase.axis->members.data() + (phase.stand(member) - place)) {}
+/// Where a member is in a phase.
+struct PlaceInPhase {
+  PlaceInPhase(const ProgramPhase& phase, std::uint32_t member)
+      : position(phase.cell(member) % phase.axis->size),
+        group(phase.cell(member) / phase.axis->size),
+        members(phase.axis->members.data() + (phase.cell(member) - position)) {}
 
-  std::uint32_t place = 0;  ///< in its line
-  std::uint32_t line = 0;
-  const std::uint32_t* members = nullptr;  ///< [places] that stand in the line
+  std::uint32_t position = 0;  ///< in its dimension group
+  std::uint32_t group = 0;
+  const std::uint32_t* members = nullptr;  ///< [positions] of the group
 };
 
 }  // namespace
@@ -34,37 +34,40 @@ MessageProgram::Parts::Parts(const network::DelayModel& delays, const Options& o
     for (const Phase& phase : route) phases.push_back(make_phase(delays, options, phase));
   }
   if (goes_whole(options, kind))
-    for (ScriptPhase& phase : phases) phase.has_data = lines_with_data(*phase.axis);
-  for (const collective::Service& service : schedule.services) {
+    for (ProgramPhase& phase : phases) phase.has_data = groups_with_data(*phase.axis);
+  for (const ScheduledService& service : schedule.services) {
     services.push_back({service.chunk, service.stage - first[routes.of(service.chunk)], service.stage});
     queue_of.push_back(service.queue);
   }
 }
 
-ScriptPhase MessageProgram::Parts::make_phase(const network::DelayModel& delays, const Options& options,
-                                              const Phase& phase) {
+ProgramPhase MessageProgram::Parts::make_phase(const network::DelayModel& delays, const Options& options,
+                                               const Phase& phase) {
   const Axis& axis = *phase.axis;
-  ScriptPhase made;
+  ProgramPhase made;
   made.axis = &axis;
   if (!axis.in_order) {
-    std::vector<std::uint32_t>& of_members = stands[&axis];
+    std::vector<std::uint32_t>& of_members = cells[&axis];
     of_members.resize(layout->num_members);
-    for (std::uint32_t stand = 0; stand < axis.members.size(); ++stand) of_members[axis.members[stand]] = stand;
-    made.stands = of_members.data();
+    for (std::uint32_t cell = 0; cell < axis.members.size(); ++cell) of_members[axis.members[cell]] = cell;
+    made.cells = of_members.data();
   }
-  made.lines = make_line_script(phase.shape, line_context(delays, options, *layout, axis));
+  const GroupContext context = group_context(delays, options, *layout, axis);
+  made.programs = make_algorithms(phase.shape, axis.size, options.rules).map([&](const PhaseAlgorithm& algorithm) {
+    return algorithm.program(context);
+  });
   made.in_service = in_service(delays, options, phase);
   return made;
 }
 
-/// The root is the first in each dimension: the lines of an axis that hold data are those whose members are first in
-/// all lower ones.
-std::vector<bool> MessageProgram::Parts::lines_with_data(const Axis& axis) const {
-  std::vector<bool> has_data(axis.num_lines(), true);
-  for (const ScriptPhase& phase : phases) {
+/// The root is the first in each dimension: the groups of an axis that hold data are those whose members are first in
+/// all lower dimensions.
+std::vector<bool> MessageProgram::Parts::groups_with_data(const Axis& axis) const {
+  std::vector<bool> has_data(axis.num_groups(), true);
+  for (const ProgramPhase& phase : phases) {
     if (phase.axis >= &axis) continue;
-    for (std::uint32_t line = 0; line < axis.num_lines(); ++line)
-      if (Standing(phase, axis.members[std::size_t{line} * axis.size]).place != 0) has_data[line] = false;
+    for (std::uint32_t group = 0; group < axis.num_groups(); ++group)
+      if (PlaceInPhase(phase, axis.members[std::size_t{group} * axis.size]).position != 0) has_data[group] = false;
   }
   return has_data;
 }
@@ -79,7 +82,7 @@ MessageProgram::MessageProgram(std::unique_ptr<const Parts> parts)
         number.try_emplace(parts_->queue_of[service], static_cast<std::uint32_t>(queues_.size()));
     if (is_new) {
       queues_.emplace_back();
-      places_.push_back(static_cast<std::uint32_t>(
+      slots_.push_back(static_cast<std::uint32_t>(
           std::min<std::uint64_t>(parts_->phases[services_[service].stage].in_service, services_.size())));
     }
     queues_[found->second].push_back(service);
@@ -90,54 +93,39 @@ MessageProgram::MessageProgram(std::unique_ptr<const Parts> parts)
 MessageProgram::~MessageProgram() = default;
 
 Time MessageProgram::opening(std::uint32_t service) const {
-  return parts_->phases[services_[service].stage].lines->opening();
+  return parts_->phases[services_[service].stage].programs.of(services_[service].chunk).opening();
 }
 
 std::uint32_t MessageProgram::num_steps(std::uint32_t service, std::uint32_t member) const {
-  const ScriptPhase& phase = parts_->phases[services_[service].stage];
-  return phase.lines->num_steps(Standing(phase, member).place);
+  const ProgramPhase& phase = parts_->phases[services_[service].stage];
+  return phase.programs.of(services_[service].chunk).num_steps(PlaceInPhase(phase, member).position);
 }
 
-const CustomCollective* MessageProgram::procedure(std::uint32_t service) const {
-  return parts_->phases[services_[service].stage].lines->procedure();
+const CustomCollective* MessageProgram::custom_collective(std::uint32_t service) const {
+  return parts_->phases[services_[service].stage].programs.even->custom_collective();
 }
 
-MessageProgram::Move MessageProgram::move(std::uint32_t service, std::uint32_t step, std::uint32_t member) const {
-  const ScriptPhase& phase = parts_->phases[services_[service].stage];
-  const Standing here(phase, member);
-  Move move = phase.lines->move(services_[service].chunk, here.place, step);
-  if (phase.has_data.empty() || phase.has_data[here.line]) return move;
-  move.message = Bytes(0);
-  if (move.from_switch) move.from_switch = Bytes(0);
-  move.reduction = Time::zero();
-  return move;
-}
-
-void MessageProgram::receivers(std::uint32_t service, std::uint32_t step, std::uint32_t member,
-                               std::vector<Receiver>& out) const {
-  out.clear();
-  const ScriptPhase& phase = parts_->phases[services_[service].stage];
-  const Standing here(phase, member);
-  phase.lines->receivers(services_[service].chunk, here.place, step, out);
-  for (Receiver& to : out) to.member = here.members[to.member];
-}
-
-void MessageProgram::senders(std::uint32_t service, std::uint32_t step, std::uint32_t member,
-                             std::vector<std::uint32_t>& out) const {
-  out.clear();
-  const ScriptPhase& phase = parts_->phases[services_[service].stage];
-  const Standing here(phase, member);
-  phase.lines->senders(services_[service].chunk, here.place, step, out);
-  for (std::uint32_t& from : out) from = here.members[from];
+const MemberStep& MessageProgram::step(std::uint32_t service, std::uint32_t k, std::uint32_t member) const {
+  const ProgramPhase& phase = parts_->phases[services_[service].stage];
+  const PlaceInPhase here(phase, member);
+  phase.programs.of(services_[service].chunk).step(here.position, k, step_);
+  for (Receiver& to : step_.step.sends) to.member = here.members[to.member];
+  for (std::uint32_t& from : step_.step.receives) from = here.members[from];
+  if (phase.has_data.empty() || phase.has_data[here.group]) return step_;
+  step_.step.bytes = Bytes(0);
+  if (step_.step.through_switch) step_.step.through_switch->down = Bytes(0);
+  step_.reduction = Time::zero();
+  return step_;
 }
 
 std::size_t MessageProgram::memory() const {
   std::size_t bytes = sizeof(*this) + services_.size() * 2 * (sizeof(Service) + 2 * sizeof(std::uint32_t));
-  for (const auto& [axis, of_members] : parts_->stands) bytes += of_members.size() * sizeof(std::uint32_t);
-  for (const ScriptPhase& phase : parts_->phases) bytes += sizeof(phase) + phase.lines->memory();
+  for (const auto& [axis, of_members] : parts_->cells) bytes += of_members.size() * sizeof(std::uint32_t);
+  for (const ProgramPhase& phase : parts_->phases)
+    bytes += sizeof(phase) + phase.programs.even->memory() + (phase.programs.odd ? phase.programs.odd->memory() : 0);
   return bytes;
 }
 
-Bytes clear_to_send_size() { return control_message; }
+Bytes clear_to_send_size() { return clear_to_send_bytes; }
 
 }  // namespace orrery::collective

@@ -17,7 +17,7 @@ namespace {
 using tinyxml2::XMLElement;
 using OperationKind = CustomCollective::OperationKind;
 
-constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t largest_int = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_chunks = std::int64_t{1} << 24;
 constexpr std::uint64_t most_chunks_of_all = std::uint64_t{1} << 27;  // 2 GiB while the file is carried out
@@ -163,8 +163,8 @@ class MscclReader {
     std::set<std::int64_t> ids;
     for (const XMLElement* tb = gpu.FirstChildElement("tb"); tb != nullptr; tb = tb->NextSiblingElement("tb")) {
       const std::int64_t last = std::int64_t{algorithm_.num_gpus} - 1;
-      const Block block{number(*tb, "id", 0, most), number(*tb, "send", -1, last, -1),
-                        number(*tb, "recv", -1, last, -1), number(*tb, "chan", 0, most, 0)};
+      const Block block{number(*tb, "id", 0, largest_int), number(*tb, "send", -1, last, -1),
+                        number(*tb, "recv", -1, last, -1), number(*tb, "chan", 0, largest_int, 0)};
       if (!ids.insert(block.id).second) fail(tb, fmt::format("gpu {} has tb {} twice", rank, block.id), "each id once");
       for (const auto& [peer, used, verb] :
            {std::tuple(block.send, &senders_, "send to"), std::tuple(block.receive, &receivers_, "receive from")}) {
@@ -184,7 +184,7 @@ class MscclReader {
       step.block = static_cast<std::uint32_t>(block.id);
       step.number = next++;
       step.line = at->GetLineNum();
-      if (number(*at, "s", 0, most) != step.number)
+      if (number(*at, "s", 0, largest_int) != step.number)
         fail(at, fmt::format("step {} of tb {} of gpu {} has s=\"{}\"", step.number, block.id, rank, text_of(*at, "s")),
              "steps in their order, from 0 on");
       const std::string_view type = word(*at, "type", "s, r, rcs, rrc, rrs, rrcs, cpy, re or nop");
@@ -203,7 +203,8 @@ class MscclReader {
       if (reads) step.from = buffer_place(*at, "srcbuf", "srcoff");
       if (known->keeps) step.to = buffer_place(*at, "dstbuf", "dstoff");
       add_operations(rank, block, *known, step);
-      const std::int64_t waits_in = number(*at, "depid", -1, most, -1), waits_for = number(*at, "deps", -1, most, -1);
+      const std::int64_t waits_in = number(*at, "depid", -1, largest_int, -1),
+                         waits_for = number(*at, "deps", -1, largest_int, -1);
       if (waits_in >= 0) waits_.push_back({rank, index_of(rank), waits_in, waits_for});
       steps_.emplace(std::tuple(rank, block.id, std::int64_t{step.number}), index_of(rank));
       algorithm_.steps[rank].push_back(std::move(step));

@@ -191,13 +191,13 @@ void read_collectives(Section& section, const AstraSimInputs& files, Configurati
       with_file(as_working_path(*nodes, "per-node-custom-implementation"), "per-node-custom.yml", result,
                 section.faults(), parse_yaml, [&](Section& file) { read_custom_nodes(file, as_working_path, result); });
     });
-  options.optimization =
+  options.chunks.optimization =
       section.choose("collective-optimization", Optimization::baseline,
                      {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
-  options.active_chunks = section.get("active-chunks-per-dimension", 1U, as_positive_count);
-  options.queues = files.num_queues_per_dim;
+  options.chunks.active_chunks = section.get("active-chunks-per-dimension", 1U, as_positive_count);
+  options.chunks.queues = files.num_queues_per_dim;
   options.rendezvous = files.rendezvous;
-  options.splits = read_splits(section);
+  options.chunks.splits = read_splits(section);
   // ASTRA-sim scales what is written only, and keeps whole ns.
   options.endpoint_delay =
       section.get("endpoint-delay", Time::from_ns(10), [&](const Value& value, const std::string& key) {

@@ -25,21 +25,20 @@ std::string optional_path(const std::optional<std::filesystem::path>& path) {
   return path ? normal_path(*path) : std::string();
 }
 
-using Procedures = std::vector<std::shared_ptr<const collective::CustomCollective>>;
-
-bool same(const Procedures& a, const Procedures& b) {
-  const auto file = [](const auto& procedure) { return normal_path(procedure->file()); };
+bool same(const collective::CustomCollectives::List& a, const collective::CustomCollectives::List& b) {
+  const auto file = [](const auto& custom) { return normal_path(custom->file()); };
   return std::ranges::equal(a, b, {}, file, file);
 }
 
 bool same(const collective::Options& a, const collective::Options& b) {
   const auto fields = [](const collective::Options& o) {
-    return std::tie(o.all_reduce, o.all_gather, o.reduce_scatter, o.all_to_all, o.broadcast, o.reduce, o.optimization,
-                    o.dimension_order, o.chunk_order, o.overlap_latency, o.splits, o.active_chunks, o.queues,
-                    o.endpoint_delay, o.local_memory, o.rendezvous);
+    return std::tie(o.all_reduce, o.all_gather, o.reduce_scatter, o.all_to_all, o.broadcast, o.reduce,
+                    o.chunks.optimization, o.chunks.dimension_order, o.chunks.chunk_order, o.chunks.overlap_latency,
+                    o.chunks.splits, o.chunks.active_chunks, o.chunks.queues, o.endpoint_delay, o.local_memory,
+                    o.rendezvous);
   };
-  return fields(a) == fields(b) && same(a.custom_nodes, b.custom_nodes) &&
-         std::ranges::equal(a.custom, b.custom, [](const auto& x, const auto& y) {
+  return fields(a) == fields(b) && same(a.custom.of_nodes, b.custom.of_nodes) &&
+         std::ranges::equal(a.custom.of_kind, b.custom.of_kind, [](const auto& x, const auto& y) {
            return x.first == y.first && same(x.second, y.second);
          });
 }
@@ -212,7 +211,7 @@ void Configuration::validate(Faults& faults) const {
             "found an order of the nodes that wait for the communication resource, but with workload.streams: trace "
             "they wait for their streams",
             "lowest-id, or workload.streams: counted");
-    require(!collectives.use(collective::AlgorithmKind::in_switch), "workload.streams",
+    require(!collectives.uses_switch_operations(), "workload.streams",
             "found trace, but what a collective may use of a switch (inSwitch) depends on how many an NPU is in at a "
             "time, which traces do not limit",
             "counted, with communication.streams; or no inSwitch");

@@ -28,7 +28,7 @@ void read_custom(Section& section, std::string_view key, collective::Kind kind, 
   const Value* const value = section.find(key);
   if (value == nullptr) return;
   const std::string path = section.path(key);
-  auto& known = result.collectives.custom[kind];
+  auto& known = result.collectives.custom.of_kind[kind];
   const auto read = [&](const Value& name) {
     const std::filesystem::path file = path_of(name, path);
     const auto made = collective::read_custom_collective(file, kind, name.place(path));
@@ -62,7 +62,7 @@ void read_custom_nodes(Section& section, PathOf path_of, Configuration& result) 
       if (!prefixes.emplace(parse_count(entry->key, 0, ~std::uint64_t{0}, place), &entry->value).second)
         throw Error(ErrorCode::bad_input, place, "the id is there twice", "one file for each node");
     });
-  auto& known = result.collectives.custom_nodes;
+  auto& known = result.collectives.custom.of_nodes;
   for (const auto& [id, value] : prefixes)
     section.faults().attempt([&] {
       const std::string path = section.path(std::to_string(id));
@@ -70,7 +70,7 @@ void read_custom_nodes(Section& section, PathOf path_of, Configuration& result) 
       if (prefix.extension() == ".xml")
         throw Error(ErrorCode::bad_input, value->place(path), "found an MSCCL XML, which spells out one kind only",
                     "PREFIX of Chakra traces (PREFIX.0.et, ...), or the XML for all collectives of its kind");
-      auto same = std::ranges::find(known, prefix, [](const auto& procedure) { return procedure->file(); });
+      auto same = std::ranges::find(known, prefix, [](const auto& custom) { return custom->file(); });
       if (same == known.end())
         same = known.insert(
             same, collective::read_custom_collective(prefix, collective::Kind::all_reduce, value->place(path)));

@@ -1,53 +1,17 @@
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "formats.hpp"
+#include "orrery/collective/registry.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
-namespace {
 
 using collective::Algorithm;
-using collective::AlgorithmKind;
-
-struct NamedAlgorithm {
-  std::string_view name;
-  Algorithm algorithm;
-};
-
-constexpr NamedAlgorithm named_algorithms[] = {
-    {"ring", {AlgorithmKind::ring, 0, false}},
-    {"direct", {AlgorithmKind::direct, 0, false}},
-    {"halvingDoubling", {AlgorithmKind::halving_doubling, 0, false}},
-    {"doubleBinaryTree", {AlgorithmKind::double_binary_tree, 0, false}},
-    {"binomialTree", {AlgorithmKind::binomial_tree, 0, false}},
-    {"inSwitch", {AlgorithmKind::in_switch, 0, false}},
-    {"oneRing", {AlgorithmKind::ring, 0, true}},
-    {"oneDirect", {AlgorithmKind::direct, 0, true}},
-    {"oneHalvingDoubling", {AlgorithmKind::halving_doubling, 0, true}},
-};
-
-/// The w of "direct<w>"; 0 if it is none.
-std::uint32_t window(std::string_view digits) {
-  std::uint32_t value = 0;
-  const char* const last = digits.data() + digits.size();
-  const auto [end, error] = std::from_chars(digits.data(), last, value);
-  return error == std::errc() && end == last && !digits.starts_with('0') ? value : 0;
-}
-
-}  // namespace
 
 Algorithm parse_algorithm(std::string_view text, const Place& place) {
-  for (const auto& [name, algorithm] : named_algorithms) {
-    if (text == name) return algorithm;
-    if (algorithm.kind != AlgorithmKind::direct || !text.starts_with(name)) continue;
-    if (const auto w = window(text.substr(name.size())); w > 0)
-      return {AlgorithmKind::direct, w, algorithm.whole_communicator};
-  }
-  std::vector<std::string_view> names;
-  for (const auto& entry : named_algorithms) names.push_back(entry.name);
+  if (const auto found = collective::find_algorithm(text)) return *found;
+  const std::vector<std::string_view> names = collective::algorithm_names();
   const auto near = nearest(text, names);
   throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text),
               list(names) + " (direct2: at most 2 sends in flight)",
@@ -60,14 +24,6 @@ std::vector<Algorithm> parse_algorithms(const std::vector<Value>& items, const s
   for (std::size_t i = 0; i < items.size(); ++i)
     faults.attempt([&] { algorithms[i] = parse_algorithm(as_text(items[i], key, expected), items[i].place(key)); });
   return algorithms;
-}
-
-std::string name(const Algorithm& algorithm) {
-  for (const auto& [word, known] : named_algorithms) {
-    if (known.kind != algorithm.kind || known.whole_communicator != algorithm.whole_communicator) continue;
-    return algorithm.window > 0 ? fmt::format("{}{}", word, algorithm.window) : std::string(word);
-  }
-  throw Error(ErrorCode::bad_input, "a tree or inSwitch over a whole communicator has no name in a configuration");
 }
 
 std::string_view name(RuleSet rules) { return rules == RuleSet::physical ? "physical" : "astra-sim"; }

@@ -15,7 +15,6 @@ namespace orrery::config {
 namespace {
 
 using collective::Algorithm;
-using collective::AlgorithmKind;
 using topology::Dimension;
 using topology::Shape;
 
@@ -24,9 +23,9 @@ constexpr std::string_view traces_example =
 
 /// The algorithm for a dimension where none is written: what suits its shape.
 Algorithm natural_algorithm(const Dimension& dimension, bool all_to_all) {
-  if (dimension.shape == Shape::ring || dimension.shape == Shape::mesh) return {AlgorithmKind::ring, 0, false};
-  if (dimension.shape == Shape::fully_connected || all_to_all) return {AlgorithmKind::direct, 0, false};
-  return {std::has_single_bit(dimension.size) ? AlgorithmKind::halving_doubling : AlgorithmKind::ring, 0, false};
+  if (dimension.shape == Shape::ring || dimension.shape == Shape::mesh) return {"ring"};
+  if (dimension.shape == Shape::fully_connected || all_to_all) return {"direct"};
+  return {std::has_single_bit(dimension.size) ? "halvingDoubling" : "ring"};
 }
 
 std::vector<Algorithm> natural_algorithms(const std::vector<Dimension>& dimensions, bool all_to_all) {
@@ -62,6 +61,7 @@ std::uint32_t read_count(Section& section, std::string_view key, std::uint32_t f
 void read_collectives(Section section, const std::vector<std::uint32_t>& entries, Configuration& result) {
   using collective::Optimization;
   auto& options = result.collectives;
+  auto& chunks = options.chunks;
   const auto natural = natural_algorithms(result.dimensions, false);
   options.all_reduce = read_algorithms(section, "all-reduce", entries, natural);
   options.all_gather = read_algorithms(section, "all-gather", entries, natural);
@@ -69,15 +69,15 @@ void read_collectives(Section section, const std::vector<std::uint32_t>& entries
   options.all_to_all = read_algorithms(section, "all-to-all", entries, natural_algorithms(result.dimensions, true));
   options.broadcast = read_algorithms(section, "broadcast", entries, {});
   options.reduce = read_algorithms(section, "reduce", entries, {});
-  options.optimization =
-      section.choose("optimization", options.optimization,
+  chunks.optimization =
+      section.choose("optimization", chunks.optimization,
                      {{"localBWAware", Optimization::local_bw_aware}, {"baseline", Optimization::baseline}});
-  options.dimension_order = section.choose("dimension-order", options.dimension_order, dimension_orders());
-  options.chunk_order = section.choose("chunk-order", options.chunk_order, chunk_orders());
-  options.overlap_latency = section.get("overlap-latency", options.overlap_latency, as_bool);
-  options.splits = read_count(section, "chunks", options.splits);
-  options.active_chunks = read_count(section, "active-chunks", options.active_chunks);
-  options.queues = read_count(section, "queues", options.queues);
+  chunks.dimension_order = section.choose("dimension-order", chunks.dimension_order, dimension_orders());
+  chunks.chunk_order = section.choose("chunk-order", chunks.chunk_order, chunk_orders());
+  chunks.overlap_latency = section.get("overlap-latency", chunks.overlap_latency, as_bool);
+  chunks.splits = read_count(section, "chunks", chunks.splits);
+  chunks.active_chunks = read_count(section, "active-chunks", chunks.active_chunks);
+  chunks.queues = read_count(section, "queues", chunks.queues);
   options.endpoint_delay =
       section.get("endpoint-delay", options.endpoint_delay, [&](const Value& value, const std::string& path) {
         return duration_from_ns(as_nanoseconds(value, path), result.executor.network.rules.rounding);

@@ -32,13 +32,13 @@ std::string network(const Configuration& c) {
 }
 
 std::string custom_collectives(const Configuration& c) {
-  const auto& by_kind = c.collectives.custom;
-  const auto& of_nodes = c.collectives.custom_nodes;
+  const auto& by_kind = c.collectives.custom.of_kind;
+  const auto& of_nodes = c.collectives.custom.of_nodes;
   if (by_kind.empty() && of_nodes.empty()) return {};
   std::string text = "    custom:\n";
-  for (const auto& [kind, procedures] : by_kind) {
+  for (const auto& [kind, customs] : by_kind) {
     std::vector<std::string> files;
-    for (const auto& procedure : procedures) files.push_back(path_text(procedure->file()));
+    for (const auto& custom : customs) files.push_back(path_text(custom->file()));
     text += fmt::format("      {}: [{}]\n", collective::name(kind), fmt::join(files, ", "));
   }
   if (!of_nodes.empty()) text += "      nodes:\n";
@@ -58,12 +58,12 @@ std::string collectives(const Configuration& c) {
   if (!options.reduce.empty()) text += fmt::format("    reduce: [{}]\n", listed(options.reduce));
   text += custom_collectives(c);
   text += fmt::format("    optimization: {}\n",
-                      options.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
+                      options.chunks.optimization == collective::Optimization::baseline ? "baseline" : "localBWAware");
   text += fmt::format("    dimension-order: {}\n    chunk-order: {}\n    overlap-latency: {}\n",
-                      word(dimension_orders(), options.dimension_order), word(chunk_orders(), options.chunk_order),
-                      options.overlap_latency);
-  text += fmt::format("    chunks: {}\n    active-chunks: {}\n    queues: {}\n", options.splits, options.active_chunks,
-                      options.queues);
+                      word(dimension_orders(), options.chunks.dimension_order),
+                      word(chunk_orders(), options.chunks.chunk_order), options.chunks.overlap_latency);
+  text += fmt::format("    chunks: {}\n    active-chunks: {}\n    queues: {}\n", options.chunks.splits,
+                      options.chunks.active_chunks, options.chunks.queues);
   // In ps, which are whole: no rounding on the way back.
   text += fmt::format("    endpoint-delay: {}\n", options.endpoint_delay.ps() % 1000 == 0
                                                       ? fmt::format("{} ns", options.endpoint_delay.ps() / 1000)

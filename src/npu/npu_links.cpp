@@ -136,7 +136,7 @@ bool Npu::arrive(const network::Message& message, const pdes::Event& event, cons
   joined.run.receive(message.member, {message.service, message.step}, message.kind == network::Message::Kind::word,
                      event.time, hands);
   if (joined.is_over) {
-    if (!joined.run.is_asked_for_more()) joined_.erase(found);
+    if (!joined.run.has_unsent_data()) joined_.erase(found);
     return false;
   }
   return leave_if_done(joined, event.time, context);
@@ -190,7 +190,7 @@ bool Npu::leave_if_done(Joined& joined, Time now, const Context& context) {
 void Npu::part_from(Joined& joined, Time now, const Context& context) {
   context.services.communicators.leave(joined.seat, joined.ordinal, now);
   joined.is_over = true;
-  if (!joined.run.is_asked_for_more())
+  if (!joined.run.has_unsent_data())
     std::erase_if(joined_, [&](const auto& other) { return other.get() == &joined; });
 }
 

@@ -11,7 +11,7 @@ namespace orrery::collective {
 using network::StepId;
 
 /// Carries the messages of one member of a collective and wakes it later. MemberRun calls it; the owner of the member
-/// implements it, over links or in a test.
+/// implements it, over links or in a test. Its functions must not call a MemberRun before they return.
 class CollectiveTransport {
  public:
   /// What a message carries.

@@ -9,31 +9,31 @@
 
 namespace orrery::collective {
 
-/// One member's part in a service of a custom collective, whose operations follow each other as its procedure says.
-/// Steps are the procedure's numbers of operations. It refers to the script.
+/// Carries out one member's part of a service of a custom collective, whose operations follow each other as the file
+/// says. Steps are the custom collective's numbers of operations. The program must outlive it.
 class CustomCollectiveRun {
  public:
-  CustomCollectiveRun(const MessageProgram& script, std::uint32_t service, std::uint32_t member);
+  CustomCollectiveRun(const MessageProgram& program, std::uint32_t service, std::uint32_t member);
 
   std::uint32_t service() const { return service_; }
-  /// The opening is over.
-  void begin(Time now, CollectiveTransport& hands);
-  /// An operation is over that has taken time, or whose message is there.
-  void wake(std::uint32_t step, Time now, CollectiveTransport& hands);
-  /// The message of a receive is there, perhaps before the member has begun.
-  void receive(std::uint32_t step, Time now, CollectiveTransport& hands);
+  /// Starts the operations: the opening is over.
+  void begin(Time now, CollectiveTransport& transport);
+  /// Ends an operation that has taken time, or whose message has been delivered.
+  void wake(std::uint32_t operation, Time now, CollectiveTransport& transport);
+  /// Takes the message of a receive, perhaps before the member has begun.
+  void receive(std::uint32_t operation, Time now, CollectiveTransport& transport);
   bool is_done() const { return left_ == 0; }
 
  private:
-  std::uint32_t& waits(std::uint32_t step) { return waits_[step - first_]; }
-  /// It waits for one thing less.
-  void release(std::uint32_t step);
-  /// Carries out all that waits for nothing, and what follows from it at once.
-  void run(Time now, CollectiveTransport& hands);
-  void end(std::uint32_t step);
+  std::uint32_t& waits(std::uint32_t operation) { return waits_[operation - first_]; }
+  /// Counts one of the things that an operation waits for.
+  void release(std::uint32_t operation);
+  /// Carries out all operations that wait for nothing, and those that follow from them at once.
+  void run(Time now, CollectiveTransport& transport);
+  void end(std::uint32_t operation);
 
-  const MessageProgram* script_;
-  const CustomCollective* procedure_;
+  const MessageProgram* program_;
+  const CustomCollective* custom_;
   std::uint32_t service_, member_;
   std::uint32_t first_;               // operation of the member
   std::uint32_t left_;                // operations that are not over

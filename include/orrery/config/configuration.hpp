@@ -144,7 +144,4 @@ struct Configuration {
   friend bool operator==(const Configuration& a, const Configuration& b);
 };
 
-/// The name of an algorithm as configurations spell it: "ring", "direct2", "oneHalvingDoubling", ...
-std::string name(const collective::Algorithm& algorithm);
-
 }  // namespace orrery::config

@@ -28,7 +28,7 @@ Options options_with(std::shared_ptr<const CustomCollective> procedure, Kind kin
   Options options;
   options.endpoint_delay = Time::from_ps(endpoint);
   options.local_memory = Bandwidth::from_bytes_per_ns(1000);
-  if (procedure) options.custom[kind] = {std::move(procedure)};
+  if (procedure) options.custom.of_kind[kind] = {std::move(procedure)};
   return options;
 }
 
@@ -270,16 +270,14 @@ TEST(CustomCollective, AgreesWithWhatItSpellsOut) {
     const Kind kind = which < 3 ? ring_kinds[which] : which == 3 ? Kind::all_reduce : Kind::all_to_all;
     const Shape shape = which == 4 ? Shape::fully_connected : line_shapes[draw(random, 0, std::size(line_shapes) - 1)];
     Options built_in = options_with(nullptr, kind);
-    const AlgorithmKind algorithm = which < 3    ? AlgorithmKind::ring
-                                    : which == 3 ? AlgorithmKind::halving_doubling
-                                                 : AlgorithmKind::direct;
+    const std::string_view algorithm = which < 3 ? "ring" : which == 3 ? "halvingDoubling" : "direct";
     built_in.all_reduce = built_in.all_gather = built_in.reduce_scatter = built_in.all_to_all = {{algorithm, 0, false}};
     Options custom = options_with(which < 3    ? ring(n, kind)
                                   : which == 3 ? halving_doubling(n)
                                                : direct_all_to_all(n),
                                   kind);
-    built_in.splits = custom.splits = static_cast<std::uint32_t>(draw(random, 1, 4));
-    const Bytes size(draw(random, 1, 100'000) * n * custom.splits);
+    built_in.chunks.splits = custom.chunks.splits = static_cast<std::uint32_t>(draw(random, 1, 4));
+    const Bytes size(draw(random, 1, 100'000) * n * custom.chunks.splits);
     // The algorithms' messages pass side by side where a late member sends several at once.
     for (const bool skewed : {false, true}) {
       built_in.rules.share_bandwidth = custom.rules.share_bandwidth = !skewed;

@@ -2,38 +2,24 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
 
 namespace orrery::collective::test {
 
-TextbookProgram::TextbookProgram(const LineCase& line) : line_(line), steps_(line.size) {
-  for (std::vector<Step>& steps : steps_) steps.push_back({{}, {}, line.endpoint_delay, {}});
-  switch (line.algorithm.kind) {
-    case AlgorithmKind::ring:
-      line.kind == Kind::all_to_all ? ring_all_to_all() : ring();
-      return;
-    case AlgorithmKind::direct:
-      direct();
-      return;
-    case AlgorithmKind::halving_doubling:
-      if (line.kind != Kind::all_gather) halving();
-      if (line.kind != Kind::reduce_scatter) doubling();
-      return;
-    case AlgorithmKind::double_binary_tree:
-      double_binary_tree();
-      return;
-    case AlgorithmKind::binomial_tree:
-      binomial_tree();
-      return;
-    case AlgorithmKind::in_switch:
-      in_switch();
-      return;
-    case AlgorithmKind::custom:
-      break;
-  }
+TextbookProgram::TextbookProgram(const GroupCase& group) : group_(group), steps_(group.size) {
+  for (std::vector<Step>& steps : steps_) steps.push_back({{}, {}, group.endpoint_delay, {}});
+  const std::string_view algorithm = group.algorithm.name;
+  if (algorithm == "ring") group.kind == Kind::all_to_all ? ring_all_to_all() : ring();
+  if (algorithm == "direct") direct();
+  if (algorithm == "halvingDoubling" && group.kind != Kind::all_gather) halving();
+  if (algorithm == "halvingDoubling" && group.kind != Kind::reduce_scatter) doubling();
+  if (algorithm == "doubleBinaryTree") double_binary_tree();
+  if (algorithm == "binomialTree") binomial_tree();
+  if (algorithm == "inSwitch") in_switch();
 }
 
 std::size_t TextbookProgram::send(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t> blocks, bool adds) {
-  const Ps delay = from < line_.size && to < line_.size ? line_.link(from, to, blocks.size() * line_.piece) : 0;
+  const Ps delay = from < group_.size && to < group_.size ? group_.link(from, to, blocks.size() * group_.piece) : 0;
   messages_.push_back({from, to, std::move(blocks), adds, delay});
   steps_[from].back().sends.push_back(messages_.size() - 1);
   return messages_.size() - 1;
@@ -46,18 +32,19 @@ void TextbookProgram::wait(std::uint32_t node, std::vector<std::size_t> messages
 }
 
 Ps TextbookProgram::received(std::size_t blocks, bool adds) const {
-  return line_.endpoint_delay + (adds && line_.reduces ? line_.reduction(blocks * line_.piece) : 0);
+  return group_.endpoint_delay + (adds && group_.reduces ? group_.reduction(blocks * group_.piece) : 0);
 }
 
 std::vector<std::uint32_t> TextbookProgram::all_blocks() const {
   std::vector<std::uint32_t> blocks;
-  for (std::uint32_t b = 0; b < line_.size; ++b) blocks.push_back(b);
+  for (std::uint32_t b = 0; b < group_.size; ++b) blocks.push_back(b);
   return blocks;
 }
 
-/// Every place to the next one: first each block is added up on its way to the place of its number, then it goes round.
+/// Every position sends to the next one: first each block is added up on its way to the position of its number, then it
+/// goes round.
 void TextbookProgram::ring() {
-  const std::uint32_t n = line_.size;
+  const std::uint32_t n = group_.size;
   const auto half = [&](bool adds) {
     for (std::uint32_t k = 0; k + 1 < n; ++k) {
       std::vector<std::size_t> sent;
@@ -66,13 +53,13 @@ void TextbookProgram::ring() {
       for (std::uint32_t i = 0; i < n; ++i) wait(i, {sent[at(i, n - 1)]}, received(1, adds));
     }
   };
-  if (line_.kind != Kind::all_gather) half(true);
-  if (line_.kind != Kind::reduce_scatter) half(false);
+  if (group_.kind != Kind::all_gather) half(true);
+  if (group_.kind != Kind::reduce_scatter) half(false);
 }
 
-/// The blocks for the places at distance d go d steps.
+/// Sends the blocks for the positions at distance d over d steps.
 void TextbookProgram::ring_all_to_all() {
-  const std::uint32_t n = line_.size;
+  const std::uint32_t n = group_.size;
   for (std::uint32_t d = 1; d < n; ++d)
     for (std::uint32_t step = 0; step < d; ++step) {
       std::vector<std::size_t> sent;
@@ -85,15 +72,16 @@ void TextbookProgram::ring_all_to_all() {
 }
 
 void TextbookProgram::direct() {
-  if (line_.kind != Kind::all_gather) direct_rounds(true);
-  if (line_.kind == Kind::all_reduce || line_.kind == Kind::all_gather) direct_rounds(false);
+  if (group_.kind != Kind::all_gather) direct_rounds(true);
+  if (group_.kind == Kind::all_reduce || group_.kind == Kind::all_gather) direct_rounds(false);
 }
 
-/// Every block to the place of its number, or every place's own block to all; at most `window` distances at a time.
+/// Sends every block to the position of its number, or every position's own block to all, at most `window` distances at
+/// a time.
 void TextbookProgram::direct_rounds(bool scatters) {
-  const std::uint32_t n = line_.size;
-  const bool exchanges = line_.kind == Kind::all_to_all;
-  const std::uint32_t window = line_.algorithm.window == 0 ? n - 1 : line_.algorithm.window;
+  const std::uint32_t n = group_.size;
+  const bool exchanges = group_.kind == Kind::all_to_all;
+  const std::uint32_t window = group_.algorithm.window == 0 ? n - 1 : group_.algorithm.window;
   for (std::uint32_t first = 1; first < n; first += window) {
     std::vector<std::vector<std::size_t>> awaited(n);
     for (std::uint32_t i = 0; i < n; ++i)
@@ -106,42 +94,42 @@ void TextbookProgram::direct_rounds(bool scatters) {
   }
 }
 
-/// Step j: with the partner whose number differs in bit j; each sends the blocks that agree with the partner in the
-/// bits 0 .. j.
+/// Exchanges in step j with the partner whose number differs in bit j; each sends the blocks that agree with the
+/// partner in the bits 0 .. j.
 void TextbookProgram::halving() {
-  for (std::uint32_t bit = 1; bit < line_.size; bit *= 2) {
+  for (std::uint32_t bit = 1; bit < group_.size; bit *= 2) {
     std::vector<std::size_t> sent;
-    for (std::uint32_t i = 0; i < line_.size; ++i) {
+    for (std::uint32_t i = 0; i < group_.size; ++i) {
       std::vector<std::uint32_t> blocks;
       for (const std::uint32_t b : all_blocks())
         if (((b ^ i ^ bit) & (2 * bit - 1)) == 0) blocks.push_back(b);
       sent.push_back(send(i, i ^ bit, blocks, true));
     }
-    for (std::uint32_t i = 0; i < line_.size; ++i)
+    for (std::uint32_t i = 0; i < group_.size; ++i)
       wait(i, {sent[i ^ bit]}, received(messages_[sent[i]].blocks.size(), true));
   }
 }
 
-/// The same backwards: each sends the blocks that agree with itself in the bits 0 .. j.
+/// Does the same backwards: each sends the blocks that agree with itself in the bits 0 .. j.
 void TextbookProgram::doubling() {
-  for (std::uint32_t bit = line_.size / 2; bit > 0; bit /= 2) {
+  for (std::uint32_t bit = group_.size / 2; bit > 0; bit /= 2) {
     std::vector<std::size_t> sent;
-    for (std::uint32_t i = 0; i < line_.size; ++i) {
+    for (std::uint32_t i = 0; i < group_.size; ++i) {
       std::vector<std::uint32_t> blocks;
       for (const std::uint32_t b : all_blocks())
         if (((b ^ i) & (2 * bit - 1)) == 0) blocks.push_back(b);
       sent.push_back(send(i, i ^ bit, blocks, false));
     }
-    for (std::uint32_t i = 0; i < line_.size; ++i) wait(i, {sent[i ^ bit]}, received(0, false));
+    for (std::uint32_t i = 0; i < group_.size; ++i) wait(i, {sent[i ^ bit]}, received(0, false));
   }
 }
 
-/// An in-order tree of the positions 1, 2, ... hangs from position 0. Its node of height h has its lowest set bit at h;
-/// subtrees that would reach beyond the last position are cut.
+/// Sends over an in-order tree of the nodes 1, 2, ... that hangs from node 0. Its node of height h has its lowest set
+/// bit at h; subtrees that would reach beyond the last node are cut.
 void TextbookProgram::double_binary_tree() {
-  const std::uint32_t n = line_.size;
-  std::vector<std::uint32_t> place(n);
-  for (std::uint32_t p = 0; p < n; ++p) place[p] = line_.tree == 1 ? p : n % 2 == 0 ? n - 1 - p : (p + 1) % n;
+  const std::uint32_t n = group_.size;
+  std::vector<std::uint32_t> position(n);
+  for (std::uint32_t p = 0; p < n; ++p) position[p] = group_.tree == 1 ? p : n % 2 == 0 ? n - 1 - p : (p + 1) % n;
   std::vector<std::vector<std::uint32_t>> children(n);  // [positions]
   const auto hang = [&](const auto& self, std::uint32_t parent, std::uint32_t from, std::uint32_t height) -> void {
     // The in-order tree over the positions from + 1 .. from + 2^height - 1, cut at n.
@@ -163,74 +151,75 @@ void TextbookProgram::double_binary_tree() {
       self(self, c);
       awaited.push_back(message[c]);
     }
-    Step& step = steps_[place[p]].back();
+    Step& step = steps_[position[p]].back();
     step.awaits = awaited;
-    step.cost = line_.endpoint_delay + static_cast<Ps>(awaited.size()) * (received(n, true) - line_.endpoint_delay);
+    step.cost = group_.endpoint_delay + static_cast<Ps>(awaited.size()) * (received(n, true) - group_.endpoint_delay);
     for (std::uint32_t parent = 0; parent < n; ++parent)
       if (std::ranges::find(children[parent], p) != children[parent].end())
-        message[p] = send(place[p], place[parent], all_blocks(), true);
+        message[p] = send(position[p], position[parent], all_blocks(), true);
   };
   up(up, 0);
   const auto down = [&](const auto& self, std::uint32_t p) -> void {
     for (const std::uint32_t c : children[p]) {
-      wait(place[c], {send(place[p], place[c], all_blocks(), false)}, line_.endpoint_delay);
+      wait(position[c], {send(position[p], position[c], all_blocks(), false)}, group_.endpoint_delay);
       self(self, c);
     }
   };
   down(down, 0);
 }
 
-/// In each step every place that has the data sends them twice as near as in the step before; up is the same backwards.
+/// In each step on the way down every position that has the data sends them twice as near as in the step before. The
+/// way up is the same backwards.
 void TextbookProgram::binomial_tree() {
   const auto pass = [&](std::uint32_t from, std::uint32_t to, bool adds) {
     const std::size_t m = send(from, to, all_blocks(), adds);
-    wait(from, {m}, line_.endpoint_delay);
-    wait(to, {m}, received(line_.size, adds));
+    wait(from, {m}, group_.endpoint_delay);
+    wait(to, {m}, received(group_.size, adds));
   };
   std::uint32_t widest = 1;
-  while (2 * widest < line_.size) widest *= 2;
-  if (line_.kind != Kind::broadcast)
+  while (2 * widest < group_.size) widest *= 2;
+  if (group_.kind != Kind::broadcast)
     for (std::uint32_t bit = 1; bit <= widest; bit *= 2)
-      for (std::uint32_t i = 0; i + bit < line_.size; i += 2 * bit) pass(i + bit, i, true);
-  if (line_.kind != Kind::reduce)
+      for (std::uint32_t i = 0; i + bit < group_.size; i += 2 * bit) pass(i + bit, i, true);
+  if (group_.kind != Kind::reduce)
     for (std::uint32_t bit = widest; bit > 0; bit /= 2)
-      for (std::uint32_t i = 0; i + bit < line_.size; i += 2 * bit) pass(i, i + bit, false);
-  all_wait_ = line_.kind != Kind::all_reduce;
+      for (std::uint32_t i = 0; i + bit < group_.size; i += 2 * bit) pass(i, i + bit, false);
+  all_wait_ = group_.kind != Kind::all_reduce;
 }
 
-/// Bytes flow through the switch: the first of them are there after one hop, the last reach a place after another hop
-/// and the time that the longer of what goes up and what comes down takes. Who has nothing to send says that it is
-/// there.
+/// Bytes flow through the switch: the first of them reach it after one hop, the last reach a position after another hop
+/// and the time that the longer of what goes up and what comes down takes. A position that has nothing to send tells
+/// the switch that it has begun.
 void TextbookProgram::in_switch() {
-  const std::uint32_t n = line_.size;
+  const std::uint32_t n = group_.size;
   const std::uint32_t node = n;
   steps_.emplace_back();
-  const bool one_sends = line_.kind == Kind::broadcast || !line_.reduces;
-  const bool scatters = line_.kind == Kind::reduce_scatter;
+  const bool one_sends = group_.kind == Kind::broadcast || !group_.reduces;
+  const bool scatters = group_.kind == Kind::reduce_scatter;
   std::vector<std::size_t> awaited;
   std::size_t most = 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     std::vector<std::uint32_t> blocks;
-    if (line_.kind == Kind::all_gather)
+    if (group_.kind == Kind::all_gather)
       blocks = {i};
     else if (!one_sends || i == 0)
       blocks = all_blocks();
     if (one_sends && scatters) std::erase(blocks, i);
     most = std::max(most, blocks.size());
     awaited.push_back(send(i, node, blocks, true));
-    messages_.back().delay = line_.hop;
+    messages_.back().delay = group_.hop;
   }
   wait(node, awaited, 0);
   for (std::uint32_t i = 0; i < n; ++i) {
     std::vector<std::uint32_t> blocks = all_blocks();
     if (scatters) blocks = one_sends && i == 0 ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{i};
-    if (line_.kind == Kind::all_gather) std::erase(blocks, i);
-    if (line_.kind == Kind::broadcast && i == 0) blocks.clear();
-    if (line_.kind == Kind::reduce && i != 0) blocks.clear();
+    if (group_.kind == Kind::all_gather) std::erase(blocks, i);
+    if (group_.kind == Kind::broadcast && i == 0) blocks.clear();
+    if (group_.kind == Kind::reduce && i != 0) blocks.clear();
     most = std::max(most, blocks.size());
-    wait(i, {send(node, i, blocks, false)}, line_.endpoint_delay);
+    wait(i, {send(node, i, blocks, false)}, group_.endpoint_delay);
   }
-  const Ps through = line_.link(0, 1, most * line_.piece) - line_.hop;
+  const Ps through = group_.link(0, 1, most * group_.piece) - group_.hop;
   for (Message& message : messages_)
     if (message.from == node) message.delay = through;
 }
@@ -253,7 +242,7 @@ void TextbookProgram::walk(Visit visit) const {
     }
   }
   for (std::uint32_t node = 0; node < steps_.size(); ++node)
-    if (next[node] < steps_[node].size()) throw std::logic_error("a place waits for what nobody sends");
+    if (next[node] < steps_[node].size()) throw std::logic_error("a position waits for a message that nobody sends");
 }
 
 std::vector<Ps> TextbookProgram::finish(const std::vector<Ps>& starts) const {
@@ -266,9 +255,9 @@ std::vector<Ps> TextbookProgram::finish(const std::vector<Ps>& starts) const {
     ready[node] += step.cost;
     for (const std::size_t m : step.sends) there[m] = ready[node] + messages_[m].delay;
   });
-  ready.resize(line_.size);
+  ready.resize(group_.size);
   if (all_wait_)
-    for (Ps& time : ready) time = std::max(time, *std::ranges::max_element(starts) + 2 * line_.endpoint_delay);
+    for (Ps& time : ready) time = std::max(time, *std::ranges::max_element(starts) + 2 * group_.endpoint_delay);
   return ready;
 }
 
@@ -286,22 +275,22 @@ Holdings TextbookProgram::carry(const Holdings& initial, int& twice) const {
     for (const std::size_t m : step.sends)
       for (const std::uint32_t b : messages_[m].blocks) carried[m].push_back(holdings[node][b]);
   });
-  holdings.resize(line_.size);
+  holdings.resize(group_.size);
   return holdings;
 }
 
 std::uint64_t TextbookProgram::bytes() const {
   std::uint64_t blocks = 0;
   for (const Message& message : messages_)
-    if (message.from < line_.size) blocks += message.blocks.size();
-  return blocks * line_.piece;
+    if (message.from < group_.size) blocks += message.blocks.size();
+  return blocks * group_.piece;
 }
 
 std::uint64_t TextbookProgram::most_bytes() const {
-  std::vector<std::uint64_t> blocks(line_.size, 0);
+  std::vector<std::uint64_t> blocks(group_.size, 0);
   for (const Message& message : messages_)
-    if (message.from < line_.size) blocks[message.from] += message.blocks.size();
-  return *std::ranges::max_element(blocks) * line_.piece;
+    if (message.from < group_.size) blocks[message.from] += message.blocks.size();
+  return *std::ranges::max_element(blocks) * group_.piece;
 }
 
 }  // namespace orrery::collective::test

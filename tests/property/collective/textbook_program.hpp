@@ -10,12 +10,12 @@ namespace orrery::collective::test {
 
 using Ps = std::int64_t;
 
-/// One chunk in one line: what its messages depend on.
-struct LineCase {
+/// One chunk in one dimension group: what its messages depend on.
+struct GroupCase {
   Algorithm algorithm;
-  Kind kind = Kind::all_reduce;  ///< one of the first four; broadcast and reduce by algorithms with a rule of their own
-  bool reduces = true;           ///< false: only one place has data, and nothing is added up
-  std::uint32_t size = 2;        ///< places
+  Kind kind = Kind::all_reduce;  ///< one of the first four; broadcast and reduce by algorithms with steps of their own
+  bool reduces = true;           ///< false: only one position has data, and nothing is added up
+  std::uint32_t size = 2;        ///< positions
   std::uint64_t piece = 1;       ///< bytes of one block
   std::uint32_t tree = 0;        ///< double binary tree: which of the two
   Ps endpoint_delay = 0;
@@ -24,23 +24,24 @@ struct LineCase {
   Ps hop = 0;  ///< latency of one hop, for in-switch
 };
 
-/// Who put something into a block: bit i for place i.
+/// Which positions contributed to a block: bit i for position i.
 using Contributors = std::uint32_t;
-/// [places][blocks]. Blocks: the pieces of the vector that is reduced; the shards that are gathered; of an all-to-all
-/// from * places + to.
+/// [positions][blocks]. Blocks: the pieces of the vector that is reduced; the shards that are gathered; of an
+/// all-to-all from * positions + to.
 using Holdings = std::vector<std::vector<Contributors>>;
 
-/// A collective as the messages of one line, from the textbooks and not from the engine: what each place sends to
-/// whom, and what it waits for before that. In-switch has one more node, the switch.
+/// A collective as the messages of one dimension group, written down from the literature and not from the engine: what
+/// each position sends to whom, and what it waits for before that. In-switch has one more node, the switch.
 class TextbookProgram {
  public:
-  explicit TextbookProgram(const LineCase& line);
+  explicit TextbookProgram(const GroupCase& group);
 
-  /// When each place is done.
+  /// Returns when each position is done.
   std::vector<Ps> finish(const std::vector<Ps>& starts) const;
-  /// What each place holds at the end. A contribution that is added twice to one block is counted in `twice`.
+  /// Returns what each position holds at the end. A contribution that is added twice to one block is counted in
+  /// `twice`.
   Holdings carry(const Holdings& initial, int& twice) const;
-  /// Bytes that places send, together and the most of one.
+  /// Returns the bytes that positions send, together and the most of one.
   std::uint64_t bytes() const;
   std::uint64_t most_bytes() const;
 
@@ -60,10 +61,10 @@ class TextbookProgram {
 
   std::size_t send(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t> blocks, bool adds);
   void wait(std::uint32_t node, std::vector<std::size_t> messages, Ps cost);
-  /// All nodes in an order in which nobody waits for what is not sent yet: calls visit(node, step) for each step.
+  /// Calls visit(node, step) for each step, in an order in which every message is sent before it is waited for.
   template <class Visit>
   void walk(Visit visit) const;
-  std::uint32_t at(std::uint32_t place, std::uint32_t distance) const { return (place + distance) % line_.size; }
+  std::uint32_t at(std::uint32_t position, std::uint32_t distance) const { return (position + distance) % group_.size; }
 
   Ps received(std::size_t blocks, bool adds) const;
   std::vector<std::uint32_t> all_blocks() const;
@@ -77,10 +78,10 @@ class TextbookProgram {
   void binomial_tree();
   void in_switch();
 
-  LineCase line_;
+  GroupCase group_;
   std::vector<Message> messages_;
   std::vector<std::vector<Step>> steps_;  ///< [nodes]
-  bool all_wait_ = false;                 ///< nobody is done before all have begun
+  bool all_wait_ = false;                 ///< no position is done before all have begun
 };
 
 }  // namespace orrery::collective::test

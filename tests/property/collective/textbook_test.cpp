@@ -5,13 +5,14 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "random_case.hpp"
 #include "textbook_program.hpp"
 
-// Holds every algorithm, kind and size of line to the table in docs/collectives.md, three ways: the messages of a
-// textbook carry the right data; their bytes and the time that they take are those of the engine; and both are what the
-// table's formulas say.
+// Compares algorithms, kinds and sizes of dimension groups with messages that are written down from the literature, and
+// with the formulas of docs/collectives.md: the messages carry the right data; the engine gives the bytes and times of
+// the messages; and both are what the formulas say.
 
 namespace orrery::collective::test {
 namespace {
@@ -38,8 +39,8 @@ struct Entry {
   Shape shape = Shape::switched;
 
   std::string text() const {
-    return std::string(name(asked)) + ", algorithm " + std::to_string(static_cast<int>(algorithm.kind)) + " window " +
-           std::to_string(algorithm.window) + ", " + std::to_string(size) + " places of a " +
+    return std::string(name(asked)) + ", " + std::string(algorithm.name) + " window " +
+           std::to_string(algorithm.window) + ", " + std::to_string(size) + " positions of a " +
            std::string(topology::name(shape));
   }
   /// With an algorithm of its own.
@@ -49,17 +50,15 @@ struct Entry {
     if (shape == Shape::mesh) return apart;
     return shape == Shape::switched ? 2 : shape == Shape::fully_connected ? 1 : std::min(apart, size - apart);
   }
-  /// Messages that share the link of a place.
-  std::uint64_t at_once() const {
-    return shape == Shape::switched && algorithm.kind == AlgorithmKind::direct ? ports() : 1;
-  }
-  /// Messages that a place sends, or receives, at a time.
+  /// Messages that share the link of a position.
+  std::uint64_t at_once() const { return shape == Shape::switched && algorithm.name == "direct" ? ports() : 1; }
+  /// Messages that a position sends, or receives, at a time.
   std::uint32_t ports() const {
-    if (algorithm.kind == AlgorithmKind::double_binary_tree) return 2;
-    if (algorithm.kind != AlgorithmKind::direct) return 1;
+    if (algorithm.name == "doubleBinaryTree") return 2;
+    if (algorithm.name != "direct") return 1;
     return algorithm.window == 0 ? size - 1 : std::min(algorithm.window, size - 1);
   }
-  LineCase line(std::uint32_t tree) const {
+  GroupCase group(std::uint32_t tree) const {
     return {algorithm,
             kind,
             reduces,
@@ -81,31 +80,20 @@ Kind shape_of(Kind kind) {
   return kind == Kind::scatter ? Kind::reduce_scatter : kind;
 }
 
-bool has_rule(const Entry& entry) {
-  switch (entry.algorithm.kind) {
-    case AlgorithmKind::ring:
-    case AlgorithmKind::direct:
-      return true;
-    case AlgorithmKind::halving_doubling:
-      return entry.kind != Kind::all_to_all && std::has_single_bit(entry.size);
-    case AlgorithmKind::double_binary_tree:
-      return entry.kind == Kind::all_reduce;
-    case AlgorithmKind::binomial_tree:
-      return entry.kind == Kind::all_reduce || entry.goes_whole();
-    case AlgorithmKind::in_switch:
-      return entry.kind != Kind::all_to_all && entry.shape == Shape::switched;
-    case AlgorithmKind::custom:
-      return false;
-  }
-  return false;
+bool has_steps(const Entry& entry) {
+  const std::string_view algorithm = entry.algorithm.name;
+  if (algorithm == "halvingDoubling") return entry.kind != Kind::all_to_all && std::has_single_bit(entry.size);
+  if (algorithm == "doubleBinaryTree") return entry.kind == Kind::all_reduce;
+  if (algorithm == "binomialTree") return entry.kind == Kind::all_reduce || entry.goes_whole();
+  if (algorithm == "inSwitch") return entry.kind != Kind::all_to_all && entry.shape == Shape::switched;
+  return true;
 }
 
 std::vector<Entry> entries() {
   std::vector<Entry> all;
-  const Algorithm algorithms[] = {
-      {AlgorithmKind::ring},          {AlgorithmKind::direct},           {AlgorithmKind::direct, 1},
-      {AlgorithmKind::direct, 3},     {AlgorithmKind::halving_doubling}, {AlgorithmKind::double_binary_tree},
-      {AlgorithmKind::binomial_tree}, {AlgorithmKind::in_switch}};
+  const Algorithm algorithms[] = {{"ring"},         {"direct"},          {"direct", 1},
+                                  {"direct", 3},    {"halvingDoubling"}, {"doubleBinaryTree"},
+                                  {"binomialTree"}, {"inSwitch"}};
   for (const Algorithm& algorithm : algorithms)
     for (int kind = 0; kind <= static_cast<int>(Kind::barrier); ++kind)
       for (std::uint32_t size = 2; size <= 17; ++size)
@@ -113,12 +101,11 @@ std::vector<Entry> entries() {
           const auto asked = static_cast<Kind>(kind);
           const bool reduces = asked != Kind::broadcast && asked != Kind::scatter;
           const Entry entry{algorithm, asked, shape_of(asked), reduces, size, shape};
-          if (has_rule(entry)) all.push_back(entry);
+          if (has_steps(entry)) all.push_back(entry);
           if (asked != Kind::broadcast && asked != Kind::reduce) continue;
           const Entry whole{algorithm, asked, asked, reduces, size, shape};
-          const bool has_own =
-              algorithm.kind == AlgorithmKind::binomial_tree || algorithm.kind == AlgorithmKind::in_switch;
-          if (has_own && has_rule(whole)) all.push_back(whole);
+          const bool has_own = algorithm.name == "binomialTree" || algorithm.name == "inSwitch";
+          if (has_own && has_steps(whole)) all.push_back(whole);
         }
   return all;
 }
@@ -132,9 +119,9 @@ struct System {
     if (entry.goes_whole()) options.broadcast = options.reduce = {entry.algorithm};
     options.endpoint_delay = Time::from_ps(e);
     options.local_memory = Bandwidth::from_bytes_per_ns(memory);
-    options.splits = num_chunks;
+    options.chunks.splits = num_chunks;
     topology::Dimension dimension{entry.shape, entry.size, Bandwidth::from_bytes_per_ns(bandwidth), hop / 1e3};
-    if (entry.algorithm.kind == AlgorithmKind::in_switch) dimension.in_switch_operations = 1;
+    if (entry.algorithm.name == "inSwitch") dimension.in_switch_operations = 1;
     engine = std::make_unique<Engine>(test_support::delays({dimension}), options);
     layout = engine->layout({}, all_dimensions);
     engine->validate(*layout, entry.asked);
@@ -154,7 +141,7 @@ struct System {
   std::shared_ptr<const GroupLayout> layout;
 };
 
-/// Before the collective: all places have their own vector, shard or blocks; of broadcast and scatter only the root.
+/// Before the collective: all positions have their own vector, shard or blocks; of broadcast and scatter only the root.
 Holdings initial(const Entry& entry, std::uint32_t root) {
   const std::uint32_t n = entry.size;
   Holdings holdings(n, std::vector<Contributors>(entry.kind == Kind::all_to_all ? n * n : n, 0));
@@ -168,7 +155,7 @@ Holdings initial(const Entry& entry, std::uint32_t root) {
   return holdings;
 }
 
-/// What place i must hold in block b; nothing if it does not matter.
+/// What position i must hold in block b; nothing if it does not matter.
 std::optional<Contributors> wanted(const Entry& entry, std::uint32_t root, std::uint32_t i, std::uint32_t b) {
   const Contributors all = (Contributors{1} << entry.size) - 1;
   switch (entry.asked) {
@@ -193,18 +180,18 @@ std::optional<Contributors> wanted(const Entry& entry, std::uint32_t root, std::
   return std::nullopt;
 }
 
-/// Trees of their own have their root in place 0. In a switch only the root of a broadcast or scatter sends, which the
-/// messages take to be place 0.
-bool can_be_root(const Entry& entry, std::uint32_t place) {
-  if (entry.goes_whole()) return place == 0;
-  return place == 0 || entry.reduces || entry.algorithm.kind != AlgorithmKind::in_switch;
+/// Trees of their own have their root in position 0. In a switch only the root of a broadcast or scatter sends, which
+/// the messages take to be position 0.
+bool can_be_root(const Entry& entry, std::uint32_t position) {
+  if (entry.goes_whole()) return position == 0;
+  return position == 0 || entry.reduces || entry.algorithm.name != "inSwitch";
 }
 
-TEST(Table, EveryMemberEndsWithTheRightData) {
+TEST(Textbook, EveryMemberEndsWithTheRightData) {
   for (const Entry& entry : entries())
     for (const std::uint32_t tree : {0U, 1U}) {
-      if (tree == 1 && entry.algorithm.kind != AlgorithmKind::double_binary_tree) continue;
-      const TextbookProgram program(entry.line(tree));
+      if (tree == 1 && entry.algorithm.name != "doubleBinaryTree") continue;
+      const TextbookProgram program(entry.group(tree));
       for (std::uint32_t root = 0; root < entry.size && can_be_root(entry, root); ++root) {
         int twice = 0;
         const Holdings found = program.carry(initial(entry, root), twice);
@@ -218,12 +205,12 @@ TEST(Table, EveryMemberEndsWithTheRightData) {
     }
 }
 
-TEST(Table, MessagesTakeTheTimeAndTheBytesOfTheEngine) {
+TEST(Textbook, MessagesTakeTheTimeAndTheBytesOfTheEngine) {
   std::mt19937_64 random(9);
   for (const Entry& entry : entries()) {
     if (entry.asked == Kind::barrier) continue;  // its size is its own
     System system(entry);
-    const TextbookProgram even(entry.line(0)), odd(entry.line(1));
+    const TextbookProgram even(entry.group(0)), odd(entry.group(1));
     EXPECT_EQ(system.engine->traffic(*system.layout, entry.asked, Bytes(2 * system.chunk))[0].count(),
               (even.bytes() + odd.bytes()) / entry.size)
         << entry.text();
@@ -239,14 +226,14 @@ TEST(Table, MessagesTakeTheTimeAndTheBytesOfTheEngine) {
 /// A row of the table.
 struct Row {
   std::uint64_t steps = 0;  ///< messages of which each waits for the one before
-  std::uint64_t sent = 0;   ///< bytes, by all places together
+  std::uint64_t sent = 0;   ///< bytes, by all positions together
   Ps duration = 0;          ///< when all start together
   bool exact = true;        ///< false: no more than this
 };
 
 std::uint64_t levels(std::uint32_t n) { return static_cast<std::uint64_t>(std::bit_width(n - 1)); }
 
-/// L of a message to a place at this distance.
+/// L of a message to a position at this distance.
 Ps link(const Entry& entry, std::uint64_t bytes, std::uint64_t distance) {
   return entry.hops(0, static_cast<std::uint32_t>(distance)) * hop + transfer(entry.at_once() * bytes);
 }
@@ -259,7 +246,7 @@ Row ring_row(const Entry& entry) {
   if (entry.kind == Kind::all_to_all) steps = n * (n - 1) / 2;
   const Ps reductions = adds ? static_cast<Ps>(n - 1) * time_to_add(piece) : 0;
   Row row{steps, n * steps * piece, e + static_cast<Ps>(steps) * (link(entry, piece, 1) + e) + reductions};
-  // In a row what the last place sends goes all the way back to the first: once in n steps.
+  // In a row what the last position sends goes all the way back to the first: once in n steps.
   if (entry.shape == Shape::mesh) row.duration += static_cast<Ps>((steps + n - 1) / n * (n - 2)) * hop;
   return row;
 }
@@ -294,8 +281,8 @@ Row halving_doubling_row(const Entry& entry) {
   return row;
 }
 
-/// `halves`: ways up and down. The closed forms are of lines of 2^k places that are all equally far apart; others have
-/// no more than the next 2^k.
+/// `halves`: ways up and down. The closed forms are of lines of 2^k positions that are all equally far apart; others
+/// have no more than the next 2^k.
 Row tree_row(const Entry& entry, std::uint64_t halves, std::uint64_t reductions) {
   const std::uint64_t k = levels(entry.size);
   const std::uint64_t bytes = entry.size * piece;
@@ -318,37 +305,26 @@ Row in_switch_row(const Entry& entry) {
 
 Row row_of(const Entry& entry) {
   const std::uint64_t k = levels(entry.size);
-  switch (entry.algorithm.kind) {
-    case AlgorithmKind::ring:
-      return ring_row(entry);
-    case AlgorithmKind::direct:
-      return direct_row(entry);
-    case AlgorithmKind::halving_doubling:
-      return halving_doubling_row(entry);
-    case AlgorithmKind::double_binary_tree:
-      return tree_row(entry, 2, 2 * k - 1);
-    case AlgorithmKind::binomial_tree:
-      return tree_row(entry, entry.goes_whole() ? 1 : 2, entry.kind == Kind::broadcast ? 0 : k);
-    case AlgorithmKind::in_switch:
-      return in_switch_row(entry);
-    case AlgorithmKind::custom:
-      break;
-  }
-  return {};
+  const std::string_view algorithm = entry.algorithm.name;
+  if (algorithm == "ring") return ring_row(entry);
+  if (algorithm == "direct") return direct_row(entry);
+  if (algorithm == "halvingDoubling") return halving_doubling_row(entry);
+  if (algorithm == "doubleBinaryTree") return tree_row(entry, 2, 2 * k - 1);
+  if (algorithm == "binomialTree")
+    return tree_row(entry, entry.goes_whole() ? 1 : 2, entry.kind == Kind::broadcast ? 0 : k);
+  return in_switch_row(entry);
 }
 
-TEST(Table, FormulasAreThoseOfTheEngine) {
+TEST(Textbook, FormulasAreThoseOfTheEngine) {
   for (const Entry& entry : entries()) {
     if (entry.asked == Kind::barrier) continue;
     const Row row = row_of(entry);
     System system(entry, 1);
     const Ps duration = std::ranges::max(system.finish(entry.asked, std::vector<Ps>(entry.size, 0)));
-    LineCase unit = entry.line(0);
+    GroupCase unit = entry.group(0);
     unit.endpoint_delay = 0;
     unit.reduction = [](std::uint64_t) { return 0; };
-    unit.link = [&](std::uint32_t, std::uint32_t, std::uint64_t) {
-      return entry.algorithm.kind == AlgorithmKind::in_switch ? 2 : 1;
-    };
+    unit.link = [&](std::uint32_t, std::uint32_t, std::uint64_t) { return entry.algorithm.name == "inSwitch" ? 2 : 1; };
     unit.hop = 1;
     const Ps steps = std::ranges::max(TextbookProgram(unit).finish(std::vector<Ps>(entry.size, 0)));
     EXPECT_EQ(system.engine->traffic(*system.layout, entry.asked, Bytes(system.chunk))[0].count(),
@@ -364,11 +340,11 @@ TEST(Table, FormulasAreThoseOfTheEngine) {
   }
 }
 
-/// Bytes that some place has to send or to receive, whatever the algorithm: Chan et al., 2007, table 2; for all-reduce
-/// in the switch, which adds up for the places, what a place has and what it gets.
+/// Bytes that some position has to send or to receive, whatever the algorithm: Chan et al., 2007, table 2; for
+/// all-reduce in the switch, which adds up for the positions, what a position has and what it gets.
 std::uint64_t least_bytes(const Entry& entry) {
   const std::uint64_t n = entry.size;
-  const bool adds_elsewhere = entry.algorithm.kind == AlgorithmKind::in_switch;
+  const bool adds_elsewhere = entry.algorithm.name == "inSwitch";
   switch (entry.asked) {
     case Kind::all_reduce:
       return adds_elsewhere ? n * piece : 2 * (n - 1) * piece;
@@ -380,7 +356,7 @@ std::uint64_t least_bytes(const Entry& entry) {
   }
 }
 
-TEST(Table, NothingIsFasterThanItsLowerBounds) {
+TEST(Textbook, NothingIsFasterThanItsLowerBounds) {
   for (const Entry& entry : entries()) {
     if (entry.asked == Kind::barrier) continue;
     System system(entry, 1);
@@ -389,10 +365,10 @@ TEST(Table, NothingIsFasterThanItsLowerBounds) {
     // Who sends p messages at a time can have told (p + 1)^k after k of them.
     Ps rounds = 0;
     for (std::uint64_t told = 1; told < entry.size; told *= p + 1) ++rounds;
-    const bool in_switch = entry.algorithm.kind == AlgorithmKind::in_switch;
+    const bool in_switch = entry.algorithm.name == "inSwitch";
     EXPECT_GE(duration, (in_switch ? 1 : rounds) * (entry.shape == Shape::switched ? 2 : 1) * hop) << entry.text();
     const std::uint64_t links = p / entry.at_once();
-    EXPECT_GE(duration, transfer(TextbookProgram(entry.line(0)).most_bytes() / links)) << entry.text();
+    EXPECT_GE(duration, transfer(TextbookProgram(entry.group(0)).most_bytes() / links)) << entry.text();
     EXPECT_GE(duration, transfer(least_bytes(entry) / links)) << entry.text();
   }
 }

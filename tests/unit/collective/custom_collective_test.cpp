@@ -53,7 +53,7 @@ class Hand {
 /// 10 B/ns and 100 ns; endpoint delays of 7 ns, 3 m / 100 ns for a reduction.
 std::vector<Time> finish(Hand& hand, Shape shape, const std::vector<Time>& arrivals, const AllRules& rules = {}) {
   Options options = options_of({});
-  options.custom[Kind::all_reduce] = {hand.finish()};
+  options.custom.of_kind[Kind::all_reduce] = {hand.finish()};
   System system({{shape, static_cast<std::uint32_t>(arrivals.size()), Bandwidth::from_bytes_per_ns(10), 100}}, options,
                 rules);
   return system.finish(Kind::all_reduce, 1, arrivals);
@@ -77,8 +77,8 @@ TEST(CustomCollective, MessagesLeaveByOneLinkOneAfterTheOther) {
 
 TEST(CustomCollective, ACommunicatorMayHaveOneOfItsOwn) {
   Options options = options_of({ring});
-  options.custom[Kind::all_gather] = {Hand(3).finish()};
-  options.custom_nodes = {Hand(3).finish(), two_sends().finish()};
+  options.custom.of_kind[Kind::all_gather] = {Hand(3).finish()};
+  options.custom.of_nodes = {Hand(3).finish(), two_sends().finish()};
   System system({{Shape::switched, 4, Bandwidth::from_bytes_per_ns(10), 100}}, options);
   const std::vector<NpuId> three{NpuId(0), NpuId(1), NpuId(2)};
   const auto plain = system.engine.layout(three, all_dimensions);
@@ -161,7 +161,7 @@ TEST(CustomCollective, WorkTakesANanosecondInAstraSim) {
 TEST(CustomCollective, OtherSizesOfGroupsAreRefused) {
   Options options = options_of({ring});
   Hand hand = two_sends();
-  options.custom[Kind::all_reduce] = {hand.finish()};
+  options.custom.of_kind[Kind::all_reduce] = {hand.finish()};
   System system({{Shape::ring, 6, Bandwidth::from_bytes_per_ns(10), 100}}, options);
   EXPECT_EQ(system.refusal(Kind::all_reduce, npus({4, 0, 2})), "accepted");
   EXPECT_EQ(system.refusal(Kind::all_gather), "accepted") << "other kinds have their algorithms";
@@ -173,8 +173,8 @@ TEST(CustomCollective, OtherSizesOfGroupsAreRefused) {
 TEST(CustomCollective, FixedSizesAreNotCut) {
   Options options = options_of({ring});
   Hand hand = two_sends();
-  options.custom[Kind::all_reduce] = {hand.finish()};
-  options.splits = 4;
+  options.custom.of_kind[Kind::all_reduce] = {hand.finish()};
+  options.chunks.splits = 4;
   System system({{Shape::ring, 3, Bandwidth::from_bytes_per_ns(10), 100}}, options);
   EXPECT_NE(system.refusal(Kind::all_reduce).find("have fixed sizes, which 4 chunks would send 4 times"),
             std::string::npos);
@@ -187,12 +187,12 @@ TEST(CustomCollective, BytesCountInEveryDimensionThatAMessageCrosses) {
   hand.send(0, 1, 600);
   hand.receive(1, 0, 600);
   hand.receive(3, 0, 1000);
-  options.custom[Kind::all_reduce] = {hand.finish()};
+  options.custom.of_kind[Kind::all_reduce] = {hand.finish()};
   System system({{Shape::ring, 2, Bandwidth::from_bytes_per_ns(10), 100},
                  {Shape::ring, 2, Bandwidth::from_bytes_per_ns(10), 100}},
                 options);
   EXPECT_EQ(system.engine.traffic(*system.engine.layout({}, all_dimensions), Kind::all_reduce, Bytes(1)),
-            (Traffic{Bytes(400), Bytes(250)}));
+            (CollectiveTraffic{Bytes(400), Bytes(250)}));
 }
 
 /// Chakra traces of two positions, each of which sends half of the data to the other.

@@ -68,9 +68,9 @@ TEST(InSwitch, OneOfTwoDimensions) {
 // carries out one operation at a time lets the other chunks wait, whatever active chunks say.
 TEST(InSwitch, ChunksWaitForTheSwitch) {
   Options options = options_of({in_switch});
-  options.splits = 4;
+  options.chunks.splits = 4;
   EXPECT_EQ(System({switch_of(4, 1)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(4 * 314));
-  options.active_chunks = 2;
+  options.chunks.active_chunks = 2;
   EXPECT_EQ(System({switch_of(4, 1)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(4 * 314));
   EXPECT_EQ(System({switch_of(4, 2)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(2 * 414));
   EXPECT_EQ(System({switch_of(4, 9)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(2 * 414));
@@ -90,7 +90,7 @@ TEST(InSwitch, ShareOfAGroup) {
   options.collectives_at_a_time = 2;
   EXPECT_NE(System({switch_of(8, 2)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})).find("2 collectives each"),
             std::string::npos);
-  options.queues = 3;
+  options.chunks.queues = 3;
   EXPECT_NE(System({switch_of(8, 4)}, options).refusal(Kind::all_reduce).find("share of 2, and 3 queues"),
             std::string::npos);
 }
@@ -153,8 +153,9 @@ TEST(BinomialTree, BroadcastOverTwoDimensions) {
   System system({switch_of(2, 1), switch_of(4, 0)}, options);
   EXPECT_EQ(system.together(Kind::broadcast, 4000, 8), Time::from_ns((7 + 2 * 607) + 614));
   const auto layout = system.engine.layout({}, all_dimensions);
-  EXPECT_EQ(system.engine.traffic(*layout, Kind::broadcast, Bytes(4000)), (Traffic{Bytes(2000), Bytes(1500)}));
-  EXPECT_EQ(system.engine.traffic(*layout, Kind::reduce, Bytes(4000)), (Traffic{Bytes(4000), Bytes(1500)}));
+  EXPECT_EQ(system.engine.traffic(*layout, Kind::broadcast, Bytes(4000)),
+            (CollectiveTraffic{Bytes(2000), Bytes(1500)}));
+  EXPECT_EQ(system.engine.traffic(*layout, Kind::reduce, Bytes(4000)), (CollectiveTraffic{Bytes(4000), Bytes(1500)}));
 }
 
 // A broadcast by another algorithm is an all-reduce without reductions in each dimension: 4000 B whole in both.
