@@ -15,7 +15,8 @@ namespace orrery::collective {
 /// A communicator as collectives see it: its members, and the dimension groups in which they carry out phases. Opaque,
 /// immutable; made by Engine::layout. Communicators that behave alike share one layout, and one memo of results.
 class GroupLayout;
-class MessageProgram;  // message_program.hpp
+class CustomCollective;  // custom_collective.hpp
+class MessageProgram;    // message_program.hpp
 
 /// Bytes that one member sends in each dimension in a collective: [num_dimensions], the mean over the members.
 using CollectiveTraffic = std::vector<Bytes>;

@@ -321,12 +321,13 @@ TEST(Engine, ForgetsWithoutHarm) {
   EXPECT_EQ(system.finish(Kind::all_reduce, 1'000'000, arrivals), before);
 }
 
-TEST(Engine, RefusesWhatHasNoRule) {
+TEST(Engine, RefusesWhatAnAlgorithmDoesNotCarryOut) {
   System six({dimension(Shape::switched, 6)}, options_of({halving_doubling}));
-  EXPECT_NE(six.refusal(Kind::all_reduce).find("dimension 0: halving-doubling has no rule for all-reduce of 6 NPUs"),
-            std::string::npos);
+  EXPECT_EQ(six.refusal(Kind::all_reduce),
+            "dimension 0: halvingDoubling does not carry out all-reduce of 6 NPUs: the size is not a power of two; "
+            "possible: ring, direct, doubleBinaryTree, binomialTree");
   System eight({dimension(Shape::ring, 2), dimension(Shape::switched, 8)}, options_of({ring, halving_doubling}));
-  EXPECT_NE(eight.refusal(Kind::all_to_all).find("dimension 1: halving-doubling"), std::string::npos);
+  EXPECT_NE(eight.refusal(Kind::all_to_all).find("dimension 1: halvingDoubling"), std::string::npos);
   EXPECT_EQ(eight.refusal(Kind::all_reduce), "accepted");
   EXPECT_NE(eight.refusal(Kind::all_reduce, npus({0, 2, 4})).find("of 3 NPUs"), std::string::npos);
   System trees({dimension(Shape::ring, 2), dimension(Shape::switched, 8)}, options_of({double_binary_tree, ring}));

@@ -84,9 +84,9 @@ TEST(InSwitch, ShareOfAGroup) {
   EXPECT_EQ(System({switch_of(8, 2)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})), "accepted");
   EXPECT_EQ(System({switch_of(8, 1)}, options).refusal(Kind::all_reduce), "accepted");
   EXPECT_EQ(System({switch_of(8, 1)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})),
-            "dimension 0: in-switch has no rule for all-reduce of 4 NPUs: of the 1 operation that its switch offers to "
-            "8 NPUs with 1 collective each, 4 NPUs have a share of 0, and 1 queue of the dimension needs 1 at least; "
-            "possible: ring, direct, halving-doubling (a power of two, not for all-to-all)");
+            "dimension 0: inSwitch does not carry out all-reduce of 4 NPUs: of the 1 operation that its switch offers "
+            "to 8 NPUs with 1 collective each, 4 NPUs have a share of 0, and 1 queue of the dimension needs 1 at "
+            "least; possible: ring, direct, halvingDoubling, doubleBinaryTree, binomialTree");
   options.collectives_at_a_time = 2;
   EXPECT_NE(System({switch_of(8, 2)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})).find("2 collectives each"),
             std::string::npos);
@@ -101,12 +101,14 @@ TEST(InSwitch, RefusesWhatNoSwitchCarriesOut) {
   of_ring.shape = Shape::ring;
   EXPECT_NE(System({of_ring}, options)
                 .refusal(Kind::all_reduce)
-                .find("dimension 0: in-switch has no rule for "
-                      "all-reduce of 4 NPUs: the dimension is a Ring"),
+                .find("dimension 0: inSwitch does not carry out all-reduce of 4 NPUs: the dimension is a Ring"),
             std::string::npos);
   EXPECT_NE(System({switch_of(4, 0)}, options).refusal(Kind::all_gather).find("in-switch-operations is 0"),
             std::string::npos);
-  EXPECT_NE(System({switch_of(4, 1)}, options).refusal(Kind::all_to_all).find("nothing to add up"), std::string::npos);
+  EXPECT_NE(System({switch_of(4, 1)}, options)
+                .refusal(Kind::all_to_all)
+                .find("it carries out all-reduce, all-gather, reduce-scatter, broadcast, reduce"),
+            std::string::npos);
   of_ring.in_switch_operations = 1;
   EXPECT_THROW(topology::Topology({of_ring}), Error);
 }
@@ -166,11 +168,11 @@ TEST(BinomialTree, BroadcastByAnotherAlgorithm) {
   EXPECT_EQ(system.together(Kind::broadcast, 4000, 8), Time::from_ns((7 + 2 * 607) + (7 + 2 * 407)));
 }
 
-TEST(BinomialTree, RefusesWhatItHasNoRuleFor) {
+TEST(BinomialTree, RefusesKindsWithoutATree) {
   System system({switch_of(4, 0)}, options_of({binomial_tree}));
   EXPECT_EQ(system.refusal(Kind::all_gather),
-            "dimension 0: binomial tree has no rule for all-gather of 4 NPUs: it carries all-reduce, broadcast and "
-            "reduce only; possible: ring, direct, halving-doubling (a power of two, not for all-to-all)");
+            "dimension 0: binomialTree does not carry out all-gather of 4 NPUs: it carries out all-reduce, broadcast, "
+            "reduce; possible: ring, direct, halvingDoubling");
 }
 
 }  // namespace
