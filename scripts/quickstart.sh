@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# From a clone to a picture: sets up, builds, simulates one training step on 2 MPI ranks, prints the summary, plots.
-# With the real traces beside the repository (../shared/traces) the step is that of a Llama on 64 NPUs, written by the STAGE
-# trace generator; else Orrery writes the traces itself: 64 NPUs, 4 tensor x 4 pipeline x 4 data parallel.
+# quickstart.sh: from a clone to a picture. It installs packages, builds the program, simulates one training step on 2 MPI ranks,
+# prints the summary and draws the results.
+# With real traces beside the repository (../shared/traces) the step is that of a Llama on 64 NPUs, written by the STAGE trace
+# generator. Else Orrery writes the traces itself: 64 NPUs, 4 tensor x 4 pipeline x 4 data parallel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh
-scripts/build.sh release
+scripts/setup.sh --program
+# The program alone: tests and benchmarks would take longer than it does. scripts/build.sh adds them later.
+if [ ! -f build/release/CMakeCache.txt ]; then
+  cmake --preset release -DORRERY_TESTS=OFF -DORRERY_BENCH=OFF -DORRERY_WERROR=OFF
+fi
+cmake --build --preset release --target orrery
 orrery=build/release/bin/orrery
 folder=build/quickstart
 mkdir -p "$folder"
@@ -36,6 +41,13 @@ fi
 scripts/mpirun.sh 2 "$orrery" run "${workload[@]}" --timeline --force --output="$folder/results.h5"
 /usr/bin/python3 scripts/plot_results.py "$folder/results.h5" --output "$folder/results.png"
 
-echo
-echo "results: $folder/results.h5   (h5dump, h5py, xarray; docs/results.md)"
-echo "picture: $folder/results.png"
+cat << END
+
+The results are in $folder/results.h5, a picture of them in $folder/results.png.
+
+What to do next:
+  PATH=\$PWD/build/release/bin:\$PATH                          # so that your shell finds orrery
+  orrery show timeline $folder/results.h5 --chrome=timeline.json   # open the file in https://ui.perfetto.dev
+  orrery run configs/llama3-8b-64.yaml --output=llama.h5     # a step of Llama 3 8B on 64 GPUs, without traces
+  less docs/user-guide.md                                    # more examples, and how to describe your own system
+END

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building, testing and plotting need: Debian 12 packages, and nothing from anywhere else.
+# setup.sh [--program]: installs what building, testing and plotting need: Debian 12 packages, and nothing from anywhere else.
+# With --program it leaves out what only the tests and benchmarks need.
 # As root or with sudo it installs what is missing; else it says what is missing and how to install it.
 set -euo pipefail
 
@@ -9,12 +10,22 @@ packages=(
   libhdf5-dev hdf5-tools
   libprotobuf-dev protobuf-compiler zlib1g-dev libmetis-dev
   libcxxopts-dev libyaml-cpp-dev nlohmann-json3-dev libtinyxml2-dev libspdlog-dev libfmt-dev
-  libgtest-dev libbenchmark-dev
-  python3 python3-h5py python3-numpy python3-matplotlib
+  python3 python3-h5py python3-numpy python3-pandas python3-yaml python3-matplotlib
   xz-utils
 )
-# A Slurm that the tests of scripts/slurm start for themselves; without it they are skipped.
-optional=(slurm-wlm slurm-wlm-basic-plugins munge)
+for_tests=(libgtest-dev libbenchmark-dev procps)
+# What only some tests need; without these packages these tests are skipped: a Slurm that the tests of scripts/slurm start for
+# themselves, programs that read results.h5, and what executes notebooks.
+slurm=(slurm-wlm slurm-wlm-basic-plugins munge)
+optional=(python3-netcdf4 python3-xarray python3-h5netcdf python3-nbconvert python3-ipykernel)
+case "${1:-}" in
+  "") packages+=("${for_tests[@]}") ;;
+  --program) slurm=() optional=() ;;
+  *)
+    echo "setup: unknown argument '$1': expected --program or nothing" >&2
+    exit 2
+    ;;
+esac
 
 if ! command -v dpkg-query > /dev/null; then
   echo "setup: this is no Debian system. Install what corresponds to: ${packages[*]}" >&2
@@ -29,9 +40,10 @@ not_installed() {
   done
 }
 mapfile -t missing < <(not_installed "${packages[@]}")
-# A machine of a cluster has its own Slurm, which stays as it is; and nobody is asked for a password for these.
+# A machine of a cluster keeps its own Slurm, and nobody is asked for a password for these packages.
 absent=()
-if ! command -v srun > /dev/null && { [ "$(id -u)" -eq 0 ] || sudo --non-interactive true 2> /dev/null; }; then
+if [ "$(id -u)" -eq 0 ] || sudo --non-interactive true 2> /dev/null; then
+  command -v srun > /dev/null || optional+=("${slurm[@]}")
   mapfile -t absent < <(not_installed "${optional[@]}")
 fi
 if [ ${#missing[@]} -eq 0 ] && [ ${#absent[@]} -eq 0 ]; then
@@ -57,5 +69,5 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 if [ ${#absent[@]} -gt 0 ]; then
   { [ ${#missing[@]} -gt 0 ] || "${as_root[@]}" apt-get update; } && "${as_root[@]}" "${install[@]}" "${absent[@]}" ||
-    echo "setup: without ${absent[*]}: the tests of scripts/slurm will be skipped" >&2
+    echo "setup: without ${absent[*]}: the tests that need them will be skipped" >&2
 fi

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Sets up, builds, runs every test; then the same with the address and undefined-behaviour sanitizers, where the tests take
-# fewer cases. The time of each stage and the last words of ctest come at the end.
+# test.sh: sets up, builds and runs every test; then the same with the address and undefined-behaviour sanitizers, where the tests
+# take fewer cases. Where the folder shared/ is beside the repository, the tests that use it run a second time as in a clone that
+# stands alone. The time of each stage and ctest's summaries come at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/test-logs
-jobs=$(($(nproc) * 3 / 2))  # of two tests one often waits for mpirun to start
+jobs=$(($(nproc) * 2))  # of two tests one often waits for mpirun to start
 # On one machine MPI needs no network: looking for one takes half of the time in which mpirun starts a program.
 export OMPI_MCA_pml=ob1
 failed=0
@@ -23,7 +24,7 @@ stage() {
   return "$status"
 }
 
-# tests PRESET: every test of a preset; tests say how many cores they take (PROCESSORS) and how long they may last.
+# tests PRESET: runs every test of a preset; tests say how many cores they take (PROCESSORS).
 tests() {
   stage "test-$1" ctest --preset "$1" --parallel "$jobs"
   summaries+=("$(grep -E 'tests passed, .* tests failed' "build/test-logs/test-$1.log")")

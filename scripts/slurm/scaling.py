@@ -250,50 +250,54 @@ def markdown(rows, notes):
     return "\n".join(lines + [""] * bool(notes) + [f"- {note}" for note in notes]) + "\n"
 
 
-def draw(rows, path):
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    colours, marks = {"strong": "#0072B2", "weak": "#D55E00"}, {"strong": "o", "weak": "s"}
-    plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold", "axes.titlesize": 11})
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
+def picture_style():
+    """Returns orrery.plots.style; ends the program with a message if a Python package is missing."""
+    places = [HERE.parent / "python", *(folder / "lib/python3/dist-packages" for folder in HERE.parents)]
+    sys.path[:0] = [str(place) for place in places if (place / "orrery").is_dir()][:1]
+    try:
+        from orrery.plots import style
+    except ImportError as error:
+        fail(error)
+    return style
+
+
+def draw(style, rows, path):
+    """Draws speed-up and efficiency over the number of ranks."""
+    colours, marks = {"strong": style.BLUE, "weak": style.VERMILION}, {"strong": "o", "weak": "s"}
     all_ranks = sorted({row["ranks"] for row in rows})
-    ideal = [ranks / all_ranks[0] for ranks in all_ranks]
-    left.plot(all_ranks, ideal, color="#999999", linestyle="--", linewidth=1, label="ideal")
-    right.axhline(100, color="#999999", linestyle="--", linewidth=1)
-    for kind in KINDS:
-        mine = [row for row in rows if row["kind"] == kind]
-        if not mine:
-            continue
-        ranks, speedup = [row["ranks"] for row in mine], [row["speedup"] for row in mine]
-        reach = [[row["speedup"] * (1 - row["wall_s"] / row["wall_max_s"]) for row in mine],
-                 [row["speedup"] * (row["wall_s"] / row["wall_min_s"] - 1) for row in mine]] if all(row["wall_min_s"] for row in mine) else None
-        label = {"strong": "strong: the same work", "weak": "weak: work grows with ranks"}[kind]
-        left.errorbar(ranks, speedup, yerr=reach, color=colours[kind], marker=marks[kind], markersize=5, capsize=3, label=label)
-        right.plot(ranks, [100 * row["efficiency"] for row in mine], color=colours[kind], marker=marks[kind], markersize=5)
-    for axes in (left, right):
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(all_ranks, [str(ranks) for ranks in all_ranks])
-        axes.minorticks_off()
-        axes.set_xlabel("MPI ranks")
-        axes.grid(axis="y", color="#E4E4E4", linewidth=0.6)
-    left.set_yscale("log", base=2)
-    left.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    left.set_title(f"Speed-up over {all_ranks[0]} rank{'s' if all_ranks[0] > 1 else ''}", loc="left")
-    left.legend(frameon=False)
-    right.set_ylim(0, max(105.0, *(105 * row["efficiency"] for row in rows)))
-    right.set_ylabel("%")
-    right.set_title("Efficiency", loc="left")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    with style.look():
+        first = f"{all_ranks[0]} rank{'s' if all_ranks[0] > 1 else ''}"
+        figure, _, body = style.picture(3.8, "Scaling study", f"speed-up over {first}; bars reach from the slowest to the fastest run")
+        left, right = body.subplots(1, 2)
+        left.plot(all_ranks, [ranks / all_ranks[0] for ranks in all_ranks], color=style.GREY, linestyle="--", linewidth=1, label="ideal")
+        right.axhline(100, color=style.GREY, linestyle="--", linewidth=1)
+        for kind in KINDS:
+            mine = [row for row in rows if row["kind"] == kind]
+            if not mine:
+                continue
+            ranks, speedup = [row["ranks"] for row in mine], [row["speedup"] for row in mine]
+            reach = [[row["speedup"] * (1 - row["wall_s"] / row["wall_max_s"]) for row in mine],
+                     [row["speedup"] * (row["wall_s"] / row["wall_min_s"] - 1) for row in mine]] if all(row["wall_min_s"] for row in mine) else None
+            label = {"strong": "strong: the same work", "weak": "weak: work grows with ranks"}[kind]
+            left.errorbar(ranks, speedup, yerr=reach, color=colours[kind], marker=marks[kind], markersize=5, capsize=3, label=label)
+            right.plot(ranks, [100 * row["efficiency"] for row in mine], color=colours[kind], marker=marks[kind], markersize=5)
+        for axes in (left, right):
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(all_ranks, [str(ranks) for ranks in all_ranks])
+            axes.minorticks_off()
+            axes.set_xlabel("MPI ranks")
+            axes.grid(axis="y")
+        left.set_yscale("log", base=2)
+        left.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        left.set_title("Speed-up")
+        left.legend()
+        right.set_ylim(0, max(105.0, *(105 * row["efficiency"] for row in rows)))
+        right.set_title("Efficiency (%)")
+        style.save(figure, path)
 
 
 def gather(args):
-    try:
-        import h5py  # noqa: F401
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        fail(f"needs {error.name}: apt-get install python3-h5py python3-matplotlib (or run it with /usr/bin/python3)")
+    style = picture_style()
     study = Study(args.folder)
     runs = [{**run, "path": study.folder / run["results"]} for run in study.runs()]
     if not runs:
@@ -306,7 +310,7 @@ def gather(args):
         writer.writeheader()
         writer.writerows(rows)
     (study.folder / "scaling.md").write_text(markdown(rows, notes))
-    draw(rows, study.folder / "scaling.png")
+    draw(style, rows, study.folder / "scaling.png")
     print(markdown(rows, notes), end="")
     print(f"wrote {study.folder}/scaling.csv, scaling.md, scaling.png")
     return 1 if notes else 0
@@ -346,6 +350,8 @@ def main():
         sub.error("what shall run? -- CONFIG.yaml [OPTIONS OF orrery run]")
     if args.nodes and args.ranks_per_node:
         sub.error("--nodes or --ranks-per-node, not both")
+    if args.wait or args.local:
+        picture_style()  # a package that gather will need is missing now, not after the runs
     submit(args)
 
 

@@ -39,13 +39,3 @@ def milliseconds(orrery, config, kind, size):
     if done.returncode != 0:
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {done.stderr.strip()}")
     return json.loads(done.stdout)["last_done_ps"] / 1e9
-
-
-def pyplot():
-    try:
-        import matplotlib
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        sys.exit(f"{pathlib.Path(sys.argv[0]).name} needs {error.name}: apt-get install python3-matplotlib (or run it with /usr/bin/python3)")
-    return plt

@@ -201,10 +201,13 @@ void write_metrics(File& file, const Metrics& metrics) {
   for (const auto& figure : numbers)
     if (const auto value = figure.value(metrics))
       file.scalar<double>(std::string("/metrics/") + figure.name, *value, figure.label);
+  // A scale of this group: netCDF-4 looks for dimensions in the group of a variable and in those above it only.
+  file.scale("/metrics/dimension", metrics.bytes_per_step.size(),
+             {"1", "dimension", "dimension of the topology, 0 innermost"});
   file.column<std::int64_t>(
       "/metrics/bytes_per_step", metrics.bytes_per_step,
       {"byte", "bytes per step", "bytes sent by all NPUs in a step, by dimension of the topology"});
-  file.attach("/metrics/bytes_per_step", "/network/dimension");
+  file.attach("/metrics/bytes_per_step", "/metrics/dimension");
   if (!metrics.collectives.empty()) write_collectives(file, metrics.collectives);
 }
 

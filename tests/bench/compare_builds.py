@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Compares the simulation results of two builds of the program, bit by bit.
 
-    tests/bench/compare_builds.py --old BIN --new BIN [--cache DIR] [--ranks 0,2,3] [--every N] [--only TEXT]
+usage: compare_builds.py --old BIN --new BIN [--cache DIR] [--ranks 0,2,3] [--every N] [--only TEXT] [--seeds N]
 
 The old build runs every case once, without mpirun; --cache keeps these results for the next call. The new build runs every case on
-each number of ranks (0: without mpirun), and folded. The cases are the reference cases in both networks, random workloads, the
+each number of ranks (0: without mpirun), and folded. The cases are the reference cases with both network models, random workloads, the
 configurations in configs/ and, where the folder shared/ is beside the repository, the archives of real traces.
 
-Two runs agree if they end with the same exit code and every dataset outside /kernel and /config has the same values. Prints one
-line for each case that differs and then "N passed, M failed"; exit code 1 if any failed.
-"""
+Two runs agree if they end with the same exit code and every dataset outside /kernel and /config has the same values. Prints one line for
+each case that differs and then `N passed, M failed`; exits with 1 if any failed."""
 import argparse
 import collections
 import hashlib
@@ -76,7 +75,7 @@ def configurations():
 
 
 def on_system(folder, system):
-    """A configuration with a small transformer, one replica on each NPU of a system."""
+    """Returns the arguments of a small transformer with one replica on each NPU of a system."""
     npus = math.prod(int(size) for size in re.findall(r"shape: \w+, size: (\d+)", system.read_text()))
     path = pathlib.Path(folder) / "config.yaml"
     path.write_text(f"system: {system}\nworkload:\n  model: {SOURCE / 'configs/models/llama3-8b.yaml'}\n  parallel: {{dp: {npus}}}\n"
@@ -85,23 +84,17 @@ def on_system(folder, system):
 
 
 def ring_of_eight(folder, *more):
-    """configs/ring-8.yaml with the traces that its comment says."""
+    """Returns the arguments of configs/ring-8.yaml with the traces that its comment names."""
     prefix = pathlib.Path(folder) / "workload"
     subprocess.run([harness.BINARY, "generate", "--tp", "8", "--pp", "1", "--dp", "1", "--layers", "4", "--output", str(prefix)], check=True, capture_output=True)
     return [SOURCE / "configs/ring-8.yaml", f"--set=workload.traces={prefix}", f"--set=workload.groups={prefix}.json", *more]
 
 
 def traces():
-    shared = harness.SHARED / "traces"
-    if not shared.exists():
+    if not (harness.SHARED / "traces").exists():
         return
-    system = shared / "system"
-    for archive in ("stage-gpt_64_tp8sp2dp4_sp", "stage-moe_64_dp4tp2pp2ep4", "stage-llama-s_64_dp4tp4pp4"):
-        def prepare(folder, archive=archive):
-            inputs = harness.unpacked(archive) / archive.removeprefix("stage-")
-            return [f"--workload-configuration={inputs / 'workload'}", f"--network-configuration={system / 'net_64.yml'}", f"--system-configuration={system / 'system.json'}",
-                    f"--remote-memory-configuration={system / 'mem.json'}", f"--comm-group-configuration={inputs / 'workload.json'}"]
-        yield Case(f"traces/{archive}", prepare, 64, True)
+    for name in harness.STAGE_TRACES:
+        yield Case(f"traces/stage-{name}", lambda folder, name=name: harness.stage_arguments(name), 64, True)
     def dlrm(folder):
         return [f"--workload-configuration={harness.unpacked('dlrm-8gpu') / 'dlrm'}", *harness.System(["FullyConnected"], [8], 300.0, 700.0).write(folder), "--timeline"]
     for network in NETWORKS:
@@ -126,10 +119,13 @@ def traces():
 
 
 def digest(path):
-    """{dataset: digest of its values}, without /kernel and /config."""
+    """Returns {dataset: digest of its values}, without /kernel, /config and /metrics/dimension.
+
+    /metrics/dimension only counts 0, 1, 2, ..., and older builds do not write it.
+    """
     digests = {}
     def visit(name, node):
-        if isinstance(node, h5py.Dataset) and not name.startswith(("kernel", "config")):
+        if isinstance(node, h5py.Dataset) and not name.startswith(("kernel", "config", "metrics/dimension")):
             values = node[()]
             if isinstance(values, numpy.ndarray) and values.dtype == object:
                 data = repr(values.tolist()).encode()
@@ -142,7 +138,7 @@ def digest(path):
 
 
 def outcome(binary, arguments, ranks, output):
-    """(exit code, digests) of one run; the code is negative if it takes too long."""
+    """Runs once. Returns the exit code, which is -1 if it takes too long, and the digests."""
     output.unlink(missing_ok=True)
     launch = [str(SOURCE / "scripts/mpirun.sh"), str(ranks)] if ranks else []
     try:
@@ -153,6 +149,7 @@ def outcome(binary, arguments, ranks, output):
 
 
 def variants(case, ranks):
+    """Yields (ranks, further arguments) of the runs of a case."""
     for r in ranks:
         if r == 0 or r <= case.most_ranks:
             yield r, []

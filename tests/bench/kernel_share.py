@@ -1,11 +1,10 @@
 #!/usr/bin/python3
-"""The share of a run's instructions on one rank that the kernel takes, by valgrind's callgrind.
+"""Measures the share of a run's instructions on one rank that the kernel takes, by valgrind's callgrind.
 
-    tests/bench/kernel_share.py [--orrery BIN] [ARGUMENT ...]
+usage: kernel_share.py [--orrery BIN] [ARGUMENT ...]
 
-ARGUMENTs are those of `orrery run` (default: configs/llama3-8b-64.yaml with 5 % noise). What counts is the functions' own cost in
-orrery::pdes, the event set included. Code of the kernel that the compiler put into others counts as theirs, and the reverse.
-"""
+ARGUMENTs are those of `orrery run`; the default is configs/llama3-8b-64.yaml with 5 % noise. It counts the functions' own cost in
+orrery::pdes, the event set included. Code of the kernel that the compiler put into other functions counts as theirs, and the reverse."""
 import argparse
 import pathlib
 import re

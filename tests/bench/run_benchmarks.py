@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Times whole runs of the program and prints a Markdown table; docs/performance.md has the figures and what they mean.
 
-    tests/bench/run_benchmarks.py [--orrery BIN] [--bench-trace BIN] [--repeat N] [NAME ...]
+usage: run_benchmarks.py [--orrery BIN] [--bench-trace BIN] [--repeat N] [NAME ...]
 
-NAME selects the benchmarks whose names contain it. Each is run once to compare its finish times with the ones that ASTRA-sim 2
-gives, then N times for the figures. Exit code 1 if a finish time differs.
-"""
+NAME selects the benchmarks whose names contain it. Each is run once to compare its finish times with those that ASTRA-sim 2 gives, then
+N times for the figures. Exits with 1 if a finish time differs."""
 import argparse
 import collections
 import json
@@ -63,7 +62,7 @@ def one_ring(npus):
 
 
 def write_configuration(folder, dimensions, traces):
-    """ASTRA-sim's "50 GB/s" is 50 x 2^30 bytes/s."""
+    """Writes a configuration and returns the arguments. ASTRA-sim's "50 GB/s" is 50 * 2^30 bytes/s."""
     lines = [f"      - {{shape: {shape}, size: {size}, bandwidth: 50 GiB/s, latency: 500 ns}}" for shape, size, _ in dimensions]
     path = folder / "run.yaml"
     path.write_text(SYSTEM.format(dimensions="\n".join(lines), algorithms=", ".join(a for _, _, a in dimensions), traces=traces))
@@ -82,7 +81,7 @@ def one_all_reduce(dimensions):
 
 
 def late_all_reduce(dimensions, npus):
-    """NPU i joins after 1 + (7919 i mod N) us."""
+    """Returns a preparation of an all-reduce that NPU i joins after 1 + (7919 i mod N) us."""
     def prepare(folder):
         for npu in range(npus):
             late = chakra.Node(0, chakra.COMP, "late", duration=1 + 7919 * npu % npus)
@@ -92,7 +91,7 @@ def late_all_reduce(dimensions, npus):
 
 
 def data_parallel_step(dimensions, layers=32):
-    """A chain of forward and backward nodes; each backward node's 32 MiB all-reduce delays the optimizer only."""
+    """Returns a preparation of a chain of forward and backward nodes; each backward node's 32 MiB all-reduce delays the optimizer only."""
     def prepare(folder):
         nodes = []
 
@@ -118,7 +117,7 @@ POOL = """  remote-memory: {kind: hierarchical-pool, groups: 256, bandwidth: 500
 
 
 def pool(npus, layers=32, noise=0):
-    """Each layer of 16 MiB is loaded from one hierarchical pool, then computed with for 100 us."""
+    """Returns a preparation of layers of 16 MiB, each of which is loaded from one hierarchical pool and then computed with for 100 us."""
     def prepare(folder):
         nodes = []
         for i in range(layers):
@@ -174,7 +173,7 @@ def benchmarks(shared):
 
 
 def finish_times(known):
-    """The finish time of every NPU in a file of expected results."""
+    """Returns the finish time of every NPU in a file of expected results."""
     for key in ("finish", "finish_ns", "unaware"):
         if key in known:
             known = known[key]
@@ -192,7 +191,7 @@ def command(options, arguments, ranks, folder, *more):
 
 
 def check(options, benchmark, arguments, folder):
-    """Compares the finish times; returns the program's own figures and what differs."""
+    """Compares the finish times. Returns the program's own figures, and what differs."""
     done = subprocess.run(command(options, arguments, benchmark.ranks, folder, "--print-npus", "--progress=none"),
                           capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
@@ -214,7 +213,7 @@ def check(options, benchmark, arguments, folder):
 
 
 def once(line):
-    """Wall and CPU seconds and the largest process' peak, of a command and its children."""
+    """Runs a command. Returns wall and CPU seconds of it and its children, and the largest process' peak memory."""
     begin = time.perf_counter()
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -258,7 +257,7 @@ def row(benchmark, seen, runs, fault):
 
 
 def reading_speed(options):
-    """Nodes that one core reads per second, of made files; from the reader's own benchmark."""
+    """Prints how many nodes of made files one core reads in a second, by the benchmark of the reader."""
     if not pathlib.Path(options.bench_trace).exists():
         print("skipped: reading speed (bench_trace is not built)", file=sys.stderr)
         return

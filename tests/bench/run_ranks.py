@@ -1,12 +1,11 @@
 #!/usr/bin/python3
-"""How a run divides over ranks: a Markdown table of its events, critical path and messages, and of the speed of pairs of runs.
+"""Measures how a run divides over ranks, and prints a Markdown table of its events, critical path and messages.
 
-    tests/bench/run_ranks.py [--orrery BIN] [--ranks 1,2,4,8] [--repeat N] [--iterations N] [--noise SHARE] [--partition P] [CONFIG.yaml]
+usage: run_ranks.py [--orrery BIN] [--ranks 1,2,4,8] [--repeat N] [--iterations N] [--noise SHARE] [--partition P] [CONFIG.yaml]
 
-The default workload is configs/llama3-8b-64.yaml; every compute time is perturbed. Counts need no
-cores: they tell what a cluster could reach. Speeds do: with --repeat, runs on 1 rank and on the others take turns, and the median
-of the ratios of their simulation phases is printed. Exit code 1 if the NPUs' results depend on the number of ranks.
-"""
+The default workload is configs/llama3-8b-64.yaml; every compute time is perturbed. Counts need no cores: they tell what a cluster could
+reach. Speeds need them: with --repeat, runs on 1 rank and on the others take turns, and the median of the ratios of their simulation
+phases is printed. Exits with 1 if the results of the NPUs depend on the number of ranks."""
 import argparse
 import pathlib
 import statistics
@@ -21,7 +20,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def simulate(arguments, ranks, output):
-    """Runs once. Returns (finish times, /kernel as a dictionary of arrays, seconds of the simulation phase)."""
+    """Runs once. Returns the finish times, /kernel as a dictionary of arrays, and the seconds of the simulation phase."""
     command = [arguments.orrery, "run", arguments.config, "--output", output, "--force", "--quiet", f"--iterations={arguments.iterations}",
                f"--noise={arguments.noise}"]
     if ranks > 1:
@@ -35,6 +34,7 @@ def simulate(arguments, ranks, output):
 
 
 def table(arguments, folder):
+    """Prints the table, one row for each number of ranks."""
     print("| ranks | events | of the largest rank | critical path | data messages | null messages | null per data | null per 100 events | messages per rank |")
     print("|---|---|---|---|---|---|---|---|---|")
     first = None
@@ -49,6 +49,7 @@ def table(arguments, folder):
 
 
 def speeds(arguments, folder):
+    """Prints the speed on each number of ranks against one rank."""
     for ranks in arguments.ranks:
         if ranks == 1:
             continue

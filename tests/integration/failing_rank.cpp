@@ -1,6 +1,8 @@
-// failing_rank RANK MANNER WATCHDOG: a simulation without end in which one rank fails after a while; the job is run as
-// the program runs its own (app::run_job). MANNER: error, input, exception, memory, unknown; silent: the rank computes
-// for ever within one event. The others wait for it at most WATCHDOG seconds.
+// failing_rank RANK MANNER WATCHDOG: simulates without end; rank RANK fails after 1000 events, no rank if RANK is -1.
+//
+// The job runs as the program runs its own (app::run_job). MANNER says what the rank throws: error, input, exception,
+// memory or unknown; with silent it computes for ever within one event. Ranks wait for each other for at most WATCHDOG
+// seconds, or without limit if that is 0. Each rank prints "simulating" when it has handled 1000 events.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -19,7 +21,7 @@ namespace orrery::pdes {
 namespace {
 
 constexpr Time step = Time::from_ns(1);
-constexpr std::uint32_t events_until_failure = 1000;
+constexpr std::uint32_t events_before_failure = 1000;
 
 [[noreturn]] void fail(std::string_view manner) {
   if (manner == "error") ensure(false, "a rank that fails on purpose");
@@ -30,7 +32,7 @@ constexpr std::uint32_t events_until_failure = 1000;
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
-/// One LP for each rank; an event goes around.
+/// A model with one logical process for each rank. They hand an event around.
 class Ring final : public Model {
  public:
   Ring(parallel::Communicator& world, int failing, std::string_view manner)
@@ -55,7 +57,10 @@ class Ring final : public Model {
   }
 
   void handle(const Event& from_before) override {
-    if (fails_ && sequence_ == events_until_failure) fail(manner_);
+    if (sequence_ == events_before_failure) {
+      if (fails_) fail(manner_);
+      fmt::print(stderr, "simulating\n");
+    }
     const int next = (here_ + 1) % size_;
     const Event made = event(from_before.time + step, next);
     if (next == here_)

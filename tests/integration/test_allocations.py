@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""In the steady state events allocate no memory: three times the iterations, as many calls of malloc.
+"""In the steady state events allocate no memory: three times the iterations make as many calls of malloc.
 
-    test_allocations.py COUNTER.so
+usage: test_allocations.py COUNTER.so
 
-Pipelined and data-parallel work with skewed arrivals: messages, collectives within a rank and across ranks.
-"""
+COUNTER.so is preloaded into the program, counts its calls of malloc and prints their number. The system: a training step of 64 NPUs,
+pipelined and data-parallel with noise, so that there are messages, and collectives within a rank and across ranks."""
 import os
 import re
 import sys
@@ -20,6 +20,7 @@ CONFIG = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=w
 
 class Allocations(harness.Folder):
     def count(self, iterations, ranks):
+        """Returns the events of a run and the calls of malloc of each rank."""
         os.environ["LD_PRELOAD"] = COUNTER
         try:
             outcome = harness.orrery("run", *CONFIG, f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force",
@@ -30,14 +31,16 @@ class Allocations(harness.Folder):
         events = int(re.search(r"(\d+) events in", outcome.out + outcome.err)[1])
         return events, [int(n) for n in re.findall(r"allocations: (\d+)", outcome.err)]
 
-    def test_one_rank(self):
-        """Only buffers that meet a new peak still grow: less than one for a thousand events."""
+    def test_one_rank_allocates_nothing_for_events(self):
+        """On one rank 60 iterations make hardly more allocations than 20: less than one for a thousand more events. Only buffers that
+        meet a new peak still grow."""
         (few, before), (many, after) = self.count(20, 0), self.count(60, 0)
         self.assertGreater(many, 2 * few)
         self.assertLess(after[0] - before[0], 0.001 * (many - few))
 
-    def test_two_ranks(self):
-        """MPI may allocate for a message now and then, and what is under way at one time varies: less than one for a hundred events."""
+    def test_two_ranks_allocate_hardly_anything_for_events(self):
+        """On two ranks there is less than one more allocation for a hundred more events of a rank. MPI may allocate for a message now
+        and then, and what is under way at one time varies."""
         (few, before), (many, after) = self.count(20, 2), self.count(60, 2)
         self.assertLess(max(after) - max(before), 0.01 * (many - few) / 2)
 

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Collectives from files: MSCCL XML and Chakra traces, in both formats of configurations, on any number of ranks; what is refused."""
+"""Custom collectives: algorithms from MSCCL XML files and Chakra traces, in both formats of configurations.
+
+The system of most tests: 16 NPUs, switches of 4 in a ring of 4, that come at different times to collectives of all, of rows and of
+columns."""
 import json
 import os
 import pathlib
@@ -12,7 +15,7 @@ import harness  # noqa: E402
 import spell_out  # noqa: E402
 from chakra import Node  # noqa: E402
 
-RANKS = (1, 2, 3) if harness.SANITIZED else (1, 2, 3, 4, 8)
+RANKS = (1, 2, 3) if harness.FEWER_CASES else (1, 2, 3, 4, 8)
 MODELS = ("congestion-unaware", "congestion-aware")
 SYSTEM = """system:
   rules: {rules}
@@ -32,7 +35,10 @@ COLUMNS = {f"column{c}": [c + 4 * r for r in (2, 0, 3, 1)] for c in range(4)}  #
 
 
 class Folder(harness.Folder):
+    """A test with a folder, algorithms written by tests/support/spell_out.py, and configurations of 16 NPUs."""
+
     def write(self, what, ranks):
+        """Writes the MSCCL XML of an algorithm for this many members and returns its path."""
         return spell_out.ALGORITHMS[what](ranks).write(self.folder / f"{what}-{ranks}.xml")
 
     def config(self, collectives, rules="physical", model="congestion-unaware", name="config.yaml"):
@@ -41,6 +47,7 @@ class Folder(harness.Folder):
         return path
 
     def refused(self, arguments, *parts, code=3):
+        """Checks that a run ends with this exit code, a message with these parts, and no results."""
         outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'none.h5'}")
         self.assertEqual(outcome.code, code, outcome.err)
         for part in parts:
@@ -50,7 +57,8 @@ class Folder(harness.Folder):
 
 class Custom(Folder):
     def workload(self, kinds=(chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.ALL_TO_ALL, chakra.BROADCAST)):
-        """16 NPUs that come at different times to collectives of all, of rows and of columns."""
+        """Writes the traces of 16 NPUs that come at different times to collectives of all, of rows and of columns, of each kind and two
+        sizes."""
         (self.folder / "groups.json").write_text(json.dumps({**ROWS, **COLUMNS}))
         for npu in range(16):
             nodes = [Node(0, chakra.COMP, duration=1 + npu * 7 % 16)]
@@ -63,7 +71,8 @@ class Custom(Folder):
             chakra.write(self.folder / f"w.{npu}.et", nodes)
 
     def all_kinds(self):
-        """Every kind from files for 16 and for 4 members; the all-reduce of 4 from traces."""
+        """Returns the key `custom` with files for every kind of collective, for 16 and for 4 members; the all-reduce of 4 comes from
+        traces."""
         self.write("halving-doubling", 4)
         spell_out.traces(self.folder / "halving-doubling-4.xml", self.folder / "part")
         kinds = {"all-gather": "ring-all-gather", "reduce-scatter": "ring-reduce-scatter", "all-to-all": "all-to-all",
@@ -75,7 +84,9 @@ class Custom(Folder):
             text += f"      {kind}: [{', '.join(files)}]\n"
         return text
 
-    def test_any_number_of_ranks(self):
+    def test_results_are_the_same_on_any_number_of_ranks(self):
+        """Custom collectives of every kind, with both networks, both rules, and one or three chunks, give the same results on 1 to 8
+        ranks."""
         self.workload()
         text = self.all_kinds()
         for model in MODELS:
@@ -85,12 +96,14 @@ class Custom(Folder):
                         self.check_one_answer([self.config(text + more, rules, model), "--timeline"], 16,
                                               ranks=RANKS if rules == "physical" and more else (2, 3))
 
-    def test_folding(self):
+    def test_results_are_the_same_folded(self):
+        """Custom collectives of every kind give the same results folded and not."""
         self.workload()
         config = self.config(self.all_kinds())
         self.assertEqual(harness.difference(self.run_once([config], "plain.h5"), self.run_once([config, "--fold"], "folded.h5", ranks=2)), "")
 
-    def test_repeats_from_what_was_resolved(self):
+    def test_the_resolved_configuration_gives_the_same_results(self):
+        """The results keep the files of custom collectives, and the resolved configuration gives the same finish times."""
         import h5py
         self.workload()
         first = self.run_once([self.config(self.all_kinds())])
@@ -103,8 +116,9 @@ class Custom(Folder):
         again = self.run_once([self.folder / "again.yaml"], "again.h5")
         self.assertEqual(harness.finish_times(first), harness.finish_times(again))
 
-    def test_what_it_spells_out(self):
-        """A ring in a file is a ring, whether XML, traces, or traces in bytes of the one size that there is."""
+    def test_a_ring_from_a_file_takes_as_long_as_the_ring(self):
+        """An all-reduce of 8 NPUs by the built-in ring, by a ring in XML, by traces, and by traces with fixed bytes takes the same
+        time."""
         self.write("ring-all-reduce", 8)
         spell_out.traces(self.folder / "ring-all-reduce-8.xml", self.folder / "chunks")
         spell_out.traces(self.folder / "ring-all-reduce-8.xml", self.folder / "bytes", 1 << 20)
@@ -119,9 +133,9 @@ class Custom(Folder):
             times.add(tuple(harness.finish_times(self.run_once([path]))))
         self.assertEqual(len(times), 1, times)
 
-    def test_both_networks(self):
-        """NPUs that start together, messages that queue at the links of their sender and receiver: with cut-through both networks agree, but
-        that in one nobody is through before his messages have left."""
+    def test_both_networks_agree_without_congestion(self):
+        """8 NPUs that start together, and messages that queue at the links of their sender and receiver only: with cut-through both
+        networks give the same times."""
         kinds = {"all-reduce": (chakra.ALL_REDUCE, ("all-pairs-all-reduce", "ring-all-reduce", "halving-doubling")),
                  "all-to-all": (chakra.ALL_TO_ALL, ("all-to-all",))}
         for shape in ("Switch", "FullyConnected"):
@@ -138,8 +152,8 @@ class Custom(Folder):
                     with self.subTest(shape=shape, what=what):
                         self.assertEqual(*times)
 
-    def test_example(self):
-        """configs/all-pairs-8.yaml: its file is as the script writes it, and takes what docs/collectives.md says."""
+    def test_the_example_takes_what_the_documents_say(self):
+        """configs/all-pairs-8.yaml: its file is what spell_out.py writes, and its times are those in docs/collectives.md."""
         file = harness.SOURCE / "configs/collectives/all-pairs-all-reduce-8.xml"
         self.assertEqual(file.read_text(), self.write("all-pairs-all-reduce", 8).read_text())
         table = (harness.SOURCE / "docs/collectives.md").read_text()
@@ -157,9 +171,9 @@ class Custom(Folder):
         traces = [[Node(0, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)] for _ in range(4)]
         return [harness.write_workload(self.folder, traces)] + system.write(self.folder)
 
-    def test_astra_sim_keys(self):
-        """By hand: 50 * 2^30 B/s, 500 ns; every step of a ring of 4 in traces sends a quarter MiB, 5,382 ns, and the first three add up in
-        1 ns each."""
+    def test_astra_sims_keys_by_hand(self):
+        """A ring of 4 from traces at 50 * 2^30 B/s and 500 ns: six steps send a quarter MiB each, in 5,382 ns, and the first three
+        reduce it in 1 ns each."""
         self.write("ring-all-reduce", 4)
         spell_out.traces(self.folder / "ring-all-reduce-4.xml", self.folder / "part")
         arguments = self.astra_sim(**{"all-reduce-implementation-custom": [str(self.folder / "part")]})
@@ -167,7 +181,9 @@ class Custom(Folder):
         step = int(500 + (1 << 18) * 1e9 / (50 * (1 << 30)))
         self.assertEqual(harness.finish_times(first), [(6 * step + 3) * 1000] * 4)
 
-    def test_refusals(self):
+    def test_wrong_files_are_refused(self):
+        """Files for other members, of another kind, missing, cut, wrong or too large are refused with a message that names the file and
+        the fault."""
         self.workload((chakra.ALL_REDUCE,))
         self.write("all-pairs-all-reduce", 4)
         self.write("ring-all-gather", 4)
@@ -191,7 +207,9 @@ class Custom(Folder):
         spell_out.traces(self.write("ring-all-reduce", 16), self.folder / "huge", 1 << 62)
         self.refused([self.config("custom: {all-reduce: [all-pairs-all-reduce-4.xml, huge]}")], "more than 106 days", f"Correct comm_size in {self.folder / 'huge'},")
 
-    def test_refusals_of_astra_sim_keys(self):
+    def test_wrong_astra_sim_keys_are_refused(self):
+        """ASTRA-sim's keys for custom collectives with files for other members, missing files or unequal sizes are refused with a
+        message that names them."""
         self.write("ring-all-reduce", 8)
         spell_out.traces(self.folder / "ring-all-reduce-8.xml", self.folder / "part")
         spell_out.traces(self.folder / "ring-all-reduce-8.xml", self.folder / "bytes", 1 << 20)
@@ -209,7 +227,8 @@ class Custom(Folder):
 
 
 class Nodes(Folder):
-    """Nodes whose collectives run files of their own. Two all-reduces of 4 NPUs, nodes 1 and 7, one after the other."""
+    """Single nodes with custom collectives of their own. The system of most tests: two all-reduces of 4 NPUs, nodes 1 and 7, one after
+    the other."""
 
     def part(self, what, name):
         spell_out.traces(self.write(what, 4), self.folder / name)
@@ -237,8 +256,9 @@ class Nodes(Folder):
         self.assertEqual(len(times), 1)
         return times.pop()
 
-    def test_takes_what_the_file_takes(self):
-        """A node that names a file takes what it takes where the file is for all, the other one what it takes where it is for none."""
+    def test_each_node_takes_as_long_as_its_file(self):
+        """Of two all-reduces, one with a file of its own takes what all take that use this file, and the other what all take that use
+        none; with both networks and both formats of configurations."""
         pairs, halving = self.part("all-pairs-all-reduce", "pairs"), self.part("halving-doubling", "halving")
         for_all = "all-reduce-implementation-custom"
         none, all_pairs, all_halving = (self.finish(self.two(**more)) for more in ({}, {for_all: [pairs]}, {for_all: [halving]}))
@@ -256,7 +276,8 @@ class Nodes(Folder):
             self.assertEqual(self.finish(self.own_two("{nodes: {1: pairs, 7: pairs}}", model)), all_pairs, model)
 
     def steps(self):
-        """16 NPUs, each in an all-reduce of all (node 2), of its row (node 4 of rows 0 and 1, 5 of the others) and of its column (6)."""
+        """Writes the traces of 16 NPUs, each in an all-reduce of all (node 2), of its row (node 4 of rows 0 and 1, node 5 of the
+        others) and of its column (node 6). Returns the key `custom` with files for the nodes 2, 4 and 6."""
         (self.folder / "groups.json").write_text(json.dumps({**ROWS, **COLUMNS}))
         for npu in range(16):
             row = {4: {"pg_name": f"row{npu // 4}"}, 5: {}} if npu < 8 else {4: {}, 5: {"pg_name": f"row{npu // 4}"}}
@@ -273,17 +294,20 @@ class Nodes(Folder):
             spell_out.traces(self.write("all-pairs-all-reduce", ranks), self.folder / f"part-{ranks}")
         return "custom: {nodes: {2: part-16, 4: part-4, 6: part-4}}\n"
 
-    def test_any_number_of_ranks(self):
+    def test_results_are_the_same_on_any_number_of_ranks(self):
+        """Nodes with custom collectives give the same results on 1 to 8 ranks, with both networks."""
         custom = self.steps()
         for model in MODELS:
             with self.subTest(model=model):
                 self.check_one_answer([self.config(custom, model=model), "--timeline"], 16, ranks=RANKS)
 
-    def test_folding(self):
+    def test_results_are_the_same_folded(self):
+        """Nodes with custom collectives give the same results folded and not."""
         config = self.config(self.steps())
         self.assertEqual(harness.difference(self.run_once([config], "plain.h5"), self.run_once([config, "--fold"], "folded.h5", ranks=2)), "")
 
-    def test_repeats_from_what_was_resolved(self):
+    def test_the_resolved_configuration_gives_the_same_results(self):
+        """The results keep the file that names the nodes, and the resolved configuration gives the same finish times."""
         import h5py
         pairs, halving = self.part("all-pairs-all-reduce", "pairs"), self.part("halving-doubling", "halving")
         first = self.run_once(self.two_with(f"7: {pairs}\n1: {halving}\n"))
@@ -294,7 +318,8 @@ class Nodes(Folder):
         (self.folder / "again.yaml").write_text(resolved)
         self.assertEqual(harness.finish_times(first), harness.finish_times(self.run_once([self.folder / "again.yaml"], "again.h5")))
 
-    def test_ids_that_no_trace_has(self):
+    def test_an_id_that_no_trace_has_is_a_warning(self):
+        """Ids of nodes that no trace has give one warning, on 1 and 2 ranks."""
         pairs = self.part("all-pairs-all-reduce", "pairs")
         for ranks in (0, 2):
             outcome = harness.orrery("run", *self.own_two(f"{{nodes: {{7: {pairs}, 8: {pairs}, 99: {pairs}}}}}"), "--force",
@@ -302,7 +327,8 @@ class Nodes(Folder):
             self.assertEqual(outcome.code, 0, outcome.err)
             self.assertEqual(outcome.err.count("no trace has a collective with id 8, 99"), 1, outcome.err)
 
-    def test_refusals(self):
+    def test_wrong_nodes_are_refused(self):
+        """Wrong ids, files and mappings of nodes are refused with a message that names the file and the line."""
         pairs = self.part("all-pairs-all-reduce", "pairs")
         xml = self.folder / "all-pairs-all-reduce-4.xml"
         self.refused(self.two_with(f"7: {xml}"), "nodes.yaml:1", "found an MSCCL XML", "PREFIX of Chakra traces")
@@ -320,8 +346,8 @@ class Nodes(Folder):
         self.refused([generated, f"--set=system.collectives.custom={{nodes: {{7: {pairs}}}}}"], "system.collectives.custom.nodes",
                      "the workload is generated")
 
-    def test_members_must_agree(self):
-        """Node 7 of NPU 3 has another id: NPU 3 is in no collective of the file, and in one too many of the others."""
+    def test_members_must_agree_on_the_node(self):
+        """Node 7 of NPU 3 has another id. NPU 3 is in no collective of the file and in one too many of the others; the run is refused."""
         arguments = self.own_two(f"{{nodes: {{7: {self.part('all-pairs-all-reduce', 'pairs')}}}}}")
         chakra.write(self.folder / "workload.3.et", [Node(i, chakra.COLL, data_deps=deps, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)
                                                      for i, deps in ((1, []), (8, [1]))])

@@ -1,12 +1,11 @@
 #!/usr/bin/python3
-"""Folding: with --fold the results are those of the run without it, for every NPU, group and node, on any number of ranks.
+"""With --fold the results are those of the run without it, for every NPU, group and node, on any number of ranks.
 
-Random workloads as they are, where hardly anything is alike; random workloads copied over replicas, with ids, names, tags and groups of
-their own, perhaps with a collective of all replicas, perhaps with one NPU that differs; generated workloads; the STAGE traces.
-"""
+The systems: random workloads as they are, in which hardly any NPUs are alike; random workloads copied over replicas, with ids, names,
+tags and groups of their own, perhaps joined by a collective, perhaps with one NPU that differs; generated workloads; STAGE's traces."""
+import json
 import pathlib
 import random
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -16,14 +15,14 @@ import harness  # noqa: E402
 import random_workload  # noqa: E402
 
 SCALE = harness.SOURCE / "configs/scale"
-SEEDS = range(7001, 7006 if harness.SANITIZED else 7041)
-SHARED_REPLICAS = 1 if harness.SANITIZED else 12  # of the seeds: neither skewed nor one of the exceptions of test_replicas
+SEEDS = range(7001, 7006 if harness.FEWER_CASES else 7041)
+SHARED_REPLICAS = 1 if harness.FEWER_CASES else 12  # of the seeds: neither skewed nor one of the exceptions of test_replicas
 MESSAGES = (chakra.SEND, chakra.RECV)
 
 
 def copied(workload, replicas, rng, joined):
-    """The workload once for each replica, along one more dimension. `joined`: replicas end with a collective, "across" of the
-    corresponding NPUs of the replicas for each NPU, or of the "world"."""
+    """Adds a dimension to the system of a workload and returns the traces of that many replicas along it. `joined` says with which
+    all-reduce the replicas end: "" for none, "across" for one of the corresponding NPUs of all replicas, "world" for one of all NPUs."""
     system, n = workload.system, workload.num_npus
     dimensions = len(system.counts)
     system.topology.append(rng.choice(["Ring", "FullyConnected", "Switch"]))
@@ -63,35 +62,37 @@ def one_copy(nodes, n, r, dimensions, npu, joined):
 
 
 def classes(path):
+    """Returns the number of classes of a folded run, and the number of NPUs."""
     import h5py
     with h5py.File(path) as results:
         return int(results.attrs["num_classes"]), len(results["npus/finish_time"])
 
 
 class Fold(harness.Folder):
-    def check(self, arguments, ranks=(0,), timeout=60):
-        """Runs unfolded and folded; returns the number of classes."""
-        plain = self.run_once(arguments, "plain.h5", timeout=timeout)
+    def check(self, arguments, ranks=(0,)):
+        """Checks that folded runs on these numbers of ranks give the results of the run that is not folded. Returns the number of classes."""
+        plain = self.run_once(arguments, "plain.h5")
         found = set()
         for r in ranks:
-            folded = self.run_once([*arguments, "--fold"], f"folded{r}.h5", ranks=r, timeout=timeout)
+            folded = self.run_once([*arguments, "--fold"], f"folded{r}.h5", ranks=r)
             self.assertEqual(harness.difference(plain, folded), "", f"{r} ranks")
             found.add(classes(folded)[0])
         self.assertEqual(len(found), 1)
         return found.pop()
 
     def test_random_workloads(self):
+        """40 random workloads of up to 32 NPUs give the same results folded and not."""
         for seed in SEEDS:
             workload = random_workload.Workload(seed, max_npus=32, operations=(5, 80))
             arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
             with self.subTest(f"seed {seed}"):
                 self.check(arguments, ranks=(0, 2, 3) if seed % 8 == 0 else (0,))
-            for path in self.folder.iterdir():
-                path.unlink()
+            self.clear_folder()
 
-    def test_replicas(self):
-        """Without an NPU that differs there are no more classes than the workload has NPUs, unless replicas share a memory or a ring of
-        messages goes all around."""
+    def test_replicas_are_folded(self):
+        """Replicas of random workloads give the same results folded and not. Without an NPU that differs there are no more classes than
+        one replica has NPUs, unless replicas share a memory or the world is one line of an algorithm that does not treat replicas
+        alike."""
         shared = 0
         for seed in SEEDS:
             rng = random.Random(seed)
@@ -113,12 +114,11 @@ class Fold(harness.Folder):
                 if not skewed and not workload.shared_memory() and not (joined == "world" and in_line):
                     self.assertLessEqual(count, workload.num_npus)
                     shared += 1
-            for path in self.folder.iterdir():
-                path.unlink()
+            self.clear_folder()
         self.assertEqual(shared, SHARED_REPLICAS)
 
-    def test_ring_of_messages(self):
-        """Every NPU sends to the next one: a class that sends to itself."""
+    def test_a_ring_of_messages_is_one_class(self):
+        """Each of 6 NPUs sends to the next one. All are in one class, which sends to itself."""
         n = 6
         traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5),
                    chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=(i + 1) % n, comm_tag=i, comm_size=4096),
@@ -129,9 +129,9 @@ class Fold(harness.Folder):
             arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
             self.assertEqual(self.check(arguments, ranks=(0, 2)), 1)
 
-    def test_overlapping_groups(self):
-        """NPU i is first in a group with i + 1 and second in one with i - 1: one class with two seats in one communicator. Groups are rings
-        in the order listed (astra-sim rules); else [5, 0] would lie the other way round."""
+    def test_overlapping_groups_are_one_class(self):
+        """NPU i is first in a group with NPU i + 1 and second in one with NPU i - 1. All 6 NPUs are in one class, which has two members
+        in one communicator. Groups are rings in the order listed (astra-sim rules); else [5, 0] would lie the other way round."""
         n = 6
         groups = {f"g{i}": [i, (i + 1) % n] for i in range(n)}
         traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5),
@@ -140,7 +140,6 @@ class Fold(harness.Folder):
         self.write("config.yaml", "system:\n  rules: astra-sim\n  network:\n    dimensions:\n      - {shape: Switch, size: 6, bandwidth: 50 GB/s, latency: 500 ns}\n"
                    "  communication: {streams: 2}\nworkload: {traces: workload, groups: groups.json}\n")
         harness.write_workload(self.folder, traces)
-        import json
         (self.folder / "groups.json").write_text(json.dumps(groups))
         self.assertEqual(self.check([self.folder / "config.yaml", "--timeline"], ranks=(0, 2)), 1)
 
@@ -148,7 +147,9 @@ class Fold(harness.Folder):
         (self.folder / name).write_text(text)
         return self.folder / name
 
-    def test_generated(self):
+    def test_generated_workloads_are_folded(self):
+        """A step of 512 NPUs or fewer, in ten variants of schedule, placement, sharding and network, gives the same results folded and
+        not, in fewer classes than NPUs."""
         base = [SCALE / "gpt3-175b-1024.yaml", "--set", "workload.parallel.dp=4", "--set", "system.network.dimensions.2.size=1"]
         cases = {"1f1b": [], "gpipe": ["workload.parallel.schedule=gpipe"], "interleaved": ["workload.parallel.interleaving=3"],
                  "zero": ["workload.parallel.zero=3", "workload.parallel.micro-batches=2"], "tied": ["workload.model.tied-embeddings=true"],
@@ -164,23 +165,26 @@ class Fold(harness.Folder):
                 self.assertEqual(found % 8, 0, found)
                 self.assertLess(found, 256)
 
-    def test_scale(self):
-        """1,024 NPUs in eight classes, on fewer and on more ranks."""
-        self.assertEqual(self.check([SCALE / "gpt3-175b-1024.yaml"] + ["--set=workload.parallel.micro-batches=2"] * harness.SANITIZED,
-                                    ranks=(0,) if harness.SANITIZED else (0, 2, 9), timeout=300), 8)
+    def test_1024_npus_are_eight_classes(self):
+        """GPT-3 on 1,024 NPUs has eight classes, on 1, 2 and 9 ranks."""
+        self.assertEqual(self.check([SCALE / "gpt3-175b-1024.yaml"] + ["--set=workload.parallel.micro-batches=2"] * harness.FEWER_CASES,
+                                    ranks=(0,) if harness.FEWER_CASES else (0, 2, 9)), 8)
 
-    def test_noise(self):
+    def test_noise_leaves_nothing_to_fold(self):
+        """64 NPUs with noise have compute times of their own. The run says that there is nothing to fold, and why."""
         outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", "--noise=0.1", "--set", "workload.parallel.dp=1", "--set",
                                  "system.network.dimensions.1.size=8", "--set", "system.network.dimensions.2.size=1", f"--output={self.folder / 'r.h5'}")
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("nothing to fold: 64 NPUs in as many classes", outcome.out)
         self.assertIn("64 NPUs with compute times of their own (noise)", outcome.out)
 
-    def test_says_why(self):
+    def test_the_summary_counts_classes_and_structures(self):
+        """The summary of a folded run of 1,024 NPUs says into how many classes it was folded, and what they differ in."""
         outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", f"--output={self.folder / 'r.h5'}")
         self.assertRegex(outcome.out, r"(?m)^folded: 1024 NPUs in 8 classes: 8 structures$")
 
-    def test_replay(self):
+    def test_a_replay_is_folded(self):
+        """6 NPUs replay recorded durations that differ between odd and even ones. They are folded into two classes."""
         traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5 + i % 2),
                    chakra.Node(1, chakra.COLL, "sum", [0], duration=9, comm_type=chakra.ALL_REDUCE, comm_size=4096,
                                **({"pg_name": "odd"} if i % 2 else {}))] for i in range(6)]
@@ -188,28 +192,23 @@ class Fold(harness.Folder):
         arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
         self.assertEqual(self.check(arguments, ranks=(0, 3)), 2)
 
-    def test_stage(self):
-        harness.skip_without(harness.SHARED / "traces", "the traces")
-        for name in ("gpt_64_tp8sp2dp4_sp", "moe_64_dp4tp2pp2ep4", "llama-s_64_dp4tp4pp4"):
+    def test_stage_traces(self):
+        """STAGE's traces of three models on 64 NPUs give the same results folded and not. Needs shared/."""
+        for name in harness.STAGE_TRACES:
             with self.subTest(name):
-                folder, system = harness.unpacked(f"stage-{name}") / name, harness.SHARED / "traces/system"
-                arguments = [f"--workload-configuration={folder / 'workload'}", f"--comm-group-configuration={folder / 'workload.json'}",
-                             f"--system-configuration={system / 'system.json'}", f"--network-configuration={system / 'net_64.yml'}",
-                             f"--remote-memory-configuration={system / 'mem.json'}"]
-                found = self.check(arguments, ranks=(0, 2), timeout=300)
+                found = self.check(harness.stage_arguments(name), ranks=(0, 2))
                 print(f"stage-{name}: {found} classes of 64")
 
 
 class Study(harness.Folder):
-    def test_scale(self):
-        """The study prints a row for each configuration, unfolded and folded, and its finish times agree."""
-        if harness.SANITIZED:
-            self.skipTest("sanitizers slow it, and the study calls what other tests call")
+    def test_the_scale_study_prints_equal_times(self):
+        """The study prints a row for each configuration, unfolded and folded, and fails if their finish times differ."""
+        if harness.FEWER_CASES:
+            self.skipTest("the study calls what other tests call")
         plot = self.folder / "scale.png"
-        done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies/scale"), "1024", "--repeat=1", f"--plot={plot}", f"--orrery={harness.BINARY}"],
-                              capture_output=True, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+        done = harness.run_script("scripts/studies/scale", "1024", "--repeat=1", f"--plot={plot}", f"--orrery={harness.BINARY}")
+        self.assertEqual(done.code, 0, done.err)
+        rows = [line.strip("| ").split(" | ") for line in done.out.splitlines()[2:]]
         self.assertEqual([row[:4] for row in rows], [[name, "1,024", folded, classes] for name, counts in
                                                      {"all-reduce-1024": ("1,024", "1"), "gpt3-175b-1024": ("1,024", "8"), "ring-1024-skewed": ("1,024", "1,024"),
                                                       "transformer-step-1024": ("1,024", "1")}.items() for folded, classes in zip(("no", "yes"), counts)])
@@ -217,14 +216,15 @@ class Study(harness.Folder):
 
 
 class Refusals(harness.Folder):
-    def test_partition(self):
+    def test_a_partition_other_than_block_is_refused(self):
+        """A folded run with another partition than blocks ends with exit code 3."""
         for more in ("--partition=round-robin", "--set=run.partition=metis"):
             outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", more, f"--output={self.folder / 'r.h5'}")
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertRegex(outcome.err, r"partition.*folded run.*expected block")
 
     def test_faults_are_told_once(self):
-        """As without --fold, whatever the number of ranks."""
+        """Sends without receives on all 4 NPUs are reported for one class and its peer, on 1 and 2 ranks."""
         traces = [[chakra.Node(0, chakra.SEND, "to", comm_src=i, comm_dst=i ^ 1, comm_tag=1, comm_size=64)] for i in range(4)]
         arguments = [harness.write_workload(self.folder, traces)] + harness.System(counts=(4,)).write(self.folder)
         for ranks in (0, 2):
@@ -232,8 +232,9 @@ class Refusals(harness.Folder):
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertEqual(outcome.err.count("a send without a receive"), 2, outcome.err)  # of one class, and its peer
 
-    def test_stuck(self):
-        """The report names who stands for the class, and all NPUs that do not finish."""
+    def test_a_stuck_run_names_a_member_of_each_class(self):
+        """4 NPUs wait for each other in pairs. The report names the NPU that stands for the class, and counts all NPUs that do not
+        finish."""
         traces = [[chakra.Node(0, chakra.RECV, "from", comm_src=i ^ 1, comm_dst=i, comm_tag=1, comm_size=64),
                    chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=i ^ 1, comm_tag=1, comm_size=64)] for i in range(4)]
         arguments = [harness.write_workload(self.folder, traces)] + harness.System(counts=(4,)).write(self.folder)
@@ -243,8 +244,9 @@ class Refusals(harness.Folder):
             self.assertIn("4 of 4 NPUs do not finish", outcome.err)
             self.assertIn("NPU 0, node 0 'from' waits since 0 ps for a message from NPU 1 with tag 1", outcome.err)
 
-    def test_stuck_collective(self):
-        """Even NPUs wait for the message that odd ones send after the collective of the pair; what is said of NPUs 0 and 1 is said unfolded too."""
+    def test_a_stuck_collective_names_its_members(self):
+        """Even NPUs wait for the message that odd ones send after the collective of the pair. The folded run says of NPUs 0 and 1 what
+        the run without folding says."""
         traces = []
         for i in range(6):
             message = dict(comm_src=i | 1, comm_dst=i & ~1, comm_tag=1, comm_size=64)

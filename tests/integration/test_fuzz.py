@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""Spoilt input of any kind ends in order: with a documented exit code and a message that names the file, never with a crash, a
-hang or "a fault of Orrery".
+"""Spoilt input of any kind ends in order: with a documented exit code and a message that names the file, never with a crash, a hang or
+"a fault of Orrery".
 
-Valid small inputs are changed at random places: bytes of traces are flipped, cut out, repeated or swapped; words of the
-configuration are replaced by others of any kind. `orrery check` reads each, `orrery run` some. `--seed` and `--count` for more.
-"""
+usage: test_fuzz.py [--seed N] [--count N]
+
+The system: the small job of test_refusals.py, changed at random places. Bytes of traces are flipped, cut out, repeated or swapped; words
+of the configuration are replaced by others of any kind. `orrery check` reads each job, `orrery run` some."""
 import argparse
 import pathlib
 import random
 import re
 import sys
-import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
@@ -19,13 +19,14 @@ import harness  # noqa: E402
 import test_refusals  # noqa: E402
 
 OPTIONS = argparse.Namespace(seed=1, count=120)
-CHECKED, RUN = (0, 3), (0, 3, 4)  # documented exit codes; a spoilt workload may be a good one, or get stuck
+CHECKED, RUN = (0, 3), (0, 3, 4)  # documented exit codes; a workload with a wrong value may be a good one, or get stuck
 WORDS = ["0", "-1", "1", "2", "3", "4", "5", "18446744073709551616", "1e400", "0.5", "NaN", ".inf", "null", "~", "true", "[]", "{}", "[0]", '""', "''", '"x"',
          "Ring", "Switch", "ring", "direct0", "halvingDoubling", "&a [*a]", "*a", "!!binary x", "---", "...", "\t", "\n", ":", ",", "[", "]", "{", "}", '"', "#", "\0",
          "\xff", "999999999", "4294967296", "1 B/s", "1e300 GB/s", "1e-300 ns", "0 GB/s", "5 GB", "{npu}"]
 
 
 def spoil_bytes(random, data):
+    """Returns the data with one to five changes at random places."""
     data = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 5))):
         at = random.randrange(len(data) + 1)
@@ -49,7 +50,7 @@ def spoil_bytes(random, data):
 
 
 def spoil_text(random, text):
-    """Replaces, takes out or repeats words; now and then spoils bytes."""
+    """Returns the text with words replaced, taken out or repeated, now and then with bytes changed."""
     if random.random() < 0.2:
         return spoil_bytes(random, text.encode())
     pieces = re.findall(r"[\w.+-]+|\s+|[^\w\s]", text)
@@ -69,7 +70,7 @@ def spoil_text(random, text):
 
 
 def spoil_list(random, texts):
-    """Takes out, adds or replaces an entry."""
+    """Takes out, adds or replaces an entry of a list."""
     at = random.randrange(len(texts) + 1)
     kind = random.randrange(3)
     if kind == 0:
@@ -79,7 +80,7 @@ def spoil_list(random, texts):
 
 
 def spoil_nodes(random, traces):
-    """Well-formed traces with a wrong value."""
+    """Changes up to three values of nodes, so that the traces stay well-formed."""
     for _ in range(random.choice((1, 1, 2, 3))):
         nodes = random.choice(traces)
         node = random.choice(nodes)
@@ -108,7 +109,7 @@ def spoil_nodes(random, traces):
 
 class Fuzz(harness.Folder):
     def spoilt(self, random):
-        """Writes a job with one spoilt part; the arguments, and the files one of which a message names."""
+        """Writes a job with one spoilt part. Returns which part that is, and the arguments."""
         job = test_refusals.Job(self.folder)
         own = random.random() < 0.4
         if own:
@@ -127,6 +128,7 @@ class Fuzz(harness.Folder):
         return part, arguments
 
     def hold(self, outcome, codes, what):
+        """Checks that an outcome has one of these exit codes, does not blame Orrery, and if the input was refused names a file."""
         text = f"{what}: exit code {outcome.code}\n{outcome.err}"
         self.assertIn(outcome.code, codes, text)
         self.assertNotIn("fault of Orrery", outcome.err, text)
@@ -135,7 +137,8 @@ class Fuzz(harness.Folder):
         self.assertTrue(harness.errors(outcome), text)
         self.assertIn(f"{self.folder}/", outcome.err, text)
 
-    def test_ends_in_order(self):
+    def test_spoilt_input_ends_in_order(self):
+        """120 spoilt jobs: `check` accepts or refuses each; `run` completes, refuses or is stuck, and refuses whatever `check` refuses."""
         for number in range(OPTIONS.count):
             seed = OPTIONS.seed * 1_000_003 + number
             draw = random.Random(seed)
@@ -143,11 +146,11 @@ class Fuzz(harness.Folder):
                 part, arguments = self.spoilt(draw)
                 what = f"seed {seed}, spoilt {part}"
                 try:
-                    checked = harness.orrery("check", *arguments, timeout=20)
+                    checked = harness.orrery("check", *arguments)
                     self.hold(checked, CHECKED, f"check, {what}")
                     if number % 4 > 0 and checked.code != 0:
                         continue
-                    ran = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none", timeout=20)
+                    ran = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none")
                     self.hold(ran, RUN, f"run, {what}")
                     if checked.code == 3:
                         self.assertEqual(ran.code, 3, f"{what}: check refuses it, run does not\n{checked.err}")
@@ -160,4 +163,4 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=OPTIONS.seed)
     parser.add_argument("--count", type=int, default=OPTIONS.count)
     OPTIONS, rest = parser.parse_known_args()
-    unittest.main(argv=sys.argv[:1] + rest, verbosity=2)
+    harness.main(sys.argv[:1] + rest)

@@ -1,15 +1,16 @@
-#!/usr/bin/env python3
-"""The rules of docs/architecture.md on files and includes, checked on the sources.
-
-Modules use only modules before them, and only those that their CMakeLists.txt names; each foreign library is included in its own
-module only; files keep to their length; no file names a folder of one machine or leaves work for later.
-"""
+#!/usr/bin/python3
+"""The rules of docs/architecture.md on files and includes, checked on the sources of the repository."""
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests/support"))
+
+import harness  # noqa: E402
+
 HEADER_LINES, SOURCE_LINES = 300, 500
 
 # Foreign headers: the beginning of their names, and where they may be included (modules, or single files). Files other than
@@ -47,13 +48,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 
 
 def order():
-    """The modules, lowest first."""
+    """Returns the modules, lowest first."""
     text = (SOURCE / "src/CMakeLists.txt").read_text()
     return re.search(r"set\(ORRERY_ORDER ([^)]*)\)", text)[1].split()
 
 
 def uses(module):
-    """The modules that a module's CMakeLists.txt lets it use."""
+    """Returns the modules that a module's CMakeLists.txt lets it use."""
     text = (SOURCE / "src" / module / "CMakeLists.txt").read_text()
     call = re.search(r"orrery_module\(([^)]*)\)", text)[1].split()
     if call[0] != module:
@@ -72,7 +73,7 @@ def code_files():
 
 
 def module_of(path):
-    """The module of a file of src/ or include/orrery/; "main" for src/main.cpp."""
+    """Returns the module of a file of src/ or include/orrery/; "main" for src/main.cpp."""
     parts = path.relative_to(SOURCE).parts
     name = parts[1] if parts[0] == "src" else parts[2]
     return "main" if name == "main.cpp" else name
@@ -83,7 +84,7 @@ def includes(path):
 
 
 def tracked_files():
-    """What git tracks, or in a copy without git whatever is there; without data and other simulators' cases."""
+    """Returns the text files that git tracks, or without git those that are there; data and reference cases apart."""
     listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z"], cwd=SOURCE, capture_output=True)
     if listed.returncode == 0:
         paths = [SOURCE / name for name in listed.stdout.decode().split("\0") if name]
@@ -94,7 +95,7 @@ def tracked_files():
 
 
 def plain(text):
-    """C++ without comments and the texts of literals."""
+    """Returns C++ without comments and the texts of literals."""
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', "", text, flags=re.DOTALL)
 
 
@@ -120,18 +121,22 @@ class House(unittest.TestCase):
         return str(path.relative_to(SOURCE))
 
     def test_every_module_is_in_the_order(self):
+        """Each folder of src/ and include/orrery/ is a module of ORRERY_ORDER in src/CMakeLists.txt."""
         modules = order()
         for top in ("src", "include/orrery"):
             for folder in (SOURCE / top).iterdir():
                 if folder.is_dir():
                     self.assertIn(folder.name, modules, f"{top}/{folder.name} is no module")
 
-    def test_modules_use_earlier_ones(self):
+    def test_modules_use_earlier_modules_only(self):
+        """The modules that a module's CMakeLists.txt names come before it in the order."""
         modules = order()
         for at, module in enumerate(modules):
-            self.assertEqual([m for m in uses(module) if m not in modules[:at]], [], f"{module} uses what does not stand before it")
+            self.assertEqual([m for m in uses(module) if m not in modules[:at]], [], f"{module} uses a module that does not come before it")
 
     def test_includes_keep_to_the_modules_used(self):
+        """A file includes headers of its own module and of those that its CMakeLists.txt names, and private headers from its own folder
+        only."""
         allowed = {module: {module, *uses(module)} for module in order()}
         allowed["main"] = {"base", "config", "parallel", "app"}
         faults = []
@@ -148,6 +153,7 @@ class House(unittest.TestCase):
         self.assertEqual(faults, [])
 
     def test_foreign_headers_stay_in_their_modules(self):
+        """The header of each foreign library is included in the modules or files that FOREIGN lists for it."""
         faults = []
         for path in code_files():
             for quoted, name in includes(path):
@@ -158,20 +164,21 @@ class House(unittest.TestCase):
                         faults.append(f"{self.name(path)}: {name}, which is for {', '.join(places)}")
         self.assertEqual(faults, [])
 
-    def test_contracts_have_no_foreign_headers(self):
-        """A module's own headers in include/ show the standard library and Orrery only."""
+    def test_public_headers_include_no_foreign_headers(self):
+        """The headers in include/ include the standard library and Orrery only."""
         faults = [f"{self.name(path)}: {name}" for path in code_files() if path.is_relative_to(SOURCE / "include")
                   for quoted, name in includes(path) if not quoted and ("/" in name or name.endswith((".h", ".hpp")))]
         self.assertEqual(faults, [])
 
     def test_headers_are_guarded(self):
+        """Every header begins with #pragma once."""
         for path in code_files():
             if path.suffix == ".hpp":
                 self.assertTrue(path.read_text().startswith("#pragma once\n"), self.name(path))
 
     def test_files_include_what_they_use(self):
-        """Sources that are compiled together, as in a build with ORRERY_UNITY, hide what one of them lacks. So every file must have, by its own
-        includes, the headers of the names of the standard library that it uses, and those of the project's types."""
+        """Every file has, by its own includes, the headers of the names of the standard library that it uses and those of the project's
+        types. A build with ORRERY_UNITY compiles sources together and hides what one of them lacks."""
         included, texts = Included(), {path: plain(path.read_text()) for path in code_files() if path.suffix in (".hpp", ".cpp")}
         declared = {}
         for path, text in texts.items():
@@ -189,13 +196,14 @@ class House(unittest.TestCase):
                     faults.append(f"{self.name(path)}: {used[0]} without <{headers[0]}>")
             forward = set(re.findall(r"^ *(?:class|struct|enum class) (\w+)[^{\n]*;", text, re.MULTILINE))
             own = set(re.findall(r"\b(?:class|struct|enum class|using) (\w+)", text))
-            reach = set(order()) if module_of(path) == "main" else {module_of(path), *uses(module_of(path))}
+            visible = set(order()) if module_of(path) == "main" else {module_of(path), *uses(module_of(path))}
             for name in set(mention.findall(text)) & types.keys() - forward - own:
-                if module_of(types[name]) in reach and types[name] not in included.of(path):
+                if module_of(types[name]) in visible and types[name] not in included.of(path):
                     faults.append(f"{self.name(path)}: {name} without {self.name(types[name])}")
         self.assertEqual(faults, [])
 
-    def test_lengths(self):
+    def test_files_keep_to_their_length(self):
+        """Headers have at most 300 lines, sources 500."""
         faults = []
         for path in code_files():
             length = len(path.read_text().splitlines())
@@ -203,7 +211,8 @@ class House(unittest.TestCase):
                 faults.append(f"{self.name(path)}: {length} lines")
         self.assertEqual(faults, [])
 
-    def test_no_folder_of_one_machine(self):
+    def test_no_file_names_a_folder_of_one_machine(self):
+        """No tracked file has the path of a home or working folder."""
         pattern = re.compile(r"(?<![\w.}$])/(home|root|Users|work|scratch)/\w")
         faults = []
         for path in tracked_files():
@@ -213,6 +222,7 @@ class House(unittest.TestCase):
         self.assertEqual(faults, [])
 
     def test_nothing_is_left_for_later(self):
+        """No tracked file has a word that marks work for later."""
         words = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
         faults = []
         for path in tracked_files():
@@ -223,4 +233,4 @@ class House(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Switches that reduce and copy, and binomial trees: by hand, on any number of ranks, folded; what is refused; the study."""
+"""Switches that reduce and copy, and binomial trees.
+
+The system of most tests: 64 NPUs in three dimensions, two of which are switches with in-switch operations."""
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -45,7 +46,7 @@ class InSwitch(harness.Folder):
         return path
 
     def kinds(self, rendezvous):
-        """All kinds of collectives among 64 NPUs that come at different times."""
+        """Writes the traces of 64 NPUs that come at different times to collectives of every kind. Returns the configuration."""
         for npu in range(64):
             nodes = [Node(0, chakra.COMP, duration=1 + npu * 37 % 64)]
             for kind in (chakra.ALL_REDUCE, chakra.BROADCAST, chakra.REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.BARRIER):
@@ -54,14 +55,17 @@ class InSwitch(harness.Folder):
             chakra.write(self.folder / f"w.{npu}.et", nodes)
         return self.config(SYSTEM % rendezvous + "workload: {traces: w}\n", "kinds.yaml")
 
-    def test_any_number_of_ranks(self):
-        ranks = (1, 2, 3) if harness.SANITIZED else (1, 2, 3, 4, 8)
+    def test_results_are_the_same_on_any_number_of_ranks(self):
+        """A generated step with slow links, and collectives of every kind, give the same results on 1 to 8 ranks, eager and with
+        rendezvous."""
+        ranks = (1, 2, 3) if harness.FEWER_CASES else (1, 2, 3, 4, 8)
         for rendezvous in ("false", "true"):
             with self.subTest(rendezvous=rendezvous):
                 self.check_one_answer([self.config(SYSTEM % rendezvous + MODEL + SLOW)], 64, ranks=ranks)
                 self.check_one_answer([self.kinds(rendezvous)], 64, ranks=ranks)
 
-    def test_repeats_from_what_was_resolved(self):
+    def test_the_resolved_configuration_gives_the_same_results(self):
+        """The resolved configuration names the operations and algorithms, and gives the same finish times."""
         import h5py
         first = self.run_once([self.kinds("false")])
         with h5py.File(first) as results:
@@ -71,8 +75,9 @@ class InSwitch(harness.Folder):
         again = self.run_once([self.config(resolved, "again.yaml")], "again.h5")
         self.assertEqual(harness.finish_times(first), harness.finish_times(again))
 
-    def test_folding(self):
-        """Folded and unfolded agree: NPUs in a switch are alike, those in a tree are not."""
+    def test_results_are_the_same_folded(self):
+        """Folded and not, the results are the same. A step on equal NPUs has at most four classes: NPUs in a switch are alike, those in
+        a tree are not."""
         import h5py
         for text, most in ((SYSTEM % "false" + MODEL, 4), (SYSTEM % "false" + MODEL + SLOW, 64)):
             config = self.config(text)
@@ -82,15 +87,17 @@ class InSwitch(harness.Folder):
                 self.assertLessEqual(int(results.attrs["num_classes"]), most)
         self.assertEqual(harness.difference(self.run_once([self.kinds("true")], "plain.h5"), self.run_once([self.kinds("true"), "--fold"], "folded.h5")), "")
 
-    def test_by_hand(self):
-        """4 NPUs, 1 MiB: 10 ns, two hops of 100 ns, 1 MiB at 10 GB/s, 10 ns."""
+    def test_an_all_reduce_by_hand(self):
+        """An all-reduce of 1 MiB by 4 NPUs takes 10 ns, two hops of 100 ns, 1 MiB at 10 GB/s, and 10 ns."""
         config = self.config("system:\n  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 10 GB/s, latency: 100 ns, in-switch-operations: 1}]}\n"
                              "  collectives: {all-reduce: [inSwitch]}\nworkload: {traces: w}\n")
         for npu in range(4):
             chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
         self.assertEqual(harness.finish_times(self.run_once([config])), [220_000 + 104_857_600] * 4)
 
-    def test_refusals(self):
+    def test_in_switch_where_no_switch_offers_it_is_refused(self):
+        """In-switch collectives on a ring, without operations, or with fewer operations than collectives at a time are refused with a
+        message that says what is possible."""
         text = ("system:\n  network: {dimensions: [{shape: %s, size: 4, bandwidth: 10 GB/s, latency: 100 ns%s}]}\n  collectives: {all-reduce: [%s]%s}\n"
                 "  communication: {streams: 2}\nworkload: {traces: w}\n")
         for npu in range(4):
@@ -110,8 +117,8 @@ class InSwitch(harness.Folder):
                 for word in words:
                     self.assertIn(word, outcome.err)
 
-    def test_congestion_aware_network(self):
-        """Everything in the switch, bytes flowing through: both networks agree where collectives are the only traffic and start together."""
+    def test_both_networks_agree_where_collectives_start_together(self):
+        """6 NPUs whose only traffic is in-switch collectives that start together: with cut-through both networks give the same times."""
         config = self.config("system:\n  network: {dimensions: [{shape: Switch, size: 6, bandwidth: 7 GB/s, latency: 333 ns, in-switch-operations: 1}]}\n"
                              "  collectives: {all-reduce: [inSwitch], all-gather: [inSwitch], reduce-scatter: [inSwitch], broadcast: [inSwitch]}\n"
                              "workload: {traces: w}\n")
@@ -125,12 +132,13 @@ class InSwitch(harness.Folder):
             through = ["--network=congestion-aware", "--set=system.network.switching=cut-through", "--set=system.network.packet-size=4 KiB"]
             self.assertEqual(harness.finish_times(self.check_one_answer(arguments + through, 6, ranks=(2,))), alone)
 
-    def test_study(self):
+    def test_the_study_finds_the_published_speedups(self):
+        """The in-switch study of 8 and 64 NPUs finds that 1 GiB is faster by twice 7/8 and twice 63/64, but for a little latency, and
+        draws its plot."""
         plot = self.folder / "plot.png"
-        done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies/in_switch"), "--sizes=1024,1048576,1073741824", f"--plot={plot}",
-                               f"--orrery={harness.BINARY}"], capture_output=True, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        rows = [line for line in done.stdout.splitlines() if line.startswith("| 1 ")]
+        done = harness.run_script("scripts/studies/in_switch", "--sizes=1024,1048576,1073741824", f"--plot={plot}", f"--orrery={harness.BINARY}")
+        self.assertEqual(done.code, 0, done.out + done.err)
+        rows = [line for line in done.out.splitlines() if line.startswith("| 1 ")]
         self.assertEqual([row.split(" | ")[0] for row in rows], ["| 1 KiB", "| 1 MiB", "| 1 GiB"] * 2)
         # 1 GiB: twice 7/8 and twice 63/64 of what the switch takes, and a little latency.
         self.assertEqual([row.split(" | ")[-1] for row in (rows[2], rows[5])], ["1.75 |", "1.98 |"])

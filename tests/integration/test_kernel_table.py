@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""`orrery show kernel` prints what /kernel of the results holds and what follows from it; scripts/plot_kernel.py draws it."""
+"""`orrery show kernel` prints what /kernel of the results holds and what follows from it; scripts/plot_kernel.py draws it.
+
+The system: a random workload of up to 32 NPUs."""
 import json
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -10,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness  # noqa: E402
 import random_workload  # noqa: E402
 
-SCRIPT = harness.SOURCE / "scripts/plot_kernel.py"
+SCRIPT = "scripts/plot_kernel.py"
 COLUMNS = {"events": "events", "data_messages": "data_messages", "null_messages": "null_messages", "null_messages_received": "null_messages_received", "promise_requests": "promise_requests",
            "message_bytes": "message_bytes", "reductions": "reductions", "blocked_time": "blocked_time_s", "busy_time": "busy_time_s",
            "peak_pending_events": "peak_pending_events", "peak_memory": "peak_memory_bytes", "critical_path": "critical_path"}
@@ -18,6 +19,7 @@ COLUMNS = {"events": "events", "data_messages": "data_messages", "null_messages"
 
 class KernelTable(harness.Folder):
     def results(self, ranks, *more):
+        """Runs the workload on this many ranks and returns the path of the results."""
         workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
         arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
         return self.run_once(arguments + list(more), f"on{ranks}.h5", ranks=ranks)
@@ -26,6 +28,7 @@ class KernelTable(harness.Folder):
         return harness.orrery("show", "kernel", *arguments)
 
     def test_json_is_what_the_file_holds(self):
+        """On 1 and 3 ranks, --json prints the values of the file, their totals, and the figures that follow from them."""
         import h5py
         for ranks in (1, 3):
             path = self.results(ranks)
@@ -47,8 +50,8 @@ class KernelTable(harness.Folder):
                 self.assertAlmostEqual(shown["null_messages_per_data_message"], null / data)
             self.assertEqual(shown["limit"] == "one rank", ranks == 1)
 
-    def test_uneven_ranks_are_told(self):
-        """All NPUs on the first of two ranks: the other one has nothing to do."""
+    def test_a_rank_without_work_shows_as_imbalance(self):
+        """All NPUs are on the first of two ranks: the efficiency is one half, and the limit is imbalance."""
         workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
         everything = self.folder / "map"
         everything.write_text("0\n" * workload.num_npus)
@@ -56,7 +59,8 @@ class KernelTable(harness.Folder):
         self.assertEqual(shown["efficiency"], 0.5)
         self.assertEqual(shown["limit"], "imbalance", shown)
 
-    def test_text(self):
+    def test_the_text_has_a_row_for_each_rank(self):
+        """On 2 ranks the text has a row for each rank and one for all, every column, and the figures that follow."""
         outcome = self.show(self.results(2))
         self.assertEqual(outcome.code, 0, outcome.err)
         for word in ("rank", "events", "data", "null", "requests", "bytes", "reductions", "blocked", "busy", "pending", "memory", "critical",
@@ -66,7 +70,9 @@ class KernelTable(harness.Folder):
         for row in ("0", "1", "all"):
             self.assertIn(row, rows)
 
-    def test_says_what_it_cannot_read(self):
+    def test_files_that_cannot_be_read_are_refused(self):
+        """A missing file, a text, a file of another program and one without events are refused with one message that names the file and
+        the fault."""
         import h5py
         text = self.folder / "text.h5"
         text.write_text("no results")
@@ -83,16 +89,17 @@ class KernelTable(harness.Folder):
             self.assertIn(path.name, outcome.err)
             self.assertIn(word, outcome.err)
 
-    def test_plot(self):
+    def test_the_plot_is_drawn(self):
+        """plot_kernel.py draws a picture of a run on 3 ranks, and names a missing file."""
         picture = self.folder / "picture.png"
-        outcome = subprocess.run([sys.executable, str(SCRIPT), str(self.results(3)), "--output", str(picture)], capture_output=True, text=True, timeout=120)
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        outcome = harness.run_script(SCRIPT, self.results(3), "--output", picture)
+        self.assertEqual(outcome.code, 0, outcome.err)
         self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
         self.assertGreater(picture.stat().st_size, 10_000)
-        outcome = subprocess.run([sys.executable, str(SCRIPT), str(self.folder / "missing.h5")], capture_output=True, text=True, timeout=120)
-        self.assertNotEqual(outcome.returncode, 0)
-        self.assertIn("missing.h5", outcome.stderr)
-        self.assertNotIn("Traceback", outcome.stderr)
+        outcome = harness.run_script(SCRIPT, self.folder / "missing.h5")
+        self.assertNotEqual(outcome.code, 0)
+        self.assertIn("missing.h5", outcome.err)
+        self.assertNotIn("Traceback", outcome.err)
 
 
 if __name__ == "__main__":

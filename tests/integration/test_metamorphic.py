@@ -1,7 +1,5 @@
 #!/usr/bin/python3
-"""What must follow for one run from another: results of random workloads whose systems, NPUs or neighbours change in a way of which
-the effect is known.
-"""
+"""What must follow for one run from another: random workloads whose systems, NPUs or neighbours change with a known effect."""
 import copy
 import pathlib
 import sys
@@ -12,21 +10,21 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 from random_workload import Workload  # noqa: E402
 
-SEEDS = range(3 if harness.SANITIZED else 8)
+SEEDS = range(3 if harness.FEWER_CASES else 8)
 MEMORY_KINDS = {"NO_MEMORY_EXPANSION": "none", "PER_NPU_MEMORY_EXPANSION": "per-npu", "PER_NODE_MEMORY_EXPANSION": "per-node", "MEMORY_POOL": "pool"}
 QUANTITIES = ("finish_time", "compute_time", "cpu_time", "communication_time", "exposed_communication_time", "memory_time", "exposed_memory_time",
               "idle_time", "nodes_completed", "bytes_sent", "peak_memory")
 
 
 def rows(path):
-    """What each NPU has in /npus."""
+    """Returns the values of each NPU in /npus as a tuple."""
     import h5py
     with h5py.File(path) as results:
         return list(zip(*(map(int, results["npus/" + name][:]) for name in QUANTITIES)))
 
 
 class Halves(Workload):
-    """Every time in it is an even number of ps under `physical` rules, and half of it that of a system twice as fast."""
+    """A workload in which every time is an even number of ps under `physical` rules, and twice that of a system twice as fast."""
 
     def draw_memory(self):
         memory = super().draw_memory()
@@ -53,7 +51,7 @@ class Halves(Workload):
                 node.duration = 2 * node.duration + 2
 
     def write(self, folder, speed):
-        """The system `speed` times as fast as drawn, in Orrery's own form; returns the configuration file."""
+        """Writes the system `speed` times as fast as drawn in Orrery's own form. Returns the configuration file."""
         traces = copy.deepcopy(self.traces)
         for node in sum(traces, []):
             node.duration //= speed
@@ -81,7 +79,7 @@ class Halves(Workload):
 
 
 class Symmetric(Workload):
-    """On one dimension in which `permutation`, of the NPUs' ids, changes nothing but names."""
+    """A workload on one dimension in which `permutation`, of the NPUs' ids, changes nothing but names."""
 
     def draw_memory(self):
         return self.random.choice([{"memory-type": "NO_MEMORY_EXPANSION"}, {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 250, "remote-mem-bw": 33}])
@@ -101,7 +99,7 @@ class Symmetric(Workload):
         return harness.System([shape], [n], r.choice([25.0, 33.3, 100.0]), r.choice([1.0, 500.0]), system, self.memory, flags=flags)
 
     def permuted(self):
-        """The same workload with the NPUs renamed: its traces and groups."""
+        """Returns the traces and groups of the same workload with the NPUs renamed."""
         traces = [None] * self.num_npus
         for npu, nodes in enumerate(copy.deepcopy(self.traces)):
             traces[self.permutation[npu]] = nodes
@@ -113,7 +111,7 @@ class Symmetric(Workload):
 
 
 class Tenant(Workload):
-    """On some NPUs of a system; the others run free. `beside`: the tenant that has the others."""
+    """A workload on some NPUs of a system; the others run free. `beside` is the tenant that has the others."""
 
     def __init__(self, seed, beside=None):
         self.beside = beside
@@ -143,6 +141,8 @@ class Tenant(Workload):
 
 class Metamorphic(harness.Folder):
     def test_twice_as_fast_takes_half_the_time(self):
+        """With twice the bandwidths and half the latencies and durations, every NPU of a random workload finishes in exactly half the
+        time."""
         for seed in SEEDS:
             with self.subTest(f"seed {seed}"):
                 workload = Halves(70_000 + seed)
@@ -151,6 +151,7 @@ class Metamorphic(harness.Folder):
                 self.assertEqual([2 * time for time in fast], slow)
 
     def test_names_of_npus_do_not_matter(self):
+        """With its NPUs renamed by a symmetry of the network, a random workload gives each NPU the results of its former name."""
         for seed in SEEDS:
             with self.subTest(f"seed {seed}"):
                 workload = Symmetric(80_000 + seed)
@@ -159,10 +160,10 @@ class Metamorphic(harness.Folder):
                 workload.system.groups = groups or None
                 after = rows(self.run_once([harness.write_workload(self.folder, traces)] + workload.system.write(self.folder)))
                 self.assertEqual([after[npu] for npu in workload.permutation], before)
-                for path in self.folder.iterdir():
-                    path.unlink()
+                self.clear_folder()
 
     def test_another_tenant_changes_nothing(self):
+        """A random workload on some NPUs gives the same results whether the others are idle or run another workload, on 1 to 3 ranks."""
         for seed in SEEDS:
             with self.subTest(f"seed {seed}"):
                 one = Tenant(90_000 + seed)
@@ -174,8 +175,7 @@ class Metamorphic(harness.Folder):
                 together = rows(self.run_once([harness.write_workload(self.folder, traces)] + files, ranks=seed % 4))
                 self.assertEqual([together[npu] for npu in one.tied], [alone[npu] for npu in one.tied])
                 self.assertNotEqual(together, alone, "the other tenant does something")
-                for path in self.folder.iterdir():
-                    path.unlink()
+                self.clear_folder()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""On one rank the event loop makes no call of MPI: ten times the iterations, as many calls.
+"""How often the program calls MPI: never for help, and on one rank not in the event loop.
 
-    test_mpi_calls.py COUNTER.so
-"""
+usage: test_mpi_calls.py COUNTER.so
+
+COUNTER.so is preloaded into the program, counts its calls of MPI and prints their number. The system: a training step of 64 NPUs with
+noise."""
 import os
 import re
 import subprocess
@@ -18,28 +20,36 @@ CONFIG = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=w
 
 
 def mpi_functions(path, kind):
+    """Returns the MPI functions that a program or library uses (--undefined-only) or has (--defined-only)."""
     symbols = subprocess.run(["nm", "--dynamic", kind, path], capture_output=True, text=True, check=True).stdout.split()
     return {symbol for symbol in symbols if symbol.startswith("MPI_")}
 
 
 class MpiCalls(harness.Folder):
-    def count(self, iterations, ranks):
-        """Events, and calls of all ranks."""
+    def counted(self, *arguments, ranks=0):
+        """Runs the program with the counter to success and returns its outcome."""
         os.environ["LD_PRELOAD"] = COUNTER
         try:
-            outcome = harness.orrery("run", *CONFIG, f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force", ranks=ranks)
+            outcome = harness.orrery(*arguments, ranks=ranks)
         finally:
             del os.environ["LD_PRELOAD"]
         self.assertEqual(outcome.code, 0, outcome.err)
+        return outcome
+
+    def count(self, iterations, ranks):
+        """Returns the events of a run and the MPI calls of all ranks."""
+        outcome = self.counted("run", *CONFIG, f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force", ranks=ranks)
         counts = [int(n) for n in re.findall(r"MPI calls: (\d+)", outcome.err)]
         return int(re.search(r"(\d+) events in", outcome.out + outcome.err)[1]), sum(counts)
 
     def test_every_function_is_counted(self):
+        """Every MPI function that the program uses is in tests/support/count_mpi_calls.cpp."""
         used = mpi_functions(harness.BINARY, "--undefined-only")
         self.assertGreater(len(used), 10)
         self.assertEqual(used - mpi_functions(COUNTER, "--defined-only"), set(), "of tests/support/count_mpi_calls.cpp")
 
-    def test_one_rank(self):
+    def test_one_rank_makes_no_calls_in_the_event_loop(self):
+        """On one rank, with and without mpirun, ten times the iterations make as many MPI calls."""
         for ranks in (0, 1):  # without mpirun, and with
             with self.subTest(ranks=ranks):
                 (few, before), (many, after) = self.count(2, ranks), self.count(20, ranks)
@@ -47,8 +57,14 @@ class MpiCalls(harness.Folder):
                 self.assertEqual(after, before)
                 self.assertGreater(before, 10 * ranks, "the program's own calls are seen")
 
-    def test_two_ranks(self):
-        """The counter sees the calls of an event loop."""
+    def test_help_makes_no_calls(self):
+        """`--help` of the program and of its commands calls no MPI function, as MPI_Init takes half a second."""
+        for command in ([], ["run"], ["check"], ["show"]):
+            outcome = self.counted(*command, "--help")
+            self.assertIn("MPI calls: 0\n", outcome.err, command)
+
+    def test_calls_of_two_ranks_are_seen(self):
+        """On two ranks ten times the iterations make more MPI calls, so that the counter does see those of an event loop."""
         (_, before), (_, after) = self.count(2, 2), self.count(20, 2)
         self.assertGreater(after, before + 100)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Partitions: no strategy changes the results, METIS finds clusters, the figures that `orrery partition` prints are right."""
+"""Partitions: no strategy changes the results, METIS finds clusters, and the figures that `orrery partition` prints are right."""
 import pathlib
 import re
 import sys
@@ -13,36 +13,34 @@ import reference_case  # noqa: E402
 from chakra import Node  # noqa: E402
 
 STRATEGIES = ("round-robin", "dimension:0", "metis")
-RANKS = (2,) if harness.SANITIZED else (1, 2, 3, 4)
+RANKS = (2,) if harness.FEWER_CASES else (1, 2, 3, 4)
 CUT = re.compile(r"cut: (\d+) of (\d+) bytes \([\d.]+ %\), (\d+) of (\d+) communicators, (\d+) of (\d+) messages")
 
 
 class Strategies(harness.Folder):
-    """The results on one rank in blocks are those on any number of ranks under any strategy."""
+    """The results on one rank are those on any number of ranks under any strategy."""
 
-    def check(self, arguments, strategies=STRATEGIES, ranks=RANKS, timeout=60):
-        first = self.run_once(arguments, "alone.h5", timeout=timeout)
-        for strategy in strategies:
-            for r in ranks:
-                other = self.run_once(list(arguments) + [f"--partition={strategy}"], "other.h5", ranks=r, timeout=timeout)
+    def check(self, arguments):
+        """Checks that runs under every strategy on every number of ranks give the results of the run without mpirun."""
+        first = self.run_once(arguments, "alone.h5")
+        for strategy in STRATEGIES:
+            for r in RANKS:
+                other = self.run_once(list(arguments) + [f"--partition={strategy}"], "other.h5", ranks=r)
                 self.assertEqual(harness.difference(first, other), "", f"{strategy} on {r} ranks")
 
-    def test_reference_case(self):
+    def test_a_reference_case(self):
+        """A transformer step of 16 NPUs gives the same results under every strategy on 1 to 4 ranks."""
         case = next(case for case in reference_case.all_cases() if case.name == "J_R4_S4_transformer4")
         self.check(case.arguments() + ["--timeline"])
 
-    def test_random_workload(self):
+    def test_a_random_workload(self):
+        """A random workload of up to 32 NPUs gives the same results under every strategy on 1 to 4 ranks."""
         workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
         self.check([harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"])
 
-    def test_large_model(self):
-        archive = "stage-gpt_64_tp8sp2dp4_sp"
-        if not (harness.SHARED / "traces" / f"{archive}.tar.xz").exists():
-            self.skipTest("shared/traces is not beside the repository")
-        folder, system = harness.unpacked(archive) / archive.removeprefix("stage-"), harness.SHARED / "traces/system"
-        self.check([f"--workload-configuration={folder / 'workload'}", f"--comm-group-configuration={folder / 'workload.json'}",
-                    f"--system-configuration={system / 'system.json'}", f"--network-configuration={system / 'net_64.yml'}",
-                    f"--remote-memory-configuration={system / 'mem.json'}"], timeout=240)
+    def test_stage_traces(self):
+        """STAGE's traces of GPT on 64 NPUs give the same results under every strategy on 1 to 4 ranks. Needs shared/."""
+        self.check(harness.stage_arguments("gpt_64_tp8sp2dp4_sp"))
 
 
 class Command(harness.Folder):
@@ -51,7 +49,8 @@ class Command(harness.Folder):
         self.map = self.folder / "map"
 
     def partition(self, files, strategy, ranks, *more):
-        """The rank map, and cut bytes, bytes, cut communicators, communicators, cut messages, messages (none: not printed)."""
+        """Runs `orrery partition`. Returns the rank map and the printed cut: cut bytes, bytes, cut communicators, communicators, cut
+        messages, messages; None if no cut was printed."""
         outcome = harness.orrery("partition", *files, f"--ranks={ranks}", f"--strategy={strategy}", f"--output={self.map}", "--force", *more)
         self.assertEqual(outcome.code, 0, outcome.err)
         self.out = outcome.out
@@ -62,7 +61,8 @@ class Command(harness.Folder):
         return float(re.search(r"balance: ([\d.]+)", self.out)[1])
 
     def clusters(self, clusters=4, size=4, of=lambda npu: npu % 4):
-        """NPU i belongs to cluster of(i), whose members reduce much; all NPUs are joined by small messages."""
+        """Writes a workload of clusters whose members reduce much; NPU i belongs to cluster of(i). All NPUs are joined by small
+        messages in a ring. Returns the arguments."""
         npus = clusters * size
         traces = []
         for npu in range(npus):
@@ -74,6 +74,8 @@ class Command(harness.Folder):
         return [harness.write_workload(self.folder, traces)] + harness.System(["Ring", "Ring"], [clusters, size], groups=groups).write(self.folder)
 
     def test_metis_finds_clusters(self):
+        """METIS puts each of four clusters of four NPUs on a rank of its own, cuts the small messages only, and gives the same map
+        again."""
         files = self.clusters()
         ranks, cut = self.partition(files, "metis", 4)
         self.assertEqual(len({tuple(sorted(i for i in range(16) if ranks[i] == r)) for r in range(4)}), 4)
@@ -84,7 +86,9 @@ class Command(harness.Folder):
         again, _ = self.partition(files, "metis", 4)
         self.assertEqual(again, ranks)
 
-    def test_figures_of_other_strategies(self):
+    def test_the_figures_of_other_strategies(self):
+        """For round-robin, block and dimension partitions of four clusters, the printed maps, cuts, balances and the lookahead are as
+        computed by hand. An empty message takes one hop of 500 ns; across the end of a line, one in each dimension."""
         files = self.clusters()
         ranks, cut = self.partition(files, "round-robin", 4)
         self.assertEqual(ranks, [npu % 4 for npu in range(16)])
@@ -100,7 +104,7 @@ class Command(harness.Folder):
         self.assertIn("nothing crosses the cut", self.out)
 
     def test_metis_cuts_no_more_than_round_robin(self):
-        """Clusters of neighbours, which round robin takes apart."""
+        """For clusters of 3, 4 and 8 neighbours, which round robin takes apart, METIS cuts no communicator and no more bytes."""
         for size in (3, 4, 8):
             files = self.clusters(4, size, of=lambda npu: npu // size)
             for ranks in (2, 4):
@@ -110,7 +114,8 @@ class Command(harness.Folder):
                 self.assertLessEqual(ours[0], theirs[0], f"{size} NPUs on {ranks} ranks")
                 self.assertEqual((ours[2], theirs[2]), (0, 4))
 
-    def test_a_file_is_measured_and_a_map_can_be_run(self):
+    def test_a_map_can_be_measured_and_run(self):
+        """A map that METIS wrote can be measured and run, with the results of one rank. A map for another number of NPUs is refused."""
         files = self.clusters()
         pairs = harness.SOURCE / "partitions/pairs_8.part.4"
         outcome = harness.orrery("partition", *files, "--ranks=4", f"--strategy={pairs}", f"--output={self.map}")
@@ -125,7 +130,8 @@ class Command(harness.Folder):
         other = self.run_once(files + [f"--partition={map}"], "other.h5", ranks=2)
         self.assertEqual(harness.difference(alone, other), "")
 
-    def test_the_examples(self):
+    def test_the_example_maps_can_be_run(self):
+        """Each map in partitions/ gives the results of one rank, and blocks_8.part.2 is what the strategy block makes."""
         folder = harness.SOURCE / "partitions"
         eight = self.clusters(2, 4, of=lambda npu: npu % 2)
         llama = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--set=workload.parallel.micro-batches=4", "--noise=0.05"]
@@ -138,7 +144,8 @@ class Command(harness.Folder):
         ranks, _ = self.partition(eight, "block", 2)
         self.assertEqual(ranks, [int(line) for line in (folder / "blocks_8.part.2").read_text().split("\n") if line and line[0] not in "#%"])
 
-    def test_without_a_workload(self):
+    def test_a_partition_without_a_workload(self):
+        """Without a workload, round-robin gives a map and no cut; METIS is refused because it needs traces."""
         files = [flag for flag in harness.System(["Ring"], [6]).write(self.folder) if "memory" not in flag]
         ranks, cut = self.partition(files, "round-robin", 4)
         self.assertEqual((ranks, cut, self.balance()), ([0, 1, 2, 3, 0, 1], None, 4 / 3 // 0.001 / 1000))
@@ -146,7 +153,8 @@ class Command(harness.Folder):
         self.assertEqual(outcome.code, 3, outcome.err)
         self.assertIn("traces", outcome.err)
 
-    def test_misspelt_strategies(self):
+    def test_a_misspelt_strategy_is_refused(self):
+        """A misspelt strategy is refused by `partition` and `run` with one message that names the strategy that was meant."""
         files = self.clusters()
         for strategy, meant in (("metsi", "'metis'"), ("round-robbin", "'round-robin'"), ("blok", "'block'"), ("dimension", "'dimension:0'")):
             for arguments in (["partition", *files, "--ranks=2", f"--output={self.map}", f"--strategy={strategy}"],

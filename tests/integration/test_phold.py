@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """The benchmark of the kernel alone: it ends, counts what PHOLD must count, and refuses arguments that mean nothing.
 
-    test_phold.py bench_phold
-"""
+usage: test_phold.py BENCH_PHOLD
+
+The system of most tests: 64 logical processes with 256 pending events, a lookahead of 100 ps and a mean increment of 1,000 ps more."""
 import pathlib
 import re
 import subprocess
@@ -23,16 +24,19 @@ REFUSED = {"--pending=0": "--pending", "--pending=many": "many", "--lps=1": "--l
 class Phold(harness.unittest.TestCase):
     def run_bench(self, *arguments, ranks=0):
         prefix = [str(harness.SOURCE / "scripts/mpirun.sh"), str(ranks)] if ranks else []
-        return subprocess.run([*prefix, BENCH, *arguments], capture_output=True, text=True, timeout=60)
+        return subprocess.run([*prefix, BENCH, *arguments], capture_output=True, text=True, timeout=harness.PATIENCE)
 
     def figures(self, *arguments, ranks=0):
+        """Runs the benchmark and returns what it prints: ranks, events for each lookahead and rank, events, data messages, null
+        messages, reductions."""
         done = self.run_bench(*arguments, ranks=ranks)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, LINE)
         found = LINE.search(done.stdout)
         return [int(found[1]), float(found[2]), *map(int, found.groups()[2:])]
 
-    def test_one_rank(self):
+    def test_one_rank_counts_the_events_of_the_model(self):
+        """On one rank there are no messages, and as many events as 256 chains make that advance by 1,100 ps on average."""
         ranks, density, events, data, null, reductions = self.figures(*SMALL)
         self.assertEqual((ranks, data, null, reductions), (1, 0, 0, 0))
         self.assertAlmostEqual(density, 256 / 1100 * 100, delta=0.1)
@@ -40,6 +44,7 @@ class Phold(harness.unittest.TestCase):
         self.assertAlmostEqual(events, 256 * (100_000 / 1100 + 1), delta=0.05 * 256 * 100_000 / 1100)
 
     def test_ranks_exchange_events(self):
+        """On 2 and 3 ranks there are as many events, and messages between ranks."""
         for count in (2, 3):
             ranks, _, events, data, _, reductions = self.figures(*SMALL, ranks=count)
             self.assertEqual(ranks, count)
@@ -47,12 +52,14 @@ class Phold(harness.unittest.TestCase):
             self.assertGreater(data, 0)
             self.assertGreater(reductions, 0)
 
-    def test_nothing_remote(self):
+    def test_without_remote_events_there_are_no_messages(self):
+        """With --remote=0 two ranks make events and exchange none."""
         _, _, events, data, _, _ = self.figures(*SMALL, "--remote=0", ranks=2)
         self.assertGreater(events, 20_000)
         self.assertEqual(data, 0)
 
-    def test_arguments(self):
+    def test_arguments_without_meaning_are_refused(self):
+        """An argument out of range or that is no number ends with exit code 2 and one message that names it; --help lists the options."""
         for argument, word in REFUSED.items():
             with self.subTest(argument):
                 done = self.run_bench(*SMALL, argument)

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""What cannot be simulated is refused before the run: with one message that says where and what, and nothing written.
+"""What cannot be simulated is refused before the run, with one message that says where and what, and nothing written.
 
-Each case spoils a good workload of 4 NPUs at one place, mostly at NPU 2 alone, and runs it without mpirun and on 3 ranks, where
-one rank alone sees the fault.
-"""
+Each case spoils a good job of 4 NPUs at one place, mostly at NPU 2 alone, and runs it without mpirun and on 3 ranks, where one rank
+alone sees the fault. The names of the cases say what is wrong."""
 import gzip
 import os
 import pathlib
@@ -20,8 +19,8 @@ FAULTY = 2
 
 
 def good_traces():
-    """On each of 4 NPUs: compute, an all-reduce of the world, a message to the next NPU and one from the previous, a
-    reduce-scatter in pairs, an update; with the tensors of what computes."""
+    """Returns the traces of 4 NPUs: compute, an all-reduce of all, a message to the next NPU and one from the one before, a reduce-
+    scatter and an all-gather in pairs, an update; what computes lists its tensors."""
     traces = []
     for npu in range(4):
         pair = "1" if npu < 2 else "2"
@@ -43,7 +42,7 @@ def good_system():
 
 
 class Job:
-    """A good workload on disk, to be spoiled."""
+    """A good job on disk, to be spoiled."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -68,8 +67,8 @@ CASES = {}
 
 
 def case(expected, codes=(3,), place=None):
-    """Registers a way to spoil a job. `expected`: regular expressions, each of which the message has to match. `place`: the name
-    of the node at NPU 2 that the message has to give, with the trace's file and the NPU."""
+    """Registers a way to spoil a job. The message has to match each of the regular expressions `expected`. `place` is the name of the
+    node at NPU 2 that the message has to give, with the trace's file and the NPU."""
     def register(spoil):
         patterns = [expected] if isinstance(expected, str) else list(expected)
         if place:
@@ -545,9 +544,11 @@ def mesh_cut_in_two(job):
 
 
 class Refusals(harness.Folder):
-    """One test for each case: see the end of this file."""
+    """One test for each case; they are made at the end of this file."""
 
     def refuse(self, name, ranks):
+        """Runs one case without and with older results. Checks the exit code, that there is one message that matches, and that no file
+        is written or changed."""
         spoil, patterns, codes = CASES[name]
         job = Job(self.folder)
         spoil(job)
@@ -557,7 +558,7 @@ class Refusals(harness.Folder):
             if older:
                 output.write_text("older results")
             before = sorted(path.name for path in self.folder.iterdir())
-            outcome = harness.orrery("run", *arguments, f"--output={output}", *(["--force"] if older else []), "--progress=none", ranks=ranks, timeout=30)
+            outcome = harness.orrery("run", *arguments, f"--output={output}", *(["--force"] if older else []), "--progress=none", ranks=ranks)
             self.assertIn(outcome.code, codes, outcome.err)
             self.assertEqual(len(harness.errors(outcome)), 1, f"one message of an error: {outcome.err}")
             text = "\n".join(harness.messages(outcome))
@@ -571,13 +572,15 @@ class Refusals(harness.Folder):
 
 
 class Good(harness.Folder):
-    """What the cases spoil runs, in both forms."""
+    """The job that the cases spoil runs."""
 
-    def test_runs(self):
+    def test_the_job_runs(self):
+        """The job completes without mpirun and on 3 ranks."""
         for ranks in (0, 3):
             self.run_once(Job(self.folder).write(), ranks=ranks)
 
-    def test_runs_from_own_configuration(self):
+    def test_the_job_runs_from_orrerys_own_configuration(self):
+        """The job completes with its system in Orrery's own configuration file."""
         job = Job(self.folder)
         own_configuration(job, OWN)
         self.run_once(job.write())
@@ -587,17 +590,19 @@ class Check(harness.Folder):
     """`orrery check` finds what `run` refuses, and all of it."""
 
     def faults(self, job, code=3):
+        """Returns the messages of `orrery check`."""
         outcome = harness.orrery("check", *job.write())
         self.assertEqual(outcome.code, code, outcome.err)
         return harness.errors(outcome)
 
     def assert_faults(self, found, patterns):
-        """One fault for each pattern, in this order, and no other."""
+        """Checks that there is one fault for each pattern, in this order, and no other."""
         self.assertEqual(len(found), len(patterns), "\n".join(found))
         for text, pattern in zip(found, patterns):
             self.assertRegex(text, pattern)
 
     def test_finds_every_fault_of_the_traces(self):
+        """Four faults in the traces of two NPUs give four messages, in the order of NPUs and nodes."""
         job = Job(self.folder)
         for name in ("missing_size", "destination_out_of_range", "unknown_node_type"):
             CASES[name][0](job)
@@ -607,7 +612,8 @@ class Check(harness.Folder):
         self.assert_faults(self.faults(job), patterns)
 
     def test_finds_every_kind_of_fault_at_once(self):
-        """What could not be read of NPU 2 is not held against the others."""
+        """Faults of nodes, messages, groups and memory on all NPUs are told at once. What could not be read of NPU 2 is not held
+        against the others."""
         job = Job(self.folder)
         CASES["unknown_collective_type"][0](job)
         job.node("to_next", 3).attributes["comm_tag"] = Typed("int64", 1 << 40)
@@ -619,11 +625,13 @@ class Check(harness.Folder):
         self.assert_faults(self.faults(job), patterns)
 
     def test_finds_every_fault_of_the_configuration(self):
+        """Misspelt keys, a number without a unit, a wrong type and a duplicate key in one file give a message each."""
         job = Job(self.folder)
         own_configuration(job, OWN.replace("bandwidth", "bandwith").replace("500 ns", "500").replace("groups", "grups") + "run: {force: 1}\nrun: {}\n")
         self.assert_faults(self.faults(job), ["bandwidth': the key is missing", "bandwith': unknown key", "latency", "grups", "force", "stands here again"])
 
     def test_finds_every_fault_of_the_network(self):
+        """Five wrong values in network.yml give five messages."""
         job = Job(self.folder)
         job.system.topology, job.system.bandwidth, job.system.latency = ["Rong"], [0.0, -1.0], ["fast"]
         faults = self.faults(job)
@@ -632,6 +640,7 @@ class Check(harness.Folder):
             self.assertRegex("\n".join(faults), key)
 
     def test_a_faulty_configuration_does_not_hide_the_traces(self):
+        """Faults in network.yml and system.json are told together with those of the traces."""
         job = Job(self.folder)
         CASES["missing_size"][0](job)
         CASES["tags_that_differ"][0](job)
@@ -642,8 +651,8 @@ class Check(harness.Folder):
         patterns = [r"network\.yml.*latency", r"system\.json.*spiral", r"NPU 0, node 40 .*sends 7 bytes in 1 message", r"NPU 2, node 20"]
         self.assert_faults(self.faults(job), patterns)
 
-    def test_numbers_out_of_range(self):
-        """Each with its place, and the range where the number is too large."""
+    def test_numbers_out_of_range_are_refused_with_their_range(self):
+        """Three settings out of range give a message each, with the setting and the range."""
         job = Job(self.folder)
         own_configuration(job, OWN)
         outcome = harness.orrery("check", *job.write(), "--set", "system.compute.noise=2", "--set", "system.collectives.chunks=0",
@@ -652,30 +661,33 @@ class Check(harness.Folder):
         self.assert_faults(harness.errors(outcome), [r"--set system\.collectives\.chunks=0: .*1 or more", r"--set system\.compute\.noise=2: .*below 1",
                                                      r"--set workload\.iterations=4294967296: .*1 to 4294967295"])
 
-    def test_many_absent_traces(self):
-        """A network far larger than the workload is told at once."""
+    def test_many_absent_traces_are_told_at_once(self):
+        """A network of four million NPUs for a job of 4: the run gives up after 1,000 traces that cannot be read, on 1 and 3 ranks."""
         job = Job(self.folder)
         job.system.counts = [4_000_000]
         arguments = job.write()
         for ranks in (0, 3):
-            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks, timeout=30)
+            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks)
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertRegex(outcome.err, r"workload\.4\.et: NPU 4: there is no such file")
             self.assertIn("1000 traces cannot be read; no others are tried", outcome.err)
 
     def test_finds_every_fault_of_the_groups(self):
+        """Members that are listed twice, out of range or negative, and an empty group give a message each."""
         job = Job(self.folder)
         job.system.groups = {"1": [0, 9, 0, 1], "2": [], "3": [-1, 2]}
         self.assert_faults(self.faults(job), ["member 0 is listed twice", "member 9", "is empty", "member -1"])
 
     def test_shows_twenty_faults_of_a_file(self):
+        """57 faults in one trace give 20 messages and a count of the others."""
         job = Job(self.folder)
         job.traces[1] += [Node(100 + i, 77, "odd") for i in range(57)]
         faults = self.faults(job)
         self.assertEqual(len(faults), 21)
         self.assertRegex(faults[-1], r"workload\.1\.et: and 37 more faults in this file")
 
-    def test_a_run_tells_all_of_them_alike_on_any_number_of_ranks(self):
+    def test_a_run_tells_all_faults_alike_on_any_number_of_ranks(self):
+        """Two faults on each NPU give the same messages on 1, 2 and 3 ranks."""
         job = Job(self.folder)
         for npu in range(4):
             job.node("update", npu).type = 99
@@ -683,7 +695,7 @@ class Check(harness.Folder):
         arguments = job.write()
         texts = set()
         for ranks in (0, 2, 3):
-            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks, timeout=60)
+            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks)
             self.assertEqual(outcome.code, 3, outcome.err)
             texts.add("\n".join(harness.messages(outcome)))
         self.assertEqual(len(texts), 1, texts)
@@ -692,7 +704,8 @@ class Check(harness.Folder):
             self.assertRegex(text, rf"workload\.{npu}\.et: NPU {npu}, node 30 'to_next' .*comm_dst is {50 + npu}, but the system has 4 NPUs")
             self.assertRegex(text, rf"workload\.{npu}\.et: NPU {npu}, node 60 'update' .*type 99")
 
-    def test_refuses_what_is_no_regular_file(self):
+    def test_refuses_files_that_are_not_regular(self):
+        """A FIFO, a device or a folder in place of a configuration file or a rank map is refused, and the message says what it is."""
         job = Job(self.folder)
         arguments = job.write()
         pipe = self.folder / "pipe"
@@ -700,14 +713,15 @@ class Check(harness.Folder):
         for flag in ("system", "network", "remote-memory", "comm-group"):
             for path in (pipe, "/dev/zero", self.folder):
                 changed = [argument for argument in arguments if f"--{flag}-conf" not in str(argument)] + [f"--{flag}-configuration={path}"]
-                outcome = harness.orrery("check", *changed, timeout=20)
+                outcome = harness.orrery("check", *changed)
                 self.assertEqual(outcome.code, 3, outcome.err)
                 self.assertRegex(outcome.err, rf"{path}: this is (not a regular file|a directory)")
-        outcome = harness.orrery("run", *arguments, "--partition=/dev/zero", f"--output={self.folder / 'results.h5'}", timeout=20)
+        outcome = harness.orrery("run", *arguments, "--partition=/dev/zero", f"--output={self.folder / 'results.h5'}")
         self.assertEqual(outcome.code, 3, outcome.err)
         self.assertIn("/dev/zero: this is not a regular file", outcome.err)
 
     def test_a_dependency_on_minus_one_is_shown_as_such(self):
+        """A dependency on node -1, which some tools write, is accepted and shown as -1."""
         job = Job(self.folder)
         job.node("update").data_deps.append(-1)
         outcome = harness.orrery("check", *job.write())
@@ -715,6 +729,7 @@ class Check(harness.Folder):
         self.assertIn("node 60 'update' on -1", outcome.err)
 
     def test_finds_nothing_wrong_with_a_good_job(self):
+        """`check` accepts the good job and writes nothing."""
         outcome = harness.orrery("check", *Job(self.folder).write())
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertEqual(list(self.folder.glob("*.h5")), [])

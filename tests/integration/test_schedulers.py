@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Schedulers of chunks and of collectives: the studies hold, results do not depend on ranks or folding, what has no rule is refused."""
+"""Schedulers of chunks and of collectives: results do not depend on ranks or folding, orders are as documented, the studies hold.
+
+The system of most tests: 48 NPUs in three dimensions, with replicas over two of them."""
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -31,17 +32,19 @@ class Schedulers(harness.Folder):
         path.write_text(CONFIG % values)
         return str(path)
 
-    def test_any_number_of_ranks(self):
-        for case in CASES[:1] if harness.SANITIZED else CASES:
+    def test_results_are_the_same_on_any_number_of_ranks(self):
+        """Three schedulers of chunks, with noise so that members come at different times, give the same results on 1 to 8 ranks."""
+        for case in CASES[:1] if harness.FEWER_CASES else CASES:
             with self.subTest(case):
                 path = self.config(*case, ", noise: 0.05")
                 first = self.run_once([path], "first.h5")
                 self.assertGreater(len(set(harness.finish_times(first))), 5)
-                for ranks in (2, 3) if harness.SANITIZED else (2, 3, 4, 8):
+                for ranks in (2, 3) if harness.FEWER_CASES else (2, 3, 4, 8):
                     other = self.run_once([path], "other.h5", ranks=ranks)
                     self.assertEqual(harness.difference(first, other), "", f"{ranks} ranks")
 
-    def test_folded(self):
+    def test_results_are_the_same_folded(self):
+        """Without noise the NPUs are folded into one class, and the results are the same."""
         for case in CASES:
             with self.subTest(case):
                 path = self.config(*case, "")
@@ -50,8 +53,8 @@ class Schedulers(harness.Folder):
                 self.assertIn("NPUs in 1 class", outcome.out)
                 self.assertEqual(harness.difference(self.run_once([path], "first.h5"), self.folder / "folded.h5"), "")
 
-    def test_orders_differ_and_are_kept(self):
-        """Each order gives a time of its own, and the configuration in the results gives it again."""
+    def test_each_order_takes_its_own_time(self):
+        """Four orders of chunks give four times, and the configuration kept in the results gives each again."""
         import h5py
         times = set()
         for case in CASES + [(1, "ascending", "fifo", "false")]:
@@ -63,7 +66,9 @@ class Schedulers(harness.Folder):
             self.assertEqual(harness.finish_times(first), harness.finish_times(again))
         self.assertEqual(len(times), len(CASES) + 1)
 
-    def test_refusals(self):
+    def test_wrong_orders_are_refused(self):
+        """Misspelt orders are refused with a message that names the right ones; an algorithm that a scheduler would need and that has
+        no rule is refused."""
         path = self.config(1, "themes", "shortest", "maybe", "")
         outcome = harness.orrery("check", path)
         self.assertEqual(outcome.code, 3)
@@ -74,8 +79,9 @@ class Schedulers(harness.Folder):
         self.assertEqual(outcome.code, 3)
         self.assertIn("doubleBinaryTree does not carry out reduce-scatter (part of all-reduce)", outcome.err)
 
-    def test_order_of_collectives(self):
-        """While collective 1 is under way, collectives 20, 30 and 10 become ready, in this order; their priorities are 1, 9 and 5."""
+    def test_ready_collectives_start_in_the_order_chosen(self):
+        """While collective 1 is under way, collectives 20, 30 and 10 become ready, in this order; their priorities are 1, 9 and 5. Each
+        of four orders starts them as documented, on 1 and 2 ranks and folded."""
         def collective(id, after, **more):
             return chakra.Node(id, chakra.COLL, f"collective {id}", after, comm_type=chakra.ALL_REDUCE, comm_size=10**6, **more)
 
@@ -99,12 +105,12 @@ class Schedulers(harness.Folder):
                     other = self.run_once([config, "--timeline", *more], "other.h5", ranks=2)
                     self.assertEqual(harness.difference(first, other), "", more)
 
-    def test_studies(self):
-        for name, options in (("themis", ["--sizes=100"] if harness.SANITIZED else []), ("wafer", [])):
+    def test_the_studies_agree_with_what_was_published(self):
+        """The studies of Themis and of the wafer fail if their figures are not those published. They draw their plots."""
+        for name, options in (("themis", ["--sizes=100"] if harness.FEWER_CASES else []), ("wafer", [])):
             plot = self.folder / f"{name}.png"
-            done = subprocess.run(["/usr/bin/python3", str(harness.SOURCE / "scripts/studies" / name), f"--plot={plot}", f"--orrery={harness.BINARY}", *options],
-                                  capture_output=True, text=True, timeout=300)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            done = harness.run_script(f"scripts/studies/{name}", f"--plot={plot}", f"--orrery={harness.BINARY}", *options)
+            self.assertEqual(done.code, 0, done.out + done.err)
             self.assertGreater(plot.stat().st_size, 10000)
 
 

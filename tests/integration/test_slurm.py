@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""scripts/slurm on a real Slurm that the test starts: two emulated nodes of two CPUs on this machine. The results are those of a run
-without Slurm, exit codes arrive, signals reach the ranks, sweeps and scaling studies are complete."""
+"""scripts/slurm on a real Slurm that the test starts: two emulated nodes of two CPUs each on this machine.
+
+The system of most tests: one step of 8 NPUs on a ring, on two nodes with one rank each, started by srun and by mpirun."""
 import csv
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-import time
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
@@ -17,10 +18,10 @@ import slurm_cluster  # noqa: E402
 SCRIPTS = harness.SOURCE / "scripts/slurm"
 BATCH, SWEEP, SCALING = SCRIPTS / "batch.sh", SCRIPTS / "sweep.sh", SCRIPTS / "scaling.py"
 BINARY = str(pathlib.Path(harness.BINARY).resolve())
-LIMIT = 400  # seconds for everything, then the cluster is stopped and the test fails
+LIMIT = 1200  # seconds for everything, against hangs: then the cluster is stopped and the test fails
 TWO_NODES = ("--nodes=2", "--ntasks=2", "--ntasks-per-node=1")
 LAUNCHERS = ("srun", "mpirun")
-FOREVER = ("--iterations=100000000", "--max-walltime=150", "--quiet")
+ENDLESS = (harness.FOR_EVER, *harness.PROGRESS)
 EIGHT = "--tp 8 --pp 1 --dp 1 --layers 2 --micro-batches 2"  # of orrery generate, for configs/ring-8.yaml
 
 # Stands in for the program: says that it is there, and which of its ranks are told to stop.
@@ -28,7 +29,7 @@ PROBE = """#!/bin/bash
 rank=${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID}
 trap 'touch "$PROBE_FOLDER/told-$rank"; exit 75' USR1
 touch "$PROBE_FOLDER/there-$rank"
-for i in {1..600}; do sleep 0.1; done
+for i in {1..6000}; do sleep 0.1; done
 exit 1
 """
 
@@ -38,7 +39,12 @@ slurm = None
 class Slurm(harness.Folder):
     @classmethod
     def setUpClass(cls):
+        """Starts the cluster, or skips the tests where no Slurm can be started."""
         global slurm
+        try:
+            slurm_cluster.check_available()
+        except (slurm_cluster.Unavailable, subprocess.TimeoutExpired) as why:
+            raise unittest.SkipTest(f"no Slurm can be started here: {why}") from None
         slurm = slurm_cluster.Cluster().__enter__()
         cls.addClassCleanup(slurm.stop)
         slurm.environment["ORRERY"] = BINARY
@@ -52,15 +58,23 @@ class Slurm(harness.Folder):
                               "--set", f"workload.groups={self.folder}/workload.json"]
 
     def submit(self, *arguments, script=BATCH, options=TWO_NODES, **environment):
+        """Submits a script with arguments and environment variables. Returns the number of the job."""
         return slurm.sbatch(script, *arguments, options=[f"--output={self.folder}/%x-%j.out", *options], env=environment)
 
     def log(self, job):
+        """Returns what a job has printed."""
         return "".join(path.read_text(errors="replace") for path in self.folder.glob(f"*-{job}.out"))
 
-    def check_end(self, job, state, code, timeout=60):
-        self.assertEqual(slurm.wait(job, timeout), (state, code), self.log(job))
+    def check_end(self, job, state, code):
+        """Waits for the end of a job and checks its state and exit code."""
+        self.assertEqual(slurm.wait(job), (state, code), self.log(job))
+
+    def wait_until_simulating(self, job):
+        """Waits until a job with the options PROGRESS has printed its progress."""
+        slurm.until(lambda: self.log(job).count(" of nodes, ") > 1, f"job {job} simulates")
 
     def status(self, path):
+        """Returns the status and the number of ranks of results."""
         import h5py
         with h5py.File(path) as results:
             return results.attrs["status"], int(results.attrs["num_ranks"])
@@ -68,6 +82,7 @@ class Slurm(harness.Folder):
     # ---- one run ----
 
     def test_batch_gives_the_answer_of_a_run_without_slurm(self):
+        """batch.sh runs on both nodes with either launcher, and the results are those of a run without Slurm."""
         alone = self.run_once(self.run_arguments, "alone.h5")
         jobs = {launcher: self.submit(*self.run_arguments, f"--output={self.folder}/{launcher}.h5", "--quiet", ORRERY_LAUNCHER=launcher)
                 for launcher in LAUNCHERS}
@@ -79,22 +94,26 @@ class Slurm(harness.Folder):
             self.assertEqual((described["NodeList"], described["NumTasks"]), ("n[1-2]", "2"), launcher)
 
     def test_results_of_a_requeued_job_have_a_name_of_their_own(self):
+        """A job that has ended is requeued. Its second run writes orrery-JOB.1.h5 beside orrery-JOB.h5."""
         job = self.submit(*self.run_arguments, "--quiet", options=["--ntasks=1", f"--chdir={self.folder}", "--account=physics", "--partition=all"])
         self.check_end(job, "COMPLETED", 0)
         self.assertEqual(self.status(self.folder / f"orrery-{job}.h5"), ("complete", 1))
-        self.assertEqual(slurm.job(job)[0]["Account"], "physics")
-        time.sleep(2)  # the node has to be done with the first time
+        (described,) = slurm.job(job)
+        self.assertEqual(described["Account"], "physics")
+        slurm.until(lambda: "IDLE" in slurm.command("scontrol", "show", "node", described["NodeList"]), "the node is done with the first time")
         slurm.command("scontrol", "requeue", job)
         slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now")
         self.check_end(job, "COMPLETED", 0)
         self.assertEqual(self.status(self.folder / f"orrery-{job}.1.h5"), ("complete", 1))
 
-    def test_srun_and_mpirun_in_an_allocation(self):
+    def test_srun_and_mpirun_work_in_an_allocation(self):
+        """Within salloc, `srun --mpi=pmix` and `mpirun` start the program on both nodes, and the results are those of a run without
+        Slurm."""
         alone = self.run_once(self.run_arguments, "alone.h5")
         launches = {"srun": ["srun", "--mpi=pmix"], "mpirun": ["mpirun"]}
         for launcher, launch in launches.items():
             path = self.folder / f"{launcher}.h5"
-            done = slurm.run("salloc", *TWO_NODES, *launch, BINARY, "run", *self.run_arguments, f"--output={path}", "--quiet", timeout=60)
+            done = slurm.run("salloc", *TWO_NODES, *launch, BINARY, "run", *self.run_arguments, f"--output={path}", "--quiet")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.status(path), ("complete", 2), launcher)
             self.assertEqual(harness.difference(alone, path), "", launcher)
@@ -102,12 +121,15 @@ class Slurm(harness.Folder):
     # ---- what goes wrong ----
 
     def test_a_launcher_without_mpi_is_refused(self):
-        done = slurm.run("srun", "--mpi=none", *TWO_NODES, BINARY, "run", *self.run_arguments, f"--output={self.folder}/wrong.h5", timeout=60)
+        """`srun --mpi=none` starts two programs that do not know of each other. They refuse with exit code 2 and name the right option."""
+        done = slurm.run("srun", "--mpi=none", *TWO_NODES, BINARY, "run", *self.run_arguments, f"--output={self.folder}/wrong.h5")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("srun --mpi=pmix", done.stderr)
         self.assertFalse((self.folder / "wrong.h5").exists())
 
-    def test_exit_codes_pass(self):
+    def test_exit_codes_reach_slurm(self):
+        """Bad input, an existing results file, an unknown launcher and a missing program end the job with the exit codes 3, 5, 2 and 2,
+        and a message."""
         kept = self.run_once(self.run_arguments, "kept.h5")
         before = kept.read_bytes()
         jobs = []
@@ -122,31 +144,23 @@ class Slurm(harness.Folder):
         self.assertEqual(kept.read_bytes(), before)
 
     def test_a_killed_rank_ends_the_job(self):
+        """One of two simulating ranks is killed. Slurm sees the job fail, with no results and an exit code that stands for nothing
+        else."""
         for launcher in LAUNCHERS:
-            job = self.submit(*self.run_arguments, *FOREVER, f"--output={self.folder}/{launcher}.h5", ORRERY_LAUNCHER=launcher)
-            ranks = self.running_ranks(2)
-            begin = time.monotonic()
-            os.kill(ranks[-1], signal.SIGKILL)
-            state, code = slurm.wait(job, 30)
+            job = self.submit(*self.run_arguments, *ENDLESS, f"--output={self.folder}/{launcher}.h5", ORRERY_LAUNCHER=launcher)
+            self.wait_until_simulating(job)
+            ranks = [pid for pid in slurm_cluster.children_of_this() if is_program(pid)]
+            self.assertEqual(len(ranks), 2)
+            os.kill(max(ranks), signal.SIGKILL)
+            state, code = slurm.wait(job)
             self.assertEqual(state, "FAILED", self.log(job))
             self.assertNotIn(code, (0, 75))
-            self.assertLess(time.monotonic() - begin, 20)
             self.assertFalse((self.folder / f"{launcher}.h5").exists())
 
     # ---- signals ----
 
-    def running_ranks(self, count, timeout=30):
-        """The ranks of a job that does not end, once they have begun with the simulation."""
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            ranks = [pid for pid in slurm_cluster.children_of_this() if is_program(pid) and cpu_seconds(pid) > 0.3]
-            if len(ranks) == count:
-                time.sleep(0.5)
-                return sorted(ranks)
-            time.sleep(0.1)
-        raise harness.TookTooLong(f"no {count} ranks after {timeout} s\n{slurm.logs()}")
-
     def test_a_signal_reaches_every_rank(self):
+        """A signal to the batch script, as before the time limit, reaches both ranks with either launcher."""
         (self.folder / "probe").write_text(PROBE)
         (self.folder / "probe").chmod(0o755)
         jobs = {}
@@ -154,29 +168,33 @@ class Slurm(harness.Folder):
             (self.folder / launcher).mkdir()
             jobs[launcher] = self.submit("none", ORRERY=f"{self.folder}/probe", PROBE_FOLDER=f"{self.folder}/{launcher}", ORRERY_LAUNCHER=launcher)
         for launcher, job in jobs.items():
-            slurm.until(lambda: len(list((self.folder / launcher).glob("there-*"))) == 2, 30, f"ranks under {launcher}")
+            slurm.until(lambda: len(list((self.folder / launcher).glob("there-*"))) == 2, f"ranks under {launcher}")
             slurm.command("scancel", "--signal=USR1", "--batch", job)
         for launcher, job in jobs.items():
             self.check_end(job, "FAILED", 75)
             self.assertEqual(sorted(path.name for path in (self.folder / launcher).glob("told-*")), ["told-0", "told-1"], self.log(job))
 
-    def test_stops_before_the_time_limit(self):
-        # The limit is drawn near once the ranks run: then Slurm warns at its next look at the limits of jobs, every 30 s.
+    def test_a_job_stops_before_its_time_limit(self):
+        """The time limit of simulating jobs is drawn near. Slurm warns at its next look at the limits of jobs, every 30 s; the runs
+        then stop with exit code 75 and interrupted results."""
         jobs = {}
         for launcher in LAUNCHERS:
-            jobs[launcher] = self.submit(*self.run_arguments, *FOREVER, f"--output={self.folder}/{launcher}.h5",
+            jobs[launcher] = self.submit(*self.run_arguments, *ENDLESS, f"--output={self.folder}/{launcher}.h5",
                                          options=[*TWO_NODES, "--time=10"], ORRERY_LAUNCHER=launcher)
-        self.running_ranks(4)
         for job in jobs.values():
-            slurm.command("scontrol", "update", f"JobId={job}", "TimeLimit=1")
+            self.wait_until_simulating(job)
+            minutes, seconds = map(int, slurm.job(job)[0]["RunTime"].split(":")[-2:])
+            slurm.command("scontrol", "update", f"JobId={job}", f"TimeLimit={minutes + (1 if seconds < 20 else 2)}")
         for launcher, job in jobs.items():
-            self.check_end(job, "FAILED", 75, timeout=80)
+            self.check_end(job, "FAILED", 75)
             self.assertEqual(self.status(self.folder / f"{launcher}.h5"), ("interrupted", 2), self.log(job))
             harness.check_identity(self, self.folder / f"{launcher}.h5")
 
     # ---- many runs ----
 
-    def test_sweep(self):
+    def test_a_sweep_runs_every_line_of_the_list(self):
+        """sweep.sh as an array of 5 jobs over a list of 4 settings: each setting gives the results of a run without Slurm, and the job
+        without a setting fails."""
         chunks = [1, 2, 4, 8]
         listed = self.folder / "list"
         latency = "system.network.dimensions.0.latency=1 us"
@@ -193,9 +211,11 @@ class Slurm(harness.Folder):
             self.assertEqual(harness.difference(alone, folder / f"{number}.h5"), "", f"{n} chunks")
 
     def scaling(self, *arguments, cwd=None):
-        return slurm.run("/usr/bin/python3", SCALING, *arguments, cwd=cwd or self.folder, timeout=100)
+        return slurm.run("/usr/bin/python3", SCALING, *arguments, cwd=cwd or self.folder)
 
-    def test_scaling_study(self):
+    def test_a_scaling_study_gathers_all_runs(self):
+        """scaling.py submits strong and weak scaling on 1 and 2 ranks, gathers a table and a picture, refuses to write over a study,
+        and names a run without results."""
         study = self.folder / "study"
         common = ["--account=physics", "--partition=all", "--nodes=2"]
         strong = self.scaling("submit", "strong", study, "--ranks=1,2", *common, "--sbatch=--comment=scaling", "--", *self.run_arguments, "--quiet")
@@ -221,35 +241,20 @@ class Slurm(harness.Folder):
 
 
 def is_program(pid):
+    """Returns whether a process is the program."""
     try:
         return pathlib.Path(f"/proc/{pid}/exe").resolve() == pathlib.Path(BINARY)
     except OSError:
         return False
 
 
-def cpu_seconds(pid):
-    try:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
-    except OSError:
-        return 0.0
-
-
 def main():
     def too_long(*_):
         raise harness.TookTooLong(f"not done after {LIMIT} s")
 
-    if harness.SANITIZED:
-        print("skipped: the scripts are tested with the release build")
-        sys.exit(harness.SKIPPED)
     signal.signal(signal.SIGALRM, too_long)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     signal.alarm(LIMIT)
-    try:
-        slurm_cluster.check_available()
-    except (slurm_cluster.Unavailable, subprocess.TimeoutExpired) as why:
-        print(f"skipped: no Slurm can be started here: {why}")
-        sys.exit(harness.SKIPPED)
     harness.main()
 
 

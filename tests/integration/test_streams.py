@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""workload.streams: trace. Nodes that name a stream take turns with those of that stream, and with no others."""
+"""Streams: with workload.streams: trace, nodes that name a stream take turns with those of that stream, and with no others."""
 import collections
 import json
 import pathlib
@@ -15,17 +15,17 @@ from chakra import Node  # noqa: E402
 
 US = 10**6  # ps
 OF_TRACE = "--streams=trace"
-SEEDS = range(8101, 8102 if harness.SANITIZED else 8107)
+SEEDS = range(8101, 8102 if harness.FEWER_CASES else 8107)
 IN_STREAMS = (chakra.COMP, chakra.COLL, chakra.SEND, chakra.MEM_LOAD, chakra.MEM_STORE)
 
 
 def traces_of(folder, traces):
-    """Writes them. The key of a configuration that names them."""
+    """Writes the traces and returns the key of a configuration that names them."""
     return harness.write_workload(folder, traces).replace("--workload-configuration=", "traces: ")
 
 
 def timeline(path):
-    """{NPU: {node: (start, finish)}} in ps."""
+    """Returns {NPU: {node: (start, finish)}} in ps."""
     import h5py
     nodes = collections.defaultdict(dict)
     with h5py.File(path) as results:
@@ -42,9 +42,10 @@ class Streams(harness.Folder):
                         f"  collectives: {{endpoint-delay: 0 ns{more}}}\nworkload: {{{traces}}}\n")
         return path
 
-    def test_by_hand(self):
-        """Stream 7 computes for 3 us and 1 us, stream 20 for 2 us; an all-gather of 5 us in one hop of 1 us waits for stream 7, so that it
-        begins at 4. Nodes without a stream take the place of their own resource, 4 us and 1 us one after the other."""
+    def test_streams_by_hand(self):
+        """Two NPUs: stream 7 computes for 3 us and 1 us, stream 20 for 2 us; an all-gather of 5 us in one hop of 1 us waits for stream
+        7, so that it begins at 4. Nodes without a stream take turns on their own resource, for 4 us and 1 us. Without the option all
+        compute nodes take turns."""
         nodes = [Node(1, chakra.COMP, duration=3, stream=7), Node(2, chakra.COMP, duration=2, stream=20), Node(3, chakra.COMP, duration=1, stream=7),
                  Node(4, chakra.COMP, duration=4), Node(5, chakra.COMP, duration=1),
                  Node(6, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000, stream=7)]
@@ -55,8 +56,9 @@ class Streams(harness.Folder):
         counted = timeline(self.run_once([config, "--timeline"]))
         self.assertEqual([counted[0][node][0] // US for node in range(1, 7)], [0, 3, 5, 6, 10, 0])
 
-    def test_random_workloads(self):
-        """In a stream one node runs at a time, and begins when it is ready or when another one of the stream is over; one answer."""
+    def test_one_node_of_a_stream_runs_at_a_time(self):
+        """Random workloads with random streams, on both networks: a node begins when it is ready or when another one of its stream is
+        over, and results are the same on 1, 2 and 3 ranks."""
         for seed in SEEDS:
             workload = random_workload.Workload(seed, max_npus=24, operations=(20, 80))
             draw = random.Random(seed)
@@ -70,10 +72,10 @@ class Streams(harness.Folder):
                 with self.subTest(seed=seed, network=network):
                     path = self.check_one_answer(arguments + [f"--network={network}"], workload.num_npus, ranks=(2, 3))
                     self.check_turns(workload.traces, timeline(path))
-            for path in self.folder.iterdir():
-                path.unlink()
+            self.clear_folder()
 
     def check_turns(self, traces, times):
+        """Checks for each NPU that the nodes of a stream do not overlap, and start no later than they may."""
         for npu, nodes in enumerate(traces):
             nodes = [node for node in nodes if node.type in IN_STREAMS and not node.attributes.get("is_cpu_op")]
             streams = collections.defaultdict(list)
@@ -91,9 +93,9 @@ class Streams(harness.Folder):
                 if "stream" in node.attributes and start > ready:
                     self.assertIn(start, [finish for _, finish in streams[node.attributes["stream"]]], node.id)
 
-    def test_collectives_share(self):
-        """All-gathers of 10 us in one hop of 1 us, with two streams: side by side each has half of the bandwidth, and both networks say 21 us;
-        one after the other each has all of it. Those of a row and of a column have a link each."""
+    def test_collectives_side_by_side_share_the_bandwidth(self):
+        """All-gathers of 10 us in one hop of 1 us, with two streams: side by side each has half of the bandwidth, and both networks say
+        21 us; one after the other each has all of it, 22 us. Those of a row and of a column have a link each, 11 us."""
         def gather(id, after=(), **more):
             return Node(id, chakra.COLL, data_deps=list(after), comm_type=chakra.ALL_GATHER, comm_size=10_000, **more)
 
@@ -116,8 +118,9 @@ class Streams(harness.Folder):
                     path = self.check_one_answer([config, f"--network={network}"], 4, ranks=(2,))
                     self.assertEqual(harness.finish_times(path), [time * US] * 4)
 
-    def test_no_schedule_beats_the_link(self):
-        """Random collectives of rows, columns and all, some in order: what they put on the links fits the time, but only just."""
+    def test_no_schedule_beats_the_bandwidth_of_links(self):
+        """Random collectives of rows, columns and all of 12 NPUs, some in order: what they put on the links fits the time, and in one
+        case fills more than half of it."""
         import h5py
         groups = {f"row{y}": [3 * y, 3 * y + 1, 3 * y + 2] for y in range(4)} | {f"column{x}": [x, x + 3, x + 6, x + 9] for x in range(3)}
         (self.folder / "groups.json").write_text(json.dumps(groups | {"all": list(range(12))}))
@@ -146,7 +149,8 @@ class Streams(harness.Folder):
                 fullest = max(fullest, ring, switch)
         self.assertGreater(fullest, 0.5)
 
-    def test_refusals(self):
+    def test_streams_that_cannot_be_are_refused(self):
+        """A stream that is no number, a misspelt option, and options that streams exclude are refused with a message that names them."""
         nodes = [Node(1, chakra.COLL, "sum", comm_type=chakra.ALL_GATHER, comm_size=5000, stream="main")]
         traces = traces_of(self.folder, [nodes] * 2)
         self.assertEqual(harness.orrery("check", self.config(traces)).code, 0)
@@ -161,7 +165,8 @@ class Streams(harness.Folder):
                 for word in words:
                     self.assertIn(word, outcome.err)
 
-    def test_nodes_without_streams(self):
+    def test_nodes_without_streams_are_a_warning(self):
+        """Traces without streams give a warning, and nodes take turns on their resource."""
         nodes = [Node(1, chakra.COMP, duration=3), Node(2, chakra.COMP, duration=3)]
         config = self.config(traces_of(self.folder, [nodes] * 2))
         outcome = harness.orrery("run", config, OF_TRACE, f"--output={self.folder / 'r.h5'}")

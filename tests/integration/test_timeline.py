@@ -1,5 +1,7 @@
-#!/usr/bin/env python3
-"""`orrery show timeline` writes what Perfetto and about:tracing open; its durations are those of /npus."""
+#!/usr/bin/python3
+"""`orrery show timeline` writes what Perfetto and about:tracing open, and its durations are those of /npus.
+
+The system of most tests: a generated step of 16 NPUs in two dimensions, with noise."""
 import collections
 import gzip
 import json
@@ -24,13 +26,13 @@ COMMUNICATION = {"collective", "send", "receive"}
 
 
 def picoseconds(number):
-    """Of microseconds as they stand in the text."""
+    """Returns the ps of a text that gives microseconds."""
     whole, _, fraction = number.partition(".")
     return int(whole) * 10**6 + int(fraction.ljust(6, "0") or 0)
 
 
 def union(slices):
-    """The time in which at least one of them is under way."""
+    """Returns the time in which at least one of the slices is under way."""
     total = end = 0
     for start, finish in sorted(slices):
         total += max(0, finish - max(start, end))
@@ -59,6 +61,7 @@ class Timeline(harness.Folder):
         return events
 
     def check_against_npus(self, events, results):
+        """Checks that the slices of each NPU add up to its times in /npus, and that those of a thread do not overlap. Returns the NPUs."""
         import h5py
         slices = collections.defaultdict(lambda: collections.defaultdict(list))
         threads = collections.defaultdict(list)
@@ -84,7 +87,9 @@ class Timeline(harness.Folder):
         self.seen = getattr(self, "seen", set()) | {event["cat"] for event in events if event["ph"] == "X"}
         return sorted(slices)
 
-    def test_generated(self):
+    def test_slices_add_up_to_the_times_of_npus(self):
+        """Plain and compressed: the slices of every NPU add up to its times, every recorded node has a slice, and threads and processes
+        have their names."""
         import h5py
         results = self.results("--timeline")
         for name in ("timeline.json", "timeline.json.gz"):
@@ -101,7 +106,8 @@ class Timeline(harness.Folder):
         self.check_counters(events, results)
 
     def check_counters(self, events, results):
-        """The counter over all NPUs has the compute time of all; those of an NPU end with nothing in flight or in memory."""
+        """Checks that the counter over all NPUs has the compute time of all, and that those of an NPU end with nothing in flight or in
+        memory."""
         import h5py
         counters = [event for event in events if event["ph"] == "C"]
         shares = sorted((event["ts"], event["args"]["compute"]) for event in counters if event["name"] == "share of NPUs")
@@ -120,7 +126,9 @@ class Timeline(harness.Folder):
             self.assertEqual(max(memory), file["npus/peak_local_memory"][0])
         self.assertEqual(memory[-1], 0)
 
-    def test_traces_with_memory_and_overlap(self):
+    def test_slices_of_random_workloads(self):
+        """Six random workloads with remote memory and overlap: the slices of every NPU add up to its times, and every kind of slice
+        occurs."""
         for seed in range(20, 26):
             workload = random_workload.Workload(seed, max_npus=12, operations=(40, 80))
             arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
@@ -128,18 +136,18 @@ class Timeline(harness.Folder):
                 results = self.run_once(arguments)
                 found = self.check_against_npus(self.chrome(results), results)
                 self.assertGreater(len(found), 0)
-            for path in self.folder.iterdir():
-                path.unlink()
+            self.clear_folder()
         self.assertEqual(self.seen, {"compute", "cpu", "collective", "send", "receive", "memory", "exposed"} | (self.seen & {"idle"}))
 
-    def test_selects_npus(self):
+    def test_npus_can_be_chosen(self):
+        """--npus=1,4-6 writes these NPUs and no others."""
         results = self.results("--timeline")
         events = self.chrome(results, "--npus=1,4-6")
         self.assertEqual(self.check_against_npus(events, results), [1, 4, 5, 6])
         self.assertIn("all 4 NPUs shown", {event["args"].get("name") for event in events if event["ph"] == "M"})
 
-    def test_first_iteration(self):
-        """Of several iterations the recorded ones are shown."""
+    def test_recorded_iterations_are_shown(self):
+        """Of three iterations the recorded ones are shown: all three, or the first."""
         results = self.results("--timeline", "--iterations=3", "--record-iterations=3")
         self.check_against_npus(self.chrome(results), results)
         import h5py
@@ -150,8 +158,8 @@ class Timeline(harness.Folder):
         self.assertLessEqual(len(shown), recorded)
         self.assertGreater(len(shown), recorded // 2)
 
-    def test_npus_that_are_not_there(self):
-        """What the run has of a list is shown, with a word."""
+    def test_npus_that_are_not_there_are_left_out_with_a_word(self):
+        """A list of NPUs that goes beyond the run's 16 shows those that are there, and a warning says which."""
         results = self.results("--timeline")
         for given, shown, word in (("0-63", range(16), "0-15 are shown"), ("3,14-20,40", (3, 14, 15), "3,14-15 are shown"), ("15,16", (15,), "15 is shown")):
             out = self.folder / f"{given}.json"
@@ -161,7 +169,9 @@ class Timeline(harness.Folder):
             names = {event["args"]["name"] for event in json.loads(out.read_text())["traceEvents"] if event["name"] == "process_name"}
             self.assertEqual({name for name in names if name.startswith("NPU ")}, {f"NPU {npu}" for npu in shown})
 
-    def test_refusals(self):
+    def test_wrong_files_and_npus_are_refused(self):
+        """Results without a timeline, files that are no results, missing options, NPUs that are not there at all and existing files are
+        refused with one message; --force replaces a file."""
         plain, results = self.folder / "plain.h5", self.results("--timeline")
         self.run_once([self.folder / "config.yaml"], "plain.h5")
         text = self.folder / "text.h5"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Traces that other tools wrote (shared/traces) run on 1 to 4 ranks with one answer, or are refused by name."""
+"""Traces that other tools wrote run on 1 to 4 ranks with the same results, or are refused by name. Needs shared/traces."""
 import json
 import pathlib
 import shutil
@@ -11,12 +11,13 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 from harness import System, unpacked  # noqa: E402
 
-RANKS = (2,) if harness.SANITIZED else (1, 2, 3, 4)
+RANKS = (2,) if harness.FEWER_CASES else (1, 2, 3, 4)
 
 
 class Traces(harness.Folder):
     def one_answer(self, prefix, system, ranks=RANKS):
-        """Runs PREFIX.<npu>.et on a System, or on the files of a folder."""
+        """Runs the traces PREFIX.<npu>.et on a System, or on the files that a list of flags names. Checks that the results are the same on
+        each number of ranks and returns the finish times in ps."""
         if isinstance(system, System):
             files, num_npus = system.write(self.folder), system.num_npus
         else:
@@ -26,12 +27,13 @@ class Traces(harness.Folder):
         self.assertEqual(len(times), num_npus)
         return times
 
-    def test_dlrm(self):
-        """A real step on 8 GPUs. Each NPU is busy on the GPU for some time and none finishes at once."""
+    def test_dlrm_on_8_gpus(self):
+        """A recorded step of DLRM on 8 GPUs takes some time on each NPU; none finishes at once."""
         times = self.one_answer(unpacked("dlrm-8gpu") / "dlrm", System(["FullyConnected"], [8], 300.0, 700.0))
         self.assertGreater(min(times), 10 ** 9)
 
-    def test_resnet50(self):
+    def test_resnet50_on_64_npus(self):
+        """A data-parallel step of ResNet-50: all 64 NPUs finish together."""
         folder = unpacked("resnet50-dp-64")
         memory = self.folder / "remote_memory.json"
         memory.write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
@@ -39,8 +41,9 @@ class Traces(harness.Folder):
         times = self.one_answer(folder / "resnet50_DataParallel", files)
         self.assertEqual(len(set(times)), 1, "data parallel: all NPUs finish together")
 
-    def test_microbenchmarks(self):
-        """One collective of 1 MiB each. ASTRA-sim gives 323,560 ns for the all-gather of 16 NPUs on this ring."""
+    def test_one_collective_of_each_kind(self):
+        """One collective of 1 MiB of each kind on rings of 4, 8 and 16 NPUs: all NPUs finish together, and the all-gather of 16 takes
+        the 323,560 ns that ASTRA-sim gives."""
         folder = unpacked("astra-sim-examples") / "microbenchmarks"
         for kind in ("all_gather", "all_reduce", "all_to_all", "reduce_scatter"):
             for npus in (4, 8, 16):
@@ -50,10 +53,12 @@ class Traces(harness.Folder):
                     if (kind, npus) == ("all_gather", 16):
                         self.assertEqual(times[0], 323_560_000)
 
-    def test_hgx(self):
+    def test_an_all_reduce_on_an_h100_server(self):
+        """An all-reduce of 1 MiB on 8 NPUs at one switch gives the same results on any number of ranks."""
         self.one_answer(unpacked("astra-sim-examples") / "H100-HGX-Validated" / "AllReduce_1MB", System(["Switch"], [8], 400.0, 936.25))
 
-    def test_every_node_type(self):
+    def test_every_node_type_of_chakra(self):
+        """Small traces with one node or two of each type that Chakra knows give the same results on any number of ranks."""
         folder = unpacked("chakra-all-types")
         memory = {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}
         for name in ("ALL_GATHER", "ALL_REDUCE", "ALL_TO_ALL", "BARRIER", "BROADCAST", "REDUCE_SCATTER", "one_comp_node", "one_metadata_node_all_types",
@@ -62,6 +67,8 @@ class Traces(harness.Folder):
                 self.one_answer(folder / name, System(memory=memory))
 
     def test_messages_without_a_peer_are_refused(self):
+        """A send without a destination and a receive without a source are refused on 1 and 2 ranks, with one message that names file,
+        NPU, node and attribute, and without results."""
         folder = unpacked("chakra-all-types")
         files = System().write(self.folder)
         for name, node, key in (("one_comm_send_node", 56, "comm_dst"), ("one_comm_recv_node", 60, "comm_src")):
@@ -73,15 +80,17 @@ class Traces(harness.Folder):
                     self.assertRegex(outcome.err, rf"{name}\.0\.et: NPU 0, node {node} .*({key}|comm_size)")
                     self.assertFalse((self.folder / "results.h5").exists())
 
-    def test_older_layouts(self):
+    def test_older_layouts_of_chakra(self):
+        """Traces of schemas 0.0.1 and 0.0.3 run and take some time."""
         folder = unpacked("chakra-legacy-schemas")
         for name in ("legacy_v001", "legacy_v003"):
             with self.subTest(name):
                 times = self.one_answer(folder / name, System(memory={"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}))
                 self.assertGreater(min(times), 0)
 
-    def test_pytorch(self):
-        """One NPU each, one of them gzip, both with dependencies that need care."""
+    def test_traces_of_pytorch(self):
+        """Two traces of one NPU each that PyTorch wrote, one of them compressed, run for a microsecond at least. Both have dependencies
+        that need care."""
         folder = unpacked("chakra-pytorch-single")
         shutil.copy(folder / "pytorch_schema1.1.0.0.et.gz", self.folder / "packed.0.et")
         for prefix in (folder / "resnet_schema1.0.1", self.folder / "packed"):
@@ -90,8 +99,8 @@ class Traces(harness.Folder):
                 path = self.run_once([f"--workload-configuration={prefix}"] + files)
                 self.assertGreater(harness.finish_times(path)[0], 10 ** 6)
 
-    def test_tori(self):
-        """Process groups on tori; the group "0" is not the world."""
+    def test_process_groups_on_tori(self):
+        """Tenants with process groups on 1-D to 3-D tori give the same results on any number of ranks. The group "0" is not the world."""
         for folder in sorted((unpacked("torus-multitenant") / "examples").glob("T?D-analytical")):
             inputs = folder / "inputs"
             files = [f"--network-configuration={inputs / 'network.yml'}", f"--system-configuration={inputs / 'sys.json'}",
@@ -100,23 +109,19 @@ class Traces(harness.Folder):
             with self.subTest(folder.name):
                 self.one_answer(folder / "trace/trace", files)
 
-    def stage(self, archive, ranks=RANKS):
-        """Every NPU finishes when ASTRA-sim says, to the nanosecond."""
-        name = archive.removeprefix("stage-")
-        folder = unpacked(archive) / name
-        system = harness.SHARED / "traces/system"
-        files = [f"--network-configuration={system / 'net_64.yml'}", f"--system-configuration={system / 'system.json'}",
-                 f"--remote-memory-configuration={system / 'mem.json'}", f"--comm-group-configuration={folder / 'workload.json'}"]
-        times = self.one_answer(folder / "workload", files, ranks)
-        expected = json.loads((harness.SHARED / f"traces/expected/{name}.expected.json").read_text())["finish_ns"]
+    def check_stage(self, name):
+        """Checks that every NPU finishes when ASTRA-sim says, to the nanosecond, on each number of ranks."""
+        times = harness.finish_times(self.check_one_answer(harness.stage_arguments(name), 64, RANKS))
+        expected = json.loads(harness.shared(f"traces/expected/{name}.expected.json").read_text())["finish_ns"]
         self.assertEqual(times, [time * 1000 for time in expected])
 
-    def test_tensors_of_stage(self):
-        """`orrery show trace` counts the tensors that a plain reading of the file finds."""
-        for archive, npus in (("stage-gpt_64_tp8sp2dp4_sp", (0, 63)), ("stage-moe_64_dp4tp2pp2ep4", (0, 32)), ("stage-llama-s_64_dp4tp4pp4", (0, 16))):
+    def test_tensors_are_counted_as_listed(self):
+        """`show trace` counts the tensors of STAGE's traces that a plain reading of the files finds."""
+        for name, npus in zip(harness.STAGE_TRACES, ((0, 63), (0, 32), (0, 16))):
+            folder = unpacked(f"stage-{name}") / name
             for npu in npus:
-                with self.subTest(archive, npu=npu):
-                    path = unpacked(archive) / archive.removeprefix("stage-") / f"workload.{npu}.et"
+                with self.subTest(name, npu=npu):
+                    path = folder / f"workload.{npu}.et"
                     sizes, made, listings = {}, set(), 0
                     for node in chakra.read(path):
                         needs, makes = (dict(zip(texts[::2], texts[1::2])) for texts in (node.attributes["inputs"], node.attributes["outputs"]))
@@ -130,16 +135,18 @@ class Traces(harness.Folder):
                                      {"count": len(sizes), "bytes": sum(sizes.values()), "listings": listings, "without_maker": len(others),
                                       "bytes_without_maker": sum(sizes[name] for name in others)})
 
-    def test_stage_gpt(self):
-        self.stage("stage-gpt_64_tp8sp2dp4_sp")
+    def test_stage_gpt_finishes_as_in_astra_sim(self):
+        """GPT on 64 NPUs: every NPU finishes when ASTRA-sim says, to the nanosecond."""
+        self.check_stage("gpt_64_tp8sp2dp4_sp")
 
-    def test_stage_moe(self):
-        self.stage("stage-moe_64_dp4tp2pp2ep4")
+    def test_stage_moe_finishes_as_in_astra_sim(self):
+        """A mixture of experts on 64 NPUs: every NPU finishes when ASTRA-sim says, to the nanosecond."""
+        self.check_stage("moe_64_dp4tp2pp2ep4")
 
-    def test_stage_llama(self):
-        self.stage("stage-llama-s_64_dp4tp4pp4")
+    def test_stage_llama_finishes_as_in_astra_sim(self):
+        """Llama on 64 NPUs: every NPU finishes when ASTRA-sim says, to the nanosecond."""
+        self.check_stage("llama-s_64_dp4tp4pp4")
 
 
 if __name__ == "__main__":
-    harness.skip_without(harness.SHARED / "traces/dlrm-8gpu.tar.xz", "the traces that other tools wrote")
     harness.main()

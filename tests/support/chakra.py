@@ -1,8 +1,7 @@
-"""Chakra execution traces, written and read without the protobuf library.
+"""Writes and reads Chakra execution traces without the protobuf library.
 
-A trace is a list of Node. Today's layout (versions "0.0.4" and "1.0.0") and the layouts 0.0.1 and 0.0.3 can be written;
-today's can be read. Messages are preceded by their length as a varint; the first is the metadata (none in 0.0.1).
-"""
+A trace is a list of Node. The current layout (versions "0.0.4" and "1.0.0") and the layouts 0.0.1 and 0.0.3 can be written; the current
+one can be read. A message comes after its length as a varint; the first message is the metadata, which layout 0.0.1 does not have."""
 import gzip
 import struct
 
@@ -38,7 +37,7 @@ def framed(message):
 
 
 class Typed:
-    """A value of an attribute with the field of today's schema that holds it, as Typed("int32", 5)."""
+    """A value of an attribute with the field of the current schema that holds it, as Typed("int32", 5)."""
 
     FIELDS = {"double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15, "sint64": 17, "fixed32": 19,
               "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27, "bool_list": 28, "string": 29, "string_list": 30, "bytes": 31}
@@ -82,7 +81,7 @@ def typed(value):
 
 
 class Node:
-    """`duration` in microseconds; attributes by their Chakra names, e.g. comm_size=1024, inputs=["x", 16, "w", "5.0"]."""
+    """A node. `duration` is in microseconds; attributes have their Chakra names, e.g. comm_size=1024, inputs=["x", 16, "w", "5.0"]."""
 
     def __init__(self, id, type, name="", data_deps=(), ctrl_deps=(), duration=0, **attributes):
         self.id, self.type, self.name = id, type, name or f"n{id}"
@@ -90,6 +89,7 @@ class Node:
         self.attributes = attributes
 
     def encoded(self):
+        """Returns the message of the node in the current layout."""
         message = integer(1, self.id) + chunk(2, self.name) + integer(3, self.type)
         message += packed(4, self.ctrl_deps) + packed(5, self.data_deps)
         if self.duration:
@@ -99,7 +99,7 @@ class Node:
         return message
 
     def encoded_001(self):
-        """Layout 0.0.1: numbers in fields of their own, other node and collective types, no metadata."""
+        """Returns the message in layout 0.0.1: numbers in fields of their own, other node and collective types."""
         types = {INVALID: 0, MEM_LOAD: 1, MEM_STORE: 2, COMP: 3, SEND: 4, RECV: 5, COLL: 6}
         collectives = {ALL_REDUCE: 1, ALL_TO_ALL: 2, ALL_GATHER: 3, REDUCE_SCATTER: 4}
         fields = {"tensor_size": 6, "num_ops": 12, "comm_src": 16, "comm_dst": 17, "comm_size": 18, "comm_tag": 19}
@@ -119,7 +119,7 @@ class Node:
         return message
 
     def encoded_003(self):
-        """Layout 0.0.3: attributes in field 11, with a type in field 2 and an int64 in field 6."""
+        """Returns the message in layout 0.0.3: attributes in field 11, with a type in field 2 and an int64 in field 6."""
         collectives = {ALL_REDUCE: 0, ALL_TO_ALL: 1, ALL_GATHER: 2, REDUCE_SCATTER: 3, BROADCAST: 4}
         message = integer(1, self.id) + chunk(2, self.name) + integer(3, self.type)
         for dependency in self.data_deps + self.ctrl_deps:
@@ -134,7 +134,7 @@ class Node:
 
 
 def encode(nodes, version="0.0.4"):
-    """The bytes of a trace; version None leaves the metadata out."""
+    """Returns the bytes of a trace. Without a version there is no metadata."""
     if version == "0.0.1":
         return b"".join(framed(node.encoded_001()) for node in nodes)
     if version == "0.0.3":
@@ -144,12 +144,13 @@ def encode(nodes, version="0.0.4"):
 
 
 def write(path, nodes, version="0.0.4", compressed=False):
+    """Writes a trace, with `compressed` as gzip."""
     data = encode(nodes, version)
     with open(path, "wb") as file:
         file.write(gzip.compress(data) if compressed else data)
 
 
-# ---- reading today's layout ----
+# ---- reading the current layout ----
 
 def read_varint(data, at):
     value = shift = 0
@@ -187,8 +188,8 @@ def numbers(value):
 
 
 def read(path):
-    """The nodes of a trace in today's layout with metadata; attributes that are neither numbers, strings nor lists of strings are
-    left out."""
+    """Returns the nodes of a trace in the current layout with metadata. Keeps attributes that are whole numbers, booleans, strings and
+    lists of booleans or strings, and leaves others out."""
     with open(path, "rb") as file:
         data = file.read()
     if data[:2] == b"\x1f\x8b":
@@ -204,6 +205,7 @@ def read(path):
 
 
 def decoded(message):
+    """Returns the node of a message in the current layout."""
     kinds = {field: kind for kind, field in Typed.FIELDS.items()}
     node = Node(0, INVALID)
     for field, value in fields(message):
@@ -227,6 +229,8 @@ def decoded(message):
                 node.attributes[name] = Typed(kind, parts[Typed.FIELDS[kind]])
             elif kind == "bool":
                 node.attributes[name] = bool(parts[27])
+            elif kind == "bool_list":
+                node.attributes[name] = [bool(number) for _, listed in fields(parts[28]) for number in numbers(listed)]
             elif kind == "string":
                 node.attributes[name] = parts[29].decode()
             elif kind == "string_list" or name in ("inputs", "outputs"):

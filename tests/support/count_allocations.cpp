@@ -1,4 +1,5 @@
-// Preloaded into a program, counts its calls of malloc and says so on standard error at the end.
+// Counts the calls of malloc of a program into which it is preloaded, and prints their number to standard error at the
+// end.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Preloaded into a program, counts its calls of MPI (by MPI's profiling interface) and says so on standard error at the
-// end. Whoever uses it must see to it that every function that the program calls is in this list.
+// Counts the MPI calls of a program into which it is preloaded, by MPI's profiling interface, and prints their number
+// to standard error at the end. Every function that the program calls must be in this list; a test checks that.
 #include <mpi.h>
 
 #include <cstdio>

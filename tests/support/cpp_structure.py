@@ -1,6 +1,7 @@
-"""Reads the structure of C++ sources that clang-format has laid out: functions with their lengths, classes with their members.
+"""Reads the structure of C++ sources: functions with their lengths, classes with their members.
 
-It knows no preprocessor and no templates beyond their layout. It is meant for checks of size, not for compiling.
+It relies on the layout that clang-format gives the sources of this repository, and knows neither the preprocessor nor templates. It is
+meant for checks of size.
 """
 import collections
 import re
@@ -9,50 +10,68 @@ Function = collections.namedtuple("Function", "name line length")
 Class = collections.namedtuple("Class", "name line public_functions data_members")
 
 LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL)
+TAIL_OF_FUNCTION = re.compile(r"(?:const|noexcept|override|final|mutable|&|->[^;{}]*|requires[^;{}]*|\s)*")
 CONTROL = {"if", "for", "while", "switch", "catch", "do", "else", "return", "try"}
 HEAD_OF_CLASS = re.compile(r"(?:^|\s)(?:class|struct)\s+((?:\w+::)*\w+)(?:\s+final)?\s*(?::[^:].*)?$", re.DOTALL)
+INITIALISERS = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:)")  # of a constructor: from the end of its parameters on
 NAME_OF_FUNCTION = re.compile(r"((?:~?\w+(?:<[^<>]*>)?::)*(?:operator\s*\S+?|~?\w+))\s*\(")
 
 
 def blanked(text):
-    """The text without comments and literals; every line keeps its place."""
-    return LITERAL.sub(lambda match: "\n" * match[0].count("\n") if match[0].startswith(("/", "R")) else '""' if match[0][0] == '"' else "' '", text)
+    """Returns the text without comments and the contents of literals. Every line keeps its number."""
+    def blank(match):
+        if match[0].startswith(("/", "R")):
+            return "\n" * match[0].count("\n")
+        return '""' if match[0][0] == '"' else "' '"
+    return LITERAL.sub(blank, text)
 
 
 def blocks(text):
-    """(head, line of the head, position of '{', position after '}', depth) of every brace block, outermost first."""
-    found, open_blocks, start = [], [], 0
+    """Returns every brace block, outermost first, as (head, line of the head, position of '{', position after '}').
+
+    The head is the text between the end of the statement or block before and the brace. A brace that follows its word without a
+    space, as in `size_{n}`, holds initial values and is no block.
+    """
+    found, open_braces, start, values = [], [], 0, 0
     for at, character in enumerate(text):
         if character == "{":
-            head = text[start:at].strip()
-            open_blocks.append((head, text.count("\n", 0, start + len(text[start:at]) - len(text[start:at].lstrip())) + 1, at, len(open_blocks)))
+            if values or (at > 0 and not text[at - 1].isspace()):
+                values += 1
+                continue
+            head = text[start:at]
+            line = text.count("\n", 0, start + len(head) - len(head.lstrip())) + 1
+            open_braces.append((head.strip(), line, at))
             start = at + 1
+        elif character == "}" and values:
+            values -= 1
         elif character == "}":
-            head, line, begin, depth = open_blocks.pop()
-            found.append((head, line, begin, at + 1, depth))
+            found.append((*open_braces.pop(), at + 1))
             start = at + 1
-        elif character == ";":
+        elif character == ";" and not values:
             start = at + 1
     return sorted(found, key=lambda block: block[2])
 
 
 def is_function(head):
-    """Whether a brace block with this head is the body of a function."""
+    """Returns whether a brace block with this head is the body of a function."""
     head = re.sub(r"^(?:public|private|protected):\s*", "", head)
+    initialisers = INITIALISERS.search(head)
+    if initialisers:
+        head = head[:initialisers.start() + 1]
     if not head or "(" not in head or ")" not in head or head.endswith(("=", ",", "(", "return")):
         return False
     first = re.match(r"[\w:~]+", head)
     if first and first[0] in CONTROL:
         return False
     tail = head[head.rindex(")") + 1:]
-    return not re.search(r"[=,(\[]\s*$", head) and bool(re.fullmatch(r"\s*(?:const|noexcept|override|final|mutable|&|&&|->[^;{}]*|requires[^;{}]*|:[^;]*|\s)*", tail)) and "[" not in head.split("(")[0]
+    return TAIL_OF_FUNCTION.fullmatch(tail) is not None and "[" not in head.split("(")[0]
 
 
 def functions(text):
-    """Every function with a body, lambdas and nested classes apart."""
+    """Returns every function with a body; a lambda counts as part of the function around it."""
     plain = blanked(text)
     result = []
-    for head, line, begin, end, _ in blocks(plain):
+    for head, line, _, end in blocks(plain):
         if is_function(head):
             names = NAME_OF_FUNCTION.findall(head)
             result.append(Function(names[0] if names else head[:40], line, plain.count("\n", 0, end) + 2 - line))
@@ -60,7 +79,7 @@ def functions(text):
 
 
 def without_blocks(body):
-    """The text of a class without the bodies of its functions and nested classes: each becomes ';' or '{}'."""
+    """Returns the text of a class with an empty pair of braces in place of each body of a function or nested class."""
     depth, kept = 0, []
     for character in body:
         if character == "{":
@@ -77,7 +96,7 @@ def without_blocks(body):
 
 
 def statements(body, is_struct):
-    """(access, declaration) of every declaration directly in a class."""
+    """Yields (access, declaration) of every declaration directly in a class."""
     access = "public" if is_struct else "private"
     text = without_blocks(body)
     for part in re.split(r";|\{\}(?!\s*[;,)])", text):
@@ -92,10 +111,11 @@ def statements(body, is_struct):
 
 
 def classes(text):
-    """Every class and struct with its counts; operators, constructors and destructors do not count as functions."""
+    """Returns every class and struct with its numbers of public functions and data members. Operators, constructors and destructors do
+    not count as functions, static and constexpr members not as data members."""
     plain = blanked(text)
     result = []
-    for head, line, begin, end, _ in blocks(plain):
+    for head, line, begin, end in blocks(plain):
         match = HEAD_OF_CLASS.search(re.sub(r"template\s*<[^{}]*?>\s*(?=class|struct)", "", head))
         if not match or "enum" in head or "(" in head:
             continue
@@ -117,10 +137,7 @@ def classes(text):
 
 
 def without_angles(text):
-    """The text without template arguments, initial values and indices."""
-    text = re.sub(r"=[^,]*", "", text)
-    while True:
-        shorter = re.sub(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]", "", text)
-        if shorter == text:
-            return text
+    """Returns the text without template arguments, parentheses, indices and initial values."""
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]", "", text)) != text:
         text = shorter
+    return re.sub(r"=[^,]*", "", text)

@@ -1,7 +1,9 @@
-"""What the tests of the whole program share: running it, its input files, its results.
+"""Runs the program for tests, writes its input files and reads its results.
 
 The environment names the program (ORRERY_BINARY), the folder shared/ beside the repository (ORRERY_SHARED) and a folder for
-unpacked archives (ORRERY_SCRATCH); each has a default for running a test by hand from a checkout that was built.
+unpacked archives (ORRERY_SCRATCH). Each has a default, so that a test can be run by hand from a checkout that was built. With
+ORRERY_FEWER_CASES set, tests that draw or sweep cases take fewer of them. ORRERY_SANITIZED says that the program was built with
+sanitizers; it implies fewer cases.
 """
 import collections
 import fcntl
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
 
 import chakra
@@ -22,9 +25,13 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("ORRERY_BINARY", str(SOURCE / "build/release/bin/orrery"))
 SHARED = pathlib.Path(os.environ.get("ORRERY_SHARED", SOURCE.parent / "shared"))
 SCRATCH = pathlib.Path(os.environ.get("ORRERY_SCRATCH", SOURCE / "build/scratch"))
-SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))  # fewer cases: everything is slower
-WIDELY = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # every comparison of ranks takes 2 to 16 of them, and every strategy: an hour
-SKIPPED = 77                                           # exit code by which ctest knows a skipped test
+SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))
+FEWER_CASES = SANITIZED or bool(os.environ.get("ORRERY_FEWER_CASES"))
+MANY_RANKS = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # every comparison of ranks takes 2 to 16 of them and every strategy: an hour
+SKIPPED = 77  # exit code by which ctest knows a skipped test
+
+# A limit against hangs, in seconds. It is far above what a run takes on a loaded machine; no test depends on its value.
+PATIENCE = 300
 
 Outcome = collections.namedtuple("Outcome", "code out err")
 
@@ -34,13 +41,13 @@ class TookTooLong(AssertionError):
 
 
 def launch(arguments, ranks=0):
-    """The command line; ranks = 0: without mpirun."""
+    """Returns the command line of the program on `ranks` MPI ranks; 0 stands for a run without mpirun."""
     prefix = [str(SOURCE / "scripts/mpirun.sh"), str(ranks)] if ranks else []
     return prefix + [BINARY] + [str(argument) for argument in arguments]
 
 
-def orrery(*arguments, ranks=0, timeout=60, cwd=None):
-    """Runs the program to its end. Takes longer than `timeout` seconds: the whole job is killed and the test fails."""
+def orrery(*arguments, ranks=0, timeout=PATIENCE, cwd=None):
+    """Runs the program to its end and returns its Outcome. After `timeout` seconds it kills the whole job and raises TookTooLong."""
     process = subprocess.Popen(launch(arguments, ranks), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", start_new_session=True, cwd=cwd)
     try:
@@ -52,8 +59,15 @@ def orrery(*arguments, ranks=0, timeout=60, cwd=None):
     return Outcome(process.returncode, out, err)
 
 
+def run_script(script, *arguments, **more):
+    """Runs a Python script of the repository to its end and returns its Outcome."""
+    done = subprocess.run([sys.executable, str(SOURCE / script), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=PATIENCE, **more)
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
 def messages(outcome):
-    """The lines of standard error that the program itself wrote, without mpirun's own report of a failed job."""
+    """Returns the lines of standard error that the program itself wrote, without mpirun's own report of a failed job."""
     lines, inside = [], False
     for line in outcome.err.splitlines():
         if line.startswith("-----") and len(line.strip("-")) == 0:
@@ -64,14 +78,17 @@ def messages(outcome):
 
 
 def errors(outcome):
-    """The messages of errors: one for each fault, whatever the number of lines."""
+    """Returns the error messages: the first line of each."""
     return [line for line in messages(outcome) if "error:" in line.lower()]
 
 
 # ---- systems in ASTRA-sim's files ----
 
 class System:
-    """network.yml, system.json, remote_memory.json and perhaps comm_group.json. Everything has a default: 4 NPUs on a ring."""
+    """A system in ASTRA-sim's files: network.yml, system.json, remote_memory.json and perhaps comm_group.json.
+
+    Every value has a default; all defaults together are 4 NPUs on a ring. Bandwidths are in GB/s, latencies in ns.
+    """
 
     def __init__(self, topology=("Ring",), counts=(4,), bandwidth=50.0, latency=500.0, system=None, memory=None, groups=None, flags=()):
         dimensions = len(topology)
@@ -100,7 +117,7 @@ class System:
                 f"bandwidth: {listed(self.bandwidth)}\nlatency: {listed(self.latency)}\n")
 
     def write(self, folder):
-        """Writes the files and returns the flags that name them."""
+        """Writes the files into a folder and returns the flags that name them."""
         folder = pathlib.Path(folder)
         (folder / "network.yml").write_text(self.network_text())
         (folder / "system.json").write_text(json.dumps(self.system, indent=1))
@@ -111,7 +128,7 @@ class System:
 
 
 def files_in(folder):
-    """The flags for the configuration files in a folder."""
+    """Returns the flags for the configuration files in a folder."""
     folder = pathlib.Path(folder)
     flags = [f"--system-configuration={folder / 'system.json'}", f"--network-configuration={folder / 'network.yml'}",
              f"--remote-memory-configuration={folder / 'remote_memory.json'}"]
@@ -121,7 +138,7 @@ def files_in(folder):
 
 
 def write_workload(folder, traces, version="0.0.4"):
-    """traces[i] is the list of nodes of NPU i; returns the flag."""
+    """Writes the nodes traces[i] as the trace of NPU i and returns the flag that names the traces."""
     for npu, nodes in enumerate(traces):
         chakra.write(pathlib.Path(folder) / f"workload.{npu}.et", nodes, version)
     return f"--workload-configuration={pathlib.Path(folder) / 'workload'}"
@@ -130,29 +147,31 @@ def write_workload(folder, traces, version="0.0.4"):
 # ---- results ----
 
 def finish_times(path):
-    """Picoseconds, one for each NPU."""
+    """Returns the finish time of every NPU in ps."""
     import h5py
     with h5py.File(path) as results:
         return [int(time) for time in results["npus/finish_time"][:]]
 
 
-PARTS = ("compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time")
+TIME_COMPONENTS = ("compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time")
 
 
 def check_identity(test, path):
-    """For each NPU the parts add up to the finish time, and no part is negative."""
+    """Checks that the time components of each NPU add up to its finish time, and that none is negative."""
     import h5py
     with h5py.File(path) as results:
-        parts = [results["npus/" + name][:] for name in PARTS]
+        components = [results["npus/" + name][:] for name in TIME_COMPONENTS]
         for npu, finish in enumerate(results["npus/finish_time"][:]):
-            mine = [int(part[npu]) for part in parts]
-            test.assertEqual(sum(mine), int(finish), f"{path}: the times of NPU {npu} add up: {dict(zip(PARTS, mine))}")
-            test.assertGreaterEqual(min(mine), 0, f"{path}: NPU {npu}: {dict(zip(PARTS, mine))}")
+            mine = [int(component[npu]) for component in components]
+            test.assertEqual(sum(mine), int(finish), f"{path}: the times of NPU {npu} add up: {dict(zip(TIME_COMPONENTS, mine))}")
+            test.assertGreaterEqual(min(mine), 0, f"{path}: NPU {npu}: {dict(zip(TIME_COMPONENTS, mine))}")
 
 
 def difference(one, other):
-    """What h5diff finds between two files outside /kernel and the attributes of /; empty if nothing. Files with dimension scales
-    hold lists of references, which h5diff cannot compare."""
+    """Returns what h5diff finds between two results files outside /kernel and the attributes of /; empty if they are equal.
+
+    Files with dimension scales hold lists of references, which h5diff cannot compare; its words about them are left out.
+    """
     files = ["--exclude-path", "/kernel", "--exclude-attribute", "/", str(one), str(other)]
     found = subprocess.run(["h5diff", *files], capture_output=True, text=True)
     if found.returncode != 0:
@@ -163,36 +182,110 @@ def difference(one, other):
 
 
 def scattered_partition(path, num_npus, ranks):
-    """A rank map in which neighbours are mostly on different ranks, and every rank has an NPU if there are enough."""
+    """Writes a rank map in which neighbours are mostly on different ranks, and every rank has an NPU if there are enough."""
     path.write_text("".join(f"{(npu * 7 + npu // 3) % ranks if npu >= ranks else npu}\n" for npu in range(num_npus)))
     return path
 
 
-# ---- archives of real traces ----
+# ---- the folder shared/ beside the repository ----
+
+def shared(path):
+    """Returns a path in shared/. Skips the test with a reason if it is not there, as in a clone that stands alone."""
+    found = SHARED / path
+    if not found.exists():
+        raise unittest.SkipTest(f"{found} is not there")
+    return found
+
 
 def unpacked(archive):
-    """The folder in which shared/traces/<archive>.tar.xz is unpacked, once for all tests of a build."""
+    """Returns the folder in which shared/traces/<archive>.tar.xz is unpacked, once for all tests of a build. Skips the test without it."""
+    packed = shared(f"traces/{archive}.tar.xz")
     target = SCRATCH / "traces" / archive
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target.parent / f"{archive}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
             partial = pathlib.Path(tempfile.mkdtemp(dir=target.parent))
-            with tarfile.open(SHARED / "traces" / f"{archive}.tar.xz") as tar:
+            with tarfile.open(packed) as tar:
                 tar.extractall(partial)
             partial.rename(target)
     return target
 
 
-def skip_without(path, what):
-    """Ends the test program as skipped, with a word, if shared/ is not beside the repository."""
-    if not path.exists():
-        print(f"skipped: {what} are not here ({path})")
-        sys.exit(SKIPPED)
+STAGE_TRACES = ("gpt_64_tp8sp2dp4_sp", "moe_64_dp4tp2pp2ep4", "llama-s_64_dp4tp4pp4")
 
+
+def stage_arguments(name):
+    """Returns the arguments that run the traces of 64 NPUs that the STAGE generator wrote. Skips the test without shared/."""
+    traces, system = unpacked(f"stage-{name}") / name, shared("traces/system")
+    return [f"--workload-configuration={traces / 'workload'}", f"--comm-group-configuration={traces / 'workload.json'}",
+            f"--system-configuration={system / 'system.json'}", f"--network-configuration={system / 'net_64.yml'}",
+            f"--remote-memory-configuration={system / 'mem.json'}"]
+
+
+# ---- runs that a test acts on ----
+
+PROGRESS = ("--progress=plain", "--progress-interval=0.1")
+FOR_EVER = "--iterations=100000000"
+
+
+class Background:
+    """A command that runs while the test goes on. Tests wait for what it does, such as a line or a file, and not for time to pass.
+
+    The whole job is killed at the end of the test if it still runs.
+    """
+
+    def __init__(self, test, command):
+        self.file = tempfile.NamedTemporaryFile(prefix="orrery-", suffix=".err")
+        test.addCleanup(self.file.close)
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=self.file, stderr=self.file, start_new_session=True,
+                                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell's background job ignores it
+        test.addCleanup(self.kill)
+
+    def text(self):
+        """Returns what it has printed so far."""
+        return pathlib.Path(self.file.name).read_text(errors="replace")
+
+    def wait_until(self, condition, what):
+        """Waits until a condition holds. Fails if the command ends before."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if self.process.poll() is not None:
+                raise AssertionError(f"the command ended with {self.process.returncode} before {what}: {self.text()}")
+            if time.monotonic() > deadline:
+                raise TookTooLong(f"not {what} after {PATIENCE} s: {self.text()}")
+            time.sleep(0.01)
+
+    def wait_until_simulating(self):
+        """Waits until a run of the program with the options PROGRESS has simulated something."""
+        self.wait_until(lambda: self.text().count(" of nodes, ") > 1, "simulating")
+
+    def ranks(self):
+        """Returns the process ids of the ranks that mpirun has started."""
+        return [int(pid) for pid in subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True).stdout.split()]
+
+    def signal(self, name):
+        self.process.send_signal(getattr(signal, name))
+
+    def kill(self):
+        """Kills the whole job at once."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def end(self):
+        """Waits for the end. Returns the Outcome, which has all that was printed as `err`."""
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise TookTooLong(f"not done after {PATIENCE} s: {self.text()}") from None
+        return Outcome(self.process.returncode, "", self.text())
+
+
+# ---- tests ----
 
 class Folder(unittest.TestCase):
-    """A test with a folder of its own, removed at its end."""
+    """A test with a folder of its own, which is removed at its end."""
 
     maxDiff = 2000
     longMessage = True
@@ -201,22 +294,28 @@ class Folder(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_once(self, arguments, name="results.h5", ranks=0, timeout=60):
-        """Runs to success, checks the identity of times, returns the path of the results."""
+    def clear_folder(self):
+        """Removes the files of one case, so that a test of many cases does not keep them all."""
+        for path in self.folder.iterdir():
+            path.unlink()
+
+    def run_once(self, arguments, name="results.h5", ranks=0, timeout=PATIENCE):
+        """Runs to success, checks the identity of times and returns the path of the results."""
         path = self.folder / name
         outcome = orrery("run", *arguments, f"--output={path}", "--quiet", "--force", ranks=ranks, timeout=timeout)
         self.assertEqual(outcome.code, 0, f"on {ranks or 'no'} ranks: {outcome.err[-2000:]}")
         check_identity(self, path)
         return path
 
-    def check_one_answer(self, arguments, num_npus, ranks=(1, 2, 3, 4), scattered=True, timeout=60):
-        """The results on one rank without mpirun; those on other numbers of ranks and a scattered partition are the same."""
+    def check_one_answer(self, arguments, num_npus, ranks=(1, 2, 3, 4), scattered=True, timeout=PATIENCE):
+        """Checks that runs on these numbers of ranks, and one with a scattered partition, give the results of a run without mpirun.
+        Returns the path of the latter's results."""
         first = self.run_once(arguments, "alone.h5", timeout=timeout)
         variants = [(r, []) for r in ranks]
         if scattered:
             r = min(3, num_npus)
             variants.append((r, [f"--partition={scattered_partition(self.folder / 'scattered', num_npus, r)}"]))
-        if WIDELY:
+        if MANY_RANKS:
             variants += [(r, [f"--partition={strategy}"]) for r in (2, 3, 4, 8, 16) if r <= num_npus
                          for strategy in ("block", "round-robin", "dimension:0", "metis")]
         for r, more in variants:
@@ -226,5 +325,23 @@ class Folder(unittest.TestCase):
         return first
 
 
-def main():
-    unittest.main(verbosity=2, buffer=False)
+class Result(unittest.TextTestResult):
+    """Counts the tests that passed, so that `main` can tell whether anything was tested."""
+
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+
+class Runner(unittest.TextTestRunner):
+    resultclass = Result
+
+
+def main(arguments=None):
+    """Runs the tests of the calling script. Exits with 1 if a test failed, with 77 if every test was skipped, else with 0."""
+    program = unittest.main(argv=arguments, testRunner=Runner(verbosity=2), exit=False)
+    if not program.result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(0 if program.result.passed else SKIPPED)

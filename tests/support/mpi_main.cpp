@@ -1,4 +1,4 @@
-// Runs the tests on every rank, prints on rank 0 (and on any rank that fails), returns the largest code over the ranks.
+// Runs the tests on every rank. Rank 0 prints the results. The exit code is the largest of all ranks.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 
 namespace orrery::test {
 
-/// All ranks of the test.
+/// Returns the communicator of all ranks of the test.
 parallel::Communicator& world();
-/// The number of this rank.
+/// Returns the number of this rank.
 inline int me() { return world().rank().value(); }
 
 }  // namespace orrery::test

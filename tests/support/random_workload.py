@@ -1,12 +1,11 @@
 """Random systems and workloads that cannot deadlock, from a seed.
 
-Operations are drawn in one global order and appended to the traces of the NPUs that take part; a node depends on earlier
-nodes of its own trace only. Collectives of an NPU form a chain, so all members meet them in the same order, and come after the sends that were
-drawn before them, for which others may wait to join. Some NPUs may run free: they take part in no collective and no message.
-Where the sender waits for the receiver (rendezvous), sends and receives
-are in that chain too: then the first operation of the global order that is not done can always proceed. Ids are a random
-permutation, so that neither the order of ids nor that of the file is topological.
-"""
+Operations are drawn in one global order and appended to the traces of the NPUs that take part. A node depends on earlier nodes of its own
+trace only. The collectives of an NPU form a chain, so that all members meet them in the same order, and come after the sends that were
+drawn before them, for which others may wait before they join. Some NPUs may run free: they take part in no collective and no message.
+Where the sender waits for the receiver (rendezvous), sends and receives are in that chain too: then the first operation of the global
+order that is not done can always proceed. Ids are a random permutation, so that neither the order of ids nor that of the file is
+topological."""
 import random
 
 import chakra
@@ -75,7 +74,7 @@ class Workload:
                       self.memory, flags=[f"--num-queues-per-dim={self.queues}"] + (["--rendezvous-protocol=true"] if self.rendezvous else []))
 
     def draw_algorithms(self, kind, counts, one, num_npus):
-        """One for each dimension; `one`: the same for the whole system as one line."""
+        """Returns an algorithm for each dimension. `one`: the same algorithm for the whole system as one line."""
         def possible(n):
             return ["ring", "direct"] + (["halvingDoubling"] if power_of_two(n) and kind != "all-to-all" else [])
         if one:
@@ -87,7 +86,7 @@ class Workload:
         return self.memory["memory-type"] in ("PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL")
 
     def draw_tied(self):
-        """The NPUs that do not run free, at least two."""
+        """Returns the NPUs that do not run free, at least two."""
         npus = range(self.num_npus)
         return sorted(self.random.sample(npus, self.random.randint(2, self.num_npus))) if self.random.random() < 0.3 else list(npus)
 
@@ -105,7 +104,8 @@ class Workload:
         return groups
 
     def dimensions_of(self, kind):
-        """What `involved_dim` may say: a proper part of the dimensions of more than one NPU, and perhaps others; or None."""
+        """Returns a value for `involved_dim` that names some but not all of the dimensions of more than one NPU, and perhaps others; or
+        None."""
         wide = [d for d, count in enumerate(self.system.counts) if count > 1]
         whole = any(name.startswith("one") for name in self.system.system[KINDS[kind] + "-implementation"])
         if whole or len(wide) < 2 or self.random.random() < 0.5:
@@ -113,8 +113,8 @@ class Workload:
         chosen = self.random.sample(wide, self.random.randint(1, len(wide) - 1))
         return [d in chosen or (d not in wide and self.random.random() < 0.5) for d in range(len(self.system.counts))]
 
-    def part_of(self, npu, involved):
-        """The NPUs that differ from `npu` in the involved dimensions only."""
+    def sub_network(self, npu, involved):
+        """Returns the NPUs that differ from `npu` in the involved dimensions alone."""
         members, stride = [npu], 1
         for count, takes_part in zip(self.system.counts, involved):
             if takes_part:
@@ -197,7 +197,7 @@ class Workload:
         if involved:
             attributes["involved_dim"] = involved
             if self.random.random() < 0.5:
-                members = self.part_of(self.random.randrange(self.num_npus), involved)
+                members = self.sub_network(self.random.randrange(self.num_npus), involved)
         elif name or self.random.random() < 0.3:
             attributes["pg_name"] = name
         elif self.random.random() < 0.5:

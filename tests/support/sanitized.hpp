@@ -2,7 +2,7 @@
 
 namespace orrery::test {
 
-/// Everything is slower: tests take fewer cases.
+/// Whether the program is built with sanitizers. They slow it, so tests take fewer cases.
 #ifdef __SANITIZE_ADDRESS__
 inline constexpr bool sanitized = true;
 #else

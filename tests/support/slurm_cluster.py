@@ -22,6 +22,7 @@ import tempfile
 import time
 
 NODES = 2
+PATIENCE = 300  # seconds: a limit against hangs, far above what anything takes on a loaded machine
 DAEMONS = ("munged", "slurmctld", "slurmd")
 COMMANDS = ("sbatch", "srun", "scontrol", "scancel", "sinfo", "munge")
 OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED"}
@@ -67,7 +68,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 class Unavailable(Exception):
-    """Why there can be no Slurm here."""
+    """Raised where no Slurm can be started; says why."""
 
 
 class Failed(AssertionError):
@@ -79,12 +80,13 @@ def program(name):
 
 
 def check_available():
+    """Raises Unavailable with the reason if no Slurm can be started here."""
     if os.geteuid() != 0:
         raise Unavailable("only root can start Slurm's daemons")
     missing = [name for name in DAEMONS + COMMANDS if program(name) is None]
     if missing:
         raise Unavailable(f"{', '.join(missing)} not found (Debian: slurm-wlm, munge)")
-    plugins = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, timeout=20, env={**os.environ, "SLURM_CONF": "/dev/null"})
+    plugins = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, "SLURM_CONF": "/dev/null"})
     if "pmix" not in plugins.stdout + plugins.stderr and not any(pathlib.Path("/usr/lib").glob("**/slurm*/mpi_pmix*.so")):
         raise Unavailable("Slurm's plug-in for PMIx not found (Debian: slurm-wlm-basic-plugins)")
     try:
@@ -100,7 +102,7 @@ def host():
 
 
 def free_ports(count):
-    """The first of `count` ports in a row that nobody listens on; below the range from which the system takes ports by itself."""
+    """Returns the first of `count` ports in a row that nobody listens on, below the range from which the system takes ports by itself."""
     first = 17000 + os.getpid() % 1000 * 8
     for start in range(first, first + 4000, 8):
         held = []
@@ -118,7 +120,7 @@ def free_ports(count):
 
 
 def children(of):
-    """All descendants of a process, from /proc."""
+    """Returns the process ids of all descendants of a process, from /proc."""
     parents = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -134,6 +136,7 @@ def children(of):
 
 
 def children_of_this():
+    """Returns the process ids of all descendants of this process."""
     return children(os.getpid())
 
 
@@ -165,7 +168,7 @@ def guard(folder):
 
 
 def has(pid, mark):
-    """Whether a process was started with this line in its environment."""
+    """Returns whether a process was started with this line in its environment."""
     try:
         return mark in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -173,9 +176,10 @@ def has(pid, mark):
 
 
 class Cluster:
-    def __init__(self, ready_within=30):
+    """A running cluster, as a context manager. Commands of Slurm that it runs find this cluster and no other."""
+
+    def __init__(self):
         check_available()
-        self.ready_within = ready_within
         self.daemons = []
         self.folder = None
 
@@ -218,12 +222,11 @@ class Cluster:
             OMPI_MCA_btl="tcp,self", OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_hwloc_base_binding_policy="none")
         self.daemon("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid",
                     f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed", "--num-threads=2")
-        self.until(lambda: (folder / "munge.socket").exists(), 10, "munged")
+        self.until(lambda: (folder / "munge.socket").exists(), "munged")
         self.daemon("slurmctld", "-D", "-c")
         for n in range(1, NODES + 1):
             self.daemon("slurmd", "-D", "-N", f"n{n}")
-        self.until(lambda: self.command("sinfo", "--noheader", "--Node", "--format=%T", check=False).split() == ["idle"] * NODES,
-                   self.ready_within, "idle nodes")
+        self.until(lambda: self.command("sinfo", "--noheader", "--Node", "--format=%T", check=False).split() == ["idle"] * NODES, "idle nodes")
 
     def daemon(self, name, *arguments):
         log = open(self.folder / f"{name}-{len(self.daemons)}.out", "wb")
@@ -279,30 +282,33 @@ class Cluster:
 
     # ---- use ----
 
-    def until(self, condition, seconds, what):
-        deadline = time.monotonic() + seconds
+    def until(self, condition, what):
+        """Waits until a condition holds. Raises Failed if a daemon ends before, or after PATIENCE."""
+        deadline = time.monotonic() + PATIENCE
         while not condition():
             dead = [daemon.args[0] for daemon in self.daemons if daemon.poll() is not None]
             if dead or time.monotonic() > deadline:
-                raise Failed(f"{what}: {' and '.join(dead) + ' ended' if dead else f'not after {seconds} s'}\n{self.logs()}")
+                raise Failed(f"{what}: {' and '.join(dead) + ' ended' if dead else f'not after {PATIENCE} s'}\n{self.logs()}")
             time.sleep(0.1)
 
     def logs(self, lines=12):
+        """Returns the last lines of all logs."""
         texts = []
         for path in sorted(self.folder.glob("*.log")) + sorted(self.folder.glob("*.out")):
             text = path.read_text(errors="replace").splitlines()[-lines:]
             texts += [f"---- {path.name}"] + text if text else []
         return "\n".join(texts)
 
-    def command(self, *arguments, check=True, timeout=30, env=None):
-        """Runs one of Slurm's commands, returns what it prints."""
+    def command(self, *arguments, check=True, timeout=PATIENCE, env=None):
+        """Runs one of Slurm's commands and returns what it prints. Raises Failed if it fails, unless `check` is false."""
         done = self.run(*arguments, timeout=timeout, env=env)
         if check and done.returncode != 0:
             raise Failed(f"{' '.join(map(str, arguments))}: {done.returncode}\n{done.stdout}{done.stderr}\n{self.logs()}")
         return done.stdout
 
-    def run(self, *arguments, timeout=60, env=None, cwd=None):
-        """Runs a command that ends by itself, as srun or a script that submits; the whole group is killed if it does not."""
+    def run(self, *arguments, timeout=PATIENCE, env=None, cwd=None):
+        """Runs a command that ends by itself, as srun or a script that submits. Kills its whole process group and raises Failed if it
+        does not."""
         process = subprocess.Popen([str(argument) for argument in arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, errors="replace", env={**self.environment, **(env or {})}, cwd=cwd,
                                    start_new_session=True)
@@ -315,24 +321,24 @@ class Cluster:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def sbatch(self, script, *arguments, options=(), env=None):
-        """Submits; the job's number."""
+        """Submits a script and returns the number of the job."""
         return self.command("sbatch", "--parsable", *options, script, *arguments, env=env).split(";")[0].strip()
 
     def job(self, number):
-        """What Slurm knows of a job: a dictionary for each of its tasks, if it is an array."""
+        """Returns what Slurm knows of a job: a list of one dictionary, or of one for each task of an array."""
         text = self.command("scontrol", "--oneliner", "show", "job", number)
         return [dict(re.findall(r"(?:^|\s)([A-Z]\w*(?:/\w+)?)=(\S*)", line)) for line in text.splitlines() if line.strip()]
 
-    def cancel_all(self, timeout=20):
+    def cancel_all(self):
         """Ends what runs or waits, and waits until it is gone."""
         if self.command("squeue", "--noheader", "--format=%A").strip():
             self.command("scancel", "--user=root", "--signal=KILL", "--full", check=False)
             self.command("scancel", "--user=root", check=False)
-            self.until(lambda: not self.command("squeue", "--noheader", "--format=%A").strip(), timeout, "no more jobs")
+            self.until(lambda: not self.command("squeue", "--noheader", "--format=%A").strip(), "no more jobs")
 
-    def wait(self, number, timeout=40):
-        """Waits for the end of a job; (state, exit code) of it, or a list of them for an array."""
-        deadline = time.monotonic() + timeout
+    def wait(self, number):
+        """Waits for the end of a job. Returns (state, exit code), or a list of them for an array."""
+        deadline = time.monotonic() + PATIENCE
         while True:
             jobs = self.job(number)
             if all(job["JobState"] in OVER for job in jobs):
@@ -340,7 +346,7 @@ class Cluster:
                 ends = [(job["JobState"], int(job["ExitCode"].split(":")[0])) for job in sorted(jobs, key=lambda job: int(job.get("ArrayTaskId", 0)))]
                 return ends if "ArrayTaskId" in jobs[0] else ends[0]
             if time.monotonic() > deadline:
-                raise Failed(f"job {number} is {[job['JobState'] for job in jobs]} after {timeout} s\n{self.logs()}")
+                raise Failed(f"job {number} is {[job['JobState'] for job in jobs]} after {PATIENCE} s\n{self.logs()}")
             time.sleep(0.1)
 
 

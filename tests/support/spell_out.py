@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Collectives spelled out: writes well-known algorithms as MSCCL XML, and MSCCL XML as Chakra execution traces.
+"""Writes well-known collective algorithms as MSCCL XML, and MSCCL XML as Chakra execution traces.
 
-    spell_out.py all-pairs-all-reduce 8 FILE.xml
-    spell_out.py --traces FILE.xml PREFIX             PREFIX.0.et, PREFIX.1.et, ...; with --bytes S sizes in bytes
+usage: spell_out.py ALGORITHM RANKS FILE.xml
+       spell_out.py --traces FILE.xml PREFIX [--bytes N]
 
-A program is a list of steps for each rank, which thread blocks carry out: each connection (peer, direction) has a block of
-its own here unless an algorithm says otherwise, and a step waits for the steps that last wrote what it uses.
-"""
+The first form writes an algorithm, such as all-pairs-all-reduce, for a number of ranks. The second writes PREFIX.0.et, PREFIX.1.et and
+so on; with --bytes their messages have sizes in bytes.
+
+An algorithm is a list of steps for each rank, which thread blocks carry out. Each connection (peer and direction) has a block of its own
+unless the algorithm says otherwise, and a step waits for the steps that last wrote what it uses."""
 import argparse
 import xml.etree.ElementTree as xml
 from pathlib import Path
@@ -15,8 +17,8 @@ import chakra
 
 
 class Program:
-    """Steps of all ranks. A step is written with what it waits for: (block, step) pairs of its rank; more than one need
-    steps that do nothing before it."""
+    """The steps of all ranks. A step is written with the (block, step) pairs of its rank that it waits for; for more than one, steps
+    that do nothing come before it."""
 
     def __init__(self, name, kind, ranks, chunks, in_place=True, scratch=0):
         self.ranks, self.chunks, self.kind = ranks, chunks, kind
@@ -28,13 +30,14 @@ class Program:
         self.blocks = [{} for _ in range(ranks)]  # by key: (attributes, steps)
 
     def block(self, rank, key, send=-1, recv=-1, channel=0):
+        """Returns the block of a rank with this key; makes it if there is none."""
         blocks = self.blocks[rank]
         if key not in blocks:
             blocks[key] = ({"id": len(blocks), "send": send, "recv": recv, "chan": channel}, [])
         return blocks[key]
 
     def step(self, rank, block, kind, source=None, target=None, count=1, after=()):
-        """`source`, `target`: (buffer, offset). Returns what later steps wait for."""
+        """Adds a step of a rank to a block; `source` and `target` are (buffer, offset). Returns the pair that later steps wait for."""
         attributes, steps = block
         waits = [w for w in after if w is not None and w[0] != attributes["id"]]
         for wait in waits[:-1]:
@@ -44,6 +47,7 @@ class Program:
         return attributes["id"], len(steps) - 1
 
     def write(self, path):
+        """Writes the algorithm as MSCCL XML and returns the path."""
         waited_for = [{step["after"] for _, steps in blocks.values() for step in steps if step["after"]} for blocks in self.blocks]
         algo = xml.Element("algo", self.head)
         for rank, blocks in enumerate(self.blocks):
@@ -62,7 +66,8 @@ class Program:
 
 
 def all_pairs_all_reduce(n, chunks_per_rank=1):
-    """Every rank reduces its part of the data, which all others send to it, and sends the sums to all others."""
+    """Returns an algorithm in which every rank reduces its share of the data, which all others send to it, and sends the sums to all
+    others."""
     c = chunks_per_rank
     program = Program(f"all-pairs all-reduce of {n}", "allreduce", n, n * c)
     sums = {}
@@ -98,7 +103,7 @@ def ring_all_reduce(n, chunks_per_rank=1):
 
 
 def ring_all_reduce_fused(n):
-    """The same with one step for each chunk that comes and goes on."""
+    """Returns a ring all-reduce with one step for each chunk that arrives and goes on."""
     program = Program(f"fused ring all-reduce of {n}", "allreduce", n, n)
     for rank in range(n):
         block = program.block(rank, "ring", send=(rank + 1) % n, recv=(rank - 1) % n)
@@ -134,7 +139,7 @@ def ring_reduce_scatter(n):
 
 
 def halving_doubling_all_reduce(n):
-    """Reduce-scatter by halves that are exchanged at distances 1, 2, 4, ..., all-gather back."""
+    """Returns a reduce-scatter by halves that are exchanged at distances 1, 2, 4, ..., and an all-gather back."""
     program = Program(f"halving-doubling all-reduce of {n}", "allreduce", n, n)
     levels = n.bit_length() - 1
     first, count, last = [0] * n, [n] * n, [None] * n
@@ -192,8 +197,8 @@ ALGORITHMS = {"all-pairs-all-reduce": all_pairs_all_reduce, "ring-all-reduce": r
 
 
 def traces(path, prefix, num_bytes=None):
-    """An MSCCL XML of s, r, rrc and nop steps as one Chakra trace for each rank. Sizes are parts of the whole, or, of `num_bytes` in all,
-    bytes. Returns the files."""
+    """Writes an MSCCL XML of s, r, rrc and nop steps as one Chakra trace for each rank and returns the files. Messages have sizes as
+    shares of the whole, or with `num_bytes` in all, in bytes."""
     algo = xml.parse(path).getroot()
     chunks, files = int(algo.get("nchunksperloop")), []
     for gpu in algo.findall("gpu"):

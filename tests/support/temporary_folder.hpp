@@ -7,7 +7,7 @@
 
 namespace orrery::test {
 
-/// A new folder, removed with all that is in it at the end.
+/// Makes a folder, and removes it with its contents when it is destroyed.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

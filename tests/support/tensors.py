@@ -1,14 +1,14 @@
-"""Tensors that nodes list: drawn for random traces, and what they take of the local memory by docs/memory.md, Capacity."""
+"""Draws tensors that nodes list, and computes what they take of the local memory by docs/memory.md, Capacity."""
 import collections
 
 
 def pairs(values):
-    """[(name, bytes)] of an attribute "inputs" or "outputs"; what has no bytes is no tensor."""
+    """Returns the tensors of an attribute "inputs" or "outputs" as [(name, bytes)]. An entry without bytes is no tensor."""
     return [(name, int(float(size))) for name, size in zip(values[::2], values[1::2]) if float(size) > 0]
 
 
 def ancestors(nodes):
-    """Of each id a bit for each node that it depends on, near or far; bit i is node i of `nodes`."""
+    """Returns for each id a number whose bit i tells whether the node depends on node i of `nodes`, near or far."""
     number = {node.id: i for i, node in enumerate(nodes)}
     after = collections.defaultdict(list)
     missing, found = {}, {node.id: 0 for node in nodes}
@@ -30,7 +30,8 @@ def ancestors(nodes):
 
 
 def list_tensors(nodes, rng, prefix=""):
-    """Gives nodes of a trace inputs and outputs. Of the nodes that list a tensor either all depend on the others, or none makes it."""
+    """Gives the nodes of a trace inputs and outputs. Of the nodes that list a tensor either all depend on the one that makes it, or
+    none makes it."""
     before = ancestors(nodes)
     number = {node.id: i for i, node in enumerate(nodes)}
     lists = {node.id: ([], []) for node in nodes}
@@ -58,7 +59,8 @@ def list_tensors(nodes, rng, prefix=""):
 
 
 def usage(nodes, spans, end):
-    """[(time, bytes)] from each time on at which it changes, for one iteration from 0 to `end`; spans: {id: (start, finish)}."""
+    """Returns the usage of one iteration from 0 to `end` as [(time, bytes)], one pair for each time at which it changes; spans: {id:
+    (start, finish)}."""
     before = ancestors(nodes)
     number = {node.id: i for i, node in enumerate(nodes)}
     sizes, uses = {}, collections.defaultdict(dict)
@@ -83,6 +85,6 @@ def usage(nodes, spans, end):
 
 
 def peak(steps):
-    """(bytes, the first time of so many) of these steps, the last of which ends the run."""
+    """Returns (bytes, the first time of so many) of a usage, whose last pair ends the run."""
     most = max([size for _, size in steps[:-1]], default=0)
     return (most, next(time for time, size in steps if size == most)) if most else (0, 0)

@@ -263,7 +263,7 @@ TEST_F(AstraSim, AMissingCommunicatorFile) {
 // ---- the reference cases ----
 
 fs::path cases_folder() {
-  for (const fs::path& candidate : {fs::path(ORRERY_SOURCE_DIR) / "tests/reference/astra-sim/cases",
+  for (const fs::path& candidate : {fs::path(ORRERY_SOURCE_DIR) / "tests/reference/cases",
                                     fs::path(ORRERY_SOURCE_DIR) / "../shared/reference/astra-sim/cases"})
     if (fs::is_directory(candidate)) return candidate;
   return {};

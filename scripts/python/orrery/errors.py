@@ -1,0 +1,9 @@
+"""The errors that the package raises for what a user can mend."""
+
+
+class ResultsError(Exception):
+    """Raised when a file is not what was asked for. The message names the file, what was found and what to do."""
+
+
+class MissingPackage(ImportError):
+    """Raised when a Python package is not installed. The message says how to install it."""

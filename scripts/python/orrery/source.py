@@ -1,0 +1,119 @@
+"""Reads datasets of one results.h5. No other module of the package calls h5py."""
+import os
+
+from .errors import ResultsError
+from .packages import load
+
+h5py, np = load("h5py"), load("numpy")
+
+FORMAT, VERSION = "orrery-results", 1
+LABELS = ("units", "long_name", "description")
+
+
+def text(value):
+    """Returns an HDF5 string as str."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+class Source:
+    """An open results file. It is read only, and stays open until `close`."""
+
+    def __init__(self, path):
+        """Opens the file `path`. Raises ResultsError if it is missing, is no results file or has another version of the format."""
+        self.path = os.fspath(path)
+        if not os.path.exists(self.path):
+            raise ResultsError(f"{self.path}: found no such file; expected results of a run. Run: orrery run CONFIG.yaml --output {self.path}")
+        if os.path.isdir(self.path):
+            raise ResultsError(f"{self.path}: found a folder; expected one results file. Use orrery.open_many to open all files in a folder.")
+        try:
+            self._file = h5py.File(self.path, "r")
+        except OSError as error:
+            raise ResultsError(f"{self.path}: found a file that HDF5 cannot open ({error}); expected results of a run. "
+                               "Give the HDF5 file that orrery run --output wrote.") from None
+        try:
+            self.attributes = self._checked_attributes()
+        except ResultsError:
+            self.close()
+            raise
+
+    def _checked_attributes(self):
+        attributes = {name: self._plain(value) for name, value in self._file.attrs.items()}
+        if attributes.get("format") != FORMAT:
+            raise ResultsError(f"{self.path}: found an HDF5 file that Orrery did not write (its attribute 'format' is not '{FORMAT}'); "
+                               "expected results of a run. Give the HDF5 file that orrery run --output wrote.")
+        if attributes.get("format_version") != VERSION:
+            raise ResultsError(f"{self.path}: found version {attributes.get('format_version')} of the format; this package reads version "
+                               f"{VERSION}. Use the Python package that belongs to the Orrery that wrote the file "
+                               f"({attributes.get('orrery_version', 'unknown version')}).")
+        return attributes
+
+    @staticmethod
+    def _plain(value):
+        """An attribute as a Python number, text, or list of texts."""
+        if isinstance(value, np.ndarray):
+            return [text(one) if isinstance(one, (bytes, str)) else one.item() for one in value]
+        return value.item() if isinstance(value, np.generic) else text(value)
+
+    def close(self):
+        """Closes the file. Tables that were read stay valid."""
+        self._file.close()
+
+    @property
+    def is_open(self):
+        return bool(self._file)
+
+    def _open(self):
+        if not self._file:
+            raise ResultsError(f"{self.path}: the file was closed, by close() or at the end of a with statement. Open it again with orrery.open.")
+        return self._file
+
+    def has(self, name):
+        """Tells whether the file has the group or dataset `name`, such as "network/links"."""
+        return name in self._open()
+
+    def columns(self, group):
+        """Returns the names of the datasets of a group that have one dimension, in the order of the file, without dimension scales."""
+        return [name for name, node in self._open()[group].items()
+                if isinstance(node, h5py.Dataset) and node.ndim == 1 and not h5py.h5ds.is_scale(node.id)]
+
+    def scalars(self, group):
+        """Returns the names of the datasets of a group that hold a single value."""
+        return [name for name, node in self._open()[group].items() if isinstance(node, h5py.Dataset) and node.ndim == 0]
+
+    def scale(self, name):
+        """Returns the name of the dimension scale of a dataset without its group, such as "npu"; "row" if it has none."""
+        scales = self._open()[name].dims[0]
+        return scales[0].name.rpartition("/")[2] if len(scales) else "row"
+
+    def rows(self, name):
+        """Returns the number of rows of a dataset. Reads none of them."""
+        return len(self._open()[name])
+
+    def label(self, name):
+        """Returns the units, long_name and description of a dataset, as the file has them."""
+        attributes = self._open()[name].attrs
+        return {key: text(attributes[key]) for key in LABELS if key in attributes}
+
+    def values(self, name):
+        """Returns the words that a dataset of indices stands for (its attribute `values`), or None if it is no such dataset."""
+        words = self._open()[name].attrs.get("values")
+        return None if words is None else [text(word) for word in words]
+
+    def attribute(self, name, key):
+        """Returns the attribute `key` of a group or dataset, or None."""
+        value = self._open()[name].attrs.get(key)
+        return None if value is None else self._plain(value)
+
+    def read(self, name, first=0, last=None):
+        """Returns the rows first to last - 1 of a dataset as a numpy array; of a single value, the value. Texts are str."""
+        dataset = self._open()[name]
+        if dataset.ndim == 0:
+            value = dataset[()]
+            return text(value) if isinstance(value, (bytes, str)) else value
+        if h5py.check_string_dtype(dataset.dtype) is not None:
+            return dataset.asstr()[first:last]
+        return dataset[first:last]
+
+    def texts(self, group):
+        """Returns {name: text} of the datasets of a group that are texts; {} if the file has no such group."""
+        return {name: self.read(f"{group}/{name}") for name in self.scalars(group)} if self.has(group) else {}

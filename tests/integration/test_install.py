@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+"""`cmake --install` installs what a user needs, and what is installed works without the repository.
+
+usage: test_install.py BUILD
+
+BUILD is the folder in which the program was built. It is installed once into a temporary prefix.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+BUILD = sys.argv.pop() if len(sys.argv) > 1 and pathlib.Path(sys.argv[-1]).is_dir() else None
+SMALL_STEP = ["--set=workload.model.layers=4", "--set=workload.parallel.micro-batches=4"]
+PACKAGES = "lib/python3/dist-packages"
+# What is installed below the prefix, and where it is in the repository.
+FOLDERS = {"share/orrery/configs": "configs", "share/orrery/partitions": "partitions", "share/orrery/scripts/slurm": "scripts/slurm",
+           "share/doc/orrery/docs": "docs", PACKAGES + "/orrery": "scripts/python/orrery"}
+FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpirun.sh", "plot_kernel.py", "plot_links.py", "plot_results.py")},
+         **{f"share/doc/orrery/{name}": name for name in ("README.md", "CHANGELOG.md", "LICENSE")}}
+
+
+class Install(harness.Folder):
+    @classmethod
+    def setUpClass(cls):
+        cls.prefix = pathlib.Path(tempfile.mkdtemp(prefix="orrery-install-"))
+        cls.addClassCleanup(shutil.rmtree, cls.prefix)
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], check=True, stdout=subprocess.DEVNULL)
+
+    def run_installed(self, *command):
+        """Runs a command with the installed program in the path, outside the repository, and returns what it prints."""
+        environment = {**os.environ, "PATH": f"{self.prefix / 'bin'}:{os.environ['PATH']}"}
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment, cwd=self.folder, timeout=harness.PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_what_a_user_needs_is_there_and_nothing_else(self):
+        """The prefix holds the program, and copies of the examples, scripts, documents and the licence: no tests, no headers."""
+        expected = {"bin/orrery": None, **FILES}
+        for installed, source in FOLDERS.items():
+            files = (path for path in (harness.SOURCE / source).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+            expected |= {f"{installed}/{path.relative_to(harness.SOURCE / source)}": path.relative_to(harness.SOURCE) for path in files}
+        found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+        self.assertEqual(found, set(expected))
+        for installed, source in expected.items():
+            if source:
+                self.assertEqual((self.prefix / installed).read_bytes(), (harness.SOURCE / source).read_bytes(), installed)
+                self.assertEqual(os.access(self.prefix / installed, os.X_OK), os.access(harness.SOURCE / source, os.X_OK), installed)
+
+    def test_the_installed_program_and_scripts_run(self):
+        """The installed program runs an installed configuration on two ranks by the installed mpirun.sh, and plot_results.py draws the results."""
+        share = self.prefix / "share/orrery"
+        self.assertIn("orrery", self.run_installed("orrery", "--version"))
+        results, picture = self.folder / "results.h5", self.folder / "results.png"
+        self.run_installed(share / "scripts/mpirun.sh", 2, "orrery", "run", share / "configs/llama3-8b-64.yaml", *SMALL_STEP, f"--output={results}")
+        self.assertEqual(len(harness.finish_times(results)), 64)
+        self.run_installed(sys.executable, share / "scripts/plot_results.py", results, "--output", picture)
+        self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        reader = f"import sys; sys.path.insert(0, {str(self.prefix / PACKAGES)!r}); import orrery; print(orrery.__file__, orrery.open({str(results)!r}))"
+        printed = self.run_installed(sys.executable, "-c", reader)
+        self.assertIn(str(self.prefix / PACKAGES), printed)
+        self.assertIn("step time", printed)
+
+
+if __name__ == "__main__":
+    if BUILD is None:
+        sys.exit("usage: test_install.py BUILD")
+    harness.main()

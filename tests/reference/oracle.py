@@ -1,0 +1,510 @@
+#!/usr/bin/python3
+"""Simulates a training step slowly and plainly, as an independent check of Orrery.
+
+The oracle implements the rules of docs/model.md under `astra-sim` arithmetic a second time: one event heap, no ranks, no folding.
+Tests compare every NPU's finish time with Orrery's. Times are whole nanoseconds.
+
+It covers Chakra traces of schema 0.0.4, roofline and recorded durations, the ring, direct and halving-doubling algorithms on any
+number of dimensions, chunks and queues, members that arrive at different times, process groups, point-to-point messages (eager or
+rendezvous) and remote memory. It raises NotImplementedError for trees, windows and the other algorithms that it does not cover.
+
+usage: oracle.py [--cases DIR] [CASE ...]
+       oracle.py --workload PREFIX --network FILE --system FILE [--memory FILE] [--groups FILE]
+
+The first form compares the oracle with the finish times of the reference cases in DIR and exits with 1 if an exact case differs.
+The second form prints the finish time of every NPU in ns as a JSON list.
+"""
+import argparse
+import collections
+import heapq
+import json
+import math
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import reference_case  # noqa: E402
+
+BYTES_PER_NS = 2 ** 30 / 1e9  # of one GB/s: ASTRA-sim takes 2^30 bytes for a GB
+CONTROL_BYTES = 8192          # the size of a rendezvous message
+KINDS = {chakra.ALL_REDUCE: "all-reduce", chakra.ALL_GATHER: "all-gather", chakra.ALL_TO_ALL: "all-to-all",
+         chakra.REDUCE_SCATTER: "reduce-scatter"}
+REDUCING = ("all-reduce", "reduce-scatter")
+
+
+# ---- network ----
+
+Dimension = collections.namedtuple("Dimension", "shape size bandwidth latency")  # bandwidth in GB/s, latency in ns
+
+
+class Network:
+    """The congestion-unaware network: the delay of a message depends on its size and its route alone."""
+
+    def __init__(self, shapes, sizes, bandwidths, latencies):
+        self.dimensions = [Dimension(*values) for values in zip(shapes, sizes, bandwidths, latencies)]
+        self.size = math.prod(sizes)
+
+    def delay(self, source, destination, num_bytes):
+        """Returns the ns from sending to arriving. The message uses the first dimension in which the two NPUs differ."""
+        for shape, size, bandwidth, latency in self.dimensions:
+            distance = (destination - source) % size
+            if distance:
+                hops = {"Ring": min(distance, size - distance), "FullyConnected": 1, "Switch": 2}[shape]
+                return int(hops * latency + num_bytes / (bandwidth * BYTES_PER_NS))
+            source, destination = source // size, destination // size
+        raise NotImplementedError("an NPU sends a message to itself")
+
+    def strides(self):
+        """Returns the distance of neighbours in each dimension."""
+        return [math.prod(d.size for d in self.dimensions[:k]) for k in range(len(self.dimensions))]
+
+    def sub_network(self, npu, involved):
+        """Returns the NPUs that differ from `npu` in the involved dimensions alone, or None if these are all NPUs."""
+        members = [npu]
+        for stride, dimension, uses in zip(self.strides(), self.dimensions, involved):
+            if uses:
+                members = [m + (c - m // stride % dimension.size) * stride for m in members for c in range(dimension.size)]
+        return sorted(members) if len(members) < self.size else None
+
+
+# ---- collectives ----
+
+def ring_steps(kind, n, num_bytes, reduce_cost):
+    """Yields (bytes, ns of reduction) of each step in which every member sends to the next one."""
+    count = {"all-reduce": 2 * (n - 1), "all-to-all": n * (n - 1) // 2}.get(kind, n - 1)
+    for step in range(1, count + 1):
+        yield num_bytes, reduce_cost(num_bytes) if kind in REDUCING and step < n else 0
+
+
+def halving_doubling_steps(kind, n, num_bytes, message, reduce_cost):
+    """Yields (distance, bytes, ns of reduction) of each step in which members at this distance exchange."""
+    levels = n.bit_length() - 1
+    if kind != "all-gather":
+        for level in range(levels):
+            yield 2 ** level, num_bytes >> (level + 1), reduce_cost(num_bytes >> (level + 2)) if level + 1 < levels else 0
+    if kind != "reduce-scatter":
+        for level in reversed(range(levels)):
+            yield 2 ** level, message << (levels - 1 - level), 0
+
+
+class Collectives:
+    """Computes when the members of a collective finish.
+
+    A collective is divided into chunks. A chunk goes through phases, one for each dimension (two for an all-reduce that is split into
+    reduce-scatter and all-gather), and waits in a queue of the dimension before each phase.
+    """
+
+    Phase = collections.namedtuple("Phase", "dimension queue kind bytes duration")  # duration: if all members start together
+
+    def __init__(self, network, system, num_queues, rendezvous):
+        self.network, self.system, self.num_queues, self.rendezvous = network, system, num_queues, rendezvous
+        self.chunks = system["preferred-dataset-splits"]
+        self.aware = system.get("collective-optimization") == "localBWAware"
+
+    def reduce_cost(self, num_bytes):
+        """Returns the ns of summing two buffers: two reads and one write of the local memory."""
+        return 3 * int(num_bytes / self.system["local-mem-bw"])
+
+    def finish_times(self, kind, num_bytes, members, arrivals, involved=None):
+        """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all."""
+        if len(members) == 1:
+            return list(arrivals)
+        chunk_bytes = num_bytes // self.chunks
+        if kind != "all-gather" and chunk_bytes < self.network.size:
+            chunk_bytes, num_bytes = self.network.size, self.chunks * self.network.size
+        placement = Placement(self.network, self.system, kind, members, involved)
+        chunks = self.divide(kind, num_bytes, chunk_bytes, placement)
+        order, end = self.service_order(chunks)
+        if placement.is_regular() and len(set(arrivals)) == 1:
+            return [arrival + end for arrival in arrivals]
+        done = {}
+        for chunk, phase, before in order:
+            starts = [max(arrivals[i] if phase == 0 else done[chunk, phase - 1][i], done[before][i] if before else 0)
+                      for i in range(len(members))]
+            done[chunk, phase] = self.finish_phase(chunks[chunk][phase], placement, starts)
+        return [max(done[c, len(phases) - 1][i] for c, phases in enumerate(chunks)) for i in range(len(members))]
+
+    def divide(self, kind, num_bytes, chunk_bytes, placement):
+        """Returns the phases of each chunk, with the queues that they wait in."""
+        first, last, each, chunks = collections.Counter(), collections.Counter(), collections.Counter(), []
+        dimensions, queues = placement.dimensions, self.num_queues
+        split = kind == "all-reduce" and self.aware
+        if split:
+            plan = [(d, "reduce-scatter") for d in dimensions[:-1]] + [(dimensions[-1], kind)] + [(d, "all-gather") for d in dimensions[-2::-1]]
+        else:
+            plan = [(d, kind) for d in (reversed(dimensions) if kind == "all-gather" else dimensions)]
+        for _ in range(-(-num_bytes // chunk_bytes)):
+            phases, size = [], chunk_bytes
+            for position, (d, phase_kind) in enumerate(plan):
+                n = len(placement.groups[d][0])
+                if not split:
+                    queue = each[d] % queues
+                    each[d] += 1
+                elif position < len(dimensions):
+                    queue = first[d] % max(queues // 2, 1)
+                    first[d] += 1
+                else:
+                    queue = (queues // 2 + last[d] % max(queues - queues // 2, 1)) % queues
+                    last[d] += 1
+                duration = max(self.finish_group(placement, d, placement.groups[d][0], phase_kind, size, [0] * n))
+                phases.append(self.Phase(d, queue, phase_kind, size, duration))
+                size = {"reduce-scatter": size // n, "all-gather": size * n}.get(phase_kind, size)
+            chunks.append(phases)
+        return chunks
+
+    def service_order(self, chunks):
+        """Returns the order in which phases are served if all members arrive together, and the time of the last one's end.
+
+        The order is a list of (chunk, phase, predecessor): the phase starts when its chunk is there and the predecessor, the phase that
+        held its place in the queue before, is done. A predecessor of None stands for a free place.
+        """
+        in_service = -(-self.system.get("active-chunks-per-dimension", 1) // self.num_queues)
+        waiting, free = collections.defaultdict(collections.deque), collections.defaultdict(lambda: [None] * in_service)
+        events, order, end = [], [], 0
+
+        def queue_of(chunk, phase):
+            return chunks[chunk][phase][:2]
+
+        def serve(queue, now):
+            while waiting[queue] and free[queue]:
+                chunk, phase = waiting[queue].popleft()
+                order.append((chunk, phase, free[queue].pop(0)))
+                heapq.heappush(events, (now + chunks[chunk][phase].duration, len(order), chunk, phase))
+
+        for chunk in range(len(chunks)):
+            waiting[queue_of(chunk, 0)].append((chunk, 0))
+            serve(queue_of(chunk, 0), 0)
+        while events:
+            end, _, chunk, phase = heapq.heappop(events)
+            free[queue_of(chunk, phase)].append((chunk, phase))
+            if phase + 1 < len(chunks[chunk]):
+                waiting[queue_of(chunk, phase + 1)].append((chunk, phase + 1))
+                serve(queue_of(chunk, phase + 1), end)
+            serve(queue_of(chunk, phase), end)
+        return order, end
+
+    def finish_phase(self, phase, placement, starts):
+        """Returns when each member finishes a phase, given when each starts it."""
+        finish = list(starts)
+        for group in placement.groups[phase.dimension]:
+            times = self.finish_group(placement, phase.dimension, group, phase.kind, phase.bytes, [starts[i] for i in group])
+            for i, time in zip(group, times):
+                finish[i] = time
+        return finish
+
+    def finish_group(self, placement, dimension, group, kind, num_bytes, starts):
+        """Returns when each member of one dimension group finishes one phase."""
+        n, algorithm, endpoint = len(group), placement.algorithms[dimension], placement.endpoint_delay
+        message = num_bytes if kind == "all-gather" else num_bytes // n
+        now = [start + endpoint for start in starts]
+
+        def delay(i, j, size):
+            return self.network.delay(placement.members[group[i]], placement.members[group[j]], size)
+
+        def arrival(i, j, size):
+            """Returns when j has what i sends in this step. With rendezvous i waits until j has posted its receive and said so."""
+            begin = max(now[i], now[j] + delay(j, i, CONTROL_BYTES)) if self.rendezvous else now[i]
+            return begin + delay(i, j, size)
+
+        if algorithm == "ring":
+            for size, cost in ring_steps(kind, n, message, self.reduce_cost):
+                now = [max(arrival((i - 1) % n, i, size), now[i]) + endpoint + cost for i in range(n)]
+        elif algorithm == "direct":
+            for step in range(2 if kind == "all-reduce" else 1):
+                cost = self.reduce_cost(message) if kind in REDUCING and step == 0 else 0
+                now = [max(max(arrival(j, i, message), now[i]) for j in range(n) if j != i) + endpoint + cost for i in range(n)]
+        elif algorithm == "halvingDoubling" and kind != "all-to-all" and n & (n - 1) == 0:
+            for distance, size, cost in halving_doubling_steps(kind, n, num_bytes, message, self.reduce_cost):
+                now = [max(arrival(i ^ distance, i, size), now[i]) + endpoint + cost for i in range(n)]
+        else:
+            raise NotImplementedError(f"{algorithm} {kind} of {n} members")
+        return now
+
+
+class Placement:
+    """Where the members of a collective are in the network: the dimensions that it uses, and for each of them the algorithm and the
+    dimension groups. A dimension group is a list of members, by their positions, that exchange data in that dimension."""
+
+    def __init__(self, network, system, kind, members, involved):
+        self.network, self.members = network, members
+        names = system[kind + "-implementation"]
+        everyone = len(members) == network.size
+        self.whole = everyone and not any(name.startswith("one") for name in names)
+        if self.whole:
+            self.dimensions = [d for d, dimension in enumerate(network.dimensions) if dimension.size > 1 and (involved is None or involved[d])]
+            self.algorithms, self.endpoint_delay = dict(enumerate(names)), system.get("endpoint-delay", 10)
+            self.groups = {d: self.groups_along(d) for d in self.dimensions}
+        else:
+            self.dimensions, self.groups = [0], {0: [list(range(len(members)))]}
+            self.algorithms = {0: names[0][3].lower() + names[0][4:] if everyone else "ring"}
+            self.endpoint_delay = system.get("endpoint-delay", 10) if everyone else 10
+
+    def groups_along(self, dimension):
+        """Returns the dimension groups of all NPUs of the network."""
+        stride, size = self.network.strides()[dimension], self.network.dimensions[dimension].size
+        firsts = [npu for npu in range(self.network.size) if npu // stride % size == 0]
+        return [[first + j * stride for j in range(size)] for first in firsts]
+
+    def is_regular(self):
+        """Returns whether members that arrive together stay together, because all of them have equal delays."""
+        return self.whole or all(len({self.network.delay(self.members[i - 1], self.members[i], size) for i in range(len(self.members))}) == 1
+                                 for size in (1, 1 << 30))
+
+
+# ---- execution ----
+
+class Npu:
+    """The nodes of one NPU and how far they have got."""
+
+    def __init__(self, path):
+        self.nodes = {node.id: node for node in chakra.read(path)}
+        self.missing, self.followers = {}, collections.defaultdict(list)  # by id: unfinished dependencies, nodes that depend on it
+        for node in self.nodes.values():
+            node.attributes = {name: getattr(value, "value", value) for name, value in node.attributes.items()}
+            dependencies = {*node.data_deps, *node.ctrl_deps}
+            self.missing[node.id] = len(dependencies)
+            for dependency in dependencies:
+                self.followers[dependency].append(node.id)
+        self.ready = [id for id, count in self.missing.items() if count == 0]
+        self.busy = collections.Counter()       # by resource: nodes that hold it
+        self.collectives = collections.Counter()  # by process group: collectives issued
+        self.completed, self.finish_time = 0, None
+
+    def complete(self, id, time):
+        """Frees the node's resource and makes the nodes ready that waited for it alone."""
+        self.busy[resource_of(self.nodes[id])] -= 1
+        self.completed, self.finish_time = self.completed + 1, time
+        for follower in self.followers[id]:
+            self.missing[follower] -= 1
+            if self.missing[follower] == 0:
+                self.ready.append(follower)
+
+
+def resource_of(node):
+    """Returns the resource of which a node needs one place; None for a receive, which needs none."""
+    if node.attributes.get("is_cpu_op", 0):
+        return "cpu"
+    return {chakra.COMP: "compute", chakra.RECV: None}.get(node.type, "communication")
+
+
+class Simulation:
+    """One run: every NPU issues its ready nodes in ascending order of their ids, as far as resources are free."""
+
+    def __init__(self, prefix, network, system, memory, groups, num_queues=1, rendezvous=False):
+        self.network, self.system, self.memory, self.groups, self.rendezvous = network, system, memory, groups or {}, rendezvous
+        self.npus = [Npu(f"{prefix}.{i}.et") for i in range(network.size)]
+        self.algorithms = Collectives(network, system, num_queues, rendezvous)
+        self.events, self.sequence = [], 0
+        self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
+        # Of messages from, to, tag: arrived ones that nobody has received, receives that wait, sends that wait for a receive, and
+        # receives that have told the sender to begin.
+        self.arrived, self.receives = collections.Counter(), collections.defaultdict(collections.deque)
+        self.held, self.granted = collections.defaultdict(collections.deque), collections.defaultdict(collections.deque)
+        self.accesses, self.serving = collections.defaultdict(collections.deque), set()  # by memory server
+
+    def run(self):
+        """Returns the finish time of every NPU in ns; None for an NPU that is stuck."""
+        for npu in range(self.network.size):
+            self.issue(npu, 0)
+        while self.events:
+            now, touched = self.events[0][0], set()
+            while self.events and self.events[0][0] == now:
+                self.handle(heapq.heappop(self.events)[2], now, touched)
+            # Requests of one moment to a shared memory are served in ascending order of NPUs.
+            for npu in sorted(touched):
+                self.issue(npu, now)
+        return [npu.finish_time if npu.completed == len(npu.nodes) else None for npu in self.npus]
+
+    def handle(self, event, now, touched):
+        """Handles one event and adds the NPU that it changed to `touched`."""
+        what, *subject = event
+        if what == "served":
+            self.serving.discard(subject[0])
+            self.serve(subject[0], now)
+            return
+        if what == "arrived":
+            if not self.receives[subject[0]]:
+                self.arrived[subject[0]] += 1
+                return
+            subject = self.receives[subject[0]].popleft()
+        npu, id = subject
+        self.npus[npu].complete(id, now)
+        touched.add(npu)
+
+    def at(self, time, *event):
+        self.sequence += 1
+        heapq.heappush(self.events, (time, self.sequence, event))
+
+    def issue(self, npu, now):
+        state = self.npus[npu]
+        for id in sorted(state.ready):
+            resource = resource_of(state.nodes[id])
+            if resource is None or not state.busy[resource]:
+                state.ready.remove(id)
+                state.busy[resource] += 1
+                self.start(npu, state.nodes[id], now)
+
+    def start(self, npu, node, now):
+        starters = {chakra.COMP: self.start_compute, chakra.COLL: self.join_collective, chakra.SEND: self.send, chakra.RECV: self.receive,
+                    chakra.MEM_LOAD: self.access_memory, chakra.MEM_STORE: self.access_memory}
+        if self.system.get("replay-only"):
+            self.at(now + recorded_duration(node), "done", npu, node.id)
+        elif node.type in starters:
+            starters[node.type](npu, node, now)
+        else:
+            self.at(now, "done", npu, node.id)
+
+    def start_compute(self, npu, node, now):
+        if not self.system.get("roofline-enabled") or node.attributes.get("is_cpu_op", 0):
+            duration = recorded_duration(node)
+        elif not node.attributes.get("tensor_size"):
+            duration = 0
+        else:
+            operations = node.attributes.get("num_ops", 0)
+            intensity = operations / node.attributes["tensor_size"]
+            performance = min(self.system["local-mem-bw"] * 1e9 * intensity, self.system["peak-perf"] * 1e12)
+            duration = int(operations / performance * 1e9)
+        self.at(now + duration, "done", npu, node.id)
+
+    def join_collective(self, npu, node, now):
+        """Joins a collective. When the last member is there, its algorithm tells when each of them finishes."""
+        name, involved = node.attributes.get("pg_name", ""), node.attributes.get("involved_dim")
+        subset = self.network.sub_network(npu, involved) if involved and name not in self.groups else None
+        if subset:
+            name, members = (str(involved), subset[0]), subset
+        else:
+            members = self.groups.get(name, range(self.network.size))
+        state = self.npus[npu]
+        key = name, state.collectives[name]
+        state.collectives[name] += 1
+        waiting = self.members.setdefault(key, {})
+        waiting[npu] = now, node.id
+        if len(waiting) < len(members):
+            return
+        del self.members[key]
+        # The other NPUs do the same among themselves. Their arrivals do not matter to these members.
+        everyone = list(range(self.network.size) if subset else members)
+        first = min(arrival for arrival, _ in waiting.values())
+        arrivals = [waiting[m][0] if m in waiting else first for m in everyone]
+        times = self.algorithms.finish_times(KINDS[node.attributes["comm_type"]], node.attributes["comm_size"], everyone, arrivals, involved)
+        for member, time in zip(everyone, times):
+            if member in waiting:
+                self.at(time, "done", member, waiting[member][1])
+
+    def send(self, npu, node, now):
+        key = npu, node.attributes["comm_dst"], node.attributes.get("comm_tag", 0)
+        if self.rendezvous and not self.granted[key]:
+            self.held[key].append((npu, node, now))
+        else:
+            self.transfer(npu, node, key, max(now, self.granted[key].popleft()) if self.rendezvous else now)
+
+    def receive(self, npu, node, now):
+        key = node.attributes["comm_src"], npu, node.attributes.get("comm_tag", 0)
+        if self.rendezvous:
+            told = now + self.network.delay(npu, key[0], CONTROL_BYTES)
+            if self.held[key]:
+                sender, sent, since = self.held[key].popleft()
+                self.transfer(sender, sent, key, max(since, told))
+            else:
+                self.granted[key].append(told)
+        if self.arrived[key]:
+            self.arrived[key] -= 1
+            self.at(now, "done", npu, node.id)
+        else:
+            self.receives[key].append((npu, node.id))
+
+    def transfer(self, npu, node, key, now):
+        time = now + self.network.delay(npu, key[1], node.attributes["comm_size"])
+        self.at(time, "done", npu, node.id)
+        self.at(time, "arrived", key)
+
+    def access_memory(self, npu, node, now):
+        """Queues an access at the memory server of the NPU. An NPU's own memory serves all of its accesses side by side."""
+        server = {"MEMORY_POOL": lambda: 0, "PER_NODE_MEMORY_EXPANSION": lambda: npu // self.memory.get("num-npus-per-node", 1),
+                  "PER_NPU_MEMORY_EXPANSION": lambda: (npu, node.id)}[self.memory["memory-type"]]()
+        self.accesses[server].append((npu, node))
+        self.serve(server, now)
+
+    def serve(self, server, now):
+        """Begins the next access of a server that is free."""
+        if server in self.serving or not self.accesses[server]:
+            return
+        npu, node = self.accesses[server].popleft()
+        self.serving.add(server)
+        time = now + self.memory.get("remote-mem-latency", 0) + int(node.attributes["tensor_size"] / self.memory["remote-mem-bw"])
+        self.at(time, "done", npu, node.id)
+        self.at(time, "served", server)
+
+
+def recorded_duration(node):
+    """Returns the ns of the duration in the trace, which is in us; 1 ns for a node without one."""
+    return node.duration * 1000 or 1
+
+
+def simulate(prefix, network, system, memory, groups, num_queues=1, rendezvous=False):
+    """Runs the traces PREFIX.<npu>.et and returns the finish time of every NPU in ns; None for an NPU that is stuck.
+
+    `system`, `memory` and `groups` hold what ASTRA-sim's system.json, remote_memory.json and comm_group.json say.
+    """
+    return Simulation(prefix, network, system, memory, groups, num_queues, rendezvous).run()
+
+
+# ---- the program ----
+
+def read_network(path):
+    """Returns the Network that ASTRA-sim's network.yml describes."""
+    text = pathlib.Path(path).read_text()
+
+    def values(key):
+        return [value.strip() for value in re.search(rf"{key}:\s*\[(.*?)\]", text)[1].split(",")]
+
+    return Network(values("topology"), list(map(int, values("npus_count"))), list(map(float, values("bandwidth"))), list(map(float, values("latency"))))
+
+
+def read_json(path):
+    return json.loads(pathlib.Path(path).read_text()) if path and pathlib.Path(path).exists() else {}
+
+
+def simulate_files(prefix, network, system, memory=None, groups=None, num_queues=1, rendezvous=False):
+    return simulate(prefix, read_network(network), read_json(system), read_json(memory), read_json(groups), num_queues, rendezvous)
+
+
+def compare(case):
+    """Returns "exact", "differs", or why the oracle says nothing about a reference case."""
+    options = dict(flag.lstrip("-").split("=") for flag in case.flags)
+    if case.kind == "defect" or not case.finish_ns() or options.keys() - {"num-queues-per-dim", "rendezvous-protocol"}:
+        return "skipped"
+    try:
+        found = simulate_files(case.folder / "workload", *(case.folder / name for name in ("network.yml", "system.json", "remote_memory.json", "comm_group.json")),
+                               int(options.get("num-queues-per-dim", 1)), options.get("rendezvous-protocol") == "true")
+    except (NotImplementedError, KeyError) as missing:
+        return f"not covered ({missing})"
+    return "exact" if found == case.finish_ns() else "differs"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("workload", "network", "system", "memory", "groups"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("--cases", type=pathlib.Path, default=reference_case.FOLDER)
+    parser.add_argument("names", nargs="*", metavar="CASE")
+    args = parser.parse_args()
+    if args.workload:
+        print(json.dumps(simulate_files(args.workload, args.network, args.system, args.memory, args.groups)))
+        return
+    tally, wrong = collections.Counter(), 0
+    for case in reference_case.all_cases(args.cases, args.names):
+        found = compare(case)
+        tally[found.split(" (")[0]] += 1
+        if found not in ("exact", "skipped"):
+            print(f"{case.kind:6} {case.name}: {found}")
+        wrong += found == "differs" and case.kind == "exact"
+    print(", ".join(f"{count} {found}" for found, count in sorted(tally.items())))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
