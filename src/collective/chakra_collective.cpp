@@ -1,4 +1,4 @@
-// Collectives that Chakra execution traces spell out, one for each position.
+// Reads collectives that Chakra execution traces spell out, one trace for each position.
 #include <fmt/format.h>
 
 #include <optional>
@@ -11,13 +11,13 @@ namespace {
 
 using OperationKind = CustomCollective::OperationKind;
 
-class PartsReader {
+class ChakraReader {
  public:
-  explicit PartsReader(std::vector<trace::Part> parts)
+  explicit ChakraReader(std::vector<trace::Part> parts)
       : parts_(std::move(parts)), builder_(static_cast<std::uint32_t>(parts_.size())) {}
 
   std::shared_ptr<const CustomCollective> read(const std::filesystem::path& prefix) {
-    for (std::uint32_t position = 0; position < parts_.size(); ++position) add_part(position);
+    for (std::uint32_t position = 0; position < parts_.size(); ++position) add_position(position);
     builder_.match(fault());
     for (std::uint32_t o = 0; o < builder_.num_operations(); ++o)
       if (builder_[o].kind == OperationKind::send) compare(o, builder_[o].partner);
@@ -42,7 +42,7 @@ class PartsReader {
     };
   }
 
-  void add_part(std::uint32_t position) {
+  void add_position(std::uint32_t position) {
     const std::uint32_t first = builder_.num_operations();
     const std::vector<Step>& steps = parts_[position].steps;
     for (std::uint32_t s = 0; s < steps.size(); ++s) {
@@ -80,7 +80,7 @@ class PartsReader {
     return number;
   }
 
-  /// A computation without a duration adds up what the receives right before it have brought.
+  /// Adds a computation. One without a duration adds up what the receives that it waits for have brought.
   std::uint32_t add_computation(CustomCollective::Operation operation, const Step& step, std::uint32_t first) {
     operation.kind = OperationKind::compute;
     if (step.duration > Time::zero()) return builder_.add(operation);
@@ -123,7 +123,7 @@ class PartsReader {
 
 }  // namespace
 
-std::shared_ptr<const CustomCollective> read_parts(const std::filesystem::path& prefix, const Place& named_by) {
+std::shared_ptr<const CustomCollective> read_chakra(const std::filesystem::path& prefix, const Place& named_by) {
   std::vector<trace::Part> parts;
   for (;;) {
     std::filesystem::path file = prefix;
@@ -134,7 +134,7 @@ std::shared_ptr<const CustomCollective> read_parts(const std::filesystem::path& 
   if (parts.empty())
     throw Error(ErrorCode::bad_input, named_by, fmt::format("there is no {}.0.et", prefix.string()),
                 "an MSCCL XML (FILE.xml), or PREFIX of Chakra traces PREFIX.0.et, PREFIX.1.et, ...");
-  return PartsReader(std::move(parts)).read(prefix);
+  return ChakraReader(std::move(parts)).read(prefix);
 }
 
 }  // namespace orrery::collective

@@ -13,7 +13,7 @@ namespace {
 using OperationKind = CustomCollective::OperationKind;
 using Dependency = std::pair<std::uint32_t, std::uint32_t>;
 
-/// Those that follow each operation: successors[first[o]] .. successors[first[o + 1] - 1].
+/// The successors of operation o are successors[first[o]] .. successors[first[o + 1] - 1].
 void list_successors(std::vector<Dependency> edges, std::size_t num_operations, std::vector<std::uint32_t>& first,
                      std::vector<std::uint32_t>& successors) {
   std::ranges::sort(edges);
@@ -26,7 +26,7 @@ void list_successors(std::vector<Dependency> edges, std::size_t num_operations, 
   for (std::size_t o = 0; o < num_operations; ++o) first[o + 1] += first[o];
 }
 
-/// Of operations that wait for each other in a circle: one of them. Every operation that is left waits for one that is.
+/// Returns an operation of a circle. Every operation that is missing something waits for another such operation.
 std::uint32_t one_of_circle(const std::vector<Dependency>& edges, const std::vector<std::uint32_t>& missing) {
   std::vector<std::uint32_t> waits_for(missing.size());
   for (const auto& [before, after] : edges)
@@ -37,7 +37,7 @@ std::uint32_t one_of_circle(const std::vector<Dependency>& edges, const std::vec
   return at;
 }
 
-/// floor(whole * chunk / num_chunks)
+/// Returns floor(whole * chunk / num_chunks).
 std::uint64_t start_of(std::uint64_t chunk, Bytes whole, std::uint32_t num_chunks) {
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(whole.count()) * chunk / num_chunks);
 }
@@ -60,13 +60,13 @@ std::size_t CustomCollective::memory() const {
 
 std::shared_ptr<const CustomCollective> read_custom_collective(const std::filesystem::path& file, Kind kind,
                                                                const Place& named_by) {
-  return file.extension() == ".xml" ? read_msccl(file, kind, named_by) : read_parts(file, named_by);
+  return file.extension() == ".xml" ? read_msccl(file, kind, named_by) : read_chakra(file, named_by);
 }
 
 std::uint32_t CustomCollectiveBuilder::add(Operation operation) {
   const std::uint32_t number = num_operations();
   ensure(operations_.empty() || operations_.back().position <= operation.position,
-         "operations of a procedure are added position by position");
+         "operations of a custom collective are added position by position");
   operations_.push_back(operation);
   return number;
 }

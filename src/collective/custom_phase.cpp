@@ -17,8 +17,8 @@ using OperationKind = CustomCollective::OperationKind;
 // Messages that leave a member by one link go one after the other, and so do those that come to it by one: of each link
 // the first and the last that a message takes, as in the congestion-aware network,
 //
-//   leaves[k] = max(ready[k], leaves[k - 1] + m[k - 1] / bandwidth)            in the order k of the sender's link
-//   there[k]  = max(leaves[k] + L, there[k - 1] + m[k] / bandwidth)            in that of the receiver's
+//   leaves[k]  = max(ready[k], leaves[k - 1] + m[k - 1] / bandwidth)           in the order k of the sender's link
+//   arrives[k] = max(leaves[k] + L, arrives[k - 1] + m[k] / bandwidth)         in that of the receiver's
 //
 // Both orders are those of members that start together, and are kept when members do not. So the whole is a fixed
 // sequence of maxima and sums.

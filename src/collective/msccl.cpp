@@ -34,11 +34,11 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"scatter", Kind::scatter},
 };
 
-/// What a type of step does.
+/// What steps of a type do.
 struct Type {
   std::string_view name;
   bool receives, sends;
-  OperationKind calculates;  ///< nothing: it does not
+  OperationKind calculates;  ///< nothing: it calculates nothing
   bool keeps;
 };
 constexpr Type types[] = {
@@ -200,8 +200,8 @@ class MscclReader {
         throw algorithm_.error(rank, step, "it receives, but its thread block has no recv", "the rank in recv=\"\"");
       if (step.type != "nop") step.count = count(*at, "cnt", 1, most_chunks, 1);
       const bool reads = known->calculates != OperationKind::nothing || step.type == "s";
-      if (reads) step.from = buffer_place(*at, "srcbuf", "srcoff");
-      if (known->keeps) step.to = buffer_place(*at, "dstbuf", "dstoff");
+      if (reads) step.from = buffer_location(*at, "srcbuf", "srcoff");
+      if (known->keeps) step.to = buffer_location(*at, "dstbuf", "dstoff");
       add_operations(rank, block, *known, step);
       const std::int64_t waits_in = number(*at, "depid", -1, largest_int, -1),
                          waits_for = number(*at, "deps", -1, largest_int, -1);
@@ -213,7 +213,7 @@ class MscclReader {
 
   std::uint32_t index_of(std::uint32_t rank) const { return static_cast<std::uint32_t>(algorithm_.steps[rank].size()); }
 
-  Msccl::Place buffer_place(const XMLElement& at, const char* buffer, const char* offset) const {
+  Msccl::Location buffer_location(const XMLElement& at, const char* buffer, const char* offset) const {
     const std::string_view text = word(at, buffer, "i, o or s");
     if (text != "i" && text != "o" && text != "s") fail(&at, fmt::format("{} is '{}'", buffer, text), "i, o or s");
     const auto which = text == "i"   ? Msccl::Buffer::input
@@ -222,12 +222,13 @@ class MscclReader {
     return {which, count(at, offset, 0, most_chunks)};
   }
 
-  /// A step receives, calculates and sends, in this order, after the step before it in its thread block.
+  /// Adds the operations of a step: it receives, calculates and sends, in this order, after the step before it in its
+  /// thread block.
   void add_operations(std::uint32_t rank, const Block& block, const Type& type, Step& step) {
     std::optional<std::uint32_t> before;
     if (step.number > 0) before = algorithm_.steps[rank].back().last();
-    const auto follow = [&](Msccl::Part part, std::uint32_t operation) {
-      step.operations[part] = operation;
+    const auto follow = [&](Msccl::Action action, std::uint32_t operation) {
+      step.operations[action] = operation;
       of_operation_.emplace_back(rank, index_of(rank));
       if (before) builder_->depend(*before, operation);
       before = operation;
@@ -280,7 +281,8 @@ class MscclReader {
                               of_operation_[operation.partner].first, step_of(operation.partner).count),
                   "the same cnt at both ends");
     }
-    // Steps that nothing puts in order may come in any: two that differ show what depends on it.
+    // Steps without an order between them may run in any order. Two orders that differ show whether results depend on
+    // it.
     follow_data(algorithm_, of_operation_, builder_->order(false, fault), &*builder_, *builder_);
     follow_data(algorithm_, of_operation_, builder_->order(true, fault), nullptr, *builder_);
     return builder_->finish(file_, algorithm_.num_chunks);

@@ -1,4 +1,4 @@
-// What an MSCCL algorithm does to data, by marks: a chunk is known by which chunk of the data it is and by whose
+// Follows the data of an MSCCL algorithm with symbols. A symbol says which chunk of the data it is and whose
 // contributions are in it.
 #include <fmt/format.h>
 
@@ -11,28 +11,29 @@
 namespace orrery::collective {
 namespace {
 
+/// The symbol for a chunk.
 struct Value {
   std::uint32_t chunk = 0;  ///< of the whole
-  std::uint32_t count = 0;  ///< of contributions; 0: nobody has put anything there
-  std::uint64_t marks = 0;  ///< the sum of those of their ranks
+  std::uint32_t count = 0;  ///< of contributions; 0: no step has written it
+  std::uint64_t ranks = 0;  ///< the sum of the hashes of the ranks that contributed
 
   friend bool operator==(const Value&, const Value&) = default;
 };
 
-std::uint64_t mark(std::uint32_t rank) { return mix(0, rank); }
+std::uint64_t hash_of(std::uint32_t rank) { return mix(0, rank); }
 
-/// What the kind of collective starts with and what it has to leave.
+/// What members hold at the start of a kind of collective and what they must hold at the end.
 class Contract {
  public:
   explicit Contract(const Msccl& of) : of_(of), share_(of.num_chunks / of.num_gpus) {
-    for (std::uint32_t rank = 0; rank < of.num_gpus; ++rank) all_marks_ += mark(rank);
+    for (std::uint32_t rank = 0; rank < of.num_gpus; ++rank) all_ranks_ += hash_of(rank);
   }
 
   Value input(std::uint32_t rank, std::uint32_t at) const {
     const bool is_shard = of_.kind == Kind::all_gather || of_.kind == Kind::gather;
     const bool is_of_root = of_.kind == Kind::broadcast || of_.kind == Kind::scatter;
     if (is_of_root && rank != of_.root) return {};
-    return {is_shard ? rank * share_ + at : at, 1, mark(rank)};
+    return {is_shard ? rank * share_ + at : at, 1, hash_of(rank)};
   }
   Value output(std::uint32_t rank, std::uint32_t at) const {
     const bool is_for_root = of_.kind == Kind::reduce || of_.kind == Kind::gather;
@@ -40,18 +41,18 @@ class Contract {
     switch (of_.kind) {
       case Kind::all_reduce:
       case Kind::reduce:
-        return {at, of_.num_gpus, all_marks_};
+        return {at, of_.num_gpus, all_ranks_};
       case Kind::reduce_scatter:
-        return {rank * share_ + at, of_.num_gpus, all_marks_};
+        return {rank * share_ + at, of_.num_gpus, all_ranks_};
       case Kind::all_gather:
       case Kind::gather:
-        return {at, 1, mark(at / share_)};
+        return {at, 1, hash_of(at / share_)};
       case Kind::all_to_all:
-        return {rank * share_ + at % share_, 1, mark(at / share_)};
+        return {rank * share_ + at % share_, 1, hash_of(at / share_)};
       case Kind::broadcast:
-        return {at, 1, mark(of_.root)};
+        return {at, 1, hash_of(of_.root)};
       case Kind::scatter:
-        return {rank * share_ + at, 1, mark(of_.root)};
+        return {rank * share_ + at, 1, hash_of(of_.root)};
       case Kind::barrier:
         break;
     }
@@ -60,10 +61,11 @@ class Contract {
 
  private:
   const Msccl& of_;
-  std::uint32_t share_;  ///< chunks of each member's part
-  std::uint64_t all_marks_ = 0;
+  std::uint32_t share_;  ///< chunks of each member
+  std::uint64_t all_ranks_ = 0;
 };
 
+/// The buffers of all members.
 class Memory {
  public:
   Memory(const Msccl& of, const Contract& contract) : of_(of), values_(of.num_gpus) {
@@ -76,7 +78,7 @@ class Memory {
     }
   }
 
-  Value& at(std::uint32_t rank, const Msccl::Step& step, Msccl::Place place) {
+  Value& at(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
     const std::uint32_t sizes[] = {of_.num_input(), of_.num_output(), of_.num_scratch[rank]};
     const std::uint32_t size = sizes[static_cast<std::size_t>(place.buffer)];
     constexpr char names[] = {'i', 'o', 's'};
@@ -92,8 +94,8 @@ class Memory {
   }
 
  private:
-  /// In place the smaller of input and output is a part of the larger one.
-  std::size_t index(std::uint32_t rank, Msccl::Place place) const {
+  /// Returns where a chunk is. In place, the smaller of input and output is a part of the larger one.
+  std::size_t index(std::uint32_t rank, Msccl::Location place) const {
     const std::uint32_t in = of_.num_input(), out = of_.num_output();
     if (place.buffer == Msccl::Buffer::scratch) return std::size_t{first_scratch_} + place.offset;
     const bool is_input = place.buffer == Msccl::Buffer::input;
@@ -107,6 +109,7 @@ class Memory {
   std::vector<std::vector<Value>> values_;  ///< [gpus][input, output and scratch]
 };
 
+/// Carries out operations one by one.
 class Follower {
  public:
   Follower(const Msccl& of, const CustomCollectiveBuilder& builder, CustomCollectiveBuilder* moved)
@@ -155,7 +158,7 @@ class Follower {
     return "has contributions of other ranks in it";
   }
 
-  std::vector<Value> read(std::uint32_t rank, const Msccl::Step& step, Msccl::Place place) {
+  std::vector<Value> read(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
     std::vector<Value> values;
     for (std::uint32_t k = 0; k < step.count; ++k, ++place.offset) {
       values.push_back(memory_.at(rank, step, place));
@@ -166,7 +169,7 @@ class Follower {
     return values;
   }
   void write(std::uint32_t rank, const Msccl::Step& step, const std::vector<Value>& values) {
-    Msccl::Place place = step.to;
+    Msccl::Location place = step.to;
     for (const Value& value : values) {
       memory_.at(rank, step, place) = value;
       ++place.offset;
@@ -183,7 +186,7 @@ class Follower {
           throw of_.error(rank, step, fmt::format("it adds up chunks {} and {}", held[k].chunk, own[k].chunk),
                           "contributions to one chunk");
         held[k].count += own[k].count;
-        held[k].marks += own[k].marks;
+        held[k].ranks += own[k].ranks;
       }
     }
     if (step.keeps) write(rank, step, held);
@@ -205,8 +208,8 @@ class Follower {
   CustomCollectiveBuilder* moved_;
   Contract contract_;
   Memory memory_;
-  std::vector<std::vector<Value>> sent_;               ///< [operations] on their way
-  std::vector<std::vector<std::vector<Value>>> held_;  ///< [gpus][steps] between the parts of a step
+  std::vector<std::vector<Value>> sent_;               ///< [operations] of sends, until received
+  std::vector<std::vector<std::vector<Value>>> held_;  ///< [gpus][steps] between two actions of a step
 };
 
 }  // namespace

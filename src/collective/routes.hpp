@@ -59,8 +59,8 @@ struct Routes {
 Routes routes_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
                  const Chunks& chunks);
 
-/// Returns routes for what does not depend on sizes: in them every axis has every place that chunks of any size may
-/// give it first and last.
+/// Returns routes for what does not depend on sizes: among them every axis that can be
+/// first or last for chunks of some size is so.
 std::vector<Route> possible_routes(const Options& options, const GroupLayout& layout, Kind kind);
 
 }  // namespace orrery::collective

@@ -9,7 +9,7 @@
 
 namespace orrery::collective {
 
-/// Carries out one member's part of a service of a custom collective, whose operations follow each other as the file
+/// Carries out what one member does in a service of a custom collective, whose operations follow each other as the file
 /// says. Steps are the custom collective's numbers of operations. The program must outlive it.
 class CustomCollectiveRun {
  public:

@@ -10,8 +10,8 @@
 
 namespace orrery::collective {
 
-/// Carries out one member's part of a MessageProgram: it keeps which services are under way, in which step each is, and
-/// which messages have come. It keeps nothing of steps that are over, and of steps to come only what came early.
+/// Carries out what one member does in a MessageProgram: it keeps which services are under way, in which step each is,
+/// and which messages have come. It keeps nothing of steps that are over, and of steps to come only what came early.
 class MemberRun {
  public:
   MemberRun(std::shared_ptr<const MessageProgram> program, std::uint32_t member, bool rendezvous);

@@ -69,15 +69,15 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
     members.resize(std::min<std::size_t>(members.size(), delays.topology().num_npus() - 1));
     const auto count = static_cast<std::uint32_t>(members.size());
     // The phases of a world that is one ring of as many NPUs, with this delays.
-    RandomCase line = sample;
-    line.dimensions = {{topology::Shape::ring, count, Bandwidth::from_bytes_per_ns(50), 0}};
-    line.options.all_reduce = {Algorithm{}};
-    const network::DelayModel line_delays = line.delays();
+    RandomCase ring = sample;
+    ring.dimensions = {{topology::Shape::ring, count, Bandwidth::from_bytes_per_ns(50), 0}};
+    ring.options.all_reduce = {Algorithm{}};
+    const network::DelayModel ring_delays = ring.delays();
     const std::uint64_t chunk =
         std::max<std::uint64_t>(sample.size.count() / sample.options.chunks.splits, delays.topology().num_npus());
-    line.size = sample.size = Bytes(chunk * sample.options.chunks.splits);
-    if (sample.rules.fixed_subgroup_endpoint_delay) line.options.endpoint_delay = Time::from_ns(10);
-    Scenario scenario = scenario_of(line, line_delays);
+    ring.size = sample.size = Bytes(chunk * sample.options.chunks.splits);
+    if (sample.rules.fixed_subgroup_endpoint_delay) ring.options.endpoint_delay = Time::from_ns(10);
+    Scenario scenario = scenario_of(ring, ring_delays);
     const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
     scenario.link = [&](std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t) {
       Ps total = 0;
@@ -104,12 +104,12 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
   }
 }
 
-/// The links of one dimension as docs/model.md (3) has them, found by a search through the line.
+/// The links of one dimension as docs/model.md (3) has them, found by a search in the group.
 class PlainLinks {
  public:
   explicit PlainLinks(const RandomCase& sample) : sample_(sample), delays_(sample.delays()) {}
 
-  /// Within a line of dimension d.
+  /// Within a group of dimension d.
   Ps delay(std::uint32_t from, std::uint32_t to, std::uint32_t d, std::uint64_t bytes) const {
     double bandwidth[] = {1, 1};
     double latency[] = {1, 1};

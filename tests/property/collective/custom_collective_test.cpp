@@ -24,11 +24,11 @@ using Random = std::mt19937_64;
 constexpr Shape line_shapes[] = {Shape::ring, Shape::mesh, Shape::fully_connected, Shape::switched};
 constexpr Ps per_hop = 700'000, endpoint = 11'000;  // ps; bandwidth and memory: a byte a ps
 
-Options options_with(std::shared_ptr<const CustomCollective> procedure, Kind kind) {
+Options options_with(std::shared_ptr<const CustomCollective> custom, Kind kind) {
   Options options;
   options.endpoint_delay = Time::from_ps(endpoint);
   options.local_memory = Bandwidth::from_bytes_per_ns(1000);
-  if (procedure) options.custom.of_kind[kind] = {std::move(procedure)};
+  if (custom) options.custom.of_kind[kind] = {std::move(custom)};
   return options;
 }
 
@@ -56,17 +56,17 @@ std::vector<Ps> arrivals_of(Random& random, std::uint32_t count) {
 /// Every message by itself, over links that serve who comes first. Members start together.
 class Messages {
  public:
-  Messages(const CustomCollective& procedure, Shape shape) : procedure_(procedure), shape_(shape) {}
+  Messages(const CustomCollective& custom, Shape shape) : custom_(custom), shape_(shape) {}
 
   std::vector<Ps> run() {
-    const auto n = static_cast<std::uint32_t>(procedure_.operations().size());
+    const auto n = static_cast<std::uint32_t>(custom_.operations().size());
     ready_.assign(n, endpoint);
     waits_.resize(n);
     there_.resize(n);
     end_.resize(n);
     in_flight_.resize(n);
-    for (std::uint32_t o = 0; o < n; ++o) waits_[o] = procedure_[o].dependencies;
-    finish_.assign(procedure_.num_positions(), endpoint);
+    for (std::uint32_t o = 0; o < n; ++o) waits_[o] = custom_[o].dependencies;
+    finish_.assign(custom_.num_positions(), endpoint);
     while (step(n)) {
     }
     return finish_;
@@ -78,7 +78,7 @@ class Messages {
   bool step(std::uint32_t n) {
     for (std::uint32_t o = 0; o < n; ++o) {  // what waits for no link
       if (end_[o] || waits_[o] > 0) continue;
-      const CustomCollective::Operation& of = procedure_[o];
+      const CustomCollective::Operation& of = custom_[o];
       const auto size = static_cast<Ps>(of.fixed.count());
       if (of.kind == OperationKind::receive && there_[o]) return finish(o, std::max(ready_[o], *there_[o]) + endpoint);
       if (of.kind == OperationKind::reduce) return finish(o, ready_[o] + 3 * size);
@@ -89,17 +89,17 @@ class Messages {
     std::optional<std::tuple<Ps, int, std::uint32_t>> next;  // the earliest of those that come to a link
     for (std::uint32_t o = 0; o < n; ++o) {
       std::optional<std::tuple<Ps, int, std::uint32_t>> candidate;
-      if (procedure_[o].kind == OperationKind::send && !end_[o] && waits_[o] == 0) candidate = {ready_[o], 0, o};
+      if (custom_[o].kind == OperationKind::send && !end_[o] && waits_[o] == 0) candidate = {ready_[o], 0, o};
       if (in_flight_[o])  // by its first byte, and by who sends it
-        candidate = {*in_flight_[o] - static_cast<Ps>(procedure_[o].fixed.count()), 1, procedure_[o].partner};
+        candidate = {*in_flight_[o] - static_cast<Ps>(custom_[o].fixed.count()), 1, custom_[o].partner};
       if (candidate && (!next || *candidate < *next)) next = candidate;
     }
     if (!next) return false;
     const auto [when, kind, which] = *next;
-    const std::uint32_t o = kind == 0 ? which : procedure_[which].partner;
+    const std::uint32_t o = kind == 0 ? which : custom_[which].partner;
     const Ps time = kind == 0 ? when : *in_flight_[o];
-    const std::uint32_t here = procedure_[o].position, other = procedure_[procedure_[o].partner].position;
-    const auto size = static_cast<Ps>(procedure_[o].fixed.count());
+    const std::uint32_t here = custom_[o].position, other = custom_[custom_[o].partner].position;
+    const auto size = static_cast<Ps>(custom_[o].fixed.count());
     const std::tuple link{kind == 0, here, link_of(here, other, kind == 0)};
     carried_[link] += size;
     Ps& free = free_[link];
@@ -111,22 +111,22 @@ class Messages {
     }
     const Ps leaves = std::max(time, free);
     free = leaves + size;
-    in_flight_[procedure_[o].partner] = leaves + hops(here, other) * per_hop + size;
+    in_flight_[custom_[o].partner] = leaves + hops(here, other) * per_hop + size;
     finish_[here] = std::max(finish_[here], free);
     return finish(o, time);
   }
   bool finish(std::uint32_t o, Ps time) {
     end_[o] = time;
-    for (const std::uint32_t next : procedure_.successors(o)) {
+    for (const std::uint32_t next : custom_.successors(o)) {
       --waits_[next];
       ready_[next] = std::max(ready_[next], time);
     }
-    Ps& at = finish_[procedure_[o].position];
+    Ps& at = finish_[custom_[o].position];
     at = std::max(at, time);
     return true;
   }
   std::uint32_t up(std::uint32_t from, std::uint32_t to) const {
-    return (to + procedure_.num_positions() - from) % procedure_.num_positions();
+    return (to + custom_.num_positions() - from) % custom_.num_positions();
   }
   Ps hops(std::uint32_t from, std::uint32_t to) const {
     if (shape_ == Shape::switched) return 2;
@@ -142,7 +142,7 @@ class Messages {
     return up(from, to) <= up(to, from) ? 0 : 1;
   }
 
-  const CustomCollective& procedure_;
+  const CustomCollective& custom_;
   Shape shape_;
   std::vector<Ps> ready_, finish_;
   std::vector<std::uint32_t> waits_;
@@ -156,9 +156,9 @@ TEST(CustomCollective, AgreesWithMessages) {
     SCOPED_TRACE(round);
     const auto size = static_cast<std::uint32_t>(draw(random, 2, 9));
     const Shape shape = line_shapes[draw(random, 0, std::size(line_shapes) - 1)];
-    const auto procedure = random_custom_collective(random, size);
-    Engine engine(line_of(shape, size), options_with(procedure, Kind::all_reduce));
-    Messages messages(*procedure, shape);
+    const auto custom = random_custom_collective(random, size);
+    Engine engine(line_of(shape, size), options_with(custom, Kind::all_reduce));
+    Messages messages(*custom, shape);
     const std::vector<Ps> together = messages.run();
     EXPECT_EQ(finish(engine, Kind::all_reduce, Bytes(1), std::vector<Ps>(size, 0)), together);
 

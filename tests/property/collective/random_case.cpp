@@ -81,14 +81,15 @@ std::vector<Exchange> halving_doubling_exchanges(const RandomCase& sample, Kind 
   return exchanges;
 }
 
-std::vector<std::vector<std::uint32_t>> lines_along(const topology::Topology& topology, std::uint32_t d) {
-  std::vector<std::vector<std::uint32_t>> lines;
+std::vector<std::vector<std::uint32_t>> groups_along(const topology::Topology& topology, std::uint32_t d) {
+  std::vector<std::vector<std::uint32_t>> groups;
   for (std::uint32_t npu = 0; npu < topology.num_npus(); ++npu) {
     if (topology.coordinate(NpuId(npu), d) != 0) continue;
-    lines.emplace_back();
-    for (std::uint32_t c = 0; c < topology.dimension(d).size; ++c) lines.back().push_back(npu + c * topology.stride(d));
+    groups.emplace_back();
+    for (std::uint32_t c = 0; c < topology.dimension(d).size; ++c)
+      groups.back().push_back(npu + c * topology.stride(d));
   }
-  return lines;
+  return groups;
 }
 
 std::vector<std::pair<std::uint32_t, Kind>> order_of_phases(const RandomCase& sample) {
@@ -203,7 +204,7 @@ Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays
   for (const auto& [d, kind] : order_of_phases(sample)) {
     const std::uint32_t n = topology.dimension(d).size;
     const Algorithm& algorithm = sample.options.all_reduce[d];
-    PhaseOfChunk phase{d, lines_along(topology, d), {}};
+    PhaseOfChunk phase{d, groups_along(topology, d), {}};
     if (algorithm.name == "ring") phase.exchanges = ring_exchanges(sample, kind, chunk, n);
     if (algorithm.name == "direct") phase.exchanges = direct_exchanges(sample, kind, chunk, n, algorithm.window);
     if (algorithm.name == "halvingDoubling") phase.exchanges = halving_doubling_exchanges(sample, kind, chunk, n);

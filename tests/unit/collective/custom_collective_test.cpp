@@ -17,7 +17,7 @@ namespace {
 using topology::Shape;
 using OperationKind = CustomCollective::OperationKind;
 
-/// A procedure by hand: bytes are fixed, dependencies are operations.
+/// Builds a custom collective by hand: sizes are in bytes, dependencies are operations.
 class Hand {
  public:
   explicit Hand(std::uint32_t positions) : builder_(positions) {}
@@ -130,7 +130,7 @@ TEST(CustomCollective, TheOrderAtALinkIsThatOfMembersThatStartTogether) {
   hand.send(1, 0, 1000);
   hand.send(2, 0, 2000);
   const auto late = finish(hand, Shape::switched, at_ns({0, 1000, 0}));
-  EXPECT_EQ(late[0], Time::from_ns(1307 + 200 + 7)) << "member 2 keeps its place behind member 1";
+  EXPECT_EQ(late[0], Time::from_ns(1307 + 200 + 7)) << "member 2 stays behind member 1";
 }
 
 TEST(CustomCollective, NobodyIsThroughBeforeAllHaveBegun) {
@@ -196,9 +196,9 @@ TEST(CustomCollective, BytesCountInEveryDimensionThatAMessageCrosses) {
 }
 
 /// Chakra traces of two positions, each of which sends half of the data to the other.
-class Parts : public ::testing::Test {
+class ChakraCollective : public ::testing::Test {
  protected:
-  Parts() {
+  ChakraCollective() {
     for (const std::int64_t position : {0, 1})
       nodes_[position] = {chunks(et::Node(5, "give", et::comm_send).int32("comm_dst", 1 - position), 1 - position),
                           chunks(et::Node(2, "take", et::comm_recv).int32("comm_src", 1 - position), position),
@@ -239,7 +239,7 @@ class Parts : public ::testing::Test {
   std::vector<et::Node> nodes_[2];
 };
 
-TEST_F(Parts, NodesBecomeOperations) {
+TEST_F(ChakraCollective, NodesBecomeOperations) {
   const auto made = read();
   EXPECT_EQ(made->num_positions(), 2U);
   EXPECT_FALSE(made->has_fixed_sizes());
@@ -253,7 +253,7 @@ TEST_F(Parts, NodesBecomeOperations) {
   EXPECT_EQ(made->bytes(2, Bytes(101)), Bytes(50)) << "what the receive before it brought";
 }
 
-TEST_F(Parts, SizesMayBeBytes) {
+TEST_F(ChakraCollective, SizesMayBeBytes) {
   for (auto& nodes : nodes_)
     for (std::size_t k = 0; k < 2; ++k) nodes[k] = bytes(nodes[k], 1000);
   nodes_[0][2] = et::Node(9, "add", et::comp).data({2}).micros(3);
@@ -265,38 +265,38 @@ TEST_F(Parts, SizesMayBeBytes) {
   EXPECT_EQ(made->bytes(5, Bytes(7)), Bytes(1000));
 }
 
-TEST_F(Parts, SizesOfBothKindsAreRefused) {
+TEST_F(ChakraCollective, SizesOfBothKindsAreRefused) {
   nodes_[1][0] = bytes(nodes_[1][0], 1000);
   expect_refusal({"part.1.et", "node 5 'give'", "total_chunk_cnt is 0, elsewhere 2"});
 }
 
-TEST_F(Parts, MessagesWithoutTheirOtherEndAreRefused) {
+TEST_F(ChakraCollective, MessagesWithoutTheirOtherEndAreRefused) {
   nodes_[1].erase(nodes_[1].begin() + 1);
   nodes_[1][1] = et::Node(9, "add", et::comp);
   expect_refusal({"part.0.et", "node 5 'give'", "position 1 has no receive for this send"});
 }
 
-TEST_F(Parts, SizesThatDifferAreRefused) {
+TEST_F(ChakraCollective, SizesThatDifferAreRefused) {
   nodes_[0][0] = nodes_[0][0].int32("msg_chunk_cnt", 2).int32("msg_chunk_idx", 0);
   expect_refusal({"part.1.et", "node 2 'take'", "receives 1 chunks, but node 5 of position 0 sends 2 chunks"});
 }
 
-TEST_F(Parts, WhatIsNoPartOfACollectiveIsRefused) {
+TEST_F(ChakraCollective, WhatIsNoPartOfACollectiveIsRefused) {
   nodes_[0][2] = et::collective(9, "all", 0, 1000);
   expect_refusal({"part.0.et", "node 9 'all'", "no part of a collective"});
 }
 
-TEST_F(Parts, OtherPositionsAreRefused) {
+TEST_F(ChakraCollective, OtherPositionsAreRefused) {
   nodes_[0][0] = chunks(et::Node(5, "give", et::comm_send).int32("comm_dst", 2), 1);
   expect_refusal({"part.0.et", "node 5 'give'", "the other end is position 2"});
 }
 
-TEST_F(Parts, ChunksBeyondTheWholeAreRefused) {
+TEST_F(ChakraCollective, ChunksBeyondTheWholeAreRefused) {
   nodes_[0][0] = nodes_[0][0].int32("msg_chunk_idx", 2);
   expect_refusal({"part.0.et", "node 5 'give'", "1 chunks from chunk 2 on, of 2"});
 }
 
-TEST_F(Parts, CirclesOverMessagesAreRefused) {
+TEST_F(ChakraCollective, CirclesOverMessagesAreRefused) {
   for (auto& nodes : nodes_) nodes[0] = nodes[0].data({2});
   expect_refusal({"part.", "waits for itself"});
 }

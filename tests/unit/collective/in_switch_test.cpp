@@ -38,7 +38,7 @@ TEST(InSwitch, WaitsForTheLast) {
   EXPECT_EQ(system.finish(Kind::all_reduce, 4000, at_ns({0, 50, 1000})), at_ns({1614, 1614, 1614}));
 }
 
-// The word of the last receiver, 8192 B, comes first: e + 200 + 819.2, then 200 + 400 + e.
+// The clear to send of the last receiver, 8192 B, comes first: e + 200 + 819.2, then 200 + 400 + e.
 TEST(InSwitch, Rendezvous) {
   Options options = options_of({in_switch});
   options.rendezvous = true;
@@ -83,10 +83,10 @@ TEST(InSwitch, ShareOfAGroup) {
   Options options = options_of({in_switch});
   EXPECT_EQ(System({switch_of(8, 2)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})), "accepted");
   EXPECT_EQ(System({switch_of(8, 1)}, options).refusal(Kind::all_reduce), "accepted");
-  EXPECT_EQ(System({switch_of(8, 1)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})),
-            "dimension 0: inSwitch does not carry out all-reduce of 4 NPUs: of the 1 operation that its switch offers "
-            "to 8 NPUs with 1 collective each, 4 NPUs have a share of 0, and 1 queue of the dimension needs 1 at "
-            "least; possible: ring, direct, halvingDoubling, doubleBinaryTree, binomialTree");
+  EXPECT_EQ(
+      System({switch_of(8, 1)}, options).fault(Kind::all_reduce, npus({0, 1, 4, 5})),
+      "dimension 0: inSwitch does not carry out all-reduce of 4 NPUs: of the 1 operation that its switch offers "
+      "to 8 NPUs with 1 collective each, 4 NPUs have a share of 0, and 1 queue of the dimension needs 1 at least");
   options.collectives_at_a_time = 2;
   EXPECT_NE(System({switch_of(8, 2)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})).find("2 collectives each"),
             std::string::npos);
@@ -113,7 +113,7 @@ TEST(InSwitch, RefusesWhatNoSwitchCarriesOut) {
   EXPECT_THROW(topology::Topology({of_ring}), Error);
 }
 
-// Whatever the arrivals, turning the switch's line changes nothing; slow links tell places apart.
+// Whatever the arrivals, rotating the positions of a switch changes nothing; slow links tell positions apart.
 TEST(InSwitch, PlacesAreAlike) {
   System system({switch_of(6, 1)}, options_of({in_switch}));
   const auto layout = system.engine.layout({}, all_dimensions);
@@ -147,8 +147,8 @@ TEST(BinomialTree, BroadcastAndReduceOfTheirOwn) {
   EXPECT_EQ(system.engine.minimum_duration(*system.engine.layout({}, all_dimensions)), Time::from_ns(14));
 }
 
-// Switch(2) x Switch(4): from NPU 0 down the second dimension, 3 x 4000 B in one line, then 4000 B in each of 4 lines.
-// The reduce goes the other way.
+// Switch(2) x Switch(4): from NPU 0 down the second dimension, 3 x 4000 B in one group, then 4000 B in each of 4
+// groups. The reduce goes the other way.
 TEST(BinomialTree, BroadcastOverTwoDimensions) {
   Options options = options_of({ring, ring});
   options.broadcast = options.reduce = {in_switch, binomial_tree};
@@ -170,9 +170,9 @@ TEST(BinomialTree, BroadcastByAnotherAlgorithm) {
 
 TEST(BinomialTree, RefusesKindsWithoutATree) {
   System system({switch_of(4, 0)}, options_of({binomial_tree}));
-  EXPECT_EQ(system.refusal(Kind::all_gather),
+  EXPECT_EQ(system.fault(Kind::all_gather),
             "dimension 0: binomialTree does not carry out all-gather of 4 NPUs: it carries out all-reduce, broadcast, "
-            "reduce; possible: ring, direct, halvingDoubling");
+            "reduce");
 }
 
 }  // namespace

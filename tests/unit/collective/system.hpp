@@ -62,7 +62,13 @@ struct System {
     return "accepted";
   }
 
-  /// Bytes of a member in dimension 0.
+  /// Returns what is refused and why, without the algorithms that are possible instead.
+  std::string fault(Kind kind, const std::vector<NpuId>& members = {}) {
+    const std::string text = refusal(kind, members);
+    return text.substr(0, text.find("; possible: ring, direct"));
+  }
+
+  /// Returns the bytes of a member in dimension 0.
   std::uint64_t sent(Kind kind, std::uint64_t bytes) {
     return engine.traffic(*engine.layout({}, all_dimensions), kind, Bytes(bytes))[0].count();
   }
