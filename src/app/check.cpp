@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "orrery/app/commands.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "preparation.hpp"
+#include "subcommands.hpp"
 
 namespace orrery::app {
 

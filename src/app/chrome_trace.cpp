@@ -1,25 +1,21 @@
+#include "chrome_trace.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <nlohmann/json.hpp>
 
-#include "orrery/app/commands.hpp"
-#include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/npu_list.hpp"
 #include "orrery/npu/work.hpp"
-#include "orrery/results/read.hpp"
-#include "text_output.hpp"
+#include "time_bins.hpp"
 
 namespace orrery::app {
 namespace {
@@ -32,27 +28,11 @@ using trace::NodeKind;
 // what overlaps goes to further threads. Process 0 and thread 0 mean something else to Perfetto, so both are counted
 // from 1.
 
-/// What is shown of a moment of an NPU: as /npus of the results.
-enum class State : std::uint8_t { compute, cpu, exposed_communication, exposed_memory, idle };
-constexpr std::size_t num_states = 5;
-constexpr std::array<std::string_view, num_states> state_names = {"compute", "CPU", "exposed communication",
-                                                                  "exposed memory", "idle"};
-constexpr std::size_t num_busy = 4;
-
-State state_of(Work work) {
-  constexpr State states[] = {
-      State::compute,        State::cpu, State::exposed_communication, State::exposed_communication,
-      State::exposed_memory, State::idle};
-  return states[static_cast<std::size_t>(work)];
-}
-
-constexpr std::size_t num_bins = 1000;  // of the counters over all NPUs
-
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Microseconds, exactly.
+/// Returns a time in microseconds as decimal text, exactly.
 std::string microseconds(std::int64_t ps) {
   return ps % 1'000'000 == 0 ? fmt::to_string(ps / 1'000'000) : fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
 }
@@ -85,7 +65,7 @@ std::string_view category(NodeKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-/// A node's begin or end.
+/// A node begins or ends at this time.
 struct Change {
   std::int64_t at = 0;
   Work work = Work::idle;
@@ -104,42 +84,9 @@ std::vector<Change> changes_of(std::span<const npu::TimelineRecord> rows) {
   return changes;
 }
 
-/// How much of each of `num_bins` equal pieces of the time all NPUs together spend in each state, and communicate.
-class Bins {
+class ChromeTrace {
  public:
-  explicit Bins(std::int64_t end) : end_(end), spent_(num_bins) {}
-
-  void add(std::size_t column, std::int64_t from, std::int64_t to, int times = 1) {
-    if (to <= from || times == 0) return;
-    for (std::size_t bin = bin_of(from); bin < num_bins && edge(bin) < to; ++bin)
-      spent_[bin][column] += times * (std::min(to, edge(bin + 1)) - std::max(from, edge(bin)));
-  }
-
-  static constexpr std::size_t communication = num_states;
-
-  std::int64_t edge(std::size_t bin) const {
-    return static_cast<std::int64_t>(static_cast<__int128>(end_) * bin / num_bins);
-  }
-  /// The mean number, over the bin, of NPUs in the state, or of nodes that communicate.
-  double mean(std::size_t bin, std::size_t column) const {
-    const auto width = static_cast<double>(edge(bin + 1) - edge(bin));
-    return width > 0 ? static_cast<double>(spent_[bin][column]) / width : 0;
-  }
-
- private:
-  std::size_t bin_of(std::int64_t at) const {
-    auto bin = static_cast<std::size_t>(static_cast<__int128>(at) * num_bins / end_);
-    while (bin + 1 < num_bins && edge(bin + 1) <= at) ++bin;
-    return bin;
-  }
-
-  std::int64_t end_;
-  std::vector<std::array<std::int64_t, num_states + 1>> spent_;
-};
-
-class Writer {
- public:
-  Writer(const results::Timeline& timeline, TextOutput& output) : timeline_(timeline), output_(output) {}
+  ChromeTrace(const results::Timeline& timeline, TextOutput& output) : timeline_(timeline), output_(output) {}
 
   void write(std::span<const config::NpuRange> ranges) {
     output_.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
@@ -149,14 +96,14 @@ class Writer {
       ++count;
       for (const auto& row : timeline_.rows(npu)) end = std::max(end, row.finish.ps());
     });
-    Bins bins(end);
+    TimeBins bins(end);
     for_each(ranges, [&](NpuId npu) { write_npu(npu, bins); });
     write_bins(bins, count);
     output_.write("\n]}\n");
   }
 
  private:
-  /// A thread of the process in which slices follow each other.
+  /// A thread of the process. Its slices follow each other without overlap.
   struct Lane {
     std::uint32_t thread;
     Time until;
@@ -197,7 +144,7 @@ class Writer {
     return thread;
   }
 
-  /// A thread of the track that is free from `start` to `finish`.
+  /// Returns a thread of the track that is free from `start` to `finish`. Adds one if there is none.
   std::uint32_t thread_for(Track track, std::uint32_t group, Time start, Time finish) {
     auto& lanes = lanes_[{track, group}];
     auto free = std::ranges::find_if(lanes, [&](const Lane& lane) { return lane.until <= start; });
@@ -221,7 +168,7 @@ class Writer {
                       values));
   }
 
-  void write_npu(NpuId npu, Bins& bins) {
+  void write_npu(NpuId npu, TimeBins& bins) {
     process_ = std::uint64_t{npu.value()} + 1;
     num_threads_ = 0;
     lanes_.clear();
@@ -237,22 +184,22 @@ class Writer {
       counter("local memory", usage.since.ps(), fmt::format(R"("bytes":{})", usage.usage.count()));
   }
 
-  /// Where the time goes: slices of what nothing hides and of idle time, and the counter of communication.
-  void write_states(const std::vector<Change>& changes, Bins& bins) {
+  /// Writes slices of exposed and of idle time, and the counter of communication in flight.
+  void write_states(const std::vector<Change>& changes, TimeBins& bins) {
     npu::InService in_service;
     std::int64_t since = 0;   // of the present state
     std::int64_t before = 0;  // the last change
-    State state = State::idle;
+    NpuState state = NpuState::idle;
     for (std::size_t i = 0; i < changes.size();) {
       const std::int64_t now = changes[i].at;
       const auto communicating = in_service.communicating();
-      bins.add(Bins::communication, before, now, static_cast<int>(communicating));
+      bins.add(TimeBins::communication, before, now, static_cast<int>(communicating));
       for (; i < changes.size() && changes[i].at == now; ++i)
         changes[i].begins ? in_service.begin(changes[i].work) : in_service.end(changes[i].work);
       before = now;
       if (in_service.communicating() != communicating)
         counter("communication in flight", now, fmt::format(R"("nodes":{})", in_service.communicating()));
-      const State next = state_of(in_service.counts_for());
+      const NpuState next = state_of(in_service.counts_for());
       if (next == state && i < changes.size()) continue;
       close_state(state, since, now, bins);
       state = next;
@@ -260,18 +207,18 @@ class Writer {
     }
   }
 
-  void close_state(State state, std::int64_t from, std::int64_t to, Bins& bins) {
+  void close_state(NpuState state, std::int64_t from, std::int64_t to, TimeBins& bins) {
     if (from == to) return;
     bins.add(static_cast<std::size_t>(state), from, to);
-    if (state == State::compute || state == State::cpu) return;  // they have tracks of their own
-    const bool idle = state == State::idle;
+    if (state == NpuState::compute || state == NpuState::cpu) return;  // they have tracks of their own
+    const bool idle = state == NpuState::idle;
     const auto thread = thread_for(idle ? Track::idle : Track::exposed, npu::TimelineRecord::no_group,
                                    Time::from_ps(from), Time::from_ps(to));
     slice(thread, from, to, idle ? "idle" : "exposed", json_text(state_names[static_cast<std::size_t>(state)]));
   }
 
-  /// A process of its own for what all the NPUs do together.
-  void write_bins(const Bins& bins, std::uint64_t count) {
+  /// Writes one more process, whose counters are over all NPUs.
+  void write_bins(const TimeBins& bins, std::uint64_t count) {
     process_ = std::uint64_t{timeline_.num_npus()} + 1;
     name_process(fmt::format("all {} shown", counted(count, "NPU")), 0);
     for (std::size_t bin = 0; bin < num_bins; ++bin) {
@@ -282,7 +229,7 @@ class Writer {
       }
       counter("share of NPUs", bins.edge(bin), values);
       counter("communication in flight", bins.edge(bin),
-              fmt::format(R"("nodes":{:.6g})", bins.mean(bin, Bins::communication)));
+              fmt::format(R"("nodes":{:.6g})", bins.mean(bin, TimeBins::communication)));
     }
   }
 
@@ -294,31 +241,10 @@ class Writer {
   std::map<std::pair<Track, std::uint32_t>, std::vector<Lane>> lanes_;  // of the present NPU, by track and group
 };
 
-/// Those of the list that the run has. Throws Error (usage) if it has none of them.
-std::vector<config::NpuRange> shown(const std::string& list, std::uint32_t num_npus) {
-  const Place place{.key = "--npus"};
-  auto ranges = config::parse_npu_list(list, config::any_npus, place, ErrorCode::usage);
-  if (ranges.back().last < num_npus) return ranges;
-  std::erase_if(ranges, [&](const auto& range) { return range.first >= num_npus; });
-  if (ranges.empty())
-    throw Error(ErrorCode::usage, place, fmt::format("found '{}'", list),
-                fmt::format("NPUs of the run, which are below {}", num_npus));
-  ranges.back().last = std::min(ranges.back().last, num_npus - 1);
-  spdlog::warn("--npus: found '{}', but the run has {}: {} {} shown", list, counted(num_npus, "NPU"),
-               config::to_text(ranges), ranges.size() == 1 && ranges[0].first == ranges[0].last ? "is" : "are");
-  return ranges;
-}
-
 }  // namespace
 
-void show(const config::ShowTimelineCommand& command) {
-  const results::Timeline timeline(command.file);
-  std::vector<config::NpuRange> ranges = {{0, timeline.num_npus() - 1}};
-  if (command.npus) ranges = shown(*command.npus, timeline.num_npus());
-  check_output(command.chrome, command.force);
-  TextOutput output(command.chrome);
-  Writer(timeline, output).write(ranges);
-  output.commit();
+void write_chrome_trace(const results::Timeline& timeline, std::span<const config::NpuRange> npus, TextOutput& output) {
+  ChromeTrace(timeline, output).write(npus);
 }
 
 }  // namespace orrery::app

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "orrery/app/commands.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/generator.hpp"
+#include "subcommands.hpp"
 
 namespace orrery::app {
 

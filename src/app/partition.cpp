@@ -1,35 +1,40 @@
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "orrery/app/commands.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
-#include "orrery/partition/partitioning.hpp"
+#include "orrery/parallel/raise_faults.hpp"
+#include "orrery/partition/quality.hpp"
+#include "orrery/partition/strategy.hpp"
 #include "preparation.hpp"
+#include "subcommands.hpp"
 
 namespace orrery::app {
 namespace {
 
-void write_map(const partition::Partition& partition, std::uint32_t num_npus, const std::filesystem::path& path) {
+void write_map(const partition::Partition& partition, const std::filesystem::path& path) {
   std::string map;
-  for (std::uint32_t i = 0; i < num_npus; ++i) map += fmt::format("{}\n", partition.rank_of(NpuId(i)).value());
+  for (const Rank rank : partition.ranks()) map += fmt::format("{}\n", rank.value());
   PartialFile file(path);
   file.write(map);
   file.commit();
 }
 
-/// The traces that the configuration names are there. Only METIS cannot do without.
+/// Returns whether the configuration names traces that exist. Throws Error if the strategy needs traces and there are
+/// none.
 bool has_workload(const config::Configuration& configuration) {
-  const bool needed = configuration.run.partition.strategy == partition::Strategy::metis;
+  const bool needed = configuration.run.partition.strategy().needs_traces;
   const auto& workload = configuration.workload;
   if (workload.generated) return true;
   if (workload.traces.empty()) {
     if (needed)
       throw Error(ErrorCode::bad_input, {.key = "workload.traces"}, "none", "traces",
-                  "METIS cuts the graph of who talks to whom, which is in the traces.");
+                  "METIS cuts the graph of which NPUs communicate, which is in the traces.");
     return false;
   }
   std::error_code failure;
@@ -40,11 +45,20 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void print(const partition::Cut& cut) {
-  fmt::print("cut: {} of {} bytes ({:.1f} %), {} of {} communicators, {} of {} messages\n", cut.bytes, cut.total_bytes,
-             share(cut.bytes, cut.total_bytes), cut.groups, cut.total_groups, cut.messages, cut.total_messages);
-  fmt::print("balance: {:.3f} (largest load of a rank over the mean; loads are nodes of traces)\n", cut.balance);
-  fmt::print("lookahead: {}\n", cut.lookahead ? readable(*cut.lookahead) : "no limit, as nothing crosses the cut");
+void print(const partition::Quality& quality) {
+  fmt::print("cut: {} of {} bytes ({:.1f} %), {} of {} communicators, {} of {} messages\n", quality.bytes,
+             quality.total_bytes, share(quality.bytes, quality.total_bytes), quality.groups, quality.total_groups,
+             quality.messages, quality.total_messages);
+  fmt::print("balance: {:.3f} (largest load of a rank over the mean; loads are nodes of traces)\n", quality.balance);
+  fmt::print("lookahead: {}\n",
+             quality.lookahead ? readable(*quality.lookahead) : "no limit, as nothing crosses the cut");
+}
+
+void print_without_workload(std::uint32_t num_npus, const partition::Partition& partition) {
+  const std::vector<std::uint64_t> equal(num_npus, 1);
+  fmt::print("balance: {:.3f} (largest load of a rank over the mean; loads are NPUs)\n",
+             partition::balance(equal, partition));
+  fmt::print("cut and lookahead: unknown without the traces of the workload\n");
 }
 
 }  // namespace
@@ -56,26 +70,23 @@ void partition(const config::PartitionCommand& command) {
   const bool with_workload = has_workload(configuration);
   configuration.run.partition = {};  // of this command itself, which is one rank
   const auto topology = configuration.topology();
-  const auto num_npus = topology.num_npus();
   const auto world = parallel::make_serial();
-  std::optional<Preparation> preparation;
-  partition::Conversation conversation;
-  if (with_workload)
-    conversation = partition::converse(preparation.emplace(configuration, *world).run_context(), *world);
-  const auto dealt = options.strategy == partition::Strategy::metis
-                         ? partition::cut(conversation, command.ranks)
-                         : partition::Partition::make(options, topology, command.ranks);
-  write_map(dealt, num_npus, command.output);
-  fmt::print("{} on {} by {}: {}\n", counted(num_npus, "NPU"),
-             counted(static_cast<std::uint64_t>(command.ranks), "rank"), name(options), command.output.string());
+  std::unique_ptr<Preparation> preparation;
+  partition::CommunicationGraph graph;
   if (with_workload) {
-    print(partition::measure(preparation->run_context(), conversation, dealt));
-    return;
+    Faults faults;
+    preparation = std::make_unique<Preparation>(configuration, *world, faults);
+    parallel::raise_faults(faults, *world);
+    graph = communication_graph(preparation->traces(), configuration, preparation->system(), *world);
   }
-  const std::vector<std::uint64_t> alike(num_npus, 1);
-  fmt::print("balance: {:.3f} (largest load of a rank over the mean; loads are NPUs)\n",
-             partition::balance(alike, dealt));
-  fmt::print("cut and lookahead: unknown without the traces of the workload\n");
+  const auto made = options.make({topology, command.ranks, &graph});
+  write_map(made, command.output);
+  fmt::print("{} on {} by {}: {}\n", counted(topology.num_npus(), "NPU"),
+             counted(static_cast<std::uint64_t>(command.ranks), "rank"), options.text(), command.output.string());
+  if (with_workload)
+    print(partition::measure(preparation->run_context(), graph, made));
+  else
+    print_without_workload(topology.num_npus(), made);
 }
 
 }  // namespace orrery::app

@@ -8,7 +8,7 @@
 
 namespace orrery::app {
 
-/// Says on standard error now and then how far rank 0 is.
+/// Prints on standard error from time to time which share of its nodes rank 0 has completed.
 class ProgressLine {
  public:
   /// `num_nodes`: of all iterations of this rank's NPUs.
@@ -17,7 +17,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Cheap until the interval is over.
+  /// Prints if the interval is over. Cost O(1) before that.
   void update(std::uint64_t events, Time now);
 
  private:

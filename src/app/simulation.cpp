@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "orrery/check/capacity.hpp"
-#include "orrery/check/ranges.hpp"
+#include "orrery/check/overrun.hpp"
 #include "orrery/check/stuck.hpp"
 #include "progress.hpp"
 

@@ -15,10 +15,10 @@
 
 namespace orrery::app {
 
-/// The run itself, from time 0 until nothing can happen any more.
+/// The simulation of a prepared run, from time 0 until no event is left.
 class Simulation {
  public:
-  /// `stop_requested` is asked now and then: see pdes::Options.
+  /// The kernel calls `stop_requested` from time to time: see pdes::Options.
   Simulation(Preparation& preparation, const config::RunOptions& options, std::function<bool()> stop_requested,
              parallel::Communicator& world);
   ~Simulation();
@@ -29,7 +29,7 @@ class Simulation {
   /// Error (bad_input) on one rank if an NPU leaves the range of simulated time, or exceeds its local memory where
   /// that is an error.
   void run();
-  /// The time at which a requested stop ended the run before all NPUs were done.
+  /// Returns the time at which a requested stop ended the run; nothing if all NPUs were done.
   std::optional<Time> stopped_at() const { return stopped_at_; }
 
   const model::RankModel& model() const { return model_; }

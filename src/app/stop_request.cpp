@@ -9,7 +9,7 @@
 namespace orrery::app {
 namespace {
 
-// A signal handler can reach nothing else.
+// It is global because a signal handler has no other data.
 volatile std::sig_atomic_t received = 0;
 bool out_of_time = false;
 

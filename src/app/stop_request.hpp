@@ -5,18 +5,19 @@
 
 namespace orrery::app {
 
-/// Lets SIGTERM, SIGINT and SIGUSR1 (a batch system's warning before the time limit) ask the run to stop in order. A
-/// second signal of the same kind does what it always did: it ends the process at once. For the rest of the process's
-/// life.
+/// Makes SIGTERM, SIGINT and SIGUSR1 (a batch system's warning before the time limit) request an orderly stop, for the
+/// rest of the life of the process. A second signal of the same kind has its default effect and ends the process.
 void heed_signals();
 
-/// True once a signal has come, or 0.99 of `max_walltime_s` (0: no limit) has passed since `start`.
+/// Returns whether a signal has come, or 0.99 of `max_walltime_s` (0: no limit) has passed since `start`.
 std::function<bool()> stop_request(double max_walltime_s, std::chrono::steady_clock::time_point start);
 
-/// Before the simulation, where nothing is known yet: throws Error (interrupted) once a signal has come to this rank.
+/// Throws Error (interrupted) if a signal has come to this rank. For use before the simulation, when there is no result
+/// to keep.
 void end_if_signalled();
 
-/// "SIGTERM", "SIGINT", "SIGUSR1", "the wall-time limit": what `stop_request` has seen on this rank; empty if nothing.
+/// Returns the reason of the stop that `stop_request` has seen on this rank: "SIGTERM", "SIGINT", "SIGUSR1" or "the
+/// wall-time limit"; empty if there is none.
 const char* stop_reason();
 
 }  // namespace orrery::app

@@ -31,22 +31,23 @@ std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share);
 
 void print_training(const results::Metrics& metrics) {
   std::vector<std::string> parts;
-  if (metrics.tokens_per_second)
-    parts.push_back(fmt::format("{} tokens/s, {} tokens/s/NPU", with_prefix(*metrics.tokens_per_second),
-                                with_prefix(*metrics.tokens_per_second_per_npu)));
-  else if (metrics.samples_per_second)
-    parts.push_back(fmt::format("{} samples/s", with_prefix(*metrics.samples_per_second)));
-  if (metrics.model_flops_utilisation)
-    parts.push_back(fmt::format("MFU {}, HFU {}", percent(*metrics.model_flops_utilisation),
-                                percent(*metrics.hardware_flops_utilisation)));
-  if (metrics.pipeline_bubble)
+  const auto& rates = metrics.training;
+  if (rates.tokens_per_second)
+    parts.push_back(fmt::format("{} tokens/s, {} tokens/s/NPU", with_prefix(*rates.tokens_per_second),
+                                with_prefix(*rates.tokens_per_second_per_npu)));
+  else if (rates.samples_per_second)
+    parts.push_back(fmt::format("{} samples/s", with_prefix(*rates.samples_per_second)));
+  if (rates.model_flops_utilisation)
+    parts.push_back(fmt::format("MFU {}, HFU {}", percent(*rates.model_flops_utilisation),
+                                percent(*rates.hardware_flops_utilisation)));
+  if (metrics.bubble)
     parts.push_back(
         fmt::format("pipeline bubble {} of the step (ideal {} of its passes, without gradient sums and optimizer)",
-                    percent(*metrics.pipeline_bubble), percent(*metrics.ideal_pipeline_bubble)));
+                    percent(metrics.bubble->measured), percent(metrics.bubble->ideal)));
   if (!parts.empty()) fmt::print("training: {}\n", fmt::join(parts, "; "));
 }
 
-/// The rest is in the results.
+/// The summary names this many kinds of collectives; the results have all of them.
 constexpr std::size_t most_collectives = 4;
 
 void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_t> sharers, bool replay_only) {
@@ -71,7 +72,7 @@ void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }
 
-/// Of the traces that list tensors.
+/// Prints the peak of local memory, if traces list tensors.
 void print_local_memory(std::span<const npu::NpuRecord> npus, Bytes size) {
   using npu::NpuRecord;
   const auto& most = *std::ranges::max_element(npus, {}, &npu::NpuRecord::peak_local_memory);
@@ -96,7 +97,7 @@ std::string link_text(const network::LinkRecord& link, const std::vector<topolog
   return fmt::format("{} to {} (dimension {})", device(link.from), device(link.to), link.dimension);
 }
 
-/// Those that were busy longest; of equal ones the lowest.
+/// Prints the links that were busy longest; of equal ones those with the lowest numbers.
 void print_links(std::vector<network::LinkRecord> links, const std::vector<topology::Fabric::Switch>& switches,
                  Time finish) {
   const auto busy = [](const network::LinkRecord& link) { return link.statistics.busy; };
@@ -133,12 +134,12 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
   print_row("fastest", sorted.front());
   if (all.metrics) {
     fmt::print("exposed communication of an NPU {}, {} of the step\n",
-               readable(all.metrics->exposed_communication_time), percent(all.metrics->exposed_communication));
+               readable(all.metrics->exposed_communication_time), percent(all.metrics->shares.exposed_communication));
     print_training(*all.metrics);
-    print_traffic(*all.metrics, run.sharers, configuration.executor.replay_only);
+    print_traffic(*all.metrics, run.network.sharers, configuration.executor.replay_only);
   }
   print_local_memory(all.npus, configuration.executor.room());
-  print_links(all.links, run.switches, sorted.back().finish);
+  print_links(all.links, run.network.switches, sorted.back().finish);
   const auto total = results::kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();
   const double events = static_cast<double>(total.events);

@@ -13,7 +13,7 @@ namespace orrery::app {
 void print_summary(const results::Gathered& all, const results::RunDescription& run,
                    const config::Configuration& configuration);
 
-/// ASTRA-sim's line per NPU, on standard output.
+/// Prints the line that ASTRA-sim prints for each NPU, on standard output.
 void print_npus(const std::vector<npu::NpuRecord>& npus);
 
 }  // namespace orrery::app

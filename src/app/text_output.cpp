@@ -20,7 +20,7 @@ constexpr std::size_t buffer_bytes = 1 << 20;
 
 }  // namespace
 
-/// zlib writes plain text too.
+/// Owns a stream of zlib, which writes plain text too (mode "T").
 struct TextOutput::Stream {
   explicit Stream(gzFile opened) : file(opened) {}
   ~Stream() {

@@ -9,8 +9,8 @@
 
 namespace orrery::app {
 
-/// A text that is written piece by piece beside its place and then renamed; with gzip if its name ends in .gz. Failures
-/// are Errors (output) that name the file.
+/// A text file that is written piece by piece under a temporary name and then renamed. It is compressed by gzip if its
+/// name ends in .gz. Functions throw Error (output) that names the file.
 class TextOutput {
  public:
   explicit TextOutput(const std::filesystem::path& path);
@@ -19,7 +19,7 @@ class TextOutput {
   TextOutput& operator=(const TextOutput&) = delete;
 
   void write(std::string_view text);
-  /// Nothing may follow.
+  /// Writes what is left and renames the file. Nothing may be called after it.
   void commit();
 
  private:

@@ -11,8 +11,14 @@ void Notices::add(std::string_view kind, std::uint32_t npu, std::string_view tex
   entry->second.count += count;
 }
 
+void Notices::add(std::string_view kind, std::string_view text, std::uint64_t count) { add(kind, 0, text, count); }
+
 void Notices::merge(const Notices& other) {
   for (const auto& [kind, entry] : other.entries()) add(kind, entry.npu, entry.text, entry.count);
+}
+
+void Notices::merge_for(std::uint32_t npu, const Notices& of_file) {
+  for (const auto& [kind, entry] : of_file.entries()) add(kind, npu, entry.text, entry.count);
 }
 
 }  // namespace orrery

@@ -1,71 +1,24 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
-#include <fmt/format.h>
-
+#include "collective_sequence.hpp"
 #include "common_order.hpp"
-#include "orrery/base/mix.hpp"
-#include "orrery/base/text.hpp"
-#include "orrery/check/agreement.hpp"
-#include "orrery/parallel/packing.hpp"
+#include "member_account.hpp"
+#include "preflight.hpp"
 
 namespace orrery::check {
 namespace {
 
-using trace::NodeKind;
-
-/// [uses] the first use of the same communicator: a named group is one, whatever dimensions its nodes name.
-std::vector<std::uint32_t> first_uses(std::span<const GroupId> groups) {
-  std::map<GroupId, std::uint32_t> first;
-  std::vector<std::uint32_t> result;
-  for (const GroupId group : groups)
-    result.push_back(first.try_emplace(group, static_cast<std::uint32_t>(result.size())).first->second);
-  return result;
-}
-
-std::uint64_t label_of(NodeKind node, trace::CollectiveKind kind, std::uint64_t size) {
-  return mix(static_cast<std::uint64_t>(node) << 8U | (static_cast<std::uint64_t>(kind) + 1), size);
-}
-
-/// The collectives, and accesses to memory, of one NPU in one communicator.
-struct Sequence {
-  std::vector<std::uint32_t> nodes;  ///< in an order that the dependencies allow
-  std::uint64_t contents = 0;        ///< of kinds and sizes, whatever their order
-  std::uint64_t order = 0;           ///< the same, in the order of `nodes`
-
-  void add(const trace::Graph& graph, std::uint32_t node) {
-    const auto& of_group = graph.nodes[node];
-    const auto label = label_of(of_group.kind, of_group.collective, of_group.size);
-    nodes.push_back(node);
-    contents += label;
-    order = mix(order, label);
-  }
-};
-
-/// The collectives of each communicator of an NPU, computed once for NPUs that are alike.
-class Sequences {
- public:
-  /// [uses] empty where it is not the first use of its communicator.
-  const std::vector<Sequence>& of(const npu::NpuSpec& npu) {
-    auto first = first_uses(npu.groups);
-    const auto [found, added] = known_.try_emplace({npu.program, first});
-    if (!added) return found->second;
-    auto& sequences = found->second;
-    sequences.resize(first.size());
-    if (first.empty()) return sequences;
-    const auto& graph = *npu.program->graph;
-    for (const auto i : graph.topological_order())
-      if (graph.nodes[i].is_of_group()) sequences[first[npu.program->use_of_node(NodeId(i))]].add(graph, i);
-    return sequences;
-  }
-
- private:
-  std::map<std::pair<const npu::Program*, std::vector<std::uint32_t>>, std::vector<Sequence>> known_;
-};
-
-/// For one NPU and group: enough to see whether members may disagree.
+/// The collectives of one NPU in one group, in few numbers that show whether members may disagree.
 struct Digest {
   std::uint32_t group = 0;
   std::uint32_t npu = 0;
@@ -75,7 +28,7 @@ struct Digest {
   bool same_contents(const Digest& other) const { return count == other.count && contents == other.contents; }
 };
 
-/// Two members of a group that disagree, or may if it is about the order alone.
+/// Two members of a group that disagree, or may disagree if it is about the order alone.
 struct Dispute {
   std::uint32_t group = 0;
   std::uint32_t first = 0, second = 0;
@@ -84,163 +37,92 @@ struct Dispute {
   auto operator<=>(const Dispute&) const = default;
 };
 
-/// Members that were read but sent no digest do no collective in the group: the first of them.
-std::optional<std::uint32_t> absent_member(const Parties& parties, std::span<const Digest> digests) {
-  const auto& members = parties.communicators[digests.front().group].group->members;
-  const auto size = members.empty() ? parties.host_of_npu.size() : members.size();
-  if (digests.size() == size) return {};
-  std::set<std::uint32_t> present;
-  for (const Digest& digest : digests) present.insert(digest.npu);
-  for (std::size_t i = 0; i < size; ++i) {
-    const auto npu = members.empty() ? static_cast<std::uint32_t>(i) : members[i].value();
-    if (parties.is_read[npu] && !present.contains(npu)) return npu;
-  }
-  return {};
-}
-
-/// Of one group: each that differs in a new way from the lowest member, for the order also from the one before it.
-void find_disputes(const Parties& parties, std::span<const Digest> digests, std::vector<Dispute>& disputes) {
-  const Digest& first = digests.front();
-  std::set<std::pair<std::uint64_t, std::uint64_t>> known = {{first.contents, first.order}};
-  const Digest* previous = nullptr;
-  for (const Digest& digest : digests) {
-    if (!known.emplace(digest.contents, digest.order).second) continue;
-    const bool about_order = digest.same_contents(first);
-    disputes.push_back({first.group, first.npu, digest.npu, about_order});
-    if (!about_order) continue;
-    if (previous != nullptr) disputes.push_back({first.group, previous->npu, digest.npu, true});
-    previous = &digest;
-  }
-  if (const auto absent = absent_member(parties, digests)) disputes.push_back({first.group, first.npu, *absent, false});
-}
-
-/// The disputes of the groups hosted here.
-std::vector<Dispute> find_disputes(const Parties& parties, std::vector<Digest> digests) {
-  std::sort(digests.begin(), digests.end(),
-            [](const Digest& a, const Digest& b) { return std::tie(a.group, a.npu) < std::tie(b.group, b.npu); });
-  std::vector<Dispute> disputes;
-  for (auto first = digests.begin(); first != digests.end();) {
-    const auto last = std::find_if(first, digests.end(), [&](const Digest& d) { return d.group != first->group; });
-    find_disputes(parties, std::span(first, last), disputes);
-    first = last;
-  }
-  return disputes;
-}
-
-/// What one NPU does in a group.
-struct Account {
-  struct Step {
-    std::uint64_t id = 0, size = 0;
-    NodeKind node{};
-    trace::CollectiveKind kind{};
-    std::string name;
-
-    std::uint64_t label() const { return label_of(node, kind, size); }
-    std::string text() const {
-      return fmt::format("node {} '{}' ({} of {})", id, name, trace::name(node, kind), counted(size, "byte"));
+/// Sends the digest of each member to the rank that hosts the group. Returns those that come here, by group and NPU.
+/// Collective.
+std::vector<Digest> exchange_digests(const Subject& subject, Sequences& sequences, parallel::Communicator& world) {
+  std::vector<std::vector<Digest>> outgoing(static_cast<std::size_t>(world.size()));
+  for (const auto& npu : subject.run.npus) {
+    const auto& of_npu = sequences.of(npu);
+    for (std::size_t use = 0; use < npu.groups.size(); ++use) {
+      const auto& [nodes, contents, order] = of_npu[use];
+      if (nodes.empty()) continue;
+      const auto& spec = subject.run.communicators[npu.groups[use].index()];
+      outgoing[spec.host.index()].push_back({spec.id.value(), npu.id.value(), nodes.size(), contents, order});
     }
-  };
-  std::string file;
-  std::vector<Step> steps;
-  Calls calls;  ///< with a graph only if the order is in dispute
+  }
+  std::vector<Digest> mine;
+  for (const auto& part : world.exchange(outgoing)) mine.insert(mine.end(), part.begin(), part.end());
+  std::ranges::sort(mine, {}, [](const Digest& digest) { return std::tie(digest.group, digest.npu); });
+  return mine;
+}
+
+/// Finds the disputes of the groups that this rank hosts.
+class DisputeSearch {
+ public:
+  DisputeSearch(const Subject& subject, const std::vector<char>& checked) : subject_(subject), checked_(checked) {}
+
+  std::vector<Dispute> run(std::span<const Digest> digests) {
+    for (auto first = digests.begin(); first != digests.end();) {
+      const auto last = std::find_if(first, digests.end(), [&](const Digest& d) { return d.group != first->group; });
+      look_at(std::span(first, last));
+      first = last;
+    }
+    return std::move(disputes_);
+  }
+
+ private:
+  /// Adds the disputes of one group: one for each member that differs in a new way from the lowest member, and for the
+  /// order also from the member before it.
+  void look_at(std::span<const Digest> digests) {
+    const Digest& first = digests.front();
+    std::set<std::pair<std::uint64_t, std::uint64_t>> known = {{first.contents, first.order}};
+    const Digest* previous = nullptr;
+    for (const Digest& digest : digests) {
+      if (!known.emplace(digest.contents, digest.order).second) continue;
+      const bool about_order = digest.same_contents(first);
+      disputes_.push_back({first.group, first.npu, digest.npu, about_order});
+      if (!about_order) continue;
+      if (previous != nullptr) disputes_.push_back({first.group, previous->npu, digest.npu, true});
+      previous = &digest;
+    }
+    if (const auto absent = absent_member(digests)) disputes_.push_back({first.group, first.npu, *absent, false});
+  }
+
+  /// Returns the first checked member without a digest, which has no collective in the group.
+  std::optional<std::uint32_t> absent_member(std::span<const Digest> digests) const {
+    const auto& members = subject_.run.communicators[digests.front().group].group->members;
+    const auto size = members.empty() ? checked_.size() : members.size();
+    if (digests.size() == size) return {};
+    std::set<std::uint32_t> present;
+    for (const Digest& digest : digests) present.insert(digest.npu);
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto npu = members.empty() ? static_cast<std::uint32_t>(i) : members[i].value();
+      if (checked_[npu] && !present.contains(npu)) return npu;
+    }
+    return {};
+  }
+
+  const Subject& subject_;
+  const std::vector<char>& checked_;
+  std::vector<Dispute> disputes_;
 };
 
-using MemberOfGroup = std::pair<std::uint32_t, std::uint32_t>;  // group, NPU
-
-void put_account(parallel::Packer& packer, const Parties& parties, const npu::NpuSpec& npu, std::uint32_t group,
-                 bool with_graph, Sequences& sequences) {
-  const auto& graph = *npu.trace->graph;
-  packer.put(group);
-  packer.put(npu.id.value());
-  packer.put_text(parties.store.file(*npu.trace));
-  const auto use = std::find(npu.groups.begin(), npu.groups.end(), GroupId(group)) - npu.groups.begin();
-  static const std::vector<std::uint32_t> nothing;
-  const auto& nodes = static_cast<std::size_t>(use) < npu.groups.size()
-                          ? sequences.of(npu)[static_cast<std::size_t>(use)].nodes
-                          : nothing;
-  packer.put_all(std::span(nodes));
-  for (const auto i : nodes) {
-    packer.put(npu.trace->id_of(NodeId(i)));
-    packer.put(graph.nodes[i].size);
-    packer.put(graph.nodes[i].kind);
-    packer.put(graph.nodes[i].collective);
-    packer.put_text(parties.store.name_of(*npu.trace, NodeId(i)));
-  }
-  std::vector<std::uint32_t> first_successor;
-  if (with_graph)
-    for (const auto& node : graph.nodes) first_successor.push_back(node.first_successor);
-  packer.put_all(std::span<const std::uint32_t>(first_successor));
-  packer.put_all(with_graph ? std::span(graph.successors) : std::span<const std::uint32_t>());
-}
-
-/// On rank 0: what all who are in a dispute do.
-std::map<MemberOfGroup, Account> gather_accounts(const Parties& parties, const std::vector<Dispute>& disputes,
-                                                 Sequences& sequences, parallel::Communicator& world) {
-  std::map<MemberOfGroup, bool> wanted;  // and whether with the graph
-  for (const Dispute& dispute : disputes)
-    for (const auto npu : {dispute.first, dispute.second}) {
-      bool& with_graph = wanted[{dispute.group, npu}];
-      with_graph = with_graph || dispute.about_order;
-    }
-  parallel::Packer packer;
-  for (const auto& [member, with_graph] : wanted) {
-    const auto npu = std::find_if(parties.npus.begin(), parties.npus.end(),
-                                  [&](const auto& n) { return n.id.value() == member.second; });
-    if (npu != parties.npus.end()) put_account(packer, parties, *npu, member.first, with_graph, sequences);
-  }
-  const std::vector<std::byte> bytes = packer.take();
-  const auto gathered = world.gather(std::span<const std::byte>(bytes), Rank(0));
-  std::map<MemberOfGroup, Account> accounts;
-  for (parallel::Unpacker unpacker(gathered); !unpacker.empty();) {
-    const auto group = unpacker.get<std::uint32_t>();
-    Account& account = accounts[{group, unpacker.get<std::uint32_t>()}];
-    account.file = unpacker.get_text();
-    account.calls.nodes = unpacker.get_all<std::uint32_t>();
-    for (std::size_t i = 0; i < account.calls.nodes.size(); ++i) {
-      auto& step = account.steps.emplace_back();
-      step.id = unpacker.get<std::uint64_t>();
-      step.size = unpacker.get<std::uint64_t>();
-      step.node = unpacker.get<NodeKind>();
-      step.kind = unpacker.get<trace::CollectiveKind>();
-      step.name = unpacker.get_text();
-      account.calls.labels.push_back(step.label());
-    }
-    account.calls.first_successor = unpacker.get_all<std::uint32_t>();
-    account.calls.successors = unpacker.get_all<std::uint32_t>();
-  }
-  return accounts;
-}
-
-/// The first step that `account` has more often than `other`.
-const Account::Step* surplus(const Account& account, const Account& other) {
+/// Returns the first node that `account` has more often than `other`.
+const MemberAccount::Node* surplus(const MemberAccount& account, const MemberAccount& other) {
   std::map<std::uint64_t, std::size_t> left;
-  for (const auto& step : other.steps) ++left[step.label()];
-  for (const auto& step : account.steps)
-    if (left[step.label()]-- == 0) return &step;
+  for (const auto& node : other.nodes) ++left[node.label()];
+  for (const auto& node : account.nodes)
+    if (left[node.label()]-- == 0) return &node;
   return nullptr;
 }
 
-/// A member as a message shows it.
-struct Party {
-  std::uint32_t npu;
-  const Account& account;
-
-  Place place(const Account::Step* step) const {
-    Place place{.file = account.file, .npu = npu};
-    if (step == nullptr) return place;
-    place.node = step->id;
-    place.node_name = step->name;
-    return place;
-  }
-};
-
-Error disagreement(const std::string& group, const Party& a, const Party& b) {
-  const auto *mine = surplus(a.account, b.account), *theirs = surplus(b.account, a.account);
+Error other_contents(const std::string& group, const MemberAccount& a, const MemberAccount& b) {
+  const auto *mine = surplus(a, b), *theirs = surplus(b, a);
   std::string text;
-  const auto say = [&](const Party& who, const Account::Step* step, const Party& other) {
-    if (step != nullptr)
-      text += fmt::format("{}NPU {} has {}, which NPU {} has {}", text.empty() ? "" : "; ", who.npu, step->text(),
-                          other.npu, other.account.steps.empty() ? "not, nor any other" : "not, or not as often");
+  const auto say = [&](const MemberAccount& member, const MemberAccount::Node* node, const MemberAccount& other) {
+    if (node != nullptr)
+      text += fmt::format("{}NPU {} has {}, which NPU {} has {}", text.empty() ? "" : "; ", member.npu, node->text(),
+                          other.npu, other.nodes.empty() ? "not, nor any other" : "not, or not as often");
   };
   say(a, mine, b);
   say(b, theirs, a);
@@ -249,54 +131,66 @@ Error disagreement(const std::string& group, const Party& a, const Party& b) {
           "the same kinds and sizes in the same order on all members", "Correct the traces."};
 }
 
-Error contradiction(const std::string& group, const Party& a, const Party& b, const std::vector<Before>& circle) {
+Error other_order(const std::string& group, const MemberAccount& a, const MemberAccount& b,
+                  const std::vector<Before>& circle) {
   std::string text;
-  const Account::Step* shown = nullptr;
+  const MemberAccount::Node* shown = nullptr;
   for (const Before& before : circle) {
-    const Party& who = before.of_second_member ? b : a;
-    const auto &first = who.account.steps[before.first], &then = who.account.steps[before.then];
+    const MemberAccount& member = before.of_second_member ? b : a;
+    const auto &first = member.nodes[before.first], &then = member.nodes[before.then];
     if (before.of_second_member) shown = &first;
-    text += fmt::format("{}NPU {} has {} before {}", text.empty() ? "" : "; ", who.npu, first.text(), then.text());
+    text += fmt::format("{}NPU {} has {} before {}", text.empty() ? "" : "; ", member.npu, first.text(), then.text());
   }
   return {ErrorCode::bad_input, b.place(shown),
           fmt::format("the members of {} disagree on the order of their collectives: {}", group, text),
           "dependencies that leave one order for all members", "Correct the dependencies in the traces."};
 }
 
-}  // namespace
-
-void check_collectives(const Parties& parties, parallel::Communicator& world, Faults& faults) {
-  Sequences sequences;
-  std::vector<std::vector<Digest>> digests(static_cast<std::size_t>(world.size()));
-  for (const auto& npu : parties.npus) {
-    const auto& of_npu = sequences.of(npu);
-    for (std::size_t use = 0; use < npu.groups.size(); ++use) {
-      const auto& [nodes, contents, order] = of_npu[use];
-      if (nodes.empty()) continue;
-      const auto& spec = parties.communicators[npu.groups[use].index()];
-      digests[spec.host.index()].push_back({spec.id.value(), npu.id.value(), nodes.size(), contents, order});
-    }
-  }
-  std::vector<Digest> mine;
-  for (const auto& part : world.exchange(digests)) mine.insert(mine.end(), part.begin(), part.end());
-  const auto here = find_disputes(parties, std::move(mine));
-  auto disputes = world.all_gather(std::span<const Dispute>(here));
-  if (disputes.empty()) return;
-  std::ranges::sort(disputes);
-  const auto accounts = gather_accounts(parties, disputes, sequences, world);
-  if (!world.is_root()) return;
+/// Adds a fault for each dispute, but one at most for a member of a group. If some order suits both members, there
+/// is no fault here: the run compares the order in which they come.
+void add_faults(const Subject& subject, const std::vector<Dispute>& disputes,
+                const std::map<MemberOfGroup, MemberAccount>& accounts, Faults& faults) {
   std::set<MemberOfGroup> told;
   for (const Dispute& dispute : disputes) {
     if (told.contains({dispute.group, dispute.second})) continue;
-    const std::string group = trace::describe(*parties.communicators[dispute.group].group);
-    const Party a{dispute.first, accounts.at({dispute.group, dispute.first})};
-    const Party b{dispute.second, accounts.at({dispute.group, dispute.second})};
+    const std::string group = trace::describe(*subject.run.communicators[dispute.group].group);
+    const auto& a = accounts.at({dispute.group, dispute.first});
+    const auto& b = accounts.at({dispute.group, dispute.second});
     std::vector<Before> circle;
-    if (dispute.about_order) circle = find_contradiction(a.account.calls, b.account.calls);
-    if (dispute.about_order && circle.empty()) continue;  // the run compares what really happens
-    faults.add(dispute.about_order ? contradiction(group, a, b, circle) : disagreement(group, a, b));
+    if (dispute.about_order) circle = find_contradiction(a.calls, b.calls);
+    if (dispute.about_order && circle.empty()) continue;
+    faults.add(dispute.about_order ? other_order(group, a, b, circle) : other_contents(group, a, b));
     told.emplace(dispute.group, dispute.second);
   }
+}
+
+/// Adds a fault on rank 0 for each way in which a member of a group differs from the first one. O(nodes) for each
+/// structure and one exchange; a member's graph goes to rank 0 if its nodes come in another order than those of the
+/// first member.
+void check_collectives(const Subject& subject, parallel::Communicator& world, Findings findings) {
+  if (subject.run.options.replay_only || !subject.readable.groups) return;
+  const auto checked = checked_npus(subject, world);
+  Sequences sequences;
+  const auto digests = exchange_digests(subject, sequences, world);
+  const auto here = DisputeSearch(subject, checked).run(digests);
+  auto disputes = world.all_gather(std::span<const Dispute>(here));
+  if (disputes.empty()) return;
+  std::ranges::sort(disputes);
+  std::map<MemberOfGroup, bool> wanted;
+  for (const Dispute& dispute : disputes)
+    for (const auto npu : {dispute.first, dispute.second}) {
+      bool& with_graph = wanted[{dispute.group, npu}];
+      with_graph = with_graph || dispute.about_order;
+    }
+  const auto accounts = gather_accounts(subject, wanted, sequences, world);
+  if (world.is_root()) add_faults(subject, disputes, accounts, findings.faults);
+}
+
+}  // namespace
+
+Check collectives() {
+  return {"collectives", "members of a group do other collectives, or do them in an order that cannot suit all",
+          Check::Collective(check_collectives)};
 }
 
 }  // namespace orrery::check

@@ -20,7 +20,7 @@ std::span<const std::uint32_t> successors_of(const Calls& calls, std::uint32_t n
   return std::span(calls.successors).subspan(first, calls.first_successor[node + 1] - first);
 }
 
-/// Nodes in an order in which dependencies come first.
+/// Returns the nodes in an order in which dependencies come first.
 std::vector<std::uint32_t> topological_order(const Calls& calls) {
   std::vector<std::uint32_t> missing(num_nodes(calls));
   for (const auto successor : calls.successors) ++missing[successor];
@@ -44,7 +44,7 @@ bool is_ordered(const Calls& calls) {
   return std::ranges::adjacent_find(depths) == depths.end();
 }
 
-/// [a.nodes] the index into b.nodes of what is certainly the same collective, or `none`.
+/// Returns for each of a.nodes the index into b.nodes of what is certainly the same collective, or `none`.
 std::vector<std::uint32_t> match(const Calls& a, const Calls& b) {
   const bool ordered = is_ordered(a) && is_ordered(b);
   std::map<std::uint64_t, std::vector<std::uint32_t>> of_label;  // in b, backwards
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> match(const Calls& a, const Calls& b) {
   return same;
 }
 
-/// Both graphs with matched nodes made one: vertices are a's nodes, then b's that are not matched.
+/// The union of both graphs, in which matched nodes are one vertex: a's nodes, then those of b that are not matched.
 class Joined {
  public:
   Joined(const Calls& a, const Calls& b) : calls_{&a, &b} {
@@ -94,7 +94,7 @@ class Joined {
     if (b_of_[vertex] != none)
       for (const auto s : successors_of(*calls_[1], b_of_[vertex])) visit(vertex_of_b_[s], true);
   }
-  /// The collective of a matched vertex.
+  /// Returns the collective of a matched vertex.
   std::uint32_t call(std::uint32_t vertex, bool of_second) const { return call_of_[of_second ? 1 : 0][vertex]; }
 
  private:
@@ -109,13 +109,13 @@ struct Step {
   bool of_second = false;
 };
 
-/// A cycle, each step going on where the one before it ended; empty if there is none.
+/// Returns a cycle, in which each step begins where the one before it ended; empty if there is none.
 std::vector<Step> find_cycle(const Joined& graph) {
   std::vector<std::uint32_t> missing(graph.size());
   for (std::uint32_t v = 0; v < graph.size(); ++v) graph.for_each_successor(v, [&](auto s, bool) { ++missing[s]; });
   orrery::topological_order(
       missing, [&](std::uint32_t v, auto visit) { graph.for_each_successor(v, [&](auto s, bool) { visit(s); }); });
-  // What remains has a predecessor that remains: going back along them comes to a vertex seen before.
+  // Each vertex that remains has a predecessor that remains, so following predecessors reaches a vertex seen before.
   std::vector<Step> into(graph.size());
   std::uint32_t at = none;
   for (std::uint32_t v = 0; v < graph.size(); ++v) {

@@ -10,7 +10,7 @@ struct Calls {
   std::vector<std::uint32_t> first_successor;  ///< [num_nodes + 1]
   std::vector<std::uint32_t> successors;
   std::vector<std::uint32_t> nodes;   ///< of the collectives, in an order that the dependencies allow
-  std::vector<std::uint64_t> labels;  ///< [nodes] alike for collectives of the same kind and size
+  std::vector<std::uint64_t> labels;  ///< [nodes] equal for collectives of the same kind and size
 };
 
 /// A member's dependencies put collective `first` before collective `then` (indices into Calls::nodes).
@@ -20,7 +20,7 @@ struct Before {
 };
 
 /// Whether the dependencies of two members, who do the same collectives, leave an order that suits both. Empty if they
-/// do, else steps that lead round a circle: the `then` of one is the same collective as the `first` of the next.
+/// do, else steps that form a cycle: the `then` of one is the same collective as the `first` of the next.
 ///
 /// Two nodes are taken for the same collective if each is the only one of its label in its member, or the k-th of its
 /// label where dependencies order all collectives of each member. What else may meet is decided by the run. With such

@@ -1,12 +1,15 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
-
-#include <fmt/format.h>
+#include <utility>
+#include <vector>
 
 #include "orrery/base/mix.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/check/agreement.hpp"
+#include "preflight.hpp"
 
 namespace orrery::check {
 namespace {
@@ -14,88 +17,91 @@ namespace {
 using trace::NodeKind;
 
 /// All messages from one NPU to another with one tag, as one of the two sides has them.
-struct Stream {
+struct Channel {
   std::uint32_t sender = 0, receiver = 0;
   std::uint64_t tag = 0;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t digest = 0;  ///< of the sizes, whatever their order
+  std::uint64_t digest = 0;  ///< of the sizes in any order
 
   auto key() const { return std::tie(sender, receiver, tag); }
 };
 
-/// The streams of one side of a structure: peer and tag are slots of the NPU's tables.
-std::vector<Stream> streams_of(const trace::Graph& graph, NodeKind side) {
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Stream> streams;
+/// The channels of one side of a structure: peer and tag are slots of the NPU's tables.
+std::vector<Channel> channels_of(const trace::Graph& graph, NodeKind side) {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Channel> channels;
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
     if (node.kind != side) continue;
-    Stream& stream = streams[{node.slot, node.detail}];
-    stream.sender = stream.receiver = node.slot;
-    stream.tag = node.detail;
-    ++stream.count;
-    stream.bytes += node.size;
-    stream.digest += mix(0, node.size);
+    Channel& channel = channels[{node.slot, node.detail}];
+    channel.sender = channel.receiver = node.slot;
+    channel.tag = node.detail;
+    ++channel.count;
+    channel.bytes += node.size;
+    channel.digest += mix(0, node.size);
   }
-  std::vector<Stream> result;
-  for (const auto& [slots, stream] : streams) result.push_back(stream);
+  std::vector<Channel> result;
+  for (const auto& [slots, channel] : channels) result.push_back(channel);
   return result;
 }
 
-/// The streams of this rank's NPUs of one side, sorted by key.
-std::vector<Stream> streams_of(const Parties& parties, NodeKind side) {
-  std::map<const trace::Graph*, std::vector<Stream>> of_structure;
-  std::vector<Stream> streams;
-  for (const auto& npu : parties.npus) {
+/// Adds up the channels of equal keys: two slots of an NPU may hold one peer and one tag.
+std::vector<Channel> merged(std::vector<Channel> channels) {
+  std::ranges::sort(channels, {}, [](const Channel& channel) { return channel.key(); });
+  std::vector<Channel> result;
+  for (const Channel& channel : channels) {
+    if (result.empty() || result.back().key() != channel.key()) {
+      result.push_back(channel);
+      continue;
+    }
+    result.back().count += channel.count;
+    result.back().bytes += channel.bytes;
+    result.back().digest += channel.digest;
+  }
+  return result;
+}
+
+/// The channels of one side of the checked NPUs, sorted by key.
+std::vector<Channel> channels_of(const Subject& subject, NodeKind side) {
+  std::map<const trace::Graph*, std::vector<Channel>> of_structure;
+  std::vector<Channel> channels;
+  for (const auto& npu : subject.run.npus) {
     const auto& graph = *npu.trace->graph;
     if (graph.num_peer_slots == 0) continue;
     const auto [found, added] = of_structure.try_emplace(&graph);
-    if (added) found->second = streams_of(graph, side);
-    for (Stream stream : found->second) {
-      const auto peer = npu.trace->peers[stream.sender].value();
+    if (added) found->second = channels_of(graph, side);
+    for (Channel channel : found->second) {
+      const auto peer = npu.trace->peers[channel.sender].value();
       const auto own = npu.id.value();
-      stream.tag = npu.trace->tags[stream.tag];
-      std::tie(stream.sender, stream.receiver) = side == NodeKind::send ? std::pair(own, peer) : std::pair(peer, own);
-      streams.push_back(stream);
+      channel.tag = npu.trace->tags[channel.tag];
+      std::tie(channel.sender, channel.receiver) = side == NodeKind::send ? std::pair(own, peer) : std::pair(peer, own);
+      channels.push_back(channel);
     }
   }
-  std::ranges::sort(streams, {}, [](const Stream& stream) { return stream.key(); });
-  // Slots may lead to one peer and one tag.
-  std::vector<Stream> result;
-  for (const Stream& stream : streams) {
-    if (result.empty() || result.back().key() != stream.key()) {
-      result.push_back(stream);
-      continue;
-    }
-    result.back().count += stream.count;
-    result.back().bytes += stream.bytes;
-    result.back().digest += stream.digest;
-  }
-  return result;
+  return merged(std::move(channels));
 }
 
-/// The `index`-th node (from 0) of one side of a stream.
-NodeId node_of(const npu::NpuSpec& npu, NodeKind side, const Stream& stream, std::uint64_t index) {
+/// Returns the `index`-th node (from 0) of one side of a channel.
+NodeId node_of(const npu::NpuSpec& npu, NodeKind side, const Channel& channel, std::uint64_t index) {
   const auto& graph = *npu.trace->graph;
-  const auto peer = side == NodeKind::send ? stream.receiver : stream.sender;
+  const auto peer = side == NodeKind::send ? channel.receiver : channel.sender;
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
     if (node.kind == side && npu.trace->peers[node.slot].value() == peer &&
-        npu.trace->tags[node.detail] == stream.tag && index-- == 0)
+        npu.trace->tags[node.detail] == channel.tag && index-- == 0)
       return NodeId(i);
   }
-  orrery::ensure(false, "a stream without nodes");
-  return NodeId(0);
+  ensure_failed("a channel without nodes", std::source_location::current());
 }
 
-Error fault_of(const Parties& parties, NodeKind side, const Stream& mine, const Stream& theirs) {
+/// Returns the fault of a channel. `mine` has more messages than `theirs`, or as many of other sizes.
+Error fault_of(const Subject& subject, NodeKind side, const Channel& mine, const Channel& theirs) {
   const NpuId own(side == NodeKind::send ? mine.sender : mine.receiver);
-  const auto npu = std::find_if(parties.npus.begin(), parties.npus.end(), [&](const auto& n) { return n.id == own; });
-  const bool extra = mine.count > theirs.count;
-  const NodeId node = node_of(*npu, side, mine, extra ? theirs.count : 0);
-  const Place place = parties.store.place(*npu->trace, own, node);
+  const auto& npu = *std::ranges::find(subject.run.npus, own, &npu::NpuSpec::id);
+  const bool has_more = mine.count > theirs.count;
+  const Place place = place_of(subject, npu, node_of(npu, side, mine, has_more ? theirs.count : 0));
   const char* hint = "Correct the traces of both NPUs.";
-  if (!extra) {
+  if (!has_more) {
     const std::string received =
         mine.bytes == theirs.bytes ? std::string("as many bytes in other sizes") : counted(mine.bytes, "byte");
     return {
@@ -115,40 +121,53 @@ Error fault_of(const Parties& parties, NodeKind side, const Stream& mine, const 
           "as many sends as receives", hint};
 }
 
-/// Compares one side with what the other side's ranks say of it.
-void compare(const Parties& parties, NodeKind side, const std::vector<Stream>& mine, std::vector<Stream> theirs,
-             Faults& faults) {
-  std::sort(theirs.begin(), theirs.end(), [](const Stream& a, const Stream& b) { return a.key() < b.key(); });
+/// Compares the channels of one side with what the ranks of the other side have of them.
+void compare(const Subject& subject, const std::vector<char>& checked, NodeKind side, const std::vector<Channel>& mine,
+             std::vector<Channel> theirs, Faults& faults) {
+  std::ranges::sort(theirs, {}, [](const Channel& channel) { return channel.key(); });
   auto other = theirs.begin();
-  for (const Stream& stream : mine) {
-    if (!parties.is_read[side == NodeKind::send ? stream.receiver : stream.sender]) continue;
-    while (other != theirs.end() && other->key() < stream.key()) ++other;
-    const bool there = other != theirs.end() && other->key() == stream.key();
-    const Stream found = there ? *other : Stream{};
-    // Too few here is the other side's to say; sizes are the receiver's.
-    const bool sizes_differ = side == NodeKind::receive && stream.count == found.count && stream.digest != found.digest;
-    if (stream.count > found.count || sizes_differ) faults.add(fault_of(parties, side, stream, found));
+  for (const Channel& channel : mine) {
+    if (!checked[side == NodeKind::send ? channel.receiver : channel.sender]) continue;
+    while (other != theirs.end() && other->key() < channel.key()) ++other;
+    const bool there = other != theirs.end() && other->key() == channel.key();
+    const Channel found = there ? *other : Channel{};
+    // The side with more messages reports the fault. The receiver reports sizes.
+    const bool sizes_differ =
+        side == NodeKind::receive && channel.count == found.count && channel.digest != found.digest;
+    if (channel.count > found.count || sizes_differ) faults.add(fault_of(subject, side, channel, found));
   }
+}
+
+/// Sends each channel to the rank of its other side and returns those that come from there. Collective.
+std::vector<Channel> exchanged(const Subject& subject, const std::vector<Channel>& mine, NodeKind side,
+                               parallel::Communicator& world) {
+  std::vector<std::vector<Channel>> outgoing(static_cast<std::size_t>(world.size()));
+  for (const Channel& channel : mine) {
+    const auto other = side == NodeKind::send ? channel.receiver : channel.sender;
+    outgoing[subject.run.hosting.of_npu[other].index()].push_back(channel);
+  }
+  std::vector<Channel> incoming;
+  for (const auto& part : world.exchange(outgoing)) incoming.insert(incoming.end(), part.begin(), part.end());
+  return incoming;
+}
+
+/// O(messages) and one exchange for each side.
+void check_messages(const Subject& subject, parallel::Communicator& world, Findings findings) {
+  if (subject.run.options.replay_only) return;
+  const auto checked = checked_npus(subject, world);
+  const auto sends = channels_of(subject, NodeKind::send);
+  const auto receives = channels_of(subject, NodeKind::receive);
+  const auto sent_to_us = exchanged(subject, sends, NodeKind::send, world);
+  const auto received_from_us = exchanged(subject, receives, NodeKind::receive, world);
+  compare(subject, checked, NodeKind::send, sends, received_from_us, findings.faults);
+  compare(subject, checked, NodeKind::receive, receives, sent_to_us, findings.faults);
 }
 
 }  // namespace
 
-void check_messages(const Parties& parties, parallel::Communicator& world, Faults& faults) {
-  const auto ranks = static_cast<std::size_t>(world.size());
-  const auto sends = streams_of(parties, NodeKind::send);
-  const auto receives = streams_of(parties, NodeKind::receive);
-  std::vector<std::vector<Stream>> to_receivers(ranks), to_senders(ranks);
-  for (const Stream& s : sends) to_receivers[parties.host_of_npu[s.receiver].index()].push_back(s);
-  for (const Stream& s : receives) to_senders[parties.host_of_npu[s.sender].index()].push_back(s);
-  const auto flatten = [](const std::vector<std::vector<Stream>>& parts) {
-    std::vector<Stream> all;
-    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return all;
-  };
-  const auto sent_to_us = flatten(world.exchange(to_receivers));
-  const auto received_from_us = flatten(world.exchange(to_senders));
-  compare(parties, NodeKind::send, sends, received_from_us, faults);
-  compare(parties, NodeKind::receive, receives, sent_to_us, faults);
+Check messages() {
+  return {"messages", "a send has no receive, a receive has no send, or both sides have other sizes",
+          Check::Collective(check_messages)};
 }
 
 }  // namespace orrery::check

@@ -1,35 +1,37 @@
-#include "orrery/check/ranges.hpp"
-#include "orrery/base/text.hpp"
-
-#include <algorithm>
-#include <set>
-#include <string_view>
-#include <tuple>
-
 #include <fmt/format.h>
 
-#include "orrery/base/error.hpp"
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "limits.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/collective/kind.hpp"
 #include "orrery/network/analytical.hpp"
+#include "preflight.hpp"
 
 namespace orrery::check {
 namespace {
 
-using npu::NpuSpec;
 using trace::NodeKind;
 
-constexpr std::string_view longest = "106 days of simulated time, the most that a run can last";
-constexpr std::string_view most_bytes = "2^63 - 1 bytes";
-
-class RangeCheck {
+/// Throws Error (bad_input) for the first node that does not fit the range of time or of bytes by itself. O(nodes of
+/// distinct programs + peers), and a plan of each distinct collective, which the engine keeps.
+class RangeSearch {
  public:
-  RangeCheck(const npu::RunContext& run, const trace::Store& store) : run_(run), store_(store) {}
+  explicit RangeSearch(const Subject& subject) : subject_(subject), context_(subject.run) {}
 
   void run() {
     std::set<const npu::Program*> programs;
-    for (const npu::NpuSpec& npu : run_.npus) {
-      if (programs.insert(npu.program).second) check_alone(npu);
+    for (const npu::NpuSpec& npu : context_.npus) {
+      if (programs.insert(npu.program).second) check_program(npu);
       check_sends(npu);
       check_collectives(npu);
     }
@@ -37,20 +39,20 @@ class RangeCheck {
 
  private:
   [[noreturn]] void refuse(const npu::NpuSpec& npu, NodeId node, std::string_view what, std::string_view hint) const {
-    throw Error(ErrorCode::bad_input, store_.place(*npu.trace, npu.id, node), what, {}, hint);
+    throw Error(ErrorCode::bad_input, place_of(subject_, npu, node), what, {}, hint);
   }
 
-  /// What takes the same time on every NPU of the program.
-  void check_alone(const npu::NpuSpec& npu) const {
+  /// Nodes that take the same time on every NPU of the program.
+  void check_program(const npu::NpuSpec& npu) const {
     const auto& graph = *npu.program->graph;
-    const bool accesses = run_.memory.kind() != memory::RemoteMemoryKind::none && !run_.options.replay_only;
+    const bool accesses = context_.memory.kind() != memory::RemoteMemoryKind::none && !context_.options.replay_only;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
       const auto& node = graph.nodes[i];
       if (npu.program->durations[i] == Time::max())
         refuse(npu, NodeId(i),
                fmt::format("{} operations on {} bytes take more than {}", node.detail, node.size, longest),
                "Correct num_ops or tensor_size, or the performance in the configuration.");
-      if (accesses && node.is_access() && run_.memory.access_time(Bytes(node.size)) == Time::max())
+      if (accesses && node.is_access() && context_.memory.access_time(Bytes(node.size)) == Time::max())
         refuse(npu, NodeId(i), fmt::format("a remote access of {} bytes takes more than {}", node.size, longest),
                "Correct tensor_size, or the latency and bandwidth of the remote memory.");
     }
@@ -58,17 +60,18 @@ class RangeCheck {
 
   /// The largest message to each peer.
   void check_sends(const npu::NpuSpec& npu) {
-    if (run_.options.replay_only || npu.trace->peers.empty()) return;
+    if (context_.options.replay_only || npu.trace->peers.empty()) return;
     for (const auto& [slot, node] : largest_sends(*npu.program)) {
       const Bytes size(npu.program->graph->nodes[node.index()].size);
       const NpuId peer = npu.trace->peers[slot];
-      if (run_.delays.delay(npu.id, peer, size) == Time::max())
+      if (context_.delays.delay(npu.id, peer, size) == Time::max())
         refuse(npu, node,
                fmt::format("a message of {} bytes to NPU {} takes more than {}", size.count(), peer.value(), longest),
                "Correct comm_size, or the bandwidth and latency of the network.");
     }
   }
 
+  /// Checks the messages to each peer, by peer slot.
   const std::map<std::uint32_t, NodeId>& largest_sends(const npu::Program& program) {
     const auto [found, added] = largest_sends_.try_emplace(&program);
     if (!added) return found->second;
@@ -83,14 +86,14 @@ class RangeCheck {
 
   void check_collectives(const npu::NpuSpec& npu) {
     const auto& graph = *npu.program->graph;
-    if (run_.options.replay_only || graph.num_group_slots == 0) return;
+    if (context_.options.replay_only || graph.num_group_slots == 0) return;
     std::vector<bool> is_new;
     for (const GroupId group : npu.groups) is_new.push_back(seen_.emplace(npu.program, group).second);
     if (std::ranges::none_of(is_new, std::identity{})) return;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
       if (graph.nodes[i].kind != NodeKind::collective) continue;
       const auto use = npu.program->use_of_node(NodeId(i));
-      if (is_new[use]) check_collective(npu, NodeId(i), run_.communicators[npu.groups[use].index()]);
+      if (is_new[use]) check_collective(npu, NodeId(i), context_.communicators[npu.groups[use].index()]);
     }
   }
 
@@ -99,66 +102,51 @@ class RangeCheck {
     const auto kind = collective::kind_of(node.collective);
     const Bytes size(node.size);
     auto& layout = layouts_[spec.id];
-    if (!layout) layout = run_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    if (!layout) layout = context_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
     if (!fitting_.emplace(layout.get(), kind, size).second) return;
-    const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? run_.topology().num_npus()
+    const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? context_.topology().num_npus()
                                                                                 : spec.group->members.size());
     const auto what = fmt::format("{} of {} bytes among {} NPUs", trace::name(node.collective), node.size, members);
-    const auto* const custom = run_.engine.custom_collective(*layout, kind);
+    const auto* const custom = context_.engine.custom_collective(*layout, kind);
     const std::string hint = fmt::format(
         "Correct comm_size{}, or the bandwidth and latency of the network.",
         custom && custom->has_fixed_sizes() ? fmt::format(" in {}", custom->file().string()) : std::string());
-    if (!run_.engine.fits(*layout, kind, size))
+    if (!context_.engine.fits(*layout, kind, size))
       refuse(npu, id, fmt::format("{} takes more than {}, or moves more than {}", what, longest, most_bytes), hint);
-    network::Analytical network(run_.delays);
-    network.count_collective(run_.engine.traffic(*layout, kind, size), members);
+    network::Analytical network(context_.delays);
+    network.count_collective(context_.engine.traffic(*layout, kind, size), members);
     if (!network.in_range())
       refuse(npu, id, fmt::format("{} moves more than {} in all, the most that results hold", what, most_bytes), hint);
   }
 
-  const npu::RunContext& run_;
-  const trace::Store& store_;
-  std::map<const npu::Program*, std::map<std::uint32_t, NodeId>> largest_sends_;  // by peer slot
+  const Subject& subject_;
+  const npu::RunContext& context_;
+  std::map<const npu::Program*, std::map<std::uint32_t, NodeId>> largest_sends_;
   std::set<std::pair<const npu::Program*, GroupId>> seen_;
   std::map<GroupId, std::shared_ptr<const collective::GroupLayout>> layouts_;
   std::set<std::tuple<const collective::GroupLayout*, collective::Kind, Bytes>> fitting_;
 };
 
-std::string describe(const Overrun& overrun) {
-  const auto since = readable(overrun.since);
-  switch (overrun.quantity) {
-    case Overrun::Quantity::time:
-      return fmt::format("the node starts at {} and would end after more than {}", since, longest);
-    case Overrun::Quantity::bytes_sent:
-      return fmt::format(
-          "with this node, which starts at {}, the NPU sends more than {} in all, the most that results "
-          "hold",
-          since, most_bytes);
-    case Overrun::Quantity::peak_memory:
-      return fmt::format(
-          "with this node, which starts at {}, the operands in service exceed {}, the most that results "
-          "hold",
-          since, most_bytes);
-  }
-  ensure_failed("a quantity has a description", std::source_location::current());
+/// Checks ranges if no rank has another fault, because other faults may be the cause. Reports the fault of the lowest
+/// NPU only.
+void check_ranges(const Subject& subject, parallel::Communicator& world, Findings findings) {
+  auto num_faults = static_cast<std::int64_t>(findings.faults.count());
+  world.sum(std::span(&num_faults, 1));
+  if (num_faults > 0) return;
+  Faults mine;
+  world.agree([&] { mine.attempt([&] { RangeSearch(subject).run(); }); });
+  std::int64_t own = std::numeric_limits<std::int64_t>::max();
+  mine.for_each([&](const Error& fault) { own = fault.place().npu.value_or(0); });
+  std::int64_t lowest = own;
+  world.minimum(std::span(&lowest, 1));
+  if (own == lowest) mine.for_each([&](const Error& fault) { findings.faults.add(fault); });
 }
 
 }  // namespace
 
-void check_ranges(const npu::RunContext& run, const trace::Store& store) { RangeCheck(run, store).run(); }
-
-void require_no_overrun(const model::RankModel& model, const trace::Store& store, parallel::Communicator& world) {
-  std::vector<Overrun> mine;
-  if (model.overrun()) mine.push_back(*model.overrun());
-  const auto all = world.all_gather(std::span<const Overrun>(mine));
-  if (all.empty()) return;
-  const Overrun first = *std::ranges::min_element(all);
-  world.agree([&] {
-    const auto npu = std::ranges::find(model.run().npus, first.npu, &npu::NpuSpec::id);
-    if (npu == model.run().npus.end()) return;
-    throw Error(ErrorCode::bad_input, store.place(*npu->trace, npu->id, first.node), describe(first), {},
-                "Correct the durations and sizes of the traces, or simulate fewer iterations.");
-  });
+Check ranges() {
+  return {"ranges", "a node takes longer, or moves more bytes, than the program can count",
+          Check::Collective(check_ranges)};
 }
 
 }  // namespace orrery::check

@@ -1,11 +1,15 @@
-#include <algorithm>
-#include <set>
-#include <tuple>
+#include "orrery/check/stuck.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "orrery/base/text.hpp"
-#include "orrery/check/stuck.hpp"
 #include "orrery/parallel/packing.hpp"
 
 namespace orrery::check {
@@ -13,27 +17,26 @@ namespace {
 
 constexpr std::size_t most_shown = 10;
 
-/// A collective, or an access of a group, that somebody waits in.
-struct Call {
+/// A collective, or an access of a group, in which an NPU waits.
+struct OpenCollective {
   GroupId group;
   std::uint32_t ordinal = 0;
   bool is_access = false;
 
-  friend auto operator<=>(const Call&, const Call&) = default;
+  friend auto operator<=>(const OpenCollective&, const OpenCollective&) = default;
 };
 
-/// One wait as rank 0 prints it; for a collective, who is missing is asked of all ranks.
-struct Line {
+/// One wait as rank 0 prints it. All ranks are asked which members of a collective are missing.
+struct WaitLine {
   std::uint32_t npu = 0;
   std::string text;
   bool in_collective = false;
-  Call call;
+  OpenCollective collective;
   std::uint32_t members = 0;
 };
 
 std::string describe(const npu::Wait& wait, const npu::RunContext& run, const trace::Store& store) {
-  const auto spec = std::find_if(run.npus.begin(), run.npus.end(), [&](const auto& npu) { return npu.id == wait.npu; });
-  const auto& trace = *spec->trace;
+  const auto& trace = *std::ranges::find(run.npus, wait.npu, &npu::NpuSpec::id)->trace;
   const auto& node = trace.graph->nodes[wait.node.index()];
   std::string text = fmt::format("{}: NPU {}, node {} '{}' waits since {} ps for ", store.file(trace), wait.npu.value(),
                                  trace.id_of(wait.node), store.name_of(trace, wait.node), wait.since.ps());
@@ -47,32 +50,57 @@ std::string describe(const npu::Wait& wait, const npu::RunContext& run, const tr
   return text;
 }
 
-std::vector<Line> gather_lines(const model::RankModel& model, const trace::Store& store, std::vector<npu::Wait> waits,
-                               parallel::Communicator& world) {
-  std::stable_sort(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.npu < b.npu; });
-  if (waits.size() > most_shown) waits.resize(most_shown);
+std::vector<std::byte> packed(const std::vector<npu::Wait>& waits, const model::RankModel& model,
+                              const trace::Store& store) {
   parallel::Packer packer;
   for (const auto& wait : waits) {
     packer.put(wait.npu.value());
     packer.put_text(describe(wait, model.run(), store));
     packer.put(wait.in_collective);
-    packer.put(Call{wait.group, wait.ordinal, wait.is_access});
+    packer.put(OpenCollective{wait.group, wait.ordinal, wait.is_access});
     packer.put(wait.members);
   }
-  const std::vector<std::byte> bytes = packer.take();
+  return packer.take();
+}
+
+/// Gathers the lines of the lowest NPUs on rank 0. Collective.
+std::vector<WaitLine> gather_lines(const model::RankModel& model, const trace::Store& store,
+                                   std::vector<npu::Wait> waits, parallel::Communicator& world) {
+  std::ranges::stable_sort(waits, {}, &npu::Wait::npu);
+  if (waits.size() > most_shown) waits.resize(most_shown);
+  const std::vector<std::byte> bytes = packed(waits, model, store);
   const auto all = world.gather(std::span<const std::byte>(bytes), Rank(0));
-  std::vector<Line> lines;
+  std::vector<WaitLine> lines;
   for (parallel::Unpacker unpacker(all); !unpacker.empty();) {
-    Line& line = lines.emplace_back();
+    WaitLine& line = lines.emplace_back();
     line.npu = unpacker.get<std::uint32_t>();
     line.text = unpacker.get_text();
     line.in_collective = unpacker.get<bool>();
-    line.call = unpacker.get<Call>();
+    line.collective = unpacker.get<OpenCollective>();
     line.members = unpacker.get<std::uint32_t>();
   }
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.npu < b.npu; });
+  std::ranges::stable_sort(lines, {}, &WaitLine::npu);
   if (lines.size() > most_shown) lines.resize(most_shown);
   return lines;
+}
+
+using MissingMembers = std::map<OpenCollective, std::vector<NpuId>>;
+
+/// Gathers on rank 0 which members are missing in the collectives of the lines. Collective.
+MissingMembers gather_missing(const model::RankModel& model, const std::vector<WaitLine>& lines,
+                              parallel::Communicator& world) {
+  std::set<OpenCollective> distinct;
+  for (const WaitLine& line : lines)
+    if (line.in_collective) distinct.insert(line.collective);
+  std::vector<OpenCollective> collectives(distinct.begin(), distinct.end());
+  world.broadcast(collectives, Rank(0));
+  MissingMembers missing;
+  for (const OpenCollective& open : collectives) {
+    const auto here = model.communicators().not_joined(open.group, open.ordinal, open.is_access);
+    missing[open] = world.gather(std::span<const NpuId>(here), Rank(0));
+    std::ranges::sort(missing[open]);
+  }
+  return missing;
 }
 
 }  // namespace
@@ -82,23 +110,13 @@ std::string report_stuck(const model::RankModel& model, const trace::Store& stor
   std::int64_t num_waits = static_cast<std::int64_t>(waits.size());
   world.sum(std::span(&num_waits, 1));
   const auto lines = gather_lines(model, store, std::move(waits), world);
-  std::set<Call> distinct;
-  for (const Line& line : lines)
-    if (line.in_collective) distinct.insert(line.call);
-  std::vector<Call> calls(distinct.begin(), distinct.end());
-  world.broadcast(calls, Rank(0));
-  std::string report;
-  std::map<Call, std::vector<NpuId>> missing;
-  for (const Call& call : calls) {
-    const auto here = model.communicators().not_joined(call.group, call.ordinal, call.is_access);
-    missing[call] = world.gather(std::span<const NpuId>(here), Rank(0));
-    std::ranges::sort(missing[call]);
-  }
+  const auto missing = gather_missing(model, lines, world);
   if (!world.is_root()) return {};
-  for (const Line& line : lines) {
+  std::string report;
+  for (const WaitLine& line : lines) {
     report += "  " + line.text;
     if (line.in_collective) {
-      const auto& absent = missing[line.call];
+      const auto& absent = missing.at(line.collective);
       report += fmt::format(": {} of {} are there, missing NPU {}", line.members - absent.size(),
                             counted(line.members, "member"), list(absent));
     }

@@ -1,10 +1,14 @@
 #include "orrery/communicator/communications.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/parallel/packing.hpp"
 
 namespace orrery::communicator {
@@ -33,44 +37,110 @@ std::vector<Communication> gather_sorted(const std::set<Communication>& mine, pa
   return {merged.begin(), merged.end()};
 }
 
+/// The distinct communicators that this rank asks for. What costs O(members) is done once for each.
+class Requested {
+ public:
+  Requested(const topology::Topology& topology, const std::vector<trace::Group>& groups)
+      : topology_(topology), groups_(groups) {}
+
+  void add(NpuId npu, GroupId group, const GroupUse& use) {
+    if (is_whole(group, use.dimensions))
+      whole_.try_emplace({group, use.custom});
+    else
+      sub_grids_.try_emplace(sub_grid(npu, use));
+  }
+
+  /// Numbers them alike on all ranks and returns those of all ranks. Collective.
+  std::vector<Communication> number(const collective::Engine& engine, parallel::Communicator& world) {
+    using Asked = std::pair<std::set<Communication>::const_iterator, std::uint32_t*>;
+    std::set<Communication> mine;
+    std::vector<Asked> asked;
+    for (auto& [key, number] : whole_) {
+      const auto& [group, custom] = key;
+      asked.emplace_back(mine.insert({groups_[group.index()], trace::all_dimensions, custom}).first, &number);
+    }
+    for (auto& [key, number] : sub_grids_) {
+      const auto& [dimensions, first, custom] = key;
+      trace::Group group{fmt::format("sub-grid of NPU {}", first.value()), engine.split(first, dimensions)};
+      asked.emplace_back(mine.insert({std::move(group), dimensions, custom}).first, &number);
+    }
+    auto all = gather_sorted(mine, world);
+    for (const auto& [own, number] : asked)
+      *number = static_cast<std::uint32_t>(std::ranges::lower_bound(all, *own) - all.begin());
+    return all;
+  }
+
+  /// After `number`.
+  GroupId operator()(NpuId npu, GroupId group, const GroupUse& use) const {
+    return GroupId(is_whole(group, use.dimensions) ? whole_.at({group, use.custom})
+                                                   : sub_grids_.at(sub_grid(npu, use)));
+  }
+
+ private:
+  using Whole = std::pair<GroupId, std::uint32_t>;                  // group, file
+  using SubGrid = std::tuple<std::uint64_t, NpuId, std::uint32_t>;  // dimensions, first NPU, file
+
+  bool is_whole(GroupId group, std::uint64_t dimensions) const {
+    return dimensions == trace::all_dimensions || !groups_[group.index()].members.empty();
+  }
+  SubGrid sub_grid(NpuId npu, const GroupUse& use) const {
+    std::uint32_t first = npu.value();
+    for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d)
+      if ((use.dimensions >> d & 1U) != 0) first -= topology_.coordinate(npu, d) * topology_.stride(d);
+    return {use.dimensions, NpuId(first), use.custom};
+  }
+
+  const topology::Topology& topology_;
+  const std::vector<trace::Group>& groups_;
+  std::map<Whole, std::uint32_t> whole_;        // number, if somebody asks for all of the group
+  std::map<SubGrid, std::uint32_t> sub_grids_;  // of the world
+};
+
 }  // namespace
 
-Communications::SubGrid Communications::sub_grid(NpuId npu, const GroupUse& use) const {
-  std::uint32_t first = npu.value();
-  for (std::uint32_t d = 0; d < topology_.num_dimensions(); ++d)
-    if ((use.dimensions >> d & 1U) != 0) first -= topology_.coordinate(npu, d) * topology_.stride(d);
-  return {use.dimensions, NpuId(first), use.custom};
+std::uint64_t dimensions_in_use(const topology::Topology& topology) {
+  std::uint64_t bits = 0;
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (topology.dimension(d).size > 1) bits |= std::uint64_t{1} << d;
+  return bits;
 }
 
-bool Communications::ask(NpuId npu, GroupId group, const GroupUse& use) {
-  if (is_whole(group, use.dimensions))
-    whole_.try_emplace({group, use.custom});
-  else
-    sub_grids_.try_emplace(sub_grid(npu, use));
-  return is_whole(group, use.dimensions) && use.dimensions != trace::all_dimensions;
+GroupUse use_of(const trace::Graph& graph, NodeId node, std::uint64_t dimensions_in_use) {
+  const auto& of_group = graph.nodes[node.index()];
+  const std::uint64_t named = of_group.detail & dimensions_in_use;
+  return {of_group.slot, named == dimensions_in_use ? trace::all_dimensions : named, graph.custom_of(node)};
 }
 
-std::vector<Communication> Communications::agree(const collective::Engine& engine, parallel::Communicator& world) {
-  using Asked = std::pair<std::set<Communication>::const_iterator, std::uint32_t*>;
-  std::set<Communication> mine;
-  std::vector<Asked> asked;
-  for (auto& [key, number] : whole_) {
-    const auto& [group, custom] = key;
-    asked.emplace_back(mine.insert({groups_[group.index()], trace::all_dimensions, custom}).first, &number);
+NumberedCommunicators number_communicators(std::span<const CommunicatorRequest> requests,
+                                           const std::vector<trace::Group>& groups, const topology::Topology& topology,
+                                           const collective::Engine& engine, parallel::Communicator& world) {
+  Requested requested(topology, groups);
+  for (const auto& request : requests)
+    for (const auto& use : request.uses) requested.add(request.npu, request.groups[use.group_slot], use);
+  NumberedCommunicators result{requested.number(engine, world), {}};
+  result.of_request.reserve(requests.size());
+  for (const auto& request : requests) {
+    auto& numbers = result.of_request.emplace_back();
+    numbers.reserve(request.uses.size());
+    for (const auto& use : request.uses) numbers.push_back(requested(request.npu, request.groups[use.group_slot], use));
   }
-  for (auto& [key, number] : sub_grids_) {
-    const auto& [dimensions, first, custom] = key;
-    trace::Group group{fmt::format("sub-grid of NPU {}", first.value()), engine.split(first, dimensions)};
-    asked.emplace_back(mine.insert({std::move(group), dimensions, custom}).first, &number);
-  }
-  auto all = gather_sorted(mine, world);
-  for (const auto& [own, number] : asked)
-    *number = static_cast<std::uint32_t>(std::ranges::lower_bound(all, *own) - all.begin());
-  return all;
+  return result;
 }
 
-GroupId Communications::number(NpuId npu, GroupId group, const GroupUse& use) const {
-  return GroupId(is_whole(group, use.dimensions) ? whole_.at({group, use.custom}) : sub_grids_.at(sub_grid(npu, use)));
+CommunicatorTable::CommunicatorTable(std::vector<Communication> communicators, const collective::Options& options,
+                                     std::span<const Rank> host_of_npu) {
+  groups_.reserve(communicators.size());
+  specs_.reserve(communicators.size());
+  for (auto& c : communicators) {
+    const auto id = static_cast<std::uint32_t>(groups_.size());
+    auto& group = groups_.emplace_back(std::move(c.group));
+    if (c.custom > 0)
+      group.name = fmt::format("{} by {}", group.name.empty() ? "all NPUs" : group.name,
+                               options.custom.of_nodes[c.custom - 1]->file().filename().string());
+    const NpuId member = group.members.empty() ? NpuId(static_cast<std::uint32_t>(id % host_of_npu.size()))
+                                               : group.members[id % group.members.size()];
+    specs_.push_back({GroupId(id), &group, c.dimensions, c.custom, host_of_npu[member.index()]});
+  }
 }
 
 }  // namespace orrery::communicator

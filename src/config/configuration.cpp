@@ -11,7 +11,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/memory/options.hpp"
-#include "orrery/partition/partition.hpp"
+#include "orrery/partition/strategy.hpp"
 #include "orrery/topology/fabric.hpp"
 
 namespace orrery::config {
@@ -82,8 +82,7 @@ bool same(const Workload& a, const Workload& b) {
 }
 
 bool same(const partition::PartitionOptions& a, const partition::PartitionOptions& b) {
-  return a.strategy == b.strategy && a.dimension == b.dimension &&
-         (a.strategy != partition::Strategy::file || normal_path(a.file) == normal_path(b.file));
+  return a == b || (a.is_rank_map() && b.is_rank_map() && normal_path(a.parameter()) == normal_path(b.parameter()));
 }
 
 bool same(const RunOptions& a, const RunOptions& b) {

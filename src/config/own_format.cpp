@@ -8,7 +8,7 @@
 #include "orrery/compute/options.hpp"
 #include "orrery/config/npu_list.hpp"
 #include "orrery/config/units.hpp"
-#include "orrery/partition/partition.hpp"
+#include "orrery/partition/strategy.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
@@ -272,9 +272,8 @@ void read_run(Section section, Configuration& result) {
       "partition", run.partition, [&run](const Value& value, const std::string& key) -> partition::PartitionOptions {
         run.partition_named_by = value.place(key);
         if (value.kind == Value::Kind::scalar && !value.quoted)
-          if (auto named = parse_partition(value.text, value.place(key)); named.strategy != partition::Strategy::file)
-            return named;
-        return {.strategy = partition::Strategy::file, .file = as_path(value, key)};
+          if (const partition::PartitionOptions named(value.text, value.place(key)); !named.is_rank_map()) return named;
+        return partition::PartitionOptions::rank_map(as_path(value, key));
       });
   result.executor.timeline = section.get("timeline", result.executor.timeline, as_bool);
   result.executor.record_iterations =

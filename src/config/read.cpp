@@ -2,19 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "formats.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/partition/partition.hpp"
+#include "orrery/partition/strategy.hpp"
 #include "references.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {
-
-constexpr std::string_view partition_strategies[] = {"block", "round-robin", "dimension:0", "metis"};
 
 void apply(const Flags& flags, Configuration& result) {
   RunOptions& run = result.run;
@@ -80,18 +76,22 @@ void settle_partition(const Inputs& inputs, Configuration& result, Faults& fault
     auto& named_by = result.run.partition_named_by;
     if (inputs.flags.partition) {
       named_by = {.key = inputs.flags.partition_option};
-      partition = parse_partition(*inputs.flags.partition, named_by);
+      partition = partition::PartitionOptions(*inputs.flags.partition, named_by);
     }
-    if (!inputs.system_only && result.run.fold && partition.strategy != partition::Strategy::block)
+    if (!inputs.system_only && result.run.fold && !partition.is_default())
       throw Error(ErrorCode::bad_input, named_by,
                   fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
-                              partition::name(partition)),
+                              partition.text()),
                   "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
-    if (partition.strategy != partition::Strategy::file || (inputs.system_only && !inputs.flags.partition)) return;
-    if (std::error_code failure; !std::filesystem::exists(partition.file, failure))
-      throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", partition.file.string()),
-                  "a strategy or a rank map", suggestion(partition.file.filename().string(), partition_strategies));
-    result.inputs.emplace_back("partition.txt", read_text(partition.file, named_by.file.empty() ? Place{} : named_by));
+    if (!partition.is_rank_map() || (inputs.system_only && !inputs.flags.partition)) return;
+    const std::filesystem::path file = partition.parameter();
+    if (std::error_code failure; !std::filesystem::exists(file, failure)) {
+      std::vector<std::string_view> strategies;
+      for (const auto& strategy : partition::named_strategies()) strategies.push_back(strategy.example);
+      throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", file.string()),
+                  "a strategy or a rank map", suggestion(file.filename().string(), strategies));
+    }
+    result.inputs.emplace_back("partition.txt", read_text(file, named_by.file.empty() ? Place{} : named_by));
   });
 }
 
@@ -134,22 +134,6 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
 }
 
 }  // namespace
-
-partition::PartitionOptions parse_partition(std::string_view text, const Place& place) {
-  using partition::Strategy;
-  if (text == "block") return {};
-  if (text == "round-robin") return {.strategy = Strategy::round_robin};
-  if (text == "metis") return {.strategy = Strategy::metis};
-  constexpr std::string_view by_dimension = "dimension:";
-  if (!text.starts_with(by_dimension)) return {.strategy = Strategy::file, .file = text};
-  const std::string_view number = text.substr(by_dimension.size());
-  partition::PartitionOptions options{.strategy = Strategy::dimension};
-  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), options.dimension);
-  if (failure != std::errc() || end != number.data() + number.size())
-    throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text), "the number of a dimension",
-                "Such as dimension:0, the innermost one.");
-  return options;
-}
 
 Findings examine(const Inputs& inputs) {
   Findings findings;

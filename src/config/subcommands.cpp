@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "orrery/partition/strategy.hpp"
+
 namespace orrery::config {
 namespace {
 
@@ -29,10 +31,19 @@ OptionGroup astra_sim_inputs() {
 Option dependencies_option() {
   return {"dependencies", "POLICY", "what orders nodes: auto, data, ctrl or both (default: auto)"};
 }
+/// "block, round-robin, dimension:<d>, metis or a rank map's file (default: block)".
+const std::string& partition_choices() {
+  static const std::string text = [] {
+    std::string all;
+    for (const auto& strategy : partition::named_strategies())
+      all += fmt::format("{}{}", all.empty() ? "" : ", ", partition::usage(strategy));
+    return fmt::format("{} or a rank map's file (default: {})", all, partition::PartitionOptions().text());
+  }();
+  return text;
+}
 Option partition_option() {
-  return {"partition", "STRATEGY",
-          "which rank hosts which NPU: block, round-robin, dimension:<d>, metis or a rank map's "
-          "file (default: block)"};
+  static const std::string help = fmt::format("which rank hosts which NPU: {}", partition_choices());
+  return {"partition", "STRATEGY", help};
 }
 Option json_option() { return {"json", "", "print JSON"}; }
 
@@ -134,7 +145,7 @@ const Subcommand& partition_subcommand() {
       "  orrery partition configs/llm-64.yaml --ranks 4 --strategy metis --output llm-64.part.4",
       {{"Output",
         {{"ranks", "R", "number of ranks; needed"},
-         {"strategy", "STRATEGY", "block, round-robin, dimension:<d>, metis or a rank map's file (default: block)"},
+         {"strategy", "STRATEGY", partition_choices()},
          {"output", "FILE", "the rank map; needed"},
          {"force", "", "replace an existing file"}}},
        own_inputs(),

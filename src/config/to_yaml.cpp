@@ -7,7 +7,7 @@
 #include "orrery/compute/options.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/units.hpp"
-#include "orrery/partition/partition.hpp"
+#include "orrery/partition/strategy.hpp"
 
 namespace orrery::config {
 namespace {
@@ -124,7 +124,7 @@ std::string workload(const Configuration& c) {
 }
 
 std::string partition_text(const partition::PartitionOptions& options) {
-  return options.strategy == partition::Strategy::file ? path_text(options.file) : partition::name(options);
+  return options.is_rank_map() ? path_text(options.parameter()) : options.text();
 }
 
 std::string run(const Configuration& c) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.hpp"
+#include "orrery/communicator/communications.hpp"
 #include "orrery/compute/roofline.hpp"
 
 namespace orrery::npu {
@@ -27,9 +28,7 @@ void number_uses(Program& program, std::uint64_t dimensions_in_use) {
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
     if (!node.is_of_group()) continue;
-    const bool all = (node.detail & dimensions_in_use) == dimensions_in_use;
-    const communicator::GroupUse use{node.slot, all ? trace::all_dimensions : node.detail & dimensions_in_use,
-                                     graph.custom_of(NodeId(i))};
+    const auto use = communicator::use_of(graph, NodeId(i), dimensions_in_use);
     const auto found = std::find(program.uses.begin(), program.uses.end(), use);
     use_of[i] = static_cast<std::uint32_t>(found - program.uses.begin());
     if (found == program.uses.end()) program.uses.push_back(use);
@@ -56,6 +55,15 @@ Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& o
   program.graph = std::move(graph);
   number_uses(program, dimensions_in_use);
   return program;
+}
+
+Programs make_programs(std::span<const trace::NpuTrace> traces, const Options& options,
+                       std::uint64_t dimensions_in_use) {
+  Programs programs;
+  for (const auto& trace : traces)
+    if (auto& program = programs[trace.graph.get()]; !program)
+      program = std::make_unique<const Program>(make_program(trace.graph, options, dimensions_in_use));
+  return programs;
 }
 
 }  // namespace orrery::npu

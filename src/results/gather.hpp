@@ -21,15 +21,15 @@ struct Block {
   std::uint64_t first_row, num_rows;
 };
 
-/// Cuts keys 0, 1, ... with `rows[key]` rows each into blocks of at most `limit` rows, or of one key. The same on all
-/// ranks, for any number of them.
+/// Cuts keys 0, 1, ... with `rows[key]` rows each into blocks of at most `limit` rows, or of one key. The result does
+/// not depend on the rank or the number of ranks.
 std::vector<Block> blocks(std::span<const std::int64_t> rows, std::uint64_t limit);
 
-/// Brings the records of all ranks to rank 0 in the order of `key` (a number below rows.size()), then of `before`, a
-/// block at a time, and calls `consume(first_row, records)` there. `mine` ascends in key; `rows[key]` is the number of
-/// records of a key over all ranks. Collective; if `consume` throws, all ranks throw. `before` must be total over equal
-/// keys of different ranks, or a key be of one rank only (the order within a rank is kept where `before` does not
-/// tell).
+/// Gathers the records of all ranks on rank 0, one block at a time, in the order of `key` (a number below rows.size())
+/// and then of `before`, and calls `consume(first_row, records)` there. `mine` ascends in key; `rows[key]` is the
+/// number of records of a key over all ranks. If several ranks have records of one key, `before` must order these
+/// totally. Records of one rank that `before` does not order keep their order. Collective; if `consume` throws, all
+/// ranks throw.
 template <class Record, class Key, class Before, class Consume>
 void gather_in_order(parallel::Communicator& world, std::span<const Record> mine, std::span<const std::int64_t> rows,
                      Key key, Before before, Consume consume) {
@@ -50,11 +50,11 @@ void gather_in_order(parallel::Communicator& world, std::span<const Record> mine
   }
 }
 
-/// The texts of all ranks in rank order, on rank 0. Collective.
+/// Returns the texts of all ranks in rank order on rank 0. Collective.
 std::vector<std::string> gather_texts(parallel::Communicator& world, std::span<const std::string> mine);
 
-/// Gives the distinct texts of all ranks one numbering that depends on the texts alone: sorted. Returns the index of
-/// each of `mine`; `all` becomes the sorted texts on every rank. Collective, O(all texts).
+/// Numbers the distinct texts of all ranks in sorted order. Returns the number of each of `mine` and sets `all` to the
+/// sorted texts on every rank. Collective. O(all texts).
 std::vector<std::uint32_t> intern(parallel::Communicator& world, std::span<const std::string> mine,
                                   std::vector<std::string>& all);
 

@@ -10,13 +10,14 @@
 #include <numeric>
 
 #include "orrery/base/error.hpp"
+#include "orrery/results/results.hpp"
 
 namespace orrery::results {
 namespace {
 
 constexpr hsize_t chunk_rows = 1 << 16;
 
-/// The type in the file for a type in memory: the same, little-endian.
+/// Returns the type in the file for a type in memory: the same, little-endian.
 hid_t file_type(hid_t memory) {
   if (H5Tequal(memory, H5T_NATIVE_INT8) > 0) return H5T_STD_I8LE;
   if (H5Tequal(memory, H5T_NATIVE_INT32) > 0) return H5T_STD_I32LE;
@@ -27,7 +28,7 @@ hid_t file_type(hid_t memory) {
   return memory;
 }
 
-/// What HDF5's error stack says.
+/// What HDF5's error stack says about a failure.
 struct Reason {
   std::string text;
   bool out_of_memory = false;
@@ -160,7 +161,7 @@ void File::label(const std::string& path, const Label& label) {
 }
 
 void File::scale(const std::string& path, std::uint64_t size, const Label& label_of) {
-  // Coordinates compress to almost nothing.
+  // Coordinates take almost no space when compressed.
   create<std::uint64_t>(path, size, label_of, Layout::compressed);
   std::vector<std::uint64_t> values(std::min<std::uint64_t>(size, 16 * chunk_rows));
   for (std::uint64_t first = 0; first < size; first += values.size()) {
@@ -211,6 +212,15 @@ void File::attribute(const std::string& object, const char* name, std::span<cons
   const hsize_t size = values.size();
   const Handle space(checked(H5Screate_simple(1, &size, nullptr), "attribute"), H5Sclose);
   write_attribute(object, name, string_type_.id(), space, pointers.data());
+}
+
+std::string hdf5_version() {
+  start_library();
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
 }
 
 void File::close() {

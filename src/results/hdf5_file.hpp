@@ -28,7 +28,7 @@ class Handle {
   }
 
   hid_t id() const { return id_; }
-  /// Closes now; false if HDF5 could not.
+  /// Closes the identifier now. Returns false if HDF5 could not.
   bool reset() { return id_ < 0 || close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
 
  private:
@@ -36,19 +36,19 @@ class Handle {
   Close close_ = nullptr;
 };
 
-/// What every dataset says of itself.
+/// The attributes of a dataset.
 struct Label {
   std::string_view units;  ///< as UDUNITS writes them; "1" for a plain number
   std::string_view long_name;
   std::string_view description;
 };
 
-/// The HDF5 type of a C++ number. Files hold little-endian numbers of the same width.
+/// Returns the HDF5 type of a C++ number. Files hold little-endian numbers of the same width.
 template <class T>
 hid_t memory_type();
 
-/// To be called before any other call of HDF5. After a file could not be closed (a full disk) the library would crash
-/// when the program ends, in its handler of exit: it is not to have one. Files here are always closed in time.
+/// Starts HDF5 without its handler of exit; must be called before any other function of HDF5. After a file could not be
+/// closed (a full disk), that handler would crash when the program ends. Orrery closes all files before that.
 void start_library();
 
 /// One HDF5 file that is being written by this process alone. Every failure is an Error (output) that names the file
@@ -57,7 +57,7 @@ class File {
  public:
   enum class Layout { contiguous, compressed };
 
-  /// Creates `path`, which must not exist. Errors name `target`.
+  /// Creates the file `path`, which must not exist. Errors name `target`.
   File(const std::filesystem::path& path, std::filesystem::path target);
   ~File();
   File(const File&) = delete;
@@ -65,22 +65,23 @@ class File {
 
   void group(const std::string& path, std::string_view description);
 
-  /// An empty dataset of `size` rows; `write` fills it. `compressed`: chunks, shuffle and gzip 1.
+  /// Creates an empty dataset of `size` rows, which `write` fills. `compressed`: chunks, shuffle and gzip 1.
   template <class T>
   void create(const std::string& path, std::uint64_t size, const Label& label, Layout layout = Layout::contiguous) {
     create(path, memory_type<T>(), size, label, layout);
   }
-  /// Rows from `first` on.
+  /// Writes rows from `first` on.
   template <class T>
   void write(const std::string& path, std::uint64_t first, std::span<const T> values) {
     write(path, memory_type<T>(), first, values.size(), values.data());
   }
+  /// Creates a dataset and writes all of its rows.
   template <class T>
   void column(const std::string& path, std::span<const T> values, const Label& label) {
     create<T>(path, values.size(), label);
     write<T>(path, 0, values);
   }
-  /// One number without a dimension.
+  /// Writes a dataset of one number without a dimension.
   template <class T>
   void scalar(const std::string& path, T value, const Label& label) {
     scalar(path, memory_type<T>(), &value, label);
@@ -88,9 +89,9 @@ class File {
   void strings(const std::string& path, std::span<const std::string> values, const Label& label);
   void text(const std::string& path, const std::string& value, const Label& label);
 
-  /// A dimension scale of `size` rows with the coordinates 0, 1, ...
+  /// Writes a dimension scale of `size` rows with the coordinates 0, 1, ...
   void scale(const std::string& path, std::uint64_t size, const Label& label);
-  /// The first dimension of `dataset` is `scale`.
+  /// Makes `scale` the scale of the first dimension of `dataset`.
   void attach(const std::string& dataset, const std::string& scale);
 
   void attribute(const std::string& object, const char* name, std::string_view value);
@@ -98,7 +99,7 @@ class File {
   void attribute(const std::string& object, const char* name, double value);
   void attribute(const std::string& object, const char* name, std::span<const std::string> values);
 
-  /// Writes what is left and closes; nothing may follow.
+  /// Writes what is left and closes the file. Nothing may be called after it.
   void close();
 
  private:

@@ -9,8 +9,8 @@ namespace {
 
 double ratio(double part, double whole, double without = 0) { return whole > 0 ? part / whole : without; }
 
-results::KernelRecord total_of(std::span<const results::KernelRecord> ranks) {
-  results::KernelRecord total;
+KernelRecord total_of(std::span<const KernelRecord> ranks) {
+  KernelRecord total;
   for (const auto& rank : ranks) {
     total.events += rank.events;
     total.data_messages += rank.data_messages;
@@ -57,7 +57,7 @@ std::string_view name(Limit limit) {
   ensure_failed("a limit has a name", std::source_location::current());
 }
 
-KernelFigures kernel_figures(std::span<const results::KernelRecord> ranks) {
+KernelFigures kernel_figures(std::span<const KernelRecord> ranks) {
   KernelFigures figures;
   figures.total = total_of(ranks);
   const auto& total = figures.total;

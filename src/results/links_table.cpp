@@ -1,51 +1,45 @@
-#include "links_table.hpp"
-
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
+
+#include "columns.hpp"
 #include "orrery/network/record.hpp"
 #include "orrery/topology/fabric.hpp"
+#include "tables.hpp"
 
 namespace orrery::results {
 namespace {
 
 using network::LinkRecord;
 
-template <class T, class Value>
-void write_column(File& file, const char* name, std::span<const LinkRecord> links, const Label& label, Value value) {
-  const std::string path = std::string("/network/links/") + name;
-  std::vector<T> column;
-  column.reserve(links.size());
-  for (const LinkRecord& link : links) column.push_back(static_cast<T>(value(link)));
-  file.column<T>(path, column, label);
-  file.attach(path, "/network/links/row");
-}
+const std::array<Column<LinkRecord>, 9> link_columns{{
+    {"link", {"1", "link", "number of the link, by dimension, then NPU"}, [](const LinkRecord& l) { return l.link; }},
+    {"dimension", {"1", "dimension", "dimension of the topology"}, [](const LinkRecord& l) { return l.dimension; }},
+    {"from",
+     {"1", "from", "NPU that the link starts at; below 0: switch -1 - from"},
+     [](const LinkRecord& l) { return l.from; }},
+    {"to",
+     {"1", "to", "NPU that the link leads to; below 0: switch -1 - to"},
+     [](const LinkRecord& l) { return l.to; }},
+    {"messages",
+     {"1", "messages", "number of messages that the link served"},
+     [](const LinkRecord& l) { return l.statistics.messages; }},
+    {"bytes",
+     {"byte", "bytes", "bytes of these messages"},
+     [](const LinkRecord& l) { return static_cast<std::uint64_t>(l.statistics.bytes.count()); }},
+    {"busy_time",
+     {"ps", "busy time", "time in which the link served messages"},
+     [](const LinkRecord& l) { return l.statistics.busy.ps(); }},
+    {"queueing_time",
+     {"ps", "queueing time", "time for which messages waited for the link, summed over messages"},
+     [](const LinkRecord& l) { return l.statistics.queueing.ps(); }},
+    {"peak_queue",
+     {"1", "peak queue", "largest number of messages that waited for the link, without the one in service"},
+     [](const LinkRecord& l) { return l.statistics.peak_queue; }},
+}};
 
-}  // namespace
-
-void write_links(File& file, std::span<const LinkRecord> links, std::span<const topology::Fabric::Switch> switches) {
-  file.group("/network/links", "one row per directed link that carried anything, in the order of link");
-  file.scale("/network/links/row", links.size(), {"1", "row", "row of the columns"});
-  write_column<std::uint32_t>(file, "link", links, {"1", "link", "number of the link, by dimension, then NPU"},
-                              [](const LinkRecord& l) { return l.link; });
-  write_column<std::uint32_t>(file, "dimension", links, {"1", "dimension", "dimension of the topology"},
-                              [](const LinkRecord& l) { return l.dimension; });
-  write_column<std::int64_t>(file, "from", links, {"1", "from", "NPU that it leads from; below 0: switch -1 - from"},
-                             [](const LinkRecord& l) { return l.from; });
-  write_column<std::int64_t>(file, "to", links, {"1", "to", "NPU that it leads to; below 0: switch -1 - to"},
-                             [](const LinkRecord& l) { return l.to; });
-  write_column<std::uint64_t>(file, "messages", links, {"1", "messages", "messages that it served"},
-                              [](const LinkRecord& l) { return l.statistics.messages; });
-  write_column<std::uint64_t>(file, "bytes", links, {"byte", "bytes", "bytes of these messages"},
-                              [](const LinkRecord& l) { return l.statistics.bytes.count(); });
-  write_column<std::int64_t>(file, "busy_time", links, {"ps", "busy time", "time in which it served messages"},
-                             [](const LinkRecord& l) { return l.statistics.busy.ps(); });
-  write_column<std::int64_t>(file, "queueing_time", links,
-                             {"ps", "queueing time", "time that messages waited for it, summed over messages"},
-                             [](const LinkRecord& l) { return l.statistics.queueing.ps(); });
-  write_column<std::uint32_t>(
-      file, "peak_queue", links,
-      {"1", "peak queue", "most messages that waited for it at a time, the one in service not counted"},
-      [](const LinkRecord& l) { return l.statistics.peak_queue; });
+void write_switches(File& file, std::span<const topology::Fabric::Switch> switches) {
   file.group("/network/switches", "one row per switch");
   file.scale("/network/switches/switch", switches.size(), {"1", "switch", "number of the switch, by dimension"});
   std::vector<std::uint32_t> dimensions;
@@ -56,9 +50,26 @@ void write_links(File& file, std::span<const LinkRecord> links, std::span<const 
   }
   file.column<std::uint32_t>("/network/switches/dimension", dimensions,
                              {"1", "dimension", "dimension of the topology"});
-  file.strings("/network/switches/name", names, {"1", "name", "its kind, and which of its kind in the dimension"});
+  file.strings("/network/switches/name", names,
+               {"1", "name", "kind of the switch, and its number among those of its kind in the dimension"});
   for (const char* name : {"dimension", "name"})
     file.attach(std::string("/network/switches/") + name, "/network/switches/switch");
+}
+
+}  // namespace
+
+std::vector<LinkRecord> write_links(Output& output, const NetworkDescription& network,
+                                    std::span<const LinkRecord> mine) {
+  if (!network.has_links) return {};
+  auto links = output.world().gather(mine, Rank(0));
+  output.on_root([&](File& file) {
+    std::ranges::sort(links, {}, &LinkRecord::link);
+    file.group("/network/links", "one row per directed link that carried data, in ascending link order");
+    write_table(file, "/network/links", link_columns, "row", {"1", "row", "row of the columns"},
+                std::span<const LinkRecord>(links));
+    write_switches(file, network.switches);
+  });
+  return links;
 }
 
 }  // namespace orrery::results

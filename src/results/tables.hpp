@@ -1,69 +1,60 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "format.hpp"
 #include "hdf5_file.hpp"
-#include "orrery/base/error.hpp"
-#include "orrery/parallel/communicator.hpp"
+#include "orrery/results/metrics.hpp"
+#include "orrery/results/results.hpp"
+#include "output.hpp"
 
-/// What tables of the file have in common: columns as in format.hpp, and rows that NPUs have several of.
+/// The groups of the file (docs/results.md), each written in a file of its own. All functions are collective.
 namespace orrery::results {
 
-/// A column computed from records.
-template <class T, class Record, class Value>
-std::vector<T> column_of(std::span<const Record> records, Value value) {
-  std::vector<T> column(records.size());
-  std::transform(records.begin(), records.end(), column.begin(), value);
-  return column;
-}
+/// /config: what was simulated.
+void write_configuration(Output& output, const RunInputs& inputs);
+/// Texts of input files, each under the last part of its name; a number tells equal names apart. On rank 0 only.
+void write_inputs(File& file, const std::string& group, const InputTexts& texts);
 
-/// The empty datasets of a table, with rows as `scale` has them.
-template <class Columns>
-void create_columns(File& file, const std::string& group, const Columns& columns, std::uint64_t num_rows,
-                    const char* scale, File::Layout layout) {
-  for (const auto& column : columns) {
-    const std::string path = group + "/" + column.name;
-    std::visit(
-        [&]<class T, class Record>(T (*)(const Record&)) { file.create<T>(path, num_rows, column.label, layout); },
-        column.value);
-    file.attach(path, group + "/" + scale);
-    if (column.values) file.attribute(path, "values", column.values());
-  }
-}
+/// /npus. Returns the records of all NPUs on rank 0.
+std::vector<npu::NpuRecord> write_npus(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> mine);
 
-/// Rows from `first` on.
-template <class Columns, class Record>
-void write_columns(File& file, const std::string& group, const Columns& columns, std::uint64_t first,
-                   std::span<const Record> records) {
-  for (const auto& column : columns)
-    std::visit([&]<class T>(T (*value)(
-                   const Record&)) { file.write<T>(group + "/" + column.name, first, column_of<T>(records, value)); },
-               column.value);
-}
+/// /groups, in the order of names and members. Returns where each group of the run is in the file, on all ranks.
+std::vector<std::uint32_t> write_groups(Output& output, const RunDescription& run);
 
-/// [num_npus] how many records of each NPU there are over all ranks; empty if there are none. Collective.
-template <class Record>
-std::vector<std::int64_t> rows_of_npus(std::span<const Record> mine, std::uint32_t num_npus,
-                                       parallel::Communicator& world) {
-  std::vector<std::int64_t> rows(num_npus, 0);
-  world.agree([&] {
-    for (const Record& record : mine) {
-      ensure(record.npu.value() < num_npus, "a record is of an NPU of the run");
-      ++rows[record.npu.index()];
-    }
-  });
-  world.sum(rows);
-  if (std::ranges::none_of(rows, [](std::int64_t count) { return count > 0; })) rows.clear();
-  return rows;
-}
+/// /collectives, in the order of group and ordinal. `group_position`: as write_groups returns it.
+void write_collectives(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position);
 
-/// `offsets` and the scales `bound` and `row` of a table in which NPU i has rows[i] rows. Returns how many there are.
-std::uint64_t create_offsets(File& file, const std::string& group, std::span<const std::int64_t> rows);
+/// /network. `simulated_time` counts on rank 0. Returns the bytes of all NPUs in each dimension on rank 0.
+std::vector<std::int64_t> write_network(Output& output, const RunDescription& run, const NetworkRecord& mine,
+                                        Time simulated_time);
+
+/// /network/links and /network/switches. Returns the records of all ranks on rank 0, in ascending link order.
+std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescription& network,
+                                             std::span<const network::LinkRecord> mine);
+
+/// /memory, if there is a hierarchical pool. `simulated_time` counts on rank 0.
+void write_memory(Output& output, std::span<const memory::MemoryStageRecord> mine, Time simulated_time);
+
+/// /metrics, of a complete run in which time has passed. `npus` and `bytes`: of all, on rank 0. Returns the metrics on
+/// rank 0.
+std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
+                                     std::span<const std::int64_t> bytes,
+                                     std::span<const communicator::CollectiveSum> mine);
+
+/// /timeline, if any rank has records. `nodes_completed`: of all NPUs, on rank 0.
+void write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
+                    std::span<const std::uint32_t> group_position, std::int64_t nodes_completed);
+
+/// /local_memory, if any rank has records.
+void write_local_memory(Output& output, const RunDescription& run, std::span<const memory::UsageRecord> mine);
+
+/// /kernel. Returns the records of all ranks on rank 0.
+std::vector<KernelRecord> write_kernel(Output& output, const InputTexts& kernel_texts, const KernelRecord& mine);
+
+/// The attributes of the root.
+void write_attributes(Output& output, const RunDescription& run, const std::string& host, Time simulated_time);
 
 }  // namespace orrery::results

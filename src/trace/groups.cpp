@@ -105,20 +105,20 @@ bool Groups::is_same(const GroupDefinition& definition, GroupId id) const {
   return !definition.conflicting && members == groups_[id.index()].members;
 }
 
-GroupId Groups::resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes) {
+GroupId Groups::resolve(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices) {
   if (unknown_) return intern(name, {});
-  if (const auto known = find(name, raw, place, notes)) return *known;
+  if (const auto known = find(name, raw, place, notices)) return *known;
   const std::string_view whole = without_fraction(name);
   if (whole.size() < name.size()) {
-    notes.add("group-number", fmt::format("process group '{}' is not defined: it is read as '{}'", name, whole));
-    if (const auto known = find(whole, raw, place, notes)) return *known;
+    notices.add("group-number", fmt::format("process group '{}' is not defined: it is read as '{}'", name, whole));
+    if (const auto known = find(whole, raw, place, notices)) return *known;
   }
   if (whole != "0") fail_unknown(name, raw, place);
-  notes.add("group-0", "process group '0' is not defined: it is read as all NPUs");
+  notices.add("group-0", "process group '0' is not defined: it is read as all NPUs");
   return world();
 }
 
-std::optional<GroupId> Groups::find(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes) {
+std::optional<GroupId> Groups::find(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices) {
   if (name.empty()) return world();
   const auto defined = raw.definitions.find(name);
   const auto named = named_.find(name);
@@ -128,9 +128,9 @@ std::optional<GroupId> Groups::find(std::string_view name, const RawTrace& raw, 
   }
   const GroupId id = id_of_named(named);
   if (defined != raw.definitions.end() && !is_same(defined->second, id))
-    notes.add("group-defined-twice", fmt::format("process group '{}' has other members in the communicator file than "
-                                                 "in the trace: those of the file count",
-                                                 shown(name)));
+    notices.add("group-defined-twice", fmt::format("process group '{}' has other members in the communicator file than "
+                                                   "in the trace: those of the file count",
+                                                   shown(name)));
   return id;
 }
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "notes.hpp"
+#include "orrery/base/notices.hpp"
 #include "orrery/trace/store.hpp"
 #include "parse.hpp"
 
@@ -21,7 +21,7 @@ class Groups {
 
   /// The group that a node of a trace with these definitions names; `no_name` is the world. The communicator file goes
   /// before what the trace defines. Throws Error (bad_input) at `place` for an unknown or a faulty group.
-  GroupId resolve(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes);
+  GroupId resolve(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices);
   GroupId world();
   /// The group with this name and these members, a new one if need be; no members: the world.
   GroupId intern(std::string_view name, std::vector<NpuId> members);
@@ -32,7 +32,7 @@ class Groups {
   const std::vector<Group>& all() const { return groups_; }
 
  private:
-  std::optional<GroupId> find(std::string_view name, const RawTrace& raw, const Place& place, Notes& notes);
+  std::optional<GroupId> find(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices);
   GroupId id_of_named(NamedGroups::const_iterator named);
   bool is_same(const GroupDefinition& definition, GroupId id) const;
   std::vector<NpuId> checked_members(const GroupDefinition& definition, std::string_view name,

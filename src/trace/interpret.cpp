@@ -152,7 +152,7 @@ std::int32_t Interpreter::priority(const RawNode& raw) {
   if (value.form == Form::absent || (is_whole && value.magnitude == 0)) return 0;
   if (!is_whole || value.magnitude > largest)
     fail(raw, "comm_priority is no whole number of 32 bits", fmt::format("-{0} to {0}", largest));
-  meaning_.notes.add("comm-priority", "comm_priority matters with communication.order priority only");
+  meaning_.notices.add("comm-priority", "comm_priority matters with communication.order priority only");
   const auto magnitude = static_cast<std::int32_t>(value.magnitude);
   return value.form == Form::negative ? -magnitude : magnitude;
 }
@@ -163,9 +163,10 @@ std::uint16_t Interpreter::stream(const RawNode& raw) {
   const Number value = raw[Attribute::stream];
   if (streams_ == Streams::by_count) return 0;
   if (value.form == Form::absent || value.form == Form::negative) {
-    meaning_.notes.add("stream",
-                       "workload.streams is trace, but nodes name no stream: they take the places that compute.streams "
-                       "and communication.streams count");
+    meaning_.notices.add(
+        "stream",
+        "workload.streams is trace, but nodes name no stream: they take the places that compute.streams "
+        "and communication.streams count");
     return 0;
   }
   if (value.form != Form::whole) fail(raw, "stream is no whole number", "the number of a stream, or no such attribute");
@@ -221,7 +222,7 @@ std::uint32_t Interpreter::group_slot(const RawNode& raw) {
   if (known != slot_of_group_name_.end()) return known->second;
   Place place = place_of(source_, raw, names_);
   const GroupId group =
-      raw.group == no_name ? groups_.world() : groups_.resolve(names_[raw.group], raw_, place, meaning_.notes);
+      raw.group == no_name ? groups_.world() : groups_.resolve(names_[raw.group], raw_, place, meaning_.notices);
   const auto [slot, added] = group_slots_.of(group.value(), static_cast<std::uint32_t>(meaning_.groups.size()));
   if (added) meaning_.groups.push_back({group.value(), std::move(place)});
   slot_of_group_name_.emplace(raw.group, slot);
@@ -333,18 +334,18 @@ void Interpreter::tensors(std::uint32_t at, std::size_t raw_index) {
 }
 
 void Interpreter::note(const Edges& edges, const NodeOrder& order) {
-  if (!edges.decision.empty()) meaning_.notes.add("dependencies", edges.decision);
+  if (!edges.decision.empty()) meaning_.notices.add("dependencies", edges.decision);
   if (edges.num_absent > 0) {
     const RawNode& node = raw_.nodes[order.raw_index(edges.absent_of)];
-    meaning_.notes.add(
+    meaning_.notices.add(
         "absent-dependency",
         fmt::format("dependencies on nodes that the trace does not hold are left out (node {} '{}' on {})", node.id,
                     shown(names_[node.name]), static_cast<std::int64_t>(edges.absent_id)),
         edges.num_absent);
   }
   if (raw_.unreadable_definitions > 0)
-    meaning_.notes.add("process-group-init", "the process groups of a process_group:init node are not understood",
-                       raw_.unreadable_definitions);
+    meaning_.notices.add("process-group-init", "the process groups of a process_group:init node are not understood",
+                         raw_.unreadable_definitions);
 }
 
 Meaning Interpreter::run(const NodeOrder& order, Edges edges, Faults& faults) {

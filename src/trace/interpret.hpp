@@ -5,7 +5,7 @@
 
 #include "dependencies.hpp"
 #include "groups.hpp"
-#include "notes.hpp"
+#include "orrery/base/notices.hpp"
 #include "orrery/trace/graph.hpp"
 #include "orrery/trace/store.hpp"
 #include "tensor_lists.hpp"
@@ -27,7 +27,7 @@ struct Meaning {
   std::vector<Use> peers;   ///< [num_peer_slots] NPUs, in range
   std::vector<std::uint64_t> tags;
   std::optional<Use> own_end;  ///< where messages of this trace start and end, if a node says so: all say the same
-  Notes notes;
+  Notices notices;
 };
 
 /// Judges the nodes and packs them. `tensors` serves one trace after the other. A node that cannot be what it says is a

@@ -57,6 +57,14 @@ class Interned {
       if (same(*at->second, value)) return at->second;
     return values_.emplace(hash, std::make_shared<const T>(std::move(value)))->second;
   }
+  /// Frees the values that nobody else holds. Returns where they were.
+  std::set<const T*> free_unused() {
+    std::set<const T*> freed;
+    std::erase_if(values_, [&](const auto& entry) {
+      return entry.second.use_count() == 1 && freed.insert(entry.second.get()).second;
+    });
+    return freed;
+  }
   std::size_t size() const { return values_.size(); }
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
@@ -168,8 +176,7 @@ std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu
   const Remembered& file = state_->load(path, npu);
   file.faults.for_each([&](const Error& fault) { faults.add(fault); });
   if (!file.faults.empty() || (!state_->options.alone && !state_->check_npu(file, npu, faults))) return {};
-  for (const Notes::Note& note : file.meaning.notes.all)
-    state_->notices.add(note.kind, npu.value(), note.text, note.count);
+  state_->notices.merge_for(npu.value(), file.meaning.notices);
   NpuTrace trace;
   trace.graph = file.graph;
   trace.labels = file.labels;
@@ -210,6 +217,14 @@ NpuTrace Store::keep(Structure structure, std::string source) {
 
 GroupId Store::keep_group(std::string_view name, std::vector<NpuId> members) {
   return state_->groups.intern(name, std::move(members));
+}
+
+void Store::free_unused() {
+  state_->remembered.clear();
+  const auto graphs = state_->graphs.free_unused();
+  const auto labels = state_->labels.free_unused();
+  std::erase_if(state_->structures,
+                [&](const auto& pair) { return graphs.contains(pair.first) || labels.contains(pair.second); });
 }
 
 const std::vector<Group>& Store::groups() const { return state_->groups.all(); }

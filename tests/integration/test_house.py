@@ -23,8 +23,8 @@ FOREIGN = [
     (r"yaml-cpp/", ["config"]),
     (r"tinyxml2", ["collective"]),
     (r"cxxopts", ["config"]),
-    (r"nlohmann/", ["config", "trace", "workload", "src/app/show.cpp", "src/app/chrome_trace.cpp"]),
-    (r"metis\.h", ["src/partition/partitioning.cpp"]),
+    (r"nlohmann/", ["config", "trace", "workload", "app"]),
+    (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["app", "src/main.cpp"]),
 ]
 CODE = {".cpp", ".hpp", ".in"}

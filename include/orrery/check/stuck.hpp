@@ -8,8 +8,8 @@
 
 namespace orrery::check {
 
-/// The report of a stuck run: for the first unfinished NPUs, which node of which file waits since when for what; then
-/// what to do. On rank 0; empty elsewhere. Collective.
+/// Returns the report of a stuck run on rank 0: for the first unfinished NPUs, which node of which file waits since
+/// when and for what, and what the user can do. Returns nothing on other ranks. Collective.
 std::string report_stuck(const model::RankModel& model, const trace::Store& store, parallel::Communicator& world);
 
 }  // namespace orrery::check

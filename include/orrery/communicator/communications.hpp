@@ -1,19 +1,19 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <tuple>
-#include <utility>
+#include <span>
 #include <vector>
 
+#include "orrery/base/ids.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/topology/topology.hpp"
 #include "orrery/trace/graph.hpp"
 
 namespace orrery::communicator {
 
-/// A group, the dimensions it takes part in and the file that its collectives run: what makes a communicator.
+/// A group, the dimensions in which it takes part and the file that its collectives run: what makes a communicator.
 struct Communication {
   trace::Group group;
   std::uint64_t dimensions = trace::all_dimensions;
@@ -22,33 +22,49 @@ struct Communication {
   friend auto operator<=>(const Communication&, const Communication&) = default;
 };
 
-/// The communicators that NPUs ask for, by a group of the traces and what their nodes say of it. What costs
-/// O(members) is done once for each.
-class Communications {
- public:
-  Communications(const topology::Topology& topology, const std::vector<trace::Group>& groups)
-      : topology_(topology), groups_(groups) {}
+/// Returns the dimensions of more than one NPU: bit d stands for dimension d.
+std::uint64_t dimensions_in_use(const topology::Topology& topology);
 
-  /// An NPU of this rank asks. True: it names dimensions, which do not count in a process group. O(dimensions).
-  bool ask(NpuId npu, GroupId group, const GroupUse& use);
-  /// What all ranks ask for, numbered alike: sorted by name, members, dimensions and file. Collective.
-  std::vector<Communication> agree(const collective::Engine& engine, parallel::Communicator& world);
-  /// After `agree`.
-  GroupId number(NpuId npu, GroupId group, const GroupUse& use) const;
+/// Returns what the node of a group asks for. A node that names all dimensions in use names all dimensions.
+GroupUse use_of(const trace::Graph& graph, NodeId node, std::uint64_t dimensions_in_use);
+
+/// What the nodes of one NPU's trace ask for.
+struct CommunicatorRequest {
+  NpuId npu;
+  std::span<const GroupId> groups;  ///< [group slots] of the trace: indices into the groups of the rank's traces
+  std::span<const GroupUse> uses;   ///< distinct
+};
+
+/// The communicators of all ranks, and which of them the requests of this rank are.
+struct NumberedCommunicators {
+  std::vector<Communication> all;                ///< the same on all ranks: by name, members, dimensions and file
+  std::vector<std::vector<GroupId>> of_request;  ///< [requests][uses] index into `all`
+};
+
+/// Numbers the communicators that the NPUs of all ranks ask for. `groups` are the groups of this rank's traces. A group
+/// that lists its members takes part in all dimensions, whatever its nodes name; the world takes part in the dimensions
+/// that its nodes name, as one sub-grid for each coordinate in the others. Collective. Cost O(uses * dimensions) on
+/// each rank and O(members) for each communicator.
+NumberedCommunicators number_communicators(std::span<const CommunicatorRequest> requests,
+                                           const std::vector<trace::Group>& groups, const topology::Topology& topology,
+                                           const collective::Engine& engine, parallel::Communicator& world);
+
+/// The process groups of a run and its communicators, in order of GroupId.
+class CommunicatorTable {
+ public:
+  /// `options` has the files that communicators run in place of algorithms. Communicators are spread over the ranks of
+  /// their members; which rank hosts one does not matter to any result. Cost O(communicators).
+  CommunicatorTable(std::vector<Communication> communicators, const collective::Options& options,
+                    std::span<const Rank> host_of_npu);
+  CommunicatorTable(CommunicatorTable&&) = default;
+  CommunicatorTable& operator=(CommunicatorTable&&) = default;
+
+  const std::vector<trace::Group>& groups() const { return groups_; }
+  std::span<const CommunicatorSpec> specs() const { return specs_; }
 
  private:
-  using Whole = std::pair<GroupId, std::uint32_t>;                  // group, file
-  using SubGrid = std::tuple<std::uint64_t, NpuId, std::uint32_t>;  // dimensions, first NPU, file
-
-  bool is_whole(GroupId group, std::uint64_t dimensions) const {
-    return dimensions == trace::all_dimensions || !groups_[group.index()].members.empty();
-  }
-  SubGrid sub_grid(NpuId npu, const GroupUse& use) const;
-
-  const topology::Topology& topology_;
-  const std::vector<trace::Group>& groups_;
-  std::map<Whole, std::uint32_t> whole_;        // number, if somebody asks for all of the group
-  std::map<SubGrid, std::uint32_t> sub_grids_;  // of the world
+  std::vector<trace::Group> groups_;
+  std::vector<CommunicatorSpec> specs_;  // point into groups_
 };
 
 }  // namespace orrery::communicator

@@ -16,7 +16,7 @@
 #include "orrery/memory/options.hpp"
 #include "orrery/network/delay_model.hpp"
 #include "orrery/npu/options.hpp"
-#include "orrery/partition/partition.hpp"
+#include "orrery/partition/strategy.hpp"
 #include "orrery/topology/topology.hpp"
 #include "orrery/trace/store.hpp"
 #include "orrery/workload/description.hpp"
@@ -44,7 +44,7 @@ struct Workload {
   std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::read_group_file
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::by_count;
-  trace::CustomNodes custom_nodes;  ///< numbers in collective::Options::custom_nodes, from 1 on
+  trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
 
   /// The trace of one NPU. A broken invariant if no entry holds it.
   std::filesystem::path trace_of(NpuId npu) const;

@@ -8,7 +8,6 @@
 
 #include "orrery/base/faults.hpp"
 #include "orrery/config/configuration.hpp"
-#include "orrery/partition/partition.hpp"
 
 namespace orrery::config {
 
@@ -33,7 +32,7 @@ struct Flags {
   std::optional<std::filesystem::path> output = {};
   std::optional<bool> force = {};
   std::optional<bool> fold = {};
-  std::optional<std::string> partition = {};     ///< a strategy or a file (parse_partition)
+  std::optional<std::string> partition = {};     ///< a strategy or a file (partition::PartitionOptions)
   std::string partition_option = "--partition";  ///< what the command calls it
   std::optional<bool> timeline = {};
   std::optional<std::uint32_t> record_iterations = {};
@@ -60,10 +59,6 @@ struct Inputs {
   Flags flags = {};
   bool system_only = false;  ///< the command needs no workload: it may be absent, and is not looked for
 };
-
-/// "block", "round-robin", "dimension:<d>", "metis"; anything else is the name of a file. Throws Error (bad_input) at
-/// `place` for a "dimension:" without a number.
-partition::PartitionOptions parse_partition(std::string_view text, const Place& place);
 
 /// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates. Existence of trace files is not checked
 /// here. Throws all faults as one Error (Faults::raise): bad_input with file, line and key, what was found, what was

@@ -7,80 +7,75 @@
 #include <string>
 #include <vector>
 
-#include "orrery/fold/classes.hpp"
-#include "orrery/model/rank_model.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/communicator/spec.hpp"
+#include "orrery/fold/equivalence.hpp"
+#include "orrery/fold/signatures.hpp"
+#include "orrery/memory/record.hpp"
+#include "orrery/npu/record.hpp"
+#include "orrery/npu/run_context.hpp"
+#include "orrery/npu/spec.hpp"
 
 namespace orrery::fold {
 
-/// What an NPU is by itself, and why it may not be folded.
-struct Characters {
-  std::vector<std::uint32_t> colours;  ///< [npus]
-  std::uint64_t num_structures = 0;    ///< distinct programs
-  std::uint64_t num_noisy = 0;         ///< NPUs whose compute times are drawn for each of them
-  std::uint64_t num_sharing = 0;       ///< NPUs that share a memory server, first come, first served
-  std::uint64_t by_speeds = 0;         ///< colours beyond structures and these, by the NPUs' compute speeds
-  std::uint64_t by_routes = 0;         ///< colours beyond all these, by the ways of their messages
-};
-
-/// The streams of each structure.
-using StreamsOf = std::map<const npu::Program*, npu::Streams>;
-StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus);
-
-/// What tells the NPUs of a run apart. `setting.npus` are all NPUs, in order; it is not folded. Without communication
-/// if the run is one of replay. `setting` outlives its places_among. O(members + streams log streams of an NPU).
-Likeness likeness_of(const npu::RunContext& setting, const StreamsOf& streams, Characters& characters);
-
-/// A run in which NPUs that are alike are simulated once (docs/folding.md): which are, who stands for them, and how the
-/// results of these few become those of all. The same on all ranks. The NPUs and communicators that it is made of
-/// outlive it.
+/// A run in which one NPU of each equivalence class is simulated (docs/folding.md): the classes, their representatives,
+/// and how the results of these become those of all NPUs. It is the same on all ranks. The NPUs and communicators that
+/// it is made of outlive it.
 class Folding {
  public:
-  /// `setting`: as for likeness_of. The classes are dealt to the ranks in blocks.
-  Folding(const npu::RunContext& setting, Rank here, int num_ranks);
+  /// `context`: as for signatures_of. The classes are dealt to the ranks of the run in blocks; `here` is this rank.
+  Folding(const npu::RunContext& context, Rank here, int num_ranks);
+  Folding(const Folding&) = delete;
+  Folding& operator=(const Folding&) = delete;
 
-  const Classes& classes() const { return classes_; }
-  std::span<const npu::NpuSpec> npus() const { return npus_; }                                      ///< of this rank
-  std::span<const communicator::CommunicatorSpec> communicators() const { return communicators_; }  ///< of all
-  std::span<const Rank> host_of_npu() const { return host_of_npu_; }  ///< [npus] of its class
+  const EquivalenceClasses& classes() const { return classes_; }
+  /// Returns the representatives that this rank simulates.
+  std::span<const npu::NpuSpec> npus() const { return npus_; }
+  /// Returns the communicators that are simulated, on all ranks.
+  std::span<const communicator::CommunicatorSpec> communicators() const { return communicators_; }
+  /// Returns the rank that hosts the class of each NPU: [npus].
+  std::span<const Rank> host_of_npu() const { return host_of_npu_; }
 
-  /// [npus] whether what it does with others has to be checked: those that stand for a class, and all whom they meet.
-  std::vector<char> witnesses() const;
+  /// Returns the NPUs whose messages and collectives have to be compared with those of others: the representatives, and
+  /// all NPUs that they exchange messages with or share a group with. Cost O(members of their groups + NPUs).
+  std::vector<npu::NpuSpec> npus_to_compare() const;
 
-  /// Of all NPUs of the classes of this rank, from the records of those that stand for them.
+  // Records of all NPUs of the classes of this rank, from those of the representatives. Cost O(records returned).
+
+  /// Returns them by NPU.
   std::vector<npu::NpuRecord> expand(std::span<const npu::NpuRecord> records) const;
-  /// Of all groups, as the run that is not folded numbers them.
+  /// Returns them for all groups, as the run that is not folded numbers these.
   std::vector<communicator::CollectiveRecord> expand(std::span<const communicator::CollectiveRecord> records) const;
-  /// By NPU, then time.
+  /// Returns them by NPU, then time.
   std::vector<memory::UsageRecord> expand(std::span<const memory::UsageRecord> records) const;
-  /// By NPU, start, node.
+  /// Returns them by NPU, start and node.
   std::vector<npu::TimelineRecord> expand(std::span<const npu::TimelineRecord> records) const;
 
-  /// "65536 NPUs in 8 classes: 8 structures": how many classes there are and what told them apart.
+  /// Says how many classes there are and what told them apart: "folded: 65536 NPUs in 8 classes: 8 structures".
   std::string description() const;
 
  private:
   void deal(int num_ranks);
-  void fold_communicators();
+  void choose_communicators();
+  npu::FoldedNpu folded_npu(const npu::NpuSpec& npu) const;
   template <class Record, class Visit>
   void for_each_npu(std::span<const Record> records, Visit visit) const;
-  npu::FoldedNpu folded(const npu::NpuSpec& npu);
   std::uint32_t class_of(NpuId npu) const { return classes_.of_npu[npu.index()]; }
-  NpuId standing_for(NpuId npu) const { return NpuId(classes_.first[class_of(npu)]); }
+  NpuId representative_of(NpuId npu) const { return NpuId(classes_.representatives[class_of(npu)]); }
 
   std::span<const npu::NpuSpec> all_npus_;
   std::span<const communicator::CommunicatorSpec> all_communicators_;
   bool replay_only_ = false;
   StreamsOf streams_;
-  Characters characters_;
-  Likeness likeness_;
-  Classes classes_;
+  Signatures signatures_;
+  EquivalenceClasses classes_;
   std::vector<Rank> host_of_npu_;
-  std::deque<npu::FoldedNpu> folded_;
-  std::deque<communicator::Seating> seatings_;
+  std::deque<npu::FoldedNpu> folded_npus_;
+  std::deque<communicator::Seating> members_of_;  // [communicators] by class
   std::vector<npu::NpuSpec> npus_;
   std::vector<communicator::CommunicatorSpec> communicators_;
   std::map<std::uint32_t, std::uint32_t> communicator_of_class_;  // of groups
-  std::vector<std::vector<GroupId>> groups_of_;                   // [communicators] that it stands for
+  std::vector<std::vector<GroupId>> groups_of_;                   // [communicators] that each stands for
 };
 
 }  // namespace orrery::fold

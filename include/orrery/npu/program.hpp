@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "orrery/communicator/spec.hpp"
@@ -28,5 +30,12 @@ struct Program {
 /// Cost O(nodes + dependencies + tensors listed). `dimensions_in_use`: bits of the dimensions of more than one NPU.
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,
                      std::uint64_t dimensions_in_use);
+
+/// The programs of a rank's traces, by structure.
+using Programs = std::map<const trace::Graph*, std::unique_ptr<const Program>>;
+
+/// Makes one program for each structure of the traces. Cost as make_program for each structure.
+Programs make_programs(std::span<const trace::NpuTrace> traces, const Options& options,
+                       std::uint64_t dimensions_in_use);
 
 }  // namespace orrery::npu

@@ -10,35 +10,35 @@ namespace orrery::results {
 
 /// What keeps a run from being faster.
 enum class Limit : std::uint8_t {
-  one_rank,   ///< there is nobody to wait for
+  one_rank,   ///< there is one rank, which waits for nobody
   imbalance,  ///< some ranks have more events than others
-  messages,   ///< messages instead of events
-  waiting,    ///< ranks wait for each other, though their work is even
-  work,       ///< the events themselves
+  messages,   ///< ranks exchange too many messages for their events
+  waiting,    ///< ranks wait for each other, though they have equal work
+  work,       ///< ranks are busy with events
 };
-/// "one rank", "imbalance", "messages", "waiting", "work".
+/// Returns "one rank", "imbalance", "messages", "waiting" or "work".
 std::string_view name(Limit limit);
 
-/// What follows from the figures of all ranks.
+/// What follows from the kernel's figures on all ranks.
 struct KernelFigures {
-  results::KernelRecord total;  ///< sums; peaks and the critical path are the largest of a rank
-  double null_per_data = 0;     ///< null messages per data message; without data, as if there were one
+  KernelRecord total;        ///< sums; peaks and the critical path are the largest of a rank
+  double null_per_data = 0;  ///< null messages per data message; without data messages, as if there were one
   double null_per_100_events = 0;
-  double messages_per_100_events = 0;  ///< data and null
+  double messages_per_100_events = 0;  ///< data and null messages
   double blocked_share = 0;            ///< of the ranks' time, 0 to 1
   double efficiency = 1;               ///< events / (ranks * largest events of a rank)
-  double best_speedup = 1;             ///< events / critical path: over one rank, whatever the number of ranks
+  double best_speedup = 1;             ///< events / critical path: over one rank, for any number of ranks
   Limit limit = Limit::one_rank;
 };
 
-/// The limit, by the first of these rules that holds:
-///   imbalance: ranks are blocked for a tenth of their time or more, and uneven events (1 - efficiency) make up at
-///   least
-///              half of that;
-///   messages:  more than one null message per data message and per hundred events, or more than ten messages of any
-///              kind per hundred events;
-///   waiting:   ranks are blocked for a tenth of their time or more;
-///   work:      none of them.
-KernelFigures kernel_figures(std::span<const results::KernelRecord> ranks);
+/// Computes the figures of a run from the records of its ranks. The limit is given by the first of these rules that
+/// holds:
+/// - imbalance: ranks are blocked for a tenth of their time or more, and uneven events (1 - efficiency) make up at
+///   least half of that;
+/// - messages: more than one null message per data message and per hundred events, or more than ten messages of any
+///   kind per hundred events;
+/// - waiting: ranks are blocked for a tenth of their time or more;
+/// - work: none of the rules above holds.
+KernelFigures kernel_figures(std::span<const KernelRecord> ranks);
 
 }  // namespace orrery::results

@@ -10,7 +10,7 @@
 
 namespace orrery::results {
 
-/// What a training step comes to, where that is known: the workload was generated.
+/// What is known of a training step if the workload was generated.
 struct TrainingStep {
   double samples = 0;         ///< of all replicas
   double tokens = 0;          ///< 0: the model has no sequence
@@ -22,7 +22,7 @@ struct TrainingStep {
   std::uint32_t micro_batches = 1;
 };
 
-/// The collectives of one kind and number of members, and the bus bandwidth that they reached.
+/// All collectives of one kind and number of members, and the bus bandwidth that they reached.
 struct CollectiveTotal {
   std::uint8_t kind = 0;  ///< collective::Kind
   std::uint32_t members = 0;
@@ -31,26 +31,42 @@ struct CollectiveTotal {
   double bus_bandwidth = 0;  ///< byte/s: of all bytes in all that time
 };
 
-/// Of the sums of all ranks, in whatever order they come. By kind, then members. Barriers, and kinds that took no time
-/// at all, are left out.
+/// Adds up the sums of all ranks, which may come in any order. Returns rows by kind, then members; without barriers and
+/// without kinds that took no time.
 std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveSum> sums);
 
-/// What users of a cluster ask about a step (docs/results.md, /metrics). What is not known is left out.
+/// Shares of the NPUs' time from 0 to the end of the simulation. They add up to 1.
+struct TimeShares {
+  double compute = 0, cpu = 0, exposed_communication = 0, exposed_memory = 0;
+  double idle = 0;  ///< with the time after an NPU's own end
+};
+
+/// What a generated training step reaches. What is not known is empty.
+struct TrainingRates {
+  std::optional<double> samples_per_second, tokens_per_second, tokens_per_second_per_npu;
+  std::optional<double> model_flops_utilisation, hardware_flops_utilisation;
+};
+
+/// Shares of time that the NPUs of a pipeline wait; for two stages or more.
+struct PipelineBubble {
+  double measured = 0;  ///< of the NPUs' time
+  double ideal = 0;     ///< of the passes alone
+};
+
+/// What users of a cluster ask about a training step (docs/results.md, /metrics).
 struct Metrics {
   std::uint32_t iterations = 1;
   Time step_time;  ///< simulated time over iterations, nearest ps
-  /// The NPUs' time, from 0 to the end of the simulation: where it goes. The five add up to 1.
-  double compute = 0, cpu = 0, exposed_communication = 0, exposed_memory = 0, idle = 0;
+  TimeShares shares;
   Time exposed_communication_time;  ///< of an NPU in a step: the mean, nearest ps
-  std::optional<double> samples_per_second, tokens_per_second, tokens_per_second_per_npu;
-  std::optional<double> model_flops_utilisation, hardware_flops_utilisation;
-  std::optional<double> pipeline_bubble, ideal_pipeline_bubble;  ///< with two stages or more
-  std::vector<std::int64_t> bytes_per_step;                      ///< [num_dimensions] sent by all NPUs
+  TrainingRates training;
+  std::optional<PipelineBubble> bubble;
+  std::vector<std::int64_t> bytes_per_step;  ///< [num_dimensions] sent by all NPUs
   std::vector<CollectiveTotal> collectives;
 };
 
-/// Of a run that is complete: all NPUs, bytes by dimension over all iterations. Nothing if no time has passed.
-/// O(NPUs). Formulas and sources: docs/results.md.
+/// Computes the metrics of a run that is complete, from the records of all NPUs and the bytes of each dimension over
+/// all iterations. Returns nothing if no time has passed. O(NPUs). Formulas and sources: docs/results.md.
 std::optional<Metrics> metrics_of(std::span<const npu::NpuRecord> npus, std::span<const std::int64_t> bytes,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives);

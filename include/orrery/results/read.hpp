@@ -11,29 +11,31 @@
 
 namespace orrery::results {
 
-/// How a run went: /kernel of its results (docs/results.md).
+/// How the simulation of a run went: /kernel of its results (docs/results.md).
 struct KernelTable {
   std::string status;               ///< "complete", ...
   double wall_time = 0;             ///< s
   std::vector<KernelRecord> ranks;  ///< [num_ranks], at least one
 };
 
-/// Throws Error (bad_input) that names the file: not there, no file of Orrery's, another version, a table that is not
-/// whole.
+/// Reads /kernel. Throws Error (bad_input) that names the file: it does not exist, Orrery did not write it, it has
+/// another version, or the table is not whole.
 KernelTable read_kernel(const std::filesystem::path& path);
 
-/// The timeline of a run, an NPU at a time.
+/// Reads the timeline of a run, one NPU at a time.
 class Timeline {
  public:
-  /// Throws Error (bad_input) that names the file: not there, no file of Orrery's, another version, no timeline, a
-  /// table that is not whole.
+  /// Throws Error (bad_input) that names the file: it does not exist, Orrery did not write it, it has another version
+  /// or no timeline, or a table is not whole.
   explicit Timeline(const std::filesystem::path& path);
   ~Timeline();
 
   std::uint32_t num_npus() const;
-  /// Of one NPU, by start. TimelineRecord::name and group are for `name` and `group`. Cost O(its rows).
+  /// Returns the records of one NPU by start. TimelineRecord::name and group are indices for the functions `name` and
+  /// `group`. Cost O(rows of the NPU).
   std::vector<npu::TimelineRecord> rows(NpuId npu) const;
-  /// What its tensors take of the local memory, by time; empty where that is not known. Cost O(its rows).
+  /// Returns the size of the tensors in the local memory of one NPU by time; empty where it is not known. Cost O(rows
+  /// of the NPU).
   std::vector<memory::UsageRecord> usage(NpuId npu) const;
   const std::string& name(std::uint32_t index) const;
   const std::string& group(std::uint32_t index) const;
@@ -43,7 +45,8 @@ class Timeline {
   std::unique_ptr<State> state_;
 };
 
-/// Whether a file holds results of a run that was stopped on request; false if it holds none that can be read.
+/// Returns whether a file holds results of a run that was stopped on request; false if it holds no results that can be
+/// read.
 bool is_interrupted(const std::filesystem::path& path);
 
 }  // namespace orrery::results

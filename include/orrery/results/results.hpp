@@ -22,7 +22,7 @@ namespace orrery::results {
 
 enum class Status : std::uint8_t { complete, stuck, interrupted };
 
-/// One rank's figures of the kernel (docs/results.md, /kernel). Times here are wall-clock seconds.
+/// What the kernel did on one rank (docs/results.md, /kernel). Times are wall-clock seconds.
 struct KernelRecord {
   std::uint64_t events = 0;
   std::uint64_t data_messages = 0, null_messages = 0, promise_requests = 0, message_bytes = 0, reductions = 0;
@@ -32,7 +32,7 @@ struct KernelRecord {
 
 struct NetworkRecord {
   std::vector<Bytes> bytes;           ///< [num_dimensions] sent by the NPUs of this rank
-  std::vector<SumOfTimes> busy_time;  ///< [num_dimensions] the links' serialisation times
+  std::vector<SumOfTimes> busy_time;  ///< [num_dimensions] serialisation times, summed over links
 };
 
 /// What one rank knows when the run has ended.
@@ -44,52 +44,66 @@ struct RankResults {
   std::vector<memory::UsageRecord> usage;                    ///< of local memories, grouped by NPU ascending, by time
   std::vector<std::string> timeline_names;                   ///< what TimelineRecord::name indexes
   NetworkRecord network;
-  std::vector<orrery::network::LinkRecord> links;         ///< of this rank that carried anything
+  std::vector<orrery::network::LinkRecord> links;         ///< of this rank that carried data
   std::vector<orrery::memory::MemoryStageRecord> memory;  ///< of a hierarchical pool hosted here
   KernelRecord kernel;
   std::string host;
 };
 
-/// The same on all ranks.
+/// Names and texts of input files, verbatim.
+using InputTexts = std::vector<std::pair<std::string, std::string>>;
+
+/// What was run.
+struct RunInputs {
+  std::string command_line;
+  std::string resolved_configuration;  ///< YAML
+  InputTexts texts;                    ///< what says what was simulated
+  InputTexts kernel_texts = {};        ///< what says how it was simulated, such as a rank map: kept in /kernel/inputs
+};
+
+/// The network of the simulated system.
+struct NetworkDescription {
+  std::vector<std::uint32_t> dimension_sizes;
+  /// [num_dimensions] links, each direction counted; empty: one for each NPU.
+  std::vector<std::uint64_t> links = {};
+  /// [num_dimensions] collectives among which the bandwidth is divided; empty: 1.
+  std::vector<std::uint32_t> sharers = {};
+  bool has_links = false;                               ///< the network was simulated link by link
+  std::vector<topology::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
+};
+
+/// What a run was, the same on all ranks.
 struct RunDescription {
   Status status = Status::complete;
   std::uint32_t num_npus = 0;
-  std::optional<std::uint32_t> num_classes = {};  ///< of a folded run: NPUs that stood for all
+  std::optional<std::uint32_t> num_classes = {};  ///< of a folded run: NPUs that were simulated for all
   std::vector<trace::Group> groups;               ///< in order of GroupId
-  std::vector<std::uint32_t> dimension_sizes;
-  std::string command_line;
-  std::string resolved_configuration;                       ///< YAML
-  std::vector<std::pair<std::string, std::string>> inputs;  ///< name, text; verbatim
-  double wall_time = 0;
-  /// Text inputs that say how to run and not what to simulate, as a partition: kept in /kernel/inputs.
-  std::vector<std::pair<std::string, std::string>> kernel_inputs = {};
-  std::vector<std::uint64_t> links =
-      {};  ///< [num_dimensions] links of the network, each way counted; empty: one per NPU
-  std::vector<std::uint32_t> sharers = {};  ///< [num_dimensions] collectives among which bandwidth is divided; empty: 1
-  bool has_links = false;                   ///< the network was simulated link by link
-  std::vector<topology::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
+  NetworkDescription network;
+  RunInputs inputs;
+  double wall_time = 0;  ///< s
   std::uint32_t iterations = 1;
   std::optional<TrainingStep> step = {};  ///< of a generated workload; only rank 0 needs it
 };
 
-/// orrery::check_output, but results of an interrupted run may be replaced without `force`. Not collective; rank 0
-/// calls it before the run.
+/// Does what orrery::check_output does, but lets results of an interrupted run be replaced without `force`. Not
+/// collective; rank 0 calls it before the run.
 void check_output(const std::filesystem::path& path, bool force);
 
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
   std::vector<npu::NpuRecord> npus;                ///< [num_npus]
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
-  std::vector<orrery::network::LinkRecord> links;  ///< of all ranks that carried anything, ascending in link
+  std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link
   std::optional<Metrics> metrics;                  ///< of a complete run in which time has passed
 };
 
-/// Gathers in global order to rank 0, which writes docs/results.md's file beside `path`, syncs it and renames it.
-/// Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on rank 0.
+/// Gathers the results of all ranks in global order on rank 0, which writes the file of docs/results.md beside `path`,
+/// syncs it and renames it. Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on
+/// rank 0.
 Gathered write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
                parallel::Communicator& world);
 
-/// "1.10.8": for --version and the attributes of the file.
+/// Returns the version of the HDF5 library, such as "1.10.8".
 std::string hdf5_version();
 
 }  // namespace orrery::results

@@ -76,6 +76,9 @@ class Store {
   NpuTrace keep(Structure structure, std::string source);
   /// A group of made traces; no members: all NPUs. Cost O(members).
   GroupId keep_group(std::string_view name, std::vector<NpuId> members);
+  /// Frees the structures and labels that no NpuTrace uses any more, and forgets the files that were read last. Cost
+  /// O(structures).
+  void free_unused();
 
   /// The groups that the traces read so far name, in order of first use; distinct in (name, members).
   const std::vector<Group>& groups() const;

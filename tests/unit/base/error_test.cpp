@@ -65,5 +65,17 @@ TEST(Notices, MergeInAnyOrder) {
   }
 }
 
+// A file has a warning of its own, and two NPUs read it: the warning counts for both and names the lower NPU.
+TEST(Notices, AFileCountsForEveryNpuThatReadsIt) {
+  Notices of_file, notices;
+  of_file.add("kind", "in the file", 3);
+  of_file.add("kind", "again");
+  notices.merge_for(7, of_file);
+  notices.merge_for(4, of_file);
+  EXPECT_EQ(notices.entries().at("kind").text, "in the file");
+  EXPECT_EQ(notices.entries().at("kind").npu, 4U);
+  EXPECT_EQ(notices.entries().at("kind").count, 8U);
+}
+
 }  // namespace
 }  // namespace orrery

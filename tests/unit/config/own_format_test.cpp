@@ -103,7 +103,7 @@ TEST(OwnFormat, TheSmallestConfigurationAndItsDefaults) {
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
   EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/data/workload.7.et");
   EXPECT_EQ(c.run.output, "results.h5");
-  EXPECT_EQ(c.run.partition.strategy, partition::Strategy::block);
+  EXPECT_TRUE(c.run.partition.is_default());
   ASSERT_EQ(c.inputs.size(), 1U);
   EXPECT_EQ(c.inputs[0], (std::pair<std::string, std::string>("configuration.yaml", ring)));
   EXPECT_TRUE(c.warnings.empty());
@@ -520,21 +520,19 @@ TEST_F(Overrides, FlagsStandAboveThem) {
   flags.dependencies = trace::Dependencies::data;
   const auto c = with_settings({"run.output=set.h5", "run.partition=nowhere", "workload.dependencies=ctrl"}, flags);
   EXPECT_EQ(c.run.output, "flag.h5");
-  EXPECT_EQ(c.run.partition.strategy, partition::Strategy::block);
+  EXPECT_EQ(c.run.partition.text(), "block");
   EXPECT_EQ(c.workload.dependencies, trace::Dependencies::data);
 }
 
 TEST_F(Overrides, Partitions) {
-  using partition::Strategy;
   const auto of = [&](const std::string& value) { return with_settings({"run.partition=" + value}).run.partition; };
-  EXPECT_EQ(of("block").strategy, Strategy::block);
-  EXPECT_EQ(of("round-robin").strategy, Strategy::round_robin);
-  EXPECT_EQ(of("metis").strategy, Strategy::metis);
-  EXPECT_EQ(of("dimension:0").strategy, Strategy::dimension);
-  EXPECT_EQ(of("dimension:0").dimension, 0U);
+  for (const std::string text : {"block", "round-robin", "metis", "dimension:0"}) {
+    EXPECT_EQ(of(text).text(), text);
+    EXPECT_FALSE(of(text).is_rank_map()) << text;
+  }
   Flags flags;
   flags.partition = "metis";
-  EXPECT_EQ(with_settings({"run.partition=round-robin"}, flags).run.partition.strategy, Strategy::metis);
+  EXPECT_EQ(with_settings({"run.partition=round-robin"}, flags).run.partition.text(), "metis");
   for (const std::string value : {"dimension:7", "dimension:", "dimension:x", "dimension:-1"})
     expect_error([&] { of(value); }, ErrorCode::bad_input, {"run.partition", value});
 }

@@ -41,21 +41,25 @@ CollectiveSum sum_of(Kind kind, std::uint32_t members, std::uint64_t count, std:
   return {static_cast<std::uint8_t>(kind), members, count, bytes, static_cast<SumOfTimes>(ns(time_ns).ps())};
 }
 
+// Two NPUs, two iterations, 100 ns in all: shares are of the time of both NPUs, other figures are those of a step. The
+// figures of a generated workload are unknown.
 TEST(Metrics, SharesOfAllTimeAddUp) {
   const auto metrics = metrics_of(two_npus(), std::vector<std::int64_t>{600, 80}, 2, {}, {});
   ASSERT_TRUE(metrics);
   EXPECT_EQ(metrics->step_time, ns(50));
-  EXPECT_DOUBLE_EQ(metrics->compute, 0.4);
-  EXPECT_DOUBLE_EQ(metrics->cpu, 0.05);
-  EXPECT_DOUBLE_EQ(metrics->exposed_communication, 0.25);
-  EXPECT_DOUBLE_EQ(metrics->exposed_memory, 0.05);
-  EXPECT_DOUBLE_EQ(metrics->idle, 0.25);                                  // 20, 10, and 20 after the end
+  EXPECT_DOUBLE_EQ(metrics->shares.compute, 0.4);
+  EXPECT_DOUBLE_EQ(metrics->shares.cpu, 0.05);
+  EXPECT_DOUBLE_EQ(metrics->shares.exposed_communication, 0.25);
+  EXPECT_DOUBLE_EQ(metrics->shares.exposed_memory, 0.05);
+  EXPECT_DOUBLE_EQ(metrics->shares.idle, 0.25);                           // 20, 10, and 20 after the end
   EXPECT_EQ(metrics->exposed_communication_time, Time::from_ps(12'500));  // 50 ns of 2 NPUs and 2 iterations
   EXPECT_EQ(metrics->bytes_per_step, (std::vector<std::int64_t>{300, 40}));
-  EXPECT_FALSE(metrics->tokens_per_second || metrics->samples_per_second || metrics->model_flops_utilisation ||
-               metrics->hardware_flops_utilisation || metrics->pipeline_bubble || metrics->ideal_pipeline_bubble);
+  EXPECT_FALSE(metrics->training.tokens_per_second || metrics->training.samples_per_second ||
+               metrics->training.model_flops_utilisation || metrics->training.hardware_flops_utilisation ||
+               metrics->bubble);
 }
 
+// Three NPUs that took no time: there are no metrics.
 TEST(Metrics, NothingWithoutTime) { EXPECT_FALSE(metrics_of(std::vector<NpuRecord>(3), {}, 1, {}, {})); }
 
 // 8 samples of 16 tokens in 100 ns; 4e6 FLOPs of the model, 5e6 executed, over 100 ns * 2 NPUs * 100 TFLOPS = 2e7.
@@ -70,22 +74,24 @@ TEST(Metrics, TrainingStep) {
                           .micro_batches = 6};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
   ASSERT_TRUE(metrics);
-  EXPECT_DOUBLE_EQ(metrics->samples_per_second.value(), 8e7);
-  EXPECT_DOUBLE_EQ(metrics->tokens_per_second.value(), 128e7);
-  EXPECT_DOUBLE_EQ(metrics->tokens_per_second_per_npu.value(), 64e7);
-  EXPECT_DOUBLE_EQ(metrics->model_flops_utilisation.value(), 0.2);
-  EXPECT_DOUBLE_EQ(metrics->hardware_flops_utilisation.value(), 0.25);
-  EXPECT_DOUBLE_EQ(metrics->pipeline_bubble.value(), (10 + 10 + 50) / 200.0);  // receives alone, and idle time
-  EXPECT_DOUBLE_EQ(metrics->ideal_pipeline_bubble.value(), 3.0 / (2 * 6 + 3));
+  EXPECT_DOUBLE_EQ(metrics->training.samples_per_second.value(), 8e7);
+  EXPECT_DOUBLE_EQ(metrics->training.tokens_per_second.value(), 128e7);
+  EXPECT_DOUBLE_EQ(metrics->training.tokens_per_second_per_npu.value(), 64e7);
+  EXPECT_DOUBLE_EQ(metrics->training.model_flops_utilisation.value(), 0.2);
+  EXPECT_DOUBLE_EQ(metrics->training.hardware_flops_utilisation.value(), 0.25);
+  ASSERT_TRUE(metrics->bubble);
+  EXPECT_DOUBLE_EQ(metrics->bubble->measured, (10 + 10 + 50) / 200.0);  // receives alone, and idle time
+  EXPECT_DOUBLE_EQ(metrics->bubble->ideal, 3.0 / (2 * 6 + 3));
 }
 
+// A step without tokens, peak and pipeline: only the samples per second are known.
 TEST(Metrics, WhatIsNotKnownIsLeftOut) {
   const TrainingStep step{.samples = 8, .model_flops = 4e6, .executed_flops = 5e6};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
   ASSERT_TRUE(metrics);
-  EXPECT_TRUE(metrics->samples_per_second);
-  EXPECT_FALSE(metrics->tokens_per_second || metrics->model_flops_utilisation || metrics->hardware_flops_utilisation ||
-               metrics->pipeline_bubble || metrics->ideal_pipeline_bubble);
+  EXPECT_TRUE(metrics->training.samples_per_second);
+  EXPECT_FALSE(metrics->training.tokens_per_second || metrics->training.model_flops_utilisation ||
+               metrics->training.hardware_flops_utilisation || metrics->bubble);
 }
 
 // Korthikanti et al. (arXiv 2205.05198), table 5: 175B, 64 samples of 2048 tokens on 64 GPUs of 312 TFLOPS in 13.75 s.
@@ -99,11 +105,12 @@ TEST(Metrics, PublishedUtilisation) {
   for (NpuRecord& npu : npus) npu.finish = npu.compute = Time::from_ns(13'750'000'000);
   const auto metrics = metrics_of(npus, {}, 1, step, {});
   ASSERT_TRUE(metrics);
-  EXPECT_NEAR(metrics->model_flops_utilisation.value(), 0.514, 0.0005);
+  EXPECT_NEAR(metrics->training.model_flops_utilisation.value(), 0.514, 0.0005);
 }
 
-// Of two ranks. All-reduces of 4: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, of the bus 2 * 3 / 4 of it. All-gathers
-// of 5 shards of 1000 bytes in 10 ns: 500 GB/s, of the bus 4 / 5 of it. What took no time, and barriers, say nothing.
+// Sums of two ranks. All-reduces of 4 members: 1000 + 3000 bytes in 10 + 10 ns are 200 GB/s, and 2 * 3 / 4 times that
+// on the bus. All-gathers of 5 shards of 1000 bytes in 10 ns are 500 GB/s, and 4 / 5 of it on the bus. Kinds that took
+// no time, and barriers, have no row.
 TEST(Metrics, BusBandwidthOfAllCollectivesOfAKind) {
   const auto rows =
       totals_of(std::vector{sum_of(Kind::all_gather, 5, 1, 1000, 10), sum_of(Kind::all_reduce, 4, 2, 1000, 10),
@@ -119,7 +126,8 @@ TEST(Metrics, BusBandwidthOfAllCollectivesOfAKind) {
   EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth, 400e9);
 }
 
-// nccl-tests: doc/PERFORMANCE.md, and src/gather.cu and src/scatter.cu, in which the size is that of the root's buffer.
+// The factors of nccl-tests: doc/PERFORMANCE.md, and src/gather.cu and src/scatter.cu, in which the size is that of the
+// root's buffer.
 TEST(Metrics, BusBandwidthOfEachKind) {
   // 5 members, 1000 bytes in 10 ns: 100 GB/s, times what the kind makes of it.
   const std::pair<Kind, double> factors[] = {
@@ -131,7 +139,7 @@ TEST(Metrics, BusBandwidthOfEachKind) {
         << name(kind);
 }
 
-// 10^13 collectives of 10^6 ps: more than an int64 holds.
+// 10^13 collectives of 10^6 ps: the sum of times is larger than an int64, and the bandwidth is still right.
 TEST(Metrics, SumsOfManyCollectives) {
   const CollectiveSum many{static_cast<std::uint8_t>(Kind::broadcast), 8, 10'000'000'000'000, SumOfTimes{1} << 80,
                            SumOfTimes{10'000'000'000'000} * 1'000'000};

@@ -53,13 +53,13 @@ RunDescription description() {
                 {"alpha", {NpuId(0), NpuId(36)}},
                 {"b", {NpuId(2), NpuId(4)}},
                 {"b", {NpuId(2), NpuId(3)}}};
-  run.dimension_sizes = {37, 1};
-  run.links = {74, 0};
-  run.command_line = "orrery run x.yaml";
-  run.resolved_configuration = "workload: x\n";
-  run.inputs = {{"a/network.yml", "topology: [ Ring ]\n"}, {"b/network.yml", ""}};
+  run.network.dimension_sizes = {37, 1};
+  run.network.links = {74, 0};
+  run.inputs.command_line = "orrery run x.yaml";
+  run.inputs.resolved_configuration = "workload: x\n";
+  run.inputs.texts = {{"a/network.yml", "topology: [ Ring ]\n"}, {"b/network.yml", ""}};
+  run.inputs.kernel_texts = {{"partition.txt", "0\n"}};
   run.wall_time = 1.5;
-  run.kernel_inputs = {{"partition.txt", "0\n"}};
   return run;
 }
 
@@ -165,6 +165,7 @@ class Reader {
   hid_t file_;
 };
 
+// NPUs scattered over the ranks: the file has them in ascending order, with units, attributes and texts of the input.
 TEST_F(Results, holds_every_npu_in_order) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -189,6 +190,8 @@ TEST_F(Results, holds_every_npu_in_order) {
   EXPECT_EQ(reader.texts("/kernel/inputs/partition.txt").at(0), "0\n");
 }
 
+// Five groups, two of one name, with collectives on different ranks: the file orders groups by name and members, and
+// collectives by group and ordinal.
 TEST_F(Results, groups_and_collectives_are_ordered_by_name_and_ordinal) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -233,7 +236,8 @@ TEST_F(Results, bandwidths_follow_nccl_tests) {
             std::vector<std::int64_t>(static_cast<std::size_t>(test::world().size()), 7));
 }
 
-// The run lasts 190 ps, a step half of it. Of its 15 collectives 9 are all-reduces.
+// A run of 190 ps and two iterations with 15 collectives, 9 of them all-reduces: a complete run has metrics, an
+// interrupted one has none.
 TEST_F(Results, metrics_are_there_if_the_run_is_complete) {
   auto run = description();
   run.iterations = 2;
@@ -256,6 +260,7 @@ TEST_F(Results, metrics_are_there_if_the_run_is_complete) {
   EXPECT_FALSE(Reader(folder / "interrupted.h5").has("/metrics"));
 }
 
+// NPU i has i mod 4 rows: the offsets lead to its rows, and names and groups are numbered as in the file.
 TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -283,6 +288,7 @@ TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
   }
 }
 
+// NPU i has i mod 3 changes of its local memory: the offsets lead to them, and they are read back as they were.
 TEST_F(Results, usage_of_local_memories_belongs_to_their_npus) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -307,6 +313,7 @@ TEST_F(Results, usage_of_local_memories_belongs_to_their_npus) {
   EXPECT_EQ(reader.integers("/local_memory/usage").size(), rows);
 }
 
+// No rank has rows of a timeline: the file has no groups for them.
 TEST_F(Results, no_timeline_without_rows) {
   auto mine = scattered();
   mine.timeline.clear();
@@ -318,8 +325,7 @@ TEST_F(Results, no_timeline_without_rows) {
   }
 }
 
-// What one rank writes of everything, and what all ranks write of their parts, differ in /kernel and the attributes of
-// /.
+// One rank writes all records, or each rank writes its own: the files differ only in /kernel and the attributes of /.
 TEST_F(Results, the_same_for_any_number_of_ranks) {
   write(folder / "many.h5", description(), scattered(), test::world());
   if (!test::world().is_root()) return;
@@ -334,6 +340,7 @@ TEST_F(Results, the_same_for_any_number_of_ranks) {
   EXPECT_NE(std::system((command + " > /dev/null").c_str()), 0) << "h5diff sees a difference where there is one";
 }
 
+// The folder of the results does not exist: all ranks throw, and the error names the file and the reason.
 TEST_F(Results, a_missing_folder_fails_on_all_ranks) {
   EXPECT_ANY_THROW(write(folder / "missing" / "results.h5", description(), scattered(), test::world()));
   if (!test::world().is_root()) return;
@@ -366,7 +373,7 @@ TEST_F(Results, wrong_records_fail_on_all_ranks_and_leave_the_old_file) {
   EXPECT_EQ(text, "older");
 }
 
-// A full disk, stood in for by a limit on the size of files.
+// A full disk, imitated by a limit on the size of files: all ranks throw, and no file stays.
 TEST_F(Results, a_full_disk_fails_on_all_ranks_and_leaves_no_file) {
   const auto path = folder / "results.h5";
   rlimit old{};
@@ -387,6 +394,7 @@ TEST_F(Results, a_full_disk_fails_on_all_ranks_and_leaves_no_file) {
   }
 }
 
+// A file of the same name is there: the results replace it.
 TEST_F(Results, replaces_an_older_file_when_complete) {
   const auto path = folder / "results.h5";
   if (test::world().is_root()) std::ofstream(path) << "older";
@@ -406,6 +414,7 @@ ErrorCode code_of(const fs::path& path, bool force) {
   return ErrorCode::internal;
 }
 
+// Paths that cannot be written (a missing folder, a folder, an existing file, a fifo) are refused before the run.
 TEST_F(Results, check_output_says_what_could_not_be_written) {
   if (!test::world().is_root()) return;
   EXPECT_NO_THROW(check_output(folder / "results.h5", false));
@@ -419,6 +428,7 @@ TEST_F(Results, check_output_says_what_could_not_be_written) {
   EXPECT_EQ(code_of(folder / "fifo", true), ErrorCode::output);
 }
 
+// Results of an interrupted run may be replaced without `force`, those of a complete run may not.
 TEST_F(Results, those_of_an_interrupted_run_may_be_replaced) {
   const auto path = folder / "results.h5";
   for (const Status status : {Status::interrupted, Status::complete}) {
@@ -434,6 +444,7 @@ TEST_F(Results, those_of_an_interrupted_run_may_be_replaced) {
   }
 }
 
+// Writing returns the records of all NPUs and ranks on rank 0, and nothing on the others.
 TEST_F(Results, what_was_gathered_is_known_on_rank_0) {
   const auto all = write(folder / "results.h5", description(), scattered(), test::world());
   if (!test::world().is_root()) {

@@ -54,6 +54,22 @@ TEST_F(Sharing, OtherNamesShareTheGraphButCountAsAStructure) {
   EXPECT_EQ(store_.num_structures(), 3u);
 }
 
+// Two NPUs share a structure and a third one has its own. When the third trace is gone, only its structure is freed,
+// and its file can be read again.
+TEST_F(Sharing, StructuresThatNoTraceUsesAreFreed) {
+  const auto path = write(file_of({et::compute(1, "c", 7)}), "c");
+  const NpuTrace a = store_.read(write(file_of({et::compute(1, "a")}), "a"), NpuId(0));
+  const NpuTrace b = store_.read(write(file_of({et::compute(2, "a")}), "b"), NpuId(1));
+  { const NpuTrace c = store_.read(path, NpuId(2)); }
+  store_.free_unused();
+  EXPECT_EQ(store_.num_graphs(), 1u);
+  EXPECT_EQ(store_.num_structures(), 1u);
+  const NpuTrace again = store_.read(path, NpuId(2));
+  EXPECT_EQ(store_.num_graphs(), 2u);
+  EXPECT_EQ(store_.name_of(again, NodeId(0)), "c");
+  EXPECT_EQ(a.graph, b.graph);
+}
+
 TEST_F(Sharing, PrioritiesTellStructuresApart) {
   const auto file = [](std::int32_t priority) {
     return file_of({et::collective(1, "c", 0, 8).int32("comm_priority", priority),

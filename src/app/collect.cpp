@@ -1,0 +1,91 @@
+#include "collect.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <span>
+
+#include "orrery/base/host.hpp"
+#include "orrery/fold/folding.hpp"
+#include "orrery/topology/dimension.hpp"
+
+namespace orrery::app {
+namespace {
+
+results::KernelRecord kernel_record(const pdes::Statistics& s) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {.events = s.events,
+          .data_messages = s.data_messages,
+          .null_messages = s.null_messages,
+          .promise_requests = s.promise_requests,
+          .message_bytes = s.message_bytes,
+          .reductions = s.reductions,
+          .null_messages_received = s.null_messages_received,
+          .peak_pending_events = s.peak_pending_events,
+          .peak_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024,
+          .critical_path = s.critical_path,
+          .blocked_time = s.blocked_seconds,
+          .busy_time = s.busy_seconds};
+}
+
+results::RunInputs inputs_of(const config::Configuration& configuration, const std::string& command_line) {
+  results::RunInputs inputs{command_line, configuration.to_yaml(false), {}};
+  for (const auto& input : configuration.inputs)
+    (input.first == "partition.txt" ? inputs.kernel_texts : inputs.texts).push_back(input);
+  return inputs;
+}
+
+results::NetworkDescription network_of(const config::Configuration& configuration, const Preparation& preparation) {
+  results::NetworkDescription network;
+  for (const auto& dimension : configuration.dimensions) {
+    network.dimension_sizes.push_back(dimension.size);
+    network.links.push_back(topology::directed_links(dimension) * (preparation.num_npus() / dimension.size));
+  }
+  network.sharers = preparation.sharers();
+  network.has_links = configuration.executor.goes_over_links();
+  return network;
+}
+
+}  // namespace
+
+results::RankResults collect(const Preparation& preparation, const Simulation& simulation) {
+  const model::RankModel& model = simulation.model();
+  const auto bytes = model.network().bytes();
+  const auto busy = model.network().busy_time();
+  const auto of_all = [&](auto records) {
+    using Record = typename decltype(records)::value_type;
+    return preparation.folding() ? preparation.folding()->expand(std::span<const Record>(records)) : records;
+  };
+  results::RankResults mine;
+  mine.npus = of_all(model.npus().records());
+  mine.collectives = of_all(model.communicators().records());
+  mine.collective_sums = model.communicators().sums();
+  mine.timeline = of_all(model.npus().timeline());
+  mine.usage = of_all(model.npus().usage_timeline());
+  std::uint32_t num_names = 0;
+  for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
+  for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
+  mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
+  mine.links = model.link_records();
+  mine.memory = model.memory_servers().stages();
+  mine.kernel = kernel_record(simulation.kernel_statistics());
+  mine.host = host_name();
+  return mine;
+}
+
+results::RunDescription describe(const config::Configuration& configuration, const Preparation& preparation,
+                                 const Simulation& simulation, const std::string& command_line) {
+  results::RunDescription run;
+  run.status = simulation.stopped_at() ? results::Status::interrupted : results::Status::complete;
+  run.num_npus = preparation.num_npus();
+  if (preparation.folding()) run.num_classes = preparation.folding()->classes().count();
+  run.groups = preparation.groups();
+  run.network = network_of(configuration, preparation);
+  run.inputs = inputs_of(configuration, command_line);
+  run.wall_time = simulation.wall_seconds();
+  run.iterations = configuration.executor.iterations;
+  return run;
+}
+
+}  // namespace orrery::app

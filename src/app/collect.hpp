@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "orrery/config/configuration.hpp"
+#include "orrery/results/results.hpp"
+#include "preparation.hpp"
+#include "simulation.hpp"
+
+/// Collects what the results of a run are written from.
+namespace orrery::app {
+
+/// Returns what this rank knows when the run has ended; of a folded run for all NPUs of its classes. Cost O(records).
+results::RankResults collect(const Preparation& preparation, const Simulation& simulation);
+
+/// Returns what all ranks know of the run, without what only rank 0 needs.
+results::RunDescription describe(const config::Configuration& configuration, const Preparation& preparation,
+                                 const Simulation& simulation, const std::string& command_line);
+
+}  // namespace orrery::app

@@ -1,0 +1,46 @@
+#include "orrery/app/commands.hpp"
+
+#include <type_traits>
+#include <variant>
+
+#include "orrery/app/job.hpp"
+#include "subcommands.hpp"
+
+namespace orrery::app {
+namespace {
+
+template <class... Actions>
+struct ForEachCommand : Actions... {
+  using Actions::operator()...;
+};
+
+/// Makes a function object of a subcommand. One that returns nothing succeeds if it does not throw.
+template <class Command, class Result>
+auto of(Result (*subcommand)(const Command&)) {
+  return [subcommand](const Command& command) {
+    if constexpr (std::is_void_v<Result>) {
+      subcommand(command);
+      return 0;
+    } else {
+      return subcommand(command);
+    }
+  };
+}
+
+}  // namespace
+
+int execute(const config::Command& command, const std::string& command_line) {
+  const auto run_as_job = [&](const config::RunCommand& run_command) {
+    return run_job([&](parallel::Communicator& world) { run(run_command, command_line, world); });
+  };
+  const auto version = [](const config::VersionCommand&) {
+    print_version();
+    return 0;
+  };
+  const ForEachCommand actions{of(print_help),      version,         run_as_job,       of(check),
+                               of(generate),        of(partition),   of(show_trace),   of(show_topology),
+                               of(show_collective), of(show_kernel), of(show_timeline)};
+  return std::visit(actions, command);
+}
+
+}  // namespace orrery::app

@@ -1,0 +1,187 @@
+#include "hosted_traces.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "agreed.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/workload/generator.hpp"
+#include "stop_request.hpp"
+
+namespace orrery::app {
+namespace {
+
+constexpr std::size_t most_unreadable = 1000;  // traces of a rank
+
+/// Returns the process groups that the communicator file names.
+struct GroupFile {
+  trace::NamedGroups groups;
+  bool is_readable = true;
+};
+
+/// Returns the text that the configuration read as the communicator file. Returns nothing if the configuration names
+/// no such file or could not read it.
+const std::string* groups_text(const config::Configuration& configuration) {
+  for (const auto& [name, text] : configuration.inputs)
+    if (name == "groups.json" || name == "comm_group.json") return &text;
+  return nullptr;
+}
+
+/// With `faults` of the configuration, a missing text may be one that could not be read.
+GroupFile read_group_file(const config::Configuration& configuration, std::uint32_t num_npus, Faults& faults) {
+  GroupFile result;
+  Faults of_groups;
+  const auto& file = configuration.workload.groups;
+  const std::string* const text = groups_text(configuration);
+  if (text != nullptr)
+    result.groups = trace::parse_groups(*text, file->string(), num_npus, of_groups);
+  else if (!faults.empty())
+    result.is_readable = false;
+  else if (file)
+    of_groups.attempt(
+        [&] { result.groups = trace::parse_groups(read_text(*file), file->string(), num_npus, of_groups); });
+  result.is_readable = result.is_readable && of_groups.empty();
+  of_groups.for_each([&](const Error& fault) { faults.add(fault); });
+  return result;
+}
+
+/// The traces of some NPUs.
+struct TraceList {
+  std::vector<NpuId> npus;              // ascending
+  std::vector<trace::NpuTrace> traces;  // [npus]
+
+  void add(NpuId npu, trace::NpuTrace trace) {
+    npus.push_back(npu);
+    traces.push_back(std::move(trace));
+  }
+};
+
+/// Reads the traces of these NPUs. Leaves out those that cannot be read.
+TraceList read_traces(const config::Workload& workload, std::span<const NpuId> npus, trace::Store& store,
+                      Faults& faults) {
+  if (workload.generated) return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store)};
+  TraceList list;
+  list.traces.reserve(npus.size());
+  std::size_t num_unreadable = 0;
+  for (const NpuId npu : npus) {
+    end_if_signalled();
+    auto trace = store.read(workload.trace_of(npu), npu, faults);
+    if (trace) {
+      list.add(npu, std::move(*trace));
+    } else if (++num_unreadable == most_unreadable) {
+      faults.add(Error(ErrorCode::bad_input, {},
+                       fmt::format("{} traces cannot be read; no others are tried", most_unreadable)));
+      break;
+    }
+  }
+  return list;
+}
+
+/// Returns the traces of both lists, which have no NPU in common.
+TraceList merged(TraceList a, TraceList b) {
+  TraceList list;
+  for (std::size_t i = 0, j = 0; i < a.npus.size() || j < b.npus.size();)
+    if (j == b.npus.size() || (i < a.npus.size() && a.npus[i] < b.npus[j])) {
+      list.add(a.npus[i], std::move(a.traces[i]));
+      ++i;
+    } else {
+      list.add(b.npus[j], std::move(b.traces[j]));
+      ++j;
+    }
+  return list;
+}
+
+/// Returns the traces that another partition gives this rank. Keeps those that this rank has read already, frees those
+/// that go to other ranks, and then reads the others. Leaves the notices as they are, because every trace has been read
+/// on one rank already.
+HostedTraces moved(HostedTraces old, partition::Partition partition, const config::Workload& workload, Rank here,
+                   Faults& faults) {
+  TraceList kept;
+  for (std::size_t i = 0; i < old.npus.size(); ++i)
+    if (partition.rank_of(old.npus[i]) == here) kept.add(old.npus[i], std::move(old.traces[i]));
+  old.traces.clear();
+  old.store.free_unused();
+  std::vector<NpuId> missing;
+  std::ranges::set_difference(partition.npus_of(here), kept.npus, std::back_inserter(missing));
+  TraceList all = merged(std::move(kept), read_traces(workload, missing, old.store, faults));
+  return {std::move(partition),  std::move(old.store),   std::move(all.npus),
+          std::move(all.traces), std::move(old.notices), old.groups_are_known};
+}
+
+bool any_faults(const Faults& faults, parallel::Communicator& world) {
+  std::int64_t any = faults.empty() ? 0 : 1;
+  world.maximum(std::span(&any, 1));
+  return any != 0;
+}
+
+/// Returns the partition that the strategy makes of the graph on rank 0. Collective.
+partition::Partition partition_by_graph(const partition::PartitionOptions& options, const System& system,
+                                        const partition::CommunicationGraph& graph, parallel::Communicator& world) {
+  std::vector<Rank> ranks;
+  world.agree([&] {
+    if (!world.is_root()) return;
+    const auto made = options.make({system.topology(), world.size(), &graph});
+    ranks.assign(made.ranks().begin(), made.ranks().end());
+  });
+  world.broadcast(ranks, Rank(0));
+  return {std::move(ranks), world.size()};
+}
+
+}  // namespace
+
+HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
+                                parallel::Communicator& world, Faults& faults) {
+  const auto& workload = configuration.workload;
+  const auto& options = configuration.run.partition;
+  const auto num_npus = system.topology().num_npus();
+  // With one rank every strategy that needs the traces makes the same partition.
+  const bool by_graph = options.strategy().needs_traces;
+  auto groups = agreed(world, [&] { return read_group_file(configuration, num_npus, faults); });
+  auto partition = agreed(world, [&] {
+    return (by_graph ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
+  });
+  HostedTraces traces = agreed(world, [&] {
+    trace::Store store({.dependencies = workload.dependencies,
+                        .streams = workload.streams,
+                        .custom_nodes = workload.custom_nodes,
+                        .num_npus = num_npus,
+                        .groups_unknown = !groups.is_readable},
+                       std::move(groups.groups));
+    TraceList read = read_traces(workload, partition.npus_of(world.rank()), store, faults);
+    Notices notices = store.notices();
+    return HostedTraces{std::move(partition),   std::move(store),   std::move(read.npus),
+                        std::move(read.traces), std::move(notices), groups.is_readable};
+  });
+  if (!by_graph || world.size() == 1 || any_faults(faults, world)) return traces;
+  const auto graph = communication_graph(traces, configuration, system, world);
+  auto by_traffic = partition_by_graph(options, system, graph, world);
+  return agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
+}
+
+partition::CommunicationGraph communication_graph(const HostedTraces& traces,
+                                                  const config::Configuration& configuration, const System& system,
+                                                  parallel::Communicator& world) {
+  const partition::ReadTraces mine{traces.npus, traces.traces, traces.store.groups()};
+  return partition::communication_graph(mine, system.topology(), system.engine, !configuration.executor.replay_only,
+                                        world);
+}
+
+Place place_of(const HostedTraces& traces, const config::Workload& workload, NpuId npu, std::uint64_t node) {
+  const auto look_up = [&](const trace::Store& store, const trace::NpuTrace& trace) {
+    const auto& ids = trace.labels->ids;
+    const auto at = std::ranges::lower_bound(ids, node - trace.first_id) - ids.begin();
+    return store.place(trace, npu, NodeId(static_cast<std::uint32_t>(at)));
+  };
+  const auto own = std::ranges::lower_bound(traces.npus, npu);
+  if (own != traces.npus.end() && *own == npu)
+    return look_up(traces.store, traces.traces[static_cast<std::size_t>(own - traces.npus.begin())]);
+  trace::Store others({.dependencies = workload.dependencies, .streams = workload.streams, .alone = true}, {});
+  return look_up(others, workload.generated ? workload::assemble(*workload.generated, {&npu, 1}, others).front()
+                                            : others.read(workload.trace_of(npu), npu));
+}
+
+}  // namespace orrery::app

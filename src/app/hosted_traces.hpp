@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "orrery/base/faults.hpp"
+#include "orrery/base/notices.hpp"
+#include "orrery/config/configuration.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/partition/communication_graph.hpp"
+#include "orrery/partition/partition.hpp"
+#include "orrery/trace/store.hpp"
+#include "system.hpp"
+
+namespace orrery::app {
+
+/// Which rank hosts which NPU, and the traces of the NPUs that this rank hosts.
+struct HostedTraces {
+  partition::Partition partition;
+  trace::Store store;
+  std::vector<NpuId> npus;              ///< hosted NPUs whose traces could be read, ascending
+  std::vector<trace::NpuTrace> traces;  ///< [npus]
+  Notices notices;                      ///< of the traces that this rank has read
+  bool groups_are_known = true;         ///< the communicator file has no faults
+};
+
+/// Reads the communicator file, decides the partition and reads the traces. Where the strategy needs the traces, each
+/// rank first reads those of a block of NPUs; the partition is computed from their summaries; then each rank keeps
+/// those that it hosts and reads those that were on another rank. A generated workload is generated instead of read.
+///
+/// Faults of the files are added to `faults`; their traces are left out. If there are any, the partition is the default
+/// one, as the run will be refused. Throws Error on all ranks for a rank map that cannot be used, and Error
+/// (interrupted) when a signal has come. Collective. Cost O(bytes of the traces).
+HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
+                                parallel::Communicator& world, Faults& faults);
+
+/// Returns who communicates with whom in the traces of all ranks. Collective.
+partition::CommunicationGraph communication_graph(const HostedTraces& traces,
+                                                  const config::Configuration& configuration, const System& system,
+                                                  parallel::Communicator& world);
+
+/// Returns where the node with this id of the trace of any NPU is, for messages. Reads the trace again if another rank
+/// hosts the NPU.
+Place place_of(const HostedTraces& traces, const config::Workload& workload, NpuId npu, std::uint64_t node);
+
+}  // namespace orrery::app

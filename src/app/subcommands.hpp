@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "orrery/config/command_line.hpp"
+#include "orrery/parallel/communicator.hpp"
+
+/// The subcommands, each in a file of its own. All throw Error (bad_input, usage, output) for what they cannot do.
+namespace orrery::app {
+
+/// `orrery run`: simulates and writes the results. Collective. Throws Error on the rank that knows of a failure and
+/// parallel::FailedElsewhere on others.
+void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world);
+
+/// `orrery check`: prints every fault on standard error. Returns the exit code.
+int check(const config::CheckCommand& command);
+
+/// `orrery generate`: writes the traces of a generated workload and prints its figures.
+void generate(const config::GenerateCommand& command);
+
+/// `orrery partition`: writes a rank map and prints how good it is.
+void partition(const config::PartitionCommand& command);
+
+/// `orrery show trace`, `topology`, `collective` and `kernel`: print figures as text or JSON.
+void show_trace(const config::ShowTraceCommand& command);
+void show_topology(const config::ShowTopologyCommand& command);
+void show_collective(const config::ShowCollectiveCommand& command);
+void show_kernel(const config::ShowKernelCommand& command);
+
+/// `orrery show timeline`: writes a timeline for a viewer.
+void show_timeline(const config::ShowTimelineCommand& command);
+
+/// `orrery --version`: prints the versions of the program and of its libraries.
+void print_version();
+
+/// Prints the help on standard output if it was asked for, else on standard error. Returns the exit code.
+int print_help(const config::HelpCommand& help);
+
+}  // namespace orrery::app

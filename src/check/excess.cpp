@@ -1,0 +1,36 @@
+#include "excess.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "orrery/base/text.hpp"
+
+namespace orrery::check {
+namespace {
+
+std::string describe(const memory::Residents& tensors, const npu::NpuSpec& npu, const trace::Store& store) {
+  std::vector<std::string> parts;
+  for (const std::uint32_t tensor : tensors.largest)
+    parts.push_back(fmt::format("'{}' ({})", store.name(npu.trace->labels->tensors[tensor]),
+                                binary_size(npu.trace->graph->tensors.sizes[tensor])));
+  if (const auto more = tensors.count - tensors.largest.size(); more > 0) parts.push_back(fmt::format("{} more", more));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+Error excess(const npu::NpuSpec& npu, std::string_view which, Bytes usage, Bytes size, const memory::Residents& tensors,
+             const trace::Store& store) {
+  return {ErrorCode::bad_input,
+          Place{.file = store.file(*npu.trace), .npu = npu.id.value()},
+          fmt::format("{} take {} ({} bytes), but the local memory has room for {} ({}): {}", which,
+                      binary_size(usage.count()), usage.count(), binary_size(size.count()), size.count(),
+                      describe(tensors, npu, store)),
+          {},
+          "Raise system.compute.local-memory.size, or have an NPU keep less; with --memory=report the run goes on and "
+          "tells."};
+}
+
+}  // namespace orrery::check

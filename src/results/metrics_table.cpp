@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "columns.hpp"
+#include "format.hpp"
+#include "tables.hpp"
+
+namespace orrery::results {
+namespace {
+
+/// A figure of a run, as a dataset of one number.
+template <class T>
+struct Figure {
+  const char* name;
+  Label label;
+  T (*value)(const Metrics&);
+};
+using Number = std::optional<double>;
+
+constexpr const char* share_of_time = "share of the NPUs' time from 0 to the end of the simulation";
+
+const std::array<Figure<Time>, 2> times{{
+    {"step_time",
+     {"ps", "step time", "simulated time over the number of iterations"},
+     [](const Metrics& m) { return m.step_time; }},
+    {"exposed_communication_time",
+     {"ps", "exposed communication time",
+      "exposed communication time of an NPU in a step, the mean over NPUs and iterations"},
+     [](const Metrics& m) { return m.exposed_communication_time; }},
+}};
+
+const std::array<Figure<Number>, 12> numbers{{
+    {"compute_share", {"1", "compute share", share_of_time}, [](const Metrics& m) { return Number(m.shares.compute); }},
+    {"cpu_share", {"1", "CPU share", share_of_time}, [](const Metrics& m) { return Number(m.shares.cpu); }},
+    {"exposed_communication_share",
+     {"1", "exposed communication share", share_of_time},
+     [](const Metrics& m) { return Number(m.shares.exposed_communication); }},
+    {"exposed_memory_share",
+     {"1", "exposed remote memory share", share_of_time},
+     [](const Metrics& m) { return Number(m.shares.exposed_memory); }},
+    {"idle_share",
+     {"1", "idle share",
+      "share of the NPUs' time from 0 to the end of the simulation in which nothing was in progress, with the time "
+      "after an NPU's own end; the five shares add up to 1"},
+     [](const Metrics& m) { return Number(m.shares.idle); }},
+    {"samples_per_second",
+     {"1/s", "samples per second", "samples of a step over the step time"},
+     [](const Metrics& m) { return m.training.samples_per_second; }},
+    {"tokens_per_second",
+     {"1/s", "tokens per second", "tokens of a step over the step time"},
+     [](const Metrics& m) { return m.training.tokens_per_second; }},
+    {"tokens_per_second_per_npu",
+     {"1/s", "tokens per second and NPU", "tokens per second over the number of NPUs"},
+     [](const Metrics& m) { return m.training.tokens_per_second_per_npu; }},
+    {"model_flops_utilisation",
+     {"1", "model FLOPs utilisation (MFU)",
+      "FLOPs of the model in a step, without recomputation, over the product of step time, NPUs and peak of an NPU"},
+     [](const Metrics& m) { return m.training.model_flops_utilisation; }},
+    {"hardware_flops_utilisation",
+     {"1", "hardware FLOPs utilisation (HFU)",
+      "FLOPs that the compute nodes of a step execute, with recomputation, over the product of step time, NPUs and "
+      "peak of an NPU"},
+     [](const Metrics& m) { return m.training.hardware_flops_utilisation; }},
+    {"pipeline_bubble",
+     {"1", "pipeline bubble",
+      "share of the NPUs' time from 0 to the end of the simulation in which only receives were in progress, or "
+      "nothing"},
+     [](const Metrics& m) { return m.bubble ? Number(m.bubble->measured) : Number(); }},
+    {"ideal_pipeline_bubble",
+     {"1", "ideal pipeline bubble",
+      "(stages - 1) / (interleaving * micro-batches + stages - 1): all stages take the same time and messages take "
+      "none"},
+     [](const Metrics& m) { return m.bubble ? Number(m.bubble->ideal) : Number(); }},
+}};
+
+const std::array<Column<CollectiveTotal>, 5> collective_columns_of_metrics{{
+    {"kind",
+     {"1", "kind", "index into the attribute values"},
+     [](const CollectiveTotal& row) { return static_cast<std::int8_t>(row.kind); },
+     format::collective_kinds},
+    {"members", {"1", "members", "number of members"}, [](const CollectiveTotal& row) { return row.members; }},
+    {"count", {"1", "count", "number of collectives"}, [](const CollectiveTotal& row) { return row.count; }},
+    {"time",
+     {"ps", "time", "time from the last arrival to the finish, summed over the collectives; 2^63 - 1: that or more"},
+     [](const CollectiveTotal& row) {
+       return static_cast<std::int64_t>(std::min<SumOfTimes>(row.time, Time::max().ps()));
+     }},
+    {"bus_bandwidth",
+     {"byte/s", "bus bandwidth",
+      "bytes of all of them as nccl-tests counts them, times the factor of the kind, over that time"},
+     [](const CollectiveTotal& row) { return row.bus_bandwidth; }},
+}};
+
+void write_figures(File& file, const Metrics& metrics) {
+  file.group("/metrics", "figures of a training step; what is not known is left out");
+  for (const auto& figure : times)
+    file.scalar<std::int64_t>(std::string("/metrics/") + figure.name, figure.value(metrics).ps(), figure.label);
+  for (const auto& figure : numbers)
+    if (const auto value = figure.value(metrics))
+      file.scalar<double>(std::string("/metrics/") + figure.name, *value, figure.label);
+  // The scale is in this group: netCDF-4 looks for dimensions in the group of a variable and in those above it only.
+  file.scale("/metrics/dimension", metrics.bytes_per_step.size(),
+             {"1", "dimension", "dimension of the topology, 0 innermost"});
+  file.column<std::int64_t>(
+      "/metrics/bytes_per_step", metrics.bytes_per_step,
+      {"byte", "bytes per step", "bytes sent by all NPUs in a step, by dimension of the topology"});
+  file.attach("/metrics/bytes_per_step", "/metrics/dimension");
+  if (metrics.collectives.empty()) return;
+  file.group("/metrics/collectives", "one row per kind and number of members of all collectives");
+  write_table(file, "/metrics/collectives", collective_columns_of_metrics, "row", {"1", "row", "row of the columns"},
+              std::span<const CollectiveTotal>(metrics.collectives));
+}
+
+}  // namespace
+
+std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
+                                     std::span<const std::int64_t> bytes,
+                                     std::span<const communicator::CollectiveSum> mine) {
+  const auto collectives = output.world().gather(mine, Rank(0));
+  std::optional<Metrics> metrics;
+  output.on_root([&](File& file) {
+    if (run.status != Status::complete) return;
+    metrics = metrics_of(npus, bytes, run.iterations, run.step, collectives);
+    if (metrics) write_figures(file, *metrics);
+  });
+  return metrics;
+}
+
+}  // namespace orrery::results

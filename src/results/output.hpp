@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "hdf5_file.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/parallel/communicator.hpp"
+
+namespace orrery::results {
+
+/// The file of results as all ranks see it. Rank 0 writes it; all ranks throw if rank 0 fails.
+class Output {
+ public:
+  /// Creates the file beside `path`. Collective.
+  Output(const std::filesystem::path& path, parallel::Communicator& world);
+
+  parallel::Communicator& world() { return world_; }
+  /// Returns the file; on rank 0 only.
+  File& file() { return open_->file; }
+  /// Runs `body` with the file on rank 0. Collective.
+  template <class Body>
+  void on_root(Body body) {
+    world_.agree([&] {
+      if (world_.is_root()) body(file());
+    });
+  }
+  /// Writes what is left, syncs the file and moves it to its place. Collective.
+  void commit();
+
+ private:
+  struct Open {
+    explicit Open(const std::filesystem::path& path) : partial(path), file(partial.partial(), path) {}
+
+    PartialFile partial;  // outlives `file`
+    File file;
+  };
+
+  parallel::Communicator& world_;
+  std::unique_ptr<Open> open_;  // on rank 0
+};
+
+}  // namespace orrery::results

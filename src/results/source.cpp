@@ -1,0 +1,100 @@
+#include "source.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "format.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::results {
+
+Silence::Silence() {
+  start_library();
+  H5Eget_auto2(H5E_DEFAULT, &report_, &report_data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+Silence::~Silence() { H5Eset_auto2(H5E_DEFAULT, report_, report_data_); }
+
+Source::Source(const std::filesystem::path& path) : path_(path) {
+  std::error_code failure;
+  if (!std::filesystem::exists(path, failure)) fail("no such file");
+  file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (file_.id() < 0) fail("is no HDF5 file that can be read");
+}
+
+void Source::fail(std::string_view found) const {
+  throw Error(ErrorCode::bad_input, {.file = path_.string()}, found, "results of a run",
+              "Give the HDF5 file of --output.");
+}
+
+void Source::require_format() const {
+  if (text("format") != format::name) fail("was not written by Orrery");
+}
+
+void Source::require_version() const {
+  require_format();
+  if (const auto version = number<std::int64_t>("format_version"); version != format::version)
+    fail(fmt::format("has version {} of the format, where {} is known", version, format::version));
+}
+
+std::string Source::text(const char* name) const {
+  const Handle attribute(H5Aopen(file_.id(), name, H5P_DEFAULT), H5Aclose);
+  const Handle type(attribute.id() < 0 ? H5I_INVALID_HID : H5Aget_type(attribute.id()), H5Tclose);
+  char* characters = nullptr;
+  if (type.id() < 0 || H5Tis_variable_str(type.id()) <= 0 ||
+      size_of(Handle(H5Aget_space(attribute.id()), H5Sclose)) != 1 ||
+      H5Aread(attribute.id(), type.id(), static_cast<void*>(&characters)) < 0)
+    fail(fmt::format("the attribute {} is missing", name));
+  std::string value(characters == nullptr ? "" : characters);
+  H5free_memory(characters);
+  return value;
+}
+
+std::vector<std::string> Source::texts(const std::string& path) const {
+  const Handle dataset = open(path);
+  const Handle type(H5Dget_type(dataset.id()), H5Tclose);
+  const Handle space(H5Dget_space(dataset.id()), H5Sclose);
+  std::vector<char*> pointers(num_rows(dataset));
+  if (H5Tis_variable_str(type.id()) <= 0 ||
+      H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)
+    fail(fmt::format("{} cannot be read", path));
+  std::vector<std::string> values;
+  for (const char* characters : pointers) values.emplace_back(characters == nullptr ? "" : characters);
+  if (!pointers.empty()) H5Dvlen_reclaim(type.id(), space.id(), H5P_DEFAULT, pointers.data());
+  return values;
+}
+
+Handle Source::open(const std::string& path) const {
+  Handle dataset(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (dataset.id() < 0) fail(fmt::format("{} is missing", path));
+  return dataset;
+}
+
+std::uint64_t Source::num_rows(const Handle& dataset) {
+  return static_cast<std::uint64_t>(std::max<hssize_t>(size_of(Handle(H5Dget_space(dataset.id()), H5Sclose)), 0));
+}
+
+void NpuTable::add(const char* column) {
+  const auto [entry, added] = datasets_.emplace(column, source_.open(fmt::format("{}/{}", group_, column)));
+  if (offsets_.empty() || Source::num_rows(entry->second) != offsets_.back())
+    source_.fail(fmt::format("{} is not whole", group_));
+}
+
+void NpuTable::require_ascending() const {
+  if (offsets_.front() != 0 || !std::ranges::is_sorted(offsets_))
+    source_.fail(fmt::format("{}/offsets do not ascend", group_));
+}
+
+void NpuTable::read(const char* column, NpuId npu, hid_t type, void* values) const {
+  const hsize_t first_row = first(npu), num_rows = count(npu);
+  if (num_rows == 0) return;
+  const Handle& dataset = datasets_.at(column);
+  const Handle there(H5Dget_space(dataset.id()), H5Sclose);
+  const Handle here(H5Screate_simple(1, &num_rows, nullptr), H5Sclose);
+  if (H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &first_row, nullptr, &num_rows, nullptr) < 0 ||
+      H5Dread(dataset.id(), type, here.id(), there.id(), H5P_DEFAULT, values) < 0)
+    source_.fail(fmt::format("{}/{} cannot be read", group_, column));
+}
+
+}  // namespace orrery::results

@@ -1,0 +1,114 @@
+#include <tuple>
+#include <vector>
+
+#include "columns.hpp"
+#include "format.hpp"
+#include "gather.hpp"
+#include "orrery/base/error.hpp"
+#include "tables.hpp"
+
+namespace orrery::results {
+
+using npu::TimelineRecord;
+
+namespace format {
+namespace {
+
+std::vector<std::string> node_kinds() {
+  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store"};
+}
+
+}  // namespace
+
+const std::array<Column<TimelineRecord>, 7> timeline_columns{{
+    {"npu", {"1", "NPU", "number of the NPU"}, [](const TimelineRecord& r) { return r.npu.value(); }},
+    {"node",
+     {"1", "node", "id of the node in the NPU's execution trace"},
+     [](const TimelineRecord& r) { return r.node; }},
+    {"start",
+     {"ps", "start", "time at which the node was issued"},
+     [](const TimelineRecord& r) { return r.start.ps(); }},
+    {"finish",
+     {"ps", "finish", "time at which the node completed"},
+     [](const TimelineRecord& r) { return r.finish.ps(); }},
+    {"kind",
+     {"1", "kind", "index into the attribute values"},
+     [](const TimelineRecord& r) { return static_cast<std::int8_t>(r.kind); },
+     node_kinds},
+    {"name", {"1", "name", "index into names"}, [](const TimelineRecord& r) { return r.name; }},
+    {"group",
+     {"1", "group", "index into /groups for a collective or an access of a group; -1 for other nodes"},
+     [](const TimelineRecord& r) { return static_cast<std::int32_t>(r.group); }},
+}};
+
+}  // namespace format
+
+namespace {
+
+/// The records of this rank with names and groups as in the file, and all names.
+struct RenumberedTimeline {
+  std::vector<TimelineRecord> records;
+  std::vector<std::string> names;  // of all ranks, sorted
+};
+
+/// Leaves out names that no record has, because it depends on the NPUs of a rank which of them it knows. Collective.
+RenumberedTimeline renumbered(const RankResults& mine, std::span<const std::uint32_t> group_position,
+                              parallel::Communicator& world) {
+  std::vector<std::uint32_t> position(mine.timeline_names.size(), 0);
+  world.agree([&] {
+    for (const auto& record : mine.timeline) {
+      ensure(record.name < position.size(), "the name of a timeline record is known");
+      ensure(record.group == TimelineRecord::no_group || record.group < group_position.size(),
+             "the group of a timeline record is known");
+      position[record.name] = 1;
+    }
+  });
+  std::vector<std::string> used;
+  for (std::size_t i = 0; i < position.size(); ++i)
+    if (position[i] == 1) {
+      position[i] = static_cast<std::uint32_t>(used.size());
+      used.push_back(mine.timeline_names[i]);
+    }
+  RenumberedTimeline result;
+  const auto global = intern(world, used, result.names);
+  result.records = mine.timeline;
+  for (auto& record : result.records) {
+    record.name = global[position[record.name]];
+    if (record.group != TimelineRecord::no_group) record.group = group_position[record.group];
+  }
+  return result;
+}
+
+void create_timeline(File& file, std::span<const std::int64_t> rows, std::span<const std::string> names,
+                     std::int64_t nodes_completed) {
+  file.group("/timeline",
+             "one row per recorded node that ran: NPU i has the rows offsets[i] to offsets[i + 1] - 1, by start");
+  const std::uint64_t total = create_offsets(file, "/timeline", rows);
+  file.scale("/timeline/name_id", names.size(), {"1", "name id", "value of the column name"});
+  file.strings("/timeline/names", names, {"", "name", "names of nodes, sorted"});
+  file.attach("/timeline/names", "/timeline/name_id");
+  file.attribute("/timeline", "recorded", static_cast<std::int64_t>(total));
+  file.attribute("/timeline", "total", nodes_completed);
+  create_columns(file, "/timeline", format::timeline_columns, total, "row", File::Layout::compressed);
+}
+
+}  // namespace
+
+void write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
+                    std::span<const std::uint32_t> group_position, std::int64_t nodes_completed) {
+  const auto rows = rows_of_npus(std::span<const TimelineRecord>(mine.timeline), run.num_npus, output.world());
+  if (rows.empty()) return;
+  const auto [records, names] = renumbered(mine, group_position, output.world());
+  output.on_root([&, &sorted = names](File& file) { create_timeline(file, rows, sorted, nodes_completed); });
+  auto consume = [&](std::uint64_t first, std::span<const TimelineRecord> block) {
+    write_columns(output.file(), "/timeline", format::timeline_columns, first, block);
+  };
+  gather_in_order<TimelineRecord>(
+      output.world(), records, rows, [](const TimelineRecord& r) { return r.npu.index(); },
+      [](const TimelineRecord& a, const TimelineRecord& b) {
+        return std::tuple(a.start, a.node) < std::tuple(b.start, b.node);
+      },
+      consume);
+}
+
+}  // namespace orrery::results

@@ -1,0 +1,31 @@
+#include "print_figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+namespace orrery::app {
+namespace {
+
+std::string printed(const nlohmann::ordered_json& figures, bool as_json) {
+  testing::internal::CaptureStdout();
+  print_figures(figures, as_json);
+  std::fflush(stdout);
+  return testing::internal::GetCapturedStdout();
+}
+
+const nlohmann::ordered_json figures = {
+    {"npus", 8}, {"name", "a b"}, {"dimensions", {{{"size", 2}}, {{"size", 4}, {"ratio", 0.5}}}}};
+
+// Nested figures as text: one line each, whose key is the path with dots; texts have no quotes.
+TEST(PrintFigures, WritesALinePerFigure) {
+  EXPECT_EQ(printed(figures, false),
+            "npus: 8\nname: a b\ndimensions.0.size: 2\ndimensions.1.size: 4\ndimensions.1.ratio: 0.5\n");
+}
+
+// The same figures as JSON: what is read back is equal, in the same order.
+TEST(PrintFigures, WritesJson) { EXPECT_EQ(nlohmann::ordered_json::parse(printed(figures, true)), figures); }
+
+}  // namespace
+}  // namespace orrery::app
