@@ -12,27 +12,17 @@
 namespace orrery::app {
 namespace {
 
-results::KernelRecord kernel_record(const pdes::Statistics& s) {
+results::KernelRecord kernel_record(const pdes::Statistics& statistics) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return {.events = s.events,
-          .data_messages = s.data_messages,
-          .null_messages = s.null_messages,
-          .promise_requests = s.promise_requests,
-          .message_bytes = s.message_bytes,
-          .reductions = s.reductions,
-          .null_messages_received = s.null_messages_received,
-          .peak_pending_events = s.peak_pending_events,
-          .peak_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024,
-          .critical_path = s.critical_path,
-          .blocked_time = s.blocked_seconds,
-          .busy_time = s.busy_seconds};
+  return {statistics, static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
 }
 
 results::RunInputs inputs_of(const config::Configuration& configuration, const std::string& command_line) {
   results::RunInputs inputs{command_line, configuration.to_yaml(false), {}};
-  for (const auto& input : configuration.inputs)
-    (input.first == "partition.txt" ? inputs.kernel_texts : inputs.texts).push_back(input);
+  inputs.texts = configuration.inputs;
+  if (const auto& groups = configuration.workload.groups_text) inputs.texts.push_back(*groups);
+  if (const auto& partition = configuration.run.partition_text) inputs.kernel_texts.push_back(*partition);
   return inputs;
 }
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "agreed.hpp"
 #include "orrery/base/text.hpp"
@@ -23,22 +25,14 @@ struct GroupFile {
   bool is_readable = true;
 };
 
-/// Returns the text that the configuration read as the communicator file. Returns nothing if the configuration names
-/// no such file or could not read it.
-const std::string* groups_text(const config::Configuration& configuration) {
-  for (const auto& [name, text] : configuration.inputs)
-    if (name == "groups.json" || name == "comm_group.json") return &text;
-  return nullptr;
-}
-
 /// With `faults` of the configuration, a missing text may be one that could not be read.
 GroupFile read_group_file(const config::Configuration& configuration, std::uint32_t num_npus, Faults& faults) {
   GroupFile result;
   Faults of_groups;
   const auto& file = configuration.workload.groups;
-  const std::string* const text = groups_text(configuration);
-  if (text != nullptr)
-    result.groups = trace::parse_groups(*text, file->string(), num_npus, of_groups);
+  const auto& text = configuration.workload.groups_text;
+  if (text)
+    result.groups = trace::parse_groups(text->second, file->string(), num_npus, of_groups);
   else if (!faults.empty())
     result.is_readable = false;
   else if (file)
@@ -81,6 +75,13 @@ TraceList read_traces(const config::Workload& workload, std::span<const NpuId> n
   return list;
 }
 
+/// Returns the question whether an NPU is one of these.
+std::function<bool(NpuId)> is_one_of(std::span<const NpuId> npus) {
+  return [listed = std::vector<NpuId>(npus.begin(), npus.end())](NpuId npu) {
+    return std::ranges::binary_search(listed, npu);
+  };
+}
+
 /// Returns the traces of both lists, which have no NPU in common.
 TraceList merged(TraceList a, TraceList b) {
   TraceList list;
@@ -104,7 +105,7 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
   for (std::size_t i = 0; i < old.npus.size(); ++i)
     if (partition.rank_of(old.npus[i]) == here) kept.add(old.npus[i], std::move(old.traces[i]));
   old.traces.clear();
-  old.store.free_unused();
+  old.store.host_instead(is_one_of(partition.npus_of(here)));
   std::vector<NpuId> missing;
   std::ranges::set_difference(partition.npus_of(here), kept.npus, std::back_inserter(missing));
   TraceList all = merged(std::move(kept), read_traces(workload, missing, old.store, faults));
@@ -149,7 +150,8 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         .streams = workload.streams,
                         .custom_nodes = workload.custom_nodes,
                         .num_npus = num_npus,
-                        .groups_unknown = !groups.is_readable},
+                        .groups_unknown = !groups.is_readable,
+                        .hosts = is_one_of(partition.npus_of(world.rank()))},
                        std::move(groups.groups));
     TraceList read = read_traces(workload, partition.npus_of(world.rank()), store, faults);
     Notices notices = store.notices();

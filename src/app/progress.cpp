@@ -33,7 +33,7 @@ void ProgressLine::update(std::uint64_t events, Time now) {
   if (share > 0.01) end = fmt::format("{:.0f} s", elapsed.count() * (1 - share) / share);
   const auto line =
       fmt::format("rank 0: {:.1f} s, simulated {}, {} of {} NPUs done, {:.1f} % of nodes, {:.2f} M events/s, {} to go",
-                  elapsed.count(), readable(now), model_.npus().num_done(), model_.num_npus(), 100 * share,
+                  elapsed.count(), readable(now), model_.npus().num_done(), model_.run().npus.size(), 100 * share,
                   static_cast<double>(events - last_events_) / since.count() * 1e-6, end);
   fmt::print(stderr, "{}{}{}", renews_ ? "\r\x1b[K" : "", line, renews_ ? "" : "\n");
   std::fflush(stderr);

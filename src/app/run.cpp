@@ -35,9 +35,8 @@ void log_warnings(const config::Configuration& configuration, const Notices& not
 /// Returns what the metrics need to know of a step of a generated workload.
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
   const auto& generated = *configuration.workload.generated;
-  const bool has_tokens = std::holds_alternative<workload::Transformer>(generated.model);
   return {.samples = static_cast<double>(figures.samples),
-          .tokens = has_tokens ? static_cast<double>(figures.tokens) : 0,
+          .tokens = static_cast<double>(figures.tokens),
           .model_flops = figures.model_flops,
           .executed_flops = figures.executed_flops,
           .peak_flops = configuration.executor.compute.peak_flops,

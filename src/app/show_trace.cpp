@@ -64,6 +64,7 @@ void show_trace(const config::ShowTraceCommand& command) {
   const auto trace = store.read(command.file, NpuId(0));
   ordered_json figures;
   figures["file"] = command.file.string();
+  figures["format"] = store.format(trace);
   figures["nodes"] = trace.graph->num_nodes();
   figures["dependencies"] = trace.graph->successors.size();
   figures["bytes_kept"] = store.bytes();

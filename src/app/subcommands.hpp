@@ -27,6 +27,9 @@ void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
 
+/// `orrery show keys`: prints the keys of configurations.
+void show_keys(const config::ShowKeysCommand& command);
+
 /// `orrery show timeline`: writes a timeline for a viewer.
 void show_timeline(const config::ShowTimelineCommand& command);
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "custom_collective_builder.hpp"
-#include "orrery/trace/part.hpp"
+#include "orrery/trace/member_trace.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -13,7 +13,7 @@ using OperationKind = CustomCollective::OperationKind;
 
 class ChakraReader {
  public:
-  explicit ChakraReader(std::vector<trace::Part> parts)
+  explicit ChakraReader(std::vector<trace::MemberTrace> parts)
       : parts_(std::move(parts)), builder_(static_cast<std::uint32_t>(parts_.size())) {}
 
   std::shared_ptr<const CustomCollective> read(const std::filesystem::path& prefix) {
@@ -26,11 +26,11 @@ class ChakraReader {
   }
 
  private:
-  using Step = trace::Part::Step;
+  using Step = trace::MemberTrace::Operation;
 
   const Step& step_of(std::uint32_t operation) const {
     const auto [position, step] = steps_[operation];
-    return parts_[position].steps[step];
+    return parts_[position].operations[step];
   }
   Error error(std::uint32_t operation, std::string_view found, std::string_view expected) const {
     const auto [position, step] = steps_[operation];
@@ -44,7 +44,7 @@ class ChakraReader {
 
   void add_position(std::uint32_t position) {
     const std::uint32_t first = builder_.num_operations();
-    const std::vector<Step>& steps = parts_[position].steps;
+    const std::vector<Step>& steps = parts_[position].operations;
     for (std::uint32_t s = 0; s < steps.size(); ++s) {
       steps_.emplace_back(position, s);
       const std::uint32_t operation = add_step(position, steps[s], first);
@@ -115,7 +115,7 @@ class ChakraReader {
                   "the same size at both ends");
   }
 
-  std::vector<trace::Part> parts_;
+  std::vector<trace::MemberTrace> parts_;
   CustomCollectiveBuilder builder_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> steps_;  ///< [operations] position and step
   std::optional<std::uint32_t> num_chunks_;                     ///< of the whole; 0: sizes are in bytes
@@ -124,12 +124,12 @@ class ChakraReader {
 }  // namespace
 
 std::shared_ptr<const CustomCollective> read_chakra(const std::filesystem::path& prefix, const Place& named_by) {
-  std::vector<trace::Part> parts;
+  std::vector<trace::MemberTrace> parts;
   for (;;) {
     std::filesystem::path file = prefix;
     file += fmt::format(".{}.et", parts.size());
     if (!std::filesystem::exists(file)) break;
-    parts.push_back(trace::read_part(file));
+    parts.push_back(trace::read_member_trace(file));
   }
   if (parts.empty())
     throw Error(ErrorCode::bad_input, named_by, fmt::format("there is no {}.0.et", prefix.string()),

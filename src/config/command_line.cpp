@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
-#include <limits>
+#include <algorithm>
 
-#include "formats.hpp"
+#include "astra_sim/astra_sim.hpp"
+#include "keys/keys.hpp"
 #include "orrery/config/units.hpp"
 #include "subcommands.hpp"
 #include "suggestion.hpp"
@@ -15,130 +14,76 @@ namespace orrery::config {
 namespace {
 
 constexpr std::string_view commands[] = {"run", "check", "generate", "partition", "show"};
-constexpr std::string_view shown[] = {"trace", "topology", "collective", "kernel", "timeline"};
+constexpr std::string_view shown[] = {"trace", "topology", "collective", "kernel", "timeline", "keys"};
 
 [[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
+/// Runs `read`, and makes a usage error about the option of a fault of its value.
+template <class Read>
+void read_option(const Arguments& arguments, std::string_view name, Read read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    const std::string& text = error.text();
+    arguments.refuse_as(name, text);
+  }
+}
+
+/// Returns the value of an option that is one of these words; none if it was not given.
 template <class T>
-std::optional<T> choice(const Arguments& arguments, std::string_view name,
-                        const std::vector<std::pair<std::string_view, T>>& choices) {
+std::optional<T> choice(const Arguments& arguments, std::string_view name, const Words<T>& words) {
   const auto text = arguments.text(name);
   if (!text) return {};
-  std::vector<std::string_view> words;
-  for (const auto& [word, meaning] : choices) {
-    if (word == *text) return meaning;
-    words.push_back(word);
+  std::optional<T> value;
+  read_option(arguments, name, [&] { value = as_word(option_value(*text), std::string(name), words); });
+  return value;
+}
+
+/// Returns `text`, with the unit that a number without one has as the value of a flag.
+std::string with_unit(std::string text, std::string_view bare_unit) {
+  if (!bare_unit.empty() && !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos)
+    text += fmt::format(" {}", bare_unit);
+  return text;
+}
+
+/// Returns the values that the flags of keys have.
+std::vector<FlagValue> read_flags(const Arguments& arguments, Taker command) {
+  std::vector<FlagValue> values;
+  for (const FlagKey& key : flag_keys(command)) {
+    const std::string name = key.info->flag->name.string();
+    const auto given = arguments.text(name);
+    if (!given) continue;
+    const std::string text = with_unit(*given, key.info->flag->bare_unit);
+    const std::string option = fmt::format("--{}", name);
+    read_option(arguments, name, [&] { key.check(text, option); });
+    values.push_back({key.info->path, text, option});
   }
-  arguments.refuse(name, list(words));
+  return values;
 }
 
 bool any_astra_sim(const Arguments& arguments) {
-  for (const auto& option : run_subcommand().groups.back().options)
-    if (arguments.has(option.name)) return true;
-  return false;
+  return std::ranges::any_of(astra_sim_flags(), [&](const auto& key) { return arguments.has(key.info().path); });
 }
 
 AstraSimInputs read_astra_sim_flags(const Arguments& arguments, std::string_view command, bool system_only) {
   AstraSimInputs files;
   std::vector<std::string> missing;
-  const auto file = [&](std::string_view name, bool needed) {
+  Configuration unused;
+  Faults faults;
+  Reading reading{unused, faults, system_only};
+  for (const auto& key : astra_sim_flags()) {
+    const std::string& name = key.info().path;
     const auto text = arguments.text(name);
-    if (needed && (!text || text->empty())) missing.push_back(fmt::format("--{}", name));
-    return text.value_or("");
-  };
-  files.workload = file("workload-configuration", !system_only);
-  files.system = file("system-configuration", true);
-  files.network = file("network-configuration", true);
-  files.remote_memory = file("remote-memory-configuration", !system_only);
+    if (text && !text->empty())
+      read_option(arguments, name, [&] { key.read(option_value(*text), fmt::format("--{}", name), files, reading); });
+    else if (key.need(files, reading, true))
+      missing.push_back(fmt::format("--{}", name));
+  }
   if (!missing.empty())
     usage(
         fmt::format("orrery {}: {} missing. ASTRA-sim's files are given all together, or CONFIG.yaml instead of them.",
                     command, fmt::join(missing, ", ")));
-  if (const auto groups = file("comm-group-configuration", false); groups != "empty") files.groups = groups;
-  files.num_queues_per_dim = arguments.count("num-queues-per-dim").value_or(1);
-  files.injection_scale = arguments.number("injection-scale").value_or(1);
-  files.comm_scale = arguments.number("comm-scale").value_or(1);
-  files.compute_scale = arguments.number("compute-scale").value_or(1);
-  files.rendezvous = arguments.flag("rendezvous-protocol").value_or(false);
-  for (const std::string_view name : {"logging-folder", "logging-configuration"})
-    if (arguments.has(name) && arguments.text(name) != "empty") files.ignored.emplace_back(name);
   return files;
-}
-
-/// `30` or `500 ms`.
-std::optional<double> seconds(const Arguments& arguments, std::string_view option) {
-  const auto text = arguments.text(option);
-  if (!text) return {};
-  const bool bare = text->find_first_not_of("0123456789.") == std::string::npos;
-  try {
-    const double value = bare ? parse_number(*text) : parse_seconds(*text);
-    if (value > 0) return value;
-  } catch (const Error&) {
-  }
-  arguments.refuse(option, "seconds, more than 0, such as 30");
-}
-
-/// Of a byte or more.
-std::optional<Bytes> size(const Arguments& arguments, std::string_view option) {
-  const auto text = arguments.text(option);
-  if (!text) return {};
-  try {
-    if (const Bytes bytes = parse_bytes(*text); bytes > Bytes(0)) return bytes;
-  } catch (const Error&) {
-  }
-  arguments.refuse(option, "a size, more than 0, such as '80 GB'");
-}
-
-/// A whole number from `least` on.
-std::optional<std::uint32_t> whole_number(const Arguments& arguments, std::string_view option, std::uint32_t least) {
-  const auto text = arguments.text(option);
-  if (!text) return {};
-  std::uint32_t value = 0;
-  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (failure == std::errc::result_out_of_range)
-    arguments.refuse(option,
-                     fmt::format("a whole number from {} to {}", least, std::numeric_limits<std::uint32_t>::max()));
-  if (failure != std::errc() || end != text->data() + text->size() || value < least)
-    arguments.refuse(option, fmt::format("a whole number from {} on", least));
-  return value;
-}
-
-/// A share from 0 to below 1.
-std::optional<double> share(const Arguments& arguments, std::string_view option) {
-  const auto text = arguments.text(option);
-  if (!text) return {};
-  try {
-    const double value = parse_number(*text);
-    if (value >= 0 && value < 1) return value;
-  } catch (const Error&) {
-  }
-  arguments.refuse(option, "a share from 0 to below 1, such as 0.05");
-}
-
-Flags read_flags(const Arguments& arguments) {
-  Flags flags;
-  if (const auto output = arguments.text("output")) flags.output = *output;
-  if (flags.output && flags.output->empty()) arguments.refuse("output", "the name of a file");
-  flags.force = arguments.flag("force");
-  flags.partition = arguments.text("partition");
-  if (flags.partition && flags.partition->empty()) arguments.refuse("partition", "a strategy or the name of a file");
-  flags.timeline = arguments.flag("timeline");
-  flags.record_iterations = whole_number(arguments, "record-iterations", 0);
-  flags.fold = arguments.flag("fold");
-  flags.network = choice(arguments, "network", network_models());
-  flags.memory = choice(arguments, "memory", excess_policies());
-  flags.local_memory_size = size(arguments, "local-memory-size");
-  flags.progress = choice(arguments, "progress", progress_kinds());
-  flags.progress_interval_s = seconds(arguments, "progress-interval");
-  flags.max_walltime_s = seconds(arguments, "max-walltime");
-  flags.iterations = whole_number(arguments, "iterations", 1);
-  flags.compute_noise = share(arguments, "noise");
-  flags.noise_seed = whole_number(arguments, "noise-seed", 0);
-  flags.quiet = arguments.flag("quiet");
-  flags.print_npus = arguments.flag("print-npus");
-  flags.dependencies = choice(arguments, "dependencies", dependency_policies());
-  flags.streams = choice(arguments, "streams", stream_policies());
-  return flags;
 }
 
 std::vector<std::string> settings(const Arguments& arguments, std::string_view command) {
@@ -181,13 +126,13 @@ std::string needed(const Arguments& arguments, std::string_view command, std::st
 
 Command make_run(const Arguments& arguments) {
   RunCommand command{read_inputs(arguments, "run", false)};
-  command.inputs.flags = read_flags(arguments);
+  command.inputs.flags = read_flags(arguments, Taker::run);
   return command;
 }
 
 Command make_check(const Arguments& arguments) {
   CheckCommand command{read_inputs(arguments, "check", false)};
-  command.inputs.flags = read_flags(arguments);
+  command.inputs.flags = read_flags(arguments, Taker::check);
   return command;
 }
 
@@ -198,18 +143,17 @@ Command make_generate(const Arguments& arguments) {
   if (!command.dry_run) command.output = needed(arguments, "generate", "output", "traces/workload");
   command.force = arguments.flag("force").value_or(false);
   command.overrides = settings(arguments, "generate");
-  for (const auto& [flag, key] : generate_keys())
-    if (const auto count = arguments.count(flag))
-      command.overrides.push_back(fmt::format("workload.{}={}", key, *count));
+  for (const FlagValue& flag : read_flags(arguments, Taker::generate))
+    command.overrides.push_back(fmt::format("{}={}", flag.key, flag.text));
   return command;
 }
 
 Command make_partition(const Arguments& arguments) {
   PartitionCommand command;
   command.inputs = read_inputs(arguments, "partition", true);
-  command.inputs.flags.partition = arguments.text("strategy").value_or("block");
-  command.inputs.flags.partition_option = "--strategy";
-  if (command.inputs.flags.partition->empty()) arguments.refuse("strategy", "a strategy or the name of a file");
+  const std::string strategy = arguments.text("strategy").value_or("block");
+  if (strategy.empty()) arguments.refuse("strategy", "a strategy or the name of a file");
+  command.inputs.flags = {{"run.partition", strategy, "--strategy"}};
   needed(arguments, "partition", "ranks", "4");
   const auto ranks = arguments.count("ranks");
   if (!ranks || *ranks > 1U << 30U) arguments.refuse("ranks", "at most 2^30 ranks");
@@ -231,28 +175,19 @@ Command make_show_trace(const Arguments& arguments) {
 Command make_show_topology(const Arguments& arguments) {
   ShowTopologyCommand command;
   command.inputs = read_inputs(arguments, "show topology", true);
-  command.inputs.flags.network = choice(arguments, "network", network_models());
+  command.inputs.flags = read_flags(arguments, Taker::show_topology);
   command.json = arguments.flag("json").value_or(false);
   return command;
 }
 
 Command make_show_collective(const Arguments& arguments) {
-  using collective::Kind;
-  static const std::vector<std::pair<std::string_view, Kind>> kinds = {
-      {"all-reduce", Kind::all_reduce}, {"all-gather", Kind::all_gather}, {"reduce-scatter", Kind::reduce_scatter},
-      {"all-to-all", Kind::all_to_all}, {"broadcast", Kind::broadcast},   {"reduce", Kind::reduce},
-      {"gather", Kind::gather},         {"scatter", Kind::scatter},       {"barrier", Kind::barrier}};
   ShowCollectiveCommand command;
   command.inputs = read_inputs(arguments, "show collective", true);
   needed(arguments, "show collective", "kind", "all-reduce");
-  command.kind = *choice(arguments, "kind", kinds);
-  if (command.kind != Kind::barrier || arguments.has("bytes")) {
+  command.kind = *choice(arguments, "kind", collective_kinds());
+  if (command.kind != collective::Kind::barrier || arguments.has("bytes")) {
     const std::string text = needed(arguments, "show collective", "bytes", "\"64 MiB\"");
-    try {
-      command.bytes = parse_bytes(text);
-    } catch (const Error& error) {
-      usage(fmt::format("orrery show collective: --bytes: {}", error.what()));
-    }
+    read_option(arguments, "bytes", [&] { command.bytes = parse_bytes(text); });
   }
   command.npus = arguments.count("npus");
   command.json = arguments.flag("json").value_or(false);
@@ -277,6 +212,16 @@ Command make_show_timeline(const Arguments& arguments) {
   return command;
 }
 
+Command make_show_keys(const Arguments& arguments) {
+  ShowKeysCommand command;
+  command.below = arguments.positional().value_or("");
+  const bool markdown = arguments.flag("markdown").value_or(false);
+  const bool json = arguments.flag("json").value_or(false);
+  if (markdown && json) usage("orrery show keys: both --markdown and --json are given. Give one of them.");
+  command.form = markdown ? KeyForm::markdown : json ? KeyForm::json : KeyForm::text;
+  return command;
+}
+
 using Maker = Command (*)(const Arguments&);
 
 Command make(const Subcommand& subcommand, std::span<const char* const> rest, Maker maker) {
@@ -295,6 +240,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
+  if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);
   usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
 }
 

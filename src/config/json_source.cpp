@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "value.hpp"
 
@@ -91,7 +92,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     value.kind = kind;
     value.line = line_;
     value.origin = origin_;
-    stack_.push_back({std::move(value), key_, key_line_});
+    stack_.push_back({std::move(value), key_, key_line_, {}});
     return true;
   }
 
@@ -109,25 +110,25 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
       root_ = std::move(value);
       return;
     }
-    Value& parent = stack_.back().value;
+    auto& [parent, key, key_line, lines] = stack_.back();
     if (parent.kind == Value::Kind::sequence) {
       parent.items.push_back(std::move(value));
       return;
     }
-    for (const auto& entry : parent.entries) {
-      if (entry.key != key_) continue;
+    if (const auto [first, is_new] = lines.emplace(key_, key_line_); is_new)
+      parent.entries.push_back({key_, key_line_, std::move(value)});
+    else
       faults_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line_, .key = key_},
-                        fmt::format("the key stands here again, first in line {}", entry.line.value_or(0)),
-                        "each key once", "Delete one of them."));
-      return;
-    }
-    parent.entries.push_back({key_, key_line_, std::move(value)});
+                        fmt::format("the key stands here again, first in line {}", first->second), "each key once",
+                        "Delete one of them."));
   }
 
+  /// A list or a mapping that is not closed yet.
   struct Open {
     Value value;
-    std::string key;
+    std::string key;  ///< under which it stands
     std::uint64_t key_line;
+    std::unordered_map<std::string, std::uint64_t> lines;  ///< of the keys in it
   };
 
   std::shared_ptr<const Origin> origin_;

@@ -17,11 +17,13 @@ namespace orrery::config {
 namespace {
 
 [[noreturn]] void usage(std::string_view command, std::string_view what, std::string_view hint = {}) {
-  throw Error(ErrorCode::usage, fmt::format("orrery {}: {}.{}{} See 'orrery {} --help'.", command, what,
+  const std::string_view stop = what.ends_with('.') || what.ends_with('?') ? "" : ".";
+  throw Error(ErrorCode::usage, fmt::format("orrery {}: {}{}{}{} See 'orrery {} --help'.", command, what, stop,
                                             hint.empty() ? "" : " ", hint, command));
 }
 
-/// For the help, switches are declared as such: else it would show the values that they can be given.
+/// Declares the options of a subcommand. For the help, switches are declared as such: else it would show the values
+/// that they can be given.
 cxxopts::Options declare(const Subcommand& command, bool for_help = false) {
   cxxopts::Options options(fmt::format("orrery {}", command.name), std::string(command.summary));
   options.custom_help("[OPTIONS]");
@@ -34,8 +36,7 @@ cxxopts::Options declare(const Subcommand& command, bool for_help = false) {
         value = cxxopts::value<bool>();
       else if (option.argument.empty())
         value->implicit_value("true");
-      options.add_option(std::string(group.title), "", std::string(option.name), std::string(option.help), value,
-                         std::string(option.argument));
+      options.add_option(group.title, "", option.name, option.help, value, option.argument);
     }
   options.add_option("Other", "h", "help", "print this and leave", cxxopts::value<bool>(), "");
   options.add_option("", "", "positional", "", cxxopts::value<std::vector<std::string>>(), "");
@@ -43,11 +44,52 @@ cxxopts::Options declare(const Subcommand& command, bool for_help = false) {
   return options;
 }
 
-/// The name of an option as it was written: "--bandwith=3" is "bandwith".
+/// Returns the name of an option as it was written: "--bandwith=3" is "bandwith".
 std::string_view bare_name(std::string_view argument) {
   argument.remove_prefix(std::min(argument.find_first_not_of('-'), argument.size()));
   return argument.substr(0, argument.find('='));
 }
+
+/// The arguments as cxxopts gets them. It matches each one that begins with a dash with a regular expression that
+/// recurses for every character, so long values stay here, and their positions stand for them.
+class ShortArguments {
+ public:
+  ShortArguments(std::string_view command, std::span<const char* const> arguments) : arguments_(arguments) {
+    texts_ = {"orrery"};
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const std::string_view argument = arguments[i];
+      const std::string_view option = argument.substr(0, argument.find('='));
+      if (!argument.starts_with('-') || argument.size() <= longest)
+        texts_.emplace_back(argument);
+      else if (option.size() <= longest)
+        texts_.push_back(fmt::format("{}={}{}", option, mark, i));
+      else
+        usage(command, fmt::format("unknown option '{}...'", argument.substr(0, 80)));
+    }
+  }
+
+  std::vector<const char*> pointers() const {
+    std::vector<const char*> pointers;
+    for (const auto& text : texts_) pointers.push_back(text.c_str());
+    return pointers;
+  }
+  /// Puts the long values where cxxopts has their positions.
+  std::vector<std::string> restored(std::vector<std::string> values) const {
+    for (auto& value : values)
+      if (value.starts_with(mark)) {
+        const std::string_view argument = arguments_[std::stoul(value.substr(1))];
+        value = argument.substr(argument.find('=') + 1);
+      }
+    return values;
+  }
+
+ private:
+  static constexpr char mark = '\x01';  // nobody types a value that begins with it
+  static constexpr std::size_t longest = 1000;
+
+  std::span<const char* const> arguments_;
+  std::vector<std::string> texts_;
+};
 
 void refuse_unknown(const Subcommand& command, const std::vector<std::string>& unmatched) {
   if (unmatched.empty()) return;
@@ -65,8 +107,8 @@ void refuse_unknown(const Subcommand& command, const std::vector<std::string>& u
 Arguments::Arguments(const Subcommand& command, std::span<const char* const> arguments) : command_(command.name) {
   auto options = declare(command);
   try {
-    std::vector<const char*> argv = {"orrery"};
-    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const ShortArguments short_arguments(command_, arguments);
+    const std::vector<const char*> argv = short_arguments.pointers();
     const auto parsed = options.parse(static_cast<int>(argv.size()), argv.data());
     help_ = parsed.count("help") > 0;
     if (help_) return;
@@ -80,10 +122,10 @@ Arguments::Arguments(const Subcommand& command, std::span<const char* const> arg
     }
     for (const auto& group : command.groups)
       for (const auto& option : group.options) {
-        const std::string name(option.name);
+        const std::string& name = option.name;
         if (parsed.count(name) == 0) continue;
         if (parsed.count(name) > 1 && !option.repeatable) usage(command_, fmt::format("--{} is given twice", name));
-        given_.push_back({name, parsed[name].as<std::vector<std::string>>()});
+        given_.push_back({name, short_arguments.restored(parsed[name].as<std::vector<std::string>>())});
       }
   } catch (const cxxopts::exceptions::exception& error) {
     usage(command_, error.what());
@@ -97,7 +139,11 @@ const Arguments::Given* Arguments::find(std::string_view name) const {
 }
 
 void Arguments::refuse(std::string_view name, std::string_view expected) const {
-  usage(command_, fmt::format("--{}: found '{}'; expected {}", name, text(name).value_or(""), expected));
+  refuse_as(name, fmt::format("found '{}'; expected {}", text(name).value_or(""), expected));
+}
+
+void Arguments::refuse_as(std::string_view name, std::string_view said) const {
+  usage(command_, fmt::format("--{}: {}", name, said));
 }
 
 std::optional<std::string> Arguments::text(std::string_view name) const {
@@ -126,16 +172,6 @@ std::optional<std::uint32_t> Arguments::count(std::string_view name, std::uint32
     return static_cast<std::uint32_t>(parse_count(*value, minimum, std::numeric_limits<std::uint32_t>::max()));
   } catch (const Error&) {
     refuse(name, fmt::format("a whole number, {} or more", minimum));
-  }
-}
-
-std::optional<double> Arguments::number(std::string_view name) const {
-  const auto value = text(name);
-  if (!value) return {};
-  try {
-    return parse_number(*value);
-  } catch (const Error&) {
-    refuse(name, "a number, 0 or more");
   }
 }
 

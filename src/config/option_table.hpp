@@ -11,15 +11,15 @@ namespace orrery::config {
 
 /// One option of a subcommand.
 struct Option {
-  std::string_view name;
-  std::string_view argument;  ///< what the value is called in the help; empty: a switch
-  std::string_view help;
+  std::string name;
+  std::string argument;  ///< what the value is called in the help; empty: a switch
+  std::string help;
   bool repeatable = false;
 };
 
 /// Options under one heading of the help.
 struct OptionGroup {
-  std::string_view title;
+  std::string title;
   std::vector<Option> options;
 };
 
@@ -36,20 +36,24 @@ struct Subcommand {
 class Arguments {
  public:
   /// Throws Error (usage): an unknown option (with the nearest known one), a missing or superfluous argument, an option
-  /// given twice that is not repeatable.
+  /// given twice that is not repeatable. Cost O(length of the arguments).
   Arguments(const Subcommand& command, std::span<const char* const> arguments);
 
   bool help() const { return help_; }
   const std::optional<std::string>& positional() const { return positional_; }
   bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// Returns the value of an option; none if it was not given.
   std::optional<std::string> text(std::string_view name) const;
+  /// Returns the values of an option that may be repeated.
   std::vector<std::string> texts(std::string_view name) const;
-  /// A switch: absent, or true or false.
+  /// Returns a switch, true or false; none if it was not given.
   std::optional<bool> flag(std::string_view name) const;
+  /// Returns a whole number from `minimum` to 2^32 - 1; none if it was not given.
   std::optional<std::uint32_t> count(std::string_view name, std::uint32_t minimum = 1) const;
-  std::optional<double> number(std::string_view name) const;
-  /// A usage error about the option.
+  /// Throws the usage error about the value of an option.
   [[noreturn]] void refuse(std::string_view name, std::string_view expected) const;
+  /// Throws a usage error about an option; `said` says what was found and what was expected.
+  [[noreturn]] void refuse_as(std::string_view name, std::string_view said) const;
 
  private:
   struct Given {
@@ -64,6 +68,7 @@ class Arguments {
   std::vector<Given> given_;
 };
 
+/// Returns the help of a subcommand.
 std::string help_text(const Subcommand& command);
 
 }  // namespace orrery::config

@@ -2,43 +2,21 @@
 
 #include <fmt/format.h>
 
-#include "formats.hpp"
+#include <algorithm>
+
+#include "astra_sim/astra_sim.hpp"
+#include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/partition/strategy.hpp"
 #include "references.hpp"
-#include "section.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {
 
-void apply(const Flags& flags, Configuration& result) {
-  RunOptions& run = result.run;
-  run.output = flags.output.value_or(run.output);
-  run.force = flags.force.value_or(run.force);
-  run.fold = flags.fold.value_or(run.fold);
-  result.executor.timeline = flags.timeline.value_or(result.executor.timeline);
-  result.executor.record_iterations = flags.record_iterations.value_or(result.executor.record_iterations);
-  result.executor.network.model = flags.network.value_or(result.executor.network.model);
-  run.memory = flags.memory.value_or(run.memory);
-  result.executor.local_memory_size = flags.local_memory_size.value_or(result.executor.local_memory_size);
-  run.progress = flags.progress.value_or(run.progress);
-  run.progress_interval_s = flags.progress_interval_s.value_or(run.progress_interval_s);
-  run.max_walltime_s = flags.max_walltime_s.value_or(run.max_walltime_s);
-  result.executor.iterations = flags.iterations.value_or(result.executor.iterations);
-  result.executor.compute_noise = flags.compute_noise.value_or(result.executor.compute_noise);
-  result.executor.noise_seed = flags.noise_seed.value_or(result.executor.noise_seed);
-  run.quiet = flags.quiet.value_or(run.quiet);
-  run.print_npus = flags.print_npus.value_or(run.print_npus);
-  result.workload.dependencies = flags.dependencies.value_or(result.workload.dependencies);
-  result.workload.streams = flags.streams.value_or(result.workload.streams);
-}
-
-using InputTexts = std::vector<std::pair<std::string, std::string>>;
-
-/// A text with all that it refers to and the settings of --set; every text goes to `inputs`.
-Value read_values(std::string text, const Origin& origin, const std::vector<std::string>& overrides, InputTexts& inputs,
-                  Faults& faults) {
+/// Returns the values of a text, with all that it refers to and the settings of --set; every text goes to `inputs`.
+Value read_values(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
+                  std::vector<InputText>& inputs, Faults& faults) {
   Value root = parse_yaml(text, std::make_shared<const Origin>(origin), faults);
   inputs.emplace_back("configuration.yaml", std::move(text));
   follow_references(root, inputs, faults);
@@ -47,20 +25,15 @@ Value read_values(std::string text, const Origin& origin, const std::vector<std:
   return root;
 }
 
-Configuration read_text_as_own(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
-                               bool system_only, Faults& faults) {
-  InputTexts inputs;
-  const Value root = read_values(std::move(text), origin, overrides, inputs, faults);
-  Configuration result = read_own(root, system_only, faults);
-  result.inputs.insert(result.inputs.begin(), std::make_move_iterator(inputs.begin()),
-                       std::make_move_iterator(inputs.end()));
+Configuration read_own(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
+                       bool system_only, Faults& faults) {
+  Configuration result;
+  const Value root = read_values(std::move(text), origin, overrides, result.inputs, faults);
+  Reading reading{result, faults, system_only};
+  Sections sections(Section(&root, "", root, faults));
+  for (const auto* const keys : configuration_keys()) read_keys(*keys, sections, result, reading);
+  sections.refuse_unknown();
   return result;
-}
-
-Configuration read_file(const Inputs& inputs, Faults& faults) {
-  const std::filesystem::path& path = inputs.file;
-  return read_text_as_own(read_text(path), {path.string(), path.parent_path()}, inputs.overrides, inputs.system_only,
-                          faults);
 }
 
 /// What `orrery generate` writes where no file says so: a step of a transformer on 64 NPUs.
@@ -69,56 +42,73 @@ constexpr std::string_view default_workload =
     "  model: {layers: 32, hidden: 4096, heads: 32, sequence: 2048}\n"
     "  parallel: {tp: 4, pp: 4, dp: 4, micro-batches: 8, placement: [tp, cp, ep, pp, dp]}\n";
 
-/// The partition file is a text input too, whoever named it.
-void settle_partition(const Inputs& inputs, Configuration& result, Faults& faults) {
-  auto& partition = result.run.partition;
-  faults.attempt([&] {
-    auto& named_by = result.run.partition_named_by;
-    if (inputs.flags.partition) {
-      named_by = {.key = inputs.flags.partition_option};
-      partition = partition::PartitionOptions(*inputs.flags.partition, named_by);
-    }
-    if (!inputs.system_only && result.run.fold && !partition.is_default())
-      throw Error(ErrorCode::bad_input, named_by,
-                  fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
-                              partition.text()),
-                  "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
-    if (!partition.is_rank_map() || (inputs.system_only && !inputs.flags.partition)) return;
-    const std::filesystem::path file = partition.parameter();
-    if (std::error_code failure; !std::filesystem::exists(file, failure)) {
-      std::vector<std::string_view> strategies;
-      for (const auto& strategy : partition::named_strategies()) strategies.push_back(strategy.example);
-      throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", file.string()),
-                  "a strategy or a rank map", suggestion(file.filename().string(), strategies));
-    }
-    result.inputs.emplace_back("partition.txt", read_text(file, named_by.file.empty() ? Place{} : named_by));
-  });
+void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Faults& faults) {
+  Reading reading{result, faults};
+  for (const FlagValue& flag : flags) {
+    const auto* const key = find_key(flag.key);
+    ensure(key != nullptr, "the flag of a key");
+    const Value value = option_value(flag.text);
+    faults.attempt([&] { key->read(value, flag.option, result, reading); });
+    result.places[flag.key] = {.key = flag.option};
+  }
+}
+
+/// Notes settings that have no effect together with others.
+void warn_of_settings(Configuration& result) {
+  const auto& network = result.executor.network;
+  if (result.executor.replay_only && (!result.perturbation.empty() || result.executor.compute_noise > 0))
+    result.warnings.emplace_back(
+        "perturbation has no effect with workload.replay-only: every node takes what was recorded");
+  if (network.model == network::Model::congestion_unaware && network.switching == network::Switching::cut_through)
+    result.warnings.emplace_back(
+        "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
+        "in each dimension, as with cut-through");
+  if (network.model == network::Model::congestion_aware && result.collectives.chunks.overlap_latency)
+    result.warnings.emplace_back(
+        "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
+        "for its bytes only, and its place among the active chunks until it is through");
+}
+
+/// Checks the partition, and reads the rank map's file, whoever named it.
+void settle_partition(const Inputs& inputs, Configuration& result) {
+  const auto& partition = result.run.partition;
+  const Place named_by = result.place_of("run.partition");
+  if (!inputs.system_only && result.run.fold && !partition.is_default())
+    throw Error(ErrorCode::bad_input, named_by,
+                fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
+                            partition.text()),
+                "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
+  if (!partition.is_rank_map() || (inputs.system_only && !inputs.flag("run.partition"))) return;
+  const std::filesystem::path file = partition.parameter();
+  if (std::error_code failure; !std::filesystem::exists(file, failure)) {
+    std::vector<std::string_view> strategies;
+    for (const auto& strategy : partition::named_strategies()) strategies.push_back(strategy.example);
+    throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", file.string()),
+                "a strategy or a rank map", suggestion(file.filename().string(), strategies));
+  }
+  result.run.partition_text = {"partition.txt", read_text(file, named_by.file.empty() ? Place{} : named_by)};
 }
 
 std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {
   std::optional<Configuration> result;
   faults.attempt([&] {
-    result =
-        inputs.astra_sim ? read_astra_sim(*inputs.astra_sim, inputs.system_only, faults) : read_file(inputs, faults);
-    apply(inputs.flags, *result);
-    const auto& network = result->executor.network;
-    if (network.model == network::Model::congestion_unaware && network.switching == network::Switching::cut_through)
-      result->warnings.emplace_back(
-          "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
-          "in each dimension, as with cut-through");
-    if (network.model == network::Model::congestion_aware && result->collectives.chunks.overlap_latency)
-      result->warnings.emplace_back(
-          "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
-          "for its bytes only, and its place among the active chunks until it is through");
-    settle_partition(inputs, *result, faults);
+    if (inputs.astra_sim)
+      result = read_astra_sim(*inputs.astra_sim, inputs.system_only, faults);
+    else
+      result = read_own(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()}, inputs.overrides,
+                        inputs.system_only, faults);
+    apply_flags(inputs.flags, *result, faults);
+    result->share_settings();
+    warn_of_settings(*result);
+    faults.attempt([&] { settle_partition(inputs, *result); });
     // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
     if (faults.empty()) result->validate(faults);
   });
   return result;
 }
 
-/// What a faulty configuration has that suffices to read the traces: nothing unless it says how many NPUs there are and
-/// where their traces are.
+/// Returns what a faulty configuration has that suffices to read the traces; none unless it says how many NPUs there
+/// are and where their traces are.
 std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
   Configuration result;
   result.follow(faulty.rule_set);
@@ -134,6 +124,11 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
 }
 
 }  // namespace
+
+std::optional<std::string> Inputs::flag(std::string_view key) const {
+  const auto found = std::ranges::find(flags, key, &FlagValue::key);
+  return found == flags.end() ? std::nullopt : std::optional(found->text);
+}
 
 Findings examine(const Inputs& inputs) {
   Findings findings;
@@ -152,7 +147,9 @@ Configuration read(const Inputs& inputs) {
 Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder,
                     bool system_only) {
   Faults faults;
-  Configuration result = read_text_as_own(std::string(text), {name, folder}, {}, system_only, faults);
+  Configuration result = read_own(std::string(text), {name, folder}, {}, system_only, faults);
+  result.share_settings();
+  warn_of_settings(result);
   if (faults.empty()) result.validate(faults);
   faults.raise();
   return result;
@@ -160,22 +157,24 @@ Configuration parse(std::string_view text, const std::string& name, const std::f
 
 workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   Faults faults;
-  InputTexts unused;
-  workload::Description result;
+  Configuration configuration;
+  Reading reading{configuration, faults};
   faults.attempt([&] {
     const Origin origin = file.empty() ? Origin{"orrery generate", {}} : Origin{file.string(), file.parent_path()};
-    const Value root =
-        read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides, unused, faults);
-    Section top(&root, "", root, faults);
-    Section workload = top.section("workload");
-    for (const char* key : {"traces", "groups", "dependencies", "streams", "replay-only", "iterations"})
-      workload.find(key);
-    result = read_description(workload);
+    const Value root = read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides,
+                                   configuration.inputs, faults);
+    Sections sections(Section(&root, "", root, faults));
+    Section& workload = sections.at("workload");
+    read_keys(generated_workload_keys(), sections, configuration, reading);
+    if (!configuration.workload.generated)
+      workload.need("model", find_key("workload.model")->info().expected(std::string_view()));
+    for (const auto& key : workload_keys())
+      workload.find(std::string_view(key.info().path).substr(std::string_view("workload.").size()));
     workload.refuse_unknown();
-    if (faults.empty()) result.validate();
+    if (faults.empty()) configuration.workload.generated->validate();
   });
   faults.raise();
-  return result;
+  return std::move(*configuration.workload.generated);
 }
 
 }  // namespace orrery::config

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unordered_map>
 
 #include "orrery/base/text.hpp"
 #include "section.hpp"
@@ -11,30 +12,36 @@
 namespace orrery::config {
 namespace {
 
-using InputTexts = std::vector<std::pair<std::string, std::string>>;
+constexpr std::size_t most_files = 64;  // in a chain of bases
 
+/// Returns the value of a key of a mapping; null if there is none.
 Value* entry(Value& mapping, std::string_view key) {
   for (auto& entry : mapping.entries)
     if (entry.key == key) return &entry.value;
   return nullptr;
 }
 
-/// Entries of `above` go before those of `base`; mappings that both have are merged.
+/// Puts entries of `above` in the place of those of `base`; mappings that both have are merged. Cost O(entries).
 void put_above(Value& base, const Value& above) {
+  std::unordered_map<std::string, std::size_t> positions;
+  for (std::size_t i = 0; i < base.entries.size(); ++i) positions.emplace(base.entries[i].key, i);
   for (const auto& own : above.entries) {
-    Value* const there = entry(base, own.key);
-    if (there == nullptr)
+    const auto there = positions.find(own.key);
+    if (there == positions.end()) {
       base.entries.push_back(own);
-    else if (there->kind == Value::Kind::mapping && own.value.kind == Value::Kind::mapping)
-      put_above(*there, own.value);
+      continue;
+    }
+    Value& value = base.entries[there->second].value;
+    if (value.kind == Value::Kind::mapping && own.value.kind == Value::Kind::mapping)
+      put_above(value, own.value);
     else
-      *there = own.value;
+      value = own.value;
   }
 }
 
-/// `through`: the files that lead here.
-void follow(Value* value, const std::string& key, const std::string& input, InputTexts& inputs, Faults& faults,
-            std::vector<std::filesystem::path> through = {}) {
+/// Replaces what names a file by what the file holds. `through`: the files that lead here.
+void follow(Value* value, const std::string& key, const std::string& input, std::vector<InputText>& inputs,
+            Faults& faults, std::vector<std::filesystem::path> through = {}) {
   if (value == nullptr) return;
   const bool whole = value->kind == Value::Kind::scalar;
   const Value* const name = whole ? value : entry(*value, "base");
@@ -45,6 +52,9 @@ void follow(Value* value, const std::string& key, const std::string& input, Inpu
     if (std::ranges::find(through, path) != through.end())
       throw Error(ErrorCode::bad_input, name->place(name_key),
                   fmt::format("found {}, which stands on this file", path.string()), "another file, or none");
+    if (through.size() == most_files)
+      throw Error(ErrorCode::bad_input, name->place(name_key), fmt::format("found {}", path.string()),
+                  fmt::format("at most {} files that stand on each other", most_files));
     through.push_back(path);
     std::string text = read_text(path, name->place(name_key));
     Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
@@ -60,7 +70,7 @@ void follow(Value* value, const std::string& key, const std::string& input, Inpu
 
 }  // namespace
 
-void follow_references(Value& root, InputTexts& inputs, Faults& faults) {
+void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults) {
   follow(entry(root, "system"), "system", "system.yaml", inputs, faults);
   if (Value* const workload = entry(root, "workload"))
     follow(entry(*workload, "model"), "workload.model", "model.yaml", inputs, faults);

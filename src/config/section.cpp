@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "orrery/config/units.hpp"
 #include "suggestion.hpp"
@@ -80,12 +81,10 @@ double as_flops(const Value& value, const std::string& key) {
   return flops;
 }
 
-Bytes as_bytes(const Value& value, const std::string& key) {
-  return parse_bytes(as_text(value, key, "a size such as '4 KiB'"), value.place(key));
-}
-
 std::filesystem::path as_path(const Value& value, const std::string& key) {
-  return joined(value.origin->folder, as_text(value, key, "the name of a file"));
+  const std::filesystem::path path = as_text(value, key, "the name of a file");
+  if (value.origin->name.empty()) return path;  // an option of the command line: as it was typed
+  return (path.is_absolute() ? path : value.origin->folder / path).lexically_normal();
 }
 
 const std::vector<Value>& as_list(const Value& value, const std::string& key, std::string_view expected) {
@@ -99,10 +98,6 @@ void refuse_word(const Value& value, const std::string& key, const std::vector<s
               near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
 }
 
-std::filesystem::path joined(const std::filesystem::path& folder, const std::filesystem::path& path) {
-  return (path.is_absolute() ? path : folder / path).lexically_normal();
-}
-
 Section::Section(const Value* mapping, std::string path, const Value& parent, Faults& faults)
     : path_(std::move(path)), parent_(parent), faults_(faults) {
   if (mapping == nullptr || mapping->kind == Value::Kind::null) return;
@@ -110,45 +105,54 @@ Section::Section(const Value* mapping, std::string path, const Value& parent, Fa
     mapping_ = mapping;
     return;
   }
-  broken_ = true;
+  is_broken_ = true;
   faults_.add(Error(ErrorCode::bad_input, mapping->place(path_), fmt::format("found {}", mapping->description()),
                     "a mapping of keys to values"));
 }
 
 const Value* Section::find(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.push_back(key);
   const Value* const value = mapping_ == nullptr ? nullptr : mapping_->find(key);
   return value == nullptr || value->kind == Value::Kind::null ? nullptr : value;
 }
 
-const Value* Section::need(std::string_view key, std::string_view expected) {
+const Value* Section::need(std::string_view key, std::string_view expected, std::string_view hint) {
   const Value* const value = find(key);
-  if (value != nullptr || broken_) return value;
+  if (value != nullptr || is_broken_) return value;
   std::vector<std::string_view> others;
-  for (const auto* entry : unknown()) others.push_back(entry->key);
+  for (const auto* entry : unknown() | std::views::take(most_suggestions)) others.push_back(entry->key);
   const auto near = nearest(key, others);
   faults_.add(Error(ErrorCode::bad_input, place(key), "the key is missing", expected,
-                    near.empty() ? std::string() : fmt::format("Is '{}' meant for it?", near)));
+                    near.empty() ? std::string(hint) : fmt::format("Is '{}' meant for it?", near)));
   return value;
 }
 
 Section Section::section(std::string_view key) {
-  return {find(key), path(key), mapping_ == nullptr ? parent_ : *mapping_, faults_};
+  Section section(find(key), path(key), mapping_ == nullptr ? parent_ : *mapping_, faults_);
+  section.is_broken_ |= is_broken_;
+  return section;
 }
 
 std::vector<const Value::Entry*> Section::unknown() const {
   std::vector<const Value::Entry*> entries;
   if (mapping_ == nullptr) return entries;
   for (const auto& entry : mapping_->entries)
-    if (std::find(known_.begin(), known_.end(), entry.key) == known_.end()) entries.push_back(&entry);
+    if (std::ranges::find(known_, entry.key) == known_.end()) entries.push_back(&entry);
   return entries;
 }
 
 void Section::refuse_unknown() {
+  std::size_t suggestions = 0;
   for (const auto* entry : unknown()) {
     Place where = entry->value.place(path(entry->key));
     if (entry->line) where.line = entry->line;
-    faults_.add(Error(ErrorCode::bad_input, where, "unknown key", "", suggestion(entry->key, known_)));
+    const auto elsewhere = std::ranges::find(elsewhere_, entry->key, &decltype(elsewhere_)::value_type::first);
+    if (elsewhere != elsewhere_.end())
+      faults_.add(Error(ErrorCode::bad_input, where, "the key has no meaning here",
+                        fmt::format("it only with {}", elsewhere->second)));
+    else
+      faults_.add(Error(ErrorCode::bad_input, where, "unknown key", "",
+                        ++suggestions > most_suggestions ? std::string() : suggestion(entry->key, known_)));
   }
 }
 

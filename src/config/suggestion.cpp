@@ -10,7 +10,7 @@ namespace {
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-/// Optimal string alignment distance.
+/// Returns the optimal string alignment distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) previous[j] = j;
@@ -31,11 +31,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t longest = 80;  // nobody misspells more than that, and the cost is quadratic
+  constexpr std::size_t longest = 80;
   if (word.size() > longest) return {};
   std::string_view best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : known) {
+    const auto [shorter, longer] = std::minmax(word.size(), candidate.size());
+    if (longer - shorter >= least) continue;  // the distance is at least that
     const std::size_t d = distance(word, candidate);
     if (d < least && d < std::max(word.size(), candidate.size())) {
       least = d;

@@ -11,7 +11,7 @@ bool is_index(std::string_view step) {
   return !step.empty() && step.find_first_not_of("0123456789") == std::string_view::npos && step.size() < 10;
 }
 
-/// The child of `parent` that `step` names, made if it is a key that is not there yet.
+/// Returns the child of `parent` that `step` names, made if it is a key that is not there yet.
 Value& descend(Value& parent, const std::string& step, const std::string& path,
                const std::shared_ptr<const Origin>& origin) {
   const Place place{.file = origin->name, .key = path};
@@ -64,6 +64,14 @@ std::string Value::description() const {
   return {};
 }
 
+Value option_value(std::string text) {
+  Value value;
+  value.kind = Value::Kind::scalar;
+  value.text = std::move(text);
+  value.origin = std::make_shared<const Origin>();
+  return value;
+}
+
 void apply_override(Value& root, const std::string& setting, Faults& faults) {
   const auto equals = setting.find('=');
   const std::string path = setting.substr(0, equals);
@@ -75,7 +83,10 @@ void apply_override(Value& root, const std::string& setting, Faults& faults) {
   Value* target = &root;
   std::istringstream steps(path);
   std::string step, so_far;
-  while (std::getline(steps, step, '.')) {
+  for (int depth = 1; std::getline(steps, step, '.'); ++depth) {
+    if (depth > deepest_nesting)
+      throw Error(ErrorCode::usage,
+                  fmt::format("--set {}...: the key path has more than {} names", path.substr(0, 80), deepest_nesting));
     so_far += (so_far.empty() ? "" : ".") + step;
     if (step.empty()) throw Error(ErrorCode::usage, fmt::format("--set {}: an empty name in the key path", setting));
     target = &descend(*target, step, so_far, origin);

@@ -13,9 +13,9 @@
 
 namespace orrery::config {
 
-/// Where a value was read: a file or a --set.
+/// Where a value was read: a file, a --set or another option.
 struct Origin {
-  std::string name;              ///< for messages
+  std::string name;              ///< for messages; empty for an option, whose name stands in the place of the key
   std::filesystem::path folder;  ///< relative paths start here
 };
 
@@ -32,9 +32,11 @@ struct Value {
   std::vector<Value> items;
   std::vector<Entry> entries;
 
+  /// Returns the value of a key of a mapping; null if there is none. Cost O(entries).
   const Value* find(std::string_view key) const;
+  /// Returns where the value stands, as that of `key`.
   Place place(std::string_view key) const;
-  /// "the text 'x'", "a list of 3", ...: for messages.
+  /// Returns what the value is, for messages: "the text 'x'", "a list of 3", ...
   std::string description() const;
 };
 
@@ -44,6 +46,9 @@ struct Value::Entry {
   Value value;
 };
 
+/// Returns the value that an option of the command line gives.
+Value option_value(std::string text);
+
 inline constexpr int deepest_nesting = 64;
 
 /// Parses a YAML or a JSON document. Duplicate keys become faults (the first stays); throws Error (bad_input) with
@@ -52,8 +57,8 @@ Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& ori
 Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
 
 /// Applies "key.path=value" as if it stood in `root`; the value is YAML, a number in the path is the position in a
-/// list. Missing mappings are made (the strict reading of the result finds unknown ones). Throws Error (usage or
-/// bad_input).
+/// list. Missing mappings are made (the strict reading of the result finds unknown ones). Throws Error: usage for
+/// what is no key=value or a path of more than `deepest_nesting` names, bad_input for a position that is not there.
 void apply_override(Value& root, const std::string& setting, Faults& faults);
 
 }  // namespace orrery::config

@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <sstream>
+#include <unordered_map>
 
 #include "value.hpp"
 
@@ -32,7 +33,8 @@ class Converter {
       for (const auto& item : node) value.items.push_back(convert(item, depth + 1));
     } else if (node.IsMap()) {
       value.kind = Value::Kind::mapping;
-      for (const auto& entry : node) insert(value, entry.first, entry.second, depth);
+      std::unordered_map<std::string, std::optional<std::uint64_t>> lines;  // of the keys so far
+      for (const auto& entry : node) insert(value, lines, entry.first, entry.second, depth);
     }
     return value;
   }
@@ -44,19 +46,20 @@ class Converter {
     return static_cast<std::uint64_t>(node.Mark().line) + 1;
   }
 
-  void insert(Value& mapping, const YAML::Node& key, const YAML::Node& node, int depth) {
+  void insert(Value& mapping, std::unordered_map<std::string, std::optional<std::uint64_t>>& lines,
+              const YAML::Node& key, const YAML::Node& node, int depth) {
     const auto key_line = line(key);
     if (!key.IsScalar()) {
       faults_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line}, "a key that is no word",
                         "keys that are words"));
       return;
     }
-    for (const auto& entry : mapping.entries) {
-      if (entry.key != key.Scalar()) continue;
-      const Place place{.file = origin_->name, .line = key_line, .key = entry.key};
+    const auto [first, is_new] = lines.emplace(key.Scalar(), key_line);
+    if (!is_new) {
+      const Place place{.file = origin_->name, .line = key_line, .key = key.Scalar()};
       faults_.add(Error(ErrorCode::bad_input, place,
-                        entry.line ? fmt::format("the key stands here again, first in line {}", *entry.line)
-                                   : std::string("the key stands here twice"),
+                        first->second ? fmt::format("the key stands here again, first in line {}", *first->second)
+                                      : std::string("the key stands here twice"),
                         "each key once", "Delete one of them."));
       return;
     }

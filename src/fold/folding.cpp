@@ -48,26 +48,26 @@ void Folding::choose_communicators() {
       const auto its = classes_.of_group[group.index()];
       const auto next = static_cast<std::uint32_t>(communicators_.size());
       if (!communicator_of_class_.try_emplace(its, next).second) continue;
-      auto& members = members_of_.emplace_back();
-      members.count = 0;
+      auto& representatives = representatives_.emplace_back();
+      representatives.count = 0;
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number_of;  // by class and use
       for (const auto& member : signatures_.graph.members_of(group.value())) {
-        const auto number = static_cast<std::uint32_t>(members.seats.size());
+        const auto number = static_cast<std::uint32_t>(representatives.npus.size());
         const auto [found, added] = number_of.try_emplace({classes_.of_npu[member.npu], member.use}, number);
-        if (added) members.seats.push_back(representative_of(NpuId(member.npu)));
-        members.seat_of.push_back(found->second);
+        if (added) representatives.npus.push_back(representative_of(NpuId(member.npu)));
+        representatives.of_member.push_back(found->second);
       }
       const auto& spec = all_communicators_[group.index()];
-      const NpuId host = members.seats[next % members.seats.size()];
+      const NpuId host = representatives.npus[next % representatives.npus.size()];
       communicators_.push_back(
-          {GroupId(next), spec.group, spec.dimensions, spec.custom, host_of_npu_[host.index()], &members});
+          {GroupId(next), spec.group, spec.dimensions, spec.custom, host_of_npu_[host.index()], &representatives});
     }
   groups_of_.resize(communicators_.size());
   for (const auto& spec : all_communicators_) {
     const auto found = communicator_of_class_.find(classes_.of_group[spec.id.index()]);
     ensure(found != communicator_of_class_.end(), "a group none of whose members represents its class");
     groups_of_[found->second].push_back(spec.id);
-    ++members_of_[found->second].count;
+    ++representatives_[found->second].count;
   }
 }
 
@@ -77,12 +77,12 @@ npu::FoldedNpu Folding::folded_npu(const npu::NpuSpec& npu) const {
   result.streams = &streams_.at(npu.program);
   if (replay_only_) return result;
   for (const auto& [peer, stream] : signatures_.graph.streams_of(npu.id.value()))
-    result.routes.push_back({representative_of(NpuId(peer)), stream});
+    result.ends.push_back({representative_of(NpuId(peer)), stream});
   for (std::size_t use = 0; use < npu.groups.size(); ++use) {
     // The communicator may be made of another group of the class, which is equivalent position by position.
     const auto communicator = communicator_of_class_.at(classes_.of_group[npu.groups[use].index()]);
     const auto position = signatures_.graph.memberships_of(npu.id.value())[use].position;
-    result.seats.push_back(members_of_[communicator].seat_of[position]);
+    result.participants.push_back(representatives_[communicator].of_member[position]);
   }
   return result;
 }

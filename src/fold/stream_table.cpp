@@ -13,7 +13,7 @@ StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus) {
   for (const npu::NpuSpec& npu : npus) {
     if (npu.program == last) continue;
     last = npu.program;
-    if (const auto [found, added] = streams.try_emplace(last); added) found->second = npu::streams_of(*last->graph);
+    if (const auto [found, added] = streams.try_emplace(last); added) found->second = npu::message_streams_of(*last->graph);
   }
   return streams;
 }
@@ -21,7 +21,7 @@ StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus) {
 StreamTable::StreamTable(std::span<const npu::NpuSpec> npus, const StreamsOf& streams) : npus_(npus) {
   first_.push_back(0);
   const npu::Program* last = nullptr;
-  const npu::Streams* its = nullptr;
+  const npu::MessageStreams* its = nullptr;
   for (const npu::NpuSpec& npu : npus) {
     if (npu.program != last) its = &streams.at(last = npu.program);
     of_npu_.push_back(its);

@@ -34,7 +34,7 @@ class StreamTable {
 
  private:
   std::span<const npu::NpuSpec> npus_;
-  std::vector<const npu::Streams*> of_npu_;
+  std::vector<const npu::MessageStreams*> of_npu_;
   std::vector<std::size_t> first_;     // [npus + 1] index into sorted_
   std::vector<std::uint32_t> sorted_;  // streams of each NPU by key
 };

@@ -171,7 +171,7 @@ std::vector<MemoryStageRecord> MemoryServers::stages() const {
 
 void MemoryServers::answer(LpId lp, Time done, Time since, const Asker& asker) {
   if (done == Time::max()) return keep_earliest(overrun_, {since, asker.npu, asker.node});
-  auto answer = pdes::Event::make(done, pdes::Stage::npu, lp, servers_[lp].sequence++, LpId(asker.npu.value()));
+  auto answer = pdes::Event::make(done, pdes::Stage::client, lp, servers_[lp].sequence++, LpId(asker.npu.value()));
   answer.node = asker.node.value();
   answer.kind = pdes::completion;
   kernel_.send(hosting_.of_npu[asker.npu.index()], answer);

@@ -8,7 +8,7 @@
 namespace orrery::model {
 namespace {
 
-/// Collects what may pass from this rank to each other one.
+/// Collects what may pass from this rank to each other one, with lower bounds of the delays.
 class Neighbours {
  public:
   explicit Neighbours(parallel::Communicator& world)
@@ -16,40 +16,64 @@ class Neighbours {
     for (std::size_t r = 0; r < table_.size(); ++r) table_[r].rank = Rank(static_cast<int>(r));
   }
 
-  void event(Rank to, Time delay) {
+  Rank here() const { return here_; }
+
+  /// Adds messages of an NPU here to an NPU there. For this rank itself this does nothing.
+  void add_messages(Rank to, Time delay) {
     if (to == here_) return;
     at(to).event_delay = std::min(at(to).event_delay, delay);
   }
-  /// Servers here answer NPUs there, and call servers there.
-  void relay(Rank to, Time delay) {
-    service(to, delay);
-    if (to != here_) at(to).relay_delay = std::min(at(to).relay_delay, delay);
-  }
-  void request(Rank to) {
+  /// Adds requests of NPUs here to a server there. For this rank itself this does nothing.
+  void add_requests(Rank to) {
     if (to != here_) at(to).requests = true;
   }
-  void service(Rank to, Time delay) {
+  /// Adds answers of a server here to NPUs there.
+  void add_answers(Rank to, Time delay) {
     least_service_ = std::min(least_service_, delay);
     if (to != here_) at(to).service_delay = std::min(at(to).service_delay, delay);
   }
-  /// To this rank itself too.
-  void reply(Rank to, Time delay, Time final_delay) {
+  /// Adds a server here that answers NPUs there and calls servers there.
+  void add_relay(Rank to, Time delay) {
+    add_answers(to, delay);
+    if (to != here_) at(to).relay_delay = std::min(at(to).relay_delay, delay);
+  }
+  /// Adds the completions of collectives that are computed here, for NPUs there: `delay` after the first member has
+  /// arrived, and `final_delay` after the last one.
+  void add_completions(Rank to, Time delay, Time final_delay) {
     at(to).reply_delay = std::min(at(to).reply_delay, delay);
     least_reply_ = std::min(least_reply_, delay);
     least_final_ = std::min(least_final_, final_delay);
   }
-  Time reply_here() const { return table_[here_.index()].reply_delay; }
-  Time least_service() const { return least_service_; }
-  Time least_reply() const { return least_reply_; }
-  Time least_final() const { return least_final_; }
-  Time least_event() const {
-    Time least = Time::max();
-    for (const auto& n : table_) least = std::min(least, n.event_delay);
-    return least;
+
+  /// Returns what has been added, and the least delays of all ranks, as the kernel wants it. Collective.
+  pdes::Options agree(parallel::Communicator& world) {
+    pdes::Options options;
+    options.service_delay = least_service_;
+    options.reply_delay = table_[here_.index()].reply_delay;
+    options.final_delay = std::min(least_over_ranks(world, least_final_), longest_final_delay);
+    options.least_reply_delay = least_over_ranks(world, least_reply_);
+    options.least_service_delay = least_over_ranks(world, least_service_);
+    options.least_event_delay = least_over_ranks(world, least_event());
+    options.neighbours = agree_on_channels(world);
+    return options;
   }
 
-  /// Those with which anything is exchanged. Collective.
-  std::vector<pdes::Neighbour> agree(parallel::Communicator& world) {
+ private:
+  /// The final delay must be finite, also where no rank computes collectives.
+  static constexpr Time longest_final_delay = Time::from_ns(1'000'000'000);
+
+  static Time least_over_ranks(parallel::Communicator& world, Time mine) {
+    std::int64_t least = mine.ps();
+    world.minimum(std::span(&least, 1));
+    return Time::from_ps(least);
+  }
+  Time least_event() const {
+    Time least = Time::max();
+    for (const auto& neighbour : table_) least = std::min(least, neighbour.event_delay);
+    return least;
+  }
+  /// Returns the ranks with which this one exchanges anything. Collective.
+  std::vector<pdes::Neighbour> agree_on_channels(parallel::Communicator& world) {
     std::vector<std::vector<char>> outgoing(table_.size());
     for (std::size_t r = 0; r < table_.size(); ++r) {
       auto& n = table_[r];
@@ -66,8 +90,6 @@ class Neighbours {
     }
     return neighbours;
   }
-
- private:
   pdes::Neighbour& at(Rank rank) { return table_[rank.index()]; }
 
   Rank here_;
@@ -75,86 +97,113 @@ class Neighbours {
   Time least_service_ = Time::max(), least_reply_ = Time::max(), least_final_ = Time::max();
 };
 
-/// The shortest collective of each group that this rank's NPUs take part in, by the engine's least_duration.
-std::vector<Time> shortest_collectives(const npu::RunContext& run) {
-  std::vector<Time> shortest(run.communicators.size(), Time::max());
-  std::set<std::pair<const npu::Program*, GroupId>> done;  // NPUs of one program and group do the same
-  std::vector<std::shared_ptr<const collective::GroupLayout>> layout_of(run.communicators.size());
-  for (const auto& npu : run.npus) {
+using Layouts = std::vector<std::shared_ptr<const collective::GroupLayout>>;
+
+/// Returns the layout of the collectives of a communicator.
+std::shared_ptr<const collective::GroupLayout> layout_of(const npu::RunContext& run,
+                                                         const communicator::CommunicatorSpec& spec) {
+  return run.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+}
+
+/// Finds the shortest collective of each communicator that this rank's NPUs take part in.
+class ShortestCollectives {
+ public:
+  explicit ShortestCollectives(const npu::RunContext& run)
+      : run_(run), layouts_(run.communicators.size()), shortest_(run.communicators.size(), Time::max()) {}
+
+  /// Returns the least times from the first arrival to a completion, by collective::Engine::least_duration; max() for
+  /// communicators that NPUs here do not use. O(nodes of all distinct programs).
+  std::vector<Time> find() {
+    for (const auto& npu : run_.npus) add(npu);
+    return std::move(shortest_);
+  }
+
+ private:
+  void add(const npu::NpuSpec& npu) {
+    const Layouts layouts = layouts_to_look_at(npu);
+    if (std::ranges::all_of(layouts, [](const auto& layout) { return layout == nullptr; })) return;
     const auto& graph = *npu.program->graph;
-    std::vector<std::shared_ptr<const collective::GroupLayout>> layouts(npu.groups.size());
-    for (std::size_t use = 0; use < npu.groups.size(); ++use) {
-      if (!done.emplace(npu.program, npu.groups[use]).second) continue;
-      const auto& spec = run.communicators[npu.groups[use].index()];
-      auto& layout = layout_of[spec.id.index()];
-      if (!layout) layout = run.engine.layout(spec.group->members, spec.dimensions, spec.custom);
-      layouts[use] = layout;
-    }
-    if (std::none_of(layouts.begin(), layouts.end(), [](const auto& layout) { return layout != nullptr; })) continue;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
       const auto& node = graph.nodes[i];
       if (node.kind != trace::NodeKind::collective) continue;
       const auto use = npu.program->use_of_node(NodeId(i));
       if (!layouts[use]) continue;
-      Time& least = shortest[npu.groups[use].index()];
+      Time& least = shortest_[npu.groups[use].index()];
       least = std::min(
-          least, run.engine.least_duration(*layouts[use], collective::kind_of(node.collective), Bytes(node.size)));
+          least, run_.engine.least_duration(*layouts[use], collective::kind_of(node.collective), Bytes(node.size)));
     }
   }
-  return shortest;
+  /// Returns the layouts [uses of the program] of those communicators in which no NPU with the same program has been
+  /// looked at: such NPUs do the same. Null for the others.
+  Layouts layouts_to_look_at(const npu::NpuSpec& npu) {
+    Layouts layouts(npu.groups.size());
+    for (std::size_t use = 0; use < npu.groups.size(); ++use) {
+      if (!done_.emplace(npu.program, npu.groups[use]).second) continue;
+      const auto& spec = run_.communicators[npu.groups[use].index()];
+      auto& layout = layouts_[spec.id.index()];
+      if (!layout) layout = layout_of(run_, spec);
+      layouts[use] = layout;
+    }
+    return layouts;
+  }
+
+  const npu::RunContext& run_;
+  Layouts layouts_;  // [communicators] those that have been made
+  std::vector<Time> shortest_;
+  std::set<std::pair<const npu::Program*, GroupId>> done_;
+};
+
+/// Adds what passes between the members and the hosts of communicators, of which the host computes the collectives.
+void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
+  // A replay carries no collectives out.
+  const auto shortest = run.options.replay_only ? std::vector<Time>(run.communicators.size(), Time::max())
+                                                : ShortestCollectives(run).find();
+  for (const auto& spec : run.communicators) {
+    const auto ranks = communicator::ranks_of(spec, run.hosting.of_npu);
+    const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
+    if (is_local) continue;  // its members and its host see each other without the kernel
+    if (spec.host == neighbours.here()) {
+      const Time final_delay = run.engine.minimum_duration(*layout_of(run, spec));
+      for (const Rank rank : ranks) neighbours.add_completions(rank, shortest[spec.id.index()], final_delay);
+    } else if (std::ranges::binary_search(ranks, neighbours.here())) {
+      neighbours.add_requests(spec.host);
+    }
+  }
 }
 
-Time least_over_ranks(parallel::Communicator& world, Time mine) {
-  std::int64_t least = mine.ps();
-  world.minimum(std::span(&least, 1));
-  return Time::from_ps(least);
+/// Adds the messages of the congestion-unaware network.
+void add_messages(Neighbours& neighbours, const npu::RunContext& run) {
+  for (const auto& npu : run.npus)
+    for (const NpuId peer : npu.trace->peers)
+      neighbours.add_messages(run.hosting.of_npu[peer.index()], run.delays.delay(npu.id, peer, Bytes(0)));
+}
+
+/// Adds the requests to remote memory and its answers.
+void add_memory_servers(Neighbours& neighbours, const npu::RunContext& run) {
+  for (std::uint32_t server = 0; server < run.memory.num_servers(); ++server) {
+    const Rank host = run.hosting.of_server[server];
+    for (std::uint32_t i = 0; i < run.memory.npus_per_server(); ++i) {
+      const Rank rank = run.hosting.of_npu[run.memory.first_npu_of(server).index() + i];
+      if (host == neighbours.here()) neighbours.add_answers(rank, run.memory.service_delay());
+      if (rank == neighbours.here()) neighbours.add_requests(host);
+    }
+  }
 }
 
 }  // namespace
 
 pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
-  const Rank here = world.rank();
-  const auto& hosts = run_.hosting.of_npu;
   Neighbours neighbours(world);
-  const bool has_replies = !run_.options.replay_only && !fabric_;
-  const auto shortest =
-      has_replies ? shortest_collectives(run_) : std::vector<Time>(run_.communicators.size(), Time::max());
-  for (const auto& spec : run_.communicators) {
-    if (fabric_) break;
-    const auto ranks = communicator::ranks_of(spec, hosts);
-    const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
-    if (is_local) continue;  // its members and its host see each other without the kernel
-    if (spec.host == here) {
-      const Time final_delay =
-          run_.engine.minimum_duration(*run_.engine.layout(spec.group->members, spec.dimensions, spec.custom));
-      for (const Rank rank : ranks) neighbours.reply(rank, shortest[spec.id.index()], final_delay);
-    } else if (std::binary_search(ranks.begin(), ranks.end(), here)) {
-      neighbours.request(spec.host);
-    }
+  if (fabric_) {
+    // Links are on all ranks, and messages to all ranks take some of them.
+    for (int rank = 0; rank < world.size(); ++rank) neighbours.add_relay(Rank(rank), link_delays_->least_pass());
+  } else {
+    add_communicators(neighbours, run_);
+    add_messages(neighbours, run_);
   }
-  // Links are on all ranks, and messages to all take some of them.
-  for (int rank = 0; fabric_ && rank < world.size(); ++rank) neighbours.relay(Rank(rank), link_delays_->least_pass());
-  for (const auto& npu : run_.npus)
-    for (const NpuId peer : npu.trace->peers)
-      if (!fabric_) neighbours.event(hosts[peer.index()], run_.delays.delay(npu.id, peer, Bytes(0)));
-  for (std::uint32_t server = 0; server < run_.memory.num_servers(); ++server) {
-    const Rank host = run_.hosting.of_server[server];
-    for (std::uint32_t i = 0; i < run_.memory.npus_per_server(); ++i) {
-      const Rank rank = hosts[run_.memory.first_npu_of(server).index() + i];
-      if (host == here) neighbours.service(rank, run_.memory.service_delay());
-      if (rank == here) neighbours.request(host);
-    }
-  }
-  pdes::Options options;
-  options.num_lps = static_cast<std::uint32_t>(hosts.size() + run_.communicators.size()) + run_.memory.num_servers() +
-                    (fabric_ ? fabric_->num_links() : 0);
-  options.service_delay = neighbours.least_service();
-  options.reply_delay = neighbours.reply_here();
-  options.final_delay = std::min(least_over_ranks(world, neighbours.least_final()), Time::from_ns(1'000'000'000));
-  options.least_reply_delay = least_over_ranks(world, neighbours.least_reply());
-  options.least_service_delay = least_over_ranks(world, neighbours.least_service());
-  options.least_event_delay = least_over_ranks(world, neighbours.least_event());
-  options.neighbours = neighbours.agree(world);
+  add_memory_servers(neighbours, run_);
+  pdes::Options options = neighbours.agree(world);
+  options.num_lps = run_.first_link().value() + (fabric_ ? fabric_->num_links() : 0);
   options.lps_run_ahead = !fabric_;
   return options;
 }

@@ -15,14 +15,19 @@ std::vector<NpuId> ids_of(std::span<const npu::NpuSpec> npus) {
 
 }  // namespace
 
-/// What there is once the kernel is known.
+/// The logical processes, which are made once the kernel is known.
 struct RankModel::Parts {
   Parts(RankModel& model, pdes::Scheduler& kernel)
-      : communicators(
-            kernel, model.run_.engine, model.network_, model.run_.communicators, model.run_.hosting,
-            model.run_.first_communicator(),
-            [this](NpuId npu, NodeId node, Time time, Bytes sent) { npus.announce(npu, node, time, sent); },
-            model.run_.place_of, model.run_.options.goes_over_links()),
+      : communicators({.kernel = kernel,
+                       .engine = model.run_.engine,
+                       .network = model.network_,
+                       .specs = model.run_.communicators,
+                       .hosting = model.run_.hosting,
+                       .first_lp = model.run_.first_communicator(),
+                       .place_of = model.run_.place_of,
+                       .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
+                                                                         : communicator::Execution::at_host},
+                      [this](NpuId npu, NodeId node, Time time, Bytes sent) { npus.announce(npu, node, time, sent); }),
         servers(
             kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
             [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },
@@ -31,11 +36,11 @@ struct RankModel::Parts {
                                   kernel, *model.link_delays_, model.run_.options.network, ids_of(model.run_.npus),
                                   model.run_.hosting, model.run_.first_link(), model.overrun_)
                             : nullptr),
-        npus(model.run_, {kernel, model.network_, communicators, servers, links.get()}, model.overrun_) {}
+        npus(model.run_, {kernel, model.network_, communicators.members(), servers, links.get()}, model.overrun_) {}
 
   communicator::Communicators communicators;
   memory::MemoryServers servers;
-  std::unique_ptr<network::LinkServers> links;  // none but in the congestion-aware network
+  std::unique_ptr<network::LinkServers> links;  // null but in the congestion-aware network
   npu::Npus npus;
 };
 
@@ -79,12 +84,12 @@ pdes::Awaited RankModel::awaits(LpId npu) const { return parts_->npus.awaits(Npu
 
 void RankModel::receive(Rank from, std::span<const std::byte> message) { parts_->communicators.receive(from, message); }
 
-pdes::Horizon RankModel::horizon() { return parts_->npus.horizon(); }
+pdes::LookaheadBounds RankModel::lookahead() { return parts_->npus.lookahead(); }
 
 Time RankModel::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }
 
 std::string RankModel::status() const {
-  return fmt::format("{} of {} NPUs of this rank are done", parts_->npus.num_done(), num_npus());
+  return fmt::format("{} of {} NPUs of this rank are done", parts_->npus.num_done(), run_.npus.size());
 }
 
 const npu::Npus& RankModel::npus() const { return parts_->npus; }

@@ -205,7 +205,7 @@ void LinkServers::forward(Server& server, const pdes::Event& event, const std::o
   const Message message = messages_[event.node];
   const LpId target(next ? first_lp_.value() + next->id.value() : message.destination.value());
   const Rank to = hosting_.of_npu[next ? next->owner.index() : message.destination.index()];
-  pdes::Event onward = this->event(server, there, next ? pdes::Stage::server : pdes::Stage::npu, target);
+  pdes::Event onward = this->event(server, there, next ? pdes::Stage::server : pdes::Stage::client, target);
   onward.kind = next ? pass : static_cast<std::uint16_t>(Delivery::arrived);
   onward.node = event.node;
   if (to == hosting_.here) {
@@ -215,7 +215,7 @@ void LinkServers::forward(Server& server, const pdes::Event& event, const std::o
     free_.push_back(event.node);
   }
   if (next || (message.kind != Message::Kind::data && !message.wants_receipt)) return;
-  pdes::Event receipt = this->event(server, there, pdes::Stage::npu, LpId(message.source.value()));
+  pdes::Event receipt = this->event(server, there, pdes::Stage::client, LpId(message.source.value()));
   receipt.kind = static_cast<std::uint16_t>(message.wants_receipt ? Delivery::wake : Delivery::sent);
   receipt.node = message.node.value();
   receipt.detail = packed({message.service, message.own_step});

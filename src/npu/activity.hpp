@@ -9,7 +9,7 @@
 
 namespace orrery::npu {
 
-/// Splits an NPU's time by what it is busy with. compute + cpu + exposed communication + exposed memory + idle = the
+/// Splits an NPU's time by what it is busy with: compute + cpu + exposed communication + exposed memory + idle = the
 /// time of the last change.
 class Activity {
  public:
@@ -21,6 +21,7 @@ class Activity {
     advance(now);
     in_service_.end(work);
   }
+  /// Sets the times of a record but for its finish.
   void fill(NpuRecord& record) const {
     record.compute = spent(Work::compute);
     record.cpu = spent(Work::cpu);

@@ -11,7 +11,7 @@ namespace {
 
 using trace::NodeKind;
 
-/// Bit d: members differ in dimension d.
+/// Returns a mask: bit d is set if members differ in dimension d.
 std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const topology::Topology& topology) {
   const auto& members = spec.group->members;
   std::uint64_t differ = 0, possible = 0;
@@ -26,7 +26,7 @@ std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const to
   return differ;
 }
 
-/// Of the nodes that count, as many as streams let be in service at once.
+/// Returns how many of the nodes that count streams let be in service at once.
 std::uint32_t most_in_streams(const trace::Graph& graph, std::uint32_t comm_streams, const std::vector<char>& counts) {
   std::vector<char> used(graph.num_streams + 1);
   std::uint32_t unnamed = 0;
@@ -47,8 +47,8 @@ std::uint32_t most_at_once(const trace::Graph& graph, std::uint32_t comm_streams
   constexpr std::size_t most_chains = 64;
   const std::uint32_t most = most_in_streams(graph, comm_streams, counts);
   if (most <= 1) return 1;
-  std::vector<std::uint32_t> lengths;               // of chains
-  std::vector<std::vector<std::uint32_t>> reached;  // [chains][nodes] how much of a chain, from its beginning, is done
+  std::vector<std::uint32_t> lengths;               // [chains]
+  std::vector<std::vector<std::uint32_t>> reached;  // [chains][nodes] how many nodes of a chain precede it
   for (const std::uint32_t node : graph.topological_order()) {
     if (counts[node] != 0) {
       std::size_t chain = 0;
@@ -66,10 +66,10 @@ std::uint32_t most_at_once(const trace::Graph& graph, std::uint32_t comm_streams
   return static_cast<std::uint32_t>(lengths.size());
 }
 
-std::vector<std::uint32_t> collectives_at_once(const RunContext& setting, parallel::Communicator& world) {
-  const topology::Topology& topology = setting.topology();
+std::vector<std::uint32_t> collectives_at_once(const RunContext& run, parallel::Communicator& world) {
+  const topology::Topology& topology = run.topology();
   std::vector<std::uint64_t> spans;
-  for (const auto& spec : setting.communicators) spans.push_back(dimensions_of(spec, topology));
+  for (const auto& spec : run.communicators) spans.push_back(dimensions_of(spec, topology));
   std::vector<std::int64_t> negated(topology.num_dimensions(), -1);
   const auto look_at = [&](const Program& program, const std::vector<std::uint64_t>& span_of_use) {
     const trace::Graph& graph = *program.graph;
@@ -79,14 +79,14 @@ std::vector<std::uint32_t> collectives_at_once(const RunContext& setting, parall
         counts[node] = graph.nodes[node].kind == NodeKind::collective &&
                        graph.nodes[node].collective != trace::CollectiveKind::barrier &&
                        (span_of_use[program.use_of_node(NodeId(node))] >> d & 1U) != 0;
-      const std::int64_t at_once = most_at_once(graph, setting.options.comm_streams, counts);
+      const std::int64_t at_once = most_at_once(graph, run.options.comm_streams, counts);
       negated[d] = std::min(negated[d], -at_once);
     }
   };
   using Key = std::pair<const Program*, std::vector<std::uint64_t>>;
   std::set<Key> known;
   Key key, last;
-  for (const auto& npu : setting.npus) {
+  for (const auto& npu : run.npus) {
     key.first = npu.program;
     key.second.clear();
     for (const GroupId group : npu.groups) key.second.push_back(spans[group.index()]);

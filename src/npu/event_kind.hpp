@@ -11,13 +11,17 @@ namespace orrery::npu {
 enum class EventKind : std::uint16_t {
   complete = pdes::completion,  ///< node `node` is done
   start,                        ///< once, at time 0
-  data,      ///< a message from `source` with tag `node` (folded: its stream there) and `detail` bytes
-  received,  ///< what `data` becomes once it is matched: node `node`, posted at `detail` ps, is done
-  grant,     ///< rendezvous: `source` is ready to receive with tag `node` (folded: as above)
-  granted,   ///< what `grant` becomes once it is matched: the data of node `node` leave
-  arrived = static_cast<std::uint16_t>(network::Delivery::arrived),
-  sent = static_cast<std::uint16_t>(network::Delivery::sent),
-  wake = static_cast<std::uint16_t>(network::Delivery::wake),
+
+  // Of DelayMessaging. `node` of an event of another NPU is StreamEnd::stream.
+  data,           ///< a message of another NPU of `detail` bytes
+  received,       ///< what `data` becomes once it is matched: receive `node`, posted at `detail` ps, is done
+  clear_to_send,  ///< another NPU is ready to receive (rendezvous)
+  cleared,        ///< what `clear_to_send` becomes once it is matched: the data of send `node` leave
+
+  // Of the links.
+  arrived = static_cast<std::uint16_t>(network::Delivery::arrived),  ///< a message is there
+  sent = static_cast<std::uint16_t>(network::Delivery::sent),        ///< the data of send `node` are at the receiver
+  wake = static_cast<std::uint16_t>(network::Delivery::wake),        ///< collective `node` goes on, in step `detail`
 };
 
 }  // namespace orrery::npu

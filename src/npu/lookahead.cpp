@@ -10,28 +10,28 @@ namespace {
 
 using trace::NodeKind;
 
-/// A graph read backwards, and the nodes' places in an order in which dependencies come first.
+/// A graph read backwards, and the positions of nodes in an order in which dependencies come first.
 class Backwards {
  public:
   explicit Backwards(const trace::Graph& graph)
-      : first_(graph.num_nodes() + 1), place_(graph.num_nodes()), order_(graph.topological_order()) {
+      : first_(graph.num_nodes() + 1), position_(graph.num_nodes()), order_(graph.topological_order()) {
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) first_[i + 1] = first_[i] + graph.nodes[i].num_dependencies;
     predecessors_.resize(first_.back());
     std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
     for (std::size_t k = 0; k < order_.size(); ++k) {
-      place_[order_[k]] = static_cast<std::uint32_t>(k);
+      position_[order_[k]] = static_cast<std::uint32_t>(k);
       for (const auto successor : graph.successors_of(NodeId(order_[k]))) predecessors_[next[successor]++] = order_[k];
     }
   }
 
   const std::vector<std::uint32_t>& order() const { return order_; }
-  std::uint32_t place(std::uint32_t node) const { return place_[node]; }
+  std::uint32_t position(std::uint32_t node) const { return position_[node]; }
   std::span<const std::uint32_t> predecessors(std::uint32_t node) const {
     return std::span(predecessors_).subspan(first_[node], first_[node + 1] - first_[node]);
   }
 
  private:
-  std::vector<std::uint32_t> first_, place_, order_, predecessors_;
+  std::vector<std::uint32_t> first_, position_, order_, predecessors_;
 };
 
 // A noticed node starts when all paths to it are done. So from the completion of a node to the start of a noticed one
@@ -74,7 +74,7 @@ class TailFinder {
     }
   }
 
-  /// When all nodes are done, the first ones start again.
+  /// Takes into account that the first nodes start again when all nodes are done.
   void add_next_iteration() {
     Time first = Time::max();
     for (const auto node : backwards_.order())
@@ -89,10 +89,10 @@ class TailFinder {
     }
   }
 
-  /// Longest paths from the ancestors of `target` to it.
+  /// Finds the longest paths from the ancestors of `target` to it.
   void walk_back(std::uint32_t target) {
     result_.leads[target] = Time::zero();
-    reach(target, target, Time::zero());
+    extend(target, target, Time::zero());
     while (!open_.empty()) {
       std::pop_heap(open_.begin(), open_.end());
       const auto node = backwards_.order()[open_.back()];
@@ -102,12 +102,12 @@ class TailFinder {
       if (noticed_[node]) continue;
       const Time lead = durations_[node] + longest_[node];
       result_.leads[node] = std::min(result_.leads[node], lead);
-      reach(node, target, lead);
+      extend(node, target, lead);
     }
   }
 
-  /// The predecessors of `node` have a path of this length, from their completion, to the target.
-  void reach(std::uint32_t node, std::uint32_t target, Time length) {
+  /// Takes note that the predecessors of `node` have a path of this length, from their completion, to the target.
+  void extend(std::uint32_t node, std::uint32_t target, Time length) {
     for (const auto before : backwards_.predecessors(node)) {
       ++work_;
       if (seen_by_[before] == target) {
@@ -116,7 +116,7 @@ class TailFinder {
       }
       seen_by_[before] = target;
       longest_[before] = length;
-      open_.push_back(backwards_.place(before));  // the last in the order first: then all its paths are known
+      open_.push_back(backwards_.position(before));  // the last in the order first: then all its paths are known
       std::push_heap(open_.begin(), open_.end());
     }
   }
@@ -139,7 +139,7 @@ class TailFinder {
   Backwards backwards_;
   std::vector<Time> longest_;           // [num_nodes] to the present target
   std::vector<std::uint32_t> seen_by_;  // [num_nodes] the last target that reached the node
-  std::vector<std::uint32_t> open_;     // a heap of places in the order
+  std::vector<std::uint32_t> open_;     // a heap of positions in the order
   std::size_t work_ = 0;
 };
 
@@ -148,7 +148,7 @@ class TailFinder {
 Lookaheads::Lookaheads(const RunContext& run) : run_(run) {
   const auto is_elsewhere = [&](NpuId member) { return !run.hosting.is_here(member); };
   for (const auto& spec : run.communicators) {
-    const auto& members = spec.seating ? spec.seating->seats : spec.group->members;
+    const auto& members = spec.representatives ? spec.representatives->npus : spec.group->members;
     leads_away_.push_back(
         spec.host != run.hosting.here ||
         (members.empty() ? run.npus.size() != run.hosting.num_npus() : std::ranges::any_of(members, is_elsewhere)));

@@ -3,38 +3,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "channel_key.hpp"
 #include "orrery/base/ids.hpp"
-#include "orrery/base/quantity.hpp"
 
 namespace orrery::npu {
 
-/// What an NPU and another one say to each other with one tag.
-struct Conversation {
-  NpuId other;
-  std::uint32_t tag;
-};
-
-/// Matches two sides of a conversation, in order: whoever comes second finds the first. `Item` is what the side that
-/// comes first leaves.
-template <class Early, class Late>
+/// Matches what two sides of a channel do, in order: the side that comes second finds what the first has left. `Posted`
+/// is what this NPU leaves, `Arrived` what comes from the other one.
+template <class Posted, class Arrived>
 class Matcher {
  public:
-  using Key = Conversation;
+  /// Takes out what the other side left first, if it has left anything. Returns whether it has.
+  bool take(ChannelKey key, Arrived& item) { return arrived_.take(pack(key), item); }
+  bool take(ChannelKey key, Posted& item) { return posted_.take(pack(key), item); }
+  void leave(ChannelKey key, const Posted& item) { posted_.leave(pack(key), item); }
+  void leave(ChannelKey key, const Arrived& item) { arrived_.leave(pack(key), item); }
 
-  /// The item of the other side that waits longest, if any.
-  bool take(Key key, Late& item) { return late_.take(pack(key), item); }
-  bool take(Key key, Early& item) { return early_.take(pack(key), item); }
-  void leave(Key key, const Early& item) { early_.leave(pack(key), item); }
-  void leave(Key key, const Late& item) { late_.leave(pack(key), item); }
-
-  /// Calls visit(key, item) for all that waits on the early side, in no particular order.
-  template <class F>
-  void for_each_early(F&& visit) const {
-    for (const auto& [key, items] : early_.queues)
+  /// Calls visit(key, item) for all that this NPU has left, in no particular order.
+  template <class Visit>
+  void for_each_posted(Visit&& visit) const {
+    for (const auto& [key, items] : posted_.queues)
       for (std::size_t i = items.first; i < items.all.size(); ++i)
-        visit(Key{NpuId(static_cast<std::uint32_t>(key >> 32)), static_cast<std::uint32_t>(key)}, items.all[i]);
+        visit(ChannelKey{NpuId(static_cast<std::uint32_t>(key >> 32)), static_cast<std::uint32_t>(key)}, items.all[i]);
   }
 
  private:
@@ -44,7 +37,7 @@ class Matcher {
     std::vector<Item> all;
     std::size_t first = 0;
   };
-  /// No allocation once it has grown: the nodes of empty queues serve again.
+  /// Nothing allocates memory once it has grown, since the nodes of empty queues serve again.
   template <class Item>
   struct Waiting {
     using Queues = std::unordered_map<std::uint64_t, Queue<Item>>;
@@ -72,10 +65,10 @@ class Matcher {
     }
   };
 
-  static std::uint64_t pack(Key key) { return static_cast<std::uint64_t>(key.other.value()) << 32 | key.tag; }
+  static std::uint64_t pack(ChannelKey key) { return std::uint64_t{key.other.value()} << 32 | key.tag; }
 
-  Waiting<Early> early_;
-  Waiting<Late> late_;
+  Waiting<Posted> posted_;
+  Waiting<Arrived> arrived_;
 };
 
 }  // namespace orrery::npu

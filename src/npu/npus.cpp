@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "horizon_tree.hpp"
+#include "context.hpp"
+#include "event_kind.hpp"
 #include "lookahead.hpp"
+#include "lookahead_tree.hpp"
 #include "npu.hpp"
 #include "orrery/base/error.hpp"
 
@@ -13,6 +15,23 @@ namespace {
 
 constexpr std::uint32_t elsewhere = ~0U;
 
+/// Returns the memberships of an NPU in the communicators of its collectives. O(uses * log members).
+std::vector<communicator::Membership> memberships_of(const NpuSpec& npu,
+                                                     const communicator::MemberSide& communicators) {
+  std::vector<communicator::Membership> memberships;
+  const bool is_represented = npu.folded && !npu.folded->participants.empty();
+  for (std::size_t use = 0; use < npu.groups.size(); ++use)
+    memberships.push_back(is_represented ? communicators.membership(npu.groups[use], npu.folded->participants[use])
+                                         : communicators.membership(npu.groups[use], npu.id));
+  return memberships;
+}
+
+/// Returns whether an event is of the links, so that it comes at its time.
+bool is_of_links(const pdes::Event& event) {
+  const auto kind = static_cast<EventKind>(event.kind);
+  return kind == EventKind::arrived || kind == EventKind::sent || kind == EventKind::wake;
+}
+
 }  // namespace
 
 struct Npus::State {
@@ -20,8 +39,8 @@ struct Npus::State {
       : run(the_run),
         context{services, run.memory, run.options, run.hosting, run.first_server(), run.place_of},
         lookaheads(run),
-        local_of(run.hosting.num_npus(), elsewhere),
-        horizons(run.npus.size()),
+        index(run.hosting.num_npus(), elsewhere),
+        bounds(run.npus.size()),
         is_touched(run.npus.size(), 0),
         is_done(run.npus.size(), 0) {}
 
@@ -29,9 +48,9 @@ struct Npus::State {
   Context context;
   Lookaheads lookaheads;
   std::vector<Npu> npus;
-  std::vector<std::uint32_t> local_of;  // [num_npus of the run] index into npus
-  HorizonTree horizons;
-  std::vector<std::uint32_t> touched;  // by the events of this time
+  std::vector<std::uint32_t> index;  // [num_npus of the run] into npus
+  LookaheadTree bounds;
+  std::vector<std::uint32_t> touched;  // NPUs that settle at the end of this time
   std::vector<char> is_touched, is_done;
   std::size_t num_done = 0;
 };
@@ -40,20 +59,16 @@ Npus::Npus(const RunContext& run, const Services& services, std::optional<Overru
     : state_(std::make_unique<State>(run, services)) {
   state_->npus.reserve(run.npus.size());
   for (const NpuSpec& spec : run.npus) {
-    std::vector<communicator::Communicators::Seat> seats;
-    for (std::size_t use = 0; use < spec.groups.size(); ++use)
-      seats.push_back(spec.folded && !spec.folded->seats.empty()
-                          ? services.communicators.seat(spec.groups[use], spec.folded->seats[use])
-                          : services.communicators.seat(spec.groups[use], spec.id));
-    state_->local_of[spec.id.index()] = static_cast<std::uint32_t>(state_->npus.size());
-    state_->npus.emplace_back(spec, state_->lookaheads.of(spec), std::move(seats), overrun);
+    state_->index[spec.id.index()] = static_cast<std::uint32_t>(state_->npus.size());
+    state_->npus.emplace_back(spec, state_->lookaheads.of(spec), memberships_of(spec, services.communicators),
+                              state_->context, overrun);
   }
 }
 
 Npus::~Npus() = default;
 
 std::uint32_t Npus::local(NpuId npu) const {
-  const auto index = state_->local_of[npu.index()];
+  const auto index = state_->index[npu.index()];
   ensure(index != elsewhere, "an NPU of another rank");
   return index;
 }
@@ -66,11 +81,11 @@ void Npus::touch(std::uint32_t npu) {
 
 void Npus::start() {
   for (Npu& npu : state_->npus) {
-    pdes::Event event = pdes::Event::make(Time::zero(), pdes::Stage::npu, npu.lp(), 0, npu.lp());
+    pdes::Event event = pdes::Event::make(Time::zero(), pdes::Stage::client, npu.lp(), 0, npu.lp());
     event.kind = static_cast<std::uint16_t>(EventKind::start);
     state_->context.services.kernel.schedule(event);
-    npu.start(state_->run.options);
-    state_->horizons.mark(local(npu.id()));
+    npu.start();
+    state_->bounds.mark(local(npu.id()));
   }
 }
 
@@ -80,40 +95,18 @@ void Npus::stop(Time now) {
 
 void Npus::handle(const pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
-  Npu& npu = state_->npus[index];
-  switch (static_cast<EventKind>(event.kind)) {
-    case EventKind::start:  // `settle` does it
-      break;
-    case EventKind::complete:
-    case EventKind::sent:
-      npu.complete(NodeId(event.node), event.time);
-      break;
-    case EventKind::received:
-      npu.receive(NodeId(event.node), Time::from_ps(static_cast<std::int64_t>(event.detail)), event.time);
-      break;
-    case EventKind::granted:
-      npu.transfer(NodeId(event.node), event.time, state_->context);
-      break;
-    case EventKind::arrived:
-      state_->horizons.mark(index);
-      if (!npu.arrive(state_->context.services.links->take(event), event, state_->context)) return;
-      break;
-    case EventKind::wake:
-      if (!npu.wake(NodeId(event.node), network::unpacked(event.detail), event.time, state_->context)) return;
-      break;
-    case EventKind::data:
-    case EventKind::grant:
-      ensure(false, "an event that no NPU handles");
-  }
-  touch(index);
+  if (state_->npus[index].handle(event))
+    touch(index);
+  else
+    state_->bounds.mark(index);
 }
 
 void Npus::settle(Time now) {
   for (const auto index : state_->touched) {
     state_->is_touched[index] = 0;
     Npu& npu = state_->npus[index];
-    npu.settle(now, state_->context);
-    state_->horizons.mark(index);
+    npu.settle(now);
+    state_->bounds.mark(index);
     if (npu.is_done() && !state_->is_done[index]) {
       state_->is_done[index] = 1;
       ++state_->num_done;
@@ -123,10 +116,10 @@ void Npus::settle(Time now) {
 }
 
 bool Npus::admit(pdes::Event& event) {
-  if (state_->context.services.links && event.kind != pdes::completion) return true;  // comes at its time
+  if (is_of_links(event)) return true;
   const auto index = local(NpuId(event.target.value()));
-  state_->horizons.mark(index);
-  if (event.kind != pdes::completion) return state_->npus[index].admit(event, state_->context);
+  state_->bounds.mark(index);
+  if (event.kind != pdes::completion) return state_->npus[index].admit(event);
   state_->npus[index].announce(NodeId(event.node), event.time, Bytes(0));
   return true;
 }
@@ -134,15 +127,15 @@ bool Npus::admit(pdes::Event& event) {
 void Npus::announce(NpuId npu, NodeId node, Time time, Bytes sent) {
   const auto index = local(npu);
   state_->npus[index].announce(node, time, sent);
-  state_->horizons.mark(index);
+  state_->bounds.mark(index);
 }
 
 void Npus::proceed(NpuId npu) { touch(local(npu)); }
 
 pdes::Awaited Npus::awaits(NpuId npu) const { return state_->npus[local(npu)].awaits(); }
 
-pdes::Horizon Npus::horizon() {
-  return state_->horizons.least([this](std::uint32_t npu) { return state_->npus[npu].horizon(); });
+pdes::LookaheadBounds Npus::lookahead() {
+  return state_->bounds.least([this](std::uint32_t npu) { return state_->npus[npu].lookahead(); });
 }
 
 std::size_t Npus::num_done() const { return state_->num_done; }
@@ -169,9 +162,9 @@ std::vector<NpuRecord> Npus::records() const {
 std::vector<TimelineRecord> Npus::timeline() const {
   std::vector<TimelineRecord> all;
   for (std::size_t i = 0; i < state_->npus.size(); ++i) {
-    const auto& npu = state_->npus[i];
+    const auto& timeline = state_->npus[i].accounting().timeline();
     const auto first = static_cast<std::ptrdiff_t>(all.size());
-    all.insert(all.end(), npu.timeline().begin(), npu.timeline().end());
+    all.insert(all.end(), timeline.begin(), timeline.end());
     for (auto record = all.begin() + first; record != all.end(); ++record)
       if (record->group != TimelineRecord::no_group) record->group = state_->run.npus[i].groups[record->group].value();
     std::sort(all.begin() + first, all.end(), [](const TimelineRecord& a, const TimelineRecord& b) {
@@ -184,7 +177,7 @@ std::vector<TimelineRecord> Npus::timeline() const {
 std::vector<memory::UsageRecord> Npus::usage_timeline() const {
   std::vector<memory::UsageRecord> all;
   for (const auto& npu : state_->npus)
-    if (const auto* const memory = npu.local_memory())
+    if (const auto* const memory = npu.accounting().local_memory())
       all.insert(all.end(), memory->timeline().begin(), memory->timeline().end());
   return all;
 }
@@ -192,7 +185,7 @@ std::vector<memory::UsageRecord> Npus::usage_timeline() const {
 std::optional<memory::Excess> Npus::excess() const {
   std::optional<memory::Excess> earliest;
   for (const auto& npu : state_->npus)
-    if (const auto* const memory = npu.local_memory(); memory && memory->excess())
+    if (const auto* const memory = npu.accounting().local_memory(); memory && memory->excess())
       if (!earliest || memory->excess()->since < earliest->since) earliest = memory->excess();
   return earliest;
 }
@@ -200,7 +193,7 @@ std::optional<memory::Excess> Npus::excess() const {
 std::vector<Wait> Npus::waits() const {
   std::vector<Wait> waits;
   for (const auto& npu : state_->npus)
-    if (!npu.is_done()) npu.list_waits(state_->context.services.communicators, waits);
+    if (!npu.is_done()) npu.list_waits(waits);
   return waits;
 }
 

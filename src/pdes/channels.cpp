@@ -50,11 +50,11 @@ void Channels::send(Rank to, const Event& event, bool by_server, std::span<const
 
 void Channels::post(Rank to, std::span<const std::byte> message) { append(channel(to), true, message); }
 
-void Channels::promise(Channel& channel, const Outlook& outlook) {
+void Channels::promise(Channel& channel, const EarliestOutput& output) {
   const auto& n = channel.neighbour;
-  const Time reply = outlook.replies[static_cast<std::size_t>(&channel - channels_.data())];
-  channel.told.raise({outlook.sends + n.event_delay, std::min(outlook.service + n.service_delay, reply),
-                      std::min(n.requests ? outlook.calls : Time::max(), outlook.service + n.relay_delay)});
+  const Time reply = output.replies[static_cast<std::size_t>(&channel - channels_.data())];
+  channel.told.raise({output.sends + n.event_delay, std::min(output.service + n.service_delay, reply),
+                      std::min(n.requests ? output.calls : Time::max(), output.service + n.relay_delay)});
 }
 
 void Channels::transmit(Channel& channel, std::optional<Need> request) {
@@ -77,12 +77,12 @@ bool Channels::has_reason_to_flush() const {
   return std::ranges::any_of(channels_, [](const Channel& c) { return !c.batch.empty() || c.wanted; });
 }
 
-bool Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
+bool Channels::flush(const EarliestOutput& output, bool tell_all, Need need) {
   need = with_what_others_want(need);
   bool any = false;
   for (Channel& c : channels_) {
     if (c.batch.empty() && !c.wanted) continue;
-    promise(c, outlook);
+    promise(c, output);
     const bool suffices = c.wanted && c.told.exceed(*c.wanted);
     if (c.batch.empty() && !suffices && !tell_all) continue;
     const bool asks = must_ask(c, need);
@@ -93,7 +93,8 @@ bool Channels::flush(const Outlook& outlook, bool tell_all, Need need) {
   return any;
 }
 
-/// What a neighbour wants of us we can promise only if we are promised as much, less the delay of what we would do.
+/// Adds what other ranks ask of us: we can promise it only if we are promised as much, less the delay of what we would
+/// do.
 Need Channels::with_what_others_want(Need need) const {
   for (const Channel& c : channels_) {
     if (!c.wanted) continue;
@@ -115,13 +116,13 @@ bool Channels::must_ask(const Channel& c, const Need& need) const {
   return is_new && !c.promised.exceed(need);
 }
 
-bool Channels::ask(Need need, const Outlook& outlook) {
+bool Channels::ask(Need need, const EarliestOutput& output) {
   need = with_what_others_want(need);
   bool any = false;
   for (Channel& c : channels_) {
     if (!must_ask(c, need)) continue;
     c.asked = need;
-    promise(c, outlook);
+    promise(c, output);
     transmit(c, need);
     any = true;
   }
@@ -173,14 +174,14 @@ void Channels::update_promised() {
 }
 
 // The reduction shows a state that the whole system was in at one moment, if no message was under way then. Each rank
-// contributes when it is blocked, with the number of messages it has sent and received, and goes on living. Messages
+// contributes when it is blocked, with the number of messages it has sent and received, and goes on as before. Messages
 // sent after a contribution carry the next round's number and are not counted as received in this one. Suppose the sums
 // of sent and received agree. Then every message sent before its sender's contribution was received before its
 // receiver's. A blocked rank changes its state only when it receives something; the first that did so between its
 // contribution and the last one would have received a message sent before a contribution, and that one would be missing
 // in the sum of received ones. So all contributions describe one state, in which all ranks are blocked and nothing is
 // under way.
-void Channels::join_reduction(const Stand& mine) {
+void Channels::join_reduction(const LbtsContribution& mine) {
   if (reducing_) return;
   const std::array<std::int64_t, 7> minima{mine.sends.ps(), mine.calls.ps(), mine.reply.ps(),   mine.request.ps(),
                                            mine.event.ps(), -mine.stop.ps(), mine.stops ? 0 : 1};
@@ -193,7 +194,7 @@ void Channels::join_reduction(const Stand& mine) {
   received_ahead_ = 0;
 }
 
-std::optional<Stand> Channels::try_reduction(const Options& options) {
+std::optional<LbtsContribution> Channels::try_reduction(const Options& options) {
   if (!reducing_) return std::nullopt;
   const auto reduced = transport_->finish_reduction();
   if (!reduced) return std::nullopt;
@@ -201,19 +202,19 @@ std::optional<Stand> Channels::try_reduction(const Options& options) {
   if (reduced->sums[0] != reduced->sums[1]) return std::nullopt;
   const auto least = [&](std::size_t i) { return Time::from_ps(reduced->minima[i]); };
   const bool stops = reduced->minima[6] == 0;
-  const Stand stand{least(0), least(1), least(2),
-                    least(3), least(4), stops ? Time::from_ps(-reduced->minima[5]) : Time::max(),
-                    stops};
-  // From that state on, the first event that reaches a rank comes from a send, one event delay later at least; from a
-  // server, called at `request` or `calls`; or from posts, of which `reply` speaks for those that have come. What it
-  // then brings about comes later still.
+  const LbtsContribution all{least(0), least(1), least(2),
+                             least(3), least(4), stops ? Time::from_ps(-reduced->minima[5]) : Time::max(),
+                             stops};
+  // From the state that it shows on, the first event that reaches a rank comes from a send, one event delay later at
+  // least; from a server, called at `request` or `calls`; or from posts, of which `reply` speaks for those that have
+  // come. What it then brings about comes later still.
   const Time reply =
-      std::max(std::min(stand.reply, stand.calls + options.least_reply_delay), stand.calls + options.final_delay);
-  const Time events = std::min({stand.sends + options.least_event_delay,
-                                std::min(stand.request, stand.calls) + options.least_service_delay, reply});
-  for (Channel& c : channels_) c.promised.raise({events, events, std::min(stand.calls, events)});
+      std::max(std::min(all.reply, all.calls + options.least_reply_delay), all.calls + options.final_delay);
+  const Time events = std::min(
+      {all.sends + options.least_event_delay, std::min(all.request, all.calls) + options.least_service_delay, reply});
+  for (Channel& c : channels_) c.promised.raise({events, events, std::min(all.calls, events)});
   update_promised();
-  return stand;
+  return all;
 }
 
 std::string Channels::describe() const {

@@ -11,44 +11,47 @@
 #include <vector>
 
 #include "orrery/parallel/transport.hpp"
-#include "orrery/pdes/kernel.hpp"
+#include "orrery/pdes/event.hpp"
+#include "orrery/pdes/options.hpp"
+#include "orrery/pdes/statistics.hpp"
 
 namespace orrery::pdes {
 
-/// The promises that an incoming channel must exceed before the next event of a rank is safe.
+/// What a rank waits for: the promises of each incoming channel must exceed these before its next event is safe.
 struct Need {
   Time sends = Time::from_ps(-1);
   Time replies = Time::from_ps(-1);
   Time requests = Time::from_ps(-1);
 };
 
-/// What a rank knows of its own future (docs/kernel.md): nothing of each kind happens here before the time given.
-struct Outlook {
-  Time sends;                 ///< an NPU sends an event to an NPU of another rank
-  Time calls;                 ///< an NPU calls a server of another rank, or posts
+/// A rank's earliest output times (EOT, docs/kernel.md): nothing of each kind happens here before the time given.
+struct EarliestOutput {
+  Time sends;                 ///< a client sends an event to a client of another rank
+  Time calls;                 ///< a client calls a server of another rank, or posts
   Time service;               ///< a server of this rank is called
   std::vector<Time> replies;  ///< [neighbours] posts bring about an event there
 };
 
-/// "123 ps", or "never": for messages.
+/// Returns "123 ps", or "never": for messages.
 std::string in_ps(Time time);
 
-/// Throws Error (internal): an event that comes too late for `who`, whose clock is known.
+/// Throws Error (internal): an event comes too late for `who`, whose clock is given.
 [[noreturn]] void fail_causality(const Event& event, std::string_view what, std::string_view who, Time clock);
 
-/// What a reduction over all blocked ranks shows.
-struct Stand {
-  Time sends;          ///< least time of a send to another rank, as if no message were to come
-  Time calls;          ///< the same of a call or post
+/// What a blocked rank contributes to the lower bound on the time stamps that are still to come (LBTS), as if no
+/// message were to come. The result of the reduction over all ranks has the same form.
+struct LbtsContribution {
+  Time sends;          ///< least time of a send to another rank
+  Time calls;          ///< least time of a call of a server of another rank, or of a post
   Time reply;          ///< least Model::pending_reply
-  Time request;        ///< least time of a request that waits at a server, or of a Horizon::relays
-  Time event;          ///< least time of any pending event: max() = nothing can ever happen again
-  Time stop;           ///< latest clock if some rank wants to stop, else max(); a rank gives its own clock
-  bool stops = false;  ///< this rank wants to stop
+  Time request;        ///< least time of a request that waits at a server, or of a relay (LookaheadBounds::relays)
+  Time event;          ///< least time of any pending event; max() = nothing can ever happen again
+  Time stop;           ///< a rank gives its own clock; the result is the latest clock if some rank stops, else max()
+  bool stops = false;  ///< this rank, or some rank, wants to stop
 };
 
-/// The channels between this rank and its neighbours: batches, promises, requests for promises, and the reduction that
-/// finds out where the whole system stands once every rank is blocked.
+/// The channels between this rank and its neighbours: batches of events and posts, promises, requests for promises, and
+/// the reduction that bounds all time stamps once every rank is blocked.
 class Channels {
  public:
   struct Handlers {
@@ -59,36 +62,38 @@ class Channels {
   Channels(std::unique_ptr<parallel::Transport> transport, int num_ranks, const std::vector<Neighbour>& neighbours,
            Handlers handlers, Statistics& statistics);
 
-  /// The least promises of the incoming channels: no event of an NPU / no answer of a server and no reply to posts / no
-  /// request or post comes earlier.
+  // The least promises of the incoming channels.
+  /// Returns the time before which no event of a client comes.
   Time sends_promised() const { return least_.sends; }
+  /// Returns the time before which no answer of a server and no reply to posts comes.
   Time replies_promised() const { return least_.replies; }
+  /// Returns the time before which no request and no post comes.
   Time requests_promised() const { return least_.requests; }
 
-  /// `by_server`: an answer. `more`: bytes that go with it.
+  /// Puts an event into the batch for a rank. `by_server` says that it is an answer; `more` are bytes that go with it.
   void send(Rank to, const Event& event, bool by_server, std::span<const std::byte> more);
   void post(Rank to, std::span<const std::byte> message);
 
-  /// Takes in what has arrived: events, posts, promises, requests. Returns the number of messages.
+  /// Takes in what has arrived: events, posts, promises, requests for promises. Returns the number of messages.
   int poll();
-  /// Would `flush` do anything?
+  /// Returns whether `flush` would do anything.
   bool has_reason_to_flush() const;
-  /// Sends every batch that holds data, and a promise to whom asked for it, if it now suffices (or `tell_all`). What
-  /// leaves asks for `need` where `ask` would. Returns whether anything did.
-  bool flush(const Outlook& outlook, bool tell_all, Need need);
-  /// Asks the neighbours whose promises hold up `need`, or what they ask of us, once for each need. Returns whether it
-  /// did.
-  bool ask(Need need, const Outlook& outlook);
+  /// Sends every batch that holds data, and a promise to each neighbour that asked for it, if it now suffices (or with
+  /// `tell_all`). What leaves asks for `need` where `ask` would. Returns whether any message asks.
+  bool flush(const EarliestOutput& output, bool tell_all, Need need);
+  /// Asks the neighbours whose promises hold up `need`, or hold up what they ask of us, once for each need. Returns
+  /// whether it asked any.
+  bool ask(Need need, const EarliestOutput& output);
 
-  /// Joins the reduction (unless one is under way) with this rank's own figures.
-  void join_reduction(const Stand& mine);
-  /// The common result, if a reduction has ended and no message was on its way. Raises the promises by it.
-  std::optional<Stand> try_reduction(const Options& options);
+  /// Joins the reduction with this rank's own contribution, unless it has joined already.
+  void join_reduction(const LbtsContribution& mine);
+  /// Returns the result, if a reduction has ended and no message was on its way, and raises the promises by it.
+  std::optional<LbtsContribution> try_reduction(const Options& options);
 
   std::size_t num_neighbours() const { return channels_.size(); }
   const Neighbour& neighbour(std::size_t i) const { return channels_[i].neighbour; }
 
-  /// One line per neighbour, for the watchdog.
+  /// Returns one line per neighbour, for the watchdog.
   std::string describe() const;
 
  private:
@@ -107,9 +112,9 @@ class Channels {
   struct Header {
     Promises promises;
     Need need;
-    std::uint32_t num_bytes = 0;  ///< of records that follow
+    std::uint32_t num_bytes = 0;  ///< of the records that follow
     std::uint32_t round = 0;      ///< reductions that the sender had joined
-    std::uint32_t asks = 0;
+    std::uint32_t asks = 0;       ///< 1 = `need` holds a request
     std::uint32_t reserved = 0;
   };
   struct Record {
@@ -118,18 +123,18 @@ class Channels {
   };
   struct Channel {
     Neighbour neighbour;
-    // incoming
+    // Of the incoming channel.
     Promises promised;
-    Need asked;  ///< of the neighbour
-    // outgoing
+    Need asked;  ///< what this rank has asked the neighbour for
+    // Of the outgoing channel.
     std::vector<std::byte> batch;
     Promises told;
-    std::optional<Need> wanted;  ///< by the neighbour
+    std::optional<Need> wanted;  ///< what the neighbour has asked this rank for
   };
 
   Channel& channel(Rank rank);
   void append(Channel& channel, bool is_post, std::span<const std::byte> bytes, std::span<const std::byte> more = {});
-  void promise(Channel& channel, const Outlook& outlook);
+  void promise(Channel& channel, const EarliestOutput& output);
   Need with_what_others_want(Need need) const;
   bool must_ask(const Channel& channel, const Need& need) const;
   void transmit(Channel& channel, std::optional<Need> request);
@@ -143,7 +148,7 @@ class Channels {
   std::vector<int> index_;  // [ranks] into channels_, -1 for none
   std::vector<std::byte> message_;
   Promises least_;  // of the incoming channels
-  // The reduction. A message belongs to the round of its sender's last contribution: see join_reduction.
+  // Of the reduction. A message belongs to the round of its sender's last contribution: see join_reduction.
   std::uint32_t round_ = 0;
   bool reducing_ = false;
   std::int64_t sent_ = 0, received_ = 0, received_ahead_ = 0;

@@ -11,7 +11,8 @@ constexpr std::size_t few = 32;               // events that need no buckets
 constexpr std::size_t events_per_bucket = 4;  // when a rung is built
 constexpr std::size_t largest_sample = 64;    // of times
 
-/// Three quarters of the events are not later, as far as a sample tells: a few stragglers must not make buckets wide.
+/// Returns a time that three quarters of the events do not exceed, as far as a sample tells. A few late events must not
+/// make the buckets wide.
 Time most_are_until(const std::vector<Event>& events) {
   std::array<Time, largest_sample> times;
   const std::size_t count = std::min(events.size(), times.size());
@@ -28,7 +29,7 @@ void put_in_order(std::vector<Event>& events) {
 
 }  // namespace
 
-/// The earliest events become near. Something must be far, and nothing near.
+/// Makes the earliest events near. There must be far events, and no near ones.
 void PendingSet::approach() {
   run_.clear();
   next_ = 0;
@@ -47,7 +48,7 @@ void PendingSet::approach() {
   near_until_ = rung_start_ + Time::from_ps(static_cast<std::int64_t>(std::min(end, most)));
 }
 
-/// Of what is beyond: puts all in order if it is little, else spreads what comes first over buckets.
+/// Puts the events beyond the buckets in order if they are few; else spreads the earliest of them over new buckets.
 void PendingSet::build_rung() {
   rung_.clear();
   bucket_ = 0;

@@ -8,7 +8,7 @@
 namespace orrery::trace {
 namespace {
 
-/// The slot of `key`, a new one for `value` if there is none.
+/// Returns the slot of `key`; adds one for `value` if there is none.
 template <class Map, class Value>
 std::uint32_t slot(Map& slots, const typename Map::key_type& key, std::vector<Value>& values, Value value) {
   const auto [entry, added] = slots.try_emplace(key, static_cast<std::uint32_t>(values.size()));
@@ -20,7 +20,7 @@ Node access_node(NodeKind kind, Bytes size) {
   Node node{};
   node.kind = kind;
   node.size = size.count();
-  ensure(node.is_access() && node.size > 0, "an access to memory, and of something");
+  ensure(node.is_access() && node.size > 0, "an access to memory of a positive size");
   return node;
 }
 
@@ -30,7 +30,7 @@ NodeId Builder::add(std::string name, Node node, Dependencies dependencies) {
   const NodeId id(static_cast<std::uint32_t>(structure_.graph.nodes.size()));
   const auto first = edges_.size();
   for (const NodeId dependency : dependencies) {
-    ensure(dependency < id, "a node that depends on itself or a later one");
+    ensure(dependency < id, "a node that depends on itself or on a later one");
     edges_.emplace_back(dependency.value(), id.value());
   }
   const auto own = edges_.begin() + static_cast<std::ptrdiff_t>(first);
@@ -58,7 +58,7 @@ NodeId Builder::compute(std::string name, std::uint64_t num_ops, Bytes tensor_si
 
 NodeId Builder::collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group,
                            Dependencies dependencies) {
-  ensure(size.count() > 0, "a collective of nothing");
+  ensure(size.count() > 0, "a collective of 0 bytes");
   Node node{};
   node.kind = NodeKind::collective;
   node.size = size.count();
@@ -84,7 +84,7 @@ NodeId Builder::access(std::string name, NodeKind kind, Bytes size, CollectiveKi
 
 NodeId Builder::message(std::string name, NodeKind kind, std::uint32_t peer, std::uint64_t tag, Bytes size,
                         Dependencies dependencies) {
-  ensure(size.count() > 0, "a message of nothing");
+  ensure(size.count() > 0, "a message of 0 bytes");
   Node node{};
   node.kind = kind;
   node.size = size.count();
@@ -103,10 +103,10 @@ NodeId Builder::receive(std::string name, std::uint32_t peer, std::uint64_t tag,
 }
 
 std::uint32_t Builder::tensor(std::string name, Bytes size) {
-  ensure(size > Bytes(), "a tensor of nothing");
+  ensure(size > Bytes(), "a tensor of 0 bytes");
   const auto [known, added] = tensor_of_name_.try_emplace(name, static_cast<std::uint32_t>(tensors_.size()));
   if (added) tensors_.push_back({std::move(name), size});
-  ensure(tensors_[known->second].size == size, "a tensor of two sizes");
+  ensure(tensors_[known->second].size == size, "a tensor with two sizes");
   return known->second;
 }
 
@@ -131,7 +131,7 @@ Structure Builder::finish() {
   Graph& graph = structure_.graph;
   if (!graph.durations.empty()) graph.durations.resize(graph.nodes.size());
   graph.nodes.push_back(Node{});
-  // Edges stand by their end: a stable count by their start leaves the successors of each node ascending.
+  // Edges are in the order of their ends: a stable sort by their starts leaves the successors of each node ascending.
   std::vector<std::uint32_t> next(graph.nodes.size(), 0);
   for (const auto& [from, to] : edges_) ++next[from + 1];
   for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];

@@ -13,11 +13,11 @@ namespace orrery::trace {
 namespace {
 
 constexpr std::uint32_t no_node = std::numeric_limits<std::uint32_t>::max();
-/// How many ids may be unused for each that is used before binary search replaces a table of all ids.
+/// Ids are looked up in a table if there are at most this many for each node, else by binary search.
 constexpr std::uint64_t table_sparsity = 16;
 constexpr std::size_t longest_printed_cycle = 8;
 
-/// The dependencies of each node as NodeIds, ascending, each once.
+/// Holds the dependencies of each node as NodeIds, ascending, each once.
 struct DependencyLists {
   std::vector<std::uint32_t> first;  ///< [num_nodes + 1]
   std::vector<std::uint32_t> nodes;
@@ -27,11 +27,11 @@ struct DependencyLists {
   }
 };
 
-DependencyLists collect(const RawTrace& raw, const NodeOrder& order, Dependencies which, Edges& edges) {
+DependencyLists collect(const ParsedTrace& parsed, const NodeOrder& order, Dependencies which, Edges& edges) {
   DependencyLists lists;
   lists.first.reserve(order.size() + 1);
-  lists.nodes.reserve((which == Dependencies::data ? 0 : raw.ctrl.size()) +
-                      (which == Dependencies::ctrl ? 0 : raw.data.size()));
+  lists.nodes.reserve((which == Dependencies::data ? 0 : parsed.ctrl.size()) +
+                      (which == Dependencies::ctrl ? 0 : parsed.data.size()));
   edges.num_absent = 0;
   for (std::uint32_t node = 0; node < order.size(); ++node) {
     const std::size_t begin = lists.nodes.size();
@@ -47,9 +47,9 @@ DependencyLists collect(const RawTrace& raw, const NodeOrder& order, Dependencie
         }
       }
     };
-    const std::size_t index = order.raw_index(node);
-    if (which != Dependencies::data) add(raw.part(raw.ctrl, index, &RawNode::first_ctrl));
-    if (which != Dependencies::ctrl) add(raw.part(raw.data, index, &RawNode::first_data));
+    const std::size_t index = order.index_in_file(node);
+    if (which != Dependencies::data) add(parsed.entries_of(parsed.ctrl, index, &ParsedNode::first_ctrl));
+    if (which != Dependencies::ctrl) add(parsed.entries_of(parsed.data, index, &ParsedNode::first_data));
     if (lists.nodes.size() - begin < 2) continue;
     const auto own = lists.nodes.begin() + static_cast<std::ptrdiff_t>(begin);
     std::sort(own, lists.nodes.end());
@@ -74,7 +74,8 @@ void invert(const DependencyLists& lists, Edges& edges) {
   }
 }
 
-/// How many dependencies of each node remain when everything that can complete has completed; all 0 without a cycle.
+/// Returns how many dependencies of each node remain when everything that can complete has completed: 0 for all nodes
+/// if there is no cycle.
 std::vector<std::uint32_t> remaining_dependencies(const Edges& edges) {
   std::vector<std::uint32_t> left = edges.num_dependencies;
   topological_order(left, [&](std::uint32_t node, auto visit) {
@@ -84,9 +85,9 @@ std::vector<std::uint32_t> remaining_dependencies(const Edges& edges) {
   return left;
 }
 
-/// A cycle among the nodes that remain, each followed by one that waits for it, from its lowest id on. A node that
-/// remains depends on one that remains, so following such dependencies comes back to a node seen before: empty only if
-/// nothing remains.
+/// Returns a cycle among the nodes that remain, from its lowest id on; each node is followed by one that waits for it.
+/// A node that remains depends on another that remains, so following such dependencies comes back to a node seen
+/// before: the result is empty only if nothing remains.
 std::vector<std::uint32_t> find_cycle(const DependencyLists& lists, std::span<const std::uint32_t> left) {
   const auto start = std::ranges::find_if(left, [](std::uint32_t count) { return count > 0; });
   if (start == left.end()) return {};
@@ -104,11 +105,10 @@ std::vector<std::uint32_t> find_cycle(const DependencyLists& lists, std::span<co
   return path;
 }
 
-std::string print_cycle(std::span<const std::uint32_t> cycle, const RawTrace& raw, const NodeOrder& order,
-                        const NamePool& names) {
+std::string print_cycle(std::span<const std::uint32_t> cycle, const ParsedTrace& parsed, const NodeOrder& order) {
   const auto one = [&](std::uint32_t node) {
-    const RawNode& its = raw.nodes[order.raw_index(node)];
-    return fmt::format("{} '{}' -> ", its.id, shown(names[its.name]));
+    const ParsedNode& its = parsed.nodes[order.index_in_file(node)];
+    return fmt::format("{} '{}' -> ", its.id, parsed.shown_name(its));
   };
   const bool whole = cycle.size() <= longest_printed_cycle;
   const std::size_t head = whole ? cycle.size() : longest_printed_cycle - 2;
@@ -123,9 +123,10 @@ std::string print_cycle(std::span<const std::uint32_t> cycle, const RawTrace& ra
   return text;
 }
 
-/// The edges of one policy; a cycle is given back, empty if there is none.
-std::vector<std::uint32_t> try_policy(const RawTrace& raw, const NodeOrder& order, Dependencies which, Edges& edges) {
-  const DependencyLists lists = collect(raw, order, which, edges);
+/// Fills in the edges of one policy and returns a cycle, which is empty if there is none.
+std::vector<std::uint32_t> try_policy(const ParsedTrace& parsed, const NodeOrder& order, Dependencies which,
+                                      Edges& edges) {
+  const DependencyLists lists = collect(parsed, order, which, edges);
   invert(lists, edges);
   return find_cycle(lists, remaining_dependencies(edges));
 }
@@ -137,28 +138,29 @@ std::string_view fields_of(Dependencies which) {
 
 }  // namespace
 
-NodeOrder::NodeOrder(const RawTrace& raw, const Source& source, const NamePool& names, Faults& faults) {
-  const std::size_t num_nodes = raw.nodes.size();
-  const auto id_of = [&raw](std::uint32_t index) { return raw.nodes[index].id; };
-  raw_index_.resize(num_nodes);
-  std::iota(raw_index_.begin(), raw_index_.end(), 0u);
-  if (!std::ranges::is_sorted(raw_index_, std::less<>{}, id_of)) {
+NodeOrder::NodeOrder(const ParsedTrace& parsed, Faults& faults) {
+  const std::size_t num_nodes = parsed.nodes.size();
+  const auto id_of = [&parsed](std::uint32_t index) { return parsed.nodes[index].id; };
+  index_in_file_.resize(num_nodes);
+  std::iota(index_in_file_.begin(), index_in_file_.end(), 0u);
+  if (!std::ranges::is_sorted(index_in_file_, std::less<>{}, id_of)) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(num_nodes);
     for (std::uint32_t index = 0; index < num_nodes; ++index) keyed[index] = {id_of(index), index};
     std::ranges::sort(keyed);
-    for (std::size_t at = 0; at < num_nodes; ++at) raw_index_[at] = keyed[at].second;
+    for (std::size_t at = 0; at < num_nodes; ++at) index_in_file_[at] = keyed[at].second;
   }
   ids_.reserve(num_nodes);
-  for (const std::uint32_t index : raw_index_) ids_.push_back(id_of(index));
-  std::size_t first = 0;  // of those with this id
+  for (const std::uint32_t index : index_in_file_) ids_.push_back(id_of(index));
+  std::size_t first = 0;  // node with the id at hand
   for (std::size_t at = 1; at < ids_.size(); ++at) {
     if (ids_[at] != ids_[first]) first = at;
     if (at == first) continue;
-    const RawNode& other = raw.nodes[raw_index_[first]];
-    faults.add(
-        Error(ErrorCode::bad_input, place_of(source, raw.nodes[raw_index_[at]], names),
-              fmt::format("the id is used twice; the other is '{}' at byte {}", shown(names[other.name]), other.offset),
-              "an id per node"));
+    has_unique_ids_ = false;
+    const ParsedNode& other = parsed.nodes[index_in_file_[first]];
+    faults.add(Error(ErrorCode::bad_input, parsed.place(parsed.nodes[index_in_file_[at]]),
+                     fmt::format("the id is used twice; the other is '{}' at {} {}", parsed.shown_name(other),
+                                 parsed.position_unit == PositionUnit::byte ? "byte" : "line", other.position),
+                     "an id per node"));
   }
   if (ids_.empty() || ids_.back() - ids_.front() >= table_sparsity * num_nodes) return;
   direct_.assign(ids_.back() - ids_.front() + 1, no_node);
@@ -176,25 +178,24 @@ std::optional<std::uint32_t> NodeOrder::find(std::uint64_t id) const {
   return static_cast<std::uint32_t>(found - ids_.begin());
 }
 
-Edges order_nodes(const RawTrace& raw, const NodeOrder& order, Dependencies policy, const Source& source,
-                  const NamePool& names) {
+Edges order_nodes(const ParsedTrace& parsed, const NodeOrder& order, Dependencies policy) {
   Edges edges(order.size());
   Dependencies which = policy;
   if (policy == Dependencies::automatic) {
-    which = raw.data.empty() ? Dependencies::ctrl : Dependencies::both;
-    if (raw.data.empty() && !raw.ctrl.empty())
+    which = parsed.data.empty() ? Dependencies::ctrl : Dependencies::both;
+    if (parsed.data.empty() && !parsed.ctrl.empty())
       edges.decision = "no node has data_deps: ctrl_deps alone order the nodes";
   }
-  auto cycle = try_policy(raw, order, which, edges);
-  if (!cycle.empty() && policy == Dependencies::automatic && which == Dependencies::both && !raw.ctrl.empty()) {
+  auto cycle = try_policy(parsed, order, which, edges);
+  if (!cycle.empty() && policy == Dependencies::automatic && which == Dependencies::both && !parsed.ctrl.empty()) {
     edges.decision = fmt::format("with ctrl_deps the dependencies have a cycle ({}): data_deps alone order the nodes",
-                                 print_cycle(cycle, raw, order, names));
+                                 print_cycle(cycle, parsed, order));
     which = Dependencies::data;
-    cycle = try_policy(raw, order, which, edges);
+    cycle = try_policy(parsed, order, which, edges);
   }
   if (cycle.empty()) return edges;
-  throw Error(ErrorCode::bad_input, place_of(source, raw.nodes[order.raw_index(cycle.front())], names),
-              fmt::format("the dependencies have a cycle: {}", print_cycle(cycle, raw, order, names)),
+  throw Error(ErrorCode::bad_input, parsed.place(parsed.nodes[order.index_in_file(cycle.front())]),
+              fmt::format("the dependencies have a cycle: {}", print_cycle(cycle, parsed, order)),
               fmt::format("{} without a cycle (A -> B: B waits for A)", fields_of(which)));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view init_name = "## process_group:init ##";
 
-/// Both strings and numbers name groups.
+/// Returns the name of a group, which is a text or a number; nothing if there is none.
 std::optional<std::string> group_name(const nlohmann::json& entry) {
   const auto found = entry.find("pg_name");
   if (found == entry.end()) return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<std::string> group_name(const nlohmann::json& entry) {
   return std::nullopt;
 }
 
-/// A list of ranks, or an object whose keys are the ranks.
+/// Returns the ranks of a group, which are a list or the keys of an object.
 std::optional<std::vector<std::uint64_t>> group_ranks(const nlohmann::json& entry) {
   std::vector<std::uint64_t> ranks;
   const auto found = entry.find("ranks");
@@ -47,13 +47,13 @@ std::optional<std::vector<std::uint64_t>> group_ranks(const nlohmann::json& entr
   return ranks;
 }
 
-void add_definition(const std::string& name, GroupDefinition definition, RawTrace& trace) {
+void add_definition(const std::string& name, GroupDefinition definition, ParsedTrace& trace) {
   const auto [known, added] = trace.definitions.try_emplace(name, std::move(definition));
   if (!added && known->second.members != definition.members) known->second.conflicting = true;
 }
 
-/// The list may stand within other text, e.g. quoted within a printed list: what counts is from its first "[" that
-/// holds an object to the last "]" that follows one.
+/// Returns the list of groups within a text. It may be surrounded, for instance quoted within a printed list: it begins
+/// at the last "[" before the first object and ends at the first "]" after the last one.
 std::string_view list_within(std::string_view text) {
   const auto object = text.find('{');
   const auto last_object = text.rfind('}');
@@ -64,7 +64,7 @@ std::string_view list_within(std::string_view text) {
   return text.substr(first, last - first + 1);
 }
 
-bool read_list(std::string_view text, RawTrace& trace) {
+bool read_list(std::string_view text, ParsedTrace& trace) {
   const auto list = nlohmann::json::parse(list_within(text), nullptr, false);
   if (!list.is_array()) return false;
   for (const auto& entry : list) {
@@ -81,7 +81,7 @@ bool read_list(std::string_view text, RawTrace& trace) {
 
 bool is_group_definition(std::string_view node_name) { return node_name.starts_with(init_name); }
 
-void read_group_definitions(std::string_view inputs, RawTrace& trace) {
+void read_group_definitions(std::string_view inputs, ParsedTrace& trace) {
   Input input = input_over(inputs);
   bool good = true;
   while (const std::uint32_t tag = next_tag(input)) {

@@ -2,15 +2,15 @@
 
 #include <string_view>
 
-#include "raw_trace.hpp"
+#include "parsed_trace.hpp"
 
 namespace orrery::trace {
 
-/// True for the name of a node that carries process groups (`## process_group:init ##`).
+/// Says whether a node of this name carries process groups (`## process_group:init ##`).
 bool is_group_definition(std::string_view node_name);
 
-/// Adds the groups that the IOInfo message `inputs` of such a node lists, as JSON in `values`:
-/// [{"pg_name": ..., "ranks": [...]}, ...]; no ranks = the world. Text that is not understood is counted.
-void read_group_definitions(std::string_view inputs, RawTrace& trace);
+/// Adds the groups that the IOInfo message `inputs` of such a node lists as JSON in its `values`:
+/// [{"pg_name": ..., "ranks": [...]}, ...]. A group without ranks has all NPUs. Counts text that is not understood.
+void read_group_definitions(std::string_view inputs, ParsedTrace& trace);
 
 }  // namespace orrery::trace

@@ -5,14 +5,14 @@
 
 #include "orrery/base/text.hpp"
 #include "orrery/trace/store.hpp"
-#include "parse.hpp"
+#include "source.hpp"
 
 namespace orrery::trace {
 namespace {
 
 constexpr std::string_view wanted = "{\"NAME\": [NPU, ...], ...}";
 
-/// The text of a file, read by the parser character by character; says how far it was read.
+/// Gives the JSON parser the text of a file character by character and records how far it has read.
 class Cursor {
  public:
   using iterator_category = std::forward_iterator_tag;
@@ -41,7 +41,7 @@ class Cursor {
   const char** reached_ = nullptr;
 };
 
-/// Takes the events of the JSON parser and accepts one object of lists of NPUs only.
+/// Takes the events of the JSON parser. It accepts one object of lists of NPUs and nothing else.
 class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   GroupFileReader(const std::string& file, std::string_view text, std::uint32_t num_npus, Faults& faults)
@@ -117,12 +117,12 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
     fail(fmt::format("{} is not expected here", found), wanted);
   }
   [[noreturn]] void fail(std::string_view found, std::string_view expected) const { throw error(found, expected); }
-  /// A fault after which the reading goes on.
+  /// Adds a fault; the reading goes on.
   bool note(std::string_view found, std::string_view expected) {
     faults_.add(error(found, expected));
     return true;
   }
-  /// The parser reads one character ahead, so that one does not count for the line.
+  /// The parser reads one character ahead; that character does not count for the line.
   Error error(std::string_view found, std::string_view expected) const {
     const char* const last = reached_ == text_.data() ? reached_ : reached_ - 1;
     const auto line = 1 + static_cast<std::uint64_t>(std::count(text_.data(), last, '\n'));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_names_listed = 5;
 
-/// Without members, and with the members in ascending order and all there, a group is the world.
+/// Says whether a group is the world: it has no members, or all NPUs in ascending order.
 bool is_world(const std::vector<NpuId>& members, std::uint32_t num_npus) {
   if (members.size() != num_npus) return members.empty();
   for (std::uint32_t at = 0; at < num_npus; ++at)
@@ -21,7 +21,7 @@ bool is_world(const std::vector<NpuId>& members, std::uint32_t num_npus) {
   return true;
 }
 
-/// Some producers write the number of a group as a float: "3.0" is 3 then. Other names stay as they are.
+/// Turns the number of a group that a producer wrote as a float, "3.0", into "3". Other names stay as they are.
 std::string_view without_fraction(std::string_view name) {
   const auto point = name.find('.');
   if (point == std::string_view::npos || point == 0) return name;
@@ -71,10 +71,10 @@ std::vector<NpuId> Groups::checked_members(const GroupDefinition& definition, st
   return members;
 }
 
-void Groups::fail_unknown(std::string_view name, const RawTrace& raw, const Place& place) const {
+void Groups::fail_unknown(std::string_view name, const ParsedTrace& parsed, const Place& place) const {
   std::vector<std::string> known;
   for (const auto& [its_name, members] : named_) known.push_back(its_name);
-  for (const auto& [its_name, definition] : raw.definitions) known.push_back(its_name);
+  for (const auto& [its_name, definition] : parsed.definitions) known.push_back(its_name);
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
   std::string listed;
@@ -105,29 +105,30 @@ bool Groups::is_same(const GroupDefinition& definition, GroupId id) const {
   return !definition.conflicting && members == groups_[id.index()].members;
 }
 
-GroupId Groups::resolve(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices) {
+GroupId Groups::resolve(std::string_view name, const ParsedTrace& parsed, const Place& place, Notices& notices) {
   if (unknown_) return intern(name, {});
-  if (const auto known = find(name, raw, place, notices)) return *known;
+  if (const auto known = find(name, parsed, place, notices)) return *known;
   const std::string_view whole = without_fraction(name);
   if (whole.size() < name.size()) {
     notices.add("group-number", fmt::format("process group '{}' is not defined: it is read as '{}'", name, whole));
-    if (const auto known = find(whole, raw, place, notices)) return *known;
+    if (const auto known = find(whole, parsed, place, notices)) return *known;
   }
-  if (whole != "0") fail_unknown(name, raw, place);
+  if (whole != "0") fail_unknown(name, parsed, place);
   notices.add("group-0", "process group '0' is not defined: it is read as all NPUs");
   return world();
 }
 
-std::optional<GroupId> Groups::find(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices) {
+std::optional<GroupId> Groups::find(std::string_view name, const ParsedTrace& parsed, const Place& place,
+                                    Notices& notices) {
   if (name.empty()) return world();
-  const auto defined = raw.definitions.find(name);
+  const auto defined = parsed.definitions.find(name);
   const auto named = named_.find(name);
   if (named == named_.end()) {
-    if (defined == raw.definitions.end()) return std::nullopt;
+    if (defined == parsed.definitions.end()) return std::nullopt;
     return intern(name, checked_members(defined->second, name, place));
   }
   const GroupId id = id_of_named(named);
-  if (defined != raw.definitions.end() && !is_same(defined->second, id))
+  if (defined != parsed.definitions.end() && !is_same(defined->second, id))
     notices.add("group-defined-twice", fmt::format("process group '{}' has other members in the communicator file than "
                                                    "in the trace: those of the file count",
                                                    shown(name)));

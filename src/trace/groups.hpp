@@ -10,7 +10,7 @@
 
 #include "orrery/base/notices.hpp"
 #include "orrery/trace/store.hpp"
-#include "parse.hpp"
+#include "parsed_trace.hpp"
 
 namespace orrery::trace {
 
@@ -19,33 +19,34 @@ class Groups {
  public:
   Groups(NamedGroups named, const ReadOptions& options);
 
-  /// The group that a node of a trace with these definitions names; `no_name` is the world. The communicator file goes
-  /// before what the trace defines. Throws Error (bad_input) at `place` for an unknown or a faulty group.
-  GroupId resolve(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices);
+  /// Returns the group that a node of this trace names. A group of the communicator file goes before one that the trace
+  /// defines. Throws Error (bad_input) at `place` for a group that is unknown or faulty.
+  GroupId resolve(std::string_view name, const ParsedTrace& parsed, const Place& place, Notices& notices);
+  /// Returns the group of all NPUs.
   GroupId world();
-  /// The group with this name and these members, a new one if need be; no members: the world.
+  /// Returns the group with this name and these members, and adds it if need be; no members: all NPUs.
   GroupId intern(std::string_view name, std::vector<NpuId> members);
-  /// Traces are looked at without their system.
+  /// Says whether traces are looked at without their system.
   bool alone() const { return alone_; }
 
   const Group& operator[](GroupId id) const { return groups_[id.index()]; }
   const std::vector<Group>& all() const { return groups_; }
 
  private:
-  std::optional<GroupId> find(std::string_view name, const RawTrace& raw, const Place& place, Notices& notices);
+  std::optional<GroupId> find(std::string_view name, const ParsedTrace& parsed, const Place& place, Notices& notices);
   GroupId id_of_named(NamedGroups::const_iterator named);
   bool is_same(const GroupDefinition& definition, GroupId id) const;
   std::vector<NpuId> checked_members(const GroupDefinition& definition, std::string_view name,
                                      const Place& place) const;
-  [[noreturn]] void fail_unknown(std::string_view name, const RawTrace& raw, const Place& place) const;
+  [[noreturn]] void fail_unknown(std::string_view name, const ParsedTrace& parsed, const Place& place) const;
 
   NamedGroups named_;
   std::uint32_t num_npus_;
   bool alone_;
-  bool unknown_;  ///< names are not looked up
+  bool unknown_;  ///< the names that traces use are not looked up
   std::vector<Group> groups_;
-  std::unordered_multimap<std::uint64_t, GroupId> ids_;       ///< all of groups_, by a hash of name and members
-  std::map<std::string, GroupId, std::less<>> ids_of_named_;  ///< of groups of the communicator file
+  std::unordered_multimap<std::uint64_t, GroupId> ids_;       ///< all groups, by a hash of name and members
+  std::map<std::string, GroupId, std::less<>> ids_of_named_;  ///< groups of the communicator file
 };
 
 }  // namespace orrery::trace

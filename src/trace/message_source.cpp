@@ -16,19 +16,11 @@ constexpr std::uint64_t largest_message = std::numeric_limits<std::int32_t>::max
 
 }  // namespace
 
-MessageSource::MessageSource(const std::filesystem::path& path, Place place)
-    : place_(std::move(place)),
-      reader_(path, place_),
-      buffer_(reader_.size() == 0 ? chunk : std::min<std::uint64_t>(reader_.size(), chunk)) {}
+MessageSource::MessageSource(TraceFile& file)
+    : file_(file), buffer_(file.size() == 0 ? chunk : std::min<std::uint64_t>(file.size(), chunk)) {}
 
-void MessageSource::rewind() {
-  reader_.rewind();
-  begin_ = end_ = 0;
-  position_ = 0;
-}
-
-/// Makes `count` bytes available if there are as many. The buffer at most doubles per read that succeeded in full, so
-/// a false length cannot make it larger than twice the file.
+/// Makes `count` bytes available if there are as many. The buffer doubles only after it was filled, so a false length
+/// cannot make it larger than twice the file.
 bool MessageSource::provide(std::size_t count) {
   while (available() < count) {
     if (begin_ > 0) {
@@ -37,7 +29,7 @@ bool MessageSource::provide(std::size_t count) {
       begin_ = 0;
     }
     if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
-    const std::size_t got = reader_.read(std::span(buffer_).subspan(end_));
+    const std::size_t got = file_.read(std::span(buffer_).subspan(end_));
     if (got == 0) return false;
     end_ += got;
   }
@@ -55,7 +47,7 @@ std::optional<std::uint64_t> MessageSource::next_length() {
     length |= std::uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) return length;
   }
-  fail("no length of a message", "length-delimited Chakra messages");
+  fail("this is not the length of a message", "length-delimited Chakra messages");
 }
 
 std::optional<MessageSource::Message> MessageSource::next() {
@@ -76,12 +68,12 @@ std::optional<MessageSource::Message> MessageSource::next() {
 }
 
 double MessageSource::remaining_per_given() const {
-  if (reader_.size() <= position_ || position_ == 0) return 0;
-  return static_cast<double>(reader_.size() - position_) / static_cast<double>(position_);
+  if (file_.size() <= position_ || position_ == 0) return 0;
+  return static_cast<double>(file_.size() - position_) / static_cast<double>(position_);
 }
 
 void MessageSource::fail(std::string_view found, std::string_view expected) const {
-  Place place = place_;
+  Place place = file_.place();
   place.byte_offset = position_;
   throw Error(ErrorCode::bad_input, place, found, expected,
               any_ ? "" : "This is the first message: the file may be no Chakra execution trace at all.");

@@ -9,7 +9,7 @@
 
 namespace orrery::trace {
 
-/// Mixes the bytes of values without padding.
+/// Mixes the bytes of values into a hash. The type must not have padding.
 template <class T>
 std::uint64_t mix_all(std::uint64_t hash, std::span<const T> values) {
   static_assert(std::has_unique_object_representations_v<T>);

@@ -8,19 +8,20 @@
 
 namespace orrery::trace {
 
-/// Texts kept once each and numbered in order of arrival. Views stay valid as long as the pool lives.
+/// Keeps each text once and numbers texts in the order of their arrival. Views stay valid as long as the pool lives.
 class NamePool {
  public:
   NamePool();
 
-  /// The number of `text`. Allocates only for a text that is new.
+  /// Returns the number of `text`. Allocates memory only for a text that is new.
   std::uint32_t intern(std::string_view text);
-  /// A file begins, whose texts are likely to be those of the file before, in the same order. They are compared with
-  /// these before they are looked up.
+  /// Tells the pool that a file begins. Its texts are likely to be those of the file before, in the same order, so
+  /// `intern` compares each with the text at its place there before it looks it up.
   void start_file() { at_ = 0; }
   std::string_view operator[](std::uint32_t index) const { return texts_[index]; }
   std::size_t size() const { return texts_.size(); }
-  std::size_t bytes() const;  ///< memory held by texts and their table
+  /// Returns the bytes of memory that texts and their table hold.
+  std::size_t bytes() const;
 
  private:
   struct Slot {
@@ -35,12 +36,12 @@ class NamePool {
   void grow();
 
   std::vector<std::unique_ptr<char[]>> blocks_;
-  std::size_t used_ = 0;      ///< bytes used of the last block
+  std::size_t used_ = 0;      ///< bytes of the last block that are used
   std::size_t capacity_ = 0;  ///< bytes of the last block
   std::size_t total_ = 0;     ///< bytes of all blocks
   std::vector<std::string_view> texts_;
   std::vector<std::uint32_t> expected_;  ///< numbers of the first texts of the file before
-  std::size_t at_ = most_expected;       ///< in `expected_`
+  std::size_t at_ = most_expected;       ///< the next entry of `expected_` to compare with
   std::vector<Slot> slots_;              ///< open addressing; the number of slots is a power of two
 };
 

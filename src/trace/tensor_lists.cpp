@@ -14,7 +14,8 @@ void TensorLists::start() {
   size_ = {};
 }
 
-/// The number of a tensor. What earlier graphs have left in the table is no number, or that of another key.
+/// Returns the number of a tensor. Entries that earlier graphs left in the table are beyond `keys_`, or belong to
+/// another key there.
 std::optional<std::uint32_t> TensorLists::find(std::uint32_t key) const {
   if (key >= number_of_key_.size()) return {};
   const std::uint32_t number = number_of_key_[key];

@@ -10,19 +10,20 @@
 
 namespace orrery::trace {
 
-/// Collects the tensors of one graph after the other from what nodes list. Keys, small numbers, tell tensors
+/// Collects the tensors that nodes list, of one graph after the other. Keys, which are small numbers, tell tensors
 /// apart.
 class TensorLists {
  public:
+  /// Begins a graph.
   void start();
-  /// Nodes in ascending order, the inputs of each before its outputs. What has no bytes is no tensor. The size that
-  /// the key was given before, if it is another one: nothing is listed then. O(1).
+  /// Lists a tensor of a node. Nodes come in ascending order, the inputs of each before its outputs. A size of 0 bytes
+  /// is no tensor. If the key had another size before, returns that size and lists nothing. O(1).
   std::optional<Bytes> list(std::uint32_t node, std::uint32_t key, Bytes size, bool makes);
-  /// Of all tensors so far.
+  /// Returns the size of all tensors of this graph so far.
   Bytes size() const { return size_; }
-  /// [num_tensors]
+  /// Returns the keys of the tensors. [num_tensors]
   const std::vector<std::uint32_t>& keys() const { return keys_; }
-  /// What was listed since the start.
+  /// Returns what was listed since `start`.
   Tensors finish(std::uint32_t num_nodes);
 
  private:
@@ -31,8 +32,8 @@ class TensorLists {
   Tensors tensors_;
   std::vector<std::uint32_t> keys_;           ///< [num_tensors]
   std::vector<std::uint32_t> last_listing_;   ///< [num_tensors] index into the listings
-  std::unordered_set<std::uint32_t> empty_;   ///< keys of what has no bytes
-  std::vector<std::uint32_t> number_of_key_;  ///< [largest key + 1] as far as `keys_` agrees; kept for the next graph
+  std::unordered_set<std::uint32_t> empty_;   ///< keys whose size is 0 bytes
+  std::vector<std::uint32_t> number_of_key_;  ///< [largest key + 1]; an entry counts only if `keys_` agrees with it
   Bytes size_;
 };
 

@@ -65,7 +65,8 @@ std::string attribute(std::string_view name, std::string_view value) {
   return message.take();
 }
 
-/// As STAGE writes them: the name and the bytes of each tensor in turn, as texts; nothing for an empty list.
+/// Returns a list of tensors in the form that STAGE writes: texts, the name and the bytes of each tensor in turn. An
+/// empty list has no value.
 std::string attribute(std::string_view name, std::span<const Writer::Tensor> tensors) {
   Message list;
   for (const Writer::Tensor& tensor : tensors) {
@@ -83,7 +84,7 @@ std::string attribute(std::string_view name, std::span<const Writer::Tensor> ten
 struct Writer::State {
   std::filesystem::path path;
   std::ofstream file;
-  std::vector<std::string> attributes;  // of the node that is being written
+  std::vector<std::string> attributes;  ///< of the node that is being written
 
   void frame(const std::string& message) {
     std::string length;

@@ -1,33 +1,36 @@
-#include "dlrm.hpp"
+#include "orrery/workload/dlrm.hpp"
 
 #include <fmt/format.h>
 
 #include <numeric>
-#include <string_view>
+#include <string>
 
-#include "ops.hpp"
+#include "layer.hpp"
+#include "operators.hpp"
 #include "orrery/base/error.hpp"
-#include "refuse.hpp"
+#include "requirements.hpp"
 
 namespace orrery::workload {
 namespace {
 
 using trace::CollectiveKind;
+using enum Operator::Kind;
 
-struct Mlp {
-  std::vector<Op> forward, backward;
+/// Fully connected layers with biases.
+struct PlainMlp {
+  std::vector<Operator> forward, backward;
   std::uint64_t parameters = 0;
   std::uint64_t values = 0;  ///< of a sample between and after the layers
 };
 
-/// Fully connected layers with biases, from `width` values on.
-Mlp make_mlp(const Ops& ops, const char* name, std::uint64_t samples, std::uint64_t width,
-             const std::vector<std::uint64_t>& widths) {
-  Mlp mlp;
+/// Makes an MLP that takes `width` values of a sample and whose layers have these widths.
+PlainMlp make_mlp(const Operators& operators, const char* name, std::uint64_t samples, std::uint64_t width,
+                  const std::vector<std::uint64_t>& widths) {
+  PlainMlp mlp;
   for (const std::uint64_t next : widths) {
-    const Op product = ops.product(name, samples, width, next);
+    const Operator product = operators.product(name, samples, width, next);
     mlp.forward.push_back(product);
-    mlp.backward.insert(mlp.backward.begin(), Ops::backward(name, product));
+    mlp.backward.insert(mlp.backward.begin(), Operators::backward(name, product));
     mlp.parameters += (width + 1) * next;
     mlp.values += next;
     width = next;
@@ -35,66 +38,84 @@ Mlp make_mlp(const Ops& ops, const char* name, std::uint64_t samples, std::uint6
   return mlp;
 }
 
-/// What the interaction hands to the top MLP: a sample's dense vector and the products of all pairs.
+/// Returns the values of a sample that the interaction hands to the top MLP: its dense vector, and the products of all
+/// pairs of vectors.
 std::uint64_t interaction_width(const Dlrm& model) {
   const std::uint64_t vectors = model.tables.size() + 1;
   return model.bottom.back() + vectors * (vectors - 1) / 2;
 }
 
-}  // namespace
+/// Makes the layers; all sizes are those of one NPU and one micro-batch.
+class DlrmLayers {
+ public:
+  DlrmLayers(const Dlrm& model, const Parallel& parallel)
+      : model_(model),
+        parallel_(parallel),
+        operators_(parallel),
+        samples_(parallel.micro_batch),
+        bytes_(value_bytes(parallel.precision)),
+        pooled_(samples_ * model.tables.size() * model.bottom.back()) {}
 
-std::vector<Layer> layers_of(const Dlrm& model, const Parallel& parallel) {
-  const Ops ops(parallel);
-  const std::uint64_t samples = parallel.micro_batch, width = model.bottom.back();
-  const std::uint64_t vectors = model.tables.size() + 1, bytes = value_bytes(parallel.precision);
-  const std::uint64_t pooled = samples * model.tables.size() * width;  // values, of the samples of one NPU
+  /// Each NPU looks up for all samples in its share of every table. That is as much as looking up in all tables for its
+  /// own samples.
+  Layer tables() const {
+    Layer layer{.name = "tables"};
+    const std::uint64_t pooling = model_.pooling;
+    layer.forward = {{.name = "lookup", .flops = pooled_ * pooling, .bytes = (pooling + 1) * pooled_ * bytes_}};
+    exchange(layer.forward);
+    layer.backward = {
+        {.kind = wait},
+        {.name = "update", .flops = 2 * pooled_ * pooling, .bytes = (2 * pooling + 1) * pooled_ * bytes_}};
+    const std::uint64_t rows = std::accumulate(model_.tables.begin(), model_.tables.end(), std::uint64_t{0});
+    const std::uint64_t npus = parallel_[Axis::dp];
+    layer.sharded = (rows * model_.bottom.back() + npus - 1) / npus;
+    layer.activations = pooled_ * bytes_;
+    return layer;
+  }
 
-  // Each NPU looks up for all samples in its share of every table, which is as much as all tables for its own samples.
-  Layer tables{.name = "tables"};
-  tables.forward = {{.name = "lookup", .flops = pooled * model.pooling, .bytes = (model.pooling + 1) * pooled * bytes}};
-  communicate(tables.forward, parallel, Op::Kind::aside, "all_to_all", CollectiveKind::all_to_all, GroupKind::data,
-              pooled * bytes);
-  tables.backward = {
-      {.kind = Op::Kind::join},
-      {.name = "update", .flops = 2 * pooled * model.pooling, .bytes = (2 * model.pooling + 1) * pooled * bytes}};
-  const std::uint64_t rows = std::accumulate(model.tables.begin(), model.tables.end(), std::uint64_t{0});
-  const std::uint64_t npus = parallel[Axis::dp];
-  tables.sharded = (rows * width + npus - 1) / npus;
-  tables.activations = pooled * bytes;
+  Layer bottom() const {
+    Layer layer{.name = "bottom"};
+    const PlainMlp mlp = make_mlp(operators_, "mlp", samples_, model_.dense_features, model_.bottom);
+    layer.forward = mlp.forward;
+    layer.backward = mlp.backward;
+    layer.dense = mlp.parameters;
+    layer.activations = samples_ * (model_.dense_features + mlp.values) * bytes_;
+    return layer;
+  }
 
-  Layer bottom{.name = "bottom"};
-  const Mlp low = make_mlp(ops, "mlp", samples, model.dense_features, model.bottom);
-  bottom.forward = low.forward;
-  bottom.backward = low.backward;
-  bottom.dense = low.parameters;
-  bottom.activations = samples * (model.dense_features + low.values) * bytes;
+  Layer top() const {
+    Layer layer{.name = "top"};
+    const std::uint64_t vectors = model_.tables.size() + 1, width = model_.bottom.back();
+    const std::uint64_t interaction = interaction_width(model_);
+    const Operator pairs{.name = "interaction",
+                         .flops = 2 * samples_ * vectors * vectors * width,
+                         .bytes = bytes_ * samples_ * (vectors * width + interaction)};
+    const PlainMlp mlp = make_mlp(operators_, "mlp", samples_, interaction, model_.top);
+    layer.forward = {{.kind = wait}, pairs};
+    layer.forward.insert(layer.forward.end(), mlp.forward.begin(), mlp.forward.end());
+    layer.backward = mlp.backward;
+    layer.backward.push_back(Operators::backward("interaction", pairs));
+    exchange(layer.backward);
+    layer.dense = mlp.parameters;
+    layer.activations = samples_ * (interaction + mlp.values) * bytes_;
+    return layer;
+  }
 
-  Layer top{.name = "top"};
-  const Op pairs{.name = "interaction",
-                 .flops = 2 * samples * vectors * vectors * width,
-                 .bytes = bytes * samples * (vectors * width + interaction_width(model))};
-  const Mlp high = make_mlp(ops, "mlp", samples, interaction_width(model), model.top);
-  top.forward = {{.kind = Op::Kind::join}, pairs};
-  top.forward.insert(top.forward.end(), high.forward.begin(), high.forward.end());
-  top.backward = high.backward;
-  top.backward.push_back(Ops::backward("interaction", pairs));
-  communicate(top.backward, parallel, Op::Kind::aside, "all_to_all", CollectiveKind::all_to_all, GroupKind::data,
-              pooled * bytes);
-  top.dense = high.parameters;
-  top.activations = samples * (interaction_width(model) + high.values) * bytes;
-  return {tables, bottom, top};
-}
+ private:
+  /// The pooled vectors, or their gradients, go to the NPUs that need them.
+  void exchange(std::vector<Operator>& operators) const {
+    add_collective(operators, parallel_, asynchronous, "all_to_all", CollectiveKind::all_to_all, GroupKind::data,
+                   pooled_ * bytes_);
+  }
 
-ParameterCount parameters_of(const Dlrm& model) {
-  const Parallel one;
-  const Ops ops(one);
-  const std::uint64_t rows = std::accumulate(model.tables.begin(), model.tables.end(), std::uint64_t{0});
-  const std::uint64_t mlps = make_mlp(ops, "", 1, model.dense_features, model.bottom).parameters +
-                             make_mlp(ops, "", 1, interaction_width(model), model.top).parameters;
-  return {rows * model.bottom.back() + mlps, model.tables.size() * model.pooling * model.bottom.back() + mlps};
-}
+  const Dlrm& model_;
+  const Parallel& parallel_;
+  Operators operators_;
+  std::uint64_t samples_, bytes_;
+  std::uint64_t pooled_;  ///< values that are looked up and pooled for the samples of one NPU
+};
 
-void validate(const Dlrm& model, const Parallel& parallel) {
+void require_division_by_dp(const Parallel& parallel) {
   for (const Axis axis : {Axis::tp, Axis::cp, Axis::ep, Axis::pp})
     if (parallel[axis] > 1)
       refuse(std::string("workload.parallel.") + std::string(axis_names[static_cast<std::size_t>(axis)]),
@@ -108,18 +129,13 @@ void validate(const Dlrm& model, const Parallel& parallel) {
                   "it has no meaning for a DLRM", only);
   };
   refuse_unless(parallel.sequence_parallel == defaults.sequence_parallel, "sp", "false");
-  refuse_unless(parallel.prefetch == defaults.prefetch, "prefetch", "nothing");
+  refuse_unless(parallel.sharding.prefetch == defaults.sharding.prefetch, "prefetch", "nothing");
   refuse_unless(parallel.schedule == defaults.schedule, "schedule", "nothing");
   refuse_unless(parallel.recompute == defaults.recompute, "recompute", "none");
   refuse_unless(parallel.detail == defaults.detail, "detail", "block");
-  require_positive("workload.model.dense-features", model.dense_features);
-  require_positive("workload.model.bottom", model.bottom.size());
-  require_positive("workload.model.top", model.top.size());
-  require_positive("workload.model.tables", model.tables.size());
-  require_positive("workload.model.pooling", model.pooling);
-  for (const auto* widths : {&model.bottom, &model.top})
-    for (const std::uint64_t width : *widths)
-      require_positive(widths == &model.bottom ? "workload.model.bottom" : "workload.model.top", width);
+}
+
+void require_countable_work(const Dlrm& model, const Parallel& parallel) {
   const double samples = static_cast<double>(parallel.micro_batch), width = static_cast<double>(model.bottom.back());
   const double vectors = static_cast<double>(model.tables.size()) + 1;
   double inner = static_cast<double>(model.dense_features) + width + vectors * vectors, rows = 0;
@@ -130,6 +146,34 @@ void validate(const Dlrm& model, const Parallel& parallel) {
   require_countable("workload.model.pooling", "values looked up",
                     samples * vectors * width * static_cast<double>(model.pooling));
   require_countable("workload.model.tables", "parameters", rows * width);
+}
+
+}  // namespace
+
+std::vector<Layer> Dlrm::make_layers(const Parallel& parallel) const {
+  const DlrmLayers layers(*this, parallel);
+  return {layers.tables(), layers.bottom(), layers.top()};
+}
+
+ParameterCount Dlrm::count_parameters() const {
+  const Parallel one;
+  const Operators operators(one);
+  const std::uint64_t rows = std::accumulate(tables.begin(), tables.end(), std::uint64_t{0});
+  const std::uint64_t mlps = make_mlp(operators, "", 1, dense_features, bottom).parameters +
+                             make_mlp(operators, "", 1, interaction_width(*this), top).parameters;
+  return {rows * bottom.back() + mlps, tables.size() * pooling * bottom.back() + mlps};
+}
+
+void Dlrm::validate(const Parallel& parallel) const {
+  require_division_by_dp(parallel);
+  require_positive("workload.model.dense-features", dense_features);
+  require_positive("workload.model.bottom", bottom.size());
+  require_positive("workload.model.top", top.size());
+  require_positive("workload.model.tables", tables.size());
+  require_positive("workload.model.pooling", pooling);
+  for (const std::uint64_t width : bottom) require_positive("workload.model.bottom", width);
+  for (const std::uint64_t width : top) require_positive("workload.model.top", width);
+  require_countable_work(*this, parallel);
 }
 
 }  // namespace orrery::workload

@@ -6,7 +6,7 @@
 
 #include "layer.hpp"
 #include "model_states.hpp"
-#include "ops.hpp"
+#include "operators.hpp"
 #include "orrery/base/text.hpp"
 #include "placement.hpp"
 #include "schedule.hpp"
@@ -17,31 +17,31 @@ namespace {
 
 using trace::NodeKind;
 
-using Dealt = std::vector<std::span<const Layer>>;
+using AssignedLayers = std::vector<std::span<const Layer>>;
 
-std::uint64_t peak_activations(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
+std::uint64_t peak_activations(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
   std::int64_t kept = 0, peak = 0;
   for (const Pass& pass : passes_of(parallel, stage)) {
-    for (const Layer& layer : dealt[pass.chunk * parallel[Axis::pp] + stage])
+    for (const Layer& layer : assigned[pass.chunk * parallel[Axis::pp] + stage])
       kept += (pass.forward ? 1 : -1) * static_cast<std::int64_t>(layer.activations);
     peak = std::max(peak, kept);
   }
   return static_cast<std::uint64_t>(peak);
 }
 
-StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint32_t stage) {
-  const auto structure = step_of_stage(parallel, dealt, stage);
+StageFigures figures_of(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
+  const auto structure = step_of_stage(parallel, assigned, stage);
   const auto& graph = structure.graph;
   StageFigures result;
   result.nodes = graph.num_nodes();
-  const Places places = model_states(parallel, layers_of_stage(parallel, dealt, stage));
-  result.memory = places.local;
-  result.memory.activations = peak_activations(parallel, dealt, stage);
-  result.remote = places.remote;
+  const MemoryUses kept = model_states(parallel, layers_of_stage(parallel, assigned, stage));
+  result.local = kept.local;
+  result.local.activations = peak_activations(parallel, assigned, stage);
+  result.remote = kept.remote;
   const auto count = [&](const std::string& kind, std::uint64_t bytes) {
-    auto& traffic = result.traffic[kind];
-    ++traffic.count;
-    traffic.bytes += bytes;
+    auto& total = result.communication[kind];
+    ++total.count;
+    total.bytes += bytes;
   };
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
@@ -57,7 +57,7 @@ StageFigures figures_of(const Parallel& parallel, const Dealt& dealt, std::uint3
   return result;
 }
 
-std::string memory_text(const Memory& memory, bool is_local) {
+std::string memory_text(const MemoryUse& memory, bool is_local) {
   return fmt::format("parameters {}, gradients {}, optimizer {}{}: {}", binary_size(memory.parameters),
                      binary_size(memory.gradients), binary_size(memory.optimizer),
                      is_local ? fmt::format(", activations {}", binary_size(memory.activations)) : "",
@@ -66,14 +66,16 @@ std::string memory_text(const Memory& memory, bool is_local) {
 
 std::string readable(std::uint64_t value) { return with_prefix(static_cast<double>(value)); }
 
-/// "2 samples, 4.096 k tokens, 9.03 EFLOPs ...": of a workload by times nothing of FLOPs.
-std::string step_text(const Figures& figures, bool has_tokens) {
+/// Returns "2 samples, 4.096 k tokens, 9.03 EFLOPs ..."; without FLOPs for a workload by times.
+std::string step_text(const Figures& figures) {
+  const bool has_tokens = figures.tokens > 0;
   std::string text = counted(figures.samples, "sample");
   if (has_tokens) text += fmt::format(", {} tokens", readable(figures.tokens));
   if (figures.model_flops > 0)
-    text += fmt::format(", {}FLOPs of the model ({}FLOPs for each {})", with_prefix(figures.model_flops),
-                        with_prefix(figures.model_flops / static_cast<double>(figures.tokens)),
-                        has_tokens ? "token" : "sample");
+    text += fmt::format(
+        ", {}FLOPs of the model ({}FLOPs for each {})", with_prefix(figures.model_flops),
+        with_prefix(figures.model_flops / static_cast<double>(has_tokens ? figures.tokens : figures.samples)),
+        has_tokens ? "token" : "sample");
   if (figures.executed_flops > 0) text += fmt::format(", {}FLOPs executed", with_prefix(figures.executed_flops));
   return text;
 }
@@ -83,23 +85,22 @@ std::string step_text(const Figures& figures, bool has_tokens) {
 Figures figures(const Description& description) {
   description.validate();
   const Parallel& parallel = description.parallel;
-  const auto layers = layers_of(description);
-  const auto dealt = deal(layers, parallel.num_virtual_stages());
-  const auto* transformer = std::get_if<Transformer>(&description.model);
+  const auto layers = make_layers(description);
+  const auto assigned = assign_layers(layers, parallel.num_virtual_stages());
   Figures result;
   result.num_npus = parallel.num_npus();
-  const auto parameters = parameters_of(description.model);
+  const auto parameters = count_parameters(description.model);
   result.parameters = parameters.all;
   result.active_parameters = parameters.active;
   result.samples = parallel.micro_batch * parallel.micro_batches * parallel.num_replicas();
-  result.tokens = result.samples * (transformer ? transformer->sequence : 1);
+  result.tokens = result.samples * tokens_per_sample(description.model);
   const double stage_npus = result.num_npus / parallel[Axis::pp];
   double forward = 0;
   for (const Layer& layer : layers)
-    for (const Op& op : layer.forward) forward += static_cast<double>(op.flops);
+    for (const Operator& op : layer.forward) forward += static_cast<double>(op.flops);
   result.model_flops = 3 * forward * parallel.micro_batches * stage_npus;
   for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage) {
-    result.stages.push_back(figures_of(parallel, dealt, stage));
+    result.stages.push_back(figures_of(parallel, assigned, stage));
     result.executed_flops += static_cast<double>(result.stages.back().flops) * stage_npus;
   }
   return result;
@@ -114,26 +115,25 @@ std::string placement_text(const Parallel& parallel) {
 }
 
 std::string report(const Description& description, const Figures& figures) {
-  const bool has_tokens = std::holds_alternative<Transformer>(description.model);
   std::string text = fmt::format("workload: {} parameters", readable(figures.parameters));
   if (figures.active_parameters != figures.parameters)
     text += fmt::format(" ({} active)", readable(figures.active_parameters));
   text += fmt::format("; {}, placement {}, innermost first\n", counted(figures.num_npus, "NPU"),
                       placement_text(description.parallel));
-  text += fmt::format("step: {}\n", step_text(figures, has_tokens));
+  text += fmt::format("step: {}\n", step_text(figures));
   const auto& stages = figures.stages;
-  const auto& largest = *std::ranges::max_element(stages, {}, [](const auto& s) { return s.memory.total(); });
+  const auto& largest = *std::ranges::max_element(stages, {}, [](const auto& s) { return s.local.total(); });
   text += fmt::format("memory of an NPU without buffers (stage {}, which has most): {}\n", &largest - stages.data(),
-                      memory_text(largest.memory, true));
-  if (description.parallel.offload.any())
+                      memory_text(largest.local, true));
+  if (description.parallel.sharding.offload.any())
     text += fmt::format("remote memory of it: {}\n", memory_text(largest.remote, false));
   text += "communication of an NPU of the stage that has most of it, and of all NPUs together:\n";
-  std::map<std::string, std::pair<Traffic, double>> kinds;
+  std::map<std::string, std::pair<CommunicationTotal, double>> kinds;
   for (const auto& stage : stages)
-    for (const auto& [kind, traffic] : stage.traffic) {
+    for (const auto& [kind, total] : stage.communication) {
       auto& [most, all] = kinds[kind];
-      if (traffic.bytes > most.bytes) most = traffic;
-      all += static_cast<double>(traffic.bytes) * (figures.num_npus / static_cast<double>(stages.size()));
+      if (total.bytes > most.bytes) most = total;
+      all += static_cast<double>(total.bytes) * (figures.num_npus / static_cast<double>(stages.size()));
     }
   for (const auto& [kind, both] : kinds)
     text += fmt::format("  {:<29} {:>8} of {:>9}B in all {:>12}B\n", kind, both.first.count, readable(both.first.bytes),

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
@@ -17,20 +16,19 @@
 namespace orrery::workload {
 namespace {
 
-/// Makes each stage's structure once and the tables of each NPU.
+/// Makes the structure of each stage once, and the tables of each NPU.
 class Assembler {
  public:
   Assembler(const Description& description, trace::Store& store)
-      : parallel_(description.parallel),
+      : model_(description.model),
+        parallel_(description.parallel),
         store_(store),
         placement_(parallel_),
-        layers_(layers_of(description)),
-        dealt_(deal(layers_, parallel_.num_virtual_stages())) {
-    if (const auto* list = std::get_if<LayerList>(&description.model)) late_ = list->late;
-  }
+        layers_(make_layers(description)),
+        assigned_(assign_layers(layers_, parallel_.num_virtual_stages())) {}
 
   trace::NpuTrace trace_of(NpuId npu) {
-    const Stage& made = of(placement_.stage(npu), late_ ? late_->of(npu, parallel_.num_npus()) : Time::zero());
+    const StageTrace& made = stage_trace(placement_.stage(npu), start_of(model_, npu, parallel_.num_npus()));
     trace::NpuTrace trace = made.trace;
     trace.groups.reserve(made.groups.size());
     for (const auto kind : made.groups) trace.groups.push_back(group(static_cast<GroupKind>(kind), npu));
@@ -40,16 +38,16 @@ class Assembler {
   }
 
  private:
-  struct Stage {
+  struct StageTrace {
     trace::NpuTrace trace;  ///< without groups and peers
     std::vector<std::uint32_t> groups, peers;
   };
 
-  const Stage& of(std::uint32_t stage, Time late) {
-    const auto [found, added] = stages_.try_emplace({stage, late});
-    Stage& made = found->second;
+  const StageTrace& stage_trace(std::uint32_t stage, Time start) {
+    const auto [found, added] = stages_.try_emplace({stage, start});
+    StageTrace& made = found->second;
     if (added) {
-      auto structure = step_of_stage(parallel_, dealt_, stage, late);
+      auto structure = step_of_stage(parallel_, assigned_, stage, start);
       made.groups = std::move(structure.groups);
       made.peers = std::move(structure.peers);
       made.trace = store_.keep(std::move(structure), fmt::format("generated workload, stage {}", stage));
@@ -63,13 +61,13 @@ class Assembler {
     return entry->second;
   }
 
+  const Model& model_;
   const Parallel& parallel_;
   trace::Store& store_;
   Placement placement_;
   std::vector<Layer> layers_;
-  std::vector<std::span<const Layer>> dealt_;
-  std::optional<LayerList::Late> late_;
-  std::map<std::pair<std::uint32_t, Time>, Stage> stages_;  // by number, and by how late they start
+  std::vector<std::span<const Layer>> assigned_;
+  std::map<std::pair<std::uint32_t, Time>, StageTrace> stages_;  ///< by number, and by the time at which they start
   std::map<std::pair<GroupKind, NpuId>, GroupId> groups_;
 };
 
@@ -83,7 +81,7 @@ std::string groups_text(const trace::Store& store, std::uint32_t num_npus) {
   return groups.dump(1) + '\n';
 }
 
-/// Traces hold microseconds.
+/// Traces hold whole microseconds.
 void require_whole_microseconds(std::span<const trace::NpuTrace> traces) {
   for (const auto& trace : traces)
     for (const Time duration : trace.graph->durations)

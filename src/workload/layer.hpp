@@ -5,34 +5,35 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/time.hpp"
 #include "orrery/trace/graph.hpp"
 #include "orrery/workload/description.hpp"
 
 namespace orrery::workload {
 
-/// The groups of an NPU: all NPUs that differ from it along some axes only.
+/// The groups of an NPU: all NPUs that differ from it only along some axes.
 enum class GroupKind : std::uint8_t {
   tensor,       ///< tp
   context,      ///< cp
   expert,       ///< ep
-  data,         ///< cp, ep, dp: copies of what is no expert
+  data,         ///< cp, ep, dp: copies of parameters that are not those of an expert
   expert_data,  ///< cp, dp: copies of an expert
-  embedding,    ///< first and last stage, which hold the embedding both
+  embedding,    ///< first and last stage, both of which hold the embedding
 };
 
-/// One thing that an NPU does for one micro-batch in one layer. `name` is a literal.
-struct Op {
+/// An operator: what an NPU does for one micro-batch in one layer. `name` is a literal.
+struct Operator {
   enum class Kind : std::uint8_t {
     compute,
     collective,
-    aside,  ///< a collective that what follows does not wait for, up to the next `join`
-    join,   ///< what follows waits for all collectives aside
+    asynchronous,  ///< a collective for which nothing waits before the next `wait`
+    wait,          ///< what follows waits for all asynchronous collectives
   };
   Kind kind = Kind::compute;
   const char* name = "";
   std::uint64_t flops = 0;
-  std::uint64_t bytes = 0;  ///< moved by a compute node; comm_size of a collective
-  Time duration = {};       ///< of a compute node without FLOPs and bytes: what it takes
+  std::uint64_t bytes = 0;  ///< moved by a compute operator; comm_size of a collective
+  Time duration = {};       ///< of a compute operator that is given by its time
   trace::CollectiveKind collective{};
   GroupKind group{};
 };
@@ -40,30 +41,35 @@ struct Op {
 /// A layer as one NPU executes it.
 struct Layer {
   std::string name;
-  std::vector<Op> forward = {}, backward = {};
-  std::vector<Op> again = {};       ///< before `backward`: full recomputation
-  std::uint64_t dense = 0;          ///< parameters on the NPU, copies in its data group
-  std::uint64_t experts = 0;        ///< the same of experts, copies in its expert_data group
-  std::uint64_t sharded = 0;        ///< without copies, updated in the backward pass
-  std::uint64_t tied = 0;           ///< of `dense`: copies in its embedding group too
-  std::uint64_t activations = 0;    ///< bytes kept for the backward pass of a micro-batch
-  std::uint64_t recomputed = 0;     ///< bytes that `again` makes and `backward` needs
-  std::uint64_t output = 0;         ///< bytes handed to the next layer for a micro-batch
-  std::optional<Time> update = {};  ///< what the optimizer takes for it, if its parameters do not say
-  bool extra = false;               ///< embedding or output layer: not counted when layers are dealt to stages
+  std::vector<Operator> forward = {}, backward = {};
+  std::vector<Operator> recomputation = {};  ///< full recomputation, before `backward`
+  std::uint64_t dense = 0;                   ///< parameters on the NPU that have copies in its data group
+  std::uint64_t experts = 0;                 ///< parameters of experts, which have copies in its expert_data group
+  std::uint64_t sharded = 0;                 ///< parameters without copies, which the backward pass updates
+  std::uint64_t tied = 0;                    ///< those of `dense` that have copies in its embedding group too
+  std::uint64_t activations = 0;             ///< bytes kept for the backward pass of a micro-batch
+  std::uint64_t recomputed = 0;              ///< bytes that `recomputation` makes and `backward` needs
+  std::uint64_t output = 0;                  ///< bytes handed to the next layer for a micro-batch
+  std::optional<Time> update = {};           ///< the optimizer's time for it, if its parameters do not say
+  bool is_beside_blocks = false;             ///< embedding or output layer: stages do not share it as a block
 };
 
-/// The layers of the whole model, in order, as an NPU of its stage executes each.
-std::vector<Layer> layers_of(const Description& description);
-
-/// Parameters of the whole model, all and those that a sample passes.
+/// The number of parameters of a whole model, and the number that a sample passes.
 struct ParameterCount {
   std::uint64_t all = 0, active = 0;
 };
-ParameterCount parameters_of(const Model& model);
 
-/// Bytes of a value: of operands and results of products, of what is communicated and kept, of gradients.
+/// Returns the layers of the whole model, in order, as an NPU of its stage executes each.
+std::vector<Layer> make_layers(const Description& description);
+ParameterCount count_parameters(const Model& model);
+/// Returns the tokens of a sample; 0 if the model has no tokens.
+std::uint64_t tokens_per_sample(const Model& model);
+/// Returns the time at which an NPU starts.
+Time start_of(const Model& model, NpuId npu, std::uint32_t num_npus);
+
+/// Returns the bytes of an operand or result of a product.
 std::uint64_t operand_bytes(Precision precision);
+/// Returns the bytes of a value that is communicated or kept, and of a gradient.
 std::uint64_t value_bytes(Precision precision);
 
 }  // namespace orrery::workload

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "ops.hpp"
+#include "operators.hpp"
 
 namespace orrery::workload {
 namespace {
 
-/// The axes along which members of a group differ.
+/// Returns the axes along which the members of a group differ.
 std::vector<Axis> axes_of(GroupKind kind) {
   switch (kind) {
     case GroupKind::tensor:
@@ -57,24 +57,24 @@ NpuId Placement::npu(const Coordinates& coordinates) const {
 }
 
 NpuId Placement::in_stage(NpuId npu, std::uint32_t stage) const {
-  Coordinates place = coordinates(npu);
-  place[at(Axis::pp)] = stage;
-  return this->npu(place);
+  Coordinates own = coordinates(npu);
+  own[at(Axis::pp)] = stage;
+  return this->npu(own);
 }
 
 NpuId Placement::first_member(GroupKind kind, NpuId npu) const {
-  Coordinates place = coordinates(npu);
-  for (const Axis axis : axes_of(kind)) place[at(axis)] = 0;
-  return this->npu(place);
+  Coordinates first = coordinates(npu);
+  for (const Axis axis : axes_of(kind)) first[at(axis)] = 0;
+  return this->npu(first);
 }
 
 std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
   std::vector<NpuId> result = {first_member(kind, npu)};
   for (const Axis axis : axes_of(kind)) {
-    // Of the stages the first and the last hold the embedding.
-    const bool ends = kind == GroupKind::embedding;
-    const std::uint32_t step = ends ? parallel_[axis] - 1 : 1;
-    const std::uint32_t count = ends ? 2 : parallel_[axis];
+    // The first and the last stage hold the embedding.
+    const bool has_ends_only = kind == GroupKind::embedding;
+    const std::uint32_t step = has_ends_only ? parallel_[axis] - 1 : 1;
+    const std::uint32_t count = has_ends_only ? 2 : parallel_[axis];
     const std::size_t before = result.size();
     for (std::uint32_t i = 1; i < count; ++i)
       for (std::size_t k = 0; k < before; ++k) result.emplace_back(result[k].value() + i * step * strides_[at(axis)]);
@@ -85,11 +85,11 @@ std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
 
 std::string Placement::group_name(GroupKind kind, NpuId npu) const {
   std::string name(workload::name(kind));
-  const auto own = axes_of(kind);
-  const Coordinates place = coordinates(npu);
+  const auto along = axes_of(kind);
+  const Coordinates own = coordinates(npu);
   for (std::size_t i = 0; i < num_axes; ++i) {
-    const bool varies = std::ranges::find(own, static_cast<Axis>(i)) != own.end();
-    if (!varies && parallel_.sizes[i] > 1) name += fmt::format("_{}{}", axis_names[i], place[i]);
+    const bool varies = std::ranges::find(along, static_cast<Axis>(i)) != along.end();
+    if (!varies && parallel_.sizes[i] > 1) name += fmt::format("_{}{}", axis_names[i], own[i]);
   }
   return name;
 }

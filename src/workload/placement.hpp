@@ -11,10 +11,10 @@
 
 namespace orrery::workload {
 
-/// "tp", "dp", ...
+/// Returns the name of a kind of group: "tp", "dp", ...
 std::string_view name(GroupKind kind);
 
-/// Which NPU stands where in the grid of the axes.
+/// Gives each NPU coordinates in the grid of the axes, and finds its groups.
 class Placement {
  public:
   using Coordinates = std::array<std::uint32_t, num_axes>;  ///< by Axis
@@ -24,14 +24,14 @@ class Placement {
   Coordinates coordinates(NpuId npu) const;
   NpuId npu(const Coordinates& coordinates) const;
   std::uint32_t stage(NpuId npu) const { return coordinates(npu)[static_cast<std::size_t>(Axis::pp)]; }
-  /// The NPU in the same place of another stage.
+  /// Returns the NPU with the same coordinates in another stage.
   NpuId in_stage(NpuId npu, std::uint32_t stage) const;
 
-  /// The NPU's group of a kind, ascending. O(members).
+  /// Returns the members of the NPU's group of a kind, ascending. O(members).
   std::vector<NpuId> members(GroupKind kind, NpuId npu) const;
-  /// The least member. O(1).
+  /// Returns the member with the lowest id. O(1).
   NpuId first_member(GroupKind kind, NpuId npu) const;
-  /// Of the group of which `npu` is a member: "tp_dp3_pp1", without the axes of one NPU.
+  /// Returns the name of the NPU's group of a kind, "tp_dp3_pp1", without the axes of one NPU.
   std::string group_name(GroupKind kind, NpuId npu) const;
 
  private:

@@ -5,8 +5,8 @@
 namespace orrery::workload {
 namespace {
 
-/// Warm-up forward passes, then one forward and one backward in turn, then the backward passes that are left. All
-/// forward passes have numbers in the order in which the stage does them, and so have the backward passes.
+/// Returns the forward passes of the warm-up, then one forward and one backward pass in turn, then the backward passes
+/// that are left. `forward` and `backward` return the pass with a number; both count in the order of the stage.
 template <class Forward, class Backward>
 std::vector<Pass> alternate(std::uint32_t warm_up, std::uint32_t count, Forward forward, Backward backward) {
   std::vector<Pass> passes;
@@ -22,9 +22,9 @@ std::vector<Pass> alternate(std::uint32_t warm_up, std::uint32_t count, Forward 
 }  // namespace
 
 // Sources: GPipe: Huang et al., NeurIPS 2019. 1F1B and its interleaved form: Narayanan et al., SC 2021, section 2.2.
-// Interleaved, micro-batches go in groups of pp through the chunks in turn, backwards through the chunks from the last
-// to the first. Stage p must be 2 (pp - p - 1) passes ahead in its first chunk for the last stage to have work, and one
-// group for each further chunk.
+// With interleaving, micro-batches go through the chunks in groups of pp, backward from the last chunk to the first.
+// For the last stage to have work, stage p must be 2 (pp - p - 1) passes ahead in its first chunk, and one group more
+// for each further chunk.
 std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage) {
   const std::uint32_t pp = parallel[Axis::pp], batches = parallel.micro_batches, chunks = parallel.interleaving;
   const auto plain = [](bool forward) { return [forward](std::uint32_t k) { return Pass{forward, k, 0}; }; };

@@ -10,28 +10,28 @@
 #include "model_states.hpp"
 #include "orrery/base/error.hpp"
 #include "schedule.hpp"
-#include "tensors.hpp"
+#include "tensor_lifetimes.hpp"
 
 namespace orrery::workload {
 namespace {
 
-/// Makes the nodes of one NPU. Passes form a chain: each node waits for the one before it. Beside it are sends, which
-/// nothing waits for; collectives aside, up to their join; and what ModelStates does. Tensors go from the node that
-/// makes them to the one that needs them last.
-class Author {
+/// Makes the nodes of one NPU. Passes form a chain: each node waits for the one before it. Beside the chain are sends,
+/// for which nothing waits; asynchronous collectives, up to their wait; and what ModelStates adds. A tensor is listed
+/// from the node that makes it to the one that needs it last.
+class StepBuilder {
  public:
-  Author(const Parallel& parallel, std::span<const std::span<const Layer>> dealt, std::uint32_t stage)
+  StepBuilder(const Parallel& parallel, std::span<const std::span<const Layer>> assigned, std::uint32_t stage)
       : parallel_(parallel),
-        dealt_(dealt),
+        assigned_(assigned),
         stage_(stage),
-        states_(parallel, layers_of_stage(parallel, dealt, stage), builder_) {}
+        states_(parallel, layers_of_stage(parallel, assigned, stage), builder_) {}
 
-  trace::Structure write(Time late) {
-    if (late > Time::zero()) extend(builder_.compute("late", 0, Bytes(0), {}, late));
+  trace::Structure build(Time start) {
+    if (start > Time::zero()) extend_chain(builder_.compute("late", 0, Bytes(0), {}, start));
     const auto passes = passes_of(parallel_, stage_);
-    for (const Pass& pass : passes) list_visits(pass);
-    for (const Pass& pass : passes) run(pass);
-    join();
+    for (const Pass& pass : passes) list_layer_passes(pass);
+    for (const Pass& pass : passes) add_pass(pass);
+    wait_for_collectives();
     states_.update(after_);
     auto structure = builder_.finish();
     require_countable_tensors(structure.graph.tensors);
@@ -39,8 +39,8 @@ class Author {
   }
 
  private:
-  /// A layer in a pass.
-  struct Visit {
+  /// The pass of a micro-batch through one layer.
+  struct LayerPass {
     Pass pass;
     const Layer* layer;
   };
@@ -58,118 +58,119 @@ class Author {
     return (stage_ + (next ? 1 : pp - 1)) % pp;
   }
 
-  void list_visits(const Pass& pass) {
-    const auto layers = dealt_[virtual_stage(pass)];
+  void list_layer_passes(const Pass& pass) {
+    const auto layers = assigned_[virtual_stage(pass)];
     for (std::size_t k = 0; k < layers.size(); ++k)
-      visits_.push_back({pass, &layers[pass.forward ? k : layers.size() - 1 - k]});
+      left_.push_back({pass, &layers[pass.forward ? k : layers.size() - 1 - k]});
   }
 
-  void run(const Pass& pass) {
-    receive(pass);
-    for (std::size_t k = dealt_[virtual_stage(pass)].size(); k > 0; --k) {
-      visit(visits_.front());
-      visits_.pop_front();
+  void add_pass(const Pass& pass) {
+    add_receive(pass);
+    for (std::size_t k = assigned_[virtual_stage(pass)].size(); k > 0; --k) {
+      add_layer_pass(left_.front());
+      left_.pop_front();
     }
-    flush();
-    send(pass);
+    finish_compute_node();
+    add_send(pass);
   }
 
   // ---- the chain ----
 
-  void extend(NodeId node) {
+  void extend_chain(NodeId node) {
     after_ = {node};
     last_ = node;
     if (!first_) first_ = node;
-    hand_over(builder_, received_, node);
+    list_until(builder_, received_, node);
     received_ = {};
   }
-  void join() {
-    after_.insert(after_.end(), aside_.begin(), aside_.end());
-    aside_.clear();
+  void wait_for_collectives() {
+    after_.insert(after_.end(), asynchronous_.begin(), asynchronous_.end());
+    asynchronous_.clear();
   }
-  /// What has been gathered of compute operators becomes a node.
-  void flush() {
-    if (pending_.flops + pending_.bytes > 0 || pending_.duration > Time::zero())
-      extend(
-          builder_.compute(std::move(pending_name_), pending_.flops, Bytes(pending_.bytes), after_, pending_.duration));
-    pending_ = {};
-    pending_name_.clear();
+  /// Makes a node of the compute operators that were merged so far.
+  void finish_compute_node() {
+    if (merged_.flops + merged_.bytes > 0 || merged_.duration > Time::zero())
+      extend_chain(
+          builder_.compute(std::move(merged_name_), merged_.flops, Bytes(merged_.bytes), after_, merged_.duration));
+    merged_ = {};
+    merged_name_.clear();
   }
-  void compute(const Op& op, const std::string& prefix) {
-    // Names of a stretch of operators end where their parts do: "attention", not "attention.qkv".
-    const bool fine = parallel_.detail == Detail::op;
-    if (fine) flush();
+  void add_compute(const Operator& op, const std::string& prefix) {
+    // A node of several operators has the name of their part of the layer: "attention", not "attention.qkv".
+    const bool is_fine = parallel_.detail == Detail::op;
+    if (is_fine) finish_compute_node();
     const std::string_view name(op.name);
-    if (!has_product()) pending_name_ = fmt::format("{}.{}", prefix, fine ? name : name.substr(0, name.find('.')));
-    pending_.flops += op.flops;
-    pending_.bytes += op.bytes;
-    pending_.duration += op.duration;
+    if (!has_product()) merged_name_ = fmt::format("{}.{}", prefix, is_fine ? name : name.substr(0, name.find('.')));
+    merged_.flops += op.flops;
+    merged_.bytes += op.bytes;
+    merged_.duration += op.duration;
   }
-  bool has_product() const { return pending_.flops > 0 || pending_.duration > Time::zero(); }
-  /// Operators without FLOPs go with the products after them, across communication, so that a block is one node.
-  void flush_products() {
-    if (has_product() || parallel_.detail == Detail::op) flush();
+  bool has_product() const { return merged_.flops > 0 || merged_.duration > Time::zero(); }
+  /// Finishes the node if it has a product. Operators without FLOPs are merged with the products after them, across
+  /// communication, so that a block is one node.
+  void finish_products() {
+    if (has_product() || parallel_.detail == Detail::op) finish_compute_node();
   }
-  void execute(const std::vector<Op>& ops, const std::string& prefix) {
-    for (const Op& op : ops) {
-      if (op.kind == Op::Kind::compute) {
-        compute(op, prefix);
+  void add_operators(const std::vector<Operator>& operators, const std::string& prefix) {
+    for (const Operator& op : operators) {
+      if (op.kind == Operator::Kind::compute) {
+        add_compute(op, prefix);
         continue;
       }
-      if (op.kind == Op::Kind::join && aside_.empty()) continue;
-      flush_products();
-      if (op.kind == Op::Kind::join) {
-        join();
+      if (op.kind == Operator::Kind::wait && asynchronous_.empty()) continue;
+      finish_products();
+      if (op.kind == Operator::Kind::wait) {
+        wait_for_collectives();
         continue;
       }
       const NodeId node = builder_.collective(fmt::format("{}.{}", prefix, op.name), op.collective, Bytes(op.bytes),
                                               static_cast<std::uint32_t>(op.group), after_);
-      if (op.kind == Op::Kind::aside)
-        aside_.push_back(node);
+      if (op.kind == Operator::Kind::asynchronous)
+        asynchronous_.push_back(node);
       else
-        extend(node);
+        extend_chain(node);
     }
   }
 
-  static std::string name_of(const Visit& visit) {
-    return fmt::format("{}.micro_batch_{}.{}", visit.pass.forward ? "forward" : "backward", visit.pass.micro_batch,
-                       visit.layer->name);
+  static std::string name_of(const LayerPass& at) {
+    return fmt::format("{}.micro_batch_{}.{}", at.pass.forward ? "forward" : "backward", at.pass.micro_batch,
+                       at.layer->name);
   }
-  void visit(const Visit& visit) {
+  void add_layer_pass(const LayerPass& at) {
     ModelStates::Fetched fetched;
-    if (parallel_.zero == 3 || parallel_.offload.parameters) fetched = fetch_parameters();
-    if (visit.pass.forward)
-      begun_[{visit.pass.micro_batch, visit.layer}] = stretch(visit, visit.layer->forward);
+    if (parallel_.sharding.zero == 3 || parallel_.sharding.offload.parameters) fetched = fetch_parameters();
+    if (at.pass.forward)
+      forward_begin_[{at.pass.micro_batch, at.layer}] = add_operators_of(at, at.layer->forward);
     else
-      go_back(visit);
-    for (const Made& parameters : fetched.parameters) hand_over(builder_, parameters, last_);
+      add_backward(at);
+    for (const MadeTensor& parameters : fetched.parameters) list_until(builder_, parameters, last_);
   }
-  /// Returns the first node, if it comes to any.
-  std::optional<NodeId> stretch(const Visit& visit, const std::vector<Op>& ops) {
+  /// Returns the first node, if there is one.
+  std::optional<NodeId> add_operators_of(const LayerPass& at, const std::vector<Operator>& operators) {
     first_.reset();
-    execute(ops, name_of(visit));
-    flush_products();
+    add_operators(operators, name_of(at));
+    finish_products();
     return first_;
   }
-  void go_back(const Visit& visit) {
-    const Layer& layer = *visit.layer;
-    const std::uint32_t micro_batch = visit.pass.micro_batch;
-    const auto again = stretch(visit, layer.again), begin = stretch(visit, layer.backward);
+  void add_backward(const LayerPass& at) {
+    const Layer& layer = *at.layer;
+    const std::uint32_t micro_batch = at.pass.micro_batch;
+    const auto recomputation = add_operators_of(at, layer.recomputation), begin = add_operators_of(at, layer.backward);
     const auto list = [&](std::string_view what, std::uint64_t bytes, std::optional<NodeId> maker) {
-      hand_over(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker}, last_);
+      list_until(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker}, last_);
     };
-    list("recomputed", layer.recomputed, again);
-    list("activations", layer.activations, begun_.extract({micro_batch, &layer}).mapped());
-    const bool last = micro_batch + 1 == parallel_.micro_batches;
-    if (!last && parallel_.zero < 2) return;
-    const bool pass_ends = &layer == &dealt_[virtual_stage(visit.pass)].front();
-    states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (parallel_.zero >= 2 || visits_.size() == 1));
+    list("recomputed", layer.recomputed, recomputation);
+    list("activations", layer.activations, forward_begin_.extract({micro_batch, &layer}).mapped());
+    const bool is_last = micro_batch + 1 == parallel_.micro_batches, every_one = parallel_.sharding.zero >= 2;
+    if (!is_last && !every_one) return;
+    const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
+    states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (every_one || left_.size() == 1));
   }
-  /// Of the visits up to `prefetch` ahead of this one; this one waits for its own.
+  /// Fetches the parameters of up to `prefetch` layer passes ahead; this one waits for its own.
   ModelStates::Fetched fetch_parameters() {
-    while (fetched_.size() <= parallel_.prefetch && fetched_.size() < visits_.size()) {
-      const Visit& ahead = visits_[fetched_.size()];
-      fetched_.push_back(states_.fetch(*ahead.layer, name_of(ahead), after_));
+    while (fetched_.size() <= parallel_.sharding.prefetch && fetched_.size() < left_.size()) {
+      const LayerPass& ahead = left_[fetched_.size()];
+      fetched_.push_back(states_.fetch_parameters(*ahead.layer, name_of(ahead), after_));
     }
     ModelStates::Fetched own = std::move(fetched_.front());
     fetched_.pop_front();
@@ -177,25 +178,25 @@ class Author {
     return own;
   }
 
-  /// Of activations from the virtual stage before, or of their gradients from the one after.
-  void receive(const Pass& pass) {
+  /// Receives activations from the virtual stage before, or their gradients from the one after.
+  void add_receive(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
-    if (here == (pass.forward ? 0 : dealt_.size() - 1)) return;
+    if (here == (pass.forward ? 0 : assigned_.size() - 1)) return;
     const std::uint32_t boundary = pass.forward ? here - 1 : here;
-    const std::uint64_t bytes = dealt_[boundary].back().output;
+    const std::uint64_t bytes = assigned_[boundary].back().output;
     const std::string name = message_name("receive", pass);
     const NodeId node = builder_.receive(name, neighbour(!pass.forward), tag(pass, boundary), Bytes(bytes), after_);
-    extend(node);
+    extend_chain(node);
     received_ = {name, bytes, node};
   }
-  void send(const Pass& pass) {
+  void add_send(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
-    if (here == (pass.forward ? dealt_.size() - 1 : 0)) return;
+    if (here == (pass.forward ? assigned_.size() - 1 : 0)) return;
     const std::uint32_t boundary = pass.forward ? here : here - 1;
-    const std::uint64_t bytes = dealt_[boundary].back().output;
+    const std::uint64_t bytes = assigned_[boundary].back().output;
     const std::string name = message_name("send", pass);
     const NodeId node = builder_.send(name, neighbour(pass.forward), tag(pass, boundary), Bytes(bytes), after_);
-    hand_over(builder_, {name, bytes, last_}, node);
+    list_until(builder_, {name, bytes, last_}, node);
   }
   static std::uint64_t tag(const Pass& pass, std::uint32_t boundary) { return 2 * boundary + (pass.forward ? 0 : 1); }
   std::string message_name(std::string_view what, const Pass& pass) const {
@@ -204,51 +205,53 @@ class Author {
   }
 
   const Parallel& parallel_;
-  std::span<const std::span<const Layer>> dealt_;
+  std::span<const std::span<const Layer>> assigned_;
   std::uint32_t stage_;
   trace::Builder builder_;
-  std::deque<Visit> visits_;   // that are left, this one first
-  std::vector<NodeId> after_;  // what the next node of the chain waits for
-  std::vector<NodeId> aside_;
-  Op pending_;
-  std::string pending_name_;
-  std::optional<NodeId> last_, first_;        // of the chain, and of it since the last reset
-  Made received_;                             // that the next node of the chain needs
-  std::deque<ModelStates::Fetched> fetched_;  // [up to prefetch + 1] for visits_
-  std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> begun_;  // by micro-batch: forward
+  std::deque<LayerPass> left_;        ///< layer passes to add, the current one first
+  std::vector<NodeId> after_;         ///< the nodes for which the next node of the chain waits
+  std::vector<NodeId> asynchronous_;  ///< collectives for which nothing waits so far
+  Operator merged_;                   ///< the sum of compute operators that are not a node yet
+  std::string merged_name_;
+  std::optional<NodeId> last_;                ///< the last node of the chain
+  std::optional<NodeId> first_;               ///< its first node since the last reset
+  MadeTensor received_;                       ///< what the next node of the chain needs
+  std::deque<ModelStates::Fetched> fetched_;  ///< [up to prefetch + 1] for the first of left_
+  /// By micro-batch and layer: the first node of the forward pass.
+  std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> forward_begin_;
   ModelStates states_;
 };
 
 }  // namespace
 
-std::vector<std::span<const Layer>> deal(std::span<const Layer> layers, std::uint32_t num_virtual_stages) {
-  const bool first_extra = layers.front().extra, last_extra = layers.back().extra;
+std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers, std::uint32_t num_virtual_stages) {
+  const bool first_extra = layers.front().is_beside_blocks, last_extra = layers.back().is_beside_blocks;
   const std::size_t blocks = layers.size() - (first_extra ? 1 : 0) - (last_extra ? 1 : 0);
   const std::size_t each = blocks / num_virtual_stages, more = blocks % num_virtual_stages;
   const std::size_t first_with_more = (num_virtual_stages - more) / 2;
-  std::vector<std::span<const Layer>> dealt;
+  std::vector<std::span<const Layer>> assigned;
   std::size_t at = 0;
   for (std::size_t i = 0; i < num_virtual_stages; ++i) {
     std::size_t count = each + (i >= first_with_more && i < first_with_more + more ? 1 : 0);
     if (i == 0 && first_extra) ++count;
     if (i + 1 == num_virtual_stages) count = layers.size() - at;
-    dealt.push_back(layers.subspan(at, count));
+    assigned.push_back(layers.subspan(at, count));
     at += count;
   }
-  return dealt;
+  return assigned;
 }
 
-std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
+std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                                           std::uint32_t stage) {
   std::vector<const Layer*> layers;
   for (std::uint32_t chunk = 0; chunk < parallel.interleaving; ++chunk)
-    for (const Layer& layer : dealt[chunk * parallel[Axis::pp] + stage]) layers.push_back(&layer);
+    for (const Layer& layer : assigned[chunk * parallel[Axis::pp] + stage]) layers.push_back(&layer);
   return layers;
 }
 
-trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
-                               std::uint32_t stage, Time late) {
-  return Author(parallel, dealt, stage).write(late);
+trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
+                               std::uint32_t stage, Time start) {
+  return StepBuilder(parallel, assigned, stage).build(start);
 }
 
 }  // namespace orrery::workload

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -8,17 +9,18 @@
 
 namespace orrery::workload {
 
-/// The layers of each virtual stage: as even as can be, what is left over goes to the middle, so that the first and the
-/// last, which hold the embedding and the output layer too, have fewer.
-std::vector<std::span<const Layer>> deal(std::span<const Layer> layers, std::uint32_t num_virtual_stages);
+/// Assigns layers to virtual stages, as evenly as possible. What is left over goes to the middle stages, so that the
+/// first and the last, which also hold the embedding and the output layer, have fewer. [num_virtual_stages]
+std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers, std::uint32_t num_virtual_stages);
 
-/// The layers of a stage, in the order of a forward pass. `dealt` is what `deal` gives.
-std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
+/// Returns the layers of a stage, in the order of a forward pass. `assigned` is what `assign_layers` returns.
+std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                                           std::uint32_t stage);
 
-/// One training step of the NPUs of a stage: groups are numbered by GroupKind, peers by stage. `late`: the time at
-/// which they start. Throws Error (bad_input) if the tensors of an NPU exceed Bytes::most() in all. Cost O(nodes).
-trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> dealt,
-                               std::uint32_t stage, Time late = Time::zero());
+/// Makes one training step of the NPUs of a stage. Groups are numbered by GroupKind, peers by stage. `start` is the
+/// time at which they start. Throws Error (bad_input) if the tensors of an NPU exceed Bytes::most() in all. Cost
+/// O(nodes).
+trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
+                               std::uint32_t stage, Time start = Time::zero());
 
 }  // namespace orrery::workload

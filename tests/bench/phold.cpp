@@ -17,7 +17,7 @@
 namespace orrery::pdes {
 namespace {
 
-struct Setting {
+struct Parameters {
   std::uint32_t lps = 4096;
   std::uint32_t pending = 32768;
   double remote = 0.25;
@@ -37,28 +37,28 @@ double unit(std::uint64_t random) { return (static_cast<double>(random >> 11) + 
 /// LPs are dealt to the ranks in turn.
 class Phold final : public Model {
  public:
-  Phold(const Setting& setting, int rank, int ranks)
-      : setting_(setting),
+  Phold(const Parameters& parameters, int rank, int ranks)
+      : parameters_(parameters),
         rank_(static_cast<std::uint32_t>(rank)),
         ranks_(static_cast<std::uint32_t>(ranks)),
-        sequence_(setting.lps) {}
+        sequence_(parameters.lps) {}
 
   void start(Kernel& kernel) {
     kernel_ = &kernel;
-    for (std::uint32_t i = 0; i < setting_.pending; ++i) {
-      const std::uint32_t lp = i % setting_.lps;
+    for (std::uint32_t i = 0; i < parameters_.pending; ++i) {
+      const std::uint32_t lp = i % parameters_.lps;
       if (lp % ranks_ == rank_) kernel.schedule(next(Time::zero(), lp, lp, random(lp)));
     }
   }
 
   void handle(const Event& event) override {
-    if (event.time.ps() >= setting_.end) return;
+    if (event.time.ps() >= parameters_.end) return;
     const auto lp = event.target.value();
     const auto first = random(lp), second = mixed(first + 0x9e3779b97f4a7c15U);
     std::uint32_t to = lp;
-    if (unit(first) < setting_.remote) {
-      to = static_cast<std::uint32_t>(mixed(second) % setting_.lps);
-      if (ranks_ > 1 && to % ranks_ == rank_) to = to + 1 == setting_.lps ? to - 1 : to + 1;
+    if (unit(first) < parameters_.remote) {
+      to = static_cast<std::uint32_t>(mixed(second) % parameters_.lps);
+      if (ranks_ > 1 && to % ranks_ == rank_) to = to + 1 == parameters_.lps ? to - 1 : to + 1;
     }
     const Event made = next(event.time, lp, to, second);
     if (to % ranks_ == rank_)
@@ -72,7 +72,7 @@ class Phold final : public Model {
   void proceed(LpId) override {}
   void receive(Rank, std::span<const std::byte>) override {}
   /// Any event may send at once; the kernel knows when the next one is.
-  Horizon horizon() override { return {{Time::zero(), Time::zero()}, {}}; }
+  LookaheadBounds lookahead() override { return {{Time::zero(), Time::zero()}, {}}; }
   Time pending_reply(Rank) const override { return Time::max(); }
   std::string status() const override { return {}; }
 
@@ -82,23 +82,23 @@ class Phold final : public Model {
   }
   Event next(Time now, std::uint32_t from, std::uint32_t to, std::uint64_t random) {
     Event event;
-    event.time =
-        now + Time::from_ps(setting_.lookahead + static_cast<std::int64_t>(-std::log(unit(random)) * setting_.mean));
-    event.order = Event::make_order(Stage::npu, LpId(from), sequence_[from]++);
+    event.time = now + Time::from_ps(parameters_.lookahead +
+                                     static_cast<std::int64_t>(-std::log(unit(random)) * parameters_.mean));
+    event.order = Event::make_order(Stage::client, LpId(from), sequence_[from]++);
     event.target = LpId(to);
     return event;
   }
 
-  const Setting& setting_;
+  const Parameters& parameters_;
   std::uint32_t rank_, ranks_;
   std::vector<std::uint32_t> sequence_;  // [LPs]
   Kernel* kernel_ = nullptr;
 };
 
-Options kernel_options(const Setting& setting, parallel::Communicator& world) {
+Options kernel_options(const Parameters& parameters, parallel::Communicator& world) {
   Options options;
-  options.num_lps = setting.lps;
-  options.least_event_delay = Time::from_ps(setting.lookahead);
+  options.num_lps = parameters.lps;
+  options.least_event_delay = Time::from_ps(parameters.lookahead);
   for (int r = 0; r < world.size(); ++r)
     if (r != world.rank().value())
       options.neighbours.push_back(
@@ -106,9 +106,9 @@ Options kernel_options(const Setting& setting, parallel::Communicator& world) {
   return options;
 }
 
-void run(const Setting& setting, parallel::Communicator& world) {
-  Phold model(setting, world.rank().value(), world.size());
-  Kernel kernel(world, model, kernel_options(setting, world));
+void run(const Parameters& parameters, parallel::Communicator& world) {
+  Phold model(parameters, world.rank().value(), world.size());
+  Kernel kernel(world, model, kernel_options(parameters, world));
   model.start(kernel);
   world.barrier();
   const auto start = std::chrono::steady_clock::now();
@@ -117,37 +117,37 @@ void run(const Setting& setting, parallel::Communicator& world) {
   const auto& mine = kernel.statistics();
   const auto micros = [](double s) { return static_cast<std::int64_t>(s * 1e6); };
   std::array<std::int64_t, 7> sums{
-      static_cast<std::int64_t>(mine.events),          static_cast<std::int64_t>(mine.data_messages),
-      static_cast<std::int64_t>(mine.null_messages),   static_cast<std::int64_t>(mine.promise_requests),
-      static_cast<std::int64_t>(mine.reductions),      micros(mine.blocked_seconds),
-      micros(mine.blocked_seconds + mine.busy_seconds)};
+      static_cast<std::int64_t>(mine.events),        static_cast<std::int64_t>(mine.data_messages),
+      static_cast<std::int64_t>(mine.null_messages), static_cast<std::int64_t>(mine.promise_requests),
+      static_cast<std::int64_t>(mine.reductions),    micros(mine.blocked_time),
+      micros(mine.blocked_time + mine.busy_time)};
   std::int64_t longest = micros(seconds);
   world.sum(sums);
   world.maximum(std::span(&longest, 1));
   if (!world.is_root()) return;
   const auto events = static_cast<double>(sums[0]);
-  const double rate =
-      setting.pending / (static_cast<double>(setting.lookahead) + setting.mean) / world.size();  // per ps and rank
+  const double rate = parameters.pending / (static_cast<double>(parameters.lookahead) + parameters.mean) /
+                      world.size();  // per ps and rank
   fmt::print(
       "ranks {}  events/lookahead/rank {:.3g}  events {}  M events/s {:.2f}  data messages {}  null {}  null/data "
       "{:.3f}  "
       "null per 100 events {:.3f}  requests {}  reductions {}  blocked {:.1f} %\n",
-      world.size(), rate * static_cast<double>(setting.lookahead), sums[0], events / static_cast<double>(longest),
+      world.size(), rate * static_cast<double>(parameters.lookahead), sums[0], events / static_cast<double>(longest),
       sums[1], sums[2], static_cast<double>(sums[2]) / static_cast<double>(std::max<std::int64_t>(sums[1], 1)),
       100 * static_cast<double>(sums[2]) / events, sums[3], sums[4],
       100 * static_cast<double>(sums[5]) / static_cast<double>(std::max<std::int64_t>(sums[6], 1)));
 }
 
 /// Throws what the command line has wrong. False: it asked for help, which has been printed.
-bool parse(int argc, char** argv, Setting& setting) {
+bool parse(int argc, char** argv, Parameters& parameters) {
   cxxopts::Options options("bench_phold", "PHOLD: events per second of the kernel");
   options.add_options()("pending", "events that wait at any time, on all ranks",
-                        cxxopts::value(setting.pending)->default_value("32768"))(
-      "lps", "logical processes", cxxopts::value(setting.lps)->default_value("4096"))(
-      "remote", "share of events for other ranks", cxxopts::value(setting.remote)->default_value("0.25"))(
-      "lookahead", "least delay in ps", cxxopts::value(setting.lookahead)->default_value("100000"))(
-      "mean", "mean of the exponential delay in ps", cxxopts::value(setting.mean)->default_value("1000000"))(
-      "end", "simulated ps; 0 for about 10 million events", cxxopts::value(setting.end)->default_value("0"))(
+                        cxxopts::value(parameters.pending)->default_value("32768"))(
+      "lps", "logical processes", cxxopts::value(parameters.lps)->default_value("4096"))(
+      "remote", "share of events for other ranks", cxxopts::value(parameters.remote)->default_value("0.25"))(
+      "lookahead", "least delay in ps", cxxopts::value(parameters.lookahead)->default_value("100000"))(
+      "mean", "mean of the exponential delay in ps", cxxopts::value(parameters.mean)->default_value("1000000"))(
+      "end", "simulated ps; 0 for about 10 million events", cxxopts::value(parameters.end)->default_value("0"))(
       "help", "this text");
   const auto parsed = options.parse(argc, argv);
   if (parsed.count("help")) return fmt::print("{}", options.help()), false;
@@ -158,17 +158,17 @@ bool parse(int argc, char** argv, Setting& setting) {
     if (!holds) throw std::invalid_argument(what);
   };
   constexpr double longest = 1e17;  // ps: a day
-  require(setting.pending >= 1, "--pending: expected 1 event or more");
-  require(setting.lps >= 2 && setting.lps < 1U << 28U, "--lps: expected 2 LPs or more, below 2^28");
-  require(setting.remote >= 0 && setting.remote <= 1, "--remote: expected a share, 0 to 1");
-  require(setting.lookahead >= 1 && static_cast<double>(setting.lookahead) <= longest,
+  require(parameters.pending >= 1, "--pending: expected 1 event or more");
+  require(parameters.lps >= 2 && parameters.lps < 1U << 28U, "--lps: expected 2 LPs or more, below 2^28");
+  require(parameters.remote >= 0 && parameters.remote <= 1, "--remote: expected a share, 0 to 1");
+  require(parameters.lookahead >= 1 && static_cast<double>(parameters.lookahead) <= longest,
           "--lookahead: expected 1 ps or more, 10^17 at most");
-  require(setting.mean >= 0 && setting.mean <= longest, "--mean: expected 0 ps or more, 10^17 at most");
-  require(setting.end >= 0 && static_cast<double>(setting.end) <= longest,
+  require(parameters.mean >= 0 && parameters.mean <= longest, "--mean: expected 0 ps or more, 10^17 at most");
+  require(parameters.end >= 0 && static_cast<double>(parameters.end) <= longest,
           "--end: expected 0 ps or more, 10^17 at most");
-  if (setting.end == 0)
-    setting.end = static_cast<std::int64_t>(
-        std::min(longest, 1e7 / setting.pending * (static_cast<double>(setting.lookahead) + setting.mean)));
+  if (parameters.end == 0)
+    parameters.end = static_cast<std::int64_t>(
+        std::min(longest, 1e7 / parameters.pending * (static_cast<double>(parameters.lookahead) + parameters.mean)));
   return true;
 }
 
@@ -176,15 +176,15 @@ bool parse(int argc, char** argv, Setting& setting) {
 }  // namespace orrery::pdes
 
 int main(int argc, char** argv) {
-  orrery::pdes::Setting setting;
+  orrery::pdes::Parameters parameters;
   try {
-    if (!orrery::pdes::parse(argc, argv, setting)) return 0;
+    if (!orrery::pdes::parse(argc, argv, parameters)) return 0;
   } catch (const std::exception& error) {
     return fmt::print(stderr, "bench_phold: {}\n", error.what()), 2;
   }
   orrery::parallel::Environment environment;
   try {
-    orrery::pdes::run(setting, environment.world());
+    orrery::pdes::run(parameters, environment.world());
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_phold: {}\n", error.what());
     orrery::parallel::Environment::abort(1);

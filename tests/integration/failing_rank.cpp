@@ -73,7 +73,7 @@ class Ring final : public Model {
   Awaited awaits(LpId) const override { return {true, true, true}; }
   void proceed(LpId) override {}
   void receive(Rank, std::span<const std::byte>) override {}
-  Horizon horizon() override { return {{Time::zero(), Time::zero()}, {}}; }
+  LookaheadBounds lookahead() override { return {{Time::zero(), Time::zero()}, {}}; }
   Time pending_reply(Rank) const override { return Time::max(); }
   std::string status() const override { return fmt::format("the LP of rank {} has made {} events", here_, sequence_); }
 
@@ -81,7 +81,7 @@ class Ring final : public Model {
   Event event(Time time, int to) {
     Event event;
     event.time = time;
-    event.order = Event::make_order(Stage::npu, LpId(static_cast<std::uint32_t>(here_)), sequence_++);
+    event.order = Event::make_order(Stage::client, LpId(static_cast<std::uint32_t>(here_)), sequence_++);
     event.target = LpId(static_cast<std::uint32_t>(to));
     return event;
   }

@@ -62,7 +62,7 @@ class Faults(harness.unittest.TestCase):
         reports = self.errors(outcome.err)
         self.assertTrue(1 <= len(reports) <= RANKS, outcome.err)
         for report in reports:  # a suspended process that is woken to be ended has seen no progress either
-            self.assertRegex(report, r"rank [012] of 3 on \S+: no progress for 5 s: NPU events handled to \d+ ps, next at (never|\d+ ps); .*"
+            self.assertRegex(report, r"rank [012] of 3 on \S+: no progress for 5 s: client events handled to \d+ ps, next at (never|\d+ ps); .*"
                                      r"the LP of rank [012] has made \d+ events")
         self.assertTrue(any(re.search("rank [02] of 3", report) for report in reports), outcome.err)
         self.assertIn("  channel with rank 1: promised to us ", outcome.err)

@@ -83,6 +83,12 @@ def includes(path):
     return [(quote == '"', name) for quote, name in INCLUDE.findall(path.read_text())]
 
 
+def beside(path, name):
+    """Returns the path of a header that a quoted include names: from the folder of the file, or else of its module."""
+    module = SOURCE / "src" / module_of(path)
+    return module / name if (module / name).exists() and not (path.parent / name).exists() else path.parent / name
+
+
 def tracked_files():
     """Returns the text files that git tracks, or without git those that are there; data and reference cases apart."""
     listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z"], cwd=SOURCE, capture_output=True)
@@ -109,7 +115,7 @@ class Included:
         if path not in self.known:
             self.known[path] = found = {path}
             for quoted, name in includes(path):
-                header = (SOURCE / "include" / name) if name.startswith("orrery/") else path.parent / name
+                header = (SOURCE / "include" / name) if name.startswith("orrery/") else beside(path, name)
                 found |= self.of(header) if quoted and header.exists() else {name}
         return self.known[path]
 
@@ -135,8 +141,7 @@ class House(unittest.TestCase):
             self.assertEqual([m for m in uses(module) if m not in modules[:at]], [], f"{module} uses a module that does not come before it")
 
     def test_includes_keep_to_the_modules_used(self):
-        """A file includes headers of its own module and of those that its CMakeLists.txt names, and private headers from its own folder
-        only."""
+        """A file includes headers of its own module and of those that its CMakeLists.txt names, and private headers of its own module only."""
         allowed = {module: {module, *uses(module)} for module in order()}
         allowed["main"] = {"base", "config", "parallel", "app"}
         faults = []
@@ -146,8 +151,8 @@ class House(unittest.TestCase):
                     faults.append(f"{self.name(path)}: {name}")
                 elif name.startswith("orrery/") and not (SOURCE / "include" / name).exists():
                     faults.append(f"{self.name(path)}: {name} does not exist")
-                elif quoted and not name.startswith("orrery/") and ("/" in name or not (path.parent / name).exists()):
-                    faults.append(f"{self.name(path)}: {name} is not beside it")
+                elif quoted and not name.startswith("orrery/") and (".." in name or not beside(path, name).exists()):
+                    faults.append(f"{self.name(path)}: {name} is not in its module")
                 elif quoted and not name.startswith("orrery/") and path.is_relative_to(SOURCE / "include"):
                     faults.append(f"{self.name(path)}: {name} in a header that others include")
         self.assertEqual(faults, [])

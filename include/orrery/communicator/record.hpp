@@ -7,16 +7,17 @@
 
 namespace orrery::communicator {
 
+/// One collective of a communicator.
 struct CollectiveRecord {
   GroupId group;
-  std::uint32_t ordinal = 0;  ///< which of the group's collectives, from 0
+  std::uint32_t ordinal = 0;  ///< which of the communicator's collectives, from 0
   std::uint8_t kind = 0;      ///< collective::Kind
   std::uint32_t members = 0;
   Bytes size;
   Time first_arrival, last_arrival, finish;
 };
 
-/// What all collectives of one kind and number of members come to, whether they are recorded or not.
+/// Sums over all collectives of one kind and number of members, whether they are recorded or not.
 struct CollectiveSum {
   std::uint8_t kind = 0;  ///< collective::Kind
   std::uint32_t members = 0;

@@ -9,8 +9,8 @@
 
 namespace orrery::communicator {
 
-/// A process group, the dimensions in which it takes part and the file that its collectives run: what a collective node
-/// asks for. The communicator depends on the NPU.
+/// What a collective node asks for: a process group, the dimensions in which it takes part and the file that its
+/// collectives run. Which communicator that is depends on the NPU.
 struct GroupUse {
   std::uint32_t group_slot = 0;
   std::uint64_t dimensions = trace::all_dimensions;
@@ -19,24 +19,47 @@ struct GroupUse {
   friend bool operator==(const GroupUse&, const GroupUse&) = default;
 };
 
-/// Of a communicator that stands for others: who joins it for its members.
-struct Seating {
-  std::vector<NpuId> seats;  ///< an NPU has several if it joins several of the communicators in different uses
-  std::vector<std::uint32_t> seat_of;  ///< [members] index into seats; those of one seat arrive, and complete, together
-  std::uint64_t count = 1;             ///< communicators that it stands for, itself included
+/// Who joins a communicator of a folded run, in which one communicator stands for all that behave alike and one NPU for
+/// all NPUs that do (docs/folding.md).
+struct Representatives {
+  /// An NPU occurs several times if it joins several of these communicators in different uses.
+  std::vector<NpuId> npus;
+  /// [members] index into `npus`: who joins for the member. Members with the same representative arrive together, and
+  /// complete together.
+  std::vector<std::uint32_t> of_member;
+  std::uint64_t count = 1;  ///< communicators for which this one stands, itself included
 };
 
 /// A process group of the run as a communicator. Its LP id is num_npus + GroupId.
+///
+/// The *participants* of a communicator are the NPUs that join it: its representatives if it has any, else each of its
+/// members for itself. They are numbered in the order of `representatives->npus` or of the group.
 struct CommunicatorSpec {
   GroupId id;
   const trace::Group* group = nullptr;  ///< empty members = the world
   std::uint64_t dimensions = trace::all_dimensions;
   std::uint32_t custom = 0;  ///< of collective::Engine::layout, as the dimensions
   Rank host;
-  const Seating* seating = nullptr;  ///< of a folded run; else every member joins for itself
+  const Representatives* representatives = nullptr;  ///< of a folded run; else null
+
+  /// Returns the number of communicators for which this one stands, itself included.
+  std::uint64_t count() const { return representatives ? representatives->count : 1; }
+  /// Returns the member at this position of the group.
+  NpuId member(std::uint32_t position) const {
+    return group->members.empty() ? NpuId(position) : group->members[position];
+  }
+  std::uint32_t num_members(std::uint32_t num_npus) const {
+    return group->members.empty() ? num_npus : static_cast<std::uint32_t>(group->members.size());
+  }
+  NpuId participant(std::uint32_t number) const {
+    return representatives ? representatives->npus[number] : member(number);
+  }
+  std::uint32_t num_participants(std::uint32_t num_npus) const {
+    return representatives ? static_cast<std::uint32_t>(representatives->npus.size()) : num_members(num_npus);
+  }
 };
 
-/// Ascending: the ranks of those who join a communicator. O(members).
+/// Returns the ranks of the participants of a communicator, ascending, each once. O(members).
 std::vector<Rank> ranks_of(const CommunicatorSpec& spec, std::span<const Rank> host_of_npu);
 
 }  // namespace orrery::communicator

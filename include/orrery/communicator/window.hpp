@@ -9,17 +9,17 @@
 
 namespace orrery::communicator {
 
-/// What goes on in a group, one `T` for each of its collectives, numbered. What is over (`T::done`) leaves from the
-/// front; its memory serves again (`T::clear`). No allocation once it has grown.
+/// The collectives of a communicator that are under way, one `T` for each ordinal. Those that are over (`T::done`)
+/// leave from the front, and their memory serves again (`T::clear`). Nothing allocates memory once it has grown.
 template <class T>
 class Window {
  public:
   bool empty() const { return count_ == 0; }
-  /// Of the first that is not over, or not known to have begun.
+  /// Returns the ordinal of the first collective that is not over, or that is not known to have begun.
   std::uint32_t first() const { return first_; }
   std::uint32_t count() const { return count_; }
 
-  /// Made, with those before it, if need be; that moves others.
+  /// Returns the collective with this ordinal. Adds it, and those before it, if need be; that moves the others.
   T& at(std::uint32_t ordinal) {
     ensure(ordinal >= first_, "a collective that is over comes again");
     while (count_ <= ordinal - first_) {
@@ -33,6 +33,7 @@ class Window {
     return ring_[place(ordinal)];
   }
 
+  /// Lets those leave that are over and have none under way before them.
   void retire() {
     for (; count_ > 0 && ring_[place(first_)].done; ++first_, --count_) ring_[place(first_)].clear();
   }

@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/config/key_listing.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/trace/store.hpp"
 
@@ -44,7 +46,8 @@ struct GenerateCommand {
 
 /// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.
 struct PartitionCommand {
-  Inputs inputs;  ///< system_only, but the workload is used where there is one; flags.partition is the strategy
+  Inputs
+      inputs;  ///< system_only, but the workload is used where there is one; the flag of run.partition is the strategy
   int ranks = 1;
   std::filesystem::path output;
   bool force = false;  ///< replace an existing file
@@ -86,12 +89,19 @@ struct ShowTimelineCommand {
   bool force = false;               ///< replace an existing file
 };
 
-using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
-                 ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowKernelCommand, ShowTimelineCommand>;
+/// `orrery show keys [KEY]`: what can be configured.
+struct ShowKeysCommand {
+  std::string below;  ///< a key, or the beginning of its path; empty: all
+  KeyForm form = KeyForm::text;
+};
+
+using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
+                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowKernelCommand,
+                             ShowTimelineCommand, ShowKeysCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
-/// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read.
+/// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost
+/// O(length of the arguments).
 Command parse_command_line(std::span<const char* const> arguments);
 
 }  // namespace orrery::config

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/faults.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/collective/collective.hpp"
@@ -25,8 +27,11 @@ namespace orrery::config {
 
 /// Which of the two sets of arithmetic rules (docs/model.md, 1).
 enum class RuleSet : std::uint8_t { physical, astra_sim };
-/// "physical", "astra-sim".
+/// Returns "physical" or "astra-sim".
 std::string_view name(RuleSet rules);
+
+/// A text input that was read, verbatim, and the name of its dataset in the results: "configuration.yaml", ...
+using InputText = std::pair<std::string, std::string>;
 
 /// The NPUs first..last (both included) read these traces.
 struct TraceFiles {
@@ -41,16 +46,17 @@ struct Workload {
   /// Every NPU of the topology in exactly one entry, ascending. A prefix is the pattern "PREFIX.{npu}.et"; one file for
   /// all NPUs is a pattern without "{npu}". Empty with `generated`, and where the command does not need a workload.
   std::vector<TraceFiles> traces;
-  std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::read_group_file
+  std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::parse_groups
+  std::optional<InputText> groups_text;         ///< what `groups` holds, if it was read. Not compared
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::by_count;
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
 
-  /// The trace of one NPU. A broken invariant if no entry holds it.
+  /// Returns the name of an NPU's trace. A broken invariant if no entry holds the NPU. Cost O(log entries).
   std::filesystem::path trace_of(NpuId npu) const;
 };
 
-/// What of the system is not as the system says. Its NPU speeds are in npu::Options::compute_speed too.
+/// How NPUs and links differ from what the system says. The speeds of NPUs are in npu::Options::compute_speed too.
 struct Perturbation {
   struct SlowNpus {
     std::vector<NpuRange> npus;
@@ -89,21 +95,23 @@ enum class ExcessPolicy : std::uint8_t {
 /// How the simulation runs and what it leaves behind; no simulated result depends on it.
 struct RunOptions {
   std::filesystem::path output = "results.h5";
-  bool force = false;                                ///< replace an existing output
-  partition::PartitionOptions partition;             ///< which rank hosts which NPU (partitions/README.md)
-  Place partition_named_by{.key = "run.partition"};  ///< the option or the line, for messages; not compared
+  bool force = false;                       ///< replace an existing output
+  partition::PartitionOptions partition;    ///< which rank hosts which NPU (partitions/README.md)
+  std::optional<InputText> partition_text;  ///< what the rank map's file holds, if there is one. Not compared
   ExcessPolicy memory = ExcessPolicy::error;
   bool fold = false;  ///< NPUs that are alike are simulated once (docs/folding.md)
   Progress progress = Progress::automatic;
   double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
   bool quiet = false;               ///< neither progress nor summary
   bool print_npus = false;          ///< ASTRA-sim's line per NPU on standard output at the end
-  double max_walltime_s =
-      0;                    ///< wall-clock seconds of the whole job; at 0.99 of it the run stops in order; 0: no limit
-  double watchdog_s = 300;  ///< wall-clock seconds without any progress of a clock until the run aborts; 0: never
+  /// Wall-clock seconds of the whole job; at 0.99 of it the run stops in order. 0: no limit.
+  double max_walltime_s = 0;
+  /// Wall-clock seconds without any progress of a clock until the run aborts. 0: never.
+  double watchdog_s = 300;
 };
 
-/// The whole resolved configuration of a run.
+/// The whole resolved configuration of a run. Each key of CONFIG.yaml has a descriptor in src/config/keys, which says
+/// which of these members it sets; reading, writing and comparing a configuration follow from the descriptors.
 struct Configuration {
   RuleSet rule_set = RuleSet::physical;         ///< of `follow`
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
@@ -117,30 +125,36 @@ struct Configuration {
   Workload workload;
   RunOptions run;
 
-  /// Every text input that was read, verbatim: ("configuration.yaml" | "system.json" | ..., text). Not compared.
-  std::vector<std::pair<std::string, std::string>> inputs;
+  /// The text inputs that were read, but for groups_text and partition_text. Not compared.
+  std::vector<InputText> inputs;
   /// What was accepted but has no meaning or effect here, to be said once. Not compared.
   std::vector<std::string> warnings;
+  /// Where each key was given, by its path: a line of a file, or an option. Not compared.
+  std::map<std::string, Place, std::less<>> places;
 
-  /// In which the compute nodes of a workload work: of a generated one its own; traces do not say theirs, and count as
-  /// bf16.
+  /// Returns the precision in which the compute nodes of the workload work: that of a generated one. Traces do not say
+  /// theirs and count as bf16.
   workload::Precision precision() const {
     return workload.generated ? workload.generated->parallel.precision : workload::Precision::bf16;
   }
   /// Sets the rule set, and with it the rules in the options of every module.
   void follow(RuleSet rules);
-  /// With the links of the perturbation. Throws as topology::Topology and topology::Links do.
+  /// Copies settings that several modules need from where they are configured to the options of the others.
+  void share_settings();
+  /// Returns the topology with the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;
   network::DelayModel delays() const { return network::DelayModel(topology(), executor.network.rules); }
+  /// Returns where a key was given; only its path if it was not.
+  Place place_of(std::string_view path) const;
 
-  /// Validates the options of every module and that the traces cover every NPU once (where there are any).
+  /// Validates the options of every module, and that the traces hold every NPU once (where there are any).
   void validate(Faults& faults) const;
 
-  /// The configuration as CONFIG.yaml with all defaults written out and absolute paths: reading it gives an equal one.
-  /// Without `with_run` its `run` section, which no simulated result depends on, is left out.
+  /// Returns the configuration as CONFIG.yaml with all defaults written out and absolute paths: reading it gives an
+  /// equal configuration. Without `with_run` it leaves out what no simulated result depends on.
   std::string to_yaml(bool with_run = true) const;
 
-  /// Equal but for inputs and warnings; paths are equal if they name the same file from the current folder.
+  /// True if the values of all keys are equal. Paths are equal if they name the same file from the current folder.
   friend bool operator==(const Configuration& a, const Configuration& b);
 };
 

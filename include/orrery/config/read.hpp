@@ -26,29 +26,12 @@ struct AstraSimInputs {
   std::vector<std::string> ignored = {};  ///< names of flags that were given and have no meaning here: a warning
 };
 
-/// Settings of the command line; each stands above the configuration file where it is given. Paths are relative to the
-/// current folder.
-struct Flags {
-  std::optional<std::filesystem::path> output = {};
-  std::optional<bool> force = {};
-  std::optional<bool> fold = {};
-  std::optional<std::string> partition = {};     ///< a strategy or a file (partition::PartitionOptions)
-  std::string partition_option = "--partition";  ///< what the command calls it
-  std::optional<bool> timeline = {};
-  std::optional<std::uint32_t> record_iterations = {};
-  std::optional<network::Model> network = {};
-  std::optional<ExcessPolicy> memory = {};
-  std::optional<Bytes> local_memory_size = {};
-  std::optional<Progress> progress = {};
-  std::optional<double> progress_interval_s = {};
-  std::optional<double> max_walltime_s = {};
-  std::optional<std::uint32_t> iterations = {};
-  std::optional<double> compute_noise = {};
-  std::optional<std::uint32_t> noise_seed = {};
-  std::optional<bool> quiet = {};
-  std::optional<bool> print_npus = {};
-  std::optional<trace::Dependencies> dependencies = {};
-  std::optional<trace::Streams> streams = {};
+/// The value of a key that an option of the command line gives. It stands above the configuration file; a path in it
+/// is relative to the current folder.
+struct FlagValue {
+  std::string key;     ///< "run.output"
+  std::string text;    ///< as it was given
+  std::string option;  ///< as the command calls it: "--output"
 };
 
 /// All that a command names as its configuration: exactly one of `file` and `astra_sim`.
@@ -56,29 +39,34 @@ struct Inputs {
   std::filesystem::path file = {};          ///< CONFIG.yaml
   std::vector<std::string> overrides = {};  ///< "key.path=value" of --set, applied in order; with `file` only
   std::optional<AstraSimInputs> astra_sim = {};
-  Flags flags = {};
+  std::vector<FlagValue> flags = {};
   bool system_only = false;  ///< the command needs no workload: it may be absent, and is not looked for
+
+  /// Returns the text that a flag gives for a key; none if none does.
+  std::optional<std::string> flag(std::string_view key) const;
 };
 
-/// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates. Existence of trace files is not checked
-/// here. Throws all faults as one Error (Faults::raise): bad_input with file, line and key, what was found, what was
-/// expected and what to do; usage for a --set that is no "key=value". Reads text files only; not collective; cost
-/// O(size of the files).
+/// Reads, resolves (defaults < CONFIG.yaml < --set < flags) and validates a configuration. Does not look whether trace
+/// files are there. Throws all faults as one Error (Faults::raise): bad_input with file, line and key, what was found,
+/// what was expected and what to do; usage for a --set that is no "key=value". Reads text files only; not collective;
+/// cost O(size of the files).
 Configuration read(const Inputs& inputs);
 
-/// The same for `orrery check`, which goes on to the traces. With faults, the configuration has the sizes of the
-/// dimensions, the workload and `replay_only`, all else at its default: or nothing, if that much is not known.
+/// The result of `examine`. With faults, the configuration has the sizes of the dimensions, the workload and
+/// `replay_only`, all else at its default: or nothing, if that much is not known.
 struct Findings {
   std::optional<Configuration> configuration;
   Faults faults;
 };
+/// Does the same as `read` for `orrery check`, which goes on to the traces.
 Findings examine(const Inputs& inputs);
 
-/// `workload.model` and `workload.parallel` of a CONFIG.yaml, whatever else it holds, with the settings of --set;
+/// Reads `workload.model` and `workload.parallel` of a CONFIG.yaml, whatever else it holds, with the settings of --set;
 /// without a file those of a transformer on 64 NPUs (docs/workloads.md). Throws as `read`.
 workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
-/// Reads the text of a CONFIG.yaml. `name` stands for the file in messages, relative paths start from `folder`.
+/// Reads the text of a CONFIG.yaml. `name` stands for the file in messages; relative paths start from `folder`. Throws
+/// as `read`.
 Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder = {},
                     bool system_only = false);
 

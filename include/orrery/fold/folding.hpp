@@ -71,7 +71,7 @@ class Folding {
   EquivalenceClasses classes_;
   std::vector<Rank> host_of_npu_;
   std::deque<npu::FoldedNpu> folded_npus_;
-  std::deque<communicator::Seating> members_of_;  // [communicators] by class
+  std::deque<communicator::Representatives> representatives_;  // [communicators] by class
   std::vector<npu::NpuSpec> npus_;
   std::vector<communicator::CommunicatorSpec> communicators_;
   std::map<std::uint32_t, std::uint32_t> communicator_of_class_;  // of groups

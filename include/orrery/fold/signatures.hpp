@@ -20,7 +20,7 @@ struct SignatureCounts {
 };
 
 /// The streams of each structure.
-using StreamsOf = std::map<const npu::Program*, npu::Streams>;
+using StreamsOf = std::map<const npu::Program*, npu::MessageStreams>;
 
 /// Returns the streams of the structures of these NPUs. O(nodes) for each structure.
 StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus);

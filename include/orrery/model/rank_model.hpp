@@ -22,20 +22,22 @@
 
 namespace orrery::model {
 
-/// All logical processes of one rank: its NPUs, and the communicators, memory servers and links that it hosts.
-/// npu::RunContext has the ranges of their ids.
+/// All logical processes of one rank: its NPUs, and the communicators, memory servers and links that it hosts. It hands
+/// each event to the logical process that it is for, by the ranges of ids in npu::RunContext.
 class RankModel final : public pdes::Model {
  public:
   explicit RankModel(npu::RunContext run);
   ~RankModel() override;
 
-  /// Delays between this rank's LPs and those of the others, for the kernel; collective.
+  /// Returns what may pass between this rank's logical processes and those of the others, and with which least delays.
+  /// O(nodes of the distinct programs + members of communicators). Collective.
   pdes::Options kernel_options(parallel::Communicator& world) const;
   /// Schedules what happens at time 0.
   void start(pdes::Scheduler& kernel);
-  /// The run ends at `now` although NPUs are not done: their times count up to it.
+  /// Ends the run at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);
 
+  // See pdes::Model.
   void handle(const pdes::Event& event) override;
   void settle(Time now) override;
   bool admit(pdes::Event& event) override;
@@ -43,20 +45,20 @@ class RankModel final : public pdes::Model {
   pdes::Awaited awaits(LpId npu) const override;
   void proceed(LpId npu) override;
   void receive(Rank from, std::span<const std::byte> message) override;
-  pdes::Horizon horizon() override;
+  pdes::LookaheadBounds lookahead() override;
   Time pending_reply(Rank to) const override;
   std::string status() const override;
 
-  std::size_t num_npus() const { return run_.npus.size(); }
   const npu::RunContext& run() const { return run_; }
   const network::Analytical& network() const { return network_; }
   const npu::Npus& npus() const;
   const communicator::Communicators& communicators() const;
   const memory::MemoryServers& memory_servers() const;
 
-  /// Of this rank's links that carried anything; none but in the congestion-aware network.
+  /// Returns one record per link of this rank that carried data, in ascending order of links. There are none but in
+  /// the congestion-aware network.
   std::vector<network::LinkRecord> link_records() const;
-  /// The earliest one that was met on this rank, be it of another rank's NPU.
+  /// Returns the earliest overrun that this rank met, which may be of another rank's NPU.
   const std::optional<Overrun>& overrun() const { return overrun_; }
 
  private:
@@ -64,7 +66,7 @@ class RankModel final : public pdes::Model {
 
   npu::RunContext run_;
   network::Analytical network_;
-  std::unique_ptr<const topology::Fabric> fabric_;          ///< none but in the congestion-aware network
+  std::unique_ptr<const topology::Fabric> fabric_;          ///< null but in the congestion-aware network
   std::unique_ptr<const network::LinkDelays> link_delays_;  ///< likewise
   std::optional<Overrun> overrun_;
   std::unique_ptr<Parts> parts_;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orrery/base/overrun.hpp"
-#include "orrery/communicator/communicators.hpp"
+#include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
@@ -23,9 +23,9 @@ namespace orrery::npu {
 struct Services {
   pdes::Scheduler& kernel;
   network::Analytical& network;
-  communicator::Communicators& communicators;
+  communicator::MemberSide& communicators;
   memory::MemoryServers& memory_servers;
-  network::LinkServers* links = nullptr;  ///< none but in the congestion-aware network
+  network::LinkServers* links = nullptr;  ///< null but in the congestion-aware network
 };
 
 /// The NPUs of a rank, each a logical process that executes its trace.
@@ -37,7 +37,7 @@ class Npus {
 
   /// Schedules what happens at time 0.
   void start();
-  /// The run ends at `now` although NPUs are not done: their times count up to it.
+  /// Ends the run at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);
 
   // See pdes::Model.
@@ -46,24 +46,26 @@ class Npus {
   bool admit(pdes::Event& event);
   pdes::Awaited awaits(NpuId npu) const;
   void proceed(NpuId npu);
-  pdes::Horizon horizon();
+  pdes::LookaheadBounds lookahead();
 
-  /// A node's collective is over at `time`, having sent `sent` bytes; its event has been scheduled.
+  /// Takes note that the end of a node's collective has become known: `time`, at which the NPU has sent `sent` bytes.
+  /// Its event has been scheduled.
   void announce(NpuId npu, NodeId node, Time time, Bytes sent);
 
+  /// Returns the number of NPUs here that have executed their traces.
   std::size_t num_done() const;
-  /// Those for which others stand included. O(NPUs).
+  /// Returns the number of NPUs that have not, those included that NPUs here represent. O(NPUs).
   std::uint64_t num_unfinished() const;
   std::uint64_t num_completed_nodes() const;  ///< O(NPUs)
 
   std::vector<NpuRecord> records() const;
-  /// By NPU, start, node.
+  /// Returns the nodes of recorded iterations by NPU, start and node.
   std::vector<TimelineRecord> timeline() const;
-  /// By NPU, then time.
+  /// Returns the usage of local memories by NPU, then time.
   std::vector<memory::UsageRecord> usage_timeline() const;
-  /// The earliest one of these NPUs, of equal ones that of the lowest NPU. O(NPUs).
+  /// Returns the earliest excess of a local memory, of equal ones that of the lowest NPU. O(NPUs).
   std::optional<memory::Excess> excess() const;
-  /// What the unfinished NPUs wait for.
+  /// Returns what the unfinished NPUs wait for.
   std::vector<Wait> waits() const;
 
  private:

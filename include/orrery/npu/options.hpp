@@ -10,34 +10,34 @@
 
 namespace orrery::npu {
 
-/// Which of the communication nodes that are ready begins when the resource falls free: the one with the lowest id; who
-/// was ready first or last; the one with the highest comm_priority. Among equals, the lowest id.
+/// Which of the communication nodes that are ready begins when the resource falls free: the one with the lowest id, the
+/// one that became ready first or last, or the one with the highest comm_priority. Among equals, the lowest id.
 enum class CommOrder : std::uint8_t { lowest_id, fifo, lifo, priority };
 
 struct Options {
   compute::Options compute;
   bool replay_only = false;           ///< every node, communication too, takes its recorded duration
-  bool rendezvous = false;            ///< point to point waits for the receiver's word
+  bool rendezvous = false;            ///< the data of a send wait until the receiver is clear to receive
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
-  std::uint32_t comm_streams = 1;     ///< the same of the communication resource
+  std::uint32_t comm_streams = 1;     ///< nodes that the communication resource holds at a time
   CommOrder comm_order = CommOrder::lowest_id;
-  Bytes local_memory_size;       ///< 0: it holds anything
+  Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
-  /// Every compute node takes its time times 1 + noise * r, r in [-1, 1) drawn for each node, NPU and iteration from
-  /// the seed alone. 0 = none, below 1.
+  /// Every compute node takes its time times 1 + noise * r, where r in [-1, 1) is drawn for each node, NPU and
+  /// iteration from the seed alone. 0 = none; below 1.
   double compute_noise = 0;
   std::uint32_t noise_seed = 1;
-  /// [num_npus] compute nodes take their time divided by this; positive. Empty: 1 for all.
+  /// [num_npus] by what the time of compute nodes is divided; positive. Empty = 1 for all.
   std::vector<double> compute_speed = {};
   network::Options network;
   bool timeline = false;                ///< keep start and finish of every node
-  std::uint32_t record_iterations = 1;  ///< the first iterations of which collectives and the timeline are kept
+  std::uint32_t record_iterations = 1;  ///< iterations, from the first, of which collectives and the timeline are kept
 
   bool goes_over_links() const { return network.model == network::Model::congestion_aware && !replay_only; }
-  /// For tensors, of which an expanded memory takes its share; 0: for anything.
+  /// Returns the bytes that tensors may take, with the share of an expanded memory; 0 = no limit.
   Bytes room() const;
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }
-  /// No NPU computes faster.
+  /// Returns the largest of `speed_of`.
   double highest_speed() const;
 
   /// Throws Error (bad_input) that names the key.

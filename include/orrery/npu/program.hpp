@@ -17,17 +17,19 @@ namespace orrery::npu {
 struct Program {
   std::shared_ptr<const trace::Graph> graph;
   std::vector<Time> durations;               ///< [num_nodes] of compute and CPU nodes; of all nodes with replay_only
-  std::vector<communicator::GroupUse> uses;  ///< distinct ones of nodes of a group, by first occurrence
+  std::vector<communicator::GroupUse> uses;  ///< distinct uses of groups, by first occurrence
   std::vector<std::uint32_t> use_of;         ///< [num_nodes] index into uses; empty if it is the group slot
   memory::Lifetimes lifetimes;
   std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the roofline gives no time though one was recorded
 
+  /// Returns an index into `uses`, of a node of a group.
   std::uint32_t use_of_node(NodeId node) const {
     return use_of.empty() ? graph->nodes[node.index()].slot : use_of[node.index()];
   }
 };
 
-/// Cost O(nodes + dependencies + tensors listed). `dimensions_in_use`: bits of the dimensions of more than one NPU.
+/// Returns the program of a graph. `dimensions_in_use` has the bits of the dimensions of more than one NPU. O(nodes +
+/// dependencies + tensors listed).
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,
                      std::uint64_t dimensions_in_use);
 

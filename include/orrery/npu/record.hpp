@@ -25,14 +25,15 @@ struct NpuRecord {
   Bytes bytes_sent;
   Bytes peak_memory;            ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
   Bytes peak_local_memory;      ///< largest size of the tensors in the local memory at one time
-  Time peak_local_memory_time;  ///< the first time of that
+  Time peak_local_memory_time;  ///< the first time at which it was as large
 };
 
+/// One node in the timeline.
 struct TimelineRecord {
   static constexpr std::uint32_t no_group = ~0U;
 
   NpuId npu;
-  std::uint32_t group = no_group;  ///< of a collective: its GroupId
+  std::uint32_t group = no_group;  ///< GroupId of a collective
   std::uint64_t node = 0;          ///< the trace's own id
   Time start, finish;
   trace::NodeKind kind = trace::NodeKind::instant;

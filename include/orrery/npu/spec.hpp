@@ -9,38 +9,40 @@
 
 namespace orrery::npu {
 
-// In a folded run one NPU stands for all that are alike (docs/folding.md). What it has to do with others then goes
-// through the tables below; without them every NPU stands for itself.
+// In a folded run one NPU represents all that behave alike (docs/folding.md). What it does with others then goes by the
+// tables below. Without them every NPU represents itself.
 
-/// The messages of a structure by where they go or come from: all sends, or all receives, of one peer slot and one tag
-/// slot are a stream.
-struct Streams {
-  struct Stream {
-    trace::NodeKind kind = trace::NodeKind::send;  ///< or receive
-    std::uint32_t peer_slot = 0;
-    std::uint32_t tag_slot = 0;
+/// All sends, or all receives, of a structure that have one peer slot and one tag slot.
+struct MessageStream {
+  trace::NodeKind kind = trace::NodeKind::send;  ///< or receive
+  std::uint32_t peer_slot = 0;
+  std::uint32_t tag_slot = 0;
 
-    friend bool operator==(const Stream&, const Stream&) = default;
-  };
-  std::vector<Stream> all;             ///< in the order of their first nodes
+  friend bool operator==(const MessageStream&, const MessageStream&) = default;
+};
+
+/// The message streams of a structure.
+struct MessageStreams {
+  std::vector<MessageStream> all;      ///< in the order of their first nodes
   std::vector<std::uint32_t> of_node;  ///< [num_nodes] index into all, of sends and receives; empty if there are none
 };
 
-/// O(nodes + sends and receives * log streams).
-Streams streams_of(const trace::Graph& graph);
+/// Returns the message streams of a graph. O(nodes + sends and receives * log streams).
+MessageStreams message_streams_of(const trace::Graph& graph);
 
-/// The other end of a stream: the NPU that stands for the peer, and which of its streams this one is there.
-struct Route {
+/// The other end of the messages of a node: the NPU there, or the one that represents it, and how it tells them apart.
+struct StreamEnd {
   NpuId npu;
-  std::uint32_t stream = 0;
+  std::uint32_t stream = 0;  ///< the tag; in a folded run index into the MessageStreams of that NPU
 };
 
-/// Of an NPU that stands for others.
+/// An NPU that represents others.
 struct FoldedNpu {
-  std::uint64_t count = 1;           ///< NPUs that it stands for, itself included
-  std::vector<std::uint32_t> seats;  ///< [program uses] its place in Seating::seats of the communicator; in replay none
-  const Streams* streams = nullptr;  ///< of its structure
-  std::vector<Route> routes;         ///< [streams]
+  std::uint64_t count = 1;  ///< NPUs that it represents, itself included
+  /// [program uses] its index into Representatives::npus of the communicator; empty in a replay.
+  std::vector<std::uint32_t> participants;
+  const MessageStreams* streams = nullptr;  ///< of its structure
+  std::vector<StreamEnd> ends;              ///< [streams]
 };
 
 /// One NPU of this rank.
@@ -49,7 +51,10 @@ struct NpuSpec {
   const trace::NpuTrace* trace = nullptr;
   const Program* program = nullptr;
   std::vector<GroupId> groups;        ///< [program uses] the communicators of its collectives
-  const FoldedNpu* folded = nullptr;  ///< of a folded run; else it stands for itself
+  const FoldedNpu* folded = nullptr;  ///< of a folded run; else it represents itself
+
+  LpId lp() const { return LpId(id.value()); }
+  /// Returns the number of NPUs that it represents.
   std::uint64_t count() const { return folded ? folded->count : 1; }
 };
 

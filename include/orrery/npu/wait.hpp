@@ -16,7 +16,7 @@ struct Wait {
   std::uint64_t tag = 0;
   Bytes size;
   bool in_collective = false;
-  bool is_access = false;  ///< to memory: of a group, then `in_collective` too
+  bool is_access = false;  ///< to memory; if it is of a group, `in_collective` is set too
   GroupId group;
   std::uint32_t ordinal = 0;
   std::uint32_t members = 0;

@@ -9,8 +9,8 @@
 
 namespace orrery::npu {
 
-/// What an NPU is busy with, in the order in which a moment with several counts; `idle`: with nothing.
-/// `communication`: collectives and sends.
+/// What an NPU is busy with. A moment with several of them counts for the first in this order. `idle` stands for
+/// nothing, `communication` for collectives and sends.
 enum class Work : std::uint8_t { compute, cpu, communication, receive, memory, idle };
 constexpr std::size_t num_busy_works = static_cast<std::size_t>(Work::idle);
 
@@ -37,9 +37,9 @@ class InService {
   void end(Work work) { --counts_[static_cast<std::size_t>(work)]; }
 
   std::uint32_t operator[](Work work) const { return counts_[static_cast<std::size_t>(work)]; }
-  /// Collectives, sends and receives.
+  /// Returns the number of collectives, sends and receives.
   std::uint32_t communicating() const { return (*this)[Work::communication] + (*this)[Work::receive]; }
-  /// What the moment counts for.
+  /// Returns what the moment counts for.
   Work counts_for() const {
     const auto busy = std::find_if(counts_.begin(), counts_.end(), [](std::uint32_t count) { return count > 0; });
     return static_cast<Work>(busy - counts_.begin());

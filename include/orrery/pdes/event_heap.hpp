@@ -8,7 +8,7 @@
 
 namespace orrery::pdes {
 
-/// Events, earliest first: a 4-ary heap. push and pop cost O(log4 n); no allocation once it has grown.
+/// A 4-ary heap of events, the earliest first. push and pop cost O(log4 n). Nothing allocates memory once it has grown.
 class EventHeap {
  public:
   bool empty() const { return heap_.empty(); }
@@ -29,8 +29,9 @@ class EventHeap {
   }
 
  private:
-  /// Puts `event` where the root was. It came from the bottom and most likely belongs there: so the gap sinks all the
-  /// way along the least children, and `event` rises from there. The choice of a child has no branches to mispredict.
+  /// Puts `event` where the root was. The event came from the bottom and most likely belongs there. So the gap sinks
+  /// all the way along the least children, and `event` rises from there. The choice of a child has no branches to
+  /// mispredict.
   void sink(const Event& event) {
     const std::size_t n = heap_.size();
     std::size_t i = 0;
@@ -51,7 +52,7 @@ class EventHeap {
     rise(event, i);
   }
 
-  /// Puts `event` at position `i` or as far above as it belongs.
+  /// Puts `event` at position `i`, or as far above as it belongs.
   void rise(const Event& event, std::size_t i) {
     while (i > 0) {
       const std::size_t parent = (i - 1) / 4;

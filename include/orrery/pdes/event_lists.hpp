@@ -7,53 +7,56 @@
 
 namespace orrery::pdes {
 
-/// Lists of events in one store, the last that came first. No allocation once it has grown.
+/// Singly linked lists of events that share one store. Nothing allocates memory once it has grown.
 class EventLists {
  public:
-  /// The place of its first event. Also: that of any event, for `next`.
+  /// A list is the index of its first event in the store. `next` also takes the index of any later event.
   using List = std::uint32_t;
   static constexpr List empty = ~0U;
 
+  /// Puts an event before the first one of a list.
   void prepend(List& list, const Event& event) {
-    List place = free_;
-    if (place == empty) {
-      place = static_cast<List>(places_.size());
-      places_.emplace_back();
+    List index = free_;
+    if (index == empty) {
+      index = static_cast<List>(entries_.size());
+      entries_.emplace_back();
     } else {
-      free_ = places_[place].next;
+      free_ = entries_[index].next;
     }
-    places_[place] = {event, list};
-    list = place;
+    entries_[index] = {event, list};
+    list = index;
   }
 
-  /// Calls take(event) for all events of a list, which is empty then. `take` must not touch the lists.
+  /// Calls take(event) for all events of a list, the last one prepended first, and empties the list. `take` must not
+  /// touch the lists.
   template <class Take>
   void drain(List& list, Take&& take) {
     while (list != empty) {
-      Place& place = places_[list];
-      take(place.event);
-      const List next = place.next;
-      place.next = free_;
+      Entry& entry = entries_[list];
+      take(entry.event);
+      const List next = entry.next;
+      entry.next = free_;
       free_ = list;
       list = next;
     }
   }
 
-  /// The rest of a list that is not empty, fetched into the cache.
+  /// Returns the rest of a list after its first event, and fetches the next event into the cache. The list must not be
+  /// empty.
   List next(List list) const {
-    const List rest = places_[list].next;
-    if (rest != empty) __builtin_prefetch(&places_[rest]);
+    const List rest = entries_[list].next;
+    if (rest != empty) __builtin_prefetch(&entries_[rest]);
     return rest;
   }
 
  private:
-  struct Place {
+  struct Entry {
     Event event;
     List next = empty;
   };
 
-  std::vector<Place> places_;
-  List free_ = empty;
+  std::vector<Entry> entries_;
+  List free_ = empty;  // the list of entries that are free
 };
 
 }  // namespace orrery::pdes

@@ -1,73 +1,36 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/parallel/transport.hpp"
+#include "orrery/pdes/deferred_events.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
-#include "orrery/pdes/parking.hpp"
+#include "orrery/pdes/options.hpp"
 #include "orrery/pdes/pending_set.hpp"
 #include "orrery/pdes/scheduler.hpp"
+#include "orrery/pdes/statistics.hpp"
 
 namespace orrery::pdes {
 
 class Channels;
+struct EarliestOutput;
+struct LbtsContribution;
 struct Need;
-struct Outlook;
-struct Stand;
 
-/// What may pass between this rank and another one, as least delays; max() = never.
-struct Neighbour {
-  Rank rank;
-  bool outgoing = false;             ///< this rank may send to it
-  bool incoming = false;             ///< it may send to this rank
-  Time event_delay = Time::max();    ///< from an action of an NPU here to its event there
-  Time service_delay = Time::max();  ///< from a request to a server here to the answer there
-  Time reply_delay = Time::max();    ///< from the first of the posts that belong together here to their reply there
-  Time relay_delay = Time::max();    ///< from a request to a server here to its own request to a server there
-  bool requests = false;             ///< NPUs here may call servers there, without delay
-};
-
-struct Options {
-  std::vector<Neighbour> neighbours;       ///< ascending in rank, without this one
-  std::uint32_t num_lps = 0;               ///< on all ranks; ids are below
-  Time service_delay = Time::max();        ///< of the servers of this rank: from a request to any answer
-  Time reply_delay = Time::max();          ///< from the first of the posts that belong together to their reply here
-  Time final_delay = Time::from_ps(1);     ///< from the last of the posts that belong together to any reply
-  Time least_event_delay = Time::max();    ///< over all channels of all ranks
-  Time least_service_delay = Time::max();  ///< over all servers of all ranks, to an answer or a request of their own
-  Time least_reply_delay = Time::max();    ///< over all ranks
-  bool lps_run_ahead = false;              ///< NPUs may be ahead of others: Model::awaits is asked
-  double watchdog_seconds = 300;           ///< no clock of any rank advances for so long: report and give up; 0 = never
-  std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then between events
-  std::function<bool()> stop_requested;  ///< asked now and then: shall the run end before its end? Any rank may say so
-};
-
-struct Statistics {
-  std::uint64_t events = 0;
-  std::uint64_t data_messages = 0;  ///< sent, with events or posts in them
-  std::uint64_t null_messages = 0;  ///< sent, with nothing but promises (requests for promises among them)
-  std::uint64_t null_messages_received = 0;
-  std::uint64_t promise_requests = 0;  ///< sent
-  std::uint64_t message_bytes = 0;     ///< sent
-  std::uint64_t reductions = 0;        ///< joined
-  std::uint64_t peak_pending_events = 0;
-  std::uint64_t critical_path = 0;  ///< events on the longest chain of causes
-  double busy_seconds = 0, blocked_seconds = 0;
-};
-
-/// A conservative kernel in the tradition of Chandy, Misra and Bryant: one per rank (docs/kernel.md has the proof).
+/// A conservative kernel in the tradition of Chandy, Misra and Bryant. Each rank has one (docs/kernel.md has the
+/// proof).
 class Kernel final : public Scheduler {
  public:
+  /// Collective if `world` has several ranks.
   Kernel(parallel::Communicator& world, Model& model, Options options);
-  /// With messages of a transport other than `world`'s own.
+  /// The same with messages of a transport other than `world`'s own; null if there is one rank.
   Kernel(Model& model, Options options, std::unique_ptr<parallel::Transport> transport, Rank here, int num_ranks);
   ~Kernel();
 
@@ -85,65 +48,86 @@ class Kernel final : public Scheduler {
   /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken
   /// and when the watchdog finds no progress.
   ///
-  /// When a stop is requested the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
+  /// When a stop is requested, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
   void run();
-  std::optional<Time> stopped_at() const { return stopped_at_; }
+  std::optional<Time> stopped_at() const { return stop_.stopped_at; }
 
   const Statistics& statistics() const { return statistics_; }
 
  private:
-  /// Handles what is safe, about a burst of events at most; returns how many.
+  /// The loop of a rank among others; see rank_loop.hpp.
+  class RankLoop;
+  struct Lp {
+    Time clock = Time::from_ps(-1);  ///< of the last event that it handled
+    std::uint32_t depth = 0;
+  };
+  /// Clients whose earliest events are not certain yet.
+  struct Deferred {
+    explicit Deferred(std::size_t num_lps) : events(num_lps) {}
+
+    DeferredEvents events;            ///< taken from the pending set
+    std::vector<LpId> wake_list;      ///< clients that were deferred when they were given an event
+    Time tried_sends, tried_replies;  ///< the promises against which the events have been held
+  };
+  /// How far a requested stop has got.
+  struct Stop {
+    Time limit = Time::max();        ///< no later event is handled
+    bool is_requested = false;       ///< nothing is handled here until the ranks agree on the limit
+    std::optional<Time> stopped_at;  ///< set when the run ended at the limit
+  };
+
+  static constexpr std::uint64_t burst = 256;  ///< events that are handled between two looks at messages
+
+  /// Handles what is safe, about a burst of events at most. Returns how many.
   std::uint64_t process();
-  std::uint64_t process_npus();
-  void heed_stop_request();
-  bool may_handle(Time time) const { return time <= limit_ && !stopping_; }
+  std::uint64_t process_clients();
   void process_server();
   void handle(const Event& event);
   void accept(Event event);
   void insert(const Event& event, const char* what);
-  void has_news(LpId npu_lp);
-  void unpark_known();
-  Time next_npu_event() const;
+  void run_alone();
+  void heed_stop_request();
+  bool may_handle(Time time) const { return time <= stop_.limit && !stop_.is_requested; }
+
+  void put_on_wake_list(LpId client);
+  void release_informed();
+  bool release_promised();
+  Awaited awaited(LpId client) const;
+
+  Time next_client_event() const;
   Time next_event() const;
   bool server_is_safe() const;
-  bool unpark_promised();
-  Awaited awaited(LpId npu_lp) const;
-  Time own_output(const Reach& reach) const;
-  /// No post brings about an event for NPUs of `to` before this, if none is earlier than `posts`.
+  /// Returns when an action of the model can happen at the earliest if no message arrives any more.
+  Time own_output(const LookaheadBound& bound) const;
+  /// Returns the least time of an event for clients of `to` that posts bring about, if no post is earlier than `posts`.
   Time earliest_reply(Rank to, Time reply_delay, Time posts) const;
-  /// No event that a server or a post brings about reaches NPUs here before this, as far as other ranks cause it.
-  Time incoming_replies() const;
-  Time incoming() const;
-  const Outlook& outlook();
+  /// Returns the least time of an event for clients here that servers and posts bring about, as far as other ranks
+  /// cause it.
+  Time earliest_reply_input() const;
+  /// Returns the earliest input time (EIT): no message of another rank brings about an earlier event for clients here.
+  Time earliest_input() const;
+  /// Returns this rank's earliest output times (EOT).
+  const EarliestOutput& earliest_output();
+  /// Returns whether nothing is pending that this rank would handle if it could.
   bool is_at_end() const;
-  Stand stand() const;
-  void run_with_others();
-  /// What the next event here waits for.
+  LbtsContribution lbts_contribution() const;
+  /// Returns the promises that the next event here waits for.
   Need need() const;
-  [[noreturn]] void watch();
+  [[noreturn]] void report_no_progress() const;
 
   Rank here_;
   Model& model_;
   Options options_;
-  struct Lp {
-    Time clock = Time::from_ps(-1);  // of the last event that it handled
-    std::uint32_t depth = 0;
-  };
-
-  PendingSet pending_[2];             // by stage
-  Parking parking_;                   // events of NPUs that await something, taken from pending_
-  std::vector<LpId> hopeful_;         // parked NPUs that have been given an event
-  Time replies_;                      // incoming_replies() when process_npus began
-  Time tried_sends_, tried_replies_;  // the promises that parked NPUs have been held against
-  Stage handling_ = Stage::npu;
-  Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // that has been handled, by stage
+  PendingSet pending_[2];  // by stage
+  Deferred deferred_;
+  Time reply_input_;  // earliest_reply_input() when process_clients began
+  Stage handling_ = Stage::client;
+  Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // by stage: the latest time that has been handled
   Time now_ = Time::zero();
-  Time limit_ = Time::max();  // no later event is handled
-  bool stopping_ = false;     // a stop is requested here: nothing is handled until the ranks agree on the limit
-  std::optional<Time> stopped_at_;
-  std::vector<Lp> lps_;                 // [num_lps]
-  std::unique_ptr<Channels> channels_;  // none if this rank is alone
-  std::unique_ptr<Outlook> outlook_;    // what outlook() last said
+  Stop stop_;
+  std::vector<Lp> lps_;                              // [num_lps]
+  std::unique_ptr<Channels> channels_;               // null if this rank is alone
+  std::unique_ptr<EarliestOutput> earliest_output_;  // the last result of earliest_output()
   Statistics statistics_;
 };
 

@@ -9,20 +9,20 @@
 
 namespace orrery::pdes {
 
-/// The events that wait, earliest first. Most events are far when they come and are only put in order when their time
-/// is near, a few at a time: a ladder queue (Tang, Goh, Thng 2005) of one rung. push and pop cost O(1) where times
-/// spread, O(log n) at worst; far events of one time that come in order, as those of alike NPUs do, are not sorted. No
-/// allocation once it has grown.
+/// The events that wait, earliest first. Most events are far when they come. They are put in order only when their time
+/// is near, a few at a time: this is a ladder queue (Tang, Goh, Thng 2005) of one rung. push and pop cost O(1) where
+/// times spread, O(log n) at worst. Far events of one time that come in order, as those of clients that behave alike
+/// do, are not sorted. Nothing allocates memory once it has grown.
 class PendingSet {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   std::size_t peak() const { return peak_; }
-  /// Must not be empty.
+  /// Returns the earliest event. There must be one.
   const Event& top() const { return heap_is_first_ ? heap_.top() : run_[next_]; }
   Time time() const { return empty() ? Time::max() : top().time; }
 
-  /// Must be before Time::max().
+  /// Adds an event, whose time must be before Time::max().
   void push(const Event& event) {
     if (++size_ > peak_) peak_ = size_;
     if (event.time < near_until_) {
@@ -34,7 +34,7 @@ class PendingSet {
     if (nothing_is_near()) approach();
   }
 
-  /// Must not be empty.
+  /// Takes the earliest event out and returns it. There must be one.
   Event pop() {
     const Event first = heap_is_first_ ? heap_.pop() : run_[next_++];
     if (ahead_ != EventLists::empty) ahead_ = lists_.next(ahead_);
@@ -56,20 +56,20 @@ class PendingSet {
   void approach();
   void build_rung();
 
-  // Near: before near_until_. In order, from next_ on; and what came since it was put in order.
+  // Events before near_until_: those in order, from next_ on, and those that came since these were put in order.
   std::vector<Event> run_;
   std::size_t next_ = 0;
   EventHeap heap_;
   bool heap_is_first_ = false;
   Time near_until_;
-  // Far: buckets of 2^shift_ ps; those before bucket_ are empty.
+  // Far events: buckets of 2^shift_ ps. Those before bucket_ are empty.
   std::vector<EventLists::List> rung_;
   std::size_t bucket_ = 0;
   Time rung_start_;
   std::uint32_t shift_ = 0;
   EventLists lists_;
   EventLists::List ahead_ = EventLists::empty;  // in bucket_, which is fetched into the cache while events are popped
-  // Later than all buckets.
+  // Events that are later than all buckets.
   std::vector<Event> beyond_;
 
   std::size_t size_ = 0, peak_ = 0;

@@ -10,26 +10,27 @@
 
 namespace orrery::pdes {
 
-/// What a logical process may ask of the kernel of its rank. Tests of a logical process bring their own.
+/// What a logical process may ask of the kernel of its rank. Tests of a logical process bring their own scheduler.
 class Scheduler {
  public:
-  /// Schedules an event for an LP of this rank. `event.time` must lie in the future of the LP; anything else is an
+  /// Schedules an event for an LP of this rank. `event.time` must lie in the future of the LP; anything else throws
   /// Error (internal).
   virtual void schedule(const Event& event) = 0;
-  /// Sends an event to an LP of this rank or another. Its time is at least the channel's event delay from now (stage
-  /// client, from a client), or the service delay after the request (from a server; for another server its relay
-  /// delay). The receiving rank calls Model::admit if it is for a client. `more`: bytes that go with the event to
+  /// Sends an event to an LP of this rank or of another one. Its time is at least the channel's event delay from now
+  /// (from a client to a client), or the service delay after the request (from a server; to another server the relay
+  /// delay). For an event to a client the receiving rank calls Model::admit. `more` are bytes that go with the event to
   /// another rank, for Model::unpack.
   virtual void send(Rank to, Event event, std::span<const std::byte> more = {}) = 0;
-  /// Schedules an event that the model kept in `admit`; its time must lie in the future of the LP.
+  /// Schedules an event that the model kept in `admit`. Its time must lie in the future of the LP.
   virtual void resume(const Event& event) = 0;
-  /// Returns whether nothing that is not known here can still come at this time, or before it, for a client of this
-  /// rank that awaits these.
+  /// Returns whether everything is known that can come at this time, or before it, for a client of this rank that
+  /// awaits `awaited`.
   virtual bool is_certain(Time time, Awaited awaited) const = 0;
-  /// Calls Model::proceed for a client when it awaits nothing, or its time is certain: it is ahead of what is certain
-  /// and cannot end the time of its last event before it knows more. No event of the model, and not counted.
+  /// Asks the kernel to call Model::proceed for a client as soon as it awaits nothing, or its time is certain. A client
+  /// asks for this when it is ahead of what is certain and cannot end the time of its last event before it knows more.
+  /// This is no event of the model and does not count as one.
   virtual void linger(LpId client) = 0;
-  /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise to servers covers it.
+  /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise of requests covers it.
   virtual void post(Rank to, std::span<const std::byte> message) = 0;
 
   /// Returns the time of the event that is being handled.

@@ -15,6 +15,7 @@
 #include "orrery/network/record.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/pdes/statistics.hpp"
 #include "orrery/results/metrics.hpp"
 #include "orrery/topology/fabric.hpp"
 
@@ -22,12 +23,9 @@ namespace orrery::results {
 
 enum class Status : std::uint8_t { complete, stuck, interrupted };
 
-/// What the kernel did on one rank (docs/results.md, /kernel). Times are wall-clock seconds.
-struct KernelRecord {
-  std::uint64_t events = 0;
-  std::uint64_t data_messages = 0, null_messages = 0, promise_requests = 0, message_bytes = 0, reductions = 0;
-  std::uint64_t null_messages_received = 0, peak_pending_events = 0, peak_memory_bytes = 0, critical_path = 0;
-  double blocked_time = 0, busy_time = 0;
+/// What the kernel did on one rank (docs/results.md, /kernel), and the largest resident memory of the rank.
+struct KernelRecord : pdes::Statistics {
+  std::uint64_t peak_memory_bytes = 0;
 };
 
 struct NetworkRecord {

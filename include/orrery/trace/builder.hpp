@@ -13,8 +13,8 @@
 
 namespace orrery::trace {
 
-/// The structure of traces that are made, not read. Groups and peers are the maker's own numbers; what they stand for
-/// depends on the NPU.
+/// The structure of traces that are made instead of read. Groups and peers are numbers that the caller chooses; which
+/// groups and NPUs they stand for depends on the NPU.
 struct Structure {
   Graph graph;
   std::vector<std::string> names;         ///< [num_nodes]
@@ -24,33 +24,36 @@ struct Structure {
   std::vector<std::string> tensor_names;  ///< [num_tensors]
 };
 
-/// Makes a structure node by node, in ascending order of ids; a node may depend on earlier ones only, which rules out
-/// cycles. The graph is the one that reading the written trace gives (slots in the order of first use).
+/// Makes a structure node by node, in ascending order of ids. A node may depend on earlier ones only, which rules out
+/// cycles. The graph is the same as after writing the trace and reading it: slots are in the order of their first use.
 class Builder {
  public:
   using Dependencies = std::span<const NodeId>;
 
-  /// `recorded`: the duration that counts without a roofline.
+  /// Adds a compute node. `recorded` is the duration that counts without a roofline.
   NodeId compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies,
                  Time recorded = Time::zero());
-  /// `size` as comm_size has it: an all-gather's shard, else the whole buffer of a member; positive.
+  /// Adds a collective. `size` is that of comm_size, in bytes, positive: the shard of an all-gather, else the whole
+  /// buffer of a member.
   NodeId collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group, Dependencies dependencies);
-  /// `kind` is mem_load or mem_store; `size` positive. By the NPU alone.
+  /// Adds an access to remote memory by the NPU alone. `kind` is mem_load or mem_store; `size` is positive.
   NodeId access(std::string name, NodeKind kind, Bytes size, Dependencies dependencies);
-  /// By all members of the group: an all-gather of a load, a reduce-scatter or all-reduce of a store (docs/memory.md).
+  /// Adds an access by all members of a group: a load with an all-gather, a store with a reduce-scatter or an
+  /// all-reduce (docs/memory.md).
   NodeId access(std::string name, NodeKind kind, Bytes size, CollectiveKind collective, std::uint32_t group,
                 Dependencies dependencies);
+  /// Adds a message to or from a peer. `size` is positive.
   NodeId send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
   NodeId receive(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
 
-  /// The tensor of a name, for `list`; `size` positive, and the same for the same name. One that no node lists is left
-  /// out of the structure.
+  /// Returns the number of the tensor with this name, for `list`. `size` is positive, and the same whenever the name is
+  /// the same. A tensor that no node lists is left out of the structure.
   std::uint32_t tensor(std::string name, Bytes size);
-  /// A node has a tensor among its inputs (`needs`), its outputs (`makes`), or both; what is said of one node and
-  /// tensor adds up.
+  /// Lists a tensor among the inputs of a node (`needs`), its outputs (`makes`), or both. Calls for the same node and
+  /// tensor add up.
   void list(NodeId node, std::uint32_t tensor, bool needs, bool makes);
 
-  /// Leaves the builder empty. O(nodes + dependencies + listings log listings).
+  /// Returns the structure and leaves the builder empty. O(nodes + dependencies + listings log listings).
   Structure finish();
 
  private:
@@ -77,7 +80,7 @@ class Builder {
   std::unordered_map<std::string, std::uint32_t> tensor_of_name_;
   std::vector<Listed> listed_;
   std::map<std::uint32_t, std::uint32_t> group_slots_;
-  std::map<std::pair<NodeKind, std::uint32_t>, std::uint32_t> peer_slots_;  ///< of sends and receives apart
+  std::map<std::pair<NodeKind, std::uint32_t>, std::uint32_t> peer_slots_;  ///< sends and receives apart
   std::map<std::pair<NodeKind, std::uint64_t>, std::uint32_t> tag_slots_;
 };
 

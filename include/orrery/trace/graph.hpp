@@ -13,7 +13,7 @@
 namespace orrery::trace {
 
 enum class NodeKind : std::uint8_t {
-  instant,  ///< METADATA, INVALID and zero-size communication: completes when released, holds no resource
+  instant,  ///< METADATA, INVALID and communication of size 0: completes when it is released, holds no resource
   cpu,      ///< host work: takes its recorded duration on the CPU
   compute,  ///< roofline or recorded duration on the compute resource
   collective,
@@ -23,7 +23,7 @@ enum class NodeKind : std::uint8_t {
   mem_store,
 };
 
-/// Chakra's collective types, in its own numbering.
+/// Chakra's collective types, in the numbering of its current schema.
 enum class CollectiveKind : std::uint8_t {
   all_reduce = 0,
   reduce = 1,
@@ -36,36 +36,37 @@ enum class CollectiveKind : std::uint8_t {
   barrier = 9,
 };
 
-/// "all-reduce", "barrier", ...
+/// Returns the name of a collective: "all-reduce", "barrier", ...
 std::string_view name(CollectiveKind kind);
 
-/// "all-reduce", or "load with all-gather": what a node of a group is.
+/// Returns the name of a node of a group: "all-reduce", or "load with all-gather".
 std::string name(NodeKind kind, CollectiveKind collective);
 
-/// One node of an execution trace; 32 bytes. What differs between NPUs of one structure is not here: nodes refer to
-/// groups, peers and tags by slots of the NPU's own tables (NpuTrace).
+/// One node of an execution trace; 32 bytes. It has nothing that differs between NPUs that share a structure: it refers
+/// to groups, peers and tags by slots of the NPU's own tables (NpuTrace).
 struct Node {
   std::uint64_t size;  ///< bytes: tensor_size of compute and memory nodes, comm_size of communication
-  /// compute: FLOPs; collective, or access of a group: bit d set = dimension d takes part; other accesses: 0; send,
-  /// receive: tag slot.
+  /// Of a compute node: FLOPs. Of a collective or an access of a group: bit d is set if dimension d takes part. Of
+  /// another access: 0. Of a send or receive: tag slot.
   std::uint64_t detail;
-  std::uint32_t first_successor;  ///< index into Graph::successors; the last one is before the next node's first
+  std::uint32_t first_successor;  ///< index into Graph::successors; they end before the next node's first
   std::uint32_t num_dependencies;
   std::uint32_t slot;  ///< collective, access of a group: group slot; send and receive: peer slot
   NodeKind kind;
   CollectiveKind collective;  ///< of a collective, and of an access of a group
-  std::uint16_t stream = 0;   ///< 1 .. num_streams: nodes of one take turns, on no other resource; 0: it is in none
+  std::uint16_t stream = 0;   ///< 1 .. num_streams: nodes of a stream take turns and hold no resource; 0: no stream
 
-  /// Of remote memory.
+  /// Says whether the node accesses remote memory.
   bool is_access() const { return kind == NodeKind::mem_load || kind == NodeKind::mem_store; }
-  /// Members of a group do it together: a collective, or an access that switches on the path carry out as one.
+  /// Says whether the members of a group execute it together: a collective, or an access that switches on the path
+  /// carry out as one.
   bool is_of_group() const { return kind == NodeKind::collective || (is_access() && detail != 0); }
 };
 static_assert(sizeof(Node) == 32);
 
 constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
 
-/// What a node does with a tensor. One that it needs and makes is updated in place.
+/// Says what a node does with a tensor. A tensor that it needs and makes is updated in place.
 struct Listing {
   std::uint32_t tensor : 30;
   std::uint32_t needs : 1;  ///< among its inputs
@@ -76,33 +77,35 @@ struct Listing {
 static_assert(sizeof(Listing) == 4);
 constexpr std::uint32_t most_tensors = std::uint32_t{1} << 30;
 
-/// The tensors of the local memory, in the order in which nodes list them first: inputs before outputs. All empty where
-/// no node lists one.
+/// The tensors of the local memory, in the order in which nodes list them first, inputs before outputs. All vectors are
+/// empty if no node lists a tensor.
 struct Tensors {
   std::vector<std::uint64_t> sizes;         ///< [num_tensors] bytes, positive; Bytes::most() at most in all
-  std::vector<std::uint32_t> num_listings;  ///< [num_tensors] nodes that list it, 1 or more
+  std::vector<std::uint32_t> num_listings;  ///< [num_tensors] number of nodes that list it, 1 or more
   std::vector<std::uint32_t> first;         ///< [num_nodes + 1] index into listings
-  std::vector<Listing> listings;            ///< by node, each tensor once for a node
+  std::vector<Listing> listings;            ///< by node; a node lists a tensor once
 
   std::span<const Listing> of(NodeId node) const {
     if (first.empty()) return {};
     return std::span(listings).subspan(first[node.index()], first[node.index() + 1] - first[node.index()]);
   }
-  /// [num_tensors] whether a node makes it that does not need it: else it is there before the first node. O(listings).
+  /// Returns for each tensor whether a node makes it without needing it; a tensor without such a maker is there before
+  /// the first node. [num_tensors], O(listings).
   std::vector<bool> has_maker() const;
-  std::size_t bytes() const;  ///< memory held by the vectors
+  /// Returns the bytes of memory that the vectors hold.
+  std::size_t bytes() const;
 
   friend bool operator==(const Tensors&, const Tensors&) = default;
 };
 
-/// The structure of a trace: immutable, acyclic, shared by all NPUs whose traces differ in peers, groups, tags, ids and
-/// names only. Nodes are numbered in ascending order of the trace's ids.
+/// The structure of a trace: immutable, without cycles, shared by all NPUs whose traces differ only in peers, groups,
+/// tags, ids and names. Nodes are numbered in ascending order of the trace's ids.
 struct Graph {
-  std::vector<Node> nodes;                ///< [num_nodes + 1], the last a sentinel that ends the successors
-  std::vector<std::uint32_t> successors;  ///< each dependency once (duplicates removed); NodeId values
-  std::vector<Time> durations;            ///< [num_nodes] recorded durations, or empty where all are zero
-  std::vector<std::int32_t> priorities;   ///< [num_nodes] comm_priority, or empty where all are zero
-  std::vector<std::uint32_t> customs;     ///< [num_nodes] by ReadOptions::custom_nodes, or empty where all are zero
+  std::vector<Node> nodes;                ///< [num_nodes + 1]; the last is a sentinel that ends the successors
+  std::vector<std::uint32_t> successors;  ///< NodeId values, each dependency once
+  std::vector<Time> durations;            ///< [num_nodes] recorded durations; empty if all are zero
+  std::vector<std::int32_t> priorities;   ///< [num_nodes] comm_priority; empty if all are zero
+  std::vector<std::uint32_t> customs;     ///< [num_nodes] by ReadOptions::custom_nodes; empty if all are zero
   Tensors tensors;
   std::uint32_t num_group_slots = 0;
   std::uint32_t num_peer_slots = 0;
@@ -117,14 +120,15 @@ struct Graph {
   Time duration_of(NodeId node) const { return durations.empty() ? Time::zero() : durations[node.index()]; }
   std::int32_t priority_of(NodeId node) const { return priorities.empty() ? 0 : priorities[node.index()]; }
   std::uint32_t custom_of(NodeId node) const { return customs.empty() ? 0 : customs[node.index()]; }
-  /// NodeId values in an order in which dependencies come first. O(nodes + dependencies).
+  /// Returns NodeId values in an order in which dependencies come first. O(nodes + dependencies).
   std::vector<std::uint32_t> topological_order() const;
-  std::size_t bytes() const;  ///< memory held
+  /// Returns the bytes of memory that the graph holds.
+  std::size_t bytes() const;
 };
 
-/// Ids of the nodes and names, for messages and timelines; shared where they are equal up to a shift of the ids.
+/// Ids and names of the nodes, for messages and timelines. NPUs share them if they are equal up to a shift of the ids.
 struct Labels {
-  std::vector<std::uint64_t> ids;      ///< [num_nodes] less the first id
+  std::vector<std::uint64_t> ids;      ///< [num_nodes] id less the first id
   std::vector<std::uint32_t> names;    ///< [num_nodes] index into the Store's names
   std::vector<std::uint32_t> tensors;  ///< [num_tensors] index into the Store's names
 };
@@ -142,7 +146,7 @@ struct NpuTrace {
   std::uint64_t id_of(NodeId node) const { return first_id + labels->ids[node.index()]; }
 };
 
-/// A process group. Empty members = all NPUs.
+/// A process group. Without members it is all NPUs.
 struct Group {
   std::string name;
   std::vector<NpuId> members;
@@ -151,7 +155,7 @@ struct Group {
   friend auto operator<=>(const Group&, const Group&) = default;
 };
 
-/// "group 'x'", or "all NPUs" for a group without a name: for messages.
+/// Returns how messages call a group: "group 'x'", or "all NPUs" for a group without a name.
 std::string describe(const Group& group);
 
 }  // namespace orrery::trace

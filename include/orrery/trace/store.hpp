@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,8 +30,8 @@ using NamedGroups = std::map<std::string, std::vector<NpuId>, std::less<>>;
 
 /// Which nodes of an NPU take turns.
 enum class Streams : std::uint8_t {
-  by_count,  ///< those of a resource, whose places the system counts
-  of_trace,  ///< those that name one stream; who names none, as above
+  by_count,  ///< those of a resource: the system says how many run at once
+  of_trace,  ///< those that name the same stream; nodes that name none as with by_count
 };
 
 /// Collectives that run files of their own: by the id of the node, the number of the file, from 1 on.
@@ -38,21 +40,24 @@ using CustomNodes = std::map<std::uint64_t, std::uint32_t>;
 struct ReadOptions {
   Dependencies dependencies = Dependencies::automatic;
   Streams streams = Streams::by_count;
-  CustomNodes custom_nodes = {};  ///< of every NPU's trace; a node that is no collective is not meant
+  CustomNodes custom_nodes = {};  ///< of every NPU's trace; an id whose node is not a collective has no effect
   std::uint32_t num_npus = 0;     ///< of the topology
-  /// A trace is looked at without its system: peers and groups are taken as they stand, whoever reads it.
+  /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
   bool alone = false;
-  /// The groups given are not those of the system: the names that traces use are not looked up.
+  /// The given groups are not those of the system: the names that traces use are not looked up.
   bool groups_unknown = false;
+  /// Says of which NPUs traces will be read, so that a file with the traces of many NPUs is read for these alone. If it
+  /// is empty, the traces of all NPUs of such a file are kept.
+  std::function<bool(NpuId)> hosts = {};
 
   std::uint32_t npu_limit() const { return alone ? ~std::uint32_t{0} : num_npus; }
 };
 
-/// Reads the text of a communicator file, `{"name": [npu, ...], ...}`; `file` names it in messages. Faults with their
-/// line: a member out of range or listed twice, an empty group, a name that is empty or defined twice. Anything else
-/// is a fault that ends the reading.
+/// Reads the text of a communicator file, `{"name": [npu, ...], ...}`; `file` names it in messages. These are faults
+/// with their line: a member out of range or listed twice, an empty group, a name that is empty or defined twice.
+/// Anything else is a fault that ends the reading.
 NamedGroups parse_groups(std::string_view text, const std::string& file, std::uint32_t num_npus, Faults& faults);
-/// The same with the file read; throws the faults (Faults::raise).
+/// Reads a communicator file. Throws its faults (Faults::raise).
 NamedGroups read_group_file(const std::filesystem::path& path, std::uint32_t num_npus);
 
 /// The traces of the NPUs that this rank hosts. Equal structures, labels and names are kept once.
@@ -63,37 +68,40 @@ class Store {
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
 
-  /// Reads one Chakra execution trace for one NPU and closes the file. One of the last 16 files is not parsed again if
-  /// `path` is the same (one file for many NPUs). Cost O(bytes).
-  /// Faults are all that this file shows by itself (docs/traces.md lists them); nothing is returned then.
-  /// Groups of NpuTrace are indices into groups() of this store until `renumber_groups`.
+  /// Reads the trace of one NPU from a file of any format and closes the file. The store remembers the last 16 files:
+  /// it does not read a file again that holds one trace for many NPUs, or the traces of many. Cost O(bytes). Everything
+  /// that is wrong with the file by itself is a fault (docs/traces.md lists them); nothing is returned then. The groups
+  /// of the result are indices into groups().
   std::optional<NpuTrace> read(const std::filesystem::path& path, NpuId npu, Faults& faults);
-  /// The same; throws the faults (Faults::raise).
+  /// Reads the trace of one NPU. Throws its faults (Faults::raise).
   NpuTrace read(const std::filesystem::path& path, NpuId npu);
 
-  /// A trace that was made (trace::Builder). `source` stands for its file in messages. The NPU's own groups and peers
-  /// are still to be filled in, by slots. Cost O(nodes); copies for other NPUs share the structure.
+  /// Keeps a trace that was made (trace::Builder). `source` stands for its file in messages. The caller fills in the
+  /// NPU's groups and peers, by slots. Cost O(nodes); copies for other NPUs share the structure.
   NpuTrace keep(Structure structure, std::string source);
-  /// A group of made traces; no members: all NPUs. Cost O(members).
+  /// Returns the group of made traces with this name and these members; no members: all NPUs. Cost O(members).
   GroupId keep_group(std::string_view name, std::vector<NpuId> members);
-  /// Frees the structures and labels that no NpuTrace uses any more, and forgets the files that were read last. Cost
-  /// O(structures).
-  void free_unused();
+  /// Replaces `ReadOptions::hosts`: from now on the store reads traces of these NPUs. Frees the structures and labels that
+  /// no NpuTrace uses any more, and forgets the files that were read last. Cost O(structures).
+  void host_instead(std::function<bool(NpuId)> hosts);
 
-  /// The groups that the traces read so far name, in order of first use; distinct in (name, members).
+  /// Returns the groups that the traces read so far name, in the order of their first use, each (name, members) once.
   const std::vector<Group>& groups() const;
 
   std::string_view name(std::uint32_t index) const;
   std::string_view name_of(const NpuTrace& trace, NodeId node) const { return name(trace.labels->names[node.index()]); }
   const std::string& file(const NpuTrace& trace) const;
-  /// Where a node is, for messages.
+  /// Returns the name of the format that the trace was read in (docs/traces.md); empty for a trace that was made.
+  std::string_view format(const NpuTrace& trace) const;
+  /// Returns where a node is, for messages.
   Place place(const NpuTrace& trace, NpuId npu, NodeId node) const;
 
-  /// How many traces differ in more than peers, groups, tags and a shift of the ids.
+  /// Returns how many traces differ in more than peers, groups, tags and a shift of the ids.
   std::size_t num_structures() const;
-  /// How many graphs are kept: structures that differ in names and ids only share one.
+  /// Returns how many graphs are kept: structures that differ only in names and ids share one.
   std::size_t num_graphs() const;
-  std::size_t bytes() const;  ///< memory held by structures, labels and names
+  /// Returns the bytes of memory that structures, labels and names take.
+  std::size_t bytes() const;
   const Notices& notices() const;
 
  private:
@@ -101,7 +109,7 @@ class Store {
   std::unique_ptr<State> state_;
 };
 
-/// "3.21.12", of the headers that this was built with.
+/// Returns the version of protocol buffers that this was built with: "3.21.12".
 std::string protobuf_version();
 
 }  // namespace orrery::trace

@@ -14,20 +14,20 @@
 
 namespace orrery::trace {
 
-/// Writes one NPU's execution trace in Chakra's schema of today (version "0.0.4"), as any Chakra tool reads it.
-/// Every function throws Error (output) if the file cannot be written.
+/// Writes one NPU's execution trace in Chakra's current schema (version "0.0.4"), as any Chakra tool reads it. Every
+/// function throws Error (output) if the file cannot be written.
 class Writer {
  public:
   struct Tensor {
     std::string_view name;
     Bytes size;
   };
-  /// Both lists are written, even if they are empty.
+  /// The tensors of a node. Both lists are written, even if they are empty.
   struct Tensors {
     std::span<const Tensor> inputs;
     std::span<const Tensor> outputs;
   };
-  /// What all kinds of nodes have. Dependencies are ids of this file.
+  /// What nodes of all kinds have. Dependencies are ids of this file.
   struct Common {
     std::uint64_t id = 0;
     std::string_view name;
@@ -35,18 +35,19 @@ class Writer {
     std::optional<Tensors> tensors = {};
   };
 
-  /// The file is complete only after `close`; without it, it is removed.
+  /// Opens the file. It is complete only after `close`; without that, the destructor removes it.
   explicit Writer(const std::filesystem::path& path);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// `recorded` is written as whole microseconds: the rest is dropped.
+  /// Writes a compute node. `recorded` is cut to whole microseconds.
   void compute(const Common& node, std::uint64_t num_ops, Bytes tensor_size, Time recorded = Time::zero());
   void collective(const Common& node, CollectiveKind kind, Bytes size, std::string_view group);
-  /// `kind` is mem_load or mem_store, by this NPU alone.
+  /// Writes an access to remote memory by this NPU alone. `kind` is mem_load or mem_store.
   void access(const Common& node, NodeKind kind, Bytes size);
-  /// By all members of the group, as the collective that switches on the path carry out (docs/memory.md).
+  /// Writes an access by all members of a group, with the collective that switches on the path carry out
+  /// (docs/memory.md).
   void access(const Common& node, NodeKind kind, Bytes size, CollectiveKind collective, std::string_view group);
   void send(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);
   void receive(const Common& node, NpuId from, NpuId to, std::uint32_t tag, Bytes size);
@@ -61,9 +62,8 @@ class Writer {
 
 class Store;
 
-/// Writes the trace of one NPU of a store, made of compute nodes, collectives, accesses to memory, sends and receives,
-/// to a file. Where there are tensors, every node has its lists of them.
-/// Cost O(nodes + dependencies + listings).
+/// Writes the trace of one NPU of a store to a file. It may have compute nodes, collectives, accesses to memory, sends
+/// and receives. If it has tensors, the lists of every node are written. Cost O(nodes + dependencies + listings).
 void write_trace(const Store& store, const NpuTrace& trace, NpuId npu, const std::filesystem::path& path);
 
 }  // namespace orrery::trace

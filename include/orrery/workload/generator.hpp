@@ -10,13 +10,13 @@
 
 namespace orrery::workload {
 
-/// The traces of these NPUs, without a file. NPUs of one pipeline stage share a structure. Throws Error (bad_input) as
-/// Description::validate. Cost O(nodes) for each stage among the NPUs + O(groups + peers) for each NPU + O(members) for
-/// each of their groups.
+/// Makes the traces of these NPUs without writing a file. NPUs of one pipeline stage share a structure. Throws Error
+/// (bad_input) as Description::validate does. Cost O(nodes) for each stage among the NPUs + O(groups + peers) for each
+/// NPU + O(members) for each of their groups.
 std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus, trace::Store& store);
 
-/// Writes PREFIX.<npu>.et (Chakra, version 0.0.4) for every NPU and the groups to PREFIX.json. The folder is made if
-/// need be. Files that exist are replaced only with `force`, and only when all new ones are complete. Throws Error
+/// Writes PREFIX.<npu>.et (Chakra, version 0.0.4) for every NPU, and the groups to PREFIX.json. Makes the folder if
+/// need be. Replaces files that exist only with `force`, and only when all new ones are complete. Throws Error
 /// (bad_input, output). Cost O(NPUs * nodes).
 void write_traces(const Description& description, const std::filesystem::path& prefix, bool force = false);
 

@@ -20,46 +20,46 @@ using orrery::test::world;
 
 struct Outcome {
   std::vector<Log> logs;                 // [LPs]; those of this rank are filled in
-  std::vector<std::uint64_t> waits_for;  // [LPs] groups that an NPU has joined in vain, as bits
+  std::vector<std::uint64_t> waits_for;  // [LPs] groups that a client has joined in vain, as bits
   std::uint64_t events = 0, critical_path = 0;
 };
 
-Outcome outcome(const RandomModel& model, const Kernel& kernel, const Setting& setting) {
-  std::vector<std::uint64_t> waits_for(setting.num_lps());
-  for (std::uint32_t npu = 0; npu < setting.npus.size(); ++npu) waits_for[npu] = model.waits_for(npu);
+Outcome outcome(const RandomModel& model, const Kernel& kernel, const System& system) {
+  std::vector<std::uint64_t> waits_for(system.num_lps());
+  for (std::uint32_t client = 0; client < system.clients.size(); ++client) waits_for[client] = model.waits_for(client);
   return {model.logs(), std::move(waits_for), kernel.statistics().events, kernel.statistics().critical_path};
 }
 
 /// One in four gets stuck.
-Setting setting_of(std::uint64_t seed, int ranks) {
-  return seed % 4 == 3 ? make_stuck_setting(seed, ranks) : make_setting(seed, ranks);
+System system_of(std::uint64_t seed, int ranks) {
+  return seed % 4 == 3 ? make_stuck_system(seed, ranks) : make_system(seed, ranks);
 }
 
-Outcome run_serially(const Setting& setting) {
+Outcome run_serially(const System& system) {
   const auto alone = parallel::make_serial();
-  RandomModel model(setting, Rank(0));
-  Kernel kernel(*alone, model, setting.kernel_options(Rank(0)));
+  RandomModel model(system, Rank(0));
+  Kernel kernel(*alone, model, system.kernel_options(Rank(0)));
   model.start(kernel);
   kernel.run();
-  return outcome(model, kernel, setting);
+  return outcome(model, kernel, system);
 }
 
-Outcome run_rank(const Setting& setting, Rank here, std::unique_ptr<parallel::Transport> transport) {
-  RandomModel model(setting, here);
-  Kernel kernel(model, setting.kernel_options(here), std::move(transport), here, setting.ranks);
+Outcome run_rank(const System& system, Rank here, std::unique_ptr<parallel::Transport> transport) {
+  RandomModel model(system, here);
+  Kernel kernel(model, system.kernel_options(here), std::move(transport), here, system.ranks);
   model.start(kernel);
   kernel.run();
-  return outcome(model, kernel, setting);
+  return outcome(model, kernel, system);
 }
 
 std::uint32_t most_polls(std::uint64_t seed) { return seed % 4 == 0 ? 0 : seed % 4 == 1 ? 3 : 30; }
 
 /// Puts in `whole` what one rank knows.
-void merge(Outcome& whole, const Outcome& part, const Setting& setting, Rank rank) {
+void merge(Outcome& whole, const Outcome& part, const System& system, Rank rank) {
   whole.logs.resize(part.logs.size());
   whole.waits_for.resize(part.logs.size());
   for (std::size_t lp = 0; lp < part.logs.size(); ++lp) {
-    if (setting.host[lp] != rank) continue;
+    if (system.host[lp] != rank) continue;
     whole.logs[lp] = part.logs[lp];
     whole.waits_for[lp] = part.waits_for[lp];
   }
@@ -83,7 +83,7 @@ std::string difference(const Outcome& expected, const Outcome& found) {
 }
 
 std::string run_on_all_ranks(std::uint64_t seed) {
-  const auto setting = setting_of(seed, world().size());
+  const auto system = system_of(seed, world().size());
   Outcome mine;
   try {
     std::unique_ptr<parallel::Transport> transport;
@@ -92,14 +92,14 @@ std::string run_on_all_ranks(std::uint64_t seed) {
                                                       mix(seed, static_cast<std::uint64_t>(world().rank().value())),
                                                       most_polls(seed));
     }
-    mine = run_rank(setting, world().rank(), std::move(transport));
+    mine = run_rank(system, world().rank(), std::move(transport));
   } catch (const std::exception& error) {
     fmt::print(stderr, "seed {}, rank {}: {}\n", seed, world().rank().value(), error.what());
     parallel::Environment::abort(1);
   }
   std::vector<std::int64_t> figures;
   for (std::size_t lp = 0; lp < mine.logs.size(); ++lp) {
-    const bool is_here = setting.host[lp] == world().rank();
+    const bool is_here = system.host[lp] == world().rank();
     figures.push_back(is_here ? static_cast<std::int64_t>(mine.logs[lp].hash) : 0);
     figures.push_back(is_here ? static_cast<std::int64_t>(mine.logs[lp].events) : 0);
     figures.push_back(is_here ? static_cast<std::int64_t>(mine.waits_for[lp]) : 0);
@@ -116,7 +116,7 @@ std::string run_on_all_ranks(std::uint64_t seed) {
   }
   whole.events = static_cast<std::uint64_t>(figures.back());
   whole.critical_path = static_cast<std::uint64_t>(longest);
-  return difference(run_serially(setting_of(seed, 1)), whole);
+  return difference(run_serially(system_of(seed, 1)), whole);
 }
 
 /// ORRERY_TEST_SEED repeats one seed; ORRERY_TEST_SECONDS says for how long.
@@ -147,19 +147,19 @@ struct InThreads {
 /// What carries the messages of a rank; nothing: the rank is silent until the others end.
 using MakeTransport = std::function<std::unique_ptr<parallel::Transport>(Hub&, Rank)>;
 
-InThreads run_in_threads(const Setting& setting, const MakeTransport& make_transport) {
-  Hub hub(setting.ranks);
+InThreads run_in_threads(const System& system, const MakeTransport& make_transport) {
+  Hub hub(system.ranks);
   InThreads result;
-  result.errors.resize(static_cast<std::size_t>(setting.ranks));
+  result.errors.resize(static_cast<std::size_t>(system.ranks));
   std::vector<Outcome> parts(result.errors.size());
   std::vector<std::thread> threads;
-  for (int r = 0; r < setting.ranks; ++r) {
+  for (int r = 0; r < system.ranks; ++r) {
     threads.emplace_back([&, r] {
       const auto i = static_cast<std::size_t>(r);
       try {
         auto transport = make_transport(hub, Rank(r));
         while (!transport && !hub.has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        if (transport) parts[i] = run_rank(setting, Rank(r), std::move(transport));
+        if (transport) parts[i] = run_rank(system, Rank(r), std::move(transport));
       } catch (const Error& error) {
         result.errors[i] = fmt::format("{} {}", static_cast<int>(error.code()), error.what());
         hub.end();
@@ -169,14 +169,14 @@ InThreads run_in_threads(const Setting& setting, const MakeTransport& make_trans
     });
   }
   for (auto& thread : threads) thread.join();
-  for (int r = 0; r < setting.ranks; ++r) merge(result.whole, parts[static_cast<std::size_t>(r)], setting, Rank(r));
+  for (int r = 0; r < system.ranks; ++r) merge(result.whole, parts[static_cast<std::size_t>(r)], system, Rank(r));
   return result;
 }
 
-InThreads run_in_threads(const Setting& setting) {
-  return run_in_threads(setting, [&](Hub& hub, Rank rank) {
-    return std::make_unique<DelayingTransport>(hub.transport(rank), setting.ranks, mix(setting.seed, rank.index()),
-                                               most_polls(setting.seed));
+InThreads run_in_threads(const System& system) {
+  return run_in_threads(system, [&](Hub& hub, Rank rank) {
+    return std::make_unique<DelayingTransport>(hub.transport(rank), system.ranks, mix(system.seed, rank.index()),
+                                               most_polls(system.seed));
   });
 }
 
@@ -194,30 +194,30 @@ class Patience {
 };
 
 TEST(Kernel, AgreesWithTheSerialOrderInThreads) {
-  if (world().size() > 1) return;  // threads: MPI has no part in it
+  if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   const Patience patience(15);
   for (std::uint64_t seed = 5001; seed <= 5060 && !patience.is_over(); ++seed) {
-    const auto setting = setting_of(seed, 2 + static_cast<int>(seed % 7));
-    const auto result = run_in_threads(setting);
+    const auto system = system_of(seed, 2 + static_cast<int>(seed % 7));
+    const auto result = run_in_threads(system);
     for (const auto& error : result.errors) ASSERT_EQ(error, "") << "seed " << seed;
-    ASSERT_EQ(difference(run_serially(setting_of(seed, 1)), result.whole), "") << "seed " << seed;
+    ASSERT_EQ(difference(run_serially(system_of(seed, 1)), result.whole), "") << "seed " << seed;
   }
 }
 
 /// A group that never becomes complete: every rank ends, and what waits for what is what it is in the serial order.
 TEST(Kernel, EndsAndKnowsWhoWaitsIfTheModelIsStuck) {
-  if (world().size() > 1) return;  // threads: MPI has no part in it
+  if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   std::size_t waiting = 0;
   const Patience patience(10);
   for (std::uint64_t seed = 7001; seed <= 7006 && !patience.is_over(); ++seed) {
     for (int ranks = 1; ranks <= 8; ++ranks) {
-      const auto expected = run_serially(make_stuck_setting(seed, 1));
-      const auto setting = make_stuck_setting(seed, ranks);
-      const auto stuck_group = std::uint64_t{1} << (setting.groups.size() - 1);
+      const auto expected = run_serially(make_stuck_system(seed, 1));
+      const auto system = make_stuck_system(seed, ranks);
+      const auto stuck_group = std::uint64_t{1} << (system.groups.size() - 1);
       for (const auto groups : expected.waits_for) waiting += (groups & stuck_group) != 0 ? 1U : 0U;
       ASSERT_EQ(expected.waits_for[0] & stuck_group, 0U);
       if (ranks == 1) continue;
-      const auto result = run_in_threads(setting);
+      const auto result = run_in_threads(system);
       for (const auto& error : result.errors) ASSERT_EQ(error, "") << "seed " << seed << " on " << ranks << " ranks";
       ASSERT_EQ(difference(expected, result.whole), "") << "seed " << seed << " on " << ranks << " ranks";
     }
@@ -231,33 +231,33 @@ void expect_no_progress(const InThreads& result, const std::string& what) {
   for (const auto& error : result.errors) {
     if (error.empty() || error == ended_by_another) continue;
     ++reports;
-    EXPECT_TRUE(error.starts_with("1 no progress for 0.2 s: NPU events handled to ")) << what << ": " << error;
+    EXPECT_TRUE(error.starts_with("1 no progress for 0.2 s: client events handled to ")) << what << ": " << error;
     EXPECT_NE(error.find("; random model\n"), std::string::npos) << what << ": " << error;
   }
   EXPECT_GE(reports, 1U) << what;
 }
 
 TEST(Kernel, WatchdogReportsASilentRank) {
-  if (world().size() > 1) return;  // threads: MPI has no part in it
+  if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    auto setting = make_setting(seed, 3);
-    setting.watchdog_seconds = 0.2;
+    auto system = make_system(seed, 3);
+    system.watchdog_seconds = 0.2;
     const Rank silent(static_cast<int>(seed % 3));
     const auto result =
-        run_in_threads(setting, [&](Hub& hub, Rank rank) { return rank == silent ? nullptr : hub.transport(rank); });
+        run_in_threads(system, [&](Hub& hub, Rank rank) { return rank == silent ? nullptr : hub.transport(rank); });
     expect_no_progress(result, fmt::format("seed {}", seed));
     EXPECT_EQ(result.errors[silent.index()], "");
   }
 }
 
 TEST(Kernel, WatchdogReportsALostMessage) {
-  if (world().size() > 1) return;  // threads: MPI has no part in it
+  if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   int lost = 0, channels = 0;
   for (std::uint64_t seed = 1; seed <= 8 && lost < 4; ++seed) {
-    auto setting = make_setting(seed, 3);
-    setting.watchdog_seconds = 0.2;
+    auto system = make_system(seed, 3);
+    system.watchdog_seconds = 0.2;
     std::atomic<bool> is_lost = false;
-    const auto result = run_in_threads(setting, [&](Hub& hub, Rank rank) {
+    const auto result = run_in_threads(system, [&](Hub& hub, Rank rank) {
       return std::make_unique<LosingTransport>(hub.transport(rank), rank == Rank(1) ? &is_lost : nullptr);
     });
     if (!is_lost) continue;
@@ -272,13 +272,13 @@ TEST(Kernel, WatchdogReportsALostMessage) {
 /// A model that sees further than it can: the run ends on every rank, with the LPs and both times in the message, or
 /// has (by luck of the timing) the right result.
 TEST(Kernel, CatchesBrokenPromises) {
-  if (world().size() > 1) return;  // threads: MPI has no part in it
+  if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   int caught = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    auto setting = make_setting(seed, 3);
-    setting.sight = Sight::exact;
-    setting.lie = Time::from_ps(100 * setting.spread);
-    const auto result = run_in_threads(setting);
+    auto system = make_system(seed, 3);
+    system.sight = Sight::exact;
+    system.lie = Time::from_ps(100 * system.spread);
+    const auto result = run_in_threads(system);
     bool failed = false;
     for (const auto& error : result.errors) {
       if (error.empty() || error == ended_by_another) continue;
@@ -289,7 +289,7 @@ TEST(Kernel, CatchesBrokenPromises) {
     }
     caught += failed ? 1 : 0;
     if (!failed) {
-      EXPECT_EQ(difference(run_serially(make_setting(seed, 1)), result.whole), "")
+      EXPECT_EQ(difference(run_serially(make_system(seed, 1)), result.whole), "")
           << "seed " << seed << ": a broken promise went unnoticed";
     }
   }

@@ -14,7 +14,7 @@ enum Purpose : std::uint64_t {
   start_of,
   extra_of,
   completion_of,
-  horizon_of,
+  bound_of_draw,
   ahead,
   relaying
 };
@@ -38,26 +38,26 @@ class Stream {
   std::uint64_t seed_, count_ = 0;
 };
 
-void spread_over_ranks(Setting& setting) {
-  const auto ranks = static_cast<std::uint64_t>(setting.ranks);
-  const auto way = mix(setting.seed, partition) % 4;
-  for (std::uint32_t lp = 0; lp < setting.num_lps(); ++lp) {
+void spread_over_ranks(System& system) {
+  const auto ranks = static_cast<std::uint64_t>(system.ranks);
+  const auto way = mix(system.seed, partition) % 4;
+  for (std::uint32_t lp = 0; lp < system.num_lps(); ++lp) {
     std::uint64_t rank = 0;
     switch (way) {
       case 0:
         rank = lp % ranks;
         break;
       case 1:
-        rank = lp * ranks / setting.num_lps();
+        rank = lp * ranks / system.num_lps();
         break;
       case 2:
-        rank = mix(setting.seed, partition, lp) % ranks;
+        rank = mix(system.seed, partition, lp) % ranks;
         break;
       default:
-        rank = ranks < 2 ? 0 : mix(setting.seed, partition, lp) % (ranks - 1) + 1;
+        rank = ranks < 2 ? 0 : mix(system.seed, partition, lp) % (ranks - 1) + 1;
         break;  // rank 0 has nothing
     }
-    setting.host.push_back(Rank(static_cast<int>(rank)));
+    system.host.push_back(Rank(static_cast<int>(rank)));
   }
 }
 
@@ -70,69 +70,69 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 31);
 }
 
-Setting make_setting(std::uint64_t seed, int ranks) {
-  Setting setting;
-  setting.seed = seed;
-  setting.ranks = ranks;
+System make_system(std::uint64_t seed, int ranks) {
+  System system;
+  system.seed = seed;
+  system.ranks = ranks;
   Stream random(seed);
-  setting.sight = static_cast<Sight>(random.below(3));
-  setting.spread = pick<std::int64_t, 5>({1, 2, 10, 100, 10000}, random.next());
-  setting.least_quiet_steps = random.below(3);
-  setting.quiet_delay = Time::from_ps(pick<std::int64_t, 4>({1, 5, 100, 5000}, random.next()));
-  setting.npus.resize(2 + random.below(25));
-  setting.servers.resize(random.below(4));
-  setting.groups.resize(random.below(4));
-  const auto n = static_cast<std::uint32_t>(setting.npus.size());
+  system.sight = static_cast<Sight>(random.below(3));
+  system.spread = pick<std::int64_t, 5>({1, 2, 10, 100, 10000}, random.next());
+  system.least_quiet_steps = random.below(3);
+  system.quiet_delay = Time::from_ps(pick<std::int64_t, 4>({1, 5, 100, 5000}, random.next()));
+  system.clients.resize(2 + random.below(25));
+  system.servers.resize(random.below(4));
+  system.groups.resize(random.below(4));
+  const auto n = static_cast<std::uint32_t>(system.clients.size());
   const auto cluster = pick<std::uint32_t, 3>({n, 3, 8}, random.next());  // peers are near: some ranks never talk
   const auto start_spread = pick<std::int64_t, 3>({1, 20, 5000}, random.next());
   for (std::uint32_t i = 0; i < n; ++i) {
-    auto& npu = setting.npus[i];
+    auto& client = system.clients[i];
     for (std::uint32_t p = random.below(4); p > 0; --p) {
       const std::uint32_t peer = i / cluster * cluster + random.below(cluster);
       if (peer >= n || peer == i) continue;
-      npu.peers.push_back(peer);
-      npu.delays.push_back(random.delay(setting.spread));
+      client.peers.push_back(peer);
+      client.delays.push_back(random.delay(system.spread));
     }
-    if (!setting.servers.empty() && random.below(2) == 0)
-      npu.server = static_cast<int>(random.below(setting.servers.size()));
-    npu.budget = random.below(40);
-    for (std::uint32_t s = random.below(4); s > 0; --s) npu.starts.push_back(random.delay(start_spread));
+    if (!system.servers.empty() && random.below(2) == 0)
+      client.server = static_cast<int>(random.below(system.servers.size()));
+    client.budget = random.below(40);
+    for (std::uint32_t s = random.below(4); s > 0; --s) client.starts.push_back(random.delay(start_spread));
   }
-  for (auto& server : setting.servers) server.delay = random.delay(2 * setting.spread);
-  setting.relays = !setting.servers.empty() && mix(seed, relaying) % 3 == 0;
-  for (std::uint32_t s = 0; s < setting.servers.size(); ++s)
-    setting.servers[s].next = static_cast<std::uint32_t>(mix(seed, relaying, s) % setting.servers.size());
-  for (std::uint32_t g = 0; g < setting.groups.size(); ++g) {
-    auto& group = setting.groups[g];
+  for (auto& server : system.servers) server.delay = random.delay(2 * system.spread);
+  system.relays = !system.servers.empty() && mix(seed, relaying) % 3 == 0;
+  for (std::uint32_t s = 0; s < system.servers.size(); ++s)
+    system.servers[s].next = static_cast<std::uint32_t>(mix(seed, relaying, s) % system.servers.size());
+  for (std::uint32_t g = 0; g < system.groups.size(); ++g) {
+    auto& group = system.groups[g];
     const auto first = random.below(n), count = 1 + random.below(std::min<std::uint32_t>(n, 9));
     for (std::uint32_t i = 0; i < count; ++i) group.members.push_back((first + i) % n);
-    for (const auto member : group.members) setting.npus[member].groups.push_back(g);
-    group.from_first = random.delay(10 * setting.spread);
-    group.from_last = random.delay(setting.spread);
+    for (const auto member : group.members) system.clients[member].groups.push_back(g);
+    group.from_first = random.delay(10 * system.spread);
+    group.from_last = random.delay(system.spread);
   }
-  spread_over_ranks(setting);
+  spread_over_ranks(system);
   for (std::uint32_t i = 0; i < n; ++i)
-    for (const auto peer : setting.npus[i].peers) {
-      auto& hears = setting.npus[peer];
-      (setting.host[i] == setting.host[peer] ? hears.hears_near : hears.hears_far) = true;
+    for (const auto peer : system.clients[i].peers) {
+      auto& hears = system.clients[peer];
+      (system.host[i] == system.host[peer] ? hears.hears_near : hears.hears_far) = true;
     }
-  return setting;
+  return system;
 }
 
-Setting make_stuck_setting(std::uint64_t seed, int ranks) {
-  Setting setting = make_setting(seed, ranks);
-  const auto group = static_cast<std::uint32_t>(setting.groups.size());
-  setting.npus[0].budget = 0;
-  setting.groups.push_back({{}, Time::from_ps(10), Time::from_ps(1)});
-  for (std::uint32_t i = 0; i < setting.npus.size(); ++i) {
-    setting.groups.back().members.push_back(i);
-    setting.npus[i].groups.push_back(group);
+System make_stuck_system(std::uint64_t seed, int ranks) {
+  System system = make_system(seed, ranks);
+  const auto group = static_cast<std::uint32_t>(system.groups.size());
+  system.clients[0].budget = 0;
+  system.groups.push_back({{}, Time::from_ps(10), Time::from_ps(1)});
+  for (std::uint32_t i = 0; i < system.clients.size(); ++i) {
+    system.groups.back().members.push_back(i);
+    system.clients[i].groups.push_back(group);
   }
-  setting.host.push_back(Rank(static_cast<int>(mix(seed, partition, group) % static_cast<std::uint64_t>(ranks))));
-  return setting;
+  system.host.push_back(Rank(static_cast<int>(mix(seed, partition, group) % static_cast<std::uint64_t>(ranks))));
+  return system;
 }
 
-bool Setting::is_local(const Group& group, std::uint32_t g) const {
+bool System::is_local(const Group& group, std::uint32_t g) const {
   const Rank at = host[group_lp(g).index()];
   return std::all_of(group.members.begin(), group.members.end(), [&](auto m) { return host[m] == at; });
 }
@@ -140,36 +140,36 @@ bool Setting::is_local(const Group& group, std::uint32_t g) const {
 namespace {
 
 /// All that may pass from `here`, per rank.
-std::vector<Neighbour> outgoing(const Setting& setting, Rank here) {
-  std::vector<Neighbour> table(static_cast<std::size_t>(setting.ranks));
+std::vector<Neighbour> outgoing(const System& system, Rank here) {
+  std::vector<Neighbour> table(static_cast<std::size_t>(system.ranks));
   for (std::size_t r = 0; r < table.size(); ++r) table[r].rank = Rank(static_cast<int>(r));
-  const auto at = [&](LpId lp) -> Neighbour& { return table[setting.host[lp.index()].index()]; };
-  for (std::uint32_t i = 0; i < setting.npus.size(); ++i) {
-    const auto& npu = setting.npus[i];
-    const bool is_here = setting.host[i] == here;
+  const auto at = [&](LpId lp) -> Neighbour& { return table[system.host[lp.index()].index()]; };
+  for (std::uint32_t i = 0; i < system.clients.size(); ++i) {
+    const auto& client = system.clients[i];
+    const bool is_here = system.host[i] == here;
     if (is_here)
-      for (std::size_t p = 0; p < npu.peers.size(); ++p)
-        at(LpId(npu.peers[p])).event_delay = std::min(at(LpId(npu.peers[p])).event_delay, npu.delays[p]);
-    if (npu.server < 0) continue;
-    const auto s = static_cast<std::uint32_t>(npu.server);
-    if (is_here) at(setting.server_lp(s)).requests = true;
-    if (setting.host[setting.server_lp(s).index()] == here)
-      at(LpId(i)).service_delay = std::min(at(LpId(i)).service_delay, setting.servers[s].delay);
+      for (std::size_t p = 0; p < client.peers.size(); ++p)
+        at(LpId(client.peers[p])).event_delay = std::min(at(LpId(client.peers[p])).event_delay, client.delays[p]);
+    if (client.server < 0) continue;
+    const auto s = static_cast<std::uint32_t>(client.server);
+    if (is_here) at(system.server_lp(s)).requests = true;
+    if (system.host[system.server_lp(s).index()] == here)
+      at(LpId(i)).service_delay = std::min(at(LpId(i)).service_delay, system.servers[s].delay);
   }
-  for (std::uint32_t s = 0; setting.relays && s < setting.servers.size(); ++s) {
-    const auto& server = setting.servers[s];
-    if (setting.host[setting.server_lp(s).index()] != here) continue;
-    auto& next = at(setting.server_lp(server.next));
+  for (std::uint32_t s = 0; system.relays && s < system.servers.size(); ++s) {
+    const auto& server = system.servers[s];
+    if (system.host[system.server_lp(s).index()] != here) continue;
+    auto& next = at(system.server_lp(server.next));
     if (next.rank != here) next.relay_delay = std::min(next.relay_delay, server.delay);
-    for (std::uint32_t i = 0; i < setting.npus.size(); ++i)
+    for (std::uint32_t i = 0; i < system.clients.size(); ++i)
       at(LpId(i)).service_delay = std::min(at(LpId(i)).service_delay, server.delay);
   }
-  for (std::uint32_t g = 0; g < setting.groups.size(); ++g) {
-    const auto& group = setting.groups[g];
-    if (setting.is_local(group, g)) continue;
+  for (std::uint32_t g = 0; g < system.groups.size(); ++g) {
+    const auto& group = system.groups[g];
+    if (system.is_local(group, g)) continue;
     for (const auto member : group.members) {
-      if (setting.host[member] == here) at(setting.group_lp(g)).requests = true;
-      if (setting.host[setting.group_lp(g).index()] == here)
+      if (system.host[member] == here) at(system.group_lp(g)).requests = true;
+      if (system.host[system.group_lp(g).index()] == here)
         at(LpId(member)).reply_delay = std::min(at(LpId(member)).reply_delay, group.from_first);
     }
   }
@@ -180,7 +180,7 @@ std::vector<Neighbour> outgoing(const Setting& setting, Rank here) {
 
 }  // namespace
 
-Options Setting::kernel_options(Rank here) const {
+Options System::kernel_options(Rank here) const {
   Options options;
   options.num_lps = num_lps();
   options.watchdog_seconds = watchdog_seconds;
@@ -206,36 +206,36 @@ Options Setting::kernel_options(Rank here) const {
   return options;
 }
 
-RandomModel::RandomModel(const Setting& setting, Rank here)
-    : setting_(setting),
+RandomModel::RandomModel(const System& system, Rank here)
+    : system_(system),
       here_(here),
-      npus_(setting.npus.size()),
-      servers_(setting.servers.size()),
-      groups_(setting.groups.size()),
-      logs_(setting.num_lps()) {
-  sends_.may.resize(npus_.size());
-  calls_.may.resize(npus_.size());
-  relays_.may.resize(npus_.size());
-  for (std::uint32_t i = 0; i < npus_.size(); ++i) {
-    const auto& npu = setting.npus[i];
+      clients_(system.clients.size()),
+      servers_(system.servers.size()),
+      groups_(system.groups.size()),
+      logs_(system.num_lps()) {
+  sends_.may.resize(clients_.size());
+  calls_.may.resize(clients_.size());
+  relays_.may.resize(clients_.size());
+  for (std::uint32_t i = 0; i < clients_.size(); ++i) {
+    const auto& client = system.clients[i];
     const auto is_far = [&](auto peer) { return host(LpId(peer)) != here; };
-    sends_.may[i] = std::any_of(npu.peers.begin(), npu.peers.end(), is_far);
-    calls_.may[i] = npu.server >= 0 && is_far(setting.server_lp(static_cast<std::uint32_t>(npu.server)).value());
-    relays_.may[i] = setting.relays && npu.server >= 0;
-    for (const auto g : npu.groups)
-      if (!setting.is_local(setting.groups[g], g)) calls_.may[i] = 1;
+    sends_.may[i] = std::any_of(client.peers.begin(), client.peers.end(), is_far);
+    calls_.may[i] = client.server >= 0 && is_far(system.server_lp(static_cast<std::uint32_t>(client.server)).value());
+    relays_.may[i] = system.relays && client.server >= 0;
+    for (const auto g : client.groups)
+      if (!system.is_local(system.groups[g], g)) calls_.may[i] = 1;
   }
 }
 
 void RandomModel::start(Kernel& kernel) {
   kernel_ = &kernel;
-  for (std::uint32_t i = 0; i < npus_.size(); ++i) {
+  for (std::uint32_t i = 0; i < clients_.size(); ++i) {
     if (host(LpId(i)) != here_) continue;
-    npus_[i].budget = setting_.npus[i].budget;
+    clients_[i].budget = system_.clients[i].budget;
     for (auto* outward : {&sends_, &calls_, &relays_})
-      outward->active += outward->may[i] && npus_[i].budget > 0 ? 1U : 0U;
-    for (const Time time : setting_.npus[i].starts) {
-      Event event = event_of(i, Stage::npu, start_event, time - Time::from_ps(1), LpId(i));
+      outward->active += outward->may[i] && clients_[i].budget > 0 ? 1U : 0U;
+    for (const Time time : system_.clients[i].starts) {
+      Event event = event_of(i, Stage::client, start_event, time - Time::from_ps(1), LpId(i));
       event.node = static_cast<std::uint32_t>(event.detail % 4);
       dispatch(event);
     }
@@ -244,11 +244,11 @@ void RandomModel::start(Kernel& kernel) {
 
 Time RandomModel::extra(std::uint64_t random) const {
   if (random % 2 == 0) return Time::zero();
-  return Time::from_ps(static_cast<std::int64_t>(random / 2 % static_cast<std::uint64_t>(setting_.spread)));
+  return Time::from_ps(static_cast<std::int64_t>(random / 2 % static_cast<std::uint64_t>(system_.spread)));
 }
 
 Time RandomModel::step_delay(const Event& event) const {
-  return setting_.quiet_delay + extra(mix(event.detail, extra_of, event.node));
+  return system_.quiet_delay + extra(mix(event.detail, extra_of, event.node));
 }
 
 Time RandomModel::loud_time(const Event& event) const {
@@ -257,11 +257,11 @@ Time RandomModel::loud_time(const Event& event) const {
   return time;
 }
 
-Event RandomModel::event_of(std::uint32_t npu, Stage stage, Kind kind, Time time, LpId target) {
+Event RandomModel::event_of(std::uint32_t client, Stage stage, Kind kind, Time time, LpId target) {
   Event event;
   event.time = time;
-  event.order = Event::make_order(stage, LpId(npu), npus_[npu].sequence++);
-  event.detail = draw(npu, npus_[npu].draws);
+  event.order = Event::make_order(stage, LpId(client), clients_[client].sequence++);
+  event.detail = draw(client, clients_[client].draws);
   event.target = target;
   event.kind = kind;
   return event;
@@ -272,15 +272,15 @@ void RandomModel::dispatch(const Event& event) { kernel_->send(host(event.target
 bool RandomModel::admit(Event& event) {
   for (auto* outward : {&sends_, &calls_, &relays_})
     if (outward->may[event.target.index()]) outward->times.insert(loud_time(event));
-  Npu& me = npus_[event.target.index()];
-  if (event.kind == answer && !setting_.relays) --me.requests;
+  Client& me = clients_[event.target.index()];
+  if (event.kind == answer && !system_.relays) --me.requests;
   if (event.kind == completion) --me.joins;
   return true;
 }
 
 Awaited RandomModel::awaits(LpId lp) const {
-  const Npu& me = npus_[lp.index()];
-  const auto& about = setting_.npus[lp.index()];
+  const Client& me = clients_[lp.index()];
+  const auto& about = system_.clients[lp.index()];
   return {
       .here = about.hears_near || me.joins > 0, .sends = about.hears_far, .replies = me.requests > 0 || me.joins > 0};
 }
@@ -293,95 +293,95 @@ void RandomModel::handle(const Event& event) {
       mix(log.hash, static_cast<std::uint64_t>(event.time.ps()), event.order, event.detail, event.node, event.kind);
   ++log.events;
   if (event.stage() == Stage::server) return serve(event);
-  ensure(event.time > npus_[event.target.index()].settled, "an event after its time has been settled");
-  const auto npu = event.target.value();
+  ensure(event.time > clients_[event.target.index()].settled, "an event after its time has been settled");
+  const auto client = event.target.value();
   for (auto* outward : {&sends_, &calls_, &relays_})
-    if (outward->may[npu]) outward->times.erase(outward->times.find(loud_time(event)));
-  Npu& me = npus_[npu];
-  if (event.kind == completion) me.waiting.erase(event.source().value() - setting_.group_lp(0).value());
+    if (outward->may[client]) outward->times.erase(outward->times.find(loud_time(event)));
+  Client& me = clients_[client];
+  if (event.kind == completion) me.waiting.erase(event.source().value() - system_.group_lp(0).value());
   if (event.node > 0) {
     Event next = event;
     next.time += step_delay(event);
-    next.order = Event::make_order(Stage::npu, event.target, me.sequence++);
+    next.order = Event::make_order(Stage::client, event.target, me.sequence++);
     --next.node;
     next.kind = step;
     return dispatch(next);
   }
   if (me.budget == 0) return;
   if (--me.budget == 0)
-    for (auto* outward : {&sends_, &calls_, &relays_}) outward->active -= outward->may[npu] ? 1U : 0U;
-  if (me.loud++ == 0) touched_.push_back(npu);
-  act(npu, event.time);
+    for (auto* outward : {&sends_, &calls_, &relays_}) outward->active -= outward->may[client] ? 1U : 0U;
+  if (me.loud++ == 0) touched_.push_back(client);
+  act(client, event.time);
 }
 
 /// Events for peers and for itself, now and then many at once.
-void RandomModel::act(std::uint32_t npu, Time now) {
-  Npu& me = npus_[npu];
-  const auto& about = setting_.npus[npu];
-  const auto random = draw(npu, me.draws);
+void RandomModel::act(std::uint32_t client, Time now) {
+  Client& me = clients_[client];
+  const auto& about = system_.clients[client];
+  const auto random = draw(client, me.draws);
   for (auto count = random % 16 == 0 ? 6 : random % 3; count > 0; --count) {
-    const auto choice = draw(npu, me.draws);
+    const auto choice = draw(client, me.draws);
     const auto peer = choice / 16 % (about.peers.size() + 1);
     const bool to_itself = peer == about.peers.size();
     const Time delay = to_itself ? Time::from_ps(1) : about.delays[peer];
-    Event event = event_of(npu, Stage::npu, message, now + delay + extra(choice / 1024),
-                           LpId(to_itself ? npu : about.peers[peer]));
-    event.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + event.detail % 3);
+    Event event = event_of(client, Stage::client, message, now + delay + extra(choice / 1024),
+                           LpId(to_itself ? client : about.peers[peer]));
+    event.node = static_cast<std::uint32_t>(system_.least_quiet_steps + event.detail % 3);
     dispatch(event);
   }
 }
 
 /// Requests and joins wait until all events of the time are known.
 void RandomModel::settle(Time now) {
-  for (const auto npu : touched_) {
-    Npu& me = npus_[npu];
+  for (const auto client : touched_) {
+    Client& me = clients_[client];
     ensure(now > me.settled, "a time is settled twice");
     me.settled = now;
-    const auto& about = setting_.npus[npu];
-    const auto random = draw(npu, me.draws) + me.loud;
+    const auto& about = system_.clients[client];
+    const auto random = draw(client, me.draws) + me.loud;
     me.loud = 0;
     if (about.server >= 0 && random % 4 != 0) {
       ++me.requests;
       dispatch(
-          event_of(npu, Stage::server, request, now, setting_.server_lp(static_cast<std::uint32_t>(about.server))));
+          event_of(client, Stage::server, request, now, system_.server_lp(static_cast<std::uint32_t>(about.server))));
     }
     for (const auto group : about.groups)
       if (mix(random, group) % 4 != 0 && me.waiting.insert(group).second)
-        ++me.joins, join(npu, group, now, mix(random, npu));
+        ++me.joins, join(client, group, now, mix(random, client));
   }
   touched_.clear();
 }
 
 void RandomModel::serve(const Event& event) {
-  const auto s = event.target.value() - setting_.server_lp(0).value();
+  const auto s = event.target.value() - system_.server_lp(0).value();
   Server& server = servers_[s];
   server.free =
-      std::max(server.free, event.time) + setting_.servers[s].delay + extra(draw(event.target.value(), server.draws));
-  if (setting_.relays) {
+      std::max(server.free, event.time) + system_.servers[s].delay + extra(draw(event.target.value(), server.draws));
+  if (system_.relays) {
     Event onward = event;
     onward.time = server.free;
     return hand_on(event, server, onward);
   }
   Event reply;
   reply.time = server.free;
-  reply.order = Event::make_order(Stage::npu, event.target, server.sequence++);
+  reply.order = Event::make_order(Stage::client, event.target, server.sequence++);
   reply.detail = mix(event.detail, server.draws);
   reply.target = event.source();
-  reply.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + reply.detail % 2);
+  reply.node = static_cast<std::uint32_t>(system_.least_quiet_steps + reply.detail % 2);
   reply.kind = answer;
   dispatch(reply);
 }
 
-/// To the next server, or to any NPU. What the event says goes beside it where it leaves the rank.
+/// To the next server, or to any client. What the event says goes beside it where it leaves the rank.
 void RandomModel::hand_on(const Event& event, const Server& server, Event onward) {
-  const auto s = event.target.value() - setting_.server_lp(0).value();
+  const auto s = event.target.value() - system_.server_lp(0).value();
   onward.detail = mix(event.detail, server.draws);
   const bool is_over = onward.detail % 3 == 0;
-  onward.target = is_over ? LpId(static_cast<std::uint32_t>(onward.detail / 3 % npus_.size()))
-                          : setting_.server_lp(setting_.servers[s].next);
-  onward.order = Event::make_order(is_over ? Stage::npu : Stage::server, event.target, servers_[s].sequence++);
+  onward.target = is_over ? LpId(static_cast<std::uint32_t>(onward.detail / 3 % clients_.size()))
+                          : system_.server_lp(system_.servers[s].next);
+  onward.order = Event::make_order(is_over ? Stage::client : Stage::server, event.target, servers_[s].sequence++);
   if (is_over) {
-    onward.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + onward.detail % 2);
+    onward.node = static_cast<std::uint32_t>(system_.least_quiet_steps + onward.detail % 2);
     onward.kind = answer;
   }
   if (host(onward.target) == here_) return dispatch(onward);
@@ -395,18 +395,18 @@ void RandomModel::unpack(Event& event, std::span<const std::byte> bytes) {
   std::memcpy(&event.detail, bytes.data(), bytes.size());
 }
 
-void RandomModel::join(std::uint32_t npu, std::uint32_t group, Time now, std::uint64_t payload) {
-  const Post post{.time = now, .payload = payload, .group = group, .depth = kernel_->depth(LpId(npu))};
-  if (const Rank to = host(setting_.group_lp(group)); to != here_)
+void RandomModel::join(std::uint32_t client, std::uint32_t group, Time now, std::uint64_t payload) {
+  const Post post{.time = now, .payload = payload, .group = group, .depth = kernel_->depth(LpId(client))};
+  if (const Rank to = host(system_.group_lp(group)); to != here_)
     kernel_->post(to, std::as_bytes(std::span(&post, 1)));
   else
     contribute(post);
 }
 
 void RandomModel::contribute(const Post& post) {
-  const auto& about = setting_.groups[post.group];
+  const auto& about = system_.groups[post.group];
   Group& group = groups_[post.group];
-  const LpId lp = setting_.group_lp(post.group);
+  const LpId lp = system_.group_lp(post.group);
   group.first = std::min(group.first, post.time);
   group.last = std::max(group.last, post.time);
   group.depth = std::max(group.depth, post.depth);
@@ -416,7 +416,7 @@ void RandomModel::contribute(const Post& post) {
   const Group whole = std::exchange(group, Group{.round = group.round + 1});
   const Time least = std::max(whole.first + about.from_first, whole.last + about.from_last);
   for (std::uint32_t p = 0; p < about.members.size(); ++p) {
-    const Post result{.time = least + extra(mix(setting_.seed, completion_of, post.group, whole.round, p)),
+    const Post result{.time = least + extra(mix(system_.seed, completion_of, post.group, whole.round, p)),
                       .payload = mix(whole.payload, p),
                       .group = post.group,
                       .round = whole.round,
@@ -431,15 +431,15 @@ void RandomModel::contribute(const Post& post) {
 }
 
 void RandomModel::complete(const Post& post) {
-  const auto& members = setting_.groups[post.group].members;
-  const LpId lp = setting_.group_lp(post.group);
+  const auto& members = system_.groups[post.group].members;
+  const LpId lp = system_.group_lp(post.group);
   kernel_->raise_depth(lp, post.depth);
   Event event;
   event.time = post.time;
-  event.order = Event::make_order(Stage::npu, lp, post.round * members.size() + post.position);
+  event.order = Event::make_order(Stage::client, lp, post.round * members.size() + post.position);
   event.detail = post.payload;
   event.target = LpId(members[post.position]);
-  event.node = static_cast<std::uint32_t>(setting_.least_quiet_steps + post.payload % 2);
+  event.node = static_cast<std::uint32_t>(system_.least_quiet_steps + post.payload % 2);
   event.kind = completion;
   dispatch(event);
 }
@@ -454,37 +454,37 @@ void RandomModel::receive(Rank, std::span<const std::byte> bytes) {
     contribute(post);
 }
 
-std::uint64_t RandomModel::waits_for(std::uint32_t npu) const {
+std::uint64_t RandomModel::waits_for(std::uint32_t client) const {
   std::uint64_t groups = 0;
-  for (const auto group : npus_[npu].waiting) groups |= std::uint64_t{1} << group;
+  for (const auto group : clients_[client].waiting) groups |= std::uint64_t{1} << group;
   return groups;
 }
 
-Reach RandomModel::reach(const Outward& outward) {
-  Reach reach;
-  if (!outward.times.empty()) reach.output = *outward.times.begin();
-  if (outward.active > 0) reach.reaction = setting_.quiet_delay * setting_.least_quiet_steps;
-  if (setting_.sight == Sight::blind) reach = {Time::zero(), Time::zero()};
-  if (setting_.sight == Sight::sloppy) {  // a little less, in a way that is not monotone
-    for (Time* time : {&reach.output, &reach.reaction}) {
-      const auto part = static_cast<std::int64_t>(mix(setting_.seed, horizon_of, horizons_++) % 4);
+LookaheadBound RandomModel::bound_of(const Outward& outward) {
+  LookaheadBound bound;
+  if (!outward.times.empty()) bound.output = *outward.times.begin();
+  if (outward.active > 0) bound.reaction = system_.quiet_delay * system_.least_quiet_steps;
+  if (system_.sight == Sight::blind) bound = {Time::zero(), Time::zero()};
+  if (system_.sight == Sight::sloppy) {  // a little less, in a way that is not monotone
+    for (Time* time : {&bound.output, &bound.reaction}) {
+      const auto part = static_cast<std::int64_t>(mix(system_.seed, bound_of_draw, bounds_drawn_++) % 4);
       if (*time != Time::max()) *time -= Time::from_ps(time->ps() / 8 * part);
     }
   }
-  return {reach.output + setting_.lie, reach.reaction + setting_.lie};
+  return {bound.output + system_.lie, bound.reaction + system_.lie};
 }
 
-Horizon RandomModel::horizon() {
-  Horizon horizon{reach(sends_), reach(calls_), {}};
-  if (setting_.relays) horizon.relays = reach(relays_);
-  return horizon;
+LookaheadBounds RandomModel::lookahead() {
+  LookaheadBounds bounds{bound_of(sends_), bound_of(calls_), {}};
+  if (system_.relays) bounds.relays = bound_of(relays_);
+  return bounds;
 }
 
 Time RandomModel::pending_reply(Rank to) const {
   Time least = Time::max();
   for (std::uint32_t g = 0; g < groups_.size(); ++g) {
-    const auto& about = setting_.groups[g];
-    if (groups_[g].arrived == 0 || setting_.is_local(about, g)) continue;
+    const auto& about = system_.groups[g];
+    if (groups_[g].arrived == 0 || system_.is_local(about, g)) continue;
     if (std::any_of(about.members.begin(), about.members.end(), [&](auto m) { return host(LpId(m)) == to; }))
       least = std::min(least, groups_[g].first + about.from_first);
   }

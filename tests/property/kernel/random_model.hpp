@@ -22,20 +22,20 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c, More... mor
 enum class Sight : std::uint8_t { exact, sloppy, blind };
 
 /// A random simulation, a pure function of its seed; where its LPs live depends on the number of ranks as well.
-/// LPs: NPUs, then servers, then groups.
-struct Setting {
-  struct Npu {
+/// LPs: clients, then servers, then groups.
+struct System {
+  struct Client {
     std::vector<std::uint32_t> peers;
     std::vector<Time> delays;  // [peers]
     int server = -1;
     std::vector<std::uint32_t> groups;
     std::uint32_t budget = 0;  ///< events on which it acts
     std::vector<Time> starts;
-    bool hears_near = false, hears_far = false;  ///< NPUs of its rank, of other ranks, send it events
+    bool hears_near = false, hears_far = false;  ///< clients of its rank, of other ranks, send it events
   };
   struct Server {
     Time delay;
-    std::uint32_t next = 0;  ///< server that it hands requests to, of a setting with relays
+    std::uint32_t next = 0;  ///< server that it hands requests to, of a system with relays
   };
   struct Group {
     std::vector<std::uint32_t> members;
@@ -45,27 +45,27 @@ struct Setting {
   std::uint64_t seed = 0;
   int ranks = 1;
   Sight sight = Sight::exact;
-  Time lie;                 ///< added to every horizon: a broken promise
+  Time lie;                 ///< added to every bound: a broken promise
   std::int64_t spread = 1;  ///< of random delays
-  bool relays = false;      ///< servers hand requests on, and answer any NPU
+  bool relays = false;      ///< servers hand requests on, and answer any client
   std::uint32_t least_quiet_steps = 0;
   double watchdog_seconds = 30;
   Time quiet_delay;
-  std::vector<Npu> npus;
+  std::vector<Client> clients;
   std::vector<Server> servers;
   std::vector<Group> groups;
   std::vector<Rank> host;  // [LPs]
 
-  std::uint32_t num_lps() const { return static_cast<std::uint32_t>(npus.size() + servers.size() + groups.size()); }
-  LpId server_lp(std::uint32_t s) const { return LpId(static_cast<std::uint32_t>(npus.size()) + s); }
-  LpId group_lp(std::uint32_t g) const { return LpId(static_cast<std::uint32_t>(npus.size() + servers.size()) + g); }
+  std::uint32_t num_lps() const { return static_cast<std::uint32_t>(clients.size() + servers.size() + groups.size()); }
+  LpId server_lp(std::uint32_t s) const { return LpId(static_cast<std::uint32_t>(clients.size()) + s); }
+  LpId group_lp(std::uint32_t g) const { return LpId(static_cast<std::uint32_t>(clients.size() + servers.size()) + g); }
   bool is_local(const Group& group, std::uint32_t g) const;
   Options kernel_options(Rank here) const;
 };
 
-Setting make_setting(std::uint64_t seed, int ranks);
-/// The same with one more group, of all NPUs, of which NPU 0 does nothing: who joins that group waits for ever.
-Setting make_stuck_setting(std::uint64_t seed, int ranks);
+System make_system(std::uint64_t seed, int ranks);
+/// The same with one more group, of all clients, of which client 0 does nothing: who joins that group waits for ever.
+System make_stuck_system(std::uint64_t seed, int ranks);
 
 /// What an LP went through: the hash chains the key and payload of every event that it handled, in its order.
 struct Log {
@@ -73,12 +73,12 @@ struct Log {
   friend bool operator==(const Log&, const Log&) = default;
 };
 
-/// The LPs of one rank. An NPU takes some quiet steps, each known in advance, and then acts: it sends events to peers,
-/// calls its server without delay, joins groups. Random numbers are keyed by (seed, LP, draw), so that any change of
-/// the order changes everything after it.
+/// The LPs of one rank. A client takes some quiet steps, each known in advance, and then acts: it sends events to
+/// peers, calls its server without delay, joins groups. Random numbers are keyed by (seed, LP, draw), so that any
+/// change of the order changes everything after it.
 class RandomModel final : public Model {
  public:
-  RandomModel(const Setting& setting, Rank here);
+  RandomModel(const System& system, Rank here);
 
   void start(Kernel& kernel);
 
@@ -89,17 +89,17 @@ class RandomModel final : public Model {
   Awaited awaits(LpId lp) const override;
   void proceed(LpId lp) override;
   void receive(Rank from, std::span<const std::byte> message) override;
-  Horizon horizon() override;
+  LookaheadBounds lookahead() override;
   Time pending_reply(Rank to) const override;
   std::string status() const override { return "random model"; }
 
   const std::vector<Log>& logs() const { return logs_; }
-  /// The groups that an NPU of this rank has joined and that are not complete, as bits.
-  std::uint64_t waits_for(std::uint32_t npu) const;
+  /// The groups that a client of this rank has joined and that are not complete, as bits.
+  std::uint64_t waits_for(std::uint32_t client) const;
 
  private:
   enum Kind : std::uint16_t { start_event, message, step, request, answer, completion };
-  struct Npu {
+  struct Client {
     std::uint64_t draws = 0, sequence = 0;
     std::uint32_t budget = 0, loud = 0;
     std::set<std::uint32_t> waiting;        // groups that it has joined
@@ -116,9 +116,9 @@ class RandomModel final : public Model {
     std::uint64_t payload = 0;
   };
   struct Outward {              // of one kind of thing that other ranks notice
-    std::multiset<Time> times;  // when pending events make NPUs act that may do it
-    std::vector<char> may;      // [NPUs]
-    std::uint32_t active = 0;   // NPUs that may still do it
+    std::multiset<Time> times;  // when pending events make clients act that may do it
+    std::vector<char> may;      // [clients]
+    std::uint32_t active = 0;   // clients that may still do it
   };
   struct Post {
     Time time;
@@ -126,31 +126,31 @@ class RandomModel final : public Model {
     std::uint32_t group = 0, round = 0, position = 0, depth = 0, is_completion = 0, reserved = 0;
   };
 
-  std::uint64_t draw(std::uint32_t lp, std::uint64_t& draws) const { return mix(setting_.seed, lp, draws++); }
+  std::uint64_t draw(std::uint32_t lp, std::uint64_t& draws) const { return mix(system_.seed, lp, draws++); }
   Time extra(std::uint64_t random) const;
   Time step_delay(const Event& event) const;
   Time loud_time(const Event& event) const;
-  Event event_of(std::uint32_t npu, Stage stage, Kind kind, Time time, LpId target);
+  Event event_of(std::uint32_t client, Stage stage, Kind kind, Time time, LpId target);
   void dispatch(const Event& event);
-  Reach reach(const Outward& outward);
-  void act(std::uint32_t npu, Time now);
+  LookaheadBound bound_of(const Outward& outward);
+  void act(std::uint32_t client, Time now);
   void serve(const Event& event);
   void hand_on(const Event& event, const Server& server, Event onward);
-  void join(std::uint32_t npu, std::uint32_t group, Time now, std::uint64_t payload);
+  void join(std::uint32_t client, std::uint32_t group, Time now, std::uint64_t payload);
   void contribute(const Post& post);
   void complete(const Post& post);
-  Rank host(LpId lp) const { return setting_.host[lp.index()]; }
+  Rank host(LpId lp) const { return system_.host[lp.index()]; }
 
-  const Setting& setting_;
+  const System& system_;
   Rank here_;
   Kernel* kernel_ = nullptr;
-  std::vector<Npu> npus_;
+  std::vector<Client> clients_;
   std::vector<Server> servers_;
   std::vector<Group> groups_;
   std::vector<Log> logs_;
   Outward sends_, calls_, relays_;
   std::vector<std::uint32_t> touched_;
-  std::uint64_t horizons_ = 0;
+  std::uint64_t bounds_drawn_ = 0;
 };
 
 }  // namespace orrery::pdes::test

@@ -257,7 +257,7 @@ TEST_F(AstraSim, AMissingCommunicatorFile) {
   files_.groups = folder_ / "groups.json";
   expect_error([&] { load(); }, ErrorCode::bad_input, {"groups.json", "no such file"});
   write(files_.groups, "{}");
-  EXPECT_EQ(load().inputs.back(), (std::pair<std::string, std::string>("comm_group.json", "{}")));
+  EXPECT_EQ(load().workload.groups_text, InputText("comm_group.json", "{}"));
 }
 
 // ---- the reference cases ----

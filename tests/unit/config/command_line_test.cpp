@@ -60,20 +60,22 @@ TEST(CommandLine, RunWithItsOwnConfiguration) {
   EXPECT_FALSE(inputs.astra_sim);
   EXPECT_FALSE(inputs.system_only);
   EXPECT_EQ(inputs.overrides, (std::vector<std::string>{"a.b=[1, 2]", "c=1,2"}));
-  EXPECT_EQ(inputs.flags.output, "r.h5");
-  EXPECT_EQ(inputs.flags.force, true);
-  EXPECT_EQ(inputs.flags.partition, "map.txt");
-  EXPECT_EQ(inputs.flags.timeline, true);
-  EXPECT_EQ(inputs.flags.progress, Progress::plain);
-  EXPECT_EQ(inputs.flags.progress_interval_s, 5);
-  EXPECT_EQ(inputs.flags.memory, ExcessPolicy::report);
-  EXPECT_EQ(inputs.flags.quiet, true);
-  EXPECT_EQ(inputs.flags.print_npus, true);
-  EXPECT_EQ(inputs.flags.dependencies, trace::Dependencies::data);
-  EXPECT_EQ(as<RunCommand>({"run", "c.yaml", "--progress-interval=500 ms"}).inputs.flags.progress_interval_s, 0.5);
-  const auto plain = as<RunCommand>({"run", "c.yaml"}).inputs.flags;
-  EXPECT_FALSE(plain.output || plain.force || plain.partition || plain.timeline || plain.progress || plain.quiet ||
-               plain.memory);
+  const std::vector<std::pair<std::string, std::string>> values = {{"run.output", "r.h5"},
+                                                                   {"run.force", "true"},
+                                                                   {"run.partition", "map.txt"},
+                                                                   {"run.timeline", "true"},
+                                                                   {"run.progress", "plain"},
+                                                                   {"run.progress-interval", "5 s"},
+                                                                   {"run.memory", "report"},
+                                                                   {"run.quiet", "true"},
+                                                                   {"run.print-npus", "true"},
+                                                                   {"workload.dependencies", "data"},
+                                                                   {"system.network.model", "congestion-unaware"}};
+  for (const auto& [key, text] : values) EXPECT_EQ(inputs.flag(key), text) << key;
+  EXPECT_EQ(inputs.flags.size(), values.size());
+  EXPECT_EQ(as<RunCommand>({"run", "c.yaml", "--progress-interval=500 ms"}).inputs.flag("run.progress-interval"),
+            "500 ms");
+  EXPECT_TRUE(as<RunCommand>({"run", "c.yaml"}).inputs.flags.empty());
 }
 
 TEST(CommandLine, RunWithAstraSimsFiles) {
@@ -96,7 +98,7 @@ TEST(CommandLine, RunWithAstraSimsFiles) {
   EXPECT_EQ(files.comm_scale, 2);
   EXPECT_TRUE(files.rendezvous);
   EXPECT_EQ(files.ignored, std::vector<std::string>{"logging-folder"});
-  EXPECT_EQ(inputs.flags.output, "r.h5");
+  EXPECT_EQ(inputs.flag("run.output"), "r.h5");
   const auto none =
       as<CheckCommand>({"check", "--workload-configuration=w", "--system-configuration=s", "--network-configuration=n",
                         "--remote-memory-configuration=m", "--comm-group-configuration=empty"});
@@ -163,10 +165,12 @@ TEST(CommandLine, Partition) {
   EXPECT_EQ(command.ranks, 4);
   EXPECT_EQ(command.output, "map");
   EXPECT_TRUE(command.force);
-  EXPECT_EQ(command.inputs.flags.partition, "block");
-  EXPECT_EQ(command.inputs.flags.partition_option, "--strategy");
+  ASSERT_EQ(command.inputs.flags.size(), 1U);
+  EXPECT_EQ(command.inputs.flags[0].key, "run.partition");
+  EXPECT_EQ(command.inputs.flags[0].text, "block");
+  EXPECT_EQ(command.inputs.flags[0].option, "--strategy");
   EXPECT_EQ(as<PartitionCommand>({"partition", "c.yaml", "--ranks=4", "--output=m", "--strategy=metis"})
-                .inputs.flags.partition,
+                .inputs.flag("run.partition"),
             "metis");
   EXPECT_TRUE(as<PartitionCommand>(
                   {"partition", "--system-configuration=s", "--network-configuration=n", "--ranks=1", "--output=m"})
@@ -183,7 +187,7 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(trace.dependencies, trace::Dependencies::ctrl);
   const auto topology = as<ShowTopologyCommand>({"show", "topology", "c.yaml", "--network=congestion-aware"});
   EXPECT_TRUE(topology.inputs.system_only);
-  EXPECT_EQ(topology.inputs.flags.network, network::Model::congestion_aware);
+  EXPECT_EQ(topology.inputs.flag("system.network.model"), "congestion-aware");
   const auto collective = as<ShowCollectiveCommand>(
       {"show", "collective", "c.yaml", "--kind", "all-to-all", "--bytes", "64 MiB", "--npus=8"});
   EXPECT_EQ(collective.kind, collective::Kind::all_to_all);
@@ -191,7 +195,7 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(collective.npus, 8U);
   EXPECT_FALSE(collective.json);
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
-  refused({"show"}, {"trace, topology, collective, kernel or timeline"});
+  refused({"show"}, {"trace, topology, collective, kernel, timeline or keys"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
   refused({"show", "trace"}, {"no file"});
   const auto timeline = as<ShowTimelineCommand>({"show", "timeline", "r.h5", "--chrome=t.json.gz", "--npus", "0-3,7"});
@@ -208,6 +212,17 @@ TEST(CommandLine, Show) {
   refused({"show", "collective", "c.yaml", "--kind=all-reduce", "--bytes=64"}, {"--bytes", "without a unit"});
   refused({"show", "collective", "c.yaml", "--kind=allreduce", "--bytes=64 B"},
           {"--kind: found 'allreduce'", "all-reduce"});
+}
+
+TEST(CommandLine, ShowKeys) {
+  const auto all = as<ShowKeysCommand>({"show", "keys"});
+  EXPECT_EQ(all.below, "");
+  EXPECT_EQ(all.form, KeyForm::text);
+  const auto some = as<ShowKeysCommand>({"show", "keys", "system.network", "--json"});
+  EXPECT_EQ(some.below, "system.network");
+  EXPECT_EQ(some.form, KeyForm::json);
+  EXPECT_EQ(as<ShowKeysCommand>({"show", "keys", "--markdown"}).form, KeyForm::markdown);
+  refused({"show", "keys", "--markdown", "--json"}, {"both --markdown and --json", "Give one of them"});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
@@ -103,7 +104,7 @@ TEST(OwnFormat, TheSmallestConfigurationAndItsDefaults) {
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
   EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/data/workload.7.et");
   EXPECT_EQ(c.run.output, "results.h5");
-  EXPECT_TRUE(c.run.partition.is_default());
+  EXPECT_EQ(c.run.partition.text(), "block");
   ASSERT_EQ(c.inputs.size(), 1U);
   EXPECT_EQ(c.inputs[0], (std::pair<std::string, std::string>("configuration.yaml", ring)));
   EXPECT_TRUE(c.warnings.empty());
@@ -277,10 +278,13 @@ TEST(OwnFormat, FatTreeAndDragonfly) {
     changed.replace(changed.find(part), part.size(), by);
     expect_error([&] { parse(changed, "c.yaml", {}, true); }, ErrorCode::bad_input, texts);
   };
-  is_refused("ports: 8, ", "", {"c.yaml:5", "dimensions.0.ports", "missing", "the number of ports of a switch"});
+  is_refused("ports: 8, ", "",
+             {"c.yaml:5", "dimensions.0.ports", "missing", "such as '16'", "Meaning: ports k of a switch"});
   is_refused("npus-per-router: 2, ", "", {"dimensions.1.npus-per-router", "missing"});
-  is_refused("ports: 8", "routers: 8, ports: 8", {"dimensions.0.routers", "unknown key"});
-  is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8", {"dimensions.1.ports", "unknown key"});
+  is_refused("ports: 8", "routers: 8, ports: 8",
+             {"dimensions.0.routers", "no meaning here", "only with shape: Dragonfly"});
+  is_refused("npus-per-router: 2", "npus-per-router: 2, ports: 8",
+             {"dimensions.1.ports", "no meaning here", "only with shape: FatTree"});
   is_refused("congestion-aware", "congestion-unaware",
              {"dimension 0 (FatTree)", "the congestion-unaware network does not have this shape",
               "Ring, Mesh, FullyConnected or Switch", "congestion-aware"});
@@ -388,7 +392,7 @@ TEST(OwnFormat, WrongTypesAndValues) {
     expect_error([&] { parsed("system: {compute: {local-memory: {size: " + size + "}}}\n"); }, ErrorCode::bad_input,
                  parts);
   };
-  refused_size("0 B", {"system.compute.local-memory.size", "found 0", "1 B or more"});
+  refused_size("0 B", {"system.compute.local-memory.size", "found '0 B'", "1 B or more", "Leave it out"});
   refused_size("80", {"system.compute.local-memory.size", "without a unit"});
   refused(ring + "run: {progress-interval: 0 s}\n", {"more than 0 s"});
   refused(ring + "  dependencies: dta\n", {"auto, data, ctrl or both", "'data'"});
@@ -410,7 +414,7 @@ TEST(OwnFormat, WrongTypesAndValues) {
         "system:\n",
         "system:\n  compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}, " + keys + "}\n");
   };
-  refused(with_levels("cache: {size: 1 MiB}"), {"system.compute.cache.bandwidth", "such as '500 GB/s'"});
+  refused(with_levels("cache: {size: 1 MiB}"), {"system.compute.cache.bandwidth", "such as '12 TB/s'"});
   refused(with_levels("cache: {bandwidth: 2 TB/s}"), {"system.compute.cache.size", "such as '50 MiB'"});
   refused(with_levels("cache: {size: 1 MiB, bandwidth: 500 GB/s}"),
           {"system.compute.cache", "found 500 GB/s, no more than the 1000 GB/s", "a cache that is faster"});
@@ -491,6 +495,33 @@ TEST(OwnFormat, CheckTellsEveryFault) {
   std::filesystem::remove(path);
 }
 
+/// Returns the seconds that it takes to refuse `head`, then `count` times the line with its number in the place of
+/// "{}".
+double seconds_to_refuse(const std::string& head, const char* line, int count) {
+  std::string text = head;
+  for (int i = 0; i < count; ++i) text += fmt::format(fmt::runtime(line), i);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(parsed(text), Error) << line;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST(OwnFormat, LargeFilesTakeTimeInProportionToTheirSize) {
+  const std::string dimensions = ring.substr(0, ring.find("workload:"));
+  const std::pair<std::string, const char*> texts[] = {
+      {ring, "  unknown-key-{}: 1\n"},
+      {ring + "perturbation:\n  slow-npus:\n", "    - {{npus: 3, compute: {}0000000}}\n"},
+      {dimensions + "  collectives:\n    all-reduce:\n", "      - rng{}\n"},
+      {"system:\n  network:\n    dimensions:\n",
+       "      - {{shape: Rng{}, size: 1, bandwidth: 1 GB/s, latency: 1 ns}}\n"},
+      {"workload:\n", "  traces: a{}\n"},
+  };
+  for (const auto& [head, line] : texts) {
+    const double few = seconds_to_refuse(head, line, 1000);
+    // Were it to grow with the square of the size, this would take 400 times as long.
+    EXPECT_LT(seconds_to_refuse(head, line, 20000), 100 * few + 0.5) << line;
+  }
+}
+
 class Overrides : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -498,7 +529,7 @@ class Overrides : public ::testing::Test {
     std::ofstream(path_) << ring;
   }
   void TearDown() override { std::filesystem::remove(path_); }
-  Configuration with_settings(std::vector<std::string> settings, Flags flags = {}) const {
+  Configuration with_settings(std::vector<std::string> settings, std::vector<FlagValue> flags = {}) const {
     return read({.file = path_, .overrides = std::move(settings), .flags = std::move(flags)});
   }
   std::filesystem::path path_;
@@ -514,10 +545,9 @@ TEST_F(Overrides, ReplaceAndAddValues) {
 }
 
 TEST_F(Overrides, FlagsStandAboveThem) {
-  Flags flags;
-  flags.output = "flag.h5";
-  flags.partition = "block";
-  flags.dependencies = trace::Dependencies::data;
+  const std::vector<FlagValue> flags = {{"run.output", "flag.h5", "--output"},
+                                        {"run.partition", "block", "--partition"},
+                                        {"workload.dependencies", "data", "--dependencies"}};
   const auto c = with_settings({"run.output=set.h5", "run.partition=nowhere", "workload.dependencies=ctrl"}, flags);
   EXPECT_EQ(c.run.output, "flag.h5");
   EXPECT_EQ(c.run.partition.text(), "block");
@@ -530,8 +560,7 @@ TEST_F(Overrides, Partitions) {
     EXPECT_EQ(of(text).text(), text);
     EXPECT_FALSE(of(text).is_rank_map()) << text;
   }
-  Flags flags;
-  flags.partition = "metis";
+  const std::vector<FlagValue> flags = {{"run.partition", "metis", "--partition"}};
   EXPECT_EQ(with_settings({"run.partition=round-robin"}, flags).run.partition.text(), "metis");
   for (const std::string value : {"dimension:7", "dimension:", "dimension:x", "dimension:-1"})
     expect_error([&] { of(value); }, ErrorCode::bad_input, {"run.partition", value});
@@ -573,9 +602,7 @@ TEST_F(Overrides, AFaultyPartitionIsBlamedOnWhatNamesIt) {
                  {fmt::format("{}:{}: key 'run.partition': ", path_.string(), line), fault});
     std::ofstream(path_) << ring;
     for (const std::string option : {"--partition", "--strategy"}) {
-      Flags flags;
-      flags.partition = value;
-      flags.partition_option = option;
+      const std::vector<FlagValue> flags = {{"run.partition", value, option}};
       if (std::string_view(value) != "/dev/null")
         expect_error([&] { with_settings({}, flags); }, ErrorCode::bad_input, {"option " + option + ": " + fault});
     }

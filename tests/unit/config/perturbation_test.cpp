@@ -77,13 +77,14 @@ TEST(Perturbation, SaysWhatIsWrongAndWhere) {
                        {"c.yaml:7", "perturbation.slow-npus.0.npus", "NPUs, 8"});
   refused_perturbation("{slow-npus: [{npus: \"3,1\", compute: 0.5}]}", {"slow-npus.0.npus", "ascending order"});
   refused_perturbation("{slow-npus: [{npus: 0, compute: 0}]}", {"slow-npus.0.compute", "1e-6 to 1e6"});
-  refused_perturbation("{slow-npus: [{npus: 0}]}", {"slow-npus.0.compute", "missing", "a factor of the compute speed"});
+  refused_perturbation("{slow-npus: [{npus: 0}]}",
+                       {"slow-npus.0.compute", "missing", "Meaning: factor of their compute speed"});
   refused_perturbation("{slow-npus: [{npus: 0, compute: 0.5, speed: 1}]}", {"slow-npus.0.speed", "unknown key"});
   refused_perturbation("{compute-speed: [1, 1]}",
                        {"perturbation.compute-speed", "found 2 factors", "each of the 8 NPUs"});
   refused_perturbation("{compute-speed: [1, 1, 1, 1, 1, 1, 1, -1]}", {"compute-speed.7", "negative"});
   refused_perturbation("{compute-speed: none.txt}", {"none.txt"});
-  refused_perturbation("{links: [{dimension: 0, npus: 0}]}", {"links.0", "as they should be", "failed: true"});
+  refused_perturbation("{links: [{dimension: 0, npus: 0}]}", {"links.0", "changes nothing", "failed: true"});
   refused_perturbation("{links: [{dimension: 0, npus: \"0,1\", failed: true, latency: 2}]}",
                        {"links.0", "neither bandwidth nor"});
   refused_perturbation("{links: [{dimension: 2, npus: 0, bandwidth: 0.5}]}",

@@ -21,13 +21,13 @@ Event event(std::int64_t ps, Stage stage, std::uint32_t source, std::uint64_t se
 
 TEST(Event, IsOrderedByTimeStageSourceSequence) {
   const Event sorted[] = {
-      event(1, Stage::npu, 0, 0),
-      event(1, Stage::npu, 0, 1),
-      event(1, Stage::npu, 7, 0),
+      event(1, Stage::client, 0, 0),
+      event(1, Stage::client, 0, 1),
+      event(1, Stage::client, 7, 0),
       event(1, Stage::server, 0, 0),
       event(1, Stage::server, 3, 9),
-      event(2, Stage::npu, 0, 0),
-      event(std::int64_t{1} << 40, Stage::npu, 0, 0),
+      event(2, Stage::client, 0, 0),
+      event(std::int64_t{1} << 40, Stage::client, 0, 0),
   };
   for (std::size_t i = 0; i < std::size(sorted); ++i)
     for (std::size_t j = 0; j < std::size(sorted); ++j) EXPECT_EQ(before(sorted[i], sorted[j]), i < j) << i << " " << j;
@@ -41,8 +41,8 @@ TEST(Event, KeyHoldsTheLargestValues) {
 }
 
 TEST(Event, OverflowOfTheKeyIsTrapped) {
-  EXPECT_THROW(Event::make_order(Stage::npu, LpId(Event::max_source + 1), 0), Error);
-  EXPECT_THROW(Event::make_order(Stage::npu, LpId(0), std::uint64_t{1} << 32), Error);
+  EXPECT_THROW(Event::make_order(Stage::client, LpId(Event::max_source + 1), 0), Error);
+  EXPECT_THROW(Event::make_order(Stage::client, LpId(0), std::uint64_t{1} << 32), Error);
 }
 
 TEST(PendingSet, GivesWhatSortingGives) {
@@ -50,7 +50,7 @@ TEST(PendingSet, GivesWhatSortingGives) {
   for (const std::size_t size : {1U, 2U, 5U, 100U, 5000U}) {
     std::vector<Event> events;
     for (std::size_t i = 0; i < size; ++i)  // few times and sources: most are ties up to the sequence number
-      events.push_back(event(static_cast<std::int64_t>(random() % 8), random() % 4 == 0 ? Stage::server : Stage::npu,
+      events.push_back(event(static_cast<std::int64_t>(random() % 8), random() % 4 == 0 ? Stage::server : Stage::client,
                              static_cast<std::uint32_t>(random() % 3), i));
     PendingSet pending;
     for (const Event& e : events) pending.push(e);
@@ -77,7 +77,7 @@ void expect_order(const std::function<std::int64_t(std::int64_t now, std::mt1993
   for (std::uint64_t i = 0; i < 100'000; ++i) {
     const bool grows = i / 20'000 % 2 == 0;
     if (shadow.empty() || random() % 5 < (grows ? 3 : 2)) {
-      const auto one = event(time_of_next(now, random), Stage::npu, static_cast<std::uint32_t>(random() % 5), i);
+      const auto one = event(time_of_next(now, random), Stage::client, static_cast<std::uint32_t>(random() % 5), i);
       shadow.insert(one);
       pending.push(one);
       peak = std::max(peak, shadow.size());

@@ -1,4 +1,4 @@
-// The kernel on one rank.
+// The kernel on one rank, alone or beside a rank that is silent.
 #include "orrery/pdes/kernel.hpp"
 
 #include <fmt/format.h>
@@ -15,10 +15,12 @@ class Script final : public Model {
  public:
   std::function<void(const Event&)> on_event = [](const Event&) {};
   std::function<void(Time)> on_settle = [](Time) {};
+  std::function<bool(const Event&)> on_admit = [](const Event&) { return true; };
+  std::function<Awaited(LpId)> on_awaits = [](LpId) { return Awaited{true, true, true}; };
   std::vector<std::string> log;
 
   void handle(const Event& event) override {
-    log.push_back(fmt::format("{}{}@{}<{}", event.stage() == Stage::npu ? 'n' : 's', event.target.value(),
+    log.push_back(fmt::format("{}{}@{}<{}", event.stage() == Stage::client ? 'c' : 's', event.target.value(),
                               event.time.ps(), event.source().value()));
     on_event(event);
   }
@@ -26,11 +28,11 @@ class Script final : public Model {
     log.push_back(fmt::format("settle@{}", now.ps()));
     on_settle(now);
   }
-  bool admit(Event&) override { return true; }
-  Awaited awaits(LpId) const override { return {true, true, true}; }
+  bool admit(Event& event) override { return on_admit(event); }
+  Awaited awaits(LpId lp) const override { return on_awaits(lp); }
   void proceed(LpId lp) override { log.push_back(fmt::format("proceed{}", lp.value())); }
   void receive(Rank, std::span<const std::byte>) override { FAIL(); }
-  Horizon horizon() override { return {}; }
+  LookaheadBounds lookahead() override { return {}; }
   Time pending_reply(Rank) const override { return Time::max(); }
   std::string status() const override { return {}; }
 };
@@ -65,30 +67,30 @@ using Log = std::vector<std::string>;
 
 TEST(Kernel, HandlesInOrderAndSettlesOncePerTime) {
   Alone run;
-  run.schedule(20, Stage::npu, 1, 1);
-  run.schedule(10, Stage::npu, 2, 9);
-  run.schedule(10, Stage::npu, 3, 4);
-  run.schedule(0, Stage::npu, 1, 0);
+  run.schedule(20, Stage::client, 1, 1);
+  run.schedule(10, Stage::client, 2, 9);
+  run.schedule(10, Stage::client, 3, 4);
+  run.schedule(0, Stage::client, 1, 0);
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"n1@0<0", "settle@0", "n3@10<4", "n2@10<9", "settle@10", "n1@20<1", "settle@20"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@0<0", "settle@0", "c3@10<4", "c2@10<9", "settle@10", "c1@20<1", "settle@20"}));
   EXPECT_EQ(run.kernel.statistics().events, 4U);
   EXPECT_EQ(run.kernel.statistics().peak_pending_events, 4U);
   EXPECT_EQ(run.kernel.now(), Time::from_ps(20));
 }
 
-TEST(Kernel, ServersFollowTheNpusOfTheSameTime) {
+TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
-    if (event.stage() == Stage::server) run.schedule(event.time.ps() + 5, Stage::npu, event.source().value(), 8);
-    if (event.stage() == Stage::npu && event.source().value() < 3)
+    if (event.stage() == Stage::server) run.schedule(event.time.ps() + 5, Stage::client, event.source().value(), 8);
+    if (event.stage() == Stage::client && event.source().value() < 3)
       run.schedule(event.time.ps(), Stage::server, 8, event.target.value());
   };
-  run.schedule(10, Stage::npu, 2, 2);
-  run.schedule(10, Stage::npu, 1, 1);
-  run.schedule(15, Stage::npu, 4, 9);  // at the time of the answers: their source comes first
+  run.schedule(10, Stage::client, 2, 2);
+  run.schedule(10, Stage::client, 1, 1);
+  run.schedule(15, Stage::client, 4, 9);  // at the time of the answers: their source comes first
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"n1@10<1", "n2@10<2", "settle@10", "s8@10<1", "s8@10<2", "n1@15<8", "n2@15<8",
-                                 "n4@15<9", "settle@15"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@10<1", "c2@10<2", "settle@10", "s8@10<1", "s8@10<2", "c1@15<8", "c2@15<8",
+                                 "c4@15<9", "settle@15"}));
 }
 
 TEST(Kernel, SettlingMayCallServersOfTheSameTime) {
@@ -96,17 +98,17 @@ TEST(Kernel, SettlingMayCallServersOfTheSameTime) {
   run.script.on_settle = [&](Time now) {
     if (now == Time::from_ps(3)) run.schedule(3, Stage::server, 8, 1);
   };
-  run.schedule(3, Stage::npu, 1, 1);
-  run.schedule(4, Stage::npu, 1, 1);
+  run.schedule(3, Stage::client, 1, 1);
+  run.schedule(4, Stage::client, 1, 1);
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"n1@3<1", "settle@3", "s8@3<1", "n1@4<1", "settle@4"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@3<1", "settle@3", "s8@3<1", "c1@4<1", "settle@4"}));
 }
 
 TEST(Kernel, RefusesThePast) {
   for (const std::int64_t ps : {9, 10}) {
     Alone run;
-    run.script.on_event = [&](const Event&) { run.schedule(ps, Stage::npu, 2, 1); };
-    run.schedule(10, Stage::npu, 2, 1);
+    run.script.on_event = [&](const Event&) { run.schedule(ps, Stage::client, 2, 1); };
+    run.schedule(10, Stage::client, 2, 1);
     try {
       run.kernel.run();
       FAIL();
@@ -130,18 +132,19 @@ TEST(Kernel, RefusesAServersPast) {
 
 TEST(Kernel, RefusesOtherRanksWhenAlone) {
   Alone run;
-  EXPECT_THROW(run.kernel.send(Rank(1), run.event(1, Stage::npu, 1, 1)), Error);
+  EXPECT_THROW(run.kernel.send(Rank(1), run.event(1, Stage::client, 1, 1)), Error);
   EXPECT_THROW(run.kernel.post(Rank(1), {}), Error);
 }
 
 TEST(Kernel, CountsTheLongestChainOfCauses) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
-    if (event.target.value() == 1 && event.time < Time::from_ps(3)) run.schedule(event.time.ps() + 1, Stage::npu, 1, 1);
-    if (event.time == Time::from_ps(3)) run.schedule(9, Stage::npu, 2, 1);
+    if (event.target.value() == 1 && event.time < Time::from_ps(3))
+      run.schedule(event.time.ps() + 1, Stage::client, 1, 1);
+    if (event.time == Time::from_ps(3)) run.schedule(9, Stage::client, 2, 1);
   };
-  run.schedule(0, Stage::npu, 1, 1);
-  for (int i = 0; i < 3; ++i) run.schedule(0, Stage::npu, 5, 5);  // a chain too: one LP handles one after the other
+  run.schedule(0, Stage::client, 1, 1);
+  for (int i = 0; i < 3; ++i) run.schedule(0, Stage::client, 5, 5);  // a chain too: one LP handles one after the other
   run.kernel.run();
   EXPECT_EQ(run.kernel.statistics().events, 8U);
   EXPECT_EQ(run.kernel.statistics().critical_path, 5U);  // LP 1 at 0, 1, 2, 3, then LP 2
@@ -156,6 +159,121 @@ TEST(Kernel, EndsAtOnceWithoutEvents) {
   Alone run;
   run.kernel.run();
   EXPECT_TRUE(run.script.log.empty());
+}
+
+/// A transport to a rank that is silent: it takes messages and sends none. Every reduction ends at once and shows that
+/// no message is under way.
+class SilentTransport final : public parallel::Transport {
+ public:
+  void send(Rank, std::span<const std::byte>) override {}
+  int poll(const Receiver&) override { return 0; }
+  void start_reduction(std::span<const std::int64_t> minima, std::span<const std::int64_t> sums) override {
+    minima_.assign(minima.begin(), minima.end());
+    sums_.assign(sums.size(), 0);
+  }
+  std::optional<Reduced> finish_reduction() override { return Reduced{minima_, sums_}; }
+
+ private:
+  std::vector<std::int64_t> minima_, sums_;
+};
+
+/// Rank 0 with LPs 1 and 2. Rank 1, which is silent, may send events. LP 1 awaits them until `is_informed`; LP 2 awaits
+/// nothing.
+class BesideASilentRank : public ::testing::Test {
+ protected:
+  BesideASilentRank() {
+    script.on_awaits = [this](LpId lp) { return Awaited{.sends = lp == LpId(1) && !is_informed}; };
+    script.on_event = [this](const Event& event) {
+      if (event.target == LpId(2) && on_second) on_second(event.time);
+    };
+  }
+
+  static Options options() {
+    Options options;
+    options.num_lps = 4;
+    options.neighbours = {
+        {.rank = Rank(1), .outgoing = true, .incoming = true, .event_delay = Time::from_ps(100), .requests = false}};
+    options.least_event_delay = Time::from_ps(100);
+    options.lps_run_ahead = true;
+    options.watchdog_seconds = 20;
+    return options;
+  }
+  Event event(std::int64_t ps, std::uint32_t target, std::uint32_t source) {
+    return Event::make(Time::from_ps(ps), Stage::client, LpId(source), sequence++, LpId(target));
+  }
+  void schedule(std::int64_t ps, std::uint32_t target) { kernel.schedule(event(ps, target, target)); }
+
+  Script script;
+  Kernel kernel{script, options(), std::make_unique<SilentTransport>(), Rank(0), 2};
+  bool is_informed = false;
+  std::function<void(Time)> on_second;  // what LP 2 does in its events
+  std::uint64_t sequence = 0;
+};
+
+// LP 1 has an event at 10 ps that is not certain. LP 2 is ahead of it. Nothing ever comes, which the reduction shows.
+TEST_F(BesideASilentRank, AnLpThatAwaitsNothingIsAheadOfOthers) {
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(30, 2);
+  kernel.run();
+  EXPECT_EQ(script.log, (Log{"c2@20<2", "settle@20", "c2@30<2", "settle@30", "c1@10<1", "settle@10"}));
+  EXPECT_GE(kernel.statistics().reductions, 1U);
+}
+
+// At 20 ps LP 2 gives LP 1 what it awaits: an event at 30 ps. LP 1 then handles its event at 10 ps at once, before LP 2
+// goes on.
+TEST_F(BesideASilentRank, AnEventWakesADeferredLp) {
+  on_second = [this](Time now) {
+    if (now != Time::from_ps(20)) return;
+    is_informed = true;
+    kernel.send(Rank(0), event(30, 1, 2));
+  };
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(40, 2);
+  kernel.run();
+  EXPECT_EQ(script.log,
+            (Log{"c2@20<2", "settle@20", "c1@10<1", "settle@10", "c1@30<2", "settle@30", "c2@40<2", "settle@40"}));
+}
+
+// The same, but the model keeps the event: there is no other event at 30 ps.
+TEST_F(BesideASilentRank, AnEventThatTheModelKeepsWakesADeferredLpToo) {
+  script.on_admit = [](const Event& event) { return event.target != LpId(1); };
+  on_second = [this](Time now) {
+    if (now != Time::from_ps(20)) return;
+    is_informed = true;
+    kernel.send(Rank(0), event(30, 1, 2));
+  };
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(40, 2);
+  kernel.run();
+  EXPECT_EQ(script.log, (Log{"c2@20<2", "settle@20", "c1@10<1", "settle@10", "c2@40<2", "settle@40"}));
+}
+
+// At 10 ps LP 1, which awaited nothing before, breaks off and lingers. It goes on when LP 2 has given it what it
+// awaits. This is no event of the model.
+TEST_F(BesideASilentRank, AnLpThatLingersGoesOnWhenItIsInformed) {
+  is_informed = true;
+  bool has_lingered = false;
+  script.on_settle = [&](Time now) {
+    if (now != Time::from_ps(10) || std::exchange(has_lingered, true)) return;
+    is_informed = false;
+    kernel.linger(LpId(1));
+  };
+  script.on_admit = [](const Event&) { return false; };
+  on_second = [this](Time now) {
+    if (now != Time::from_ps(20)) return;
+    is_informed = true;
+    kernel.send(Rank(0), event(5, 1, 2));
+  };
+  schedule(10, 1);
+  schedule(20, 2);
+  schedule(40, 2);
+  kernel.run();
+  EXPECT_EQ(script.log,
+            (Log{"c1@10<1", "settle@10", "c2@20<2", "settle@20", "proceed1", "settle@10", "c2@40<2", "settle@40"}));
+  EXPECT_EQ(kernel.statistics().events, 3U);
 }
 
 }  // namespace

@@ -69,12 +69,15 @@ class Damaged : public TraceTest {
   }
 };
 
-TEST_F(Damaged, TodaysLayout) {
+TEST_F(Damaged, TheCurrentLayout) {
+  // A trace of the current layout with nodes of every kind, damaged in 5,000 ways: every file must be read or
+  // refused.
   ASSERT_TRUE(survives(sample().text()));
   damage(sample().text(), 1, 5000);
 }
 
-TEST_F(Damaged, Legacy001) {
+TEST_F(Damaged, Version001) {
+  // A trace of version 0.0.1 with collectives, damaged in 1,000 ways: every file must be read or refused.
   et::File file;
   for (std::uint64_t id = 0; id < 6; ++id)
     file.add(
@@ -84,7 +87,8 @@ TEST_F(Damaged, Legacy001) {
   damage(file.text(), 2, 1000);
 }
 
-TEST_F(Damaged, Legacy003) {
+TEST_F(Damaged, Version003) {
+  // A trace of version 0.0.3 with collectives, damaged in 1,000 ways: every file must be read or refused.
   et::File file;
   for (std::uint64_t id = 0; id < 6; ++id) {
     et::Message node = et::Message().varint(1, id).bytes(2, "sum").varint(3, 7).varint(4, id + 1);
@@ -97,7 +101,8 @@ TEST_F(Damaged, Legacy003) {
   damage(file.text(), 3, 1000);
 }
 
-TEST_F(Damaged, Gzip) {
+TEST_F(Damaged, GzipData) {
+  // A packed trace, damaged in 1,000 ways: every file must be read or refused.
   const auto path = folder_ / "packed";
   const gzFile packed = gzopen(path.c_str(), "wb");
   const std::string bytes = sample().text();
@@ -109,7 +114,8 @@ TEST_F(Damaged, Gzip) {
   damage(all, 4, 1000);
 }
 
-TEST_F(Damaged, Noise) {
+TEST_F(Damaged, RandomBytes) {
+  // 1,000 files of random bytes: every file must be read or refused.
   std::mt19937_64 random(5);
   for (int round = 0; round < (orrery::test::sanitized ? 333 : 1000); ++round) {
     std::string noise(1 + random() % 300, '\0');
@@ -119,6 +125,8 @@ TEST_F(Damaged, Noise) {
 }
 
 TEST_F(Damaged, AHugeLengthAllocatesNothing) {
+  // A file of ten bytes that says that its first message has 2 GiB: it must be refused without an allocation of that
+  // size (a sanitizer would report it).
   EXPECT_FALSE(survives(std::string("\xf0\xff\xff\xff\x07", 5) + "short"));
   EXPECT_FALSE(survives(std::string("\xff\xff\xff\xff\x7f", 5) + "short"));
 }

@@ -33,7 +33,9 @@ class ProcessGroups : public TraceTest {
   int num_files_ = 0;
 };
 
-TEST_F(ProcessGroups, TheWorld) {
+TEST_F(ProcessGroups, NodesWithoutAGroupAreOfAllNpus) {
+  // Collectives without pg_name, with an empty one and with "0" where no group has that name: all must use the group
+  // of all NPUs, and only "0" must give a notice.
   const Group world;
   EXPECT_EQ(group_of({et::collective(1, "c", 0, 64)}), world);
   EXPECT_EQ(group_of({in_group(1, "")}), world);
@@ -45,7 +47,9 @@ TEST_F(ProcessGroups, TheWorld) {
   EXPECT_EQ(store_.groups().size(), 1u);
 }
 
-TEST_F(ProcessGroups, NamesOfTheCommunicatorFile) {
+TEST_F(ProcessGroups, NamesAreLookedUpInTheCommunicatorFile) {
+  // A communicator file with groups 0, dp and 7: nodes must get the members in the order listed, also for a name that
+  // is a number or a number written as a float. A group of all NPUs in order must have no members.
   store_ = make_store({{"0", npus({0, 1})}, {"dp", npus({4, 0})}, {"7", npus({0, 1, 2, 3, 4, 5, 6, 7})}});
   EXPECT_EQ(group_of({in_group(1, "0")}), (Group{"0", npus({0, 1})}));
   EXPECT_EQ(group_of({in_group(1, "dp")}), (Group{"dp", npus({4, 0})})) << "members stay in the order listed";
@@ -55,7 +59,9 @@ TEST_F(ProcessGroups, NamesOfTheCommunicatorFile) {
   EXPECT_FALSE(said("group-0"));
 }
 
-TEST_F(ProcessGroups, UnknownGroupsAreRefusedWithTheKnownOnes) {
+TEST_F(ProcessGroups, AnUnknownGroupIsRefusedWithTheKnownOnes) {
+  // A node names a group that nobody defines: the message must give the node and up to five of the groups that are
+  // known.
   EXPECT_HAS(
       refused({in_group(5, "x")}),
       "NPU 0, node 5 'c' (byte 9): process group 'x' is not known; expected the name of a group, of which neither");
@@ -69,13 +75,17 @@ TEST_F(ProcessGroups, UnknownGroupsAreRefusedWithTheKnownOnes) {
 }
 
 TEST_F(ProcessGroups, AnNpuMustBeInItsGroup) {
+  // A group of NPUs 1 and 2 in the traces of NPUs 0 and 2: the first must be refused with the members, the second
+  // read.
   store_ = make_store({{"a", npus({1, 2})}});
   EXPECT_HAS(refused({in_group(5, "a")}),
              "NPU 0, node 5 'c' (byte 9): NPU 0 is not in the node's process group 'a' of 2 members: ");
   EXPECT_EQ(group_of({in_group(5, "a")}, 2).name, "a");
 }
 
-TEST_F(ProcessGroups, TracesDefineGroups) {
+TEST_F(ProcessGroups, ATraceMayDefineGroups) {
+  // process_group:init nodes that define groups as lists, as objects and without ranks, also inside other text and
+  // after their use: collectives must get these groups without a notice.
   const std::string json =
       R"([{"pg_name": "tp", "ranks": [2, 0]}, {"pg_name": 4, "ranks": {"0": 0, "3": 1}}, {"pg_name": "w", "ranks": []}])";
   EXPECT_EQ(group_of({init(json), in_group(5, "tp")}), (Group{"tp", npus({2, 0})}));
@@ -86,7 +96,9 @@ TEST_F(ProcessGroups, TracesDefineGroups) {
   EXPECT_FALSE(said("process-group-init"));
 }
 
-TEST_F(ProcessGroups, TheSameNameMayMeanOtherMembersOnOtherNpus) {
+TEST_F(ProcessGroups, ANameMayHaveOtherMembersOnOtherNpus) {
+  // Two NPUs define a group "1" with different members: these must be two groups, and the traces must share one
+  // structure.
   const Group a = group_of({init(R"([{"pg_name": "1", "ranks": [0, 1]}])"), in_group(5, "1")}, 0);
   const Group b = group_of({init(R"([{"pg_name": "1", "ranks": [2, 3]}])"), in_group(5, "1")}, 2);
   EXPECT_NE(a, b);
@@ -94,7 +106,9 @@ TEST_F(ProcessGroups, TheSameNameMayMeanOtherMembersOnOtherNpus) {
   EXPECT_EQ(store_.num_structures(), 1u);
 }
 
-TEST_F(ProcessGroups, FaultyDefinitionsAreRefusedWhenUsed) {
+TEST_F(ProcessGroups, AFaultyDefinitionIsRefusedWhenItIsUsed) {
+  // Definitions with a member out of range, a member twice, a name twice, and text that is not JSON: each must be
+  // accepted if no node uses it and refused if one does; unreadable text must give a notice.
   const auto with = [](std::string_view members) {
     return init(fmt::format(R"([{{"pg_name": "g", "ranks": {}}}])", members));
   };
@@ -110,6 +124,8 @@ TEST_F(ProcessGroups, FaultyDefinitionsAreRefusedWhenUsed) {
 }
 
 TEST_F(ProcessGroups, TheCommunicatorFileGoesBeforeTheTrace) {
+  // The communicator file and the trace both define group g: the members of the file must count, with a notice if
+  // those of the trace are different.
   store_ = make_store({{"g", npus({0, 1})}});
   EXPECT_EQ(group_of({init(R"([{"pg_name": "g", "ranks": [0, 1]}])"), in_group(5, "g")}).members, npus({0, 1}));
   EXPECT_FALSE(said("group-defined-twice"));
@@ -119,17 +135,21 @@ TEST_F(ProcessGroups, TheCommunicatorFileGoesBeforeTheTrace) {
 }
 
 TEST_F(ProcessGroups, AGroupOfOneStaysACollective) {
+  // A collective in a group whose only member is the NPU: the group must keep its member.
   store_ = make_store({{"me", npus({0})}});
   EXPECT_EQ(group_of({in_group(5, "me")}).members, npus({0}));
 }
 
-TEST_F(ProcessGroups, Files) {
+TEST_F(ProcessGroups, ACommunicatorFileIsRead) {
+  // A communicator file with two groups, and one without any: the groups must be as listed.
   const auto groups = read_group_file(write("{\"1\": [0, 3],\n \"dp\": [2]}\n", "g.json"), 4);
   EXPECT_EQ(groups, (NamedGroups{{"1", npus({0, 3})}, {"dp", npus({2})}}));
   EXPECT_TRUE(read_group_file(write("{}", "g.json"), 4).empty());
 }
 
-TEST_F(ProcessGroups, FaultyFilesAreRefusedWithTheirLine) {
+TEST_F(ProcessGroups, AFaultyCommunicatorFileIsRefusedWithItsLine) {
+  // Communicator files with every kind of fault: the message must give the line, the name of the group and what is
+  // wrong.
   EXPECT_HAS(refused_file("{\n\"1\": [0,\n 8]}"), "g.json:3: key '1': member 8 is out of range; expected 0 to 7");
   EXPECT_HAS(refused_file("{\"1\": [0,\n-1\n]}"), "g.json:2: key '1': member -1 is out of range");
   EXPECT_HAS(refused_file("{\"1\": [0, 0]}"), "g.json:1: key '1': member 0 is listed twice");

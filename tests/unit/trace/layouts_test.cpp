@@ -16,7 +16,8 @@ std::string gzip(const std::filesystem::path& path, const std::string& bytes) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-TEST_F(Layouts, TodayWithMetadata) {
+TEST_F(Layouts, TheCurrentLayoutWithMetadata) {
+  // Metadata and two nodes with ids 7 and 9: the graph must have both, with their ids, names and dependency.
   const NpuTrace trace = read({et::compute(7, "a"), et::compute(9, "b").data({7})});
   ASSERT_EQ(trace.graph->num_nodes(), 2u);
   EXPECT_EQ(trace.id_of(NodeId(1)), 9u);
@@ -24,12 +25,14 @@ TEST_F(Layouts, TodayWithMetadata) {
   EXPECT_EQ(successors(trace, 0), std::vector<std::uint32_t>{1});
 }
 
-TEST_F(Layouts, TodayWithoutMetadata) {
+TEST_F(Layouts, TheCurrentLayoutWithoutMetadata) {
+  // Two nodes and no metadata: both must be read.
   const NpuTrace trace = read_bytes(et::File().add(et::compute(0, "a")).add(et::compute(1, "b").data({0})).text());
   EXPECT_EQ(trace.graph->num_nodes(), 2u);
 }
 
-TEST_F(Layouts, MetadataWithAttributesOnlyOrEmpty) {
+TEST_F(Layouts, MetadataMayHaveOnlyAttributesOrNothing) {
+  // A first message with attributes only, and an empty one: each must be taken as metadata, not as a node.
   et::Message metadata;
   metadata.message(2, et::Message().bytes(1, "schema").bytes(29, "1.0.1"));
   EXPECT_EQ(read_bytes(et::File().add(metadata).add(et::compute(0, "a")).text()).graph->num_nodes(), 1u);
@@ -37,12 +40,15 @@ TEST_F(Layouts, MetadataWithAttributesOnlyOrEmpty) {
 }
 
 TEST_F(Layouts, ATraceWithoutNodesIsAnNpuWithNothingToDo) {
+  // Metadata and no node: the graph must be empty.
   const NpuTrace trace = read({});
   EXPECT_EQ(trace.graph->num_nodes(), 0u);
   EXPECT_TRUE(trace.graph->successors.empty());
 }
 
-TEST_F(Layouts, GzipGivesTheSame) {
+TEST_F(Layouts, GzipDataGiveTheSameGraph) {
+  // The same trace plain, packed, and packed as two gzip members: all must give one graph. Packed data that are cut
+  // off or damaged must be refused.
   const std::string bytes = file_of({et::compute(0, "a"), et::compute(1, "b").data({0})}).text();
   const auto plain = store_.read(write(bytes, "plain.et"), NpuId(0));
   const std::string packed = gzip(folder_ / "x.gz", bytes);
@@ -60,13 +66,15 @@ TEST_F(Layouts, GzipGivesTheSame) {
 }
 
 TEST_F(Layouts, UnknownFieldsAreSkipped) {
+  // A compute node with fields of every wire type that are not of the schema: it must be read as without them.
   et::Node node = et::compute(3, "a");
   node.varint(99, 5).bytes(21, "text").fixed64(100, 7).fixed32(101, 7).varint(12, 1);
   EXPECT_EQ(read({node}).graph->nodes[0].kind, NodeKind::compute);
   EXPECT_EQ(read_bytes(et::File().add(node).text()).graph->nodes[0].detail, 1000u);
 }
 
-TEST_F(Layouts, DependenciesPackedOrNot) {
+TEST_F(Layouts, DependenciesMayBePackedOrNot) {
+  // The same dependencies as a packed list and as single fields: graph and labels must be the same.
   et::Node loose = et::compute(2, "c");
   loose.varint(5, 0).varint(5, 1);
   const NpuTrace a = store_.read(write(file_of({et::compute(0, "a"), et::compute(1, "b"), loose}), "a"), NpuId(0));
@@ -76,7 +84,8 @@ TEST_F(Layouts, DependenciesPackedOrNot) {
   EXPECT_EQ(a.labels, b.labels);
 }
 
-TEST_F(Layouts, EveryNumericTypeOfAnAttribute) {
+TEST_F(Layouts, AnAttributeMayHaveAnyNumericType) {
+  // comm_size as each of the twelve numeric types, is_cpu_op as a double: every value must be read.
   const std::vector<et::Message> values = {
       et::Message().fixed64(3, std::bit_cast<std::uint64_t>(4096.0)),
       et::Message().fixed32(5, std::bit_cast<std::uint32_t>(4096.0f)),
@@ -104,6 +113,7 @@ TEST_F(Layouts, EveryNumericTypeOfAnAttribute) {
 }
 
 TEST_F(Layouts, AnAttributeMayHaveItsValueBeforeItsName) {
+  // An attribute whose value stands before its name: the value must be read.
   et::Node node(1, "x", et::comm_coll);
   node.int64("comm_type", 0).message(10, et::Message().varint(9, 77).bytes(1, "comm_size"));
   EXPECT_EQ(read({node}).graph->nodes[0].size, 77u);
@@ -114,7 +124,9 @@ et::Message v001(std::uint64_t id, std::uint64_t type) {
   return et::Message().varint(1, id).bytes(2, "n").varint(3, type);
 }
 
-TEST_F(Layouts, Version001) {
+TEST_F(Layouts, Version001IsRead) {
+  // A file of version 0.0.1 with a node of every type: kinds, sizes, durations, peers, tags and dependencies must be
+  // as the fields say.
   et::File file;
   file.add(v001(0, 3).varint(6, 512).varint(7, 20).varint(12, 9000));
   file.add(v001(1, 6).varint(4, 0).varint(13, 2).varint(14, 0).varint(14, 1).varint(15, 0).varint(18, 64));
@@ -142,6 +154,8 @@ TEST_F(Layouts, Version001) {
 }
 
 TEST_F(Layouts, Version001HasGroupsByNumberAndNoBroadcast) {
+  // Collectives of version 0.0.1 in group 2 and of the types 0, 4 and 5: group 2 is looked up in the communicator
+  // file, type 4 is a reduce-scatter, and types 0 and 5 must be refused.
   store_ = make_store({{"2", npus({0, 3})}});
   const auto with = [](std::uint64_t kind, std::uint64_t group) {
     return et::File().add(v001(1, 6).varint(13, kind).varint(15, group).varint(18, 64)).text();
@@ -170,6 +184,7 @@ et::File v003_file(std::string_view version, std::uint64_t comp, std::uint64_t c
 }
 
 TEST_F(Layouts, Version003And002DifferInTheNumbersOfNodeTypes) {
+  // The same two nodes as versions 0.0.3 and 0.0.2 number their types: both files must give the same graph.
   for (const auto& bytes : {v003_file("0.0.3-sample", 4, 7).text(), v003_file("0.0.2", 3, 6).text()}) {
     const NpuTrace trace = store_.read(write(bytes, std::to_string(bytes.size())), NpuId(0));
     EXPECT_EQ(trace.graph->nodes[0].kind, NodeKind::compute);
@@ -182,31 +197,31 @@ TEST_F(Layouts, Version003And002DifferInTheNumbersOfNodeTypes) {
   }
 }
 
-TEST_F(Layouts, TruncationSaysWhere) {
+TEST_F(Layouts, ATruncatedFileIsRefusedWithItsPlace) {
+  // Files that end within a message or within the length of one: the message must say where and how much is there.
   const std::string bytes = file_of({et::compute(1, "a"), et::compute(2, "b")}).text();
   EXPECT_HAS(refusal_of_bytes(bytes.substr(0, bytes.size() - 1)), "the file is truncated: a message of");
-  EXPECT_HAS(refusal_of([&] { store_.read(write("\x85", "length"), NpuId(0)); }), "within the length of a message");
-  const std::string text = refusal_of([&] {
-    store_.read(write("\x7f"
-                      "abc",
-                      "c.et"),
-                NpuId(0));
-  });
-  EXPECT_HAS(text, "c.et: NPU 0 (byte 1): the file is truncated: a message of 127 bytes is cut off after 3");
+  EXPECT_HAS(refusal_of([&] { store_.read(write(bytes + "\x85", "length"), NpuId(0)); }),
+             "the file is truncated: it ends within the length of a message");
+  EXPECT_HAS(refusal_of([&] { store_.read(write("\x7f\x08\x01\x12", "c.et"), NpuId(0)); }),
+             "c.et: NPU 0 (byte 1): the file is truncated: a message of 127 bytes is cut off after 3");
 }
 
-TEST_F(Layouts, GarbageIsNoTrace) {
-  EXPECT_HAS(refusal_of_bytes(std::string(40, '\xff')), "no length of a message");
+TEST_F(Layouts, AMessageThatIsNoNodeIsRefusedWithItsPlace) {
+  // Metadata followed by what is not a node: a message whose id is a text, bytes that are not a length, and a file of
+  // zero bytes. Each must be refused with its place.
   const std::string bytes = et::File().metadata().add(et::Message().bytes(1, "id as a text").varint(3, 4)).text();
   EXPECT_HAS(refusal_of([&] { store_.read(write(bytes, "b"), NpuId(0)); }),
              "message 1 (at byte 9) is not a Chakra node");
-  EXPECT_HAS(refusal_of([&] { store_.read(write("Once upon a time there was no trace", "c"), NpuId(0)); }),
-             "truncated");
+  EXPECT_HAS(
+      refusal_of([&] { store_.read(write(et::File().metadata().text() + std::string(40, '\xff'), "a"), NpuId(0)); }),
+      "NPU 0 (byte 13): this is not the length of a message; expected length-delimited Chakra messages");
   EXPECT_HAS(refusal_of([&] { store_.read(write(std::string(5, '\0'), "d"), NpuId(0)); }),
              "the file holds zero bytes only; expected a Chakra execution trace");
 }
 
-TEST_F(Layouts, FilesThatAreNone) {
+TEST_F(Layouts, WhatIsNotAFileIsRefused) {
+  // A path without a file, a folder and a device: each must be refused by what it is.
   EXPECT_HAS(refusal_of([&] { store_.read(folder_ / "none.et", NpuId(3)); }), "none.et: NPU 3: there is no such file");
   EXPECT_HAS(refusal_of([&] { store_.read(folder_, NpuId(3)); }), "this is a directory");
   EXPECT_HAS(refusal_of([&] { store_.read("/dev/zero", NpuId(3)); }), "this is not a regular file");

@@ -1,5 +1,5 @@
-// Traces that other tools wrote, from ../shared/traces or ORRERY_TRACES. They are not part of the repository: without
-// them these tests are skipped.
+// Traces that other tools wrote, from ../shared/traces or the folder that ORRERY_TRACES names. They are not part of the
+// repository; without them these tests are skipped.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,14 +12,16 @@ namespace {
 
 class RealTraces : public TraceTest {
  protected:
-  /// Unpacks an archive into the test's folder. False if it is not there.
+  /// Unpacks an archive into the test's folder. Returns false if there is no such archive; fails if it cannot be
+  /// unpacked.
   bool unpack(const std::string& archive) {
     const char* const given = std::getenv("ORRERY_TRACES");
     const std::filesystem::path traces =
         given != nullptr ? given : std::filesystem::path(ORRERY_SOURCE_DIR) / ".." / "shared" / "traces";
     const auto file = traces / (archive + ".tar.xz");
     if (!std::filesystem::exists(file)) return false;
-    return std::system(fmt::format("tar xf '{}' -C '{}'", file.string(), folder_.string()).c_str()) == 0;
+    EXPECT_EQ(std::system(fmt::format("tar xf '{}' -C '{}'", file.string(), folder_.string()).c_str()), 0);
+    return true;
   }
 
   /// Reads PREFIX.<npu>.et of all NPUs; PREFIX is relative to the archive.
@@ -70,7 +72,9 @@ struct StageCase {
 
 class StageTraces : public RealTraces, public testing::WithParamInterface<StageCase> {};
 
-TEST_P(StageTraces, EqualStructuresAreKeptOnce) {
+TEST_P(StageTraces, NpusShareEqualStructures) {
+  // The 64 traces of a STAGE workload: the number of structures, the nodes and tensors of NPU 0 (as a plain program
+  // that shares no code with the reader counts them) and the bytes kept per node must be as expected.
   const StageCase& its = GetParam();
   if (!unpack(its.archive)) GTEST_SKIP() << its.archive << " is not here";
   const auto groups = read_group_file(folder_ / its.folder / "workload.json", 64);
@@ -96,6 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& its) { return its.param.archive.substr(6, 3); });
 
 TEST_F(RealTraces, DlrmLaunchersAreHostWork) {
+  // A step of DLRM that was recorded on 8 GPUs: each trace must have 8 collectives and at least 16 nodes of host
+  // work, with recorded durations, and a notice of dependencies on absent nodes.
   if (!unpack("dlrm-8gpu")) GTEST_SKIP() << "dlrm-8gpu is not here";
   const Store store = read_all("dlrm", 8);
   report(store);
@@ -107,7 +113,9 @@ TEST_F(RealTraces, DlrmLaunchersAreHostWork) {
   EXPECT_TRUE(store.notices().entries().contains("absent-dependency"));
 }
 
-TEST_F(RealTraces, Resnet50OfAllNpusIsOneStructure) {
+TEST_F(RealTraces, Resnet50OfAllNpusHasOneStructure) {
+  // Data-parallel ResNet-50 on 64 NPUs: all traces must share one structure of 54 collectives and 161 compute nodes,
+  // ordered by ctrl_deps with a notice.
   if (!unpack("resnet50-dp-64")) GTEST_SKIP() << "resnet50-dp-64 is not here";
   const Store store = read_all("resnet50_DataParallel", 64);
   report(store);
@@ -118,7 +126,9 @@ TEST_F(RealTraces, Resnet50OfAllNpusIsOneStructure) {
   EXPECT_TRUE(store.notices().entries().contains("dependencies"));
 }
 
-TEST_F(RealTraces, PyTorchTracesOfOneNpu) {
+TEST_F(RealTraces, PyTorchTracesOfOneNpuAreRead) {
+  // A packed trace of schema 1.1.0 and one of schema 1.0.1 whose ctrl_deps make a cycle: both must be read, the
+  // second by data_deps with a notice.
   if (!unpack("chakra-pytorch-single")) GTEST_SKIP() << "chakra-pytorch-single is not here";
   Store store = make_store({}, Dependencies::automatic, 1);
   const NpuTrace packed = store.read(folder_ / "pytorch_schema1.1.0.0.et.gz", NpuId(0));
@@ -130,7 +140,9 @@ TEST_F(RealTraces, PyTorchTracesOfOneNpu) {
   EXPECT_HAS(store.notices().entries().at("dependencies").text, "data_deps alone");
 }
 
-TEST_F(RealTraces, AllTypesAreReadOrRefusedByName) {
+TEST_F(RealTraces, EveryNodeTypeIsReadOrRefusedByName) {
+  // Chakra's own files with one node type each: all must be read but those of messages, which lack their size and
+  // must be refused.
   if (!unpack("chakra-all-types")) GTEST_SKIP() << "chakra-all-types is not here";
   for (const std::string name : {"ALL_GATHER", "ALL_REDUCE", "ALL_TO_ALL", "BARRIER", "BROADCAST", "REDUCE_SCATTER"}) {
     read_all(name, 4);
@@ -144,7 +156,9 @@ TEST_F(RealTraces, AllTypesAreReadOrRefusedByName) {
   EXPECT_HAS(refusal_of([&] { read_all("one_comm_recv_node", 4); }), "there is no comm_size");
 }
 
-TEST_F(RealTraces, LegacySchemas) {
+TEST_F(RealTraces, OlderSchemasAreRead) {
+  // Files of versions 0.0.1 and 0.0.3: the numbers of nodes by kind, a duration and the dimensions of a collective
+  // must be as in the files.
   if (!unpack("chakra-legacy-schemas")) GTEST_SKIP() << "chakra-legacy-schemas is not here";
   read_all("legacy_v001", 4);
   EXPECT_EQ(count(traces_[0], NodeKind::collective), 6u);
@@ -160,7 +174,9 @@ TEST_F(RealTraces, LegacySchemas) {
   EXPECT_EQ(traces_[0].graph->duration_of(NodeId(0)), Time::from_ns(100'000));
 }
 
-TEST_F(RealTraces, GroupZeroOfTheMultitenantTorusIsAGroup) {
+TEST_F(RealTraces, GroupZeroMayBeDefined) {
+  // Traces of 16 NPUs on a torus, whose communicator file defines a group "0" of four members: nodes of group "0"
+  // must use it, and names such as "0.0" must be read as whole numbers.
   if (!unpack("torus-multitenant")) GTEST_SKIP() << "torus-multitenant is not here";
   std::filesystem::path folder;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_))

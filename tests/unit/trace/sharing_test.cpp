@@ -19,7 +19,9 @@ et::File stage(std::uint64_t first, std::int64_t from, std::int64_t to, std::int
   return file;
 }
 
-TEST_F(Sharing, NpusThatDifferInPeersGroupsTagsAndIdsShareAll) {
+TEST_F(Sharing, NpusThatDifferInTablesAndIdsShareAll) {
+  // The same pipeline stage on two NPUs that differ in peers, groups, tags and ids: graph and labels must be shared,
+  // and the tables of each NPU must be its own.
   store_ = make_store({{"a", npus({1, 2})}, {"b", npus({3})}});
   const NpuTrace a = store_.read(write(stage(10, 0, 2, 5, "a"), "1.et"), NpuId(1));
   const NpuTrace b = store_.read(write(stage(900, 2, 4, 70, "b"), "3.et"), NpuId(3));
@@ -35,6 +37,7 @@ TEST_F(Sharing, NpusThatDifferInPeersGroupsTagsAndIdsShareAll) {
 }
 
 TEST_F(Sharing, APeerThatBothSendsAndReceivesMakesNoOtherStructure) {
+  // A stage whose neighbours are one NPU, and one whose neighbours are two: both must share a graph.
   store_ = make_store({{"a", npus({1, 3})}});
   const NpuTrace ends = store_.read(write(stage(10, 0, 0, 5, "a"), "1.et"), NpuId(1));
   const NpuTrace middle = store_.read(write(stage(10, 2, 4, 5, "a"), "3.et"), NpuId(3));
@@ -43,6 +46,8 @@ TEST_F(Sharing, APeerThatBothSendsAndReceivesMakesNoOtherStructure) {
 }
 
 TEST_F(Sharing, OtherNamesShareTheGraphButCountAsAStructure) {
+  // Three traces that differ in a name and in a number of FLOPs: equal graphs and equal labels must be shared apart
+  // from each other.
   const NpuTrace a = store_.read(write(file_of({et::compute(1, "a")}), "a"), NpuId(0));
   const NpuTrace b = store_.read(write(file_of({et::compute(1, "b")}), "b"), NpuId(1));
   const NpuTrace c = store_.read(write(file_of({et::compute(1, "a", 7)}), "c"), NpuId(2));
@@ -56,12 +61,12 @@ TEST_F(Sharing, OtherNamesShareTheGraphButCountAsAStructure) {
 
 // Two NPUs share a structure and a third one has its own. When the third trace is gone, only its structure is freed,
 // and its file can be read again.
-TEST_F(Sharing, StructuresThatNoTraceUsesAreFreed) {
+TEST_F(Sharing, OtherHostsFreeTheStructuresThatNoTraceUses) {
   const auto path = write(file_of({et::compute(1, "c", 7)}), "c");
   const NpuTrace a = store_.read(write(file_of({et::compute(1, "a")}), "a"), NpuId(0));
   const NpuTrace b = store_.read(write(file_of({et::compute(2, "a")}), "b"), NpuId(1));
   { const NpuTrace c = store_.read(path, NpuId(2)); }
-  store_.free_unused();
+  store_.host_instead({});
   EXPECT_EQ(store_.num_graphs(), 1u);
   EXPECT_EQ(store_.num_structures(), 1u);
   const NpuTrace again = store_.read(path, NpuId(2));
@@ -71,6 +76,7 @@ TEST_F(Sharing, StructuresThatNoTraceUsesAreFreed) {
 }
 
 TEST_F(Sharing, PrioritiesTellStructuresApart) {
+  // Two traces that differ in comm_priority only: they must not share a graph.
   const auto file = [](std::int32_t priority) {
     return file_of({et::collective(1, "c", 0, 8).int32("comm_priority", priority),
                     et::compute(2, "x").int32("comm_priority", priority)});
@@ -81,7 +87,9 @@ TEST_F(Sharing, PrioritiesTellStructuresApart) {
   EXPECT_EQ(b.graph->priorities, (std::vector<std::int32_t>{4, 0})) << "of compute it says nothing";
 }
 
-TEST_F(Sharing, AFileOfSeveralNpusIsReadOnce) {
+TEST_F(Sharing, AFileForSeveralNpusIsReadOnce) {
+  // One file that is read for NPUs 0 and 1, and removed in between: both must share everything, with a notice for
+  // each, and NPU 3 must be refused because it is not in the group.
   store_ = make_store({{"a", npus({0, 1})}});
   const auto path = write(file_of(
       {et::collective(1, "c", 0, 8).text("pg_name", "a"), et::send(2, "s", 2, 8), et::compute(3, "d").data({99})}));
@@ -95,7 +103,9 @@ TEST_F(Sharing, AFileOfSeveralNpusIsReadOnce) {
              "NPU 3, node 1 'c' (byte 9): NPU 3 is not in the node's process group 'a' of 2 members: 0, 1");
 }
 
-TEST_F(Sharing, ChecksOfTheNpuHoldForEveryReaderOfAFile) {
+TEST_F(Sharing, ChecksOfTheNpuHoldForEveryNpuOfAFile) {
+  // A file with a send to NPU 2 and one that says that its own end is NPU 0: it must be refused for the NPUs that
+  // cannot execute it, though it was read for NPU 0 before.
   const auto path = write(file_of({et::send(1, "s", 2, 8)}), "peer");
   store_.read(path, NpuId(0));
   EXPECT_HAS(refusal_of([&] { store_.read(path, NpuId(2)); }),
@@ -107,6 +117,8 @@ TEST_F(Sharing, ChecksOfTheNpuHoldForEveryReaderOfAFile) {
 }
 
 TEST_F(Sharing, ManyFilesAreForgottenButStayRight) {
+  // Twenty files, more than the store remembers, read twice: the second reading must share the structures of the
+  // first.
   std::vector<NpuTrace> traces;
   for (int round = 0; round < 2; ++round)
     for (int at = 0; at < 20; ++at)
@@ -118,7 +130,9 @@ TEST_F(Sharing, ManyFilesAreForgottenButStayRight) {
   }
 }
 
-TEST_F(Sharing, BytesPerNode) {
+TEST_F(Sharing, ANodeTakesFewBytes) {
+  // 10,000 compute nodes in a chain: a node must take less than 50 bytes with its labels (32 of the node, 4 of a
+  // dependency, 8 of the id, 4 of the name, and names repeat), and seven more NPUs must take none.
   et::File file;
   constexpr std::uint64_t num_nodes = 10'000;
   for (std::uint64_t id = 0; id < num_nodes; ++id)
@@ -133,6 +147,8 @@ TEST_F(Sharing, BytesPerNode) {
 }
 
 TEST_F(Sharing, NamesDoNotDependOnTheFileBefore) {
+  // Six files with names in different orders: each must have its own names, and files with equal names must share
+  // labels.
   const std::vector<std::vector<std::string>> files = {
       {"a", "b", "c", "b"},          {"a", "b", "c", "b"}, {"b", "a", "c"}, {"c"},
       {"c", "", "b", "d", "a", "e"}, {"a", "b", "c", "b"}};
@@ -148,6 +164,8 @@ TEST_F(Sharing, NamesDoNotDependOnTheFileBefore) {
 }
 
 TEST_F(Sharing, ManyNamesKeepTheirNumbers) {
+  // A file of 5,000 different names and one of 70,000 characters: every name must be found, and messages must show
+  // the long one shortened.
   et::File file;
   for (std::uint64_t id = 0; id < 5000; ++id) file.add(et::compute(id, fmt::format("node {}", id)));
   file.add(et::compute(5000, std::string(70'000, 'x')));

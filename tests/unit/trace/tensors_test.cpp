@@ -21,7 +21,9 @@ class TensorsTest : public TraceTest {
   NpuTrace keep(Builder& builder) { return store_.keep(builder.finish(), "made"); }
 };
 
-TEST_F(TensorsTest, StandInTheOrderOfTheirFirstUse) {
+TEST_F(TensorsTest, AreInTheOrderOfTheirFirstUse) {
+  // A builder with three nodes and four tensors, one of which no node lists: tensors must be numbered by their first
+  // use, and a node must list each once.
   Builder builder;
   const NodeId first = builder.compute("first", 1, Bytes(1), {});
   const NodeId second = builder.compute("second", 1, Bytes(1), {{first}});
@@ -47,7 +49,8 @@ TEST_F(TensorsTest, StandInTheOrderOfTheirFirstUse) {
   EXPECT_EQ(tensors.has_maker(), (std::vector<bool>{false, false, true}));
 }
 
-TEST_F(TensorsTest, GraphsWithoutThemHoldNothing) {
+TEST_F(TensorsTest, TakeNoMemoryWhereNoNodeListsOne) {
+  // A tensor that no node lists: the graph must have no tensors and take no bytes for them.
   Builder builder;
   builder.compute("only", 1, Bytes(1), {});
   builder.tensor("unused", Bytes(5));
@@ -59,6 +62,7 @@ TEST_F(TensorsTest, GraphsWithoutThemHoldNothing) {
 }
 
 TEST_F(TensorsTest, TellGraphsApartByAllButTheirNames) {
+  // Structures that differ in the name, the size or the use of a tensor: only the name may differ in a shared graph.
   const auto made = [&](std::string_view name, std::uint64_t size, bool needs) {
     Builder builder;
     const NodeId node = builder.compute("only", 1, Bytes(1), {});
@@ -79,6 +83,8 @@ TEST_F(TensorsTest, TellGraphsApartByAllButTheirNames) {
 }
 
 TEST_F(TensorsTest, AreReadFromTheListsOfNodes) {
+  // A trace whose nodes list inputs and outputs in different orders: the lists must be by node in ascending order,
+  // inputs before outputs, and without tensors of 0 bytes.
   et::Node last(7, "last", et::comm_coll);
   last.int64("comm_type", 0).int64("comm_size", 8).data({3}).inputs({"y", "7"}).outputs({});
   const NpuTrace trace =
@@ -93,6 +99,7 @@ TEST_F(TensorsTest, AreReadFromTheListsOfNodes) {
 }
 
 TEST_F(TensorsTest, OfOneTraceHaveNothingToDoWithThoseOfAnother) {
+  // Two traces that give a tensor of the same name different sizes: both must be read.
   read({et::compute(1, "a").inputs({"x", "3", "y", "0", "z", "8"}).outputs({"w", "4"})});
   const NpuTrace trace = store_.read(
       write(file_of({et::compute(1, "a").inputs({"y", "5", "x", "6", "v", "7"}).outputs({"x", "6"})}), "1.et"),
@@ -102,6 +109,7 @@ TEST_F(TensorsTest, OfOneTraceHaveNothingToDoWithThoseOfAnother) {
 }
 
 TEST_F(TensorsTest, HaveSizesThatAreWholeNumbers) {
+  // Sizes as integers, decimal numbers and powers of ten: whole numbers up to the largest must be read exactly.
   const auto size_of = [&](std::string_view text) {
     std::filesystem::remove(folder_ / "t.0.et");
     Store store = make_store();
@@ -117,7 +125,9 @@ TEST_F(TensorsTest, HaveSizesThatAreWholeNumbers) {
   EXPECT_EQ(size_of("9223372036854775807"), Bytes::most().count());
 }
 
-TEST_F(TensorsTest, AreRefusedWithTheNode) {
+TEST_F(TensorsTest, AreRefusedWithTheirNode) {
+  // Sizes that are no whole numbers, lists without a size, two sizes of a tensor, and more bytes than can be counted:
+  // the message must give the node and the tensor.
   const auto refused = [&](std::initializer_list<std::string_view> inputs) {
     return refusal({et::compute(1, "a").inputs({"w", "5"}), et::compute(2, "b").inputs(inputs)});
   };
@@ -142,6 +152,7 @@ TEST_F(TensorsTest, AreRefusedWithTheNode) {
 }
 
 TEST_F(TensorsTest, AreReadAsTheyWereWritten) {
+  // A made trace with tensors is written and read: graph and labels must be the same.
   Builder builder;
   const NodeId first = builder.compute("first", 1, Bytes(1), {});
   const NodeId none = builder.collective("none", CollectiveKind::all_reduce, Bytes(8), 0, {{first}});

@@ -8,7 +8,9 @@ namespace {
 
 class WriterTest : public TraceTest {};
 
-TEST_F(WriterTest, AccessesToMemoryAreReadAsTheyWereMade) {
+TEST_F(WriterTest, AccessesAreReadAsTheyWereMade) {
+  // Accesses of an NPU alone and of groups are made, written and read: kinds, sizes, collectives, groups and
+  // dependencies must be the same.
   Builder builder;
   const NodeId load = builder.access("load", NodeKind::mem_load, Bytes(10), {});
   const NodeId gather =

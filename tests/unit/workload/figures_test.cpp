@@ -10,26 +10,25 @@ namespace {
 Description gpt3() {
   return {Transformer{.layers = 96,
                       .hidden = 12288,
-                      .heads = 96,
-                      .vocabulary = 51200,
                       .sequence = 2048,
+                      .attention = {.heads = 96, .fused = false},
+                      .embedding = {.vocabulary = 51200, .learned_positions = true, .tied = true},
                       .biases = true,
-                      .dropout = true,
-                      .learned_positions = true,
-                      .tied_embeddings = true,
-                      .fused_attention = false},
+                      .dropout = true},
           {}};
 }
 
-// Narayanan et al. (2021), equation 2: P = 12 l h^2 (1 + 13 / 12h + (V + s) / 12lh), and the final norm's 2 h.
-TEST(Figures, ParametersOfGpt) {
+TEST(Figures, ParametersOfGptAreAsPublished) {
+  // GPT-3 175B: the parameters must be those of Narayanan et al. (2021), equation 2, P = 12 l h^2 (1 + 13 / 12h + (V
+  // + s) / 12lh), and the 2 h of the final norm.
   const double l = 96, h = 12288, s = 2048, V = 51200;
   EXPECT_DOUBLE_EQ(static_cast<double>(figures(gpt3()).parameters),
                    12 * l * h * h * (1 + 13 / (12 * h) + (V + s) / (12 * l * h)) + 2 * h);
 }
 
-// The appendix of the same paper: 72 B s l h^2 (1 + s / 6h + V / 12lh) FLOPs without computing anything again.
-TEST(Figures, FlopsOfGpt) {
+TEST(Figures, FlopsOfGptAreAsPublished) {
+  // GPT-3 175B with tp 8 and pp 8: the FLOPs of a step must be those of the same paper's appendix, 72 B s l h^2 (1 +
+  // s / 6h + V / 12lh), without recomputation.
   Description description = gpt3();
   description.parallel.sizes = {8, 1, 1, 1, 8};
   description.parallel.micro_batches = 64;
@@ -38,10 +37,10 @@ TEST(Figures, FlopsOfGpt) {
   EXPECT_NEAR(figures(description).model_flops / expected, 1, 1e-4);  // the embedding's sums
 }
 
-// What was published of training runs counts 6 FLOPs for a parameter and token and leaves attention, 12 L q s for a
-// token, out: GPT-3 took 3.14e23 FLOPs for 300 G tokens (Brown et al., 2020, table D.1), Llama 3 405B 3.8e25 for 15.6 T
-// (Llama Team, 2024, section 3.4).
-TEST(Figures, FlopsOfPublishedRuns) {
+TEST(Figures, FlopsOfTrainingRunsAreAsPublished) {
+  // GPT-3 took 3.14e23 FLOPs for 300 G tokens (Brown et al., 2020, table D.1), Llama 3 405B took 3.8e25 for 15.6 T
+  // (Llama Team, 2024, section 3.4). These counts have 6 FLOPs for a parameter and token and leave attention out, 12
+  // L q s for a token: ours less attention must be within 1 %.
   const auto per_token = [](const Description& description) {
     const auto& model = std::get<Transformer>(description.model);
     const Figures all = figures(description);
@@ -51,26 +50,24 @@ TEST(Figures, FlopsOfPublishedRuns) {
   EXPECT_NEAR(per_token(gpt3()) / (3.14e23 / 300e9), 1, 0.01);
   const Description llama{Transformer{.layers = 126,
                                       .hidden = 16384,
-                                      .heads = 128,
-                                      .kv_heads = 8,
-                                      .ffn = 53248,
-                                      .vocabulary = 128256,
                                       .sequence = 8192,
-                                      .gated = true},
+                                      .attention = {.heads = 128, .kv_heads = 8},
+                                      .mlp = {.width = 53248, .gated = true},
+                                      .embedding = {.vocabulary = 128256}},
                           {}};
   EXPECT_NEAR(per_token(llama) / (3.8e25 / 15.6e12), 1, 0.01);
 }
 
-// ZeRO (Rajbhandari et al., 2020), figure 1: 16 bytes for a parameter, of which stage 1 divides 12, stage 2 2 more and
-// stage 3 all.
-TEST(Figures, MemoryOfZero) {
-  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+TEST(Figures, ZeroDividesModelStates) {
+  // A transformer on 4 copies: model states must take 16 bytes for a parameter, of which ZeRO divides 12 from stage 1
+  // on, 2 more with stage 2, and all with stage 3 (Rajbhandari et al., 2020, figure 1).
+  Description description{Transformer{.layers = 4, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
   const std::uint64_t parameters = 4 * (12 * 64 * 64 + 2 * 64);
   ASSERT_EQ(figures(description).parameters, parameters);
   const auto bytes = [&](std::uint32_t zero) {
-    description.parallel.zero = zero;
-    const Memory memory = figures(description).stages[0].memory;
+    description.parallel.sharding.zero = zero;
+    const MemoryUse memory = figures(description).stages[0].local;
     return memory.parameters + memory.gradients + memory.optimizer;
   };
   EXPECT_EQ(bytes(0), 16 * parameters);
@@ -79,23 +76,22 @@ TEST(Figures, MemoryOfZero) {
   EXPECT_EQ(bytes(3), 16 * parameters / 4);
 }
 
-// Korthikanti et al. (2022), table 2, for a layer: s b h (10 + 24 / t + 5 a s / h t) bytes without sequence
-// parallelism, s b h / t (34 + 5 a s / h) with it, 34 s b h / t with selective recomputation; 2 s b h with full
-// recomputation and no sequence parallelism.
-TEST(Figures, ActivationsOfALayer) {
+TEST(Figures, ActivationsOfALayerAreAsPublished) {
+  // One layer with tp t: activations must be those of Korthikanti et al. (2022), table 2: s b h (10 + 24 / t + 5 a s
+  // / h t) bytes without sequence parallelism, s b h / t (34 + 5 a s / h) with it, 34 s b h / t with selective
+  // recomputation, and 2 s b h with full recomputation and no sequence parallelism.
   const std::uint64_t s = 64, b = 2, h = 128, a = 8, t = 4;
   Description description{Transformer{.layers = 1,
                                       .hidden = h,
-                                      .heads = a,
                                       .sequence = s,
+                                      .attention = {.heads = a, .fused = false},
                                       .biases = true,
-                                      .dropout = true,
-                                      .fused_attention = false},
+                                      .dropout = true},
                           {}};
   auto& parallel = description.parallel;
   parallel.sizes = {t, 1, 1, 1, 1};
   parallel.micro_batch = b;
-  const auto bytes = [&] { return figures(description).stages[0].memory.activations; };
+  const auto bytes = [&] { return figures(description).stages[0].local.activations; };
   EXPECT_EQ(bytes(), s * b * h * 10 + s * b * h * 24 / t + 5 * a * s * s * b / t);
   parallel.sequence_parallel = true;
   EXPECT_EQ(bytes(), s * b * h * 34 / t + 5 * a * s * s * b / t);
@@ -106,15 +102,15 @@ TEST(Figures, ActivationsOfALayer) {
   EXPECT_EQ(bytes(), 2 * s * b * h);
 }
 
-// 1F1B keeps pp - p micro-batches on stage p; interleaved, the first stage keeps 1 + (pp - 1) / (pp v) as much
-// (Korthikanti et al., section 4.2.3); GPipe all.
-TEST(Figures, ActivationsOfAPipeline) {
-  Description description{Transformer{.layers = 8, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+TEST(Figures, ActivationsOfAPipelineDependOnTheSchedule) {
+  // 8 layers on 4 stages: 1F1B must keep pp - p micro-batches on stage p; the interleaved first stage 1 + (pp - 1) /
+  // (pp v) times as much (Korthikanti et al., section 4.2.3); GPipe all of them.
+  Description description{Transformer{.layers = 8, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
   auto& parallel = description.parallel;
   parallel.micro_batches = 8;
-  const auto layers = figures(description).stages[0].memory.activations / 8;  // of one
+  const auto layers = figures(description).stages[0].local.activations / 8;  // of one
   parallel[Axis::pp] = 4;
-  const auto kept = [&](std::uint32_t stage) { return figures(description).stages[stage].memory.activations / layers; };
+  const auto kept = [&](std::uint32_t stage) { return figures(description).stages[stage].local.activations / layers; };
   EXPECT_EQ(kept(0), 4U * 2);
   EXPECT_EQ(kept(3), 1U * 2);
   parallel.interleaving = 2;
@@ -125,8 +121,9 @@ TEST(Figures, ActivationsOfAPipeline) {
   EXPECT_EQ(kept(3), 8U * 2);
 }
 
-// A layer by its times has no FLOPs to tell; 2 B of each of 2^25 parameters and of its gradient, 12 B of optimizer.
-TEST(Figures, ReportOfLayersByTimes) {
+TEST(Figures, TheReportOfLayersByTimesHasNoFlops) {
+  // A layer by its times with 2^25 parameters on 4 copies: the report must name no FLOPs, 4 samples, and 2 bytes of
+  // each parameter and gradient and 12 of optimizer state.
   Description description{LayerList{.layers = {{.name = "sum", .parameters = 1U << 25U}}}, {}};
   description.parallel[Axis::dp] = 4;
   const auto text = report(description, figures(description));
@@ -137,7 +134,9 @@ TEST(Figures, ReportOfLayersByTimes) {
       << text;
 }
 
-TEST(Figures, ReportOfGpt) {
+TEST(Figures, TheReportOfGptNamesTokens) {
+  // GPT-3 175B with tp 8 and pp 8: the report must name samples, tokens, FLOPs for each token and the optimizer's
+  // memory.
   Description description = gpt3();
   description.parallel.sizes = {8, 1, 1, 1, 8};
   const auto text = report(description, figures(description));
@@ -147,7 +146,8 @@ TEST(Figures, ReportOfGpt) {
   EXPECT_NE(text.find(" GiB, optimizer 31.55 GiB, "), std::string::npos) << text;
 }
 
-TEST(Figures, RefusesWhatCannotBeShared) {
+TEST(Figures, WhatCannotBeDividedIsRefused) {
+  // GPT-3 175B, changed in ways that cannot be divided or counted: each must be refused with its key.
   const auto refused = [](auto change, std::string_view key) {
     Description description = gpt3();
     change(std::get<Transformer>(description.model), description.parallel);
@@ -167,16 +167,16 @@ TEST(Figures, RefusesWhatCannotBeShared) {
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::cp] = 3; }, "workload.model.sequence"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::ep] = 2; }, "workload.parallel.ep"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::dp] = 4'000'000'000, p[Axis::pp] = 2; }, "2^32"));
-  EXPECT_TRUE(refused([](auto&, auto& p) { p.zero = 4; }, "workload.parallel.zero"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.sharding.zero = 4; }, "workload.parallel.zero"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.micro_batches = 0; }, "workload.parallel.micro-batches"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.placement[0] = Axis::dp; }, "workload.parallel.placement"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::pp] = 4, p.interleaving = 2; }, "workload.parallel.micro-batches"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.hidden = 96ULL << 40U; }, "workload.model"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.micro_batch = 1ULL << 50U; }, "FLOPs in a layer"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.layers = 0; }, "workload.model.layers"));
-  EXPECT_TRUE(refused([](auto& m, auto&) { m.top_k = 2; }, "workload.model.top-k"));
-  EXPECT_TRUE(refused([](auto& m, auto&) { m.experts = 8; }, "workload.model.top-k"));
-  EXPECT_TRUE(refused([](auto& m, auto&) { m.heads = 95; }, "workload.model.hidden"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.mlp.top_k = 2; }, "workload.model.top-k"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.mlp.experts = 8; }, "workload.model.top-k"));
+  EXPECT_TRUE(refused([](auto& m, auto&) { m.attention.heads = 95; }, "workload.model.hidden"));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::uint32_t num_random = 150;
 
 /// tp 2, pp 3, dp 2: NPU = t + 2 (d + 2 p).
 Description example() {
-  Description description{Transformer{.layers = 6, .hidden = 256, .heads = 4, .sequence = 128}, {}};
+  Description description{Transformer{.layers = 6, .hidden = 256, .sequence = 128, .attention = {.heads = 4}}, {}};
   description.parallel.sizes = {2, 1, 1, 2, 3};
   description.parallel.micro_batches = 5;
   return description;
@@ -41,7 +41,9 @@ std::vector<NodeValues> values_of(const trace::Graph& graph) {
   return values;
 }
 
-TEST(Generator, WrittenAndReadBackIsWhatIsAssembled) {
+TEST(Generator, WrittenTracesAreWhatIsAssembled) {
+  // Forty random descriptions, assembled in memory and written as traces: reading the traces must give the same
+  // graphs, tensors, tags, peers, groups and names on every NPU.
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     const Description description = random_description(seed);
@@ -69,10 +71,11 @@ TEST(Generator, WrittenAndReadBackIsWhatIsAssembled) {
   }
 }
 
-// Per stage, with k layers and m micro-batches: 2 compute nodes per layer, pass and micro-batch, what is left of each
-// pass after its last all-reduce, and the optimizer. With sequence parallelism, the backward pass of a block is in two
-// parts: its second products wait for the input, which is gathered beside the first.
-TEST(Generator, NumbersOfComputeNodes) {
+TEST(Generator, ComputeNodesStandBetweenCommunications) {
+  // Per stage, with k layers and m micro-batches: there must be 2 compute nodes for each layer, pass and micro-batch,
+  // one for what is left of each pass after its last all-reduce, and the optimizer. With sequence parallelism the
+  // backward pass of a block has two more: its second products wait for the input, which is gathered beside the
+  // first.
   Description description = example();
   const std::size_t k = 2, m = 5;
   const auto compute_nodes = [&] {
@@ -86,7 +89,8 @@ TEST(Generator, NumbersOfComputeNodes) {
   EXPECT_EQ(compute_nodes(), 6 * k * m + 2 * m + 1);
 }
 
-TEST(Generator, OneStructureForEachStage) {
+TEST(Generator, TheNpusOfAStageShareAStructure) {
+  // Three stages of four NPUs: there must be three structures, and the NPUs of a stage must share a graph.
   const Assembled made(example());
   EXPECT_EQ(made.store().num_structures(), 3U);
   for (std::uint32_t npu = 0; npu < 12; ++npu)
@@ -96,6 +100,8 @@ TEST(Generator, OneStructureForEachStage) {
 // ---- what all traces must hold ----
 
 TEST(Generator, EverySendHasItsReceive) {
+  // Random descriptions: on every channel, sends and receives must have the same sizes in the same order of ids,
+  // which is that of the chain.
   for (std::uint32_t seed = 0; seed < num_random; ++seed) {
     SCOPED_TRACE(seed);
     const Assembled made(random_description(seed));
@@ -115,6 +121,8 @@ TEST(Generator, EverySendHasItsReceive) {
 }
 
 TEST(Generator, MembersOfAGroupAgree) {
+  // Random descriptions: all members of a group must have the same collectives and accesses in the same order, and
+  // nobody else any.
   for (std::uint32_t seed = 0; seed < num_random; ++seed) {
     SCOPED_TRACE(seed);
     const Assembled made(random_description(seed));
@@ -200,14 +208,16 @@ std::uint64_t stuck_nodes(const Assembled& made) {
 }
 
 TEST(Generator, NothingIsStuck) {
+  // Random descriptions, executed without times: every node must be done.
   for (std::uint32_t seed = 0; seed < num_random; ++seed)
     EXPECT_EQ(stuck_nodes(Assembled(random_description(seed))), 0U) << seed;
 }
 
-TEST(Generator, EveryTraceHasOneOptimizerUnlessItGoesLayerByLayer) {
+TEST(Generator, ATraceHasOneOptimizerIfNothingIsOffloaded) {
+  // Random descriptions without offload: every trace must have one node of the optimizer.
   for (std::uint32_t seed = 0; seed < num_random; ++seed) {
     const Description description = random_description(seed);
-    if (description.parallel.offload.any()) continue;
+    if (description.parallel.sharding.offload.any()) continue;
     const Assembled made(description);
     for (const auto& trace : made.traces()) {
       std::uint64_t optimizers = 0;
@@ -230,8 +240,8 @@ std::uint64_t flops(const Description& description) {
   return sum;
 }
 
-// Whoever does it, the work of a step over the same samples is the same.
 TEST(Generator, FlopsDoNotDependOnTheParallelisation) {
+  // Random descriptions, and the same model and samples on one NPU: the FLOPs of all NPUs must be the same.
   int compared = 0;
   for (std::uint32_t seed = 0; seed < num_random; ++seed) {
     const Description divided = random_description(seed);
@@ -245,13 +255,14 @@ TEST(Generator, FlopsDoNotDependOnTheParallelisation) {
   EXPECT_GT(compared, 100);
 }
 
-// A token costs 2 FLOPs per parameter forwards and 4 backwards, and 4 s h more in each layer for attention over s
-// tokens, twice that backwards: 6 P T + 12 s h L T, for the P = 12 h^2 L parameters of the layers and T tokens
-// (Narayanan et al., 2021, appendix, without recomputation).
-TEST(Generator, OperationsOfAStep) {
+TEST(Generator, FlopsOfAStepFollowTheFormula) {
+  // A token costs 2 FLOPs for a parameter forward and 4 backward, and attention over s tokens 4 s h more in each
+  // layer, twice that backward: 6 P T + 12 s h L T for the P = 12 h^2 L parameters of the layers and T tokens
+  // (Narayanan et al., 2021, appendix). Full recomputation must make the 72 of the formula a 96, selective
+  // recomputation must add 4 s h for attention's core.
   Description description = example();
   auto& model = std::get<Transformer>(description.model);
-  model.fused_attention = false;  // which computes the scores twice
+  model.attention.fused = false;  // which computes the scores twice
   const std::uint64_t h = model.hidden, s = model.sequence, layers = model.layers;
   const std::uint64_t parameters = 12 * h * h * layers, tokens = 2 * 5 * s;
   EXPECT_EQ(flops(description), 6 * parameters * tokens + 12 * s * h * layers * tokens);
@@ -267,16 +278,17 @@ TEST(Generator, OperationsOfAStep) {
 
 // ---- collectives ----
 
-using Kinds = std::map<std::string, Traffic>;
+using Kinds = std::map<std::string, CommunicationTotal>;
 
 Kinds traffic(const Description& description, std::uint32_t stage) {
-  return figures(description).stages[stage].traffic;
+  return figures(description).stages[stage].communication;
 }
 
-// With A = 2 s h bytes of activations, k layers on a stage and m micro-batches: tensor parallelism takes 4 all-reduces
-// of A for each layer and micro-batch (Shoeybi et al., 2019), with sequence parallelism 6 all-gathers of A / tp and 4
-// reduce-scatters of A (Korthikanti et al., 2022, and the gathering of inputs in the backward pass).
-TEST(Generator, BytesOfTensorParallelism) {
+TEST(Generator, TensorParallelismMovesThePublishedBytes) {
+  // With A = 2 s h bytes of activations, k layers on a stage and m micro-batches: tensor parallelism must take 4
+  // all-reduces of A for each layer and micro-batch (Shoeybi et al., 2019); with sequence parallelism 6 all-gathers
+  // of A / tp and 4 reduce-scatters of A (Korthikanti et al., 2022, and the gathering of inputs in the backward
+  // pass).
   Description description = example();
   const std::uint64_t activations = 2 * 128 * 256, k = 2, m = 5;
   const std::uint64_t gradients = k * (12 * 256 * 256 / 2 + 2 * 256) * 2;
@@ -290,15 +302,16 @@ TEST(Generator, BytesOfTensorParallelism) {
                                             {"send pp", {2 * m, 2 * m * activations / 2}}}));
 }
 
-// ZeRO (Rajbhandari et al., 2020, section 7): 2 P bytes are reduced and 2 P gathered with stages 1 and 2, twice
-// gathered with stage 3, where accumulation over micro-batches repeats what stages 2 and 3 do in each.
-TEST(Generator, BytesOfZero) {
-  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+TEST(Generator, ZeroMovesThePublishedBytes) {
+  // ZeRO (Rajbhandari et al., 2020, section 7) on 4 copies with 3 micro-batches: 2 P bytes must be reduced and 2 P
+  // gathered with stages 1 and 2, twice gathered with stage 3; stages 2 and 3 must repeat what they do in each
+  // micro-batch.
+  Description description{Transformer{.layers = 4, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
   description.parallel.micro_batches = 3;
   const std::uint64_t whole = 4 * (12 * 64 * 64 + 2 * 64) * 2, share = whole / 4;
   const auto with = [&](std::uint32_t zero) {
-    description.parallel.zero = zero;
+    description.parallel.sharding.zero = zero;
     return traffic(description, 0);
   };
   EXPECT_EQ(with(0), (Kinds{{"all-reduce dp", {4, whole}}}));
@@ -307,28 +320,31 @@ TEST(Generator, BytesOfZero) {
   EXPECT_EQ(with(3), (Kinds{{"reduce-scatter dp", {12, 3 * whole}}, {"all-gather dp", {24, 6 * share}}}));
 }
 
-// A bucket closes when it is full and at the end: 4 layers of P bytes each in buckets of at least 1.5 P make 2.
-TEST(Generator, Buckets) {
-  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+TEST(Generator, ABucketClosesWhenItIsFull) {
+  // Four layers of P bytes each: buckets of at least 1.5 P and 2.5 P must make 2 all-reduces, a bucket larger than
+  // all must make one at the end.
+  Description description{Transformer{.layers = 4, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
   const std::uint64_t layer = (12 * 64 * 64 + 2 * 64) * 2;
   const auto in_buckets_of = [&](std::uint64_t bytes) {
-    description.parallel.bucket = Bytes(bytes);
+    description.parallel.sharding.bucket = Bytes(bytes);
     return traffic(description, 0).at("all-reduce dp");
   };
-  EXPECT_EQ(in_buckets_of(0), (Traffic{4, 4 * layer}));
-  EXPECT_EQ(in_buckets_of(layer * 3 / 2), (Traffic{2, 4 * layer}));
-  EXPECT_EQ(in_buckets_of(layer * 5 / 2), (Traffic{2, 4 * layer}));
-  EXPECT_EQ(in_buckets_of(layer * 4 + 1), (Traffic{1, 4 * layer}));
+  EXPECT_EQ(in_buckets_of(0), (CommunicationTotal{4, 4 * layer}));
+  EXPECT_EQ(in_buckets_of(layer * 3 / 2), (CommunicationTotal{2, 4 * layer}));
+  EXPECT_EQ(in_buckets_of(layer * 5 / 2), (CommunicationTotal{2, 4 * layer}));
+  EXPECT_EQ(in_buckets_of(layer * 4 + 1), (CommunicationTotal{1, 4 * layer}));
 }
 
-// Each token's vector goes to top_k experts and back, forwards and backwards. Experts have copies along dp only, all
-// else along dp and ep.
-TEST(Generator, BytesOfExperts) {
-  Description description{
-      Transformer{
-          .layers = 3, .hidden = 64, .heads = 4, .ffn = 96, .sequence = 32, .gated = true, .experts = 8, .top_k = 2},
-      {}};
+TEST(Generator, ExpertsExchangeTheirTokens) {
+  // Experts on ep 4 and dp 2: each token's vector must go to top_k experts and back, forward and backward. Gradients
+  // of experts must be summed along dp, all others along dp and ep.
+  Description description{Transformer{.layers = 3,
+                                      .hidden = 64,
+                                      .sequence = 32,
+                                      .attention = {.heads = 4},
+                                      .mlp = {.width = 96, .gated = true, .experts = 8, .top_k = 2}},
+                          {}};
   description.parallel.sizes = {1, 1, 4, 2, 1};
   const std::uint64_t expert = 3 * 64 * 96, dense = 4 * 64 * 64 + 2 * 64 + 64 * 8;
   EXPECT_EQ(traffic(description, 0), (Kinds{{"all-to-all ep", {4 * 3, 4 * 3 * 32 * 2 * 64 * 2}},
@@ -336,18 +352,21 @@ TEST(Generator, BytesOfExperts) {
                                             {"all-reduce edp", {3, 3 * 2 * expert * 2}}}));
 }
 
-// Keys and values of the whole sequence are gathered, their gradients summed.
-TEST(Generator, BytesOfContextParallelism) {
-  Description description{Transformer{.layers = 3, .hidden = 64, .heads = 4, .kv_heads = 2, .sequence = 32}, {}};
+TEST(Generator, ContextParallelismGathersKeysAndValues) {
+  // cp 4 with two heads of keys and values: keys and values of the whole sequence must be gathered, their gradients
+  // summed.
+  Description description{
+      Transformer{.layers = 3, .hidden = 64, .sequence = 32, .attention = {.heads = 4, .kv_heads = 2}}, {}};
   description.parallel.sizes = {1, 4, 1, 1, 1};
   const auto found = traffic(description, 0);
-  EXPECT_EQ(found.at("all-gather cp"), (Traffic{2 * 3, 2 * 3 * 8 * 32 * 2}));
-  EXPECT_EQ(found.at("reduce-scatter cp"), (Traffic{2 * 3, 2 * 3 * 32 * 32 * 2}));
+  EXPECT_EQ(found.at("all-gather cp"), (CommunicationTotal{2 * 3, 2 * 3 * 8 * 32 * 2}));
+  EXPECT_EQ(found.at("reduce-scatter cp"), (CommunicationTotal{2 * 3, 2 * 3 * 32 * 32 * 2}));
   EXPECT_EQ(found.at("all-reduce dp").count, 3U);
 }
 
-// The pooled vectors of all tables, there and back; gradients of both MLPs.
-TEST(Generator, BytesOfDlrm) {
+TEST(Generator, ADlrmExchangesItsPooledVectors) {
+  // A DLRM of three tables on 4 NPUs: the pooled vectors of all tables must go there and back, and the gradients of
+  // both MLPs must be summed.
   Description description{
       Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
@@ -359,6 +378,7 @@ TEST(Generator, BytesOfDlrm) {
 }
 
 TEST(Generator, GroupsAreTheNpusAlongTheirAxes) {
+  // tp 2, dp 2, pp 3: groups must have the NPUs that differ along their axis, and names that say where they are.
   const Assembled made(example());
   std::map<std::string, std::vector<std::uint32_t>> members;
   for (const auto& group : made.store().groups())
@@ -369,6 +389,7 @@ TEST(Generator, GroupsAreTheNpusAlongTheirAxes) {
 }
 
 TEST(Generator, PlacementSaysWhichAxisIsInnermost) {
+  // The same with pp innermost: members of groups must follow the placement.
   Description description = example();
   description.parallel.placement = {Axis::pp, Axis::tp, Axis::dp, Axis::cp, Axis::ep};
   const Assembled made(description);
@@ -407,23 +428,26 @@ std::string schedule(const Assembled& made, std::uint32_t npu, bool with_layers 
   return order;
 }
 
-// One forward, one backward: stage p of P does P - 1 - p forward passes first.
-TEST(Generator, OrderOfThePasses) {
+TEST(Generator, OneForwardOneBackward) {
+  // Three stages and five micro-batches: stage p of P must do P - 1 - p forward passes first, then one forward and
+  // one backward in turn.
   const Assembled made(example());
   EXPECT_EQ(schedule(made, 0), "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
   EXPECT_EQ(schedule(made, 4), "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4");
   EXPECT_EQ(schedule(made, 8), "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
 }
 
-TEST(Generator, OrderOfGpipe) {
+TEST(Generator, GpipeDoesAllForwardPassesFirst) {
+  // The second of three stages with the GPipe schedule: all forward passes must come first.
   Description description = example();
   description.parallel.schedule = Schedule::gpipe;
   EXPECT_EQ(schedule(Assembled(description), 4), "F0 F1 F2 F3 F4 B0 B1 B2 B3 B4");
 }
 
-// Two stages of two chunks each, one layer a chunk: stage 0 holds layers 0 and 2. Narayanan et al. (2021), figure 4.
-TEST(Generator, InterleavedOrder) {
-  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+TEST(Generator, InterleavedPassesGoThroughTheChunksInTurn) {
+  // Two stages of two chunks each, one layer in a chunk, so that stage 0 holds layers 0 and 2: the order must be that
+  // of Narayanan et al. (2021), figure 4.
+  Description description{Transformer{.layers = 4, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
   description.parallel.sizes = {1, 1, 1, 1, 2};
   description.parallel.interleaving = 2;
   description.parallel.micro_batches = 4;
@@ -432,15 +456,16 @@ TEST(Generator, InterleavedOrder) {
   EXPECT_EQ(schedule(made, 1, true), "F0/1 F1/1 F0/3 B0/3 F1/3 B1/3 F2/1 B0/1 F3/1 B1/1 F2/3 B2/3 F3/3 B3/3 B2/1 B3/1");
 }
 
-TEST(Generator, FewerMicroBatchesThanStages) {
+TEST(Generator, OneMicroBatchIsEnough) {
+  // One micro-batch on three stages: the first stage must do its forward and its backward pass.
   Description description = example();
   description.parallel.micro_batches = 1;
   EXPECT_EQ(schedule(Assembled(description), 0), "F0 B0");
 }
 
-// What cannot be shared evenly goes to the middle: 6 layers on 4 stages are 1, 2, 2, 1.
 TEST(Generator, LayersLeftOverGoToTheMiddle) {
-  Description description{Transformer{.layers = 6, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  // 6 layers on 4 stages: the stages must have 1, 2, 2 and 1 of them.
+  Description description{Transformer{.layers = 6, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
   description.parallel.sizes = {1, 1, 1, 1, 4};
   const Assembled made(description);
   const auto num_layers = [&](std::uint32_t npu) {

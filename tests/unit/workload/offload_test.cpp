@@ -12,14 +12,15 @@ namespace orrery::workload {
 namespace {
 
 using trace::NodeKind;
-using Kinds = std::map<std::string, Traffic>;
+using Kinds = std::map<std::string, CommunicationTotal>;
 
 constexpr std::uint64_t num_layers = 4, num_copies = 4, batches = 3;
 constexpr std::uint64_t layer_parameters = 12 * 64 * 64 + 2 * 64;
 
 /// 4 layers of equal size on 4 copies, 3 micro-batches.
 Description four_copies() {
-  Description description{Transformer{.layers = num_layers, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  Description description{Transformer{.layers = num_layers, .hidden = 64, .sequence = 32, .attention = {.heads = 4}},
+                          {}};
   description.parallel.sizes = {1, 1, 1, num_copies, 1};
   description.parallel.micro_batches = batches;
   return description;
@@ -37,8 +38,8 @@ std::vector<Offload> offloads(std::uint32_t zero) {
 
 /// What docs/workloads.md, "Offload", says of a step: counts and bytes by kind.
 Kinds expected_traffic(const Parallel& parallel) {
-  const auto& offload = parallel.offload;
-  const std::uint32_t zero = parallel.zero;
+  const auto& offload = parallel.sharding.offload;
+  const std::uint32_t zero = parallel.sharding.zero;
   const bool fp32 = parallel.precision == Precision::fp32;
   const std::uint64_t value = fp32 ? 4 : 2, gradient = parallel.gradients == Precision::fp32 ? 4 : 2;
   const std::uint64_t k = num_layers, whole = layer_parameters, share = whole / num_copies;
@@ -70,41 +71,44 @@ Kinds expected_traffic(const Parallel& parallel) {
   return kinds;
 }
 
-TEST(Offload, BytesOfEveryCombination) {
+TEST(Offload, EveryCombinationMovesTheDocumentedBytes) {
+  // Four layers on four copies, every stage of ZeRO, two precisions and everything that may be offloaded: counts and
+  // bytes by kind must be those of docs/workloads.md, Offload.
   for (const std::uint32_t zero : {0U, 1U, 2U, 3U})
     for (const Precision precision : {Precision::bf16, Precision::fp32})
       for (const Offload& offload : offloads(zero)) {
         Description description = four_copies();
         auto& parallel = description.parallel;
-        parallel.zero = zero;
+        parallel.sharding.zero = zero;
         parallel.precision = precision;
-        parallel.offload = offload;
+        parallel.sharding.offload = offload;
         SCOPED_TRACE(testing::Message() << "zero " << zero << ", fp32 " << (precision == Precision::fp32) << ", "
                                         << offload.parameters << offload.gradients << offload.optimizer
                                         << offload.on_path);
-        EXPECT_EQ(figures(description).stages[0].traffic, expected_traffic(parallel));
+        EXPECT_EQ(figures(description).stages[0].communication, expected_traffic(parallel));
       }
 }
 
-// Local and remote memory together are what ZeRO says; sums of gradients are shares from stage 1 on. With stages 0 and
-// 1 gradients of several micro-batches add up in local memory.
-TEST(Offload, Memory) {
+TEST(Offload, LocalAndRemoteMemoryTogetherAreThatOfZero) {
+  // The same with one and three micro-batches: each state must be in local or in remote memory, with the bytes that
+  // ZeRO says. Reduced gradients are shares from stage 1 on; with stages 0 and 1 gradients of several micro-batches
+  // add up in local memory.
   const std::uint64_t all = num_layers * layer_parameters, share = all / num_copies;
   for (const std::uint32_t zero : {0U, 1U, 2U, 3U})
     for (const std::uint32_t micro_batches : {1U, 3U})
       for (const Offload& offload : offloads(zero)) {
         Description description = four_copies();
-        description.parallel.zero = zero;
+        description.parallel.sharding.zero = zero;
         description.parallel.micro_batches = micro_batches;
-        description.parallel.offload = offload;
+        description.parallel.sharding.offload = offload;
         const auto stage = figures(description).stages[0];
         const std::uint64_t parameters = 2 * (zero == 3 ? share : all), optimizer = 12 * (zero >= 1 ? share : all);
-        EXPECT_EQ(stage.memory.parameters, offload.parameters ? 0 : parameters);
+        EXPECT_EQ(stage.local.parameters, offload.parameters ? 0 : parameters);
         EXPECT_EQ(stage.remote.parameters, offload.parameters ? parameters : 0);
-        EXPECT_EQ(stage.memory.optimizer, offload.optimizer ? 0 : optimizer);
+        EXPECT_EQ(stage.local.optimizer, offload.optimizer ? 0 : optimizer);
         EXPECT_EQ(stage.remote.optimizer, offload.optimizer ? optimizer : 0);
         const bool adds_up = zero < 2 && micro_batches > 1;
-        EXPECT_EQ(stage.memory.gradients, offload.gradients && !adds_up ? 0 : 2 * (zero >= 2 ? share : all));
+        EXPECT_EQ(stage.local.gradients, offload.gradients && !adds_up ? 0 : 2 * (zero >= 2 ? share : all));
         EXPECT_EQ(stage.remote.gradients, offload.gradients ? 2 * (zero >= 1 ? share : all) : 0);
       }
 }
@@ -175,16 +179,17 @@ Description timed_copies() {
                            .update = Time::from_ps(500)});
   Description description{list, {}};
   description.parallel[Axis::dp] = num_copies;
-  description.parallel.zero = 3;
+  description.parallel.sharding.zero = 3;
   return description;
 }
 
-// A load begins when the visit `prefetch + 1` before its own has ended. Its gather follows, and its visit the gather.
 TEST(Offload, LoadsRunAhead) {
+  // ZeRO 3 with offloaded parameters: a load must wait for the layer pass `prefetch` + 1 before its own and for the
+  // load before it, its all-gather for the load, and its layer pass for the all-gather.
   for (const std::uint32_t prefetch : {0U, 1U, 3U}) {
     Description description = timed_copies();
-    description.parallel.offload.parameters = true;
-    description.parallel.prefetch = prefetch;
+    description.parallel.sharding.offload.parameters = true;
+    description.parallel.sharding.prefetch = prefetch;
     const Nodes nodes(description);
     const auto all = visits();
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -206,16 +211,18 @@ TEST(Offload, LoadsRunAhead) {
 }
 
 TEST(Offload, WithoutOverlapGradientsAreStoredAfterThePasses) {
+  // Offloaded gradients with every stage of ZeRO, with and without the path: a store must wait for the last pass only
+  // if `overlap` is false.
   for (const std::uint32_t zero : {0U, 1U, 2U, 3U})
     for (const bool on_path : {false, true}) {
       Description description = timed_copies();
       auto& parallel = description.parallel;
-      parallel.zero = zero;
-      parallel.offload = {.gradients = true, .on_path = on_path};
+      parallel.sharding.zero = zero;
+      parallel.sharding.offload = {.gradients = true, .on_path = on_path};
       const std::string early = "backward.micro_batch_0.layer_1.backward",
                         last = "backward.micro_batch_0.layer_0.backward";
       for (const bool overlap : {true, false}) {
-        parallel.overlap = overlap;
+        parallel.sharding.overlap = overlap;
         const Nodes nodes(description);
         const auto stores = nodes.with("gradient.", "layer_1.store");
         ASSERT_EQ(stores.size(), 1U);
@@ -225,14 +232,15 @@ TEST(Offload, WithoutOverlapGradientsAreStoredAfterThePasses) {
     }
 }
 
-// All sums and stores first, then layer by layer: load, compute, store; loads `prefetch` layers ahead.
 TEST(Offload, TheUpdateGoesLayerByLayer) {
+  // ZeRO 2 with everything offloaded: all gradients must be stored first; then each layer is loaded, updated, stored
+  // and gathered, with loads `prefetch` layers ahead.
   for (const std::uint32_t prefetch : {0U, 1U, 2U}) {
     Description description = timed_copies();
     auto& parallel = description.parallel;
-    parallel.zero = 2;
-    parallel.prefetch = prefetch;
-    parallel.offload = {.parameters = true, .gradients = true, .optimizer = true};
+    parallel.sharding.zero = 2;
+    parallel.sharding.prefetch = prefetch;
+    parallel.sharding.offload = {.parameters = true, .gradients = true, .optimizer = true};
     const Nodes nodes(description);
     EXPECT_FALSE(nodes.has("optimizer"));
     for (std::uint64_t k = 0; k < num_layers; ++k) {
@@ -251,23 +259,25 @@ TEST(Offload, TheUpdateGoesLayerByLayer) {
   }
 }
 
-// With what is local the optimizer is one node; nothing but gradients to load makes it go layer by layer too.
 TEST(Offload, AnythingOffloadedDividesTheUpdate) {
+  // One offloaded state after the other: the optimizer must be one node if all is local, and one for each layer as
+  // soon as anything is offloaded.
   Description description = timed_copies();
   EXPECT_TRUE(Nodes(description).has("optimizer"));
   for (bool Offload::*state : {&Offload::parameters, &Offload::gradients, &Offload::optimizer}) {
-    description.parallel.offload = {};
-    description.parallel.offload.*state = true;
+    description.parallel.sharding.offload = {};
+    description.parallel.sharding.offload.*state = true;
     const Nodes nodes(description);
     EXPECT_FALSE(nodes.has("optimizer"));
     EXPECT_TRUE(nodes.has("optimizer.layer_3"));
   }
 }
 
-// On the path one access of the whole group replaces a load and a gather, a sum and a store.
-TEST(Offload, OnThePath) {
+TEST(Offload, OnThePathAccessesReplaceCollectives) {
+  // ZeRO 3 with parameters and gradients on the path: one access of the whole group must replace a load and its
+  // all-gather, and a reduce-scatter and its store.
   Description description = timed_copies();
-  description.parallel.offload = {.parameters = true, .gradients = true, .on_path = true};
+  description.parallel.sharding.offload = {.parameters = true, .gradients = true, .on_path = true};
   const Nodes nodes(description);
   EXPECT_TRUE(nodes.with("", "all_gather").empty());
   EXPECT_TRUE(nodes.with("", "reduce_scatter").empty());
@@ -287,18 +297,21 @@ TEST(Offload, OnThePath) {
   EXPECT_FALSE(nodes.node("parameters.layer_0.store").is_of_group());
 }
 
-// Who has no copies moves everything alone; with ep 4 and dp 1 those are the experts.
-TEST(Offload, GroupsOfOneMember) {
-  Description description{
-      Transformer{
-          .layers = 2, .hidden = 64, .heads = 4, .ffn = 96, .sequence = 32, .gated = true, .experts = 8, .top_k = 2},
-      {}};
+TEST(Offload, AGroupOfOneMovesEverythingAlone) {
+  // Experts on ep 4 with dp 1, which have no copies: their states must be moved by accesses of the NPU alone, those
+  // of the rest by accesses of the group.
+  Description description{Transformer{.layers = 2,
+                                      .hidden = 64,
+                                      .sequence = 32,
+                                      .attention = {.heads = 4},
+                                      .mlp = {.width = 96, .gated = true, .experts = 8, .top_k = 2}},
+                          {}};
   auto& parallel = description.parallel;
   parallel.sizes = {1, 1, 4, 1, 1};
-  parallel.zero = 3;
-  parallel.offload = {.parameters = true, .gradients = true, .on_path = true};
+  parallel.sharding.zero = 3;
+  parallel.sharding.offload = {.parameters = true, .gradients = true, .on_path = true};
   const std::uint64_t experts = 2 * 3 * 64 * 96, dense = 4 * 64 * 64 + 2 * 64 + 64 * 8;
-  auto found = figures(description).stages[0].traffic;
+  auto found = figures(description).stages[0].communication;
   found.erase("all-to-all ep");
   const std::uint64_t own = experts + dense / 4;
   EXPECT_EQ(found, (Kinds{{"load with all-gather dp", {4, 4 * dense * 2}},
@@ -307,15 +320,19 @@ TEST(Offload, GroupsOfOneMember) {
                           {"store", {2 + 4, 2 * experts * 2 + 2 * own * 2}}}));
 }
 
-// The shares of a tied embedding's gradient come back from memory to be summed with the other stage's.
-TEST(Offload, TiedEmbedding) {
-  Description description{
-      Transformer{.layers = 2, .hidden = 64, .heads = 4, .vocabulary = 512, .sequence = 32, .tied_embeddings = true},
-      {}};
+TEST(Offload, TheGradientOfATiedEmbeddingIsReducedFromMemory) {
+  // A tied embedding on two stages with offloaded gradients: shares of its gradient must be loaded, reduced with the
+  // other stage and stored, before the update loads them.
+  Description description{Transformer{.layers = 2,
+                                      .hidden = 64,
+                                      .sequence = 32,
+                                      .attention = {.heads = 4},
+                                      .embedding = {.vocabulary = 512, .tied = true}},
+                          {}};
   description.parallel.sizes = {1, 1, 1, 2, 2};
-  description.parallel.zero = 1;
+  description.parallel.sharding.zero = 1;
   for (const bool on_path : {false, true}) {
-    description.parallel.offload = {.gradients = true, .on_path = on_path};
+    description.parallel.sharding.offload = {.gradients = true, .on_path = on_path};
     const Nodes nodes(description);
     const std::string tied = "gradient.embedding.tied.";
     EXPECT_EQ(nodes.node(tied + "load").size, 512 * 64 / 2 * 2U);
@@ -326,25 +343,26 @@ TEST(Offload, TiedEmbedding) {
   }
 }
 
-// Tables of a DLRM are in local memory, whatever is offloaded.
 TEST(Offload, TablesStayLocal) {
+  // A DLRM with everything offloaded: its tables must be in local memory.
   Description description{
       Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
-  description.parallel.offload = {.parameters = true, .gradients = true, .optimizer = true};
+  description.parallel.sharding.offload = {.parameters = true, .gradients = true, .optimizer = true};
   const std::uint64_t mlps = 14 * 32 + 33 * 16 + (16 + 6 + 1) * 32 + 33;
   const auto stage = figures(description).stages[0];
-  EXPECT_EQ(stage.memory.parameters, 2 * 1057 * 16 / 4);
+  EXPECT_EQ(stage.local.parameters, 2 * 1057 * 16 / 4);
   EXPECT_EQ(stage.remote.parameters, 2 * mlps);
-  EXPECT_EQ(stage.traffic.at("load"), (Traffic{4 + 2 + 2, (4 / 2 * 2 + 2 + 12) * mlps}));
+  EXPECT_EQ(stage.communication.at("load"), (CommunicationTotal{4 + 2 + 2, (4 / 2 * 2 + 2 + 12) * mlps}));
 }
 
-TEST(Offload, RefusesAPathWithoutCollectives) {
+TEST(Offload, APathWithoutCollectivesIsRefused) {
+  // Offload on the path where nothing is moved by a collective: the description must be refused with its key.
   for (const Offload& offload : {Offload{.on_path = true}, Offload{.optimizer = true, .on_path = true},
                                  Offload{.parameters = true, .on_path = true}}) {
     Description description = four_copies();
-    description.parallel.zero = 2;
-    description.parallel.offload = offload;
+    description.parallel.sharding.zero = 2;
+    description.parallel.sharding.offload = offload;
     try {
       description.validate();
       ADD_FAILURE() << "taken";
@@ -354,10 +372,11 @@ TEST(Offload, RefusesAPathWithoutCollectives) {
   }
 }
 
-TEST(Offload, Report) {
+TEST(Offload, TheReportNamesRemoteMemory) {
+  // ZeRO 3 with offloaded parameters and optimizer: the report must name local and remote memory apart.
   Description description = four_copies();
-  description.parallel.zero = 3;
-  description.parallel.offload = {.parameters = true, .optimizer = true};
+  description.parallel.sharding.zero = 3;
+  description.parallel.sharding.offload = {.parameters = true, .optimizer = true};
   const auto text = report(description, figures(description));
   EXPECT_NE(text.find("parameters 0 B, gradients 96.25 KiB, optimizer 0 B, activations"), std::string::npos) << text;
   EXPECT_NE(text.find("remote memory of it: parameters 96.25 KiB, gradients 0 B, optimizer 577.50 KiB: 673.75 KiB\n"),

@@ -23,15 +23,15 @@ inline Description random_description(std::uint32_t seed) {
   };
   Description description;
   auto& parallel = description.parallel;
-  parallel.zero = pick({0, 1, 2, 3});
-  if (seed % 3 == 0) parallel.offload = random_offload(seed, parallel.zero);
-  parallel.prefetch = pick({0, 1, 3});
+  parallel.sharding.zero = pick({0, 1, 2, 3});
+  if (seed % 3 == 0) parallel.sharding.offload = random_offload(seed, parallel.sharding.zero);
+  parallel.sharding.prefetch = pick({0, 1, 3});
   parallel.micro_batch = pick({1, 2});
   parallel.micro_batches = pick({1, 2, 4, 8});
   parallel.schedule = static_cast<Schedule>(pick({0, 0, 1}));
   parallel.recompute = static_cast<Recompute>(pick({0, 1, 2}));
-  parallel.bucket = Bytes(pick({0, 100'000, 10'000'000}));
-  parallel.overlap = random() % 4 != 0;
+  parallel.sharding.bucket = Bytes(pick({0, 100'000, 10'000'000}));
+  parallel.sharding.overlap = random() % 4 != 0;
   parallel.precision = static_cast<Precision>(pick({0, 0, 1, 2}));
   parallel.gradients = static_cast<Precision>(pick({0, 2}));
   parallel.detail = static_cast<Detail>(pick({0, 1}));
@@ -41,7 +41,7 @@ inline Description random_description(std::uint32_t seed) {
   if (kind == 1) {
     description.model =
         Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}};
-    parallel.prefetch = Parallel().prefetch;
+    parallel.sharding.prefetch = Parallel().sharding.prefetch;
     parallel.schedule = Parallel().schedule;
     parallel.recompute = Parallel().recompute;
     parallel.detail = Parallel().detail;
@@ -58,18 +58,22 @@ inline Description random_description(std::uint32_t seed) {
   }
   parallel[Axis::cp] = pick({1, 1, 2});
   parallel.sequence_parallel = random() % 2 == 0;
-  Transformer model{
-      .layers = pick({8, 10}), .hidden = 64, .heads = 8, .ffn = 160, .vocabulary = pick({0, 256}), .sequence = 32};
-  model.kv_heads = pick({0, 4});
-  model.gated = random() % 2 == 0;
+  Transformer model{.layers = pick({8, 10}),
+                    .hidden = 64,
+                    .sequence = 32,
+                    .attention = {.heads = 8},
+                    .mlp = {.width = 160},
+                    .embedding = {.vocabulary = pick({0, 256})}};
+  model.attention.kv_heads = pick({0, 4});
+  model.mlp.gated = random() % 2 == 0;
   model.biases = random() % 2 == 0;
   model.dropout = random() % 2 == 0;
-  model.tied_embeddings = random() % 2 == 0;
-  model.learned_positions = random() % 2 == 0;
-  model.fused_attention = random() % 2 == 0;
+  model.embedding.tied = random() % 2 == 0;
+  model.embedding.learned_positions = random() % 2 == 0;
+  model.attention.fused = random() % 2 == 0;
   if (random() % 3 == 0) {
-    model.experts = 4;
-    model.top_k = 2;
+    model.mlp.experts = 4;
+    model.mlp.top_k = 2;
     parallel[Axis::ep] = pick({1, 2});
   }
   description.model = model;

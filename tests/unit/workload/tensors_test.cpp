@@ -69,9 +69,9 @@ bool are_ordered(const trace::Graph& graph, const std::vector<std::uint32_t>& no
   return true;
 }
 
-// Throughout the step, or from a node that makes it to one that needs it and waits for the other: so when a tensor
-// comes and goes is no matter of times.
-TEST(Tensors, FromTheirMakerToTheirLastNeed) {
+TEST(Tensors, AreThereFromTheirMakerToTheirLastNeed) {
+  // Random descriptions: a tensor must be kept throughout the step, or be listed by the node that makes it and by one
+  // that needs it and waits for the other. So times do not matter for when it comes and goes.
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     const Description description = random_description(seed);
@@ -93,8 +93,9 @@ TEST(Tensors, FromTheirMakerToTheirLastNeed) {
   }
 }
 
-// What is kept, and the peak of activations, are what the figures say, on every stage.
 TEST(Tensors, AreWhatTheFiguresSay) {
+  // Random descriptions: the tensors that are kept, and the peak of activations, must be those of the figures of some
+  // stage, on every NPU looked at.
   int compared = 0;
   for (std::uint32_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
@@ -108,9 +109,9 @@ TEST(Tensors, AreWhatTheFiguresSay) {
         return tensors.contains(name) ? tensors.at(name).bytes : std::uint64_t{0};
       };
       const bool fits = std::ranges::any_of(all.stages, [&](const StageFigures& stage) {
-        return kept("parameters") == stage.memory.parameters && kept("gradients") == stage.memory.gradients &&
-               kept("optimizer") == stage.memory.optimizer &&
-               peak_of(tensors, "activations.") == stage.memory.activations;
+        return kept("parameters") == stage.local.parameters && kept("gradients") == stage.local.gradients &&
+               kept("optimizer") == stage.local.optimizer &&
+               peak_of(tensors, "activations.") == stage.local.activations;
       });
       EXPECT_TRUE(fits) << "NPU " << npu;
       ++compared;
@@ -120,24 +121,25 @@ TEST(Tensors, AreWhatTheFiguresSay) {
 }
 
 Description four_layers() {
-  Description description{Transformer{.layers = 4, .hidden = 64, .heads = 4, .sequence = 32}, {}};
+  Description description{Transformer{.layers = 4, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
   description.parallel.micro_batches = 2;
   return description;
 }
 constexpr std::uint64_t bytes_of_layer = 2 * (12 * 64 * 64 + 2 * 64);
 
-// With `prefetch` layers ahead there are prefetch + 1 at a time, whether gathered, loaded, or both.
-TEST(Tensors, ParametersOfAPass) {
+TEST(Tensors, OfParametersAreAheadByPrefetch) {
+  // ZeRO 3 with parameters gathered, loaded, or both: with `prefetch` layers ahead there must be prefetch + 1 layers
+  // at a time.
   Description description = four_layers();
   auto& parallel = description.parallel;
   for (const std::uint32_t prefetch : {0U, 1U, 2U})
     for (const bool is_loaded : {false, true})
       for (const bool on_path : {false, true}) {
         if (on_path && !is_loaded) continue;
-        parallel.zero = 3;
-        parallel.prefetch = prefetch;
-        parallel.offload = {.parameters = is_loaded, .on_path = on_path};
+        parallel.sharding.zero = 3;
+        parallel.sharding.prefetch = prefetch;
+        parallel.sharding.offload = {.parameters = is_loaded, .on_path = on_path};
         const auto tensors = tensors_of(Assembled(description), 0);
         EXPECT_EQ(bytes_of(tensors, "forward.micro_batch_1.layer_2.parameters.all"), bytes_of_layer);
         EXPECT_EQ(bytes_of(tensors, "forward.micro_batch_1.layer_2.parameters.share"),
@@ -149,17 +151,19 @@ TEST(Tensors, ParametersOfAPass) {
       }
 }
 
-// Gradients that are divided or offloaded live until they are summed and stored; others are kept.
-TEST(Tensors, Gradients) {
+TEST(Tensors, OfGradientsStayUntilTheyAreReduced) {
+  // Every stage of ZeRO, one and two micro-batches, with and without offload: gradients that are divided or offloaded
+  // must be listed with the bytes of every reduction and of the shares that are stored; all others must be kept for
+  // the whole step.
   for (const std::uint32_t zero : {0U, 1U, 2U, 3U})
     for (const std::uint32_t micro_batches : {1U, 2U})
       for (const bool is_offloaded : {false, true})
         for (const bool on_path : {false, true}) {
           if (on_path && !is_offloaded) continue;
           Description description = four_layers();
-          description.parallel.zero = zero;
+          description.parallel.sharding.zero = zero;
           description.parallel.micro_batches = micro_batches;
-          description.parallel.offload = {.gradients = is_offloaded, .on_path = on_path};
+          description.parallel.sharding.offload = {.gradients = is_offloaded, .on_path = on_path};
           const auto tensors = tensors_of(Assembled(description), 0);
           const bool passes = zero >= 2 || (is_offloaded && micro_batches == 1);
           const std::uint64_t sums = zero >= 2 ? micro_batches : 1;
@@ -170,13 +174,14 @@ TEST(Tensors, Gradients) {
         }
 }
 
-// In an offloaded update what is loaded goes when it is computed or stored.
-TEST(Tensors, OfAnOffloadedUpdate) {
+TEST(Tensors, OfAnOffloadedUpdateComeAndGo) {
+  // Everything offloaded with ZeRO 0, 1 and 3: the update of a layer must list gradients, state and parameters of the
+  // NPU's share; with ZeRO 1 also the gathered parameters that it stores.
   Description description = four_layers();
   auto& parallel = description.parallel;
-  parallel.offload = {.parameters = true, .gradients = true, .optimizer = true};
+  parallel.sharding.offload = {.parameters = true, .gradients = true, .optimizer = true};
   for (const std::uint32_t zero : {0U, 1U, 3U}) {
-    parallel.zero = zero;
+    parallel.sharding.zero = zero;
     const std::uint64_t own = bytes_of_layer / (zero >= 1 ? 4 : 1);
     const auto tensors = tensors_of(Assembled(description), 0);
     EXPECT_EQ(bytes_of(tensors, "optimizer.layer_2.gradients"), own);
@@ -186,8 +191,9 @@ TEST(Tensors, OfAnOffloadedUpdate) {
   }
 }
 
-// Korthikanti et al. (2022): of what full recomputation computes again a layer's pass has what a layer keeps without.
-TEST(Tensors, OfRecomputation) {
+TEST(Tensors, OfRecomputationAreMadeAgain) {
+  // Full recomputation (Korthikanti et al., 2022): a layer must keep its input alone. What is computed again must be
+  // the rest of its activations, of one layer at a time.
   Description description = four_layers();
   const auto kept = tensors_of(Assembled(description), 0);
   description.parallel.recompute = Recompute::full;
@@ -197,8 +203,9 @@ TEST(Tensors, OfRecomputation) {
   EXPECT_EQ(peak_of(tensors, "recomputed."), tensors.at("recomputed.micro_batch_1.layer_3").bytes);
 }
 
-// What a stage receives lives until the first node of the pass, what it sends until it is sent.
-TEST(Tensors, OfMessages) {
+TEST(Tensors, OfMessagesStayUntilTheyAreUsed) {
+  // The second of two stages: the activations that it receives and the gradients that it sends must be listed with
+  // the bytes of the messages.
   Description description = four_layers();
   description.parallel.sizes = {1, 1, 1, 1, 2};
   const auto tensors = tensors_of(Assembled(description), 1);
@@ -207,7 +214,9 @@ TEST(Tensors, OfMessages) {
   EXPECT_EQ(bytes_of(tensors, "receive."), 2 * 2 * 32 * 64U);
 }
 
-TEST(Tensors, RefusesWhatCannotBeCounted) {
+TEST(Tensors, AreRefusedIfTheyCannotBeCounted) {
+  // Two layers with 2^54 activations each: 100 micro-batches must be taken; 600, whose tensors exceed 8 EiB in all,
+  // must be refused.
   LayerList list;
   for (const char* name : {"first", "second"})
     list.layers.push_back({.name = name, .flops = 1, .activations = std::uint64_t{1} << 54U});

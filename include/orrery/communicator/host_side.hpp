@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "orrery/collective/collective.hpp"
+#include "orrery/communicator/record.hpp"
+#include "orrery/communicator/report.hpp"
+#include "orrery/communicator/setup.hpp"
+#include "orrery/communicator/spec.hpp"
+#include "orrery/communicator/window.hpp"
+
+namespace orrery::communicator {
+
+/// The host side of the communicators that a rank hosts. It collects the arrivals that the ranks report. When it has
+/// all of them, it computes when each participant completes and sends each rank one report. It also keeps the records,
+/// and knows what this rank may promise about completions.
+class HostSide {
+ public:
+  HostSide(const Setup& setup, SendReport send);
+
+  /// Takes in a report of rank `from`. Throws Error (bad_input) if members do not agree on what they do.
+  void receive(Rank from, const Report& report, std::span<const Time> times);
+
+  /// Returns the least completion, for participants on rank `to`, of the collectives that some participants on other
+  /// ranks have yet to join, if these do not arrive before the first who has. See pdes::Model::pending_reply. max() if
+  /// there are none. O(such collectives).
+  Time pending_reply(Rank to) const;
+
+  /// Returns the records of the collectives that their members wanted to be recorded.
+  const std::vector<CollectiveRecord>& records() const { return records_; }
+  /// Returns sums over all collectives that are over, each as often as it stands for others. By kind, then members.
+  std::vector<CollectiveSum> sums() const;
+
+ private:
+  /// A collective that some rank has reported and that is not over.
+  struct Pending {
+    Report report;
+    bool done = false;
+    Time reply = Time::max();      ///< when members complete at the earliest, if nobody arrives before the first
+    std::uint32_t missing = 0;     ///< ranks whose arrivals are not there
+    std::uint32_t ranks_over = 0;  ///< ranks whose participants are through, with Execution::by_members
+    Time finish;                   ///< when the last of these was
+    std::vector<Time> arrivals;    ///< [participants]
+
+    void clear();
+  };
+  struct Participants {
+    Rank rank;
+    std::vector<std::uint32_t> numbers;  ///< of its participants, ascending
+  };
+  /// A communicator that this rank hosts.
+  struct Hosted {
+    CommunicatorSpec spec;
+    std::shared_ptr<const collective::GroupLayout> layout;
+    std::uint32_t members = 0;
+    std::vector<Participants> ranks;  ///< ascending in rank
+    Window<Pending> pending;
+    bool is_open = false;  ///< some collective is pending
+  };
+  /// Kept so that nothing is allocated for each collective.
+  struct Scratch {
+    std::vector<Time> arrivals;      // [members]
+    std::vector<Time> completions;   // [members]
+    std::vector<Time> participants;  // [participants] their completions
+    std::vector<Time> of_rank;       // [participants of a rank] likewise
+  };
+
+  void add(const CommunicatorSpec& spec);
+  Pending& pending(Hosted& hosted, const Report& report, Time first);
+  void contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> arrivals);
+  void end_rank(Hosted& hosted, const Report& report, Time finish);
+  void finish(Hosted& hosted, Pending& pending);
+  std::span<const Time> completions(const Hosted& hosted, const Pending& pending);
+  void record(const Hosted& hosted, const Pending& pending, Time end);
+  void track(Hosted& hosted);
+  bool computes_at_host() const { return setup_.execution == Execution::at_host; }
+
+  static constexpr std::uint32_t none = ~0U;
+
+  Setup setup_;
+  SendReport send_;
+  std::vector<std::uint32_t> index_;  // [groups] into hosted_; or none
+  std::vector<Hosted> hosted_;
+  std::vector<std::uint32_t> open_;  // those of hosted_ with collectives that are pending
+  std::vector<CollectiveRecord> records_;
+  std::map<std::pair<std::uint8_t, std::uint32_t>, CollectiveSum> sums_;  // by kind and members
+  Scratch scratch_;
+};
+
+}  // namespace orrery::communicator

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "orrery/collective/collective.hpp"
+#include "orrery/collective/message_program.hpp"
+#include "orrery/communicator/report.hpp"
+#include "orrery/communicator/setup.hpp"
+#include "orrery/communicator/spec.hpp"
+#include "orrery/communicator/window.hpp"
+
+namespace orrery::communicator {
+
+/// What a participant joins a communicator with: which of this rank's communicators, and which of its participants
+/// there.
+struct Membership {
+  std::uint32_t communicator = 0;        ///< index into the communicators with participants on this rank
+  std::uint32_t participant = 0;         ///< index into the participants of this rank
+  std::uint32_t members = 0;             ///< of the whole group
+  std::uint32_t local_participants = 0;  ///< on this rank
+  std::uint32_t position = 0;            ///< in the group, with Execution::by_members
+  bool is_remote = false;                ///< participants, or the host, are on other ranks
+};
+
+/// How a participant joins the next collective of a communicator.
+struct Join {
+  NpuId npu;
+  NodeId node;
+  std::uint64_t node_id = 0;  ///< the trace's own, for messages
+  collective::Kind kind = collective::Kind::barrier;
+  Bytes size;
+  Time now;
+  bool is_recorded = true;
+};
+
+/// What a participant waits in, for the report of a stuck run.
+struct JoinedCollective {
+  GroupId group;
+  std::uint32_t ordinal = 0;
+  std::uint32_t members = 0;
+};
+
+/// The member side of the communicators of a rank. Participants of this rank join here. When the last of them has
+/// joined, their arrival times go to the communicator's host as one report. The host's answer becomes one event for
+/// each participant.
+class MemberSide {
+ public:
+  /// Tells that a participant's node is complete at `time`, having sent `sent` bytes; its event has been scheduled.
+  using Announce = std::function<void(NpuId, NodeId, Time time, Bytes sent)>;
+
+  MemberSide(const Setup& setup, SendReport send, Announce announce);
+
+  /// Returns what an NPU of this rank joins the group with. Throws Error (internal) if the NPU is no member of it.
+  Membership membership(GroupId group, NpuId npu) const;
+  /// Returns the same for a participant of a folded run, by its index into Representatives::npus.
+  Membership membership(GroupId group, std::uint32_t representative) const;
+
+  /// Joins the next collective. Returns which of the communicator's collectives it is. Throws Error (bad_input) if
+  /// members do not agree on what they do.
+  std::uint32_t join(const Membership& membership, const Join& join);
+  /// Joins the next access to memory that the members of the group do together. Returns which of the communicator's
+  /// accesses it is.
+  std::uint32_t join_access(const Membership& membership) {
+    return communicators_[membership.communicator].accesses[membership.participant]++;
+  }
+
+  // With Execution::by_members.
+  /// Returns the member of the group at this position.
+  NpuId member(const Membership& membership, std::uint32_t position) const {
+    return communicators_[membership.communicator].spec.member(position);
+  }
+  std::shared_ptr<const collective::MessageProgram> script(const Membership& membership, collective::Kind kind,
+                                                           Bytes size);
+  /// Tells that the participant is through with the collective that it joined.
+  void leave(const Membership& membership, std::uint32_t ordinal, Time now);
+
+  /// Ends a time: all joins of it have been made. Tells hosts of collectives that have begun here, or earlier than they
+  /// were told, but are not complete, because what hosts promise rests on the first arrival.
+  void settle();
+  /// Takes in a report of kind `completions`.
+  void complete(const Report& report, std::span<const Time> times);
+
+  /// Returns what the participant waits in: the last collective, or access, that it joined.
+  JoinedCollective joined(const Membership& membership, bool is_access) const;
+  /// Returns the members that have not joined a collective, or access, of those whose participants are on this rank.
+  std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal, bool is_access) const;
+
+ private:
+  /// A collective that some participants of this rank have joined and that is not over.
+  struct Pending {
+    Report report;
+    bool done = false;
+    std::uint32_t count = 0;     ///< participants that have joined
+    std::uint32_t left = 0;      ///< participants that are through, with Execution::by_members
+    Time first = Time::max();    ///< first arrival, of a communicator that is spread over ranks
+    std::vector<Time> arrivals;  ///< [participants here]
+    std::vector<NodeId> nodes;   ///< [participants here]
+
+    void clear();
+  };
+  /// A communicator with participants on this rank.
+  struct LocalCommunicator {
+    CommunicatorSpec spec;
+    std::vector<NpuId> npus;              ///< participants of this rank, ascending in number
+    std::vector<std::uint32_t> numbers;   ///< [npus] of a folded run, and with Execution::by_members; else empty
+    std::vector<std::uint32_t> joined;    ///< [npus] collectives joined so far
+    std::vector<std::uint32_t> accesses;  ///< [npus] accesses joined so far
+    Window<Pending> pending;
+    std::shared_ptr<const collective::GroupLayout> layout;  ///< with Execution::by_members
+    bool is_spread = false;                                 ///< it has participants on other ranks
+  };
+
+  void add(const CommunicatorSpec& spec);
+  const LocalCommunicator& local(GroupId group) const;
+  Membership membership(const LocalCommunicator& communicator, std::size_t participant) const;
+  bool computes_at_host() const { return setup_.execution == Execution::at_host; }
+
+  static constexpr std::uint32_t none = ~0U;
+
+  Setup setup_;
+  SendReport send_;
+  Announce announce_;
+  std::vector<std::uint32_t> index_;  // [groups] into communicators_; or none
+  std::vector<LocalCommunicator> communicators_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> begun_;  // (communicator, ordinal) of this time
+};
+
+}  // namespace orrery::communicator

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "orrery/base/hosting.hpp"
+#include "orrery/base/ids.hpp"
+#include "orrery/collective/collective.hpp"
+#include "orrery/communicator/report.hpp"
+#include "orrery/communicator/spec.hpp"
+#include "orrery/network/analytical.hpp"
+#include "orrery/pdes/scheduler.hpp"
+
+namespace orrery::communicator {
+
+/// Who carries a collective out once its members have joined.
+enum class Execution : std::uint8_t {
+  at_host,     ///< the host computes when each member completes (collective::Engine::finish)
+  by_members,  ///< members exchange messages over links; the communicator checks that they agree, and keeps records
+};
+
+/// What the communicators of a rank are made from. What is referred to outlives them.
+struct Setup {
+  pdes::Scheduler& kernel;
+  collective::Engine& engine;
+  network::Analytical& network;
+  std::span<const CommunicatorSpec> specs;  ///< [num_groups], alike on all ranks
+  Hosting hosting;
+  LpId first_lp;  ///< of the communicator of group 0
+  const PlaceOf& place_of;
+  Execution execution = Execution::at_host;
+};
+
+}  // namespace orrery::communicator

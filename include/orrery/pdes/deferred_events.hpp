@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "orrery/pdes/event_lists.hpp"
+
+namespace orrery::pdes {
+
+/// Events that are set aside because their LPs wait for something. It finds them by LP, and knows the earliest one.
+/// `defer` costs O(log n), `release` O(events of the LP). Nothing allocates memory once it has grown.
+class DeferredEvents {
+ public:
+  explicit DeferredEvents(std::size_t num_lps) : entries_(num_lps) {}
+
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  /// Returns whether events of this LP are set aside.
+  bool holds(LpId lp) const { return entries_[lp.index()].events != EventLists::empty; }
+  /// Returns the time of the earliest event, max() if there is none.
+  Time time() const { return order_.empty() ? Time::max() : order_.top().first; }
+  /// Returns the LP of the earliest event. There must be one.
+  LpId first_lp() const { return order_.top().second; }
+
+  void defer(const Event& event) {
+    Entry& entry = entries_[event.target.index()];
+    if (!holds(event.target) || event.time < entry.time) {
+      entry.time = event.time;
+      order_.emplace(event.time, event.target);
+    }
+    lists_.prepend(entry.events, event);
+    ++size_;
+  }
+
+  /// Calls take(event) for all events of an LP, in no particular order, and forgets them.
+  template <class Take>
+  void release(LpId lp, Take&& take) {
+    lists_.drain(entries_[lp.index()].events, [&](const Event& event) {
+      take(event);
+      --size_;
+    });
+    while (!order_.empty() && !is_current(order_.top())) order_.pop();
+  }
+
+ private:
+  using TimeOfLp = std::pair<Time, LpId>;
+  struct Later {
+    bool operator()(const TimeOfLp& a, const TimeOfLp& b) const {
+      return a.first != b.first ? a.first > b.first : a.second > b.second;
+    }
+  };
+  struct Entry {
+    Time time;  // of the earliest of its events
+    EventLists::List events = EventLists::empty;
+  };
+
+  bool is_current(const TimeOfLp& item) const {
+    const Entry& entry = entries_[item.second.index()];
+    return entry.events != EventLists::empty && entry.time == item.first;
+  }
+
+  std::vector<Entry> entries_;  // [LPs]
+  EventLists lists_;
+  std::size_t size_ = 0;
+  std::priority_queue<TimeOfLp, std::vector<TimeOfLp>, Later> order_;  // may hold items that are no longer current
+};
+
+}  // namespace orrery::pdes

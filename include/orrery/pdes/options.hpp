@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/time.hpp"
+
+namespace orrery::pdes {
+
+/// What may pass between this rank and another one. Delays are lower bounds; max() means that it never happens.
+struct Neighbour {
+  Rank rank;
+  bool outgoing = false;             ///< this rank may send to it
+  bool incoming = false;             ///< it may send to this rank
+  Time event_delay = Time::max();    ///< from an action of a client here to its event for a client there
+  Time service_delay = Time::max();  ///< from a request to a server here to its answer to a client there
+  Time reply_delay = Time::max();    ///< from the first of the posts that belong together here to their reply there
+  Time relay_delay = Time::max();    ///< from a request to a server here to that server's own request to a server there
+  bool requests = false;             ///< clients here may call servers there, without delay
+};
+
+struct Options {
+  std::vector<Neighbour> neighbours;       ///< ascending in rank, without this rank
+  std::uint32_t num_lps = 0;               ///< LPs on all ranks; every LP id is smaller
+  Time service_delay = Time::max();        ///< from a request to any server of this rank to any answer
+  Time reply_delay = Time::max();          ///< from the first of the posts that belong together to their reply here
+  Time final_delay = Time::from_ps(1);     ///< from the last of the posts that belong together to any reply
+  Time least_event_delay = Time::max();    ///< least event delay of all channels of all ranks
+  Time least_service_delay = Time::max();  ///< least service or relay delay of all servers of all ranks
+  Time least_reply_delay = Time::max();    ///< least reply delay of all ranks
+  bool lps_run_ahead = false;              ///< clients may be ahead of others; the kernel then asks Model::awaits
+  double watchdog_seconds = 300;           ///< the run ends with an error if no clock advances for so long; 0 = never
+  std::function<void(std::uint64_t events, Time now)> progress;  ///< the kernel calls it now and then between events
+  std::function<bool()> stop_requested;  ///< the kernel asks it now and then whether to end early; any rank may say so
+};
+
+}  // namespace orrery::pdes

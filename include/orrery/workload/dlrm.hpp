@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "orrery/workload/parallel.hpp"
+
+namespace orrery::workload {
+
+struct Layer;
+struct ParameterCount;
+
+/// A deep-learning recommendation model (Naumov et al., arXiv 1906.00091). Its MLPs are data parallel; its tables are
+/// spread evenly over all NPUs.
+struct Dlrm {
+  static constexpr std::string_view family = "dlrm";
+  static constexpr std::string_view help = "recommendation model of two MLPs and embedding tables";
+
+  std::uint64_t dense_features = 13;
+  std::vector<std::uint64_t> bottom;  ///< widths of the MLP over dense features; the last is that of the tables
+  std::vector<std::uint64_t> tables;  ///< rows of each table
+  std::uint64_t pooling = 1;          ///< rows of a table that a sample looks up
+  std::vector<std::uint64_t> top;     ///< widths of the MLP over the interaction
+
+  void validate(const Parallel& parallel) const;
+  std::vector<Layer> make_layers(const Parallel& parallel) const;
+  ParameterCount count_parameters() const;
+  std::uint64_t num_blocks() const { return 1; }
+
+  friend bool operator==(const Dlrm&, const Dlrm&) = default;
+};
+
+}  // namespace orrery::workload

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "orrery/base/quantity.hpp"
+
+namespace orrery::workload {
+
+/// The ways to divide the work: tensor, context, expert, data and pipeline parallelism. The number of NPUs is the
+/// product of their sizes. Batches are divided by dp and ep, sequences by cp.
+enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
+constexpr std::size_t num_axes = 5;
+constexpr std::array<std::string_view, num_axes> axis_names = {"tp", "cp", "ep", "dp", "pp"};
+
+enum class Schedule : std::uint8_t { one_forward_one_backward, gpipe };
+enum class Recompute : std::uint8_t { none, selective, full };
+enum class Precision : std::uint8_t { bf16, fp8, fp32 };
+/// How fine compute nodes are: one for all operators between two communications, or one for each operator.
+enum class Detail : std::uint8_t { block, op };
+
+/// Which model states are kept in remote memory (ZeRO-Infinity: Rajbhandari et al., SC 2021).
+struct Offload {
+  bool parameters = false, gradients = false, optimizer = false;
+  bool on_path = false;  ///< switches on the way to the memory carry out the collectives of loads and stores
+
+  bool any() const { return parameters || gradients || optimizer; }
+  friend bool operator==(const Offload&, const Offload&) = default;
+};
+
+/// How the copies of a model share its states (parameters, gradients and the optimizer's state), and when states move.
+struct Sharding {
+  std::uint32_t zero = 0;  ///< stage of ZeRO (Rajbhandari et al., 2020), 0 to 3
+  Offload offload;
+  std::uint32_t prefetch = 1;  ///< number of layers ahead whose parameters and optimizer state are fetched
+  Bytes bucket;                ///< gradients are reduced as soon as there are so many; 0: after each layer
+  bool overlap = true;         ///< gradients are reduced during the backward pass instead of after it
+
+  friend bool operator==(const Sharding&, const Sharding&) = default;
+};
+
+/// How the training of a model is divided among NPUs.
+struct Parallel {
+  std::array<std::uint32_t, num_axes> sizes = {1, 1, 1, 1, 1};  ///< by Axis
+  /// Axes from the innermost on: NPU ids count along placement[0] fastest.
+  std::array<Axis, num_axes> placement = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+  std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
+  bool sequence_parallel = false;  ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
+  Sharding sharding;
+  std::uint64_t micro_batch = 1;    ///< samples
+  std::uint32_t micro_batches = 1;  ///< number per step and replica
+  Schedule schedule = Schedule::one_forward_one_backward;
+  Recompute recompute = Recompute::none;
+  Precision precision = Precision::bf16;
+  Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32
+  Detail detail = Detail::block;
+
+  std::uint32_t operator[](Axis axis) const { return sizes[static_cast<std::size_t>(axis)]; }
+  std::uint32_t& operator[](Axis axis) { return sizes[static_cast<std::size_t>(axis)]; }
+  /// Returns the product of the sizes. Throws Error (bad_input) if it is more than 2^32 - 1.
+  std::uint32_t num_npus() const;
+  std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * interleaving; }
+  std::uint32_t num_replicas() const { return (*this)[Axis::dp] * (*this)[Axis::ep]; }
+
+  /// Throws Error (bad_input), which names the key of CONFIG.yaml, for values that no model can have.
+  void validate() const;
+
+  friend bool operator==(const Parallel&, const Parallel&) = default;
+};
+
+}  // namespace orrery::workload

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "orrery/workload/parallel.hpp"
+
+namespace orrery::workload {
+
+struct Layer;
+struct ParameterCount;
+
+/// A decoder-only transformer. Formulas and sources: docs/workloads.md.
+struct Transformer {
+  static constexpr std::string_view family = "transformer";
+  static constexpr std::string_view help = "decoder-only transformer, dense or with experts";
+
+  struct Attention {
+    std::uint32_t heads = 32;
+    std::uint32_t kv_heads = 0;   ///< heads of keys and values; 0: as many as heads
+    std::uint64_t head_size = 0;  ///< 0: hidden / heads
+    bool fused = true;            ///< scores stay on chip and are computed again in the backward pass
+
+    friend bool operator==(const Attention&, const Attention&) = default;
+  };
+  struct Mlp {
+    std::uint64_t width = 0;    ///< inner width, of each expert; 0: 4 * hidden
+    bool gated = false;         ///< three matrices (SwiGLU) instead of two
+    std::uint32_t experts = 0;  ///< number of experts; 0: dense
+    std::uint32_t top_k = 0;    ///< number of experts that a token passes
+
+    friend bool operator==(const Mlp&, const Mlp&) = default;
+  };
+  struct Embedding {
+    std::uint64_t vocabulary = 0;    ///< 0: neither embedding nor output layer
+    bool learned_positions = false;  ///< there are `sequence` position embeddings
+    bool tied = false;               ///< the output layer is the embedding's transpose
+
+    friend bool operator==(const Embedding&, const Embedding&) = default;
+  };
+
+  std::uint32_t layers = 32;
+  std::uint64_t hidden = 4096;
+  std::uint64_t sequence = 2048;  ///< tokens of a sample
+  Attention attention = {};
+  Mlp mlp = {};
+  Embedding embedding = {};
+  bool biases = false;   ///< all products and norms have biases
+  bool dropout = false;  ///< there are dropout masks, which are moved and kept
+
+  std::uint64_t query_width() const {
+    return attention.heads * (attention.head_size ? attention.head_size : hidden / attention.heads);
+  }
+  std::uint64_t kv_width() const {
+    return query_width() / attention.heads * (attention.kv_heads ? attention.kv_heads : attention.heads);
+  }
+  std::uint64_t mlp_width() const { return mlp.width ? mlp.width : 4 * hidden; }
+
+  void validate(const Parallel& parallel) const;
+  std::vector<Layer> make_layers(const Parallel& parallel) const;
+  ParameterCount count_parameters() const;
+  std::uint64_t num_blocks() const { return layers; }
+  std::uint64_t tokens_per_sample() const { return sequence; }
+
+  friend bool operator==(const Transformer&, const Transformer&) = default;
+};
+
+}  // namespace orrery::workload

@@ -1,0 +1,203 @@
+#include "orrery/communicator/host_side.hpp"
+
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::communicator {
+namespace {
+
+collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
+
+}  // namespace
+
+void HostSide::Pending::clear() {
+  report = {};
+  done = false;
+  reply = Time::max();
+  missing = 0;
+  ranks_over = 0;
+  finish = Time::zero();
+  arrivals.clear();
+}
+
+HostSide::HostSide(const Setup& setup, SendReport send) : setup_(setup), send_(std::move(send)) {
+  for (const auto& spec : setup_.specs) {
+    index_.resize(std::max<std::size_t>(index_.size(), spec.id.index() + 1), none);
+    if (spec.host == setup_.hosting.here) add(spec);
+  }
+}
+
+void HostSide::add(const CommunicatorSpec& spec) {
+  const std::uint32_t num_npus = setup_.hosting.num_npus();
+  Hosted hosted;
+  hosted.spec = spec;
+  hosted.members = spec.num_members(num_npus);
+  hosted.layout = setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+  auto& ranks = hosted.ranks;
+  for (std::uint32_t number = 0; number < spec.num_participants(num_npus); ++number) {
+    const Rank rank = setup_.hosting.of_npu[spec.participant(number).index()];
+    auto found = std::ranges::find(ranks, rank, &Participants::rank);
+    if (found == ranks.end()) found = ranks.insert(found, Participants{rank, {}});
+    found->numbers.push_back(number);
+  }
+  std::ranges::sort(ranks, {}, &Participants::rank);
+  index_[spec.id.index()] = static_cast<std::uint32_t>(hosted_.size());
+  hosted_.push_back(std::move(hosted));
+}
+
+void HostSide::receive(Rank from, const Report& report, std::span<const Time> times) {
+  Hosted& hosted = hosted_[index_[report.group]];
+  switch (report.kind) {
+    case ReportKind::begun:
+      pending(hosted, report, times.front());
+      break;
+    case ReportKind::arrivals:
+      contribute(hosted, from, report, times);
+      break;
+    case ReportKind::left:
+      end_rank(hosted, report, times.front());
+      break;
+    case ReportKind::completions:
+      ensure(false, "a host is told of completions");
+  }
+  track(hosted);
+}
+
+/// Returns a collective that a participant has joined, at `first` perhaps before all others.
+HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time first) {
+  auto& pending = hosted.pending.at(report.ordinal);
+  if (pending.arrivals.empty()) {
+    pending.report = report;
+    pending.arrivals.resize(hosted.spec.num_participants(setup_.hosting.num_npus()));
+    pending.missing = static_cast<std::uint32_t>(hosted.ranks.size());
+  }
+  require_same(pending.report, report, hosted.spec, setup_.place_of);
+  if (hosted.ranks.size() > 1 && computes_at_host()) {
+    const Time least = setup_.engine.least_duration(*hosted.layout, kind_of(report), Bytes(report.size));
+    pending.reply = std::min(pending.reply, first + least);
+  }
+  return pending;
+}
+
+/// Takes the arrivals of all participants of one rank.
+void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> arrivals) {
+  auto& pending = this->pending(hosted, report, *std::ranges::min_element(arrivals));
+  pending.report.depth = std::max(pending.report.depth, report.depth);
+  pending.report.is_recorded &= report.is_recorded;
+  const auto rank = std::ranges::lower_bound(hosted.ranks, from, {}, &Participants::rank);
+  ensure(rank != hosted.ranks.end() && rank->rank == from, "arrivals of a rank without participants");
+  for (std::size_t i = 0; i < rank->numbers.size(); ++i)
+    pending.arrivals[rank->numbers[i]] = arrivals[arrivals.size() == 1 ? 0 : i];
+  if (--pending.missing == 0 && computes_at_host()) finish(hosted, pending);
+}
+
+/// Takes note that all participants of one rank are through. They have all arrived, so `contribute` came before.
+void HostSide::end_rank(Hosted& hosted, const Report& report, Time finish) {
+  auto& pending = hosted.pending.at(report.ordinal);
+  pending.finish = std::max(pending.finish, finish);
+  if (++pending.ranks_over < hosted.ranks.size()) return;
+  record(hosted, pending, pending.finish);
+  pending.done = true;
+  hosted.pending.retire();
+}
+
+/// Keeps `open_` up to date.
+void HostSide::track(Hosted& hosted) {
+  const auto index = static_cast<std::uint32_t>(&hosted - hosted_.data());
+  const bool is_open = !hosted.pending.empty();
+  if (is_open == hosted.is_open) return;
+  hosted.is_open = is_open;
+  if (is_open)
+    open_.push_back(index);
+  else
+    open_.erase(std::ranges::find(open_, index));
+}
+
+Time HostSide::pending_reply(Rank to) const {
+  Time least = Time::max();
+  for (const auto index : open_) {
+    const Hosted& hosted = hosted_[index];
+    if (std::ranges::find(hosted.ranks, to, &Participants::rank) == hosted.ranks.end()) continue;
+    for (std::uint32_t i = 0; i < hosted.pending.count(); ++i)
+      if (const auto& pending = hosted.pending.at(hosted.pending.first() + i); !pending.done)
+        least = std::min(least, pending.reply);
+  }
+  return least;
+}
+
+/// Returns the completions of all participants, valid until the next call. In a folded run members with the same
+/// representative complete together, or the fold is wrong.
+std::span<const Time> HostSide::completions(const Hosted& hosted, const Pending& pending) {
+  const auto kind = kind_of(pending.report);
+  const Bytes size(pending.report.size);
+  auto& completions = scratch_.completions;
+  completions.resize(hosted.members);
+  if (!hosted.spec.representatives) {
+    setup_.engine.finish(*hosted.layout, kind, size, pending.arrivals, completions);
+    return completions;
+  }
+  const auto& of_member = hosted.spec.representatives->of_member;
+  auto& arrivals = scratch_.arrivals;
+  arrivals.resize(hosted.members);
+  for (std::size_t i = 0; i < arrivals.size(); ++i) arrivals[i] = pending.arrivals[of_member[i]];
+  setup_.engine.finish(*hosted.layout, kind, size, arrivals, completions);
+  auto& participants = scratch_.participants;
+  participants.resize(pending.arrivals.size());
+  for (std::size_t i = completions.size(); i-- > 0;) participants[of_member[i]] = completions[i];
+  for (std::size_t i = 0; i < completions.size(); ++i)
+    ensure(completions[i] == participants[of_member[i]],
+           "members of a collective that have one representative complete together");
+  return participants;
+}
+
+/// Keeps the record of a collective that is over, and adds it to the sums.
+void HostSide::record(const Hosted& hosted, const Pending& pending, Time end) {
+  const auto [first, last] = std::ranges::minmax_element(pending.arrivals);
+  const CollectiveRecord record{hosted.spec.id,
+                                pending.report.ordinal,
+                                pending.report.collective,
+                                hosted.members,
+                                Bytes(pending.report.size),
+                                *first,
+                                *last,
+                                end};
+  CollectiveSum& sum = sums_[{record.kind, record.members}];
+  const std::uint64_t count = hosted.spec.count();
+  sum.count += count;
+  sum.bytes += static_cast<unsigned __int128>(record.size.count()) * count;
+  sum.time += static_cast<SumOfTimes>((record.finish - record.last_arrival).ps()) * count;
+  if (pending.report.is_recorded) records_.push_back(record);
+}
+
+std::vector<CollectiveSum> HostSide::sums() const {
+  std::vector<CollectiveSum> result;
+  for (const auto& [key, sum] : sums_) result.push_back({key.first, key.second, sum.count, sum.bytes, sum.time});
+  return result;
+}
+
+void HostSide::finish(Hosted& hosted, Pending& pending) {
+  const auto completions = this->completions(hosted, pending);
+  const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
+  setup_.network.count_collective(traffic, hosted.members * hosted.spec.count());
+
+  record(hosted, pending, *std::ranges::max_element(completions));
+  const LpId lp(setup_.first_lp.value() + hosted.spec.id.value());
+  setup_.kernel.raise_depth(lp, pending.report.depth + 1);
+
+  Report report = pending.report;
+  report.kind = ReportKind::completions;
+  report.depth = setup_.kernel.depth(lp);
+  Bytes sent;
+  for (const Bytes in_dimension : traffic) sent += in_dimension;
+  report.size = sent.count();
+  pending.done = true;
+  hosted.pending.retire();
+  for (const auto& rank : hosted.ranks) {
+    scratch_.of_rank.clear();
+    for (const auto number : rank.numbers) scratch_.of_rank.push_back(completions[number]);
+    send_(rank.rank, report, scratch_.of_rank);
+  }
+}
+
+}  // namespace orrery::communicator

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "orrery/base/time.hpp"
+#include "orrery/communicator/report.hpp"
+
+/// How a report and its times travel to another rank: the bytes of the report, then those of the times. Times that are
+/// all equal travel as one.
+namespace orrery::communicator::wire {
+
+/// Replaces what is in `message`. There must be at least one time.
+void pack(const Report& report, std::span<const Time> times, std::vector<std::byte>& message);
+
+/// Returns the report of a message and replaces what is in `times`. Throws Error (internal) if the message has not the
+/// form that `pack` gives it.
+Report unpack(std::span<const std::byte> message, std::vector<Time>& times);
+
+}  // namespace orrery::communicator::wire

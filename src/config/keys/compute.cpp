@@ -1,0 +1,210 @@
+#include "keys.hpp"
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+bool has_cache(const Configuration& c) { return c.executor.compute.cache.size > Bytes(0); }
+bool has_expanded_memory(const Configuration& c) { return c.executor.compute.expanded.share > 0; }
+bool has_roofline(const Configuration& c, const Reading&) { return c.executor.compute.roofline; }
+
+void require_roofline(const Configuration& c, const Place& place, const Reading&) {
+  if (!c.executor.compute.roofline)
+    throw Error(ErrorCode::bad_input, place, "found without the roofline, which alone uses it",
+                "system.compute.roofline: true with it");
+}
+
+/// Throws unless the cache is faster than the local memory, as far as both are known.
+void require_faster_cache(const Configuration& c, const Place& place, const Reading&) {
+  const auto& compute = c.executor.compute;
+  if (has_cache(c) && compute.local_memory.bytes_per_ns() > 0 &&
+      compute.cache.bandwidth.bytes_per_ns() <= compute.local_memory.bytes_per_ns())
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("found {} GB/s, no more than the {} GB/s of the local memory",
+                            compute.cache.bandwidth.bytes_per_ns(), compute.local_memory.bytes_per_ns()),
+                "a cache that is faster");
+}
+
+/// Reads one rate for all precisions, or a mapping with one rate for each.
+void read_peak(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+  if (value.kind != Value::Kind::mapping || value.entries.empty()) {
+    target.executor.compute.peak_flops = as_flops(value, path);
+    return;
+  }
+  Section section(&value, path, value, reading.faults);
+  for (const auto& [text, precision, help] : precisions())
+    if (const Value* const peak = section.find(text))
+      reading.faults.attempt([&] { target.peaks[precision] = as_flops(*peak, section.path(text)); });
+  section.refuse_unknown();
+}
+
+void write_peak(const Configuration& c, Writer& writer) {
+  const double peak = c.executor.compute.peak_flops;
+  if (c.peaks.empty() && peak > 0) writer.put("system.compute.peak", flops_to_text(peak));
+  for (const auto& [precision, flops] : c.peaks)
+    writer.put(fmt::format("system.compute.peak.{}", text_of(precisions(), precision)), flops_to_text(flops));
+}
+
+bool same_peak(const Configuration& a, const Configuration& b) {
+  return a.peaks == b.peaks && a.executor.compute.peak_flops == b.executor.compute.peak_flops;
+}
+
+void add_roofline(Keys<Configuration>& keys) {
+  keys.add(
+      {.path = "system.compute.roofline",
+       .help = "compute the durations of compute nodes by the roofline; else take the recorded ones",
+       .example = "true",
+       .otherwise = Default::built_in()},
+      boolean(), [](auto& c) -> auto& { return c.executor.compute.roofline; });
+  keys.add({.path = "system.compute.peak",
+            .help = "peak compute rate, for all precisions or for each; that of workload.parallel.precision counts, "
+                    "bf16 for traces",
+            .example = "{bf16: 989 TFLOPS, fp8: 1979 TFLOPS}",
+            .otherwise = Default::none()},
+           compute_rate().info, {read_peak, write_peak, same_peak})
+      .needed_if(has_roofline, "the roofline is on");
+  keys.add(
+          {.path = "system.compute.local-memory.bandwidth",
+           .help = "bandwidth of the local memory; without it reductions in collectives take no time",
+           .example = "3350 GB/s",
+           .otherwise = Default::none()},
+          bandwidth(), [](auto& c) -> auto& { return c.executor.compute.local_memory; })
+      .needed_if(has_roofline, "the roofline is on");
+  keys.add(
+      {.path = "system.compute.local-memory.latency",
+       .help = "latency of the local memory, part of the duration of each compute node under the roofline",
+       .example = "80 ns",
+       .otherwise = Default::built_in()},
+      nanoseconds(), [](auto& c) -> auto& { return c.executor.compute.local_memory_latency_ns; });
+  keys.add(
+      {.path = "system.compute.local-memory.size",
+       .help = "size of the local memory, which tensors may not exceed",
+       .example = "80 GiB",
+       .otherwise = Default::described("no limit"),
+       .see = "memory.md, *Capacity*",
+       .flag = Flag{.name = "local-memory-size",
+                    .heading = Heading::model,
+                    .argument = "SIZE",
+                    .commands = {Taker::run, Taker::check}}},
+      size(1, "80 GB", "Leave it out for a memory that holds anything."),
+      [](auto& c) -> auto& { return c.executor.local_memory_size; });
+}
+
+void add_levels(Keys<Configuration>& keys) {
+  keys.add(
+          {.path = "system.compute.cache.size",
+           .help = "size of the cache; a node whose bytes fit into it moves them at the cache's bandwidth",
+           .example = "50 MiB",
+           .otherwise = Default::needed_in_mapping(),
+           .see = "memory.md"},
+          size(0, "50 MiB"), [](auto& c) -> auto& { return c.executor.compute.cache.size; })
+      .check(require_roofline)
+      .written_if(has_cache);
+  keys.add(
+          {.path = "system.compute.cache.bandwidth",
+           .help = "bandwidth of the cache, more than that of the local memory",
+           .example = "12 TB/s",
+           .otherwise = Default::needed_in_mapping()},
+          bandwidth(), [](auto& c) -> auto& { return c.executor.compute.cache.bandwidth; })
+      .check(require_faster_cache)
+      .written_if(has_cache);
+  keys.add(
+          {.path = "system.compute.cache.latency",
+           .help = "latency of the cache",
+           .example = "5 ns",
+           .otherwise = Default::built_in()},
+          nanoseconds(), [](auto& c) -> auto& { return c.executor.compute.cache.latency_ns; })
+      .written_if(has_cache);
+  keys.add(
+          {.path = "system.compute.expanded-memory.share",
+           .help = "share of the bytes of all other nodes, and of the tensors, that lies in a memory beside the local "
+                   "one, as over CXL",
+           .example = "0.25",
+           .otherwise = Default::needed_in_mapping()},
+          share(), [](auto& c) -> auto& { return c.executor.compute.expanded.share; })
+      .check(require_roofline)
+      .written_if(has_expanded_memory);
+  keys.add(
+          {.path = "system.compute.expanded-memory.bandwidth",
+           .help = "bandwidth of the memory beside the local one",
+           .example = "64 GB/s",
+           .otherwise = Default::needed_in_mapping()},
+          bandwidth(), [](auto& c) -> auto& { return c.executor.compute.expanded.bandwidth; })
+      .written_if(has_expanded_memory);
+  keys.add(
+          {.path = "system.compute.expanded-memory.latency",
+           .help = "latency of the memory beside the local one",
+           .example = "1 us",
+           .otherwise = Default::built_in()},
+          nanoseconds(), [](auto& c) -> auto& { return c.executor.compute.expanded.latency_ns; })
+      .written_if(has_expanded_memory);
+}
+
+/// Returns how a key is read whose value `key` holds too: as that one, and never written.
+template <class T, class Access>
+Handling<Configuration> alias(const Type<T>& type, Access access) {
+  return {[=](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            access(target) = type.read(value, path, reading);
+          },
+          [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
+}
+
+}  // namespace
+
+const Keys<Configuration>& compute_keys() {
+  static const Keys<Configuration> all = [] {
+    Keys<Configuration> keys("system.compute");
+    add_roofline(keys);
+    add_levels(keys);
+    keys.add(
+        {.path = "system.compute.streams",
+         .help = "compute nodes that an NPU executes at a time, but for those of `workload.streams: trace`",
+         .example = "2",
+         .otherwise = Default::built_in()},
+        count(), [](auto& c) -> auto& { return c.executor.compute_streams; });
+    keys.add({.path = "system.compute.noise",
+              .help = "earlier name of `perturbation.noise`",
+              .example = "0.05",
+              .otherwise = Default::none()},
+             share().info,
+             alias(
+                 share(), [](auto& c) -> auto& { return c.executor.compute_noise; }));
+    keys.add({.path = "system.compute.noise-seed",
+              .help = "earlier name of `perturbation.noise-seed`",
+              .example = "7",
+              .otherwise = Default::none()},
+             count(0).info,
+             alias(
+                 count(0), [](auto& c) -> auto& { return c.executor.noise_seed; }));
+    return keys;
+  }();
+  return all;
+}
+
+const Keys<Configuration>& communication_keys() {
+  static const Keys<Configuration> all = [] {
+    Keys<Configuration> keys("system.communication");
+    keys.add(
+        {.path = "system.communication.streams",
+         .help = "communication nodes that an NPU executes at a time, but for those of `workload.streams: trace`",
+         .example = "2",
+         .otherwise = Default::built_in()},
+        count(), [](auto& c) -> auto& { return c.executor.comm_streams; });
+    keys.add(
+        {.path = "system.communication.order",
+         .help = "ready node that takes a communication stream that falls free; of equals the lowest id",
+         .example = "fifo",
+         .otherwise = Default::built_in()},
+        word(communication_orders()), [](auto& c) -> auto& { return c.executor.comm_order; });
+    keys.add(
+        {.path = "system.communication.rendezvous",
+         .help = "let a sender wait until its receiver is ready, inside collectives too",
+         .example = "true",
+         .otherwise = Default::built_in()},
+        boolean(), [](auto& c) -> auto& { return c.executor.rendezvous; });
+    return keys;
+  }();
+  return all;
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <map>
+
+#include "keys.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/collective/custom_collective.hpp"
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+using collective::Kind;
+using Files = std::vector<std::shared_ptr<const collective::CustomCollective>>;
+
+constexpr std::string_view custom_expected =
+    "an MSCCL XML (FILE.xml), PREFIX of Chakra traces (PREFIX.0.et, ...), or a list of them for groups of several "
+    "sizes";
+
+/// The kinds of collectives that files may spell out.
+struct CustomKind {
+  Kind kind;
+  Text path, help, example;
+};
+constexpr CustomKind custom_kinds[] = {
+    {Kind::all_reduce, "system.collectives.custom.all-reduce",
+     "files that spell out all-reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-reduce-8.xml"},
+    {Kind::all_gather, "system.collectives.custom.all-gather",
+     "files that spell out all-gather: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-gather-8.xml"},
+    {Kind::reduce_scatter, "system.collectives.custom.reduce-scatter",
+     "files that spell out reduce-scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+     "custom/reduce-scatter-8.xml"},
+    {Kind::all_to_all, "system.collectives.custom.all-to-all",
+     "files that spell out all-to-all: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-to-all-8.xml"},
+    {Kind::broadcast, "system.collectives.custom.broadcast",
+     "files that spell out broadcast: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/broadcast-8.xml"},
+    {Kind::reduce, "system.collectives.custom.reduce",
+     "files that spell out reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/reduce-8.xml"},
+    {Kind::gather, "system.collectives.custom.gather",
+     "files that spell out gather: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/gather-8.xml"},
+    {Kind::scatter, "system.collectives.custom.scatter",
+     "files that spell out scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/scatter-8.xml"},
+};
+
+bool same_files(const Files& a, const Files& b) {
+  const auto file = [](const auto& collective) { return normal_path(collective->file()); };
+  return std::ranges::equal(a, b, {}, file, file);
+}
+
+/// Returns the files of a kind; none if it has no entry.
+const Files& files_of(const Configuration& configuration, Kind kind) {
+  static const Files none;
+  const auto found = configuration.collectives.custom.of_kind.find(kind);
+  return found == configuration.collectives.custom.of_kind.end() ? none : found->second;
+}
+
+Handling<Configuration> files_of_kind(Kind kind, const std::string& path) {
+  return {
+      [=](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
+        read_custom(value, at, kind, as_path, target, reading.faults);
+      },
+      [=](const Configuration& target, Writer& writer) {
+        std::vector<std::string> files;
+        for (const auto& collective : files_of(target, kind))
+          files.push_back(in_quotes(normal_path(collective->file())));
+        if (!files.empty()) writer.put(path, fmt::format("[{}]", fmt::join(files, ", ")));
+      },
+      [=](const Configuration& a, const Configuration& b) { return same_files(files_of(a, kind), files_of(b, kind)); }};
+}
+
+Handling<Configuration> files_of_nodes() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            read_custom_nodes(value, path, as_path, target, reading.faults);
+          },
+          [](const Configuration& target, Writer& writer) {
+            std::vector<std::string> entries;
+            for (const auto& [id, number] : target.workload.custom_nodes)
+              entries.push_back(fmt::format(
+                  "{}: {}", id, in_quotes(normal_path(target.collectives.custom.of_nodes[number - 1]->file()))));
+            if (!entries.empty()) writer.put_entries("system.collectives.custom.nodes", std::move(entries));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.workload.custom_nodes == b.workload.custom_nodes &&
+                   same_files(a.collectives.custom.of_nodes, b.collectives.custom.of_nodes);
+          }};
+}
+
+}  // namespace
+
+const Keys<Configuration>& custom_collective_keys() {
+  static const Keys<Configuration> all = [] {
+    Keys<Configuration> keys("system.collectives.custom");
+    for (const auto& [kind, path, help, example] : custom_kinds)
+      keys.add({.path = path, .help = help, .example = example, .otherwise = Default::none()},
+               {"files", std::string(custom_expected), "-", "one for each size of groups"},
+               files_of_kind(kind, path.string()));
+    keys.add({.path = "system.collectives.custom.nodes",
+              .help = "Chakra traces that the collectives of single nodes run, by the id of the node",
+              .example = "{7: custom/all-reduce}",
+              .otherwise = Default::none()},
+             {"mapping to files", "a mapping of ids of nodes to PREFIX of Chakra traces", "-", "ID: PREFIX"},
+             files_of_nodes());
+    return keys;
+  }();
+  return all;
+}
+
+void read_custom(const Value& value, const std::string& path, Kind kind, PathOf path_of, Configuration& result,
+                 Faults& faults) {
+  auto& known = result.collectives.custom.of_kind[kind];
+  std::map<std::size_t, std::size_t> by_size;  // of a communicator, the index of its file
+  const auto read = [&](const Value& name) {
+    const std::filesystem::path file = path_of(name, path);
+    const auto made = collective::read_custom_collective(file, kind, name.place(path));
+    const auto [found, is_new] = by_size.emplace(made->num_positions(), known.size());
+    if (!is_new)
+      throw Error(ErrorCode::bad_input, name.place(path),
+                  fmt::format("{} and {} are both for {} members", known[found->second]->file().string(), file.string(),
+                              made->num_positions()),
+                  "one file for each size of groups");
+    known.push_back(made);
+    if (file.extension() == ".xml")
+      result.inputs.emplace_back(fmt::format("{}-{}.xml", collective::name(kind), made->num_positions()),
+                                 read_text(file));
+  };
+  if (value.kind != Value::Kind::sequence) {
+    read(value);
+    return;
+  }
+  if (value.items.empty()) throw Error(ErrorCode::bad_input, value.place(path), "found an empty list", custom_expected);
+  for (const Value& item : value.items) faults.attempt([&] { read(item); });
+}
+
+void read_custom_nodes(const Value& mapping, const std::string& path, PathOf path_of, Configuration& result,
+                       Faults& faults) {
+  if (mapping.kind != Value::Kind::mapping)
+    throw Error(ErrorCode::bad_input, mapping.place(path), fmt::format("found {}", mapping.description()),
+                "a mapping of keys to values");
+  const auto path_to = [&](const std::string& key) { return path.empty() ? key : fmt::format("{}.{}", path, key); };
+  std::map<std::uint64_t, const Value*> prefixes;
+  for (const Value::Entry& entry : mapping.entries)
+    faults.attempt([&] {
+      const Place place = entry.value.place(path_to(entry.key));
+      if (!prefixes.emplace(parse_count(entry.key, 0, ~std::uint64_t{0}, place), &entry.value).second)
+        throw Error(ErrorCode::bad_input, place, "the id is there twice", "one file for each node");
+    });
+  auto& known = result.collectives.custom.of_nodes;
+  std::map<std::filesystem::path, std::uint32_t> numbers;  // of the files, from 1 on
+  for (const auto& [id, value] : prefixes)
+    faults.attempt([&] {
+      const std::string at = path_to(std::to_string(id));
+      const std::filesystem::path prefix = path_of(*value, at);
+      if (prefix.extension() == ".xml")
+        throw Error(ErrorCode::bad_input, value->place(at), "found an MSCCL XML, which spells out one kind only",
+                    "PREFIX of Chakra traces (PREFIX.0.et, ...), or the XML for all collectives of its kind");
+      const auto known_before = numbers.find(prefix);
+      if (known_before == numbers.end())
+        known.push_back(collective::read_custom_collective(prefix, Kind::all_reduce, value->place(at)));
+      result.workload.custom_nodes[id] =
+          numbers.emplace(prefix, static_cast<std::uint32_t>(known.size())).first->second;
+    });
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,165 @@
+#include <charconv>
+#include <cmath>
+
+#include "keys.hpp"
+
+namespace orrery::config {
+namespace {
+
+using topology::Shape;
+
+/// Returns the numbers of "4x8" or "4x4x2"; none if the text is of another form.
+std::vector<std::uint32_t> sizes_in(std::string_view text) {
+  std::vector<std::uint32_t> sizes;
+  const char* at = text.data();
+  const char* const last = at + text.size();
+  for (;;) {
+    std::uint32_t size = 0;
+    const auto [end, error] = std::from_chars(at, last, size);
+    if (error != std::errc() || size == 0 || *at == '0') return {};
+    sizes.push_back(size);
+    if (end == last) return sizes;
+    if (*end != 'x') return {};
+    at = end + 1;
+  }
+}
+
+/// Returns the sizes of the rings of a torus: of [4, 8] or 4x8, or of one number, which is that of all its NPUs.
+std::vector<std::uint32_t> as_sides(const Value& value, const std::string& key, std::uint32_t rings) {
+  std::vector<std::uint32_t> sides;
+  if (value.kind == Value::Kind::sequence && value.items.size() <= rings)
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+      sides.push_back(as_count(value.items[i], fmt::format("{}.{}", key, i)));
+  else if (value.kind == Value::Kind::scalar)
+    sides = sizes_in(value.text);
+  if (sides.size() == rings) return sides;
+  if (sides.size() == 1 && value.kind == Value::Kind::scalar) {
+    const auto side = static_cast<std::uint32_t>(std::lround(std::pow(sides[0], 1.0 / rings)));
+    std::uint64_t whole = 1;
+    for (std::uint32_t k = 0; k < rings; ++k) whole *= side;
+    if (whole == sides[0]) return std::vector<std::uint32_t>(rings, side);
+  }
+  throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()),
+              rings == 2 ? "the sizes of 2 rings such as 4x8 or [4, 8], or a square number of NPUs"
+                         : "the sizes of 3 rings such as 4x4x8 or [4, 4, 8], or a cubic number of NPUs");
+}
+
+/// Returns how the size of an entry is read: one number, or those of the rings of a torus.
+Handling<DimensionEntry> size_handling() {
+  return {[](const Value& value, const std::string& path, DimensionEntry& entry, Reading&) {
+            if (entry.shape.rings > 1)
+              entry.sizes = as_sides(value, path, entry.shape.rings);
+            else
+              entry.sizes = {as_count(value, path)};
+          },
+          [](const DimensionEntry& entry, Writer& writer) {
+            writer.put("system.network.dimensions.size", fmt::to_string(entry.sizes.front()));
+          },
+          [](const DimensionEntry& a, const DimensionEntry& b) { return a.sizes == b.sizes; }};
+}
+
+bool is_fat_tree(const DimensionEntry& entry) { return entry.shape.shape == Shape::fat_tree; }
+bool is_dragonfly(const DimensionEntry& entry) { return entry.shape.shape == Shape::dragonfly; }
+
+void add_common_keys(Keys<DimensionEntry>& keys) {
+  keys.add(
+          {.path = "system.network.dimensions.shape",
+           .help = "how the NPUs of a line are joined",
+           .example = "Ring",
+           .otherwise = Default::needed(),
+           .see = "network.md"},
+          word(shapes()), [](auto& entry) -> auto& { return entry.shape; })
+      .prepare([](DimensionEntry& entry) { entry.sizes = {0}; });
+  keys.add({.path = "system.network.dimensions.size",
+            .help = "NPUs in one line of the dimension; for a torus the sizes of its rings, as `4x8`, or the number of "
+                    "its NPUs",
+            .example = "8",
+            .otherwise = Default::needed()},
+           {"whole number", "a whole number, 1 or more", "-", "1 or more"}, size_handling())
+      .prepare([](DimensionEntry& entry) { entry.sizes.assign(entry.shape.rings, 0); });
+  keys.add(
+          {.path = "system.network.dimensions.bandwidth",
+           .help = "bandwidth of one link",
+           .example = "400 GB/s",
+           .otherwise = Default::needed()},
+          bandwidth(), [](auto& entry) -> auto& { return entry.dimension.bandwidth; })
+      .prepare([](DimensionEntry& entry) { entry.dimension.bandwidth = Bandwidth::from_bytes_per_ns(1); });
+  keys.add(
+      {.path = "system.network.dimensions.latency",
+       .help = "latency of one hop",
+       .example = "500 ns",
+       .otherwise = Default::needed()},
+      nanoseconds(), [](auto& entry) -> auto& { return entry.dimension.latency_ns; });
+  keys.add(
+          {.path = "system.network.dimensions.in-switch-operations",
+           .help =
+               "Switch only: reductions and multicasts that the switch of a line carries out at a time, for `inSwitch`",
+           .example = "4",
+           .otherwise = Default::built_in()},
+          count(0), [](auto& entry) -> auto& { return entry.dimension.in_switch_operations; })
+      .written_unless_default();
+  keys.add(
+          {.path = "system.network.dimensions.links",
+           .help = "links side by side where the shape has one; each message is spread over them",
+           .example = "2",
+           .otherwise = Default::built_in()},
+          count(), [](auto& entry) -> auto& { return entry.dimension.links; })
+      .written_unless_default();
+  keys.add(
+          {.path = "system.network.dimensions.oversubscription",
+           .help = "FatTree: NPUs of an edge switch for each of its links up, a divisor of k/2; Switch: bandwidth of "
+                   "its links together over what passes it at a time",
+           .example = "2",
+           .otherwise = Default::built_in()},
+          number("1 to 1e6"), [](auto& entry) -> auto& { return entry.dimension.oversubscription; })
+      .written_unless_default();
+}
+
+void add_keys_of_shapes(Keys<DimensionEntry>& keys) {
+  keys.add(
+          {.path = "system.network.dimensions.ports",
+           .help = "ports k of a switch; the size is a multiple of k^2/4 up to k^3/4",
+           .example = "16",
+           .otherwise = Default::needed()},
+          count(), [](auto& entry) -> auto& { return entry.dimension.ports; })
+      .only_if(is_fat_tree, "shape: FatTree");
+  keys.add(
+          {.path = "system.network.dimensions.npus-per-router",
+           .help = "NPUs p of a router; the size is a multiple of a p up to a p (a h + 1)",
+           .example = "4",
+           .otherwise = Default::needed()},
+          count(), [](auto& entry) -> auto& { return entry.dimension.npus_per_router; })
+      .only_if(is_dragonfly, "shape: Dragonfly");
+  // The defaults balance the load (Kim et al., ISCA 2008): a group has twice as many routers as a router has NPUs, and
+  // a router has as many links to other groups.
+  keys.add(
+          {.path = "system.network.dimensions.routers",
+           .help = "routers a of a group",
+           .example = "8",
+           .otherwise = Default::described("2p")},
+          count(), [](auto& entry) -> auto& { return entry.dimension.routers; })
+      .prepare([](DimensionEntry& entry) { entry.dimension.routers = 2 * entry.dimension.npus_per_router; })
+      .only_if(is_dragonfly, "shape: Dragonfly");
+  keys.add(
+          {.path = "system.network.dimensions.global-links",
+           .help = "links h of a router to other groups",
+           .example = "4",
+           .otherwise = Default::described("p")},
+          count(), [](auto& entry) -> auto& { return entry.dimension.global_links; })
+      .prepare([](DimensionEntry& entry) { entry.dimension.global_links = entry.dimension.npus_per_router; })
+      .only_if(is_dragonfly, "shape: Dragonfly");
+}
+
+}  // namespace
+
+const Keys<DimensionEntry>& dimension_keys() {
+  static const Keys<DimensionEntry> all = [] {
+    Keys<DimensionEntry> keys("system.network.dimensions", "system.network.dimensions");
+    add_common_keys(keys);
+    add_keys_of_shapes(keys);
+    return keys;
+  }();
+  return all;
+}
+
+}  // namespace orrery::config

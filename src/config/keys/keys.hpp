@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "key_table.hpp"
+#include "orrery/config/configuration.hpp"
+#include "orrery/workload/description.hpp"
+
+namespace orrery::config {
+
+// The descriptors of the keys of CONFIG.yaml. To add a key, add its descriptor to the function of its subject.
+
+/// Returns all keys of CONFIG.yaml, by subject, in the order in which they are read.
+std::span<const Keys<Configuration>* const> configuration_keys();
+/// Returns the descriptor of a key; null if no key of CONFIG.yaml has this path.
+const Key<Configuration>* find_key(std::string_view path);
+
+/// A key that a subcommand has a flag for.
+struct FlagKey {
+  const KeyInfo* info = nullptr;
+  /// Throws Error (bad_input) for a value that the key cannot have. `option` is the flag with its dashes.
+  std::function<void(const std::string& text, const std::string& option)> check;
+};
+/// Returns the keys that a subcommand has flags for, in the order of their tables.
+std::vector<FlagKey> flag_keys(Taker command);
+
+const Keys<Configuration>& system_keys();
+const Keys<Configuration>& network_keys();
+const Keys<Configuration>& collective_keys();
+const Keys<Configuration>& custom_collective_keys();
+const Keys<Configuration>& compute_keys();
+const Keys<Configuration>& communication_keys();
+const Keys<Configuration>& remote_memory_keys();
+const Keys<Configuration>& perturbation_keys();
+const Keys<Configuration>& generated_workload_keys();
+const Keys<Configuration>& workload_keys();
+const Keys<Configuration>& run_keys();
+
+/// An entry of system.network.dimensions, which stands for one dimension, or for several of one shape and bandwidth.
+struct DimensionEntry {
+  ShapeWord shape;
+  std::vector<std::uint32_t> sizes;  ///< of each of its dimensions; 0: not known
+  topology::Dimension dimension;     ///< all but the size
+};
+const Keys<DimensionEntry>& dimension_keys();
+
+/// The family of workload.model, which decides its other keys.
+struct ModelChoice {
+  std::size_t family = 0;  ///< of workload::model_families()
+};
+const Keys<ModelChoice>& model_keys();
+
+/// An entry of workload.model.layers.
+struct LayerEntry {
+  workload::LayerList::Layer layer;
+  std::uint32_t repeat = 1;
+};
+const Keys<workload::Transformer>& transformer_keys();
+const Keys<workload::Dlrm>& dlrm_keys();
+const Keys<workload::LayerList>& layer_list_keys();
+const Keys<LayerEntry>& layer_keys();
+const Keys<workload::LayerList::Late>& late_keys();
+const Keys<workload::Parallel>& parallel_keys();
+
+/// An entry of perturbation.links.
+struct LinkEntry {
+  Perturbation::Links links;
+  bool has_factors = false;  ///< it gives a bandwidth or a latency
+};
+const Keys<Perturbation::SlowNpus>& slow_npu_keys();
+const Keys<LinkEntry>& link_keys();
+
+/// An entry of workload.traces.
+struct TraceEntry {
+  std::optional<NpuRange> npus;
+  std::filesystem::path file;
+};
+const Keys<TraceEntry>& trace_keys();
+
+/// Returns the headings of all tables of keys, with what stands in them.
+std::vector<KeySection> key_sections();
+
+/// Returns how a `base` is read, which follow_references has replaced by what the file holds: not at all.
+Handling<Configuration> replaced_before();
+
+/// Returns one algorithm for each item of a list. Faults are noted, and what is faulty becomes the ring.
+std::vector<collective::Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,
+                                                    std::string_view expected, Faults& faults);
+
+/// Returns the name of the file of a custom collective, as a format takes it.
+using PathOf = std::filesystem::path (*)(const Value& value, const std::string& key);
+/// Reads the file, or the files for communicators of several sizes, that spell out the collectives of a kind. The texts
+/// of XML go to the inputs.
+void read_custom(const Value& value, const std::string& path, collective::Kind kind, PathOf path_of,
+                 Configuration& result, Faults& faults);
+/// Reads the files of nodes, `ID: PREFIX`.
+void read_custom_nodes(const Value& mapping, const std::string& path, PathOf path_of, Configuration& result,
+                       Faults& faults);
+
+/// Returns the traces PREFIX.<npu>.et of all NPUs.
+TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
+/// Returns what a fault of links is to topology::Links.
+topology::LinkFault link_fault(const Perturbation::Links& links);
+/// Returns [num_npus] the factors of compute speed, those for the same NPU multiplied; none if no NPU has one.
+std::vector<double> compute_speeds(const Perturbation& perturbation, std::uint32_t num_npus);
+/// Throws Error (bad_input) at `place` unless `found` divides `of`, a number of `what`; 0 is not known.
+void require_divisor(std::uint32_t found, std::uint32_t of, std::string_view what, const Place& place);
+
+}  // namespace orrery::config

@@ -1,0 +1,166 @@
+#include "keys.hpp"
+
+namespace orrery::config {
+namespace {
+
+Flag run_flag(Text name, std::string_view argument = {}) {
+  return {.name = name, .heading = Heading::output, .argument = argument, .commands = {Taker::run}};
+}
+
+/// Of a wall-clock time, which the command line gives in seconds.
+Flag seconds_flag(Text name) {
+  Flag flag = run_flag(name, "SECONDS");
+  flag.bare_unit = "s";
+  return flag;
+}
+
+/// Returns "block, round-robin, dimension:<d>, metis".
+std::string partition_choices() {
+  std::string all;
+  for (const auto& strategy : partition::named_strategies())
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", partition::usage(strategy));
+  return all;
+}
+
+/// A quoted text is the name of a file, whatever it says.
+Handling<Configuration> partition_choice() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+            if (value.kind == Value::Kind::scalar && !value.quoted && !value.text.empty())
+              if (const partition::PartitionOptions named(value.text, value.place(path)); !named.is_rank_map()) {
+                target.run.partition = named;
+                return;
+              }
+            target.run.partition = partition::PartitionOptions::rank_map(as_path(value, path));
+          },
+          [](const Configuration& c, Writer& writer) {
+            const auto& options = c.run.partition;
+            writer.put("run.partition",
+                       options.is_rank_map() ? in_quotes(normal_path(options.parameter())) : options.text());
+          },
+          [](const Configuration& a, const Configuration& b) {
+            const auto &x = a.run.partition, &y = b.run.partition;
+            return x == y ||
+                   (x.is_rank_map() && y.is_rank_map() && normal_path(x.parameter()) == normal_path(y.parameter()));
+          }};
+}
+
+void add_outputs(Keys<Configuration>& keys) {
+  keys.add(
+      {.path = "run.output",
+       .help = "file that the results go to",
+       .example = "results.h5",
+       .otherwise = Default::described("results.h5 in the current folder"),
+       .flag = run_flag("output", "FILE")},
+      file(), [](auto& c) -> auto& { return c.run.output; });
+  keys.add(
+      {.path = "run.force",
+       .help = "replace an existing file; results of an interrupted run are replaced without it",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .flag = run_flag("force")},
+      boolean(), [](auto& c) -> auto& { return c.run.force; });
+  keys.add(
+      {.path = "run.timeline",
+       .help = "keep start and finish of every node",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .flag = run_flag("timeline")},
+      boolean(), [](auto& c) -> auto& { return c.executor.timeline; });
+  keys.add(
+      {.path = "run.record-iterations",
+       .help = "number of the first iterations of which collectives and the timeline are kept",
+       .example = "10",
+       .otherwise = Default::built_in(),
+       .flag = run_flag("record-iterations", "N")},
+      count(0), [](auto& c) -> auto& { return c.executor.record_iterations; });
+  keys.add(
+      {.path = "run.print-npus",
+       .help = "print ASTRA-sim's line for each NPU at the end",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .flag = run_flag("print-npus")},
+      boolean(), [](auto& c) -> auto& { return c.run.print_npus; });
+  keys.add(
+      {.path = "run.memory",
+       .help = "what becomes of a run whose tensors exceed the local memory",
+       .example = "report",
+       .otherwise = Default::built_in(),
+       .flag = run_flag("memory", "KIND")},
+      word(excess_policies()), [](auto& c) -> auto& { return c.run.memory; });
+}
+
+void add_ranks(Keys<Configuration>& keys) {
+  keys.add(
+      {.path = "run.partition",
+       .help = "MPI rank that hosts each NPU",
+       .example = "metis",
+       .otherwise = Default::described("block"),
+       .see = "../partitions/README.md",
+       .flag = Flag{.name = "partition",
+                    .heading = Heading::ranks,
+                    .argument = "STRATEGY",
+                    .commands = {Taker::run, Taker::check}}},
+      {"word or file", partition_choices() + " or the file of a rank map", "-", partition_choices() + " or a file"},
+      partition_choice());
+  keys.add(
+      {.path = "run.fold",
+       .help = "simulate NPUs that are alike once, with the same results; with `partition: block` only",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "folding.md",
+       .flag = Flag{.name = "fold", .heading = Heading::ranks, .argument = {}, .commands = {Taker::run}}},
+      boolean(), [](auto& c) -> auto& { return c.run.fold; });
+}
+
+void add_wall_clock(Keys<Configuration>& keys) {
+  keys.add(
+      {.path = "run.max-walltime",
+       .help =
+           "wall-clock time of the whole job; at 0.99 of it the run stops in order, with exit code 75; `0 s`: no limit",
+       .example = "8 h",
+       .otherwise = Default::built_in(),
+       .flag = seconds_flag("max-walltime")},
+      seconds(false), [](auto& c) -> auto& { return c.run.max_walltime_s; });
+  keys.add(
+      {.path = "run.progress",
+       .help = "lines of progress on standard error",
+       .example = "plain",
+       .otherwise = Default::built_in(),
+       .flag = run_flag("progress", "KIND")},
+      word(progress_kinds()), [](auto& c) -> auto& { return c.run.progress; });
+  keys.add(
+      {.path = "run.progress-interval",
+       .help = "time between two lines of progress",
+       .example = "10 s",
+       .otherwise = Default::built_in(),
+       .flag = seconds_flag("progress-interval")},
+      seconds(true), [](auto& c) -> auto& { return c.run.progress_interval_s; });
+  keys.add(
+      {.path = "run.quiet",
+       .help = "print errors and warnings only, neither progress nor summary",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .flag = run_flag("quiet")},
+      boolean(), [](auto& c) -> auto& { return c.run.quiet; });
+  keys.add(
+      {.path = "run.watchdog",
+       .help = "time without any progress after which the run says where each rank stands and gives up; `0 s`: never",
+       .example = "10 min",
+       .otherwise = Default::built_in()},
+      seconds(false), [](auto& c) -> auto& { return c.run.watchdog_s; });
+}
+
+}  // namespace
+
+const Keys<Configuration>& run_keys() {
+  static const Keys<Configuration> all = [] {
+    Keys<Configuration> keys("run");
+    add_outputs(keys);
+    add_ranks(keys);
+    add_wall_clock(keys);
+    return keys;
+  }();
+  return all;
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include "keys/keys.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/config/configuration.hpp"
+#include "orrery/topology/fabric.hpp"
+
+namespace orrery::config {
+namespace {
+
+/// Looks at a configuration as a whole. Faults name the key, and where it was given.
+class Validation {
+ public:
+  Validation(const Configuration& configuration, Faults& faults)
+      : c_(configuration), faults_(faults), topology_(configuration.topology()) {}
+
+  void run() {
+    validate_modules();
+    validate_network();
+    validate_streams();
+    validate_traces();
+    if (c_.workload.generated && attempt([&] { c_.workload.generated->validate(); })) validate_generated();
+  }
+
+ private:
+  /// Runs `action`; a fault that it throws gets the line of its key, or of the mapping that holds the key.
+  template <class Action>
+  bool attempt(Action action) {
+    return faults_.attempt([&] {
+      try {
+        action();
+      } catch (const Error& error) {
+        throw Error(error.code(), located(error.place()), error.text());
+      }
+    });
+  }
+
+  void require(bool holds, std::string_view key, std::string_view found, std::string_view expected) {
+    if (!holds) faults_.add(Error(ErrorCode::bad_input, located({.key = std::string(key)}), found, expected));
+  }
+
+  /// Returns a place that is only a key with the file and the line where the key was given.
+  Place located(Place place) const {
+    if (!place.file.empty() || place.key.empty()) return place;
+    if (const auto given = c_.places.find(place.key); given != c_.places.end()) return given->second;
+    for (auto dot = place.key.rfind('.'); dot != std::string::npos && dot > 0; dot = place.key.rfind('.', dot - 1))
+      if (const auto holder = c_.places.find(place.key.substr(0, dot)); holder != c_.places.end()) {
+        place.file = holder->second.file;
+        place.line = holder->second.line;
+        return place;
+      }
+    return place;
+  }
+
+  void validate_modules();
+  void validate_network();
+  void validate_streams();
+  void validate_traces();
+  void validate_generated();
+
+  const Configuration& c_;
+  Faults& faults_;
+  topology::Topology topology_;
+};
+
+std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
+  std::vector<std::string_view> words;
+  for (const auto& [precision, peak] : peaks) words.push_back(text_of(precisions(), precision));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+void Validation::validate_modules() {
+  attempt([&] { c_.collectives.validate(topology_); });
+  const bool knows_peak = c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.executor.compute.roofline;
+  require(knows_peak, "system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
+          fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
+                      c_.workload.generated ? "the precision of the workload (workload.parallel.precision)"
+                                            : "which is taken for traces"));
+  if (knows_peak) attempt([&] { c_.executor.validate(); });
+  attempt([&] { c_.remote_memory.validate(topology_.num_npus()); });
+  attempt([&] { c_.run.partition.validate(topology_, c_.place_of("run.partition")); });
+}
+
+void Validation::validate_network() {
+  const auto& network = c_.executor.network;
+  require(network.packet == Bytes(0) || network.switching == network::Switching::cut_through,
+          "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
+          "system.network.switching: cut-through, or no packet size");
+  if (network.model == network::Model::congestion_aware) {
+    attempt([&] { const topology::Fabric links(topology_); });
+    require(!c_.run.fold, "run.fold",
+            "found true with the congestion-aware network, where NPUs that are alike still meet at different links",
+            "false (no --fold), or the network model congestion-unaware");
+    return;
+  }
+  for (std::size_t d = 0; d < c_.dimensions.size(); ++d)
+    if (is_of_links_only(c_.dimensions[d].shape))
+      faults_.add(Error(ErrorCode::bad_input,
+                        fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
+                                    "shape; expected Ring, Mesh, FullyConnected or Switch, or system.network.model: "
+                                    "congestion-aware",
+                                    d, topology::name(c_.dimensions[d].shape))));
+}
+
+void Validation::validate_streams() {
+  if (c_.workload.streams != trace::Streams::of_trace) return;
+  require(!c_.workload.generated, "workload.streams",
+          "found trace, but the nodes of a generated workload name no stream", "counted");
+  require(c_.executor.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
+          "found an order of the nodes that wait for the communication resource, but with workload.streams: trace they "
+          "wait for their streams",
+          "lowest-id, or workload.streams: counted");
+  require(!c_.collectives.uses_switch_operations(), "workload.streams",
+          "found trace, but what a collective may use of a switch (inSwitch) depends on how many an NPU is in at a "
+          "time, which traces do not limit",
+          "counted, with communication.streams; or no inSwitch");
+}
+
+void Validation::validate_traces() {
+  std::uint64_t next = 0;
+  for (const auto& files : c_.workload.traces) {
+    require(files.first == next && files.last >= files.first, "workload.traces",
+            fmt::format("no single trace for NPU {}", next), "ascending ranges that hold every NPU once");
+    next = std::uint64_t{files.last} + 1;
+  }
+  require(c_.workload.traces.empty() || next == topology_.num_npus(), "workload.traces",
+          fmt::format("traces for {}", counted(next, "NPU")), fmt::format("traces for {}", topology_.num_npus()));
+}
+
+void Validation::validate_generated() {
+  const auto& generated = *c_.workload.generated;
+  const bool has_roofline = c_.executor.compute.roofline;
+  const std::uint32_t npus = generated.parallel.num_npus();
+  require(npus == topology_.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
+          fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
+  const bool is_timed = generated.has_times();
+  require(!is_timed || !has_roofline, "workload.model",
+          "times are given, but with the roofline on they come from FLOPs and bytes",
+          "layers with flops and no late, or system.compute.roofline: false");
+  require(is_timed || has_roofline || c_.executor.replay_only, "system.compute.roofline",
+          "found false, but the workload is generated from a model in FLOPs, which would take no time",
+          "true, with system.compute.peak and system.compute.local-memory.bandwidth");
+  const auto& offload = generated.parallel.sharding.offload;
+  require(!offload.any() || c_.remote_memory.kind != memory::RemoteMemoryKind::none, "workload.parallel.offload",
+          "found what lives in remote memory, but the system has none",
+          "system.remote-memory with a kind, or nothing offloaded");
+  require(!offload.on_path || c_.remote_memory.kind == memory::RemoteMemoryKind::hierarchical_pool,
+          "workload.parallel.offload-collectives",
+          "found path, but the remote memory has no switches that gather and add up",
+          "network, or system.remote-memory.kind: hierarchical-pool");
+  require(c_.workload.custom_nodes.empty(), "system.collectives.custom.nodes",
+          "found ids of nodes, but the workload is generated",
+          "traces (workload.traces), or collectives by kind (system.collectives.custom.KIND)");
+  require(!c_.executor.replay_only, "workload.replay-only",
+          "found true, but the nodes of a generated workload have no recorded durations", "false");
+}
+
+}  // namespace
+
+void Configuration::validate(Faults& faults) const { Validation(*this, faults).run(); }
+
+}  // namespace orrery::config

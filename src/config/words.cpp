@@ -1,0 +1,206 @@
+#include "words.hpp"
+
+#include <fmt/format.h>
+
+#include "orrery/collective/registry.hpp"
+#include "suggestion.hpp"
+
+namespace orrery::config {
+
+collective::Algorithm parse_algorithm(std::string_view text, const Place& place) {
+  if (const auto found = collective::find_algorithm(text)) return *found;
+  const std::vector<std::string_view> names = collective::algorithm_names();
+  const auto near = nearest(text, names);
+  throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text),
+              list(names) + " (direct2: at most 2 sends in flight)",
+              near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
+}
+
+std::vector<WordInfo> algorithm_words() {
+  std::vector<WordInfo> words;
+  for (const auto& entry : collective::algorithms()) words.push_back({entry.name, entry.summary});
+  for (const auto& entry : collective::algorithms())
+    if (!entry.whole_name.empty()) words.push_back({entry.whole_name, "the same over the whole communicator"});
+  return words;
+}
+
+const Words<RuleSet>& rule_sets() {
+  static const Words<RuleSet> words = {
+      {"physical", RuleSet::physical, "whole picoseconds, every link and reduction is charged"},
+      {"astra-sim", RuleSet::astra_sim, "agrees with ASTRA-sim 2 to the nanosecond"}};
+  return words;
+}
+
+std::string_view name(RuleSet rules) { return text_of(rule_sets(), rules); }
+
+const Words<network::Model>& network_models() {
+  using network::Model;
+  static const Words<Model> words = {
+      {name(Model::congestion_unaware), Model::congestion_unaware,
+       "a message takes what its own size, hops and links cost"},
+      {name(Model::congestion_aware), Model::congestion_aware, "every link serves one message at a time"}};
+  return words;
+}
+
+const Words<network::Switching>& network_switchings() {
+  using network::Switching;
+  static const Words<Switching> words = {
+      {name(Switching::store_and_forward), Switching::store_and_forward, "a message goes on when all of it is there"},
+      {name(Switching::cut_through), Switching::cut_through, "a message goes on when its first byte is there"}};
+  return words;
+}
+
+const Words<collective::Kind>& collective_kinds() {
+  using collective::Kind;
+  static const Words<Kind> words = {{"all-reduce", Kind::all_reduce, "all have the sum"},
+                                    {"all-gather", Kind::all_gather, "all have the parts of all"},
+                                    {"reduce-scatter", Kind::reduce_scatter, "each has a part of the sum"},
+                                    {"all-to-all", Kind::all_to_all, "each has a part from each"},
+                                    {"broadcast", Kind::broadcast, "all have what one has"},
+                                    {"reduce", Kind::reduce, "one has the sum"},
+                                    {"gather", Kind::gather, "one has the parts of all"},
+                                    {"scatter", Kind::scatter, "each has a part from one"},
+                                    {"barrier", Kind::barrier, "all wait for all"}};
+  return words;
+}
+
+const Words<collective::Optimization>& collective_optimizations() {
+  using collective::Optimization;
+  static const Words<Optimization> words = {
+      {"localBWAware", Optimization::local_bw_aware, "reduce-scatter up the dimensions, all-gather down"},
+      {"baseline", Optimization::baseline, "one all-reduce in each dimension"}};
+  return words;
+}
+
+const Words<collective::DimensionOrder>& dimension_orders() {
+  using collective::DimensionOrder;
+  static const Words<DimensionOrder> words = {
+      {"ascending", DimensionOrder::ascending, "from the lowest dimension on"},
+      {"round-robin", DimensionOrder::round_robin, "each chunk begins one dimension later"},
+      {"themis", DimensionOrder::themis, "by the load that the chunks before it put on the dimensions"}};
+  return words;
+}
+
+const Words<collective::ChunkOrder>& chunk_orders() {
+  using collective::ChunkOrder;
+  static const Words<ChunkOrder> words = {
+      {"fifo", ChunkOrder::fifo, "the chunk that came first"},
+      {"smallest-chunk-first", ChunkOrder::smallest_first, "the chunk with the fewest bytes"},
+      {"fewest-phases-first", ChunkOrder::fewest_phases_first, "the chunk with the fewest phases before it"}};
+  return words;
+}
+
+const Words<npu::CommOrder>& communication_orders() {
+  using npu::CommOrder;
+  static const Words<CommOrder> words = {
+      {"lowest-id", CommOrder::lowest_id, "the node with the lowest id"},
+      {"fifo", CommOrder::fifo, "the node that was ready first"},
+      {"lifo", CommOrder::lifo, "the node that was ready last"},
+      {"priority", CommOrder::priority, "the node with the highest comm_priority in the trace"}};
+  return words;
+}
+
+const Words<memory::RemoteMemoryKind>& remote_memory_kinds() {
+  using memory::RemoteMemoryKind;
+  static const Words<RemoteMemoryKind> words = {
+      {"none", RemoteMemoryKind::none, "an access is an error"},
+      {"per-npu", RemoteMemoryKind::per_npu, "each NPU has one"},
+      {"per-node", RemoteMemoryKind::per_node, "the NPUs of a node share one"},
+      {"pool", RemoteMemoryKind::pool, "all NPUs share one"},
+      {"hierarchical-pool", RemoteMemoryKind::hierarchical_pool, "memory groups behind out-node switches"}};
+  return words;
+}
+
+const Words<trace::Dependencies>& dependency_policies() {
+  using trace::Dependencies;
+  static const Words<Dependencies> words = {
+      {"auto", Dependencies::automatic, "both, unless ctrl_deps make a cycle or no node has data_deps"},
+      {"data", Dependencies::data, "data_deps"},
+      {"ctrl", Dependencies::ctrl, "ctrl_deps"},
+      {"both", Dependencies::both, "data_deps and ctrl_deps"}};
+  return words;
+}
+
+const Words<trace::Streams>& stream_policies() {
+  using trace::Streams;
+  static const Words<Streams> words = {
+      {"counted", Streams::by_count, "as many at a time as compute.streams and communication.streams say"},
+      {"trace", Streams::of_trace, "one at a time of those that name the same stream in the trace"}};
+  return words;
+}
+
+const Words<workload::Precision>& precisions() {
+  using workload::Precision;
+  static const Words<Precision> words = {{"bf16", Precision::bf16, "2 bytes for each value"},
+                                         {"fp8", Precision::fp8, "operands and results of products in 1 byte"},
+                                         {"fp32", Precision::fp32, "4 bytes for each value"}};
+  return words;
+}
+
+const Words<workload::Schedule>& schedules() {
+  using workload::Schedule;
+  static const Words<Schedule> words = {
+      {"1f1b", Schedule::one_forward_one_backward, "one forward and one backward pass in turn"},
+      {"gpipe", Schedule::gpipe, "all forward passes first"}};
+  return words;
+}
+
+const Words<workload::Recompute>& recompute_policies() {
+  using workload::Recompute;
+  static const Words<Recompute> words = {{"none", Recompute::none, "nothing"},
+                                         {"selective", Recompute::selective, "the core of the attention"},
+                                         {"full", Recompute::full, "every layer"}};
+  return words;
+}
+
+const Words<workload::Detail>& details() {
+  using workload::Detail;
+  static const Words<Detail> words = {{"block", Detail::block, "one for each stretch between communications"},
+                                      {"operator", Detail::op, "one for each operator"}};
+  return words;
+}
+
+const Words<Progress>& progress_kinds() {
+  static const Words<Progress> words = {
+      {"auto", Progress::automatic, "one line that renews itself on a terminal, else plain"},
+      {"plain", Progress::plain, "a line every interval"},
+      {"none", Progress::none, "no line"}};
+  return words;
+}
+
+const Words<ExcessPolicy>& excess_policies() {
+  static const Words<ExcessPolicy> words = {{"error", ExcessPolicy::error, "the run ends with an error"},
+                                            {"report", ExcessPolicy::report, "the results and the summary tell"}};
+  return words;
+}
+
+const Words<ShapeWord>& shapes() {
+  using topology::Shape;
+  static const Words<ShapeWord> words = [] {
+    const auto help = [](Shape shape) -> std::string_view {
+      switch (shape) {
+        case Shape::ring:
+          return "each NPU has a link to either neighbour";
+        case Shape::mesh:
+          return "a Ring without the link between its ends";
+        case Shape::fully_connected:
+          return "each NPU has a link to every other";
+        case Shape::switched:
+          return "each NPU has one link to a switch";
+        case Shape::fat_tree:
+          return "two or three tiers of switches; congestion-aware network only";
+        case Shape::dragonfly:
+          return "groups of routers; congestion-aware network only";
+      }
+      ensure_failed("every shape has a line of help", std::source_location::current());
+    };
+    Words<ShapeWord> all;
+    for (const Shape shape : topology::shapes) all.push_back({topology::name(shape), {shape}, help(shape)});
+    all.push_back({"Torus2D", {Shape::ring, 2}, "two Rings"});
+    all.push_back({"Torus3D", {Shape::ring, 3}, "three Rings"});
+    return all;
+  }();
+  return words;
+}
+
+}  // namespace orrery::config

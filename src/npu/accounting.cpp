@@ -1,0 +1,70 @@
+#include "accounting.hpp"
+
+#include <algorithm>
+
+namespace orrery::npu {
+
+Accounting::Accounting(const NpuSpec& npu, const Options& options, std::optional<Overrun>& overrun)
+    : npu_(npu), overrun_(overrun) {
+  const Program& program = *npu.program;
+  if (!program.graph->tensors.sizes.empty())
+    local_memory_ =
+        std::make_unique<memory::LocalMemory>(npu.id, program.graph->tensors, program.lifetimes, options.room());
+}
+
+void Accounting::begin_iteration(Time now, bool keeps_timeline) {
+  keeps_timeline_ = keeps_timeline;
+  if (local_memory_) local_memory_->begin_iteration(now, keeps_timeline);
+}
+
+void Accounting::begin_operands(NodeId id, Bytes size, Time now) {
+  operands_ += size;
+  peak_operands_ = std::max(peak_operands_, operands_);
+  if (operands_ > Bytes::most()) [[unlikely]]
+    note_overrun(id, now, Overrun::Quantity::peak_memory);
+}
+
+/// Keeps a node for the timeline.
+void Accounting::keep(NodeId id, const trace::Node& node, Time start, Time now) {
+  const std::uint32_t group = node.is_of_group() ? npu_.program->use_of_node(id) : TimelineRecord::no_group;
+  timeline_.push_back(
+      {npu_.id, group, npu_.trace->id_of(id), start, now, node.kind, npu_.trace->labels->names[id.index()]});
+}
+
+void Accounting::count_sent(NodeId id, Time start, Bytes sent) {
+  sent_ += sent;
+  if (sent_ > Bytes::most()) [[unlikely]]
+    note_overrun(id, start, Overrun::Quantity::bytes_sent);
+}
+
+void Accounting::note_overrun(NodeId id, Time start, Overrun::Quantity quantity) {
+  keep_earliest(overrun_, {start, npu_.id, id, quantity});
+}
+
+void Accounting::end_run(Time now) {
+  activity_.advance(now);
+  if (local_memory_) local_memory_->end(now);
+}
+
+void Accounting::stop(Time now) {
+  if (now < finish_) return;
+  activity_.advance(now);
+  if (local_memory_) local_memory_->advance(now);
+  finish_ = now;
+}
+
+NpuRecord Accounting::record() const {
+  NpuRecord record;
+  record.npu = npu_.id;
+  record.finish = finish_;
+  activity_.fill(record);
+  record.bytes_sent = sent_;
+  record.peak_memory = peak_operands_;
+  if (local_memory_) {
+    record.peak_local_memory = local_memory_->peak();
+    record.peak_local_memory_time = local_memory_->peak_time();
+  }
+  return record;
+}
+
+}  // namespace orrery::npu

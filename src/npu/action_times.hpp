@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lookahead.hpp"
+#include "orrery/base/ids.hpp"
+#include "orrery/base/time.hpp"
+
+namespace orrery::npu {
+
+/// Least times, over a set of receives, to the actions that other ranks may notice. They are bounds that never grow
+/// while the set has members; when it becomes empty they are exact again: max().
+class ActionTimes {
+ public:
+  /// Adds a receive after whose completion, which is at `time` or later, `lookahead` sees the actions.
+  void add(Time time, const Lookahead& lookahead, NodeId receive) {
+    ++count_;
+    sends_ = std::min(sends_, time + lookahead.sends.tail(receive));
+    calls_ = std::min(calls_, time + lookahead.calls.tail(receive));
+    if (lookahead.relays) relays_ = std::min(relays_, time + lookahead.relays->tail(receive));
+  }
+  void remove() {
+    if (--count_ == 0) *this = {};
+  }
+
+  Time sends() const { return sends_; }
+  Time calls() const { return calls_; }
+  Time relays() const { return relays_; }
+
+ private:
+  std::uint32_t count_ = 0;
+  Time sends_ = Time::max(), calls_ = Time::max(), relays_ = Time::max();
+};
+
+}  // namespace orrery::npu

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/hosting.hpp"
+#include "orrery/memory/remote_memory.hpp"
+#include "orrery/npu/npus.hpp"
+#include "orrery/npu/options.hpp"
+
+namespace orrery::npu {
+
+/// What the NPUs of a rank share and call.
+struct Context {
+  /// Lists that are empty between calls; one for all NPUs saves memory.
+  struct Scratch {
+    std::vector<std::uint32_t> released;
+    std::vector<NodeId> over;
+  };
+
+  Services services;
+  const memory::RemoteMemory& memory;
+  const Options& options;
+  Hosting hosting;
+  LpId first_server;  ///< LP of memory server 0
+  const std::function<Place(NpuId, std::uint64_t node)>& place_of;
+  Scratch scratch = {};
+};
+
+}  // namespace orrery::npu

@@ -1,0 +1,156 @@
+#include "delay_messaging.hpp"
+
+#include "orrery/collective/message_program.hpp"
+
+namespace orrery::npu {
+namespace {
+
+/// Returns what the end of a send or a receive depends on.
+pdes::Awaited awaited_from(const Execution& npu, NpuId peer) {
+  const bool is_here = npu.context().hosting.is_here(peer);
+  return {.here = is_here, .sends = !is_here};
+}
+
+/// Sends an event to the peer of a send or a receive.
+void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uint64_t detail) {
+  const StreamEnd to = destination_of(npu.npu(), id);
+  const Context& context = npu.context();
+  context.services.kernel.send(
+      context.hosting.of_npu[to.npu.index()],
+      npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail));
+}
+
+}  // namespace
+
+DelayMessaging::DelayMessaging(bool rendezvous) : clearances_(rendezvous ? std::make_unique<Clearances>() : nullptr) {}
+
+void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
+  if (!clearances_) return transfer(npu, send, now);
+  const ChannelKey channel = channel_of(npu.npu(), send);
+  pdes::Event clearance;
+  if (!clearances_->take(channel, clearance)) {
+    npu.awaited().add(awaited_from(npu, channel.other));
+    return clearances_->leave(channel, send);
+  }
+  auto& kernel = npu.context().services.kernel;
+  if (clearance.time <= now) {
+    kernel.raise_depth(npu.npu().lp(), clearance.depth);
+    return transfer(npu, send, now);
+  }
+  clearance.kind = static_cast<std::uint16_t>(EventKind::cleared);
+  clearance.node = send.value();
+  kernel.resume(clearance);
+}
+
+/// Lets the data leave; the sender is free when all of them are at the receiver.
+void DelayMessaging::transfer(Execution& npu, NodeId send, Time now) {
+  const NpuId from = npu.npu().id, peer = channel_of(npu.npu(), send).other;
+  const Bytes size(npu.node(send).size);
+  auto& network = npu.context().services.network;
+  const Time there = now + network.delay(from, peer, size);
+  network.count_message(from, peer, size, npu.npu().count());
+  npu.accounting().count_sent(send, now, size);
+  if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count());
+  npu.end_at(send, now, there);
+}
+
+void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
+  const ChannelKey channel = channel_of(npu.npu(), receive);
+  const Services& services = npu.context().services;
+  if (clearances_) {
+    const Time there = now + services.network.delay(npu.npu().id, channel.other, collective::clear_to_send_size());
+    if (there == Time::max()) return npu.accounting().note_overrun(receive, now, Overrun::Quantity::time);
+    send_to_peer(npu, receive, EventKind::clear_to_send, there, 0);
+  }
+  pdes::Event message;
+  if (!receives_.take(channel, message)) {
+    const auto awaited = awaited_from(npu, channel.other);
+    if (!services.kernel.is_certain(now, awaited)) doubts_.push_back({receive, awaited});
+    npu.awaited().add(awaited);
+    posted_.add(Time::zero(), npu.lookahead(), receive);
+    return receives_.leave(channel, PostedReceive{receive, now});
+  }
+  if (message.time <= now) return receive_at_once(npu, message, receive, now);
+  match(npu, message, {receive, now});
+  services.kernel.resume(message);
+}
+
+/// Ends a receive whose message was there before it, in the next round of this settle, as any node that takes no time.
+void DelayMessaging::receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now) {
+  require_size(npu, receive, Bytes(message.detail));
+  npu.context().services.kernel.raise_depth(npu.npu().lp(), message.depth);
+  npu.end_receive_at_once(receive, now);
+}
+
+/// Makes the message of a posted receive the event that ends it.
+void DelayMessaging::match(Execution& npu, pdes::Event& message, const PostedReceive& receive) {
+  require_size(npu, receive.node, Bytes(message.detail));
+  arriving_.add(message.time, npu.lookahead(), receive.node);
+  message.kind = static_cast<std::uint16_t>(EventKind::received);
+  message.node = receive.node.value();
+  message.detail = static_cast<std::uint64_t>(receive.since.ps());
+}
+
+bool DelayMessaging::admit(Execution& npu, pdes::Event& event) {
+  return static_cast<EventKind>(event.kind) == EventKind::data ? admit_data(npu, event)
+                                                               : admit_clear_to_send(npu, event);
+}
+
+bool DelayMessaging::admit_data(Execution& npu, pdes::Event& event) {
+  const ChannelKey channel = channel_of(npu.npu(), event);
+  PostedReceive receive;
+  if (!receives_.take(channel, receive)) {
+    receives_.leave(channel, event);
+    return false;
+  }
+  npu.awaited().remove(awaited_from(npu, channel.other));
+  posted_.remove();
+  if (clear_up(receive.node) && event.time <= receive.since) {
+    receive_at_once(npu, event, receive.node, receive.since);
+    return false;
+  }
+  match(npu, event, receive);
+  return true;
+}
+
+bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
+  const ChannelKey channel = channel_of(npu.npu(), event);
+  NodeId send;
+  if (!clearances_->take(channel, send)) {
+    clearances_->leave(channel, event);
+    return false;
+  }
+  npu.awaited().remove(awaited_from(npu, channel.other));
+  if (const Time issued = npu.running(send).start; event.time <= issued) {  // this NPU is ahead of what is certain
+    npu.context().services.kernel.raise_depth(npu.npu().lp(), event.depth);
+    transfer(npu, send, issued);
+    return false;
+  }
+  event.kind = static_cast<std::uint16_t>(EventKind::cleared);
+  event.node = send.value();
+  return true;
+}
+
+/// Takes note that the message of a receive has come. Returns whether it was in doubt.
+bool DelayMessaging::clear_up(NodeId receive) {
+  return std::erase_if(doubts_, [&](const Doubt& doubt) { return doubt.receive == receive; }) > 0;
+}
+
+pdes::Awaited DelayMessaging::doubts() const {
+  AwaitedCounts counts;
+  for (const Doubt& doubt : doubts_) counts.add(doubt.awaited);
+  return counts.awaited();
+}
+
+void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
+  const NodeId node(event.node);
+  if (static_cast<EventKind>(event.kind) == EventKind::cleared) return transfer(npu, node, event.time);
+  arriving_.remove();
+  npu.complete_receive(node, Time::from_ps(static_cast<std::int64_t>(event.detail)), event.time);
+}
+
+void DelayMessaging::for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const {
+  receives_.for_each_posted(visit);
+}
+
+}  // namespace orrery::npu

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "matcher.hpp"
+#include "messaging.hpp"
+
+namespace orrery::npu {
+
+/// Messages of the congestion-unaware network. A message is one event, a delay after the data leave. It becomes known
+/// when it is sent, which may be before its time or, if this NPU is ahead of others, after it.
+class DelayMessaging final : public Messaging {
+ public:
+  /// With `rendezvous` the data of a send leave when the receiver has posted its receive and the clear to
+  /// send is there.
+  explicit DelayMessaging(bool rendezvous);
+
+  void begin_send(Execution& npu, NodeId send, Time now) override;
+  void begin_receive(Execution& npu, NodeId receive, Time now) override;
+  bool admit(Execution& npu, pdes::Event& event) override;
+  void handle(Execution& npu, const pdes::Event& event) override;
+  bool is_in_doubt() const override { return !doubts_.empty(); }
+  pdes::Awaited doubts() const override;
+  void forget_doubts() override { doubts_.clear(); }
+  ActionTimes after_posted() const override { return posted_; }
+  ActionTimes after_arriving() const override { return arriving_; }
+  void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
+
+ private:
+  /// A receive whose message may be there already, for all that this NPU knows.
+  struct Doubt {
+    NodeId receive;
+    pdes::Awaited awaited;
+  };
+  using Clearances = Matcher<NodeId, pdes::Event>;
+
+  void transfer(Execution& npu, NodeId send, Time now);
+  bool admit_data(Execution& npu, pdes::Event& event);
+  bool admit_clear_to_send(Execution& npu, pdes::Event& event);
+  void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);
+  void receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now);
+  bool clear_up(NodeId receive);
+
+  Matcher<PostedReceive, pdes::Event> receives_;  // posted receives, and messages that none waits for yet
+  // With rendezvous: sends that wait, and clear-to-send messages that no send waits for yet.
+  std::unique_ptr<Clearances> clearances_;
+  ActionTimes posted_, arriving_;
+  std::vector<Doubt> doubts_;
+};
+
+}  // namespace orrery::npu

@@ -1,0 +1,94 @@
+#include "execution.hpp"
+
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::npu {
+
+using trace::NodeKind;
+
+Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& context, std::optional<Overrun>& overrun)
+    : npu_(npu),
+      graph_(*npu.program->graph),
+      lookahead_(lookahead),
+      context_(context),
+      schedule_(graph_, context.options, context.scratch.released),
+      accounting_(npu, context.options, overrun) {}
+
+void Execution::begin_iteration(Time now) {
+  schedule_.begin_iteration();
+  accounting_.begin_iteration(now, context_.options.timeline && schedule_.is_recorded());
+  schedule_.make_first_ready(now, [&](NodeId done) { accounting_.finish(done, node(done), now, now); });
+}
+
+void Execution::begin(NodeId id, Time now) {
+  accounting_.begin(id, node(id), now);
+  if (node(id).kind == NodeKind::receive && !context_.options.replay_only) return;
+  const auto resource = Resources::of(node(id));
+  schedule_.resources().occupy(resource);
+  running_.push_back({id, now, Time::max(), resource});
+}
+
+RunningNode& Execution::running(NodeId id) {
+  const auto found = std::ranges::find(running_, id, &RunningNode::node);
+  ensure(found != running_.end(), "a node completes that is not running");
+  return *found;
+}
+
+void Execution::end_at(NodeId id, Time now, Time finish) {
+  RunningNode& running = this->running(id);
+  running.finish = finish;
+  if (finish == Time::max()) [[unlikely]]
+    return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
+  if (finish == now) return instant_.push_back(id);
+  context_.services.kernel.schedule(
+      make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value()));
+}
+
+void Execution::end_receive_at_once(NodeId id, Time now) {
+  running_.push_back({id, now, now, Resources::unlimited});
+  instant_.push_back(id);
+}
+
+void Execution::complete(NodeId id, Time now) {
+  RunningNode& entry = running(id);
+  const RunningNode running = entry;
+  entry = running_.back();
+  running_.pop_back();
+  schedule_.resources().release(running.resource);
+  accounting_.end(node(id), now);
+  finish(id, running.start, now);
+}
+
+void Execution::complete_receive(NodeId id, Time posted, Time now) {
+  accounting_.end(node(id), now);
+  finish(id, posted, now);
+}
+
+void Execution::finish(NodeId id, Time start, Time now) {
+  schedule_.complete(id, now,
+                     [&](NodeId done) { accounting_.finish(done, node(done), done == id ? start : now, now); });
+}
+
+bool Execution::end_and_restart(Time now) {
+  auto& over = context_.scratch.over;
+  over.swap(instant_);
+  for (const NodeId id : over) complete(id, now);
+  const bool any = !over.empty();
+  over.clear();
+  if (!schedule_.may_begin_iteration()) return any;
+  begin_iteration(now);
+  return true;
+}
+
+pdes::Event Execution::make_event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
+                                  std::uint64_t detail) {
+  pdes::Event event = pdes::Event::make(time, stage, npu_.lp(), sequence_++, target);
+  event.kind = static_cast<std::uint16_t>(kind);
+  event.node = node;
+  event.detail = detail;
+  return event;
+}
+
+}  // namespace orrery::npu

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "accounting.hpp"
+#include "awaited_counts.hpp"
+#include "context.hpp"
+#include "event_kind.hpp"
+#include "lookahead.hpp"
+#include "node_schedule.hpp"
+#include "orrery/base/overrun.hpp"
+#include "orrery/npu/spec.hpp"
+#include "orrery/pdes/event.hpp"
+
+namespace orrery::npu {
+
+/// A node that holds a place of a resource.
+struct RunningNode {
+  NodeId node;
+  Time start;
+  Time finish = Time::max();  ///< max() = not known yet
+  std::uint16_t resource = 0;
+};
+
+/// The nodes of an NPU that are under way: when each begins, when it ends, and what follows from its end. What a node
+/// does while it is under way is the business of others, who say when it ends.
+class Execution {
+ public:
+  /// `overrun` becomes this NPU's if it has an earlier one. All arguments outlive it.
+  Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& context, std::optional<Overrun>& overrun);
+
+  const NpuSpec& npu() const { return npu_; }
+  const trace::Node& node(NodeId id) const { return graph_.nodes[id.index()]; }
+  const Lookahead& lookahead() const { return lookahead_; }
+  const Context& context() const { return context_; }
+  NodeSchedule& schedule() { return schedule_; }
+  const NodeSchedule& schedule() const { return schedule_; }
+  Accounting& accounting() { return accounting_; }
+  const Accounting& accounting() const { return accounting_; }
+  /// The nodes under way whose end is not known.
+  AwaitedCounts& awaited() { return awaited_; }
+  const AwaitedCounts& awaited() const { return awaited_; }
+
+  /// Starts the first iteration of the trace, or the next one.
+  void begin_iteration(Time now);
+  /// Begins the service of a node, which holds a place of its resource unless it is a receive.
+  void begin(NodeId id, Time now);
+  /// Says when a node ends that holds a place. A node that ends at `now` does so in `end_instant_nodes`.
+  void end_at(NodeId id, Time now, Time finish);
+  /// Says that a receive, which has begun, ends at `now`, likewise.
+  void end_receive_at_once(NodeId id, Time now);
+  /// Ends a node that holds a place, and releases what waits for it.
+  void complete(NodeId id, Time now);
+  /// Ends a receive that has been in service since `posted`, and releases what waits for it.
+  void complete_receive(NodeId id, Time posted, Time now);
+  /// Ends the nodes that take no time. If all nodes are done then, starts the next iteration. Returns whether nodes may
+  /// have become ready.
+  bool end_instant_nodes(Time now) {
+    if (instant_.empty() && !schedule_.may_begin_iteration()) return false;
+    return end_and_restart(now);
+  }
+
+  /// Returns a node that holds a place.
+  RunningNode& running(NodeId id);
+  std::span<const RunningNode> all_running() const { return running_; }
+
+  /// Returns an event of which this NPU is the source; its sequence number is the next one.
+  pdes::Event make_event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
+                         std::uint64_t detail = 0);
+
+ private:
+  bool end_and_restart(Time now);
+  void finish(NodeId id, Time start, Time now);
+
+  const NpuSpec& npu_;
+  const trace::Graph& graph_;
+  const Lookahead& lookahead_;
+  Context& context_;
+  NodeSchedule schedule_;
+  Accounting accounting_;
+  AwaitedCounts awaited_;
+  std::vector<RunningNode> running_;
+  std::vector<NodeId> instant_;  // nodes that end in end_instant_nodes
+  std::uint64_t sequence_ = 0;   // of events
+};
+
+}  // namespace orrery::npu

@@ -1,0 +1,146 @@
+#include "link_collectives.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "link_messaging.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/collective/kind.hpp"
+
+namespace orrery::npu {
+
+using network::Message;
+
+/// Carries out what a member's run of a collective asks for.
+class LinkCollectives::LinkTransport final : public collective::CollectiveTransport {
+ public:
+  LinkTransport(Execution& npu, const Joined& joined, Time now) : npu_(npu), joined_(joined), now_(now) {}
+
+  void send(std::uint32_t to, Bytes size, network::StepId step, Payload what, std::uint32_t own_step) override {
+    Message message = message_to(to, size, step);
+    message.own_step = own_step;
+    message.kind = what == Payload::clear_to_send ? Message::Kind::word : Message::Kind::step;
+    message.wants_receipt = what == Payload::acknowledged_data;
+    if (what != Payload::clear_to_send) npu_.accounting().count_sent(joined_.node, now_, size);
+    put_on_links(npu_, message, now_);
+  }
+  void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
+                      network::StepId step, Payload what) override {
+    const Services& services = npu_.context().services;
+    std::vector<NpuId> npus;
+    for (const auto& member : members) npus.push_back(services.communicators.member(joined_.membership, member.member));
+    const bool is_first = members[0].member == joined_.membership.position;
+    Message message = message_to(members[is_first ? 1 : 0].member, size, step);
+    message.parts = static_cast<std::uint32_t>(npus.size());
+    message.result = result;
+    if (what != Payload::clear_to_send) {
+      npu_.accounting().count_sent(joined_.node, now_, size);
+      services.network.count_way(message.source, message.destination, size);
+    }
+    services.links->multicast(message, std::move(npus), link_call(npu_, now_));
+  }
+  void wake(network::StepId step, Time time) override {
+    if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
+    npu_.context().services.kernel.schedule(npu_.make_event(time, pdes::Stage::client, npu_.npu().lp(), EventKind::wake,
+                                                            joined_.node.value(), packed(step)));
+  }
+
+ private:
+  Message message_to(std::uint32_t member, Bytes size, network::StepId step) const {
+    return {.source = npu_.npu().id,
+            .destination = npu_.context().services.communicators.member(joined_.membership, member),
+            .node = joined_.node,
+            .tag = joined_.group.value(),
+            .size = size,
+            .ordinal = joined_.ordinal,
+            .service = step.service,
+            .step = step.step,
+            .member = joined_.membership.position,
+            .kind = Message::Kind::step};
+  }
+
+  Execution& npu_;
+  const Joined& joined_;
+  Time now_;
+};
+
+void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership,
+                           Time now) {
+  const Context& context = npu.context();
+  auto& communicators = context.services.communicators;
+  const auto kind = collective::kind_of(npu.node(id).collective);
+  const Bytes size(npu.node(id).size);
+  const std::uint32_t ordinal = communicators.join(
+      membership, {npu.npu().id, id, npu.npu().trace->id_of(id), kind, size, now, npu.schedule().is_recorded()});
+  collective::MemberRun run(communicators.script(membership, kind, size), membership.position,
+                            context.options.rendezvous);
+  joined_.push_back(std::make_unique<Joined>(Joined{group, ordinal, id, membership, std::move(run)}));
+  Joined& joined = *joined_.back();
+  LinkTransport transport(npu, joined, now);
+  // What came before it joined counts as there, before its own first step.
+  const auto is_of_it = [&](const Message& message) {
+    return message.tag == group.value() && message.ordinal == ordinal;
+  };
+  for (const Message& message : early_)
+    if (is_of_it(message))
+      joined.run.receive(message.member, {message.service, message.step}, message.kind == Message::Kind::word, now,
+                         transport);
+  std::erase_if(early_, is_of_it);
+  joined.run.begin(now, transport);
+  if (!joined.run.is_done()) return;
+  leave(npu, joined, now);
+  npu.end_at(id, now, now);
+}
+
+bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
+  const auto found = std::ranges::find_if(joined_, [&](const auto& joined) {
+    return joined->group.value() == message.tag && joined->ordinal == message.ordinal;
+  });
+  if (found == joined_.end()) {
+    early_.push_back(message);
+    return false;
+  }
+  Joined& joined = **found;
+  LinkTransport transport(npu, joined, now);
+  joined.run.receive(message.member, {message.service, message.step}, message.kind == Message::Kind::word, now,
+                     transport);
+  if (!joined.is_over) return complete_if_done(npu, joined, now);
+  if (!joined.run.has_unsent_data()) joined_.erase(found);
+  return false;
+}
+
+bool LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time now) {
+  const auto found =
+      std::ranges::find_if(joined_, [&](const auto& joined) { return joined->node == id && !joined->is_over; });
+  ensure(found != joined_.end(), "a collective goes on that the NPU is not in");
+  Joined& joined = **found;
+  LinkTransport transport(npu, joined, now);
+  joined.run.wake(step, now, transport);
+  return complete_if_done(npu, joined, now);
+}
+
+bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now) {
+  if (!joined.run.is_done()) return false;
+  const NodeId id = joined.node;
+  leave(npu, joined, now);
+  npu.complete(id, now);
+  return true;
+}
+
+/// Ends this NPU's part. The collective is kept as long as others will still ask for data.
+void LinkCollectives::leave(Execution& npu, Joined& joined, Time now) {
+  npu.context().services.communicators.leave(joined.membership, joined.ordinal, now);
+  joined.is_over = true;
+  if (!joined.run.has_unsent_data()) std::erase_if(joined_, [&](const auto& other) { return other.get() == &joined; });
+}
+
+bool LinkCollectives::is_under_way(NodeId id) const {
+  return std::ranges::any_of(joined_, [&](const auto& joined) { return joined->node == id && !joined->is_over; });
+}
+
+bool LinkCollectives::is_asked_for_more() const {
+  return std::ranges::any_of(joined_, [](const auto& joined) { return joined->is_over; });
+}
+
+}  // namespace orrery::npu

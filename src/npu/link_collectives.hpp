@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "execution.hpp"
+#include "orrery/collective/member_run.hpp"
+#include "orrery/communicator/member_side.hpp"
+#include "orrery/network/link_servers.hpp"
+
+namespace orrery::npu {
+
+/// The collectives of an NPU that go over the links of the congestion-aware network, where each member runs its part
+/// itself, message by message.
+class LinkCollectives {
+ public:
+  /// Joins the collective of a node that holds a place.
+  void join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now);
+  /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet. Returns whether a
+  /// node has completed.
+  bool arrive(Execution& npu, const network::Message& message, Time now);
+  /// Goes on with the collective of a node where this step waited for a time. Returns whether the node has completed.
+  bool wake(Execution& npu, NodeId id, network::StepId step, Time now);
+
+  /// Returns whether the collective of this node is under way.
+  bool is_under_way(NodeId id) const;
+  /// Returns whether others will still ask for data of a collective that is over for this NPU (rendezvous).
+  bool is_asked_for_more() const;
+
+ private:
+  /// A collective that this NPU has joined.
+  struct Joined {
+    GroupId group;
+    std::uint32_t ordinal = 0;
+    NodeId node;
+    communicator::Membership membership;
+    collective::MemberRun run;
+    bool is_over = false;  ///< for this NPU; others will still ask for data
+  };
+  class LinkTransport;
+
+  void leave(Execution& npu, Joined& joined, Time now);
+  bool complete_if_done(Execution& npu, Joined& joined, Time now);
+
+  std::vector<std::unique_ptr<Joined>> joined_;  // in the order of joining
+  std::vector<network::Message> early_;          // of collectives that this NPU has not joined
+};
+
+}  // namespace orrery::npu

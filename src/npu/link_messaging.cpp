@@ -1,0 +1,89 @@
+#include "link_messaging.hpp"
+
+#include "orrery/collective/message_program.hpp"
+
+namespace orrery::npu {
+namespace {
+
+using network::Message;
+
+/// Sends a message to the peer of a send or a receive.
+void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, Time now) {
+  const ChannelKey channel = channel_of(npu.npu(), id);
+  put_on_links(npu,
+               {.source = npu.npu().id,
+                .destination = channel.other,
+                .node = id,
+                .tag = channel.tag,
+                .size = size,
+                .kind = kind},
+               now);
+}
+
+/// Lets the data leave. The sender is free when all of them are at the receiver: an event of the links says so.
+void transfer_over_links(Execution& npu, NodeId send, Time now) {
+  const Bytes size(npu.node(send).size);
+  npu.accounting().count_sent(send, now, size);
+  send_over_links(npu, send, Message::Kind::data, size, now);
+}
+
+}  // namespace
+
+pdes::Event link_call(Execution& npu, Time now) {
+  return npu.make_event(now, pdes::Stage::server, {}, EventKind::complete, 0);
+}
+
+void put_on_links(Execution& npu, const Message& message, Time now) {
+  const Services& services = npu.context().services;
+  if (message.kind == Message::Kind::data || message.kind == Message::Kind::step)
+    services.network.count_way(message.source, message.destination, message.size);
+  services.links->send(message, link_call(npu, now));
+}
+
+void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {
+  Clearance clearance;
+  const ChannelKey channel = channel_of(npu.npu(), send);
+  if (npu.context().options.rendezvous && !clearances_.take(channel, clearance))
+    return clearances_.leave(channel, send);
+  transfer_over_links(npu, send, now);
+}
+
+void LinkMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
+  if (npu.context().options.rendezvous)
+    send_over_links(npu, receive, Message::Kind::grant, collective::clear_to_send_size(), now);
+  const ChannelKey channel = channel_of(npu.npu(), receive);
+  Bytes size;
+  if (receives_.take(channel, size)) {
+    require_size(npu, receive, size);
+    return npu.end_receive_at_once(receive, now);
+  }
+  posted_.add(Time::zero(), npu.lookahead(), receive);
+  receives_.leave(channel, PostedReceive{receive, now});
+}
+
+bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
+  const ChannelKey channel{message.source, message.tag};
+  if (message.kind == Message::Kind::grant) {
+    NodeId send;
+    if (clearances_.take(channel, send))
+      transfer_over_links(npu, send, now);
+    else
+      clearances_.leave(channel, Clearance{});
+    return false;
+  }
+  PostedReceive receive;
+  if (!receives_.take(channel, receive)) {
+    receives_.leave(channel, message.size);
+    return false;
+  }
+  require_size(npu, receive.node, message.size);
+  posted_.remove();
+  npu.complete_receive(receive.node, receive.since, now);
+  return true;
+}
+
+void LinkMessaging::for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const {
+  receives_.for_each_posted(visit);
+}
+
+}  // namespace orrery::npu

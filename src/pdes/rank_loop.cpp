@@ -1,0 +1,110 @@
+#include "rank_loop.hpp"
+
+#include <algorithm>
+
+namespace orrery::pdes {
+namespace {
+
+// Seconds, not polls, because on a machine with more ranks than cores a single poll takes much longer.
+constexpr double least_patience = 1e-6, most_patience = 1e-3, seconds_before_reduction = 10e-6;
+constexpr double seconds_between_signs_of_life = 1;
+
+double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return seconds_between(start, std::chrono::steady_clock::now());
+}
+
+}  // namespace
+
+Kernel::RankLoop::RankLoop(Kernel& kernel) : kernel_(kernel), channels_(*kernel.channels_), patience_(least_patience) {}
+
+void Kernel::RankLoop::run() {
+  for (;;) {
+    kernel_.heed_stop_request();
+    if (const auto handled = kernel_.process(); handled > 0) {
+      work(handled);
+      continue;
+    }
+    if (state_ == State::working) block();
+    if (take_messages()) continue;
+    const double waited = seconds_since(last_sign_);
+    tell_others(waited);
+    if (waited >= seconds_before_reduction) channels_.join_reduction(kernel_.lbts_contribution());
+    if (reduce()) break;
+    if (kernel_.options_.watchdog_seconds > 0 && waited > kernel_.options_.watchdog_seconds)
+      kernel_.report_no_progress();
+  }
+  kernel_.statistics_.blocked_time += seconds_since(blocked_since_);
+}
+
+/// Ends a wait, if there was one, and exchanges messages after a burst of events.
+void Kernel::RankLoop::work(std::uint64_t handled) {
+  if (state_ != State::working) {
+    kernel_.statistics_.blocked_time += seconds_between(blocked_since_, freed_);
+    adapt_patience();
+  }
+  state_ = State::working;
+  has_asked_ = false;
+  const bool tell_all = seconds_since(last_told_) > seconds_between_signs_of_life;
+  if (tell_all) last_told_ = Clock::now();
+  const bool ask_at_once = handled < burst && patience_ == least_patience;
+  if (channels_.has_reason_to_flush())
+    has_asked_ = channels_.flush(kernel_.earliest_output(), tell_all, ask_at_once ? kernel_.need() : Need{});
+  channels_.poll();
+  if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now_);
+}
+
+/// Halves the patience if a promise ended a wait in which this rank asked; doubles it if the question was in vain.
+void Kernel::RankLoop::adapt_patience() {
+  if (!has_asked_) return;
+  const double next = wait_end_ == WaitEnd::promise ? patience_ / 2 : patience_ * 2;
+  patience_ = std::clamp(next, least_patience, most_patience);
+}
+
+void Kernel::RankLoop::block() {
+  freed_ = blocked_since_ = last_sign_ = Clock::now();
+  state_ = State::informed;
+}
+
+/// Returns whether any message has come. If the next event is still the same one, promises have ended the wait.
+bool Kernel::RankLoop::take_messages() {
+  const Time held_up = kernel_.next_event();
+  if (channels_.poll() == 0) return false;
+  const bool only_promises = kernel_.deferred_.wake_list.empty() && kernel_.next_event() == held_up;
+  wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
+  freed_ = last_sign_ = Clock::now();
+  state_ = State::informed;
+  return true;
+}
+
+/// Sends posts and better promises to which a message has led, and asks neighbours after `waited` seconds in vain. A
+/// rank that is at its end passes questions on at once: it sends nothing of its own accord once it has joined the
+/// reduction, which may be the last.
+void Kernel::RankLoop::tell_others(double waited) {
+  const bool is_informed = state_ == State::informed;
+  const bool asks = kernel_.is_at_end() ? is_informed : waited >= patience_;
+  state_ = State::waiting;
+  if (!is_informed && !asks) return;
+  const EarliestOutput& output = kernel_.earliest_output();
+  channels_.flush(output, false, {});
+  if (asks) has_asked_ = channels_.ask(kernel_.need(), output) || has_asked_;
+}
+
+/// Takes in the result of a reduction that has ended. Returns whether it shows that the run is over.
+bool Kernel::RankLoop::reduce() {
+  const auto all = channels_.try_reduction(kernel_.options_);
+  if (!all) return false;
+  freed_ = Clock::now();
+  state_ = State::informed;
+  wait_end_ = WaitEnd::other;
+  if (all->stops) {
+    kernel_.stop_.limit = all->stop;
+    kernel_.stop_.is_requested = false;
+  }
+  return all->event == Time::max() || all->event > kernel_.stop_.limit;
+}
+
+}  // namespace orrery::pdes

@@ -1,0 +1,58 @@
+#include "chakra_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "chakra_layout.hpp"
+#include "message_source.hpp"
+
+namespace orrery::trace {
+namespace {
+
+/// After so many nodes their number is estimated, so that a large trace does not grow step by step.
+constexpr std::size_t nodes_of_estimate = 4096;
+/// The estimate is limited to this factor, so that a few very small messages at the start do not reserve much memory.
+constexpr double most_growth = 256;
+
+void reserve(ParsedTrace& trace, double remaining_per_given) {
+  const double growth = 1.02 * (1 + std::min(remaining_per_given, most_growth));
+  const auto grown = [growth](std::size_t count) {
+    return static_cast<std::size_t>(growth * static_cast<double>(count));
+  };
+  trace.nodes.reserve(grown(trace.nodes.size()));
+  trace.ctrl.reserve(grown(trace.ctrl.size()));
+  trace.data.reserve(grown(trace.data.size()));
+  trace.tensors.reserve(grown(trace.tensors.size()));
+}
+
+[[noreturn]] void fail_at_message(const TraceFile& file, std::size_t number, std::uint64_t offset, int at) {
+  Place place = file.place();
+  place.byte_offset = offset + static_cast<std::uint64_t>(at);
+  throw Error(ErrorCode::bad_input, place, fmt::format("message {} (at byte {}) is not a Chakra node", number, offset),
+              "a Chakra execution trace", number > 1 ? "" : "This is the first node: the file may be no trace at all.");
+}
+
+}  // namespace
+
+void read_chakra_file(TraceFile& file, TraceSink& sink, const TypeNumbering& numbering, ParseNode parse) {
+  MessageSource messages(file);
+  ParsedTrace& trace = sink.begin();
+  trace.numbering = &numbering;
+  bool is_first = true, has_content = false;
+  while (const auto message = messages.next()) {
+    has_content = has_content || !message->bytes.empty();
+    const bool metadata = is_first && is_metadata(message->bytes);
+    is_first = false;
+    if (metadata) continue;
+    if (trace.nodes.size() == nodes_of_estimate) reserve(trace, messages.remaining_per_given());
+    ParsedNode& node = trace.add_node(message->offset);
+    Input input = input_over(message->bytes);
+    if (!parse(input, node, trace)) fail_at_message(file, trace.nodes.size(), message->offset, input.CurrentPosition());
+  }
+  if (!has_content && !trace.nodes.empty())
+    throw Error(ErrorCode::bad_input, file.place(), "the file holds zero bytes only", "a Chakra execution trace");
+  ensure(trace.nodes.size() < no_name, "more than 2^32 nodes in one trace");
+}
+
+}  // namespace orrery::trace

@@ -1,0 +1,83 @@
+#include "read_file.hpp"
+
+#include <fmt/format.h>
+
+#include "orrery/base/text.hpp"
+
+namespace orrery::trace {
+namespace {
+
+/// Makes the contents of each trace as soon as it is complete.
+class ContentsSink final : public TraceSink {
+ public:
+  ContentsSink(const TraceFile& file, NpuId npu, ReadContext& context, FileContents& contents, Faults& faults)
+      : file_(file), npu_(npu), context_(context), contents_(contents), faults_(faults) {}
+
+  ParsedTrace& begin() override { return start({}); }
+
+  ParsedTrace* begin(NpuId npu) override {
+    if (!contents_.named.insert(npu).second)
+      throw Error(ErrorCode::bad_input, place_of(npu), "the file holds two traces of this NPU",
+                  "one trace for each NPU");
+    return is_needed(npu) ? &start(npu) : nullptr;
+  }
+
+  void finish() {
+    if (!parsed_) return;
+    contents_.traces.back().contents =
+        make_contents(*parsed_, context_.groups, context_.options, context_.tensors, faults_);
+    parsed_.reset();
+  }
+
+ private:
+  Place place_of(NpuId npu) const {
+    Place place = file_.place();
+    place.npu = npu.value();
+    return place;
+  }
+
+  bool is_needed(NpuId npu) const {
+    const ReadOptions& options = context_.options;
+    if (options.alone) return contents_.traces.empty();
+    if (npu.value() >= options.num_npus)
+      throw Error(ErrorCode::bad_input, file_.place(),
+                  fmt::format("the file holds a trace of NPU {}, but the system has {}", npu.value(),
+                              counted(options.num_npus, "NPU")),
+                  fmt::format("NPUs 0 to {}", options.num_npus - 1));
+    return npu == npu_ || !options.hosts || options.hosts(npu);
+  }
+
+  ParsedTrace& start(std::optional<NpuId> npu) {
+    finish();
+    context_.names.start_file();
+    Source source = file_.source();
+    if (npu) source.npu = npu->value();
+    contents_.traces.push_back({npu, {}});
+    return parsed_.emplace(std::move(source), context_.names);
+  }
+
+  const TraceFile& file_;
+  NpuId npu_;
+  ReadContext& context_;
+  FileContents& contents_;
+  Faults& faults_;
+  std::optional<ParsedTrace> parsed_;
+};
+
+}  // namespace
+
+FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext& context, Faults& faults,
+                       std::span<const Reader> formats) {
+  FileContents contents;
+  faults.attempt([&] {
+    TraceFile file(path, {path.string(), npu.value()});
+    const Reader& reader = find_reader(file, formats);
+    contents.format = reader.name;
+    ContentsSink sink(file, npu, context, contents, faults);
+    reader.read(file, sink);
+    sink.finish();
+  });
+  return contents;
+}
+
+}  // namespace orrery::trace

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph_maker.hpp"
+#include "groups.hpp"
+#include "name_pool.hpp"
+#include "orrery/base/faults.hpp"
+#include "orrery/base/ids.hpp"
+#include "orrery/trace/store.hpp"
+#include "registry.hpp"
+#include "tensor_lists.hpp"
+
+namespace orrery::trace {
+
+/// What all files that are read have in common.
+struct ReadContext {
+  explicit ReadContext(ReadOptions read_options, NamedGroups named)
+      : options(std::move(read_options)), groups(std::move(named), options) {}
+
+  ReadOptions options;
+  Groups groups;
+  NamePool names;
+  TensorLists tensors;
+};
+
+/// What a file holds.
+struct FileContents {
+  struct Trace {
+    std::optional<NpuId> npu;  ///< nothing: the trace is that of whichever NPU the file is read for
+    TraceContents contents;
+  };
+
+  std::string_view format;  ///< name of the reader that recognised the file
+  std::vector<Trace> traces;
+  std::set<NpuId> named;  ///< the NPUs that the file names, with those whose traces were skipped
+};
+
+/// Reads a file for an NPU. Of a file that names NPUs, reads the traces of this NPU and of those that
+/// `ReadOptions::hosts` names; of a trace that is looked at without its system, the first one. What is wrong with the
+/// file are faults; with any, what is returned has no use. Cost O(bytes of the file).
+FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext& context, Faults& faults,
+                       std::span<const Reader> formats = readers());
+
+}  // namespace orrery::trace

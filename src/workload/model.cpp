@@ -1,0 +1,57 @@
+#include "orrery/workload/model.hpp"
+
+#include <array>
+#include <utility>
+
+#include "layer.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::workload {
+namespace {
+
+template <class Families>
+struct Registry;
+
+/// The tables that follow from the alternatives of Model.
+template <class... Families>
+struct Registry<std::variant<Families...>> {
+  static constexpr std::array names = {ModelFamily{Families::family, Families::help}...};
+  static constexpr std::array<Model (*)(), sizeof...(Families)> makers = {+[] { return Model(Families()); }...};
+};
+
+}  // namespace
+
+std::span<const ModelFamily> model_families() { return Registry<Model>::names; }
+
+Model default_model(std::size_t number) {
+  ensure(number < std::variant_size_v<Model>, "a family of models that is not there");
+  return Registry<Model>::makers[number]();
+}
+
+std::vector<Layer> make_layers(const Description& description) {
+  return std::visit([&](const auto& model) { return model.make_layers(description.parallel); }, description.model);
+}
+
+ParameterCount count_parameters(const Model& model) {
+  return std::visit([](const auto& family) { return family.count_parameters(); }, model);
+}
+
+std::uint64_t tokens_per_sample(const Model& model) {
+  return std::visit(
+      [](const auto& family) -> std::uint64_t {
+        if constexpr (requires { family.tokens_per_sample(); }) return family.tokens_per_sample();
+        return 0;
+      },
+      model);
+}
+
+Time start_of(const Model& model, NpuId npu, std::uint32_t num_npus) {
+  return std::visit(
+      [&](const auto& family) {
+        if constexpr (requires { family.start_of(npu, num_npus); }) return family.start_of(npu, num_npus);
+        return Time::zero();
+      },
+      model);
+}
+
+}  // namespace orrery::workload

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "layer.hpp"
+
+namespace orrery::workload {
+
+/// Makes operators with the sizes that they have on one NPU.
+class Operators {
+ public:
+  explicit Operators(const Parallel& parallel) : parallel_(parallel) {}
+
+  /// Returns the forward pass of [m, k] times [k, n]: 2 m k n FLOPs; every operand and the result are moved once.
+  Operator product(const char* name, std::uint64_t m, std::uint64_t k, std::uint64_t n) const {
+    return weighted(name, m, k, n, k * n);
+  }
+  /// Returns such a product with `weights` values of which each row needs only some, as those of experts.
+  Operator weighted(const char* name, std::uint64_t m, std::uint64_t k, std::uint64_t n, std::uint64_t weights) const {
+    return {
+        .name = name, .flops = 2 * m * k * n, .bytes = operand_bytes(parallel_.precision) * (m * k + weights + m * n)};
+  }
+  /// Returns the backward pass of a product: the gradients of both operands.
+  static Operator backward(const char* name, const Operator& product) {
+    return {.name = name, .flops = 2 * product.flops, .bytes = 2 * product.bytes};
+  }
+  /// Returns work that memory limits: its FLOPs do not count.
+  static Operator elementwise(const char* name, std::uint64_t bytes) { return {.name = name, .bytes = bytes}; }
+
+ private:
+  const Parallel& parallel_;
+};
+
+/// Adds a collective, unless its group is a single NPU.
+void add_collective(std::vector<Operator>& operators, const Parallel& parallel, Operator::Kind kind, const char* name,
+                    trace::CollectiveKind collective, GroupKind group, std::uint64_t bytes);
+
+/// Returns the number of NPUs of a group.
+std::uint32_t group_size(const Parallel& parallel, GroupKind group);
+
+}  // namespace orrery::workload

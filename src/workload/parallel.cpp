@@ -1,0 +1,55 @@
+#include "orrery/workload/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "orrery/base/error.hpp"
+#include "requirements.hpp"
+
+namespace orrery::workload {
+namespace {
+
+/// Switches on the path carry out collectives, so something must be moved by one.
+void require_collective_for_path(const Sharding& sharding) {
+  const Offload& offload = sharding.offload;
+  if (!offload.on_path || offload.gradients || (offload.parameters && sharding.zero == 3)) return;
+  throw Error(ErrorCode::bad_input, {.key = "workload.parallel.offload-collectives"},
+              offload.any() ? "found path, but what is offloaded is moved without a collective"
+                            : "found path, but nothing is offloaded",
+              "network, or workload.parallel.offload with gradients, or with parameters and zero: 3");
+}
+
+}  // namespace
+
+std::uint32_t Parallel::num_npus() const {
+  unsigned __int128 product = 1;
+  for (const std::uint32_t size : sizes) {
+    product *= size;
+    if (product > std::numeric_limits<std::uint32_t>::max())
+      throw Error(ErrorCode::bad_input, {.key = "workload.parallel"},
+                  "tp * cp * ep * dp * pp is more than 2^32 - 1 NPUs");
+  }
+  return static_cast<std::uint32_t>(product);
+}
+
+void Parallel::validate() const {
+  for (std::size_t i = 0; i < num_axes; ++i)
+    require_positive(fmt::format("workload.parallel.{}", axis_names[i]), sizes[i]);
+  num_npus();
+  auto axes = placement;
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end())
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.placement"}, "an axis stands here twice",
+                "tp, cp, ep, dp and pp once each");
+  require_positive("workload.parallel.interleaving", interleaving);
+  require_positive("workload.parallel.micro-batch", micro_batch);
+  require_positive("workload.parallel.micro-batches", micro_batches);
+  if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
+  require_collective_for_path(sharding);
+  if (gradients == Precision::fp8)
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.gradients"}, "found 'fp8'", "bf16 or fp32");
+}
+
+}  // namespace orrery::workload

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace orrery::workload {
+
+// Each throws Error (bad_input) that names the key of CONFIG.yaml.
+
+/// Refuses the value of a key.
+[[noreturn]] void refuse(std::string_view key, std::uint64_t found, std::string_view expected);
+/// Requires a value of 1 or more.
+void require_positive(std::string_view key, std::uint64_t value);
+/// Requires that `divisor` things called `by` can share `value` evenly.
+void require_multiple(std::string_view key, std::uint64_t value, std::string_view by, std::uint64_t divisor);
+/// Requires that what follows from `count`, which is a number of FLOPs or parameters, fits 64 bits.
+void require_countable(std::string_view key, std::string_view what, double count);
+
+}  // namespace orrery::workload

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""The page docs/configuration.md: its lists of keys are those of the program, and its examples run."""
+import pathlib
+import re
+import shlex
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+PAGE = harness.SOURCE / "docs/configuration.md"
+UPDATE = "scripts/update_key_tables.py"
+
+
+class Lists(harness.Folder):
+    def test_documents_are_up_to_date(self):
+        """Every list of keys that the program prints is in one document, as the program prints it."""
+        outcome = harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY)
+        self.assertEqual(outcome.code, 0, outcome.err)
+
+    def test_an_old_list_is_found_and_replaced(self):
+        """A list in which a default was changed by hand is a fault with --check, and is as before after the script wrote it."""
+        document = self.folder / "page.md"
+        text = PAGE.read_text() + (harness.SOURCE / "docs/user-guide.md").read_text()
+        changed = text.replace("default: `10 ns`", "default: `11 ns`")
+        self.assertNotEqual(changed, text)
+        document.write_text(changed)
+        outcome = harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document)
+        self.assertEqual(outcome.code, 1)
+        self.assertIn("not up to date", outcome.err)
+        self.assertEqual(document.read_text(), changed)
+        self.assertEqual(harness.run_script(UPDATE, "--orrery", harness.BINARY, document).code, 0)
+        self.assertEqual(document.read_text(), text)
+
+    def test_a_list_that_is_missing_or_unknown_is_a_fault(self):
+        """A document without the list of `run`, or with one of a name that no list has, is a fault that names the list."""
+        document = self.folder / "page.md"
+        text = PAGE.read_text() + (harness.SOURCE / "docs/user-guide.md").read_text()
+        document.write_text(text.replace("<!-- keys: run -->", ""))
+        self.assertIn("'run' is in 0 places", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err)
+        document.write_text(text.replace("<!-- keys: run -->", "<!-- keys: walk -->"))
+        self.assertIn("no list named 'walk'", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err)
+
+
+class Examples(harness.Folder):
+    def setUp(self):
+        super().setUp()
+        self.text = PAGE.read_text()
+        self.first = re.search(r"```yaml\n(.*?)```", self.text, re.DOTALL).group(1)
+        (self.folder / "run.yaml").write_text(self.first)
+
+    def test_commands_run(self):
+        """Every command of the page on run.yaml, the page's first example, ends with 0."""
+        commands = [line.strip() for line in self.text.splitlines() if re.match(r" {4}orrery \w+ run\.yaml", line)]
+        self.assertGreaterEqual(len(commands), 4)
+        for command in commands:
+            outcome = harness.orrery(*shlex.split(command)[1:], cwd=self.folder)
+            self.assertEqual(outcome.code, 0, f"{command}\n{outcome.err}")
+
+    def test_the_resolved_configuration_repeats_the_run(self):
+        """/config/resolved of a run is a configuration whose run has the same finish times and the same resolved configuration."""
+        first = self.run_resolved("run.yaml", "first.h5")
+        (self.folder / "again.yaml").write_text(first[0])
+        self.assertEqual(self.run_resolved("again.yaml", "again.h5"), first)
+
+    def run_resolved(self, configuration, output):
+        """Runs a configuration; returns its resolved configuration and the finish times of its NPUs."""
+        import h5py
+        outcome = harness.orrery("run", configuration, "--output", output, cwd=self.folder)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        with h5py.File(self.folder / output) as results:
+            resolved = results["config/resolved"][()]
+            return (resolved.decode() if isinstance(resolved, bytes) else resolved), results["npus/finish_time"][:].tolist()
+
+    def test_the_error_is_as_the_page_shows_it(self):
+        """A bandwidth without a unit in the page's first example gives the message that the page shows."""
+        shown = re.search(r" {4}(run\.yaml:\d+: key .*?)\n\n", self.text, re.DOTALL).group(1)
+        (self.folder / "run.yaml").write_text(self.first.replace("50 GB/s", "400"))
+        outcome = harness.orrery("check", "run.yaml", cwd=self.folder)
+        self.assertEqual(outcome.code, 3)
+        self.assertIn(" ".join(shown.split()), " ".join(outcome.err.split()))
+
+
+if __name__ == "__main__":
+    harness.main()
