@@ -54,7 +54,7 @@ void check_algorithms(const Subject& subject, Findings findings) {
       return is_first_member(npu.id, *subject.run.communicators[group.index()].group);
     };
     if (std::ranges::none_of(npu.groups, represents)) continue;
-    std::shared_ptr<const collective::Layout> layout;
+    std::shared_ptr<const collective::GroupLayout> layout;
     GroupId of_layout;
     for (const auto& [use, kind, node] : first_calls.of(*npu.program)) {
       const auto group = npu.groups[use];

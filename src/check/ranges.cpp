@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "limits.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/collective/kind.hpp"
-#include "orrery/collective/procedure.hpp"
 #include "orrery/network/analytical.hpp"
 #include "preflight.hpp"
 
@@ -107,7 +107,7 @@ class RangeSearch {
     const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? context_.topology().num_npus()
                                                                                 : spec.group->members.size());
     const auto what = fmt::format("{} of {} bytes among {} NPUs", trace::name(node.collective), node.size, members);
-    const auto* const custom = context_.engine.procedure(*layout, kind);
+    const auto* const custom = context_.engine.custom_collective(*layout, kind);
     const std::string hint = fmt::format(
         "Correct comm_size{}, or the bandwidth and latency of the network.",
         custom && custom->has_fixed_sizes() ? fmt::format(" in {}", custom->file().string()) : std::string());
@@ -123,8 +123,8 @@ class RangeSearch {
   const npu::RunContext& context_;
   std::map<const npu::Program*, std::map<std::uint32_t, NodeId>> largest_sends_;
   std::set<std::pair<const npu::Program*, GroupId>> seen_;
-  std::map<GroupId, std::shared_ptr<const collective::Layout>> layouts_;
-  std::set<std::tuple<const collective::Layout*, collective::Kind, Bytes>> fitting_;
+  std::map<GroupId, std::shared_ptr<const collective::GroupLayout>> layouts_;
+  std::set<std::tuple<const collective::GroupLayout*, collective::Kind, Bytes>> fitting_;
 };
 
 /// Checks ranges if no rank has another fault, because other faults may be the cause. Reports the fault of the lowest

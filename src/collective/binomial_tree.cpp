@@ -1,93 +1,73 @@
 #include <algorithm>
 #include <bit>
 
-#include "line.hpp"
+#include "algorithm.hpp"
 
 namespace orrery::collective {
 namespace {
 
-// The parent of place c is c without its lowest set bit, 2^j; the root is place 0. Data go up in steps j = 0, 1, ...
-// and down in the opposite order. In step j all c with lowest bit 2^j take part with their parents p:
-//
-//   up    next[p] = max(t + L, s[p]) + e + r      next[c] = t + L + e      t = s[c], or max(s[c], s[p] + D)
-//   down  next[c] = max(t + L, s[c]) + e          next[p] = t + L + e      t = s[p], or max(s[p], s[c] + D)
-//
-// (the latter with rendezvous). A sender goes on when its message is there, so that it sends one at a time. All-reduce
-// goes up and down. Broadcast goes down and reduce goes up; nobody finishes before all have started.
-
-struct Edge {
-  std::uint32_t child = 0;
-  std::uint32_t parent = 0;
-  Ps link = 0;
-  Ps word = 0;  ///< with rendezvous the receiver's word over the same way
-};
-
-class BinomialTree final : public LineProgram {
+/// The parent of position i is i without its lowest set bit 2^j; its children are at i + 2^k, k = 0, 1, ..., j - 1. The
+/// root is position 0. On the way up a position receives from its children, the nearest first, and sends to its parent.
+/// On the way down it receives from its parent and sends to its children, the farthest first. It sends one message at a
+/// time: a step that sends lasts until the message has been delivered. An all-reduce goes up and down, a reduce up, a
+/// broadcast down.
+class BinomialTree final : public SteppedAlgorithm {
  public:
-  BinomialTree(const PhaseShape& shape, const LineContext& context, std::vector<Edge> edges)
-      : size_(context.axis.size),
-        kind_(shape.kind),
-        rendezvous_(context.rendezvous),
-        endpoint_delay_(context.endpoint_delay),
-        reduction_(shape.reduces ? context.reduction(shape.size) : 0),
-        edges_(std::move(edges)) {
-    // In the last step down of a line of 2^k places all take part, each pair over the same distance.
-    alike_ = kind_ != Kind::reduce && std::has_single_bit(size_) && context.is_transitive();
-    Ps longest = 0;
-    for (const Edge& edge : edges_) longest = std::max(longest, plus(edge.link, edge.word));
-    (void)times(plus(longest, plus(endpoint_delay_, reduction_)),
-                2 * static_cast<std::uint64_t>(std::bit_width(size_)));
-    duration_ = last_finish(*this, 0, size_);
+  explicit BinomialTree(const GroupTask& task) : SteppedAlgorithm(task) {}
+
+  std::uint64_t num_steps(std::uint32_t position) const override {
+    return (goes_up() ? steps_of_one_way(position) : 0) + (goes_down() ? steps_of_one_way(position) : 0);
   }
-
-  bool alike() const override { return alike_; }
-  Ps duration(std::uint64_t) const override { return duration_; }
-  std::size_t memory() const override { return sizeof(*this) + edges_.size() * sizeof(Edge); }
-
-  void run(std::uint64_t, std::span<Ps> times, Scratch&) const override {
-    for (std::size_t at = 0; at < times.size(); at += size_) {
-      Ps* line = times.data() + at;
-      Ps all_started = 0;
-      for (std::size_t i = 0; i < size_; ++i) all_started = std::max(all_started, line[i] += endpoint_delay_);
-      if (kind_ != Kind::broadcast)
-        for (const Edge& edge : edges_) pass(line[edge.child], line[edge.parent], edge, reduction_);
-      if (kind_ != Kind::reduce)
-        for (std::size_t k = edges_.size(); k-- > 0;) pass(line[edges_[k].parent], line[edges_[k].child], edges_[k], 0);
-      if (kind_ == Kind::all_reduce) continue;
-      for (std::size_t i = 0; i < size_; ++i) line[i] = std::max(line[i], all_started + endpoint_delay_);
-    }
+  BlocksOfMessage blocks(std::uint32_t position, std::uint64_t k, std::uint32_t) const override {
+    return all_blocks(task().size, is_up(position, k));
   }
 
  private:
-  void pass(Ps& sender, Ps& receiver, const Edge& edge, Ps reduction) const {
-    const Ps there = (rendezvous_ ? std::max(sender, receiver + edge.word) : sender) + edge.link;
-    receiver = std::max(there, receiver) + endpoint_delay_ + reduction;
-    sender = there + endpoint_delay_;
+  bool goes_up() const { return task().kind != Kind::broadcast; }
+  bool goes_down() const { return task().kind != Kind::reduce; }
+  bool is_up(std::uint32_t position, std::uint64_t k) const { return goes_up() && k < steps_of_one_way(position); }
+  static std::uint32_t parent(std::uint32_t position) { return position & (position - 1); }
+  std::uint32_t num_children(std::uint32_t position) const {
+    const auto fit = static_cast<std::uint32_t>(std::bit_width(task().size - 1 - position));  // 2^k <= n - 1 - i
+    return position == 0 ? fit : std::min(fit, static_cast<std::uint32_t>(std::countr_zero(position)));
+  }
+  std::uint32_t steps_of_one_way(std::uint32_t position) const {
+    return num_children(position) + (position == 0 ? 0 : 1);
   }
 
-  std::uint32_t size_;
-  Kind kind_;
-  bool rendezvous_;
-  Ps endpoint_delay_;
-  Ps reduction_;
-  std::vector<Edge> edges_;  ///< in the order of the way up
-  bool alike_ = false;
-  Ps duration_ = 0;
+  void fill(std::uint32_t position, std::uint64_t k, Step& out) const override {
+    const std::uint32_t children = num_children(position);
+    out.bytes = task().bytes;
+    if (is_up(position, k)) {
+      if (k < children)
+        receive(position + (1U << k), true, out);
+      else
+        send({parent(position), static_cast<std::uint32_t>(std::countr_zero(position))}, out);
+      return;
+    }
+    const std::uint64_t way_down = k - (goes_up() ? steps_of_one_way(position) : 0);
+    const std::uint64_t from_parent = position == 0 ? 0 : 1;
+    if (way_down < from_parent) return receive(parent(position), false, out);
+    const std::uint32_t child = position + (1U << (children - 1 - (way_down - from_parent)));
+    send({child, goes_up() ? steps_of_one_way(child) : 0}, out);
+  }
+
+  static void send(Receiver to, Step& out) {
+    out.sends.push_back(to);
+    out.awaits_delivery = true;
+  }
+  void receive(std::uint32_t from, bool reduces, Step& out) const {
+    out.receives.push_back(from);
+    if (!reduces || !task().reduces) return;
+    out.reduced = task().bytes;
+    out.num_reductions = 1;
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<LineProgram> make_binomial_tree(const PhaseShape& shape, const LineContext& context) {
-  ensure(shape.kind == Kind::all_reduce || shape.kind == Kind::broadcast || shape.kind == Kind::reduce,
-         "a binomial tree where it has no rule");
-  std::vector<Edge> edges;
-  for (std::uint64_t bit = 1; bit < context.axis.size; bit *= 2)
-    for (std::uint64_t child = bit; child < context.axis.size; child += 2 * bit) {
-      const auto c = static_cast<std::uint32_t>(child);
-      const auto p = static_cast<std::uint32_t>(child - bit);
-      edges.push_back({c, p, context.link(c, p, shape.size), context.control(c, p)});
-    }
-  return std::make_unique<BinomialTree>(shape, context, std::move(edges));
+std::unique_ptr<const SteppedAlgorithm> make_binomial_tree(const GroupTask& task) {
+  return std::make_unique<BinomialTree>(task);
 }
 
 }  // namespace orrery::collective

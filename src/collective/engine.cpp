@@ -1,18 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 #include <unordered_map>
 
-#include "layout.hpp"
+#include "group_layout.hpp"
+#include "message_program_parts.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 #include "plan.hpp"
-#include "script_parts.hpp"
+#include "sent_bytes.hpp"
 #include "symmetry.hpp"
-#include "traffic.hpp"
 #include "validation.hpp"
 
 namespace orrery::collective {
@@ -22,7 +23,7 @@ constexpr std::size_t max_memo_bytes = std::size_t{128} << 20U;
 
 /// One collective; layouts are shared, so that their address names a class of communicators that behave alike.
 struct Key {
-  const Layout* layout = nullptr;
+  const GroupLayout* layout = nullptr;
   Kind kind = Kind::all_reduce;
   Bytes size;
 
@@ -42,26 +43,37 @@ struct Memo {
       relative;  ///< completions after an arrival that all share, where members differ; empty until asked for
 };
 
-bool uses_line(const std::vector<Algorithm>& list) { return std::ranges::any_of(list, &Algorithm::whole_communicator); }
+/// Returns whether collectives of some communicators are among all members as one group.
+bool needs_whole(const Options& options) {
+  const auto uses = [](const std::vector<Algorithm>* list) {
+    return std::ranges::any_of(*list, &Algorithm::whole_communicator);
+  };
+  return !options.custom.of_kind.empty() ||
+         std::ranges::any_of(std::array{&options.all_reduce, &options.all_gather, &options.reduce_scatter,
+                                        &options.all_to_all, &options.broadcast, &options.reduce},
+                             uses);
+}
 
 }  // namespace
 
 struct Engine::State {
   State(const network::DelayModel& of, Options with) : delays(of), options(std::move(with)) {}
 
-  Memo& memo(const Layout& layout, Kind kind, Bytes size);
-  /// Completions of members that arrive together at 0 and do not behave alike.
+  Memo& memo(const GroupLayout& layout, Kind kind, Bytes size);
+  Time minimum_duration(const GroupLayout& layout) const;
+  /// Returns the completions of members that arrive together at 0 and do not complete together.
   const std::vector<Ps>& relative(Memo& memo, std::size_t num_members);
   void finish_unequal(const Memo& memo, std::span<const Time> arrivals, Time first, std::span<Time> completions);
 
   network::DelayModel delays;
   Options options;
-  std::unordered_map<std::size_t, std::vector<std::shared_ptr<const Layout>>> layouts;  ///< by hash
+  std::unordered_map<std::size_t, std::vector<std::shared_ptr<const GroupLayout>>> layouts;  ///< by hash
   std::unordered_map<Key, Memo, KeyHash> memos;
   std::size_t memo_bytes = 0;  ///< of the memos, roughly
-  std::unordered_map<Key, Traffic, KeyHash> traffic;
-  std::unordered_map<Key, std::shared_ptr<const Script>, KeyHash> scripts;
-  std::size_t script_bytes = 0;  ///< of the scripts, roughly
+  std::unordered_map<Key, CollectiveTraffic, KeyHash> traffic;
+  std::unordered_map<Key, std::shared_ptr<const MessageProgram>, KeyHash> programs;
+  std::size_t program_bytes = 0;  ///< of the programs, roughly
+  std::unordered_map<const GroupLayout*, Time> minimum_durations;
   Workspace workspace;
   std::vector<Ps> arrivals, completions;  ///< of the call in progress
 };
@@ -78,25 +90,22 @@ void Engine::share_among(std::vector<std::uint32_t> sharers) {
   state_->options.sharers = std::move(sharers);
 }
 
-std::shared_ptr<const Layout> Engine::layout(std::span<const NpuId> members, std::uint64_t dimensions,
-                                             std::uint32_t custom) {
+std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members, std::uint64_t dimensions,
+                                                  std::uint32_t custom) {
   std::vector<NpuId> world;
   if (members.empty()) {
     for (std::uint32_t npu = 0; npu < state_->delays.topology().num_npus(); ++npu) world.emplace_back(npu);
     members = world;
   }
   const Options& options = state_->options;
-  const bool needs_line = uses_line(options.all_reduce) || uses_line(options.all_gather) ||
-                          uses_line(options.reduce_scatter) || uses_line(options.all_to_all) ||
-                          uses_line(options.broadcast) || uses_line(options.reduce) || !options.custom.empty() ||
-                          custom > 0;
-  Layout built =
-      build_layout(state_->delays, {members, dimensions != all_dimensions, needs_line, options.rules.subgroup_is_ring});
-  if (custom > 0 && built.num_members > 1) built.procedure = options.custom_nodes[custom - 1];
-  std::vector<std::shared_ptr<const Layout>>& alike = state_->layouts[hash(built)];
-  for (const std::shared_ptr<const Layout>& known : alike)
+  GroupLayout built = build_layout(
+      state_->delays,
+      {members, dimensions != all_dimensions, custom > 0 || needs_whole(options), options.rules.subgroup_is_ring});
+  if (custom > 0 && built.num_members > 1) built.custom = options.custom.of_nodes[custom - 1];
+  std::vector<std::shared_ptr<const GroupLayout>>& alike = state_->layouts[hash(built)];
+  for (const std::shared_ptr<const GroupLayout>& known : alike)
     if (*known == built) return known;
-  alike.push_back(std::make_shared<const Layout>(std::move(built)));
+  alike.push_back(std::make_shared<const GroupLayout>(std::move(built)));
   return alike.back();
 }
 
@@ -118,10 +127,10 @@ std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
   return members;
 }
 
-void Engine::validate(const Layout& layout, Kind kind) const {
+void Engine::validate(const GroupLayout& layout, Kind kind) const {
   if (layout.num_members == 1) return;
-  if (!layout.always_ring && procedures(state_->options, layout, kind).empty() &&
-      algorithms(state_->options, kind).empty())
+  if (!layout.always_ring && custom_collectives(state_->options, layout, kind).empty() &&
+      algorithms_for(state_->options, kind).empty())
     throw Error(
         ErrorCode::bad_input, {.key = fmt::format("{}-implementation", name(parent(kind)))},
         fmt::format("no algorithm is given, but a collective of kind {} needs one", name(kind)),
@@ -130,7 +139,7 @@ void Engine::validate(const Layout& layout, Kind kind) const {
     for (const Phase& phase : route) validate_phase(state_->delays.topology(), state_->options, layout, phase, kind);
 }
 
-void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
+void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
                     std::span<Time> completions) {
   ensure(arrivals.size() == layout.num_members && completions.size() == layout.num_members,
          "a collective needs one arrival and one completion of each member");
@@ -145,7 +154,7 @@ void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const
     std::ranges::fill(completions, Time::max());
     return;
   }
-  if (first == last && memo.plan.alike()) {
+  if (first == last && memo.plan.completes_together()) {
     std::ranges::fill(completions, std::max(first + Time::from_ps(memo.plan.end()), least));
     return;
   }
@@ -158,13 +167,13 @@ void Engine::finish(const Layout& layout, Kind kind, Bytes size, std::span<const
   for (Time& completion : completions) completion = std::max(completion, least);
 }
 
-Memo& Engine::State::memo(const Layout& layout, Kind kind, Bytes size) {
+Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
   const auto found = memos.find(key);
   if (found != memos.end()) return found->second;
   Plan plan(delays, options, layout, kind, size);
   // A workload in which no two collectives are alike must not fill the memory. Results do not depend on what is kept.
-  const std::size_t bytes = plan.memory() + (plan.alike() ? 0 : layout.num_members * sizeof(Ps));
+  const std::size_t bytes = plan.memory() + (plan.completes_together() ? 0 : layout.num_members * sizeof(Ps));
   if (memo_bytes + bytes > max_memo_bytes) {
     memos.clear();
     memo_bytes = 0;
@@ -191,60 +200,70 @@ void Engine::State::finish_unequal(const Memo& memo, std::span<const Time> since
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = first + Time::from_ps(completions[i]);
 }
 
-Time Engine::least_duration(const Layout& layout, Kind kind, Bytes size) {
+Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   if (layout.num_members == 1) return Time::zero();
   Memo& memo = state_->memo(layout, kind, size);
-  const Ps least = memo.plan.alike() ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members));
+  const Ps least =
+      memo.plan.completes_together() ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members));
   return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
 }
 
-std::vector<std::uint32_t> Engine::places(const Layout& layout, std::span<const Kind> kinds,
-                                          std::span<const std::uint32_t> marks) const {
-  ensure(marks.size() == layout.num_members, "every member has a mark");
+std::vector<std::uint32_t> Engine::equivalence_classes(const GroupLayout& layout, std::span<const Kind> kinds,
+                                                       std::span<const std::uint32_t> signatures) const {
+  ensure(signatures.size() == layout.num_members, "every member has a signature");
   std::vector<Phase> phases;
   for (const Kind kind : kinds)
     for (const Route& route : possible_routes(state_->options, layout, kind))
       phases.insert(phases.end(), route.begin(), route.end());
-  const auto in_line = [&](const Phase& phase) { return layout.line && phase.axis == &*layout.line; };
+  const auto in_whole = [&](const Phase& phase) { return layout.whole && phase.axis == &*layout.whole; };
   std::vector<const Axis*> axes;
-  if (std::ranges::none_of(phases, in_line))
+  if (std::ranges::none_of(phases, in_whole))
     for (const Axis& axis : layout.axes) axes.push_back(&axis);
-  else if (std::ranges::all_of(phases, in_line))
-    axes.push_back(&*layout.line);
+  else if (std::ranges::all_of(phases, in_whole))
+    axes.push_back(&*layout.whole);
   const auto is_regular = [](const Axis* axis) { return axis->ports.empty() && axis->npus.empty(); };
-  if (!axes.empty() && std::ranges::all_of(axes, is_regular)) return collective::places(axes, phases, marks);
-  // Lines whose links differ do not turn into each other, and neither do the grid and the line together.
-  std::vector<std::uint32_t> positions(marks.size());
+  if (!axes.empty() && std::ranges::all_of(axes, is_regular))
+    return collective::equivalence_classes(axes, phases, state_->options.rules, signatures);
+  // Groups whose links differ have no symmetry, and neither have the grid and the group of all members together.
+  std::vector<std::uint32_t> positions(signatures.size());
   std::iota(positions.begin(), positions.end(), 0U);
   return positions;
 }
 
-Time Engine::minimum_duration(const Layout& layout) const {
+Time Engine::minimum_duration(const GroupLayout& layout) {
   if (layout.num_members == 1) return Time::zero();
-  const Rules& rules = state_->options.rules;
-  const bool fixed_delay = layout.subgroup && rules.fixed_subgroup_endpoint_delay;
-  const Time endpoint_delay = fixed_delay ? Time::from_ns(10) : state_->options.endpoint_delay;
+  const auto [known, is_new] = state_->minimum_durations.try_emplace(&layout);
+  if (is_new) known->second = state_->minimum_duration(layout);
+  return known->second;
+}
+
+Time Engine::State::minimum_duration(const GroupLayout& layout) const {
+  const bool fixed_delay = layout.subgroup && options.rules.fixed_subgroup_endpoint_delay;
+  const Time endpoint_delay = fixed_delay ? Time::from_ns(10) : options.endpoint_delay;
   std::uint64_t fewest = ~std::uint64_t{0};
   for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
                           Kind::reduce, Kind::gather, Kind::scatter}) {
-    const bool is_custom = !procedures(state_->options, layout, kind).empty();
-    if (is_custom && rules.bare_procedures) return tick(state_->delays.rounding());
-    if (!is_custom && !layout.always_ring && algorithms(state_->options, kind).empty()) continue;
-    for (const Route& route : possible_routes(state_->options, layout, kind)) {
-      std::uint64_t delays = 0;
-      for (const Phase& phase : route) delays += num_steps(phase.shape, phase.axis->size) + 1;
-      fewest = std::min(fewest, delays);
+    const bool is_custom = !custom_collectives(options, layout, kind).empty();
+    if (!is_custom && !layout.always_ring && algorithms_for(options, kind).empty()) continue;
+    for (const Route& route : possible_routes(options, layout, kind)) {
+      if (!std::ranges::all_of(route, has_steps)) continue;  // collectives of this kind are refused
+      std::uint64_t count = 0;
+      for (const Phase& phase : route) {
+        const auto algorithms = make_algorithms(phase.shape, phase.axis->size, options.rules);
+        count += std::min(algorithms.of(0).fewest_endpoint_delays(), algorithms.of(1).fewest_endpoint_delays());
+      }
+      fewest = std::min(fewest, count);
     }
   }
-  if (fewest == ~std::uint64_t{0}) return tick(state_->delays.rounding());
-  return std::max(tick(state_->delays.rounding()), endpoint_delay * static_cast<std::int64_t>(fewest));
+  if (fewest == ~std::uint64_t{0}) return tick(delays.rounding());
+  return std::max(tick(delays.rounding()), endpoint_delay * static_cast<std::int64_t>(fewest));
 }
 
-const Procedure* Engine::procedure(const Layout& layout, Kind kind) const {
-  return procedure_for(procedures(state_->options, layout, kind), layout.num_members);
+const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kind kind) const {
+  return custom_for(custom_collectives(state_->options, layout, kind), layout.num_members);
 }
 
-bool Engine::fits(const Layout& layout, Kind kind, Bytes size) {
+bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
   try {
     (void)least_duration(layout, kind, size);
     (void)traffic(layout, kind, size);
@@ -254,25 +273,25 @@ bool Engine::fits(const Layout& layout, Kind kind, Bytes size) {
   }
 }
 
-std::shared_ptr<const Script> Engine::script(const Layout& layout, Kind kind, Bytes size) {
+std::shared_ptr<const MessageProgram> Engine::message_program(const GroupLayout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
-  std::shared_ptr<const Script>& known = state_->scripts[key];
+  std::shared_ptr<const MessageProgram>& known = state_->programs[key];
   if (known) return known;
   const Schedule& schedule = state_->memo(layout, kind, size).plan.schedule();
-  const auto made = std::make_shared<const Script>(std::make_unique<const Script::Parts>(
+  const auto made = std::make_shared<const MessageProgram>(std::make_unique<const MessageProgram::Parts>(
       state_->delays, state_->options, layout.shared_from_this(), kind, size, schedule));
-  state_->script_bytes += made->memory();
-  if (state_->script_bytes > max_memo_bytes) {  // as with memos; who uses a script holds it
-    state_->scripts.clear();
-    state_->script_bytes = made->memory();
-    state_->scripts[key] = made;
+  state_->program_bytes += made->memory();
+  if (state_->program_bytes > max_memo_bytes) {  // as with memos; who uses a program holds it
+    state_->programs.clear();
+    state_->program_bytes = made->memory();
+    state_->programs[key] = made;
     return made;
   }
   known = made;
   return known;
 }
 
-const Traffic& Engine::traffic(const Layout& layout, Kind kind, Bytes size) {
+const CollectiveTraffic& Engine::traffic(const GroupLayout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
   const auto found = state_->traffic.find(key);
   if (found != state_->traffic.end()) return found->second;

@@ -1,99 +1,62 @@
-#include <algorithm>
 #include <bit>
 
-#include "line.hpp"
-#include "steps.hpp"
+#include "rounds.hpp"
 
 namespace orrery::collective {
 namespace {
 
-// In step k place i exchanges with i xor distance:
-//
-//   next[i] = max(s[partner] + L, s[i] + c) + e + p        c = 0, or with rendezvous D + L
-//
-// The delays are the same both ways, so one value per pair does.
-
-struct Exchange {
-  std::uint32_t distance = 1;
-  Ps cost = 0;           ///< e + p
-  std::vector<Ps> link;  ///< L by the pair's lower place; one value if all are alike
-  std::vector<Ps> stay;  ///< c, in the same way
-};
-
-class HalvingDoubling final : public LineProgram {
+/// Position i exchanges with i xor 2^j. Recursive halving, j = 0, 1, ...: each sends half of what it has left to add
+/// up. Recursive doubling, in the opposite order: each sends all that it has. Source: Thakur, Rabenseifner, Gropp,
+/// "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005.
+class HalvingDoubling final : public RoundAlgorithm {
  public:
-  HalvingDoubling(std::uint32_t size, Ps endpoint_delay, bool alike, std::vector<Exchange> steps)
-      : size_(size), endpoint_delay_(endpoint_delay), alike_(alike), steps_(std::move(steps)) {
-    duration_ = endpoint_delay_;
-    for (const Exchange& step : steps_) {
-      const Ps longest = std::max(*std::ranges::max_element(step.link), *std::ranges::max_element(step.stay));
-      duration_ = plus(duration_, plus(longest, step.cost));
-    }
-    if (!alike_) duration_ = last_finish(*this, 0, size_);
-  }
+  explicit HalvingDoubling(const GroupTask& task) : RoundAlgorithm(task, rounds_of(task)) {}
 
-  bool alike() const override { return alike_; }
-  Ps duration(std::uint64_t) const override { return duration_; }
-
-  std::size_t memory() const override {
-    return sizeof(*this) + steps_.size() * (sizeof(Exchange) + 2 * steps_[0].link.size() * sizeof(Ps));
-  }
-
-  void run(std::uint64_t, std::span<Ps> times, Scratch&) const override {
-    for (std::size_t at = 0; at < times.size(); at += size_) {
-      Ps* line = times.data() + at;
-      for (std::size_t i = 0; i < size_; ++i) line[i] += endpoint_delay_;
-      for (const Exchange& step : steps_) {
-        if (alike_)
-          exchange(line, step, [](std::size_t) { return std::size_t{0}; });
-        else
-          exchange(line, step, [](std::size_t i) { return i; });
-      }
-    }
+  /// Halving: the blocks that agree with the partner in the bits 0 .. j. Doubling: those that agree with the position.
+  BlocksOfMessage blocks(std::uint32_t position, std::uint64_t k, std::uint32_t) const override {
+    const bool halves = task().scatters() && k < levels(task());
+    const std::uint32_t bit = rounds()[k].first;
+    const std::uint32_t wanted = halves ? position ^ bit : position;
+    BlocksOfMessage message{{}, halves};
+    for (std::uint32_t block = 0; block < task().size; ++block)
+      if (((block ^ wanted) & (2 * bit - 1)) == 0) message.blocks.push_back(block);
+    return message;
   }
 
  private:
-  template <class Pick>
-  void exchange(Ps* line, const Exchange& step, Pick pick) const {
-    for (std::size_t block = 0; block < size_; block += 2 * std::size_t{step.distance}) {
-      for (std::size_t i = block; i < block + step.distance; ++i) {
-        const Ps link = step.link[pick(i)];
-        const Ps stay = step.stay[pick(i)];
-        const Ps low = line[i];
-        const Ps high = line[i + step.distance];
-        line[i] = std::max(high + link, low + stay) + step.cost;
-        line[i + step.distance] = std::max(low + link, high + stay) + step.cost;
-      }
+  static std::uint32_t levels(const GroupTask& task) {
+    return static_cast<std::uint32_t>(std::bit_width(task.size) - 1);
+  }
+
+  /// Each step of the halving reduces what was received. Under `astra-sim` rules it reduces what the next step receives
+  /// (docs/model.md, 6), as measured in ASTRA-sim 2.
+  static std::vector<Round> rounds_of(const GroupTask& task) {
+    std::vector<Round> rounds;
+    for (std::uint32_t j = 0; task.scatters() && j < levels(task); ++j) {
+      const Bytes half = task.bytes / (std::uint64_t{2} << j);
+      const bool is_last = j + 1 == levels(task);
+      const Bytes reduced = task.reduces_every_message ? half
+                            : is_last                  ? Bytes(0)
+                                                       : task.bytes / (std::uint64_t{4} << j);
+      rounds.push_back({.bytes = half,
+                        .first = 1U << j,
+                        .last = 1U << j,
+                        .by_xor = true,
+                        .reduced = task.reduces ? reduced : Bytes(0)});
     }
+    for (std::uint32_t j = levels(task); task.gathers() && j-- > 0;)
+      rounds.push_back({.bytes = times(task.block(), std::uint64_t{1} << (levels(task) - 1 - j)),
+                        .first = 1U << j,
+                        .last = 1U << j,
+                        .by_xor = true});
+    return rounds;
   }
-
-  std::uint32_t size_;
-  Ps endpoint_delay_;
-  bool alike_;
-  std::vector<Exchange> steps_;
-  Ps duration_ = 0;
 };
-
-Exchange make_exchange(const LineContext& context, const Step& step) {
-  Exchange exchange{step.first, plus(context.endpoint_delay, context.reduction(step.reduced)), {}, {}};
-  const std::uint32_t num_places = context.is_transitive() ? 1 : context.axis.size;
-  for (std::uint32_t i = 0; i < num_places; ++i) {
-    const std::uint32_t partner = i ^ step.first;
-    exchange.link.push_back(context.link(i, partner, step.message));
-    exchange.stay.push_back(context.rendezvous ? plus(exchange.link.back(), context.control(i, partner)) : 0);
-  }
-  return exchange;
-}
 
 }  // namespace
 
-std::unique_ptr<LineProgram> make_halving_doubling(const PhaseShape& shape, const LineContext& context) {
-  const std::uint32_t n = context.axis.size;
-  ensure(std::has_single_bit(n) && shape.kind != Kind::all_to_all, "halving-doubling where it has no rule");
-  const Steps steps(shape, n, context.rules);
-  std::vector<Exchange> exchanges;
-  for (std::uint64_t k = 0; k < steps.count(); ++k) exchanges.push_back(make_exchange(context, steps.at(k)));
-  return std::make_unique<HalvingDoubling>(n, context.endpoint_delay, context.is_transitive(), std::move(exchanges));
+std::unique_ptr<const SteppedAlgorithm> make_halving_doubling(const GroupTask& task) {
+  return std::make_unique<HalvingDoubling>(task);
 }
 
 }  // namespace orrery::collective

@@ -26,8 +26,7 @@ Kind kind_of(trace::CollectiveKind kind) {
     case Trace::barrier:
       return Kind::barrier;
   }
-  ensure(false, "an unknown collective");
-  return Kind::barrier;
+  ensure_failed("a kind of collective that does not exist", std::source_location::current());
 }
 
 }  // namespace orrery::collective

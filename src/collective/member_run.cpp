@@ -6,14 +6,14 @@
 
 namespace orrery::collective {
 
-MemberRun::MemberRun(std::shared_ptr<const Script> script, std::uint32_t member, bool rendezvous)
-    : script_(std::move(script)),
+MemberRun::MemberRun(std::shared_ptr<const MessageProgram> program, std::uint32_t member, bool rendezvous)
+    : program_(std::move(program)),
       member_(member),
       rendezvous_(rendezvous),
-      next_(script_->num_queues(), 0),
-      places_(script_->num_queues()),
-      phase_(script_->num_chunks(), 0) {
-  for (std::uint32_t q = 0; q < places_.size(); ++q) places_[q] = script_->places(q);
+      next_(program_->num_queues(), 0),
+      slots_(program_->num_queues()),
+      phase_(program_->num_chunks(), 0) {
+  for (std::uint32_t q = 0; q < slots_.size(); ++q) slots_[q] = program_->slots(q);
 }
 
 MemberRun::Active& MemberRun::active(std::uint32_t service) {
@@ -22,144 +22,153 @@ MemberRun::Active& MemberRun::active(std::uint32_t service) {
   return *found;
 }
 
-void MemberRun::begin(Time now, Hands& hands) { start_what_may(now, hands); }
+void MemberRun::begin(Time now, CollectiveTransport& transport) { start_services(now, transport); }
 
-/// In each queue services start in their order, as long as there are places and the chunk is through what comes before.
-void MemberRun::start_what_may(Time now, Hands& hands) {
+/// Starts services of each queue in their order, as long as slots are free and the chunk has ended its phases before.
+void MemberRun::start_services(Time now, CollectiveTransport& transport) {
   if (is_starting_) return;
   is_starting_ = true;
   for (bool any = true; any;) {
     any = false;
     for (std::uint32_t q = 0; q < next_.size(); ++q) {
-      while (places_[q] > 0 && next_[q] < script_->queue(q).size()) {
-        const std::uint32_t service = script_->queue(q)[next_[q]];
-        const Script::Service& what = script_->services()[service];
+      while (slots_[q] > 0 && next_[q] < program_->queue(q).size()) {
+        const std::uint32_t service = program_->queue(q)[next_[q]];
+        const MessageProgram::Service& what = program_->services()[service];
         if (phase_[what.chunk] < what.phase) break;
-        --places_[q];
+        --slots_[q];
         ++next_[q];
         any = true;
-        start(service, now, hands);
+        start(service, now, transport);
       }
     }
   }
   is_starting_ = false;
 }
 
-void MemberRun::start(std::uint32_t service, Time now, Hands& hands) {
-  const bool is_graph = script_->procedure(service) != nullptr;
-  if (is_graph)
-    graphs_.emplace_back(*script_, service, member_);
+void MemberRun::start(std::uint32_t service, Time now, CollectiveTransport& transport) {
+  if (program_->custom_collective(service) != nullptr)
+    custom_runs_.emplace_back(*program_, service, member_);
   else
     active_.push_back({service, 0, 0, State::opening, Time::zero()});
-  const Time opening = script_->opening(service);
-  if (opening > Time::zero()) return hands.wake({service, opening_step}, now + opening);
-  wake({service, opening_step}, now, hands);
+  const Time opening = program_->opening(service);
+  if (opening > Time::zero()) return transport.wake({service, opening_step}, now + opening);
+  wake({service, opening_step}, now, transport);
 }
 
-void MemberRun::wake(StepId id, Time now, Hands& hands) {
-  if (GraphRun* const graph = this->graph(id.service)) {
+void MemberRun::wake(StepId id, Time now, CollectiveTransport& transport) {
+  if (CustomCollectiveRun* const run = custom_run(id.service)) {
     if (id.step == opening_step)
-      begin(*graph, now, hands);
+      begin(*run, now, transport);
     else
-      graph->wake(id.step, now, hands);
-    return finish_graph(*graph, now, hands);
+      run->wake(id.step, now, transport);
+    return finish_custom(*run, now, transport);
   }
   Active& here = active(id.service);
-  if (here.state == State::receiving) return one_less(here, now, hands);
+  if (here.state == State::receiving) return take_one(here, now, transport);
   if (here.state == State::closing) {
     ++here.step;
     here.state = State::opening;
   }
-  proceed(id.service, now, hands);
+  proceed(id.service, now, transport);
 }
 
-GraphRun* MemberRun::graph(std::uint32_t service) {
-  const auto found = std::ranges::find(graphs_, service, &GraphRun::service);
-  return found == graphs_.end() ? nullptr : &*found;
+CustomCollectiveRun* MemberRun::custom_run(std::uint32_t service) {
+  const auto found = std::ranges::find(custom_runs_, service, &CustomCollectiveRun::service);
+  return found == custom_runs_.end() ? nullptr : &*found;
 }
 
-/// What has come before is there when it begins.
-void MemberRun::begin(GraphRun& graph, Time now, Hands& hands) {
+/// Gives the run the messages that came before it began.
+void MemberRun::begin(CustomCollectiveRun& run, Time now, CollectiveTransport& transport) {
   for (const Early& early : early_)
-    if (early.service == graph.service()) graph.receive(early.step, now, hands);
-  std::erase_if(early_, [&](const Early& early) { return early.service == graph.service(); });
-  graph.begin(now, hands);
+    if (early.service == run.service()) run.receive(early.step, now, transport);
+  std::erase_if(early_, [&](const Early& early) { return early.service == run.service(); });
+  run.begin(now, transport);
 }
 
-void MemberRun::finish_graph(const GraphRun& graph, Time now, Hands& hands) {
-  if (!graph.is_done()) return;
-  const std::uint32_t service = graph.service();
-  std::erase_if(graphs_, [&](const GraphRun& other) { return other.service() == service; });
-  end_service(service, now, hands);
+/// Ends the service if all operations of the custom collective are over.
+void MemberRun::finish_custom(const CustomCollectiveRun& run, Time now, CollectiveTransport& transport) {
+  if (!run.is_done()) return;
+  const std::uint32_t service = run.service();
+  std::erase_if(custom_runs_, [&](const CustomCollectiveRun& other) { return other.service() == service; });
+  end_service(service, now, transport);
 }
 
-void MemberRun::proceed(std::uint32_t service, Time now, Hands& hands) {
+/// Takes steps until the service waits for something or is over.
+void MemberRun::proceed(std::uint32_t service, Time now, CollectiveTransport& transport) {
   for (;;) {
     Active& here = active(service);
-    if (here.step == script_->num_steps(service, member_)) return finish(service, now, hands);
-    if (!begin_step(here, hands)) return;
+    if (here.step == program_->num_steps(service, member_)) return finish(service, now, transport);
+    if (!begin_step(here, transport)) return;
     if (here.cost > Time::zero()) {
       here.state = State::closing;
-      return hands.wake({service, here.step}, now + here.cost);
+      return transport.wake({service, here.step}, now + here.cost);
     }
     ++here.step;
     here.state = State::opening;
   }
 }
 
-/// Sends what the step sends. True if all that it waits for is there already.
-bool MemberRun::begin_step(Active& here, Hands& hands) {
-  const Script::Move move = script_->move(here.service, here.step, member_);
-  here.cost = move.cost + move.reduction;
-  script_->receivers(here.service, here.step, member_, receivers_);
-  if (move.from_switch) {
-    hands.send_to_switch(receivers_, move.message, *move.from_switch, {here.service, here.step},
-                         move.is_word ? Hands::Sent::word : Hands::Sent::data);
+/// Sends what the step sends. Returns whether all that it waits for has come already.
+bool MemberRun::begin_step(Active& here, CollectiveTransport& transport) {
+  const MemberStep& member_step = program_->step(here.service, here.step, member_);
+  const Step& step = member_step.step;
+  here.cost = member_step.cost + member_step.reduction;
+  auto messages = static_cast<std::uint32_t>(step.receives.size());
+  if (step.through_switch) {
+    messages = 1;
+    transport.send_to_switch(step.sends, step.bytes, step.through_switch->down, {here.service, here.step},
+                             member_step.is_clear_to_send ? CollectiveTransport::Payload::clear_to_send
+                                                          : CollectiveTransport::Payload::data);
   } else {
-    for (const Script::Receiver& to : receivers_) send_or_meet(here, to, move, hands);
-    if (rendezvous_ && move.receives > 0) {
-      script_->senders(here.service, here.step, member_, senders_);
-      for (const std::uint32_t from : senders_)
-        hands.send(from, rendezvous_word(), {here.service, here.step}, Hands::Sent::word, here.step);
-    }
+    for (const Receiver& to : step.sends) send_or_wait(here, to, step, transport);
+    if (rendezvous_)
+      for (const std::uint32_t from : step.receives)
+        transport.send(from, clear_to_send_size(), {here.service, here.step},
+                       CollectiveTransport::Payload::clear_to_send, here.step);
   }
   const std::uint32_t come = take_early(here.service, here.step);
-  ensure(come <= move.receives, "more messages of a step than it has");
-  here.missing = move.receives - come + (move.sends_one_by_one ? 1 : 0);
+  ensure(come <= messages, "more messages of a step than it has");
+  here.missing = messages - come;
+  if (step.awaits_delivery) here.missing += static_cast<std::uint32_t>(step.sends.size());
   here.state = State::receiving;
   return here.missing == 0;
 }
 
-void MemberRun::send_or_meet(const Active& here, const Script::Receiver& to, const Script::Move& move, Hands& hands) {
-  const Meeting meeting{here.service, to.step, to.member, move.message, move.sends_one_by_one};
+/// Sends data now, or with rendezvous when the receiver's clear to send has come.
+void MemberRun::send_or_wait(const Active& here, const Receiver& to, const Step& step, CollectiveTransport& transport) {
+  const Rendezvous data{here.service, to.step, to.member, step.bytes, step.awaits_delivery};
   if (rendezvous_) {
-    const auto word = std::ranges::find_if(words_, [&](const Meeting& other) { return is_same(meeting, other); });
-    if (word == words_.end()) return unsent_.push_back(meeting);
-    *word = words_.back();
-    words_.pop_back();
+    const auto clear =
+        std::ranges::find_if(clears_to_send_, [&](const Rendezvous& other) { return is_same(data, other); });
+    if (clear == clears_to_send_.end()) return unsent_.push_back(data);
+    *clear = clears_to_send_.back();
+    clears_to_send_.pop_back();
   }
-  send(meeting, hands);
+  send(data, transport);
 }
 
-void MemberRun::send(const Meeting& data, Hands& hands) {
-  hands.send(data.other, data.size, {data.service, data.step},
-             data.wants_receipt ? Hands::Sent::data_with_receipt : Hands::Sent::data, data.step);
+void MemberRun::send(const Rendezvous& data, CollectiveTransport& transport) {
+  if (!data.awaits_delivery)
+    return transport.send(data.other, data.size, {data.service, data.step}, CollectiveTransport::Payload::data, 0);
+  transport.send(data.other, data.size, {data.service, data.step}, CollectiveTransport::Payload::acknowledged_data,
+                 active(data.service).step);
 }
 
-void MemberRun::receive(std::uint32_t from, StepId id, bool is_word, Time now, Hands& hands) {
+void MemberRun::receive(std::uint32_t from, StepId id, bool is_clear_to_send, Time now,
+                        CollectiveTransport& transport) {
   const auto [service, step] = id;
-  if (is_word) {
-    const Meeting word{service, step, from, Bytes(0), false};
-    const auto data = std::ranges::find_if(unsent_, [&](const Meeting& other) { return is_same(word, other); });
-    if (data == unsent_.end()) return words_.push_back(word);
-    const Meeting leaves = *data;
-    *data = unsent_.back();
+  if (is_clear_to_send) {
+    const Rendezvous clear{service, step, from, Bytes(0), false};
+    const auto found = std::ranges::find_if(unsent_, [&](const Rendezvous& other) { return is_same(clear, other); });
+    if (found == unsent_.end()) return clears_to_send_.push_back(clear);
+    const Rendezvous data = *found;
+    *found = unsent_.back();
     unsent_.pop_back();
-    return send(leaves, hands);
+    return send(data, transport);
   }
-  if (GraphRun* const graph = this->graph(service)) {
-    graph->receive(step, now, hands);
-    return finish_graph(*graph, now, hands);
+  if (CustomCollectiveRun* const run = custom_run(service)) {
+    run->receive(step, now, transport);
+    return finish_custom(*run, now, transport);
   }
   const auto here = std::ranges::find(active_, service, &Active::service);
   if (here == active_.end() || here->step != step || here->state != State::receiving) {
@@ -170,16 +179,16 @@ void MemberRun::receive(std::uint32_t from, StepId id, bool is_word, Time now, H
       early_.push_back({service, step, 1});
     return;
   }
-  one_less(*here, now, hands);
+  take_one(*here, now, transport);
 }
 
-/// A message or a receipt that a step waits for is there.
-void MemberRun::one_less(Active& here, Time now, Hands& hands) {
+/// Counts a message or an acknowledgement that a step waits for.
+void MemberRun::take_one(Active& here, Time now, CollectiveTransport& transport) {
   ensure(here.missing > 0, "a step of a collective gets more than it waits for");
   if (--here.missing > 0) return;
   here.state = State::closing;
-  if (here.cost > Time::zero()) return hands.wake({here.service, here.step}, now + here.cost);
-  wake({here.service, here.step}, now, hands);
+  if (here.cost > Time::zero()) return transport.wake({here.service, here.step}, now + here.cost);
+  wake({here.service, here.step}, now, transport);
 }
 
 std::vector<MemberRun::Early>::iterator MemberRun::find_early(StepId id) {
@@ -195,18 +204,18 @@ std::uint32_t MemberRun::take_early(std::uint32_t service, std::uint32_t step) {
   return count;
 }
 
-void MemberRun::finish(std::uint32_t service, Time now, Hands& hands) {
+void MemberRun::finish(std::uint32_t service, Time now, CollectiveTransport& transport) {
   Active& here = active(service);
   here = active_.back();
   active_.pop_back();
-  end_service(service, now, hands);
+  end_service(service, now, transport);
 }
 
-void MemberRun::end_service(std::uint32_t service, Time now, Hands& hands) {
+void MemberRun::end_service(std::uint32_t service, Time now, CollectiveTransport& transport) {
   ++num_done_;
-  ++phase_[script_->services()[service].chunk];
-  ++places_[script_->queue_of(service)];
-  start_what_may(now, hands);
+  ++phase_[program_->services()[service].chunk];
+  ++slots_[program_->queue_of(service)];
+  start_services(now, transport);
 }
 
 }  // namespace orrery::collective

@@ -15,9 +15,9 @@ namespace orrery::collective {
 namespace {
 
 using tinyxml2::XMLElement;
-using Act = Procedure::Act;
+using OperationKind = CustomCollective::OperationKind;
 
-constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t largest_int = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_chunks = std::int64_t{1} << 24;
 constexpr std::uint64_t most_chunks_of_all = std::uint64_t{1} << 27;  // 2 GiB while the file is carried out
@@ -34,18 +34,19 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"scatter", Kind::scatter},
 };
 
-/// What a type of step does.
+/// What steps of a type do.
 struct Type {
   std::string_view name;
   bool receives, sends;
-  Act calculates;  ///< nothing: it does not
+  OperationKind calculates;  ///< nothing: it calculates nothing
   bool keeps;
 };
-constexpr Type types[] = {{"s", false, true, Act::nothing, false},   {"r", true, false, Act::nothing, true},
-                          {"rcs", true, true, Act::nothing, true},   {"rrc", true, false, Act::reduce, true},
-                          {"rrs", true, true, Act::reduce, false},   {"rrcs", true, true, Act::reduce, true},
-                          {"cpy", false, false, Act::copy, true},    {"re", false, false, Act::reduce, true},
-                          {"nop", false, false, Act::nothing, false}};
+constexpr Type types[] = {
+    {"s", false, true, OperationKind::nothing, false},   {"r", true, false, OperationKind::nothing, true},
+    {"rcs", true, true, OperationKind::nothing, true},   {"rrc", true, false, OperationKind::reduce, true},
+    {"rrs", true, true, OperationKind::reduce, false},   {"rrcs", true, true, OperationKind::reduce, true},
+    {"cpy", false, false, OperationKind::copy, true},    {"re", false, false, OperationKind::reduce, true},
+    {"nop", false, false, OperationKind::nothing, false}};
 
 /// The ends of the connections of a thread block.
 struct Block {
@@ -60,7 +61,7 @@ class MscclReader {
     algorithm_.kind = kind;
   }
 
-  std::shared_ptr<const Procedure> read(const Place& named_by) {
+  std::shared_ptr<const CustomCollective> read(const Place& named_by) {
     tinyxml2::XMLDocument document;
     if (document.Parse(text_.data(), text_.size()) != tinyxml2::XML_SUCCESS)
       throw Error(ErrorCode::bad_input, place(document.ErrorLineNum()),
@@ -162,8 +163,8 @@ class MscclReader {
     std::set<std::int64_t> ids;
     for (const XMLElement* tb = gpu.FirstChildElement("tb"); tb != nullptr; tb = tb->NextSiblingElement("tb")) {
       const std::int64_t last = std::int64_t{algorithm_.num_gpus} - 1;
-      const Block block{number(*tb, "id", 0, most), number(*tb, "send", -1, last, -1),
-                        number(*tb, "recv", -1, last, -1), number(*tb, "chan", 0, most, 0)};
+      const Block block{number(*tb, "id", 0, largest_int), number(*tb, "send", -1, last, -1),
+                        number(*tb, "recv", -1, last, -1), number(*tb, "chan", 0, largest_int, 0)};
       if (!ids.insert(block.id).second) fail(tb, fmt::format("gpu {} has tb {} twice", rank, block.id), "each id once");
       for (const auto& [peer, used, verb] :
            {std::tuple(block.send, &senders_, "send to"), std::tuple(block.receive, &receivers_, "receive from")}) {
@@ -183,7 +184,7 @@ class MscclReader {
       step.block = static_cast<std::uint32_t>(block.id);
       step.number = next++;
       step.line = at->GetLineNum();
-      if (number(*at, "s", 0, most) != step.number)
+      if (number(*at, "s", 0, largest_int) != step.number)
         fail(at, fmt::format("step {} of tb {} of gpu {} has s=\"{}\"", step.number, block.id, rank, text_of(*at, "s")),
              "steps in their order, from 0 on");
       const std::string_view type = word(*at, "type", "s, r, rcs, rrc, rrs, rrcs, cpy, re or nop");
@@ -198,11 +199,12 @@ class MscclReader {
       if (known->receives && block.receive < 0)
         throw algorithm_.error(rank, step, "it receives, but its thread block has no recv", "the rank in recv=\"\"");
       if (step.type != "nop") step.count = count(*at, "cnt", 1, most_chunks, 1);
-      const bool reads = known->calculates != Act::nothing || step.type == "s";
-      if (reads) step.from = buffer_place(*at, "srcbuf", "srcoff");
-      if (known->keeps) step.to = buffer_place(*at, "dstbuf", "dstoff");
+      const bool reads = known->calculates != OperationKind::nothing || step.type == "s";
+      if (reads) step.from = buffer_location(*at, "srcbuf", "srcoff");
+      if (known->keeps) step.to = buffer_location(*at, "dstbuf", "dstoff");
       add_operations(rank, block, *known, step);
-      const std::int64_t waits_in = number(*at, "depid", -1, most, -1), waits_for = number(*at, "deps", -1, most, -1);
+      const std::int64_t waits_in = number(*at, "depid", -1, largest_int, -1),
+                         waits_for = number(*at, "deps", -1, largest_int, -1);
       if (waits_in >= 0) waits_.push_back({rank, index_of(rank), waits_in, waits_for});
       steps_.emplace(std::tuple(rank, block.id, std::int64_t{step.number}), index_of(rank));
       algorithm_.steps[rank].push_back(std::move(step));
@@ -211,7 +213,7 @@ class MscclReader {
 
   std::uint32_t index_of(std::uint32_t rank) const { return static_cast<std::uint32_t>(algorithm_.steps[rank].size()); }
 
-  Msccl::Place buffer_place(const XMLElement& at, const char* buffer, const char* offset) const {
+  Msccl::Location buffer_location(const XMLElement& at, const char* buffer, const char* offset) const {
     const std::string_view text = word(at, buffer, "i, o or s");
     if (text != "i" && text != "o" && text != "s") fail(&at, fmt::format("{} is '{}'", buffer, text), "i, o or s");
     const auto which = text == "i"   ? Msccl::Buffer::input
@@ -220,24 +222,25 @@ class MscclReader {
     return {which, count(at, offset, 0, most_chunks)};
   }
 
-  /// A step receives, calculates and sends, in this order, after the step before it in its thread block.
+  /// Adds the operations of a step: it receives, calculates and sends, in this order, after the step before it in its
+  /// thread block.
   void add_operations(std::uint32_t rank, const Block& block, const Type& type, Step& step) {
     std::optional<std::uint32_t> before;
     if (step.number > 0) before = algorithm_.steps[rank].back().last();
-    const auto follow = [&](Msccl::Part part, std::uint32_t operation) {
-      step.operations[part] = operation;
+    const auto follow = [&](Msccl::Action action, std::uint32_t operation) {
+      step.operations[action] = operation;
       of_operation_.emplace_back(rank, index_of(rank));
       if (before) builder_->depend(*before, operation);
       before = operation;
     };
     const auto connection = static_cast<std::uint64_t>(block.channel);
     if (type.receives)
-      follow(Msccl::receives, builder_->add_message({.act = Act::receive, .position = rank},
+      follow(Msccl::receives, builder_->add_message({.kind = OperationKind::receive, .position = rank},
                                                     static_cast<std::uint32_t>(block.receive), connection));
-    if (type.calculates != Act::nothing || type.name == "nop")
-      follow(Msccl::calculates, builder_->add({.act = type.calculates, .position = rank}));
+    if (type.calculates != OperationKind::nothing || type.name == "nop")
+      follow(Msccl::calculates, builder_->add({.kind = type.calculates, .position = rank}));
     if (type.sends)
-      follow(Msccl::sends, builder_->add_message({.act = Act::send, .position = rank},
+      follow(Msccl::sends, builder_->add_message({.kind = OperationKind::send, .position = rank},
                                                  static_cast<std::uint32_t>(block.send), connection));
   }
 
@@ -251,7 +254,7 @@ class MscclReader {
                   fmt::format("{} at the most", most_chunks_of_all));
   }
 
-  std::shared_ptr<const Procedure> build() {
+  std::shared_ptr<const CustomCollective> build() {
     check_buffers();
     for (const auto& [rank, index, block, number] : waits_) {
       const Step& step = algorithm_.steps[rank][index];
@@ -265,20 +268,21 @@ class MscclReader {
     const auto step_of = [this](std::uint32_t operation) -> const Step& {
       return algorithm_.steps[of_operation_[operation].first][of_operation_[operation].second];
     };
-    const ProcedureBuilder::Fault fault = [&](std::uint32_t operation, std::string_view found,
-                                              std::string_view expected) {
+    const CustomCollectiveBuilder::Fault fault = [&](std::uint32_t operation, std::string_view found,
+                                                     std::string_view expected) {
       return algorithm_.error(of_operation_[operation].first, step_of(operation), found, expected);
     };
     builder_->match(fault);
     for (std::uint32_t o = 0; o < builder_->num_operations(); ++o) {
-      const Procedure::Operation& operation = (*builder_)[o];
-      if (operation.act != Act::receive || step_of(o).count == step_of(operation.partner).count) continue;
+      const CustomCollective::Operation& operation = (*builder_)[o];
+      if (operation.kind != OperationKind::receive || step_of(o).count == step_of(operation.partner).count) continue;
       throw fault(o,
                   fmt::format("it receives {}, but rank {} sends {}", counted(step_of(o).count, "chunk"),
                               of_operation_[operation.partner].first, step_of(operation.partner).count),
                   "the same cnt at both ends");
     }
-    // Steps that nothing puts in order may come in any: two that differ show what depends on it.
+    // Steps without an order between them may run in any order. Two orders that differ show whether results depend on
+    // it.
     follow_data(algorithm_, of_operation_, builder_->order(false, fault), &*builder_, *builder_);
     follow_data(algorithm_, of_operation_, builder_->order(true, fault), nullptr, *builder_);
     return builder_->finish(file_, algorithm_.num_chunks);
@@ -294,7 +298,7 @@ class MscclReader {
   std::string text_;
   Msccl algorithm_;
   std::vector<const XMLElement*> gpus_;
-  std::optional<ProcedureBuilder> builder_;
+  std::optional<CustomCollectiveBuilder> builder_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> of_operation_;  ///< rank and index of the step
   std::vector<Wait> waits_;
   std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::uint32_t> steps_;  ///< by rank, tb and s
@@ -310,7 +314,8 @@ Error Msccl::error(std::uint32_t gpu, const Step& step, std::string_view found, 
           expected};
 }
 
-std::shared_ptr<const Procedure> read_msccl(const std::filesystem::path& file, Kind kind, const Place& named_by) {
+std::shared_ptr<const CustomCollective> read_msccl(const std::filesystem::path& file, Kind kind,
+                                                   const Place& named_by) {
   return MscclReader(file, kind, named_by).read(named_by);
 }
 

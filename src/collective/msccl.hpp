@@ -3,35 +3,35 @@
 #include <array>
 #include <optional>
 
-#include "procedure_builder.hpp"
+#include "custom_collective_builder.hpp"
 
 namespace orrery::collective {
 
-/// An MSCCL algorithm as its file has it.
+/// An MSCCL algorithm, as the file has it.
 struct Msccl {
   enum class Buffer : std::uint8_t { input, output, scratch };
   /// Chunks of a buffer, one after the other.
-  struct Place {
+  struct Location {
     Buffer buffer = Buffer::input;
     std::uint32_t offset = 0;
   };
-  /// Of what a step does, in this order; each is an operation of the procedure.
-  enum Part : std::uint8_t { receives, calculates, sends, num_parts };
+  /// What a step may do, in this order. Each is an operation of the custom collective.
+  enum Action : std::uint8_t { receives, calculates, sends, num_actions };
 
   struct Step {
-    std::uint32_t block = 0;  ///< thread block's id in the file
+    std::uint32_t block = 0;  ///< id of the thread block in the file
     std::uint32_t number = 0;
     int line = 0;
     std::string type;
-    Place from, to;
+    Location from, to;
     std::uint32_t count = 0;  ///< chunks
-    std::array<std::optional<std::uint32_t>, num_parts> operations;
+    std::array<std::optional<std::uint32_t>, num_actions> operations;
     bool keeps = true;  ///< what is received or added up is written to `to`
 
-    /// Its last operation.
+    /// Returns the last operation of the step.
     std::uint32_t last() const {
-      for (const Part part : {sends, calculates})
-        if (operations[part]) return *operations[part];
+      for (const Action action : {sends, calculates})
+        if (operations[action]) return *operations[action];
       return *operations[receives];
     }
   };
@@ -45,17 +45,18 @@ struct Msccl {
   std::vector<std::uint32_t> num_scratch;  ///< [gpus]
   std::vector<std::vector<Step>> steps;    ///< [gpus]
 
-  /// "rank 3, thread block 1, step 2: `found`", at its line.
+  /// Returns the error "rank 3, thread block 1, step 2: `found`", at the line of the step.
   Error error(std::uint32_t gpu, const Step& step, std::string_view found, std::string_view expected) const;
-  /// Chunks of a member's input and output buffers.
+  /// Returns the chunks of a member's input buffer and of its output buffer.
   std::uint32_t num_input() const;
   std::uint32_t num_output() const;
 };
 
-/// Carries out the steps in this order, with marks in place of data, and throws Error (bad_input) for a step that uses
-/// what nobody has put there, and for a member that ends without its result. What each operation moves becomes known to
-/// `builder` if one is given. `of_operation`: [operations] rank and index of the step. O(chunks moved + buffers).
+/// Carries out the steps in this order, with symbols in place of data. Throws Error (bad_input) for a step that uses
+/// what no step has written, and for a member that ends without its result. Tells `moved`, if any, what each operation
+/// moves. `of_operation`: [operations] rank and index of the step. Cost O(chunks moved + buffers).
 void follow_data(const Msccl& algorithm, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& of_operation,
-                 const std::vector<std::uint32_t>& order, ProcedureBuilder* moved, const ProcedureBuilder& builder);
+                 const std::vector<std::uint32_t>& order, CustomCollectiveBuilder* moved,
+                 const CustomCollectiveBuilder& builder);
 
 }  // namespace orrery::collective

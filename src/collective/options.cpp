@@ -1,3 +1,5 @@
+#include "orrery/collective/options.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/collective/collective.hpp"
+#include "orrery/collective/registry.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -49,12 +52,12 @@ std::string_view name(Kind kind) {
   ensure_failed("a kind of collective that does not exist", std::source_location::current());
 }
 
-bool Options::use(AlgorithmKind algorithm) const {
-  const auto has_it = [&](const std::vector<Algorithm>* list) {
-    return std::ranges::find(*list, algorithm, &Algorithm::kind) != list->end();
+bool Options::uses_switch_operations() const {
+  const auto uses = [](const std::vector<Algorithm>* list) {
+    return std::ranges::any_of(*list, [](const Algorithm& algorithm) { return entry_of(algorithm).is_in_switch; });
   };
   return std::ranges::any_of(std::array{&all_reduce, &all_gather, &reduce_scatter, &all_to_all, &broadcast, &reduce},
-                             has_it);
+                             uses);
 }
 
 void Options::validate(const topology::Topology& topology) const {
@@ -64,9 +67,9 @@ void Options::validate(const topology::Topology& topology) const {
   validate_list("all-to-all-implementation", all_to_all, topology);
   validate_list("broadcast", broadcast, topology);
   validate_list("reduce", reduce, topology);
-  validate_count("preferred-dataset-splits", splits);
-  validate_count("active-chunks-per-dimension", active_chunks);
-  validate_count("queues-per-dimension", queues);
+  validate_count("preferred-dataset-splits", chunks.splits);
+  validate_count("active-chunks-per-dimension", chunks.active_chunks);
+  validate_count("queues-per-dimension", chunks.queues);
   validate_count("comm-streams", collectives_at_a_time);
   if (endpoint_delay < Time::zero() || endpoint_delay == Time::max())
     throw Error(ErrorCode::bad_input, {.key = "endpoint-delay"}, fmt::format("found {} ps", endpoint_delay.ps()),

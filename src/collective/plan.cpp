@@ -3,20 +3,21 @@
 #include <algorithm>
 #include <map>
 
-#include "orrery/base/error.hpp"
+#include "orrery/collective/registry.hpp"
 #include "validation.hpp"
 
 namespace orrery::collective {
 namespace {
 
-/// With several queues an all-reduce's way up takes turns in the first half, its way down in the second
-/// (docs/model.md, 7); everything else takes turns in all.
-std::vector<Stage> stages_of(const network::DelayModel& delays, const Options& options, Kind kind, const Route& route) {
-  const bool halves = kind == Kind::all_reduce && options.optimization == Optimization::local_bw_aware;
-  const std::uint32_t q = options.queues;
-  std::vector<Stage> stages;
+/// Returns the stages of a route. With several queues the way up of an all-reduce takes turns in the first half of
+/// them, its way down in the second half; everything else takes turns in all queues.
+std::vector<ChunkStage> stages_of(const network::DelayModel& delays, const Options& options, Kind kind,
+                                  const Route& route) {
+  const bool halves = kind == Kind::all_reduce && options.chunks.optimization == Optimization::local_bw_aware;
+  const std::uint32_t q = options.chunks.queues;
+  std::vector<ChunkStage> stages;
   for (const Phase& phase : route) {
-    Stage stage;
+    ChunkStage stage;
     stage.axis = phase.axis_idx;
     stage.size = phase.shape.size;
     stage.phases_left = static_cast<std::uint32_t>(route.size() - stages.size());
@@ -29,22 +30,17 @@ std::vector<Stage> stages_of(const network::DelayModel& delays, const Options& o
   return stages;
 }
 
-}  // namespace
-
-std::uint64_t in_service(const network::DelayModel& delays, const Options& options, const Phase& phase) {
-  const std::uint64_t places = (std::uint64_t{options.active_chunks} + options.queues - 1) / options.queues;
-  if (phase.shape.algorithm.kind != AlgorithmKind::in_switch) return places;
-  return std::min(places, in_switch_places(delays.topology(), options, *phase.axis) / options.queues);
-}
-
-std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& stages, std::uint64_t num_chunks) {
-  std::vector<std::map<std::uint32_t, std::uint64_t>> places;  // [axes] of each queue
-  for (const Stage& stage : stages) {
-    if (places.size() <= stage.axis) places.resize(stage.axis + 1);
-    for (std::uint32_t q = 0; q < stage.num_queues; ++q) places[stage.axis][stage.first_queue + q] = stage.in_service;
+/// Returns by how many chunks the bandwidth is shared in each axis (docs/collectives.md, Chunks and dimensions); 1
+/// where the rules do not share it.
+std::vector<std::uint64_t> chunks_that_share(const Rules& rules, const std::vector<ChunkStage>& stages,
+                                             std::uint64_t num_chunks) {
+  std::vector<std::map<std::uint32_t, std::uint64_t>> slots;  // [axes] of each queue
+  for (const ChunkStage& stage : stages) {
+    if (slots.size() <= stage.axis) slots.resize(stage.axis + 1);
+    for (std::uint32_t q = 0; q < stage.num_queues; ++q) slots[stage.axis][stage.first_queue + q] = stage.in_service;
   }
   std::vector<std::uint64_t> result;
-  for (const auto& queues : places) {
+  for (const auto& queues : slots) {
     std::uint64_t count = 0;
     for (const auto& [queue, of_queue] : queues) count += of_queue;
     result.push_back(rules.share_bandwidth ? std::min(num_chunks, count) : 1);
@@ -52,50 +48,78 @@ std::vector<std::uint64_t> shares(const Rules& rules, const std::vector<Stage>& 
   return result;
 }
 
-std::uint32_t sharers(const Rules& rules, const Options& options, const Axis& axis) {
+/// Returns by how many collectives the bandwidth is shared too.
+std::uint32_t collectives_that_share(const Options& options, const Axis& axis) {
   std::uint32_t most = 1;
-  if (!options.sharers.empty() && rules.share_bandwidth)
+  if (!options.sharers.empty() && options.rules.share_bandwidth)
     for (const std::uint32_t d : axis.dimensions) most = std::max(most, options.sharers[d]);
   return most;
 }
 
-Plan::Plan(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind, Bytes size) {
-  const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
-  const Routes routes = routes_of(delays, options, layout, kind, chunks);
-  Work work;
-  work.num_chunks = chunks.count;
+/// Returns what the schedule serves. `phases`: appended, one for each stage.
+ChunkWork work_of(const network::DelayModel& delays, const Options& options, Kind kind, const Routes& routes,
+                  std::vector<const Phase*>& phases) {
+  ChunkWork work;
   work.route_of = routes.of_chunk;
-  std::vector<const Phase*> phases;  // [stages]
   for (const Route& route : routes.routes) {
-    const std::vector<Stage> stages =
+    const std::vector<ChunkStage> stages =
         stages_of(delays, options, goes_whole(options, kind) ? kind : parent(kind), route);
     work.routes.push_back({static_cast<std::uint32_t>(work.stages.size()), static_cast<std::uint32_t>(stages.size())});
     work.stages.insert(work.stages.end(), stages.begin(), stages.end());
     for (const Phase& phase : route) phases.push_back(&phase);
   }
-  const std::vector<std::uint64_t> share = shares(options.rules, work.stages, chunks.count);
+  return work;
+}
+
+}  // namespace
+
+std::uint64_t in_service(const network::DelayModel& delays, const Options& options, const Phase& phase) {
+  const std::uint32_t queues = options.chunks.queues;
+  const std::uint64_t slots = (std::uint64_t{options.chunks.active_chunks} + queues - 1) / queues;
+  if (phase.shape.is_custom || !entry_of(phase.shape.algorithm).is_in_switch) return slots;
+  return std::min(slots, switch_operations(delays.topology(), options, *phase.axis) / queues);
+}
+
+Plan::Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
+           Bytes size) {
+  const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
+  const Routes routes = routes_of(delays, options, layout, kind, chunks);
+  std::vector<const Phase*> phases;
+  ChunkWork work = work_of(delays, options, kind, routes, phases);
+  work.num_chunks = chunks.count;
+  const std::vector<std::uint64_t> shares = chunks_that_share(options.rules, work.stages, chunks.count);
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = *phases[p];
-    LineContext context = line_context(delays, options, layout, *phase.axis);
-    context.share = share[phase.axis_idx] * sharers(options.rules, options, *phase.axis);
-    Stop stop{phase.axis, make_lines(phase.shape, context)};
-    alike_ = alike_ && stop.program->alike();
+    GroupContext context = group_context(delays, options, layout, *phase.axis);
+    context.share = shares[phase.axis_idx] * collectives_that_share(options, *phase.axis);
+    const auto evaluators_of = [&](const PhaseShape& shape) {
+      return make_algorithms(shape, phase.axis->size, options.rules).map([&](const PhaseAlgorithm& algorithm) {
+        return evaluate_groups(algorithm, context);
+      });
+    };
+    PlannedPhase planned{phase.axis, evaluators_of(phase.shape)};
     PhaseShape empty = phase.shape;
     empty.size = Bytes(0);
-    const auto latency = options.overlap_latency ? make_lines(empty, context) : nullptr;
+    ForChunks<std::unique_ptr<GroupEvaluator>> latencies;
+    if (options.chunks.overlap_latency) latencies = evaluators_of(empty);
     for (const std::uint64_t chunk : {0U, 1U}) {
-      const Ps duration = work.stages[p].duration[chunk] = stop.program->duration(chunk);
-      stop.latency[chunk] = work.stages[p].latency[chunk] = latency ? std::min(latency->duration(chunk), duration) : 0;
-      stop.busy[chunk] = duration - stop.latency[chunk];
+      const GroupEvaluator& evaluator = planned.evaluators.of(chunk);
+      completes_together_ = completes_together_ && evaluator.finishes_together();
+      const Ps duration = work.stages[p].duration[chunk] = evaluator.duration();
+      const Ps latency = latencies.even ? std::min(latencies.of(chunk).duration(), duration) : 0;
+      planned.latency[chunk] = work.stages[p].latency[chunk] = latency;
+      planned.busy[chunk] = duration - latency;
     }
-    stops_.push_back(std::move(stop));
+    phases_.push_back(std::move(planned));
   }
-  schedule_ = make_schedule(work, {options.queues, options.chunk_order});
+  schedule_ = make_schedule(work, {options.chunks.queues, options.chunks.chunk_order});
 }
 
 std::size_t Plan::memory() const {
-  std::size_t bytes = sizeof(Plan) + schedule_.services.size() * sizeof(Service);
-  for (const Stop& stop : stops_) bytes += sizeof(Stop) + stop.program->memory();
+  std::size_t bytes = sizeof(Plan) + schedule_.services.size() * sizeof(ScheduledService);
+  for (const PlannedPhase& phase : phases_)
+    bytes +=
+        sizeof(phase) + phase.evaluators.even->memory() + (phase.evaluators.odd ? phase.evaluators.odd->memory() : 0);
   return bytes;
 }
 
@@ -104,23 +128,23 @@ void Plan::run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspac
   workspace.arrays.resize(schedule_.num_arrays * n);
   workspace.times.resize(n);
   std::ranges::copy(arrivals, completions.begin());
-  for (const Service& service : schedule_.services) {
-    const Stop& stop = stops_[service.stage];
-    const std::uint32_t* members = stop.axis->members.data();
+  for (const ScheduledService& service : schedule_.services) {
+    const PlannedPhase& phase = phases_[service.stage];
+    const std::uint32_t* members = phase.axis->members.data();
     Ps* times = workspace.times.data();
     const Ps* starts =
-        service.previous == Service::none ? arrivals.data() : workspace.arrays.data() + service.previous * n;
-    if (service.predecessor == Service::none) {
+        service.previous == ScheduledService::none ? arrivals.data() : workspace.arrays.data() + service.previous * n;
+    if (service.predecessor == ScheduledService::none) {
       for (std::size_t i = 0; i < n; ++i) times[i] = starts[members[i]];
     } else {
       const Ps* held = workspace.arrays.data() + service.predecessor * n;
       for (std::size_t i = 0; i < n; ++i) times[i] = std::max(starts[members[i]], held[members[i]]);
     }
-    if (service.left != Service::none) workspace.starts.assign(times, times + n);
-    stop.program->run(service.chunk, workspace.times, workspace.scratch);
-    if (service.left != Service::none) {
+    if (service.left != ScheduledService::none) workspace.starts.assign(times, times + n);
+    phase.evaluators.of(service.chunk).run(workspace.times, workspace.scratch);
+    if (service.left != ScheduledService::none) {
       Ps* left = workspace.arrays.data() + service.left * n;
-      const Ps latency = stop.latency[service.chunk % 2], busy = stop.busy[service.chunk % 2];
+      const Ps latency = phase.latency[service.chunk % 2], busy = phase.busy[service.chunk % 2];
       for (std::size_t i = 0; i < n; ++i) left[members[i]] = std::max(workspace.starts[i] + busy, times[i] - latency);
     }
     Ps* finishes = workspace.arrays.data() + service.result * n;

@@ -40,4 +40,13 @@ inline Bytes times(Bytes a, std::uint64_t n) {
   return product;
 }
 
+/// Sums that are known to fit.
+struct UncheckedSums {
+  static Ps sum(Ps a, Ps b) { return a + b; }
+};
+/// Sums that throw OutOfRange if they do not fit.
+struct CheckedSums {
+  static Ps sum(Ps a, Ps b) { return plus(a, b); }
+};
+
 }  // namespace orrery::collective

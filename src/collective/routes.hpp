@@ -4,24 +4,28 @@
 #include <span>
 #include <vector>
 
-#include "layout.hpp"
-#include "line.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "algorithm.hpp"
+#include "group_layout.hpp"
 
 namespace orrery::collective {
 
-/// The kind whose phases and algorithms a kind uses (docs/collectives.md): the first four are their own.
+/// Returns the kind whose phases and algorithms a kind uses (docs/collectives.md, Other kinds): the first four are
+/// their own.
 Kind parent(Kind kind);
 
-/// Broadcast and reduce with algorithms of their own: each chunk goes whole through one dimension after the other.
+/// Returns whether a broadcast or reduce has a list of algorithms of its own. Then each chunk goes whole through one
+/// dimension after the other.
 bool goes_whole(const Options& options, Kind kind);
 
-const std::vector<Algorithm>& algorithms(const Options& options, Kind kind);
+/// Returns the list of algorithms that a kind uses.
+const std::vector<Algorithm>& algorithms_for(const Options& options, Kind kind);
 
-/// The procedures that a kind has in place of algorithms; empty if it has none.
-std::span<const std::shared_ptr<const Procedure>> procedures(const Options& options, const Layout& layout, Kind kind);
-/// The one for so many members; null if there is none.
-const Procedure* procedure_for(std::span<const std::shared_ptr<const Procedure>> list, std::uint32_t num_members);
+/// Returns the custom collectives that a kind has in place of algorithms; nothing if it has none.
+std::span<const std::shared_ptr<const CustomCollective>> custom_collectives(const Options& options,
+                                                                            const GroupLayout& layout, Kind kind);
+/// Returns the one for so many members; null if there is none.
+const CustomCollective* custom_for(std::span<const std::shared_ptr<const CustomCollective>> list,
+                                   std::uint32_t num_members);
 
 /// One phase of a chunk, with where it runs.
 struct Phase {
@@ -32,31 +36,31 @@ struct Phase {
 };
 using Route = std::vector<Phase>;  ///< the phases of a chunk in order; none for one member
 
-/// How a collective is cut (docs/model.md, 7).
+/// How a collective is cut into chunks (docs/collectives.md, Chunks and dimensions).
 struct Chunks {
   std::uint64_t count = 1;
   Bytes size;
 };
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members);
 
-/// What the delays of a phase in the lines of `axis` depend on.
-LineContext line_context(const network::DelayModel& delays, const Options& options, const Layout& layout,
-                         const Axis& axis);
+/// Returns what the delays of a phase in the groups of `axis` depend on, for a chunk that shares no bandwidth.
+GroupContext group_context(const network::DelayModel& delays, const Options& options, const GroupLayout& layout,
+                           const Axis& axis);
 
 /// The ways of a collective's chunks.
 struct Routes {
   std::vector<Route> routes;
-  std::vector<std::uint32_t> of_chunk;  ///< [chunks] which route; empty: there is one, which all take
+  std::vector<std::uint32_t> of_chunk;  ///< [chunks] index of the route; empty: there is one, which all chunks take
 
   std::uint32_t of(std::uint64_t chunk) const { return of_chunk.empty() ? 0 : of_chunk[chunk]; }
 };
 
-/// As Options::dimension_order says. The layout must outlive them. O(chunks * axes^2).
-Routes routes_of(const network::DelayModel& delays, const Options& options, const Layout& layout, Kind kind,
+/// Returns the routes as ChunkScheduling::dimension_order says. The layout must outlive them. O(chunks * axes^2).
+Routes routes_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
                  const Chunks& chunks);
 
-/// For what does not depend on sizes: routes in which every axis has every place that chunks of any size may give it
-/// first and last.
-std::vector<Route> possible_routes(const Options& options, const Layout& layout, Kind kind);
+/// Returns routes for what does not depend on sizes: among them every axis that can be
+/// first or last for chunks of some size is so.
+std::vector<Route> possible_routes(const Options& options, const GroupLayout& layout, Kind kind);
 
 }  // namespace orrery::collective

@@ -9,7 +9,7 @@
 namespace orrery::collective {
 
 /// One phase of the chunks that take a route.
-struct Stage {
+struct ChunkStage {
   std::uint32_t axis = 0;
   /// Queues of the axis that chunks take in turn: first_queue + t % num_queues, t counted per `turn`.
   std::uint32_t first_queue = 0;
@@ -19,53 +19,54 @@ struct Stage {
   std::uint32_t phases_left = 1;  ///< this one included
   Bytes size;                     ///< of the chunk as it enters the phase
   Ps duration[2] = {0, 0};        ///< of even and of odd chunks
-  /// How much of that leaves the place in the queue to the next chunk: what this one spends on its way.
+  /// How much of the duration leaves the slot in the queue to the next chunk: what this chunk spends in latencies.
   Ps latency[2] = {0, 0};
 };
 
-/// What is to be served.
-struct Work {
-  struct Route {
-    std::uint32_t first = 0, count = 0;  ///< of the stages
+/// The chunks to be served.
+struct ChunkWork {
+  struct StagesOfRoute {
+    std::uint32_t first = 0, count = 0;
   };
 
   std::uint64_t num_chunks = 1;
   std::vector<std::uint32_t> route_of;  ///< [chunks]; empty: all take the only route
-  std::vector<Route> routes;
-  std::vector<Stage> stages;  ///< of all routes
+  std::vector<StagesOfRoute> routes;
+  std::vector<ChunkStage> stages;  ///< of all routes
 
-  const Route& route(std::uint64_t chunk) const { return routes[route_of.empty() ? 0 : route_of[chunk]]; }
+  const StagesOfRoute& route(std::uint64_t chunk) const { return routes[route_of.empty() ? 0 : route_of[chunk]]; }
 };
 
-/// By how many, and which first.
-struct Servers {
+/// How the queues serve chunks.
+struct QueuePolicy {
   std::uint32_t queues = 1;  ///< of each axis
   ChunkOrder order = ChunkOrder::fifo;
 };
 
 /// One chunk in one phase, and where its times are kept: arrays of [members] with an index each.
-struct Service {
+struct ScheduledService {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   std::uint32_t chunk = 0;
-  std::uint32_t stage = 0;           ///< among all routes'
+  std::uint32_t stage = 0;           ///< among the stages of all routes
   std::uint32_t previous = none;     ///< array with the finishes of the chunk's previous phase; none: the arrivals
-  std::uint32_t predecessor = none;  ///< array with when the place in the queue was left; none: nobody held it
+  std::uint32_t predecessor = none;  ///< array with when the slot in the queue became free; none: it always was
   std::uint32_t result = 0;          ///< array for the finishes; may be one of the two
-  std::uint32_t left = none;         ///< array for when the place is left, another one; none: at the finish
+  std::uint32_t left = none;         ///< array for when the slot becomes free, another one; none: at the finish
   std::uint32_t queue = 0;           ///< that it waits in, of all queues of all axes
   bool is_last = false;              ///< of its chunk
 };
 
-/// The order in which the chunks of a collective are served when all members arrive together at 0 (docs/model.md, 7).
+/// The order in which the chunks of a collective are served when all members arrive together at 0 (docs/collectives.md,
+/// Chunks and dimensions).
 struct Schedule {
-  std::vector<Service> services;  ///< each after those that it waits for
-  std::uint32_t num_arrays = 0;   ///< that are in use at a time
-  Ps end = 0;                     ///< of the last chunk
+  std::vector<ScheduledService> services;  ///< each after those that it waits for
+  std::uint32_t num_arrays = 0;            ///< that are in use at a time
+  Ps end = 0;                              ///< of the last chunk
 };
 
-/// Every queue serves whom its order puts first of those that wait. O(chunks * stages * log), or the square of that for
-/// an order that is not fifo.
-Schedule make_schedule(const Work& work, const Servers& servers);
+/// Serves chunks until all are through: every queue takes the waiting chunk that its order puts first. Cost O(chunks *
+/// stages * log), or the square of that for an order that is not fifo.
+Schedule make_schedule(const ChunkWork& work, const QueuePolicy& policy);
 
 }  // namespace orrery::collective

@@ -4,14 +4,15 @@
 #include <span>
 #include <vector>
 
-#include "plan.hpp"
+#include "routes.hpp"
 
 namespace orrery::collective {
 
-/// [members] Members of one mark and one place complete together if all members of one mark arrive together. `axes`
-/// number the members without a gap: those of the grid, or the line. `phases`: of all collectives that are asked about,
-/// in these axes only. O(members * divisors of the axes' sizes).
-std::vector<std::uint32_t> places(std::span<const Axis* const> axes, const std::vector<Phase>& phases,
-                                  std::span<const std::uint32_t> marks);
+/// Returns the class of each member: members with equal signatures and equal classes complete together if all members
+/// with equal signatures arrive together. `axes` give every member a different cell: they are those of the grid, or the
+/// group of all members. `phases`: of all collectives that are asked about, in these axes only. O(members * divisors of
+/// the axes' sizes), and what PhaseAlgorithm::symmetry costs.
+std::vector<std::uint32_t> equivalence_classes(std::span<const Axis* const> axes, const std::vector<Phase>& phases,
+                                               const Rules& rules, std::span<const std::uint32_t> signatures);
 
 }  // namespace orrery::collective

@@ -2,39 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <string>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/registry.hpp"
 
 namespace orrery::collective {
 namespace {
 
-std::string describe(const Algorithm& algorithm) {
-  switch (algorithm.kind) {
-    case AlgorithmKind::ring:
-      return "ring";
-    case AlgorithmKind::direct:
-      return algorithm.window == 0 ? "direct" : fmt::format("direct{}", algorithm.window);
-    case AlgorithmKind::halving_doubling:
-      return "halving-doubling";
-    case AlgorithmKind::double_binary_tree:
-      return "double binary tree";
-    case AlgorithmKind::binomial_tree:
-      return "binomial tree";
-    case AlgorithmKind::in_switch:
-      return "in-switch";
-    case AlgorithmKind::custom:
-      return "custom";
-  }
-  return {};
-}
-
-constexpr std::string_view all_but_trees = "ring, direct, halving-doubling (a power of two, not for all-to-all)";
-
-/// Why the lines of an axis cannot be served by their switches; empty if they can.
+/// Returns why the groups of an axis cannot be served by their switches; nothing if they can.
 std::string fault_of_switch(const topology::Topology& topology, const Options& options, const Axis& axis) {
   if (axis.dimensions.size() != 1) return "no single switch joins the members";
   const topology::Dimension& dimension = topology.dimension(axis.dimensions[0]);
@@ -42,78 +22,78 @@ std::string fault_of_switch(const topology::Topology& topology, const Options& o
     return fmt::format("the dimension is a {}, and only the switch of a Switch dimension carries out operations",
                        topology::name(dimension.shape));
   if (dimension.in_switch_operations == 0) return "its switch only forwards: in-switch-operations is 0";
-  const std::uint64_t places = in_switch_places(topology, options, axis);
-  if (places >= options.queues) return {};
+  const std::uint32_t queues = options.chunks.queues;
+  const std::uint64_t share = switch_operations(topology, options, axis);
+  if (share >= queues) return {};
   return fmt::format(
       "of the {} that its switch offers to {} NPUs with {} each, {} NPUs have a share of {}, and {} of the dimension "
       "{} at least",
       counted(dimension.in_switch_operations, "operation"), dimension.size,
-      counted(options.collectives_at_a_time, "collective"), axis.size, places, counted(options.queues, "queue"),
-      options.queues == 1 ? "needs 1" : fmt::format("need {}", options.queues));
+      counted(options.collectives_at_a_time, "collective"), axis.size, share, counted(queues, "queue"),
+      queues == 1 ? "needs 1" : fmt::format("need {}", queues));
 }
 
-void validate_custom(const Options& options, const Layout& layout, const PhaseShape& shape, Kind asked) {
-  if (shape.procedure == nullptr) {
+/// Returns why an algorithm does not carry out a kind in a group of `size`; nothing if it does.
+std::string fault_of_algorithm(const AlgorithmEntry& entry, Kind kind, std::uint32_t size) {
+  if (!entry.kinds.contains(kind)) return fmt::format("it carries out {}", scope(entry));
+  if (entry.powers_of_two_only && !std::has_single_bit(size)) return "the size is not a power of two";
+  return {};
+}
+
+/// Returns the names of the algorithms that carry out a kind in a group of `size` in any dimension.
+std::string possible(Kind kind, std::uint32_t size) {
+  std::vector<std::string_view> names;
+  for (const AlgorithmEntry& entry : algorithms())
+    if (!entry.is_in_switch && fault_of_algorithm(entry, kind, size).empty()) names.push_back(entry.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void validate_custom(const Options& options, const GroupLayout& layout, const PhaseShape& shape, Kind asked) {
+  if (shape.custom == nullptr) {
     std::vector<std::string> sizes;
-    for (const auto& procedure : procedures(options, layout, asked))
-      sizes.push_back(fmt::format("{} ({})", procedure->num_positions(), procedure->file().string()));
+    for (const auto& custom : custom_collectives(options, layout, asked))
+      sizes.push_back(fmt::format("{} ({})", custom->num_positions(), custom->file().string()));
     throw Error(ErrorCode::bad_input, Place{},
                 fmt::format("custom {}: no file spells it out for {} members", name(asked), layout.num_members),
                 fmt::format("communicators of {} members{}", fmt::join(sizes, ", "),
-                            layout.procedure ? "" : ", or one more file"));
+                            layout.custom ? "" : ", or one more file"));
   }
-  if (shape.procedure->has_fixed_sizes() && options.splits > 1)
+  const std::uint32_t splits = options.chunks.splits;
+  if (shape.custom->has_fixed_sizes() && splits > 1)
     throw Error(ErrorCode::bad_input, Place{},
                 fmt::format("custom {}: the messages of {} have fixed sizes, which {} chunks would send {} times",
-                            name(asked), shape.procedure->file().string(), options.splits, options.splits),
+                            name(asked), shape.custom->file().string(), splits, splits),
                 "1 chunk (chunks, preferred-dataset-splits), or messages in parts of the whole");
 }
 
 }  // namespace
 
-std::uint64_t in_switch_places(const topology::Topology& topology, const Options& options, const Axis& axis) {
+std::uint64_t switch_operations(const topology::Topology& topology, const Options& options, const Axis& axis) {
   const topology::Dimension& dimension = topology.dimension(axis.dimensions[0]);
   return std::uint64_t{dimension.in_switch_operations} * axis.size /
          (std::uint64_t{dimension.size} * options.collectives_at_a_time);
 }
 
-void validate_phase(const topology::Topology& topology, const Options& options, const Layout& layout,
+bool has_steps(const Phase& phase) {
+  if (phase.shape.is_custom) return phase.shape.custom != nullptr;
+  return fault_of_algorithm(entry_of(phase.shape.algorithm), phase.shape.kind, phase.axis->size).empty();
+}
+
+void validate_phase(const topology::Topology& topology, const Options& options, const GroupLayout& layout,
                     const Phase& phase, Kind asked) {
   const PhaseShape& shape = phase.shape;
   const std::uint32_t n = phase.axis->size;
-  if (shape.algorithm.kind == AlgorithmKind::custom) return validate_custom(options, layout, shape, asked);
-  const auto refuse = [&](std::string_view why, std::string_view possible) {
-    const std::string where = phase.axis->dimensions.size() == 1
-                                  ? fmt::format("dimension {}", phase.axis->dimensions[0])
-                                  : std::string("all members as one line");
-    const std::string part =
-        shape.kind == asked ? std::string(name(asked)) : fmt::format("{} (part of {})", name(shape.kind), name(asked));
-    throw Error(ErrorCode::bad_input, fmt::format("{}: {} has no rule for {} of {} NPUs: {}; possible: {}", where,
-                                                  describe(shape.algorithm), part, n, why, possible));
-  };
-  switch (shape.algorithm.kind) {
-    case AlgorithmKind::ring:
-    case AlgorithmKind::direct:
-      return;
-    case AlgorithmKind::halving_doubling:
-      if (shape.kind == Kind::all_to_all) refuse("it does not carry all-to-all", "ring, direct");
-      if (!std::has_single_bit(n)) refuse("the size is not a power of two", "ring, direct");
-      return;
-    case AlgorithmKind::double_binary_tree:
-      if (shape.kind != Kind::all_reduce) refuse("it carries all-reduce only", all_but_trees);
-      return;
-    case AlgorithmKind::binomial_tree:
-      if (shape.kind != Kind::all_reduce && shape.kind != Kind::broadcast && shape.kind != Kind::reduce)
-        refuse("it carries all-reduce, broadcast and reduce only", all_but_trees);
-      return;
-    case AlgorithmKind::in_switch:
-      if (shape.kind == Kind::all_to_all) refuse("there is nothing to add up or to copy", "ring, direct");
-      if (const std::string fault = fault_of_switch(topology, options, *phase.axis); !fault.empty())
-        refuse(fault, all_but_trees);
-      return;
-    case AlgorithmKind::custom:
-      return;
-  }
+  if (shape.is_custom) return validate_custom(options, layout, shape, asked);
+  const AlgorithmEntry& entry = entry_of(shape.algorithm);
+  std::string why = fault_of_algorithm(entry, shape.kind, n);
+  if (why.empty() && entry.is_in_switch) why = fault_of_switch(topology, options, *phase.axis);
+  if (why.empty()) return;
+  const std::string where = phase.axis->dimensions.size() == 1 ? fmt::format("dimension {}", phase.axis->dimensions[0])
+                                                               : std::string("all members as one group");
+  const std::string what =
+      shape.kind == asked ? std::string(name(asked)) : fmt::format("{} (part of {})", name(shape.kind), name(asked));
+  throw Error(ErrorCode::bad_input, fmt::format("{}: {} does not carry out {} of {} NPUs: {}; possible: {}", where,
+                                                name(shape.algorithm), what, n, why, possible(shape.kind, n)));
 }
 
 }  // namespace orrery::collective

@@ -6,14 +6,17 @@
 
 namespace orrery::collective {
 
-/// Chunks that one collective may have at a time in the switch of each line of this axis, whose dimension offers
-/// in-switch operations: the members' share of them, so that no switch ever has more than it offers, whatever
-/// collectives its NPUs are in (docs/collectives.md, In the switch).
-std::uint64_t in_switch_places(const topology::Topology& topology, const Options& options, const Axis& axis);
+/// Returns the operations that one collective may use at a time in the switch of each group of this axis, whose
+/// dimension offers in-switch operations: the members' share of them. So no switch ever carries out more than it
+/// offers, whatever collectives its NPUs are in (docs/collectives.md, In-switch).
+std::uint64_t switch_operations(const topology::Topology& topology, const Options& options, const Axis& axis);
 
-/// Throws Error (bad_input) if the phase's algorithm has no rule for it; says which dimension, algorithm, kind, size,
-/// and what is possible. `asked`: the collective that it is part of.
-void validate_phase(const topology::Topology& topology, const Options& options, const Layout& layout,
+/// Returns whether the phase's algorithm has steps for its kind and size: else validate_phase refuses it.
+bool has_steps(const Phase& phase);
+
+/// Throws Error (bad_input) if the phase's algorithm cannot carry it out; the message says which dimension, algorithm,
+/// kind and size, and what is possible. `asked`: the collective that the phase is part of.
+void validate_phase(const topology::Topology& topology, const Options& options, const GroupLayout& layout,
                     const Phase& phase, Kind asked);
 
 }  // namespace orrery::collective

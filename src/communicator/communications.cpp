@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/parallel/packing.hpp"
 
 namespace orrery::communicator {
@@ -136,7 +136,7 @@ CommunicatorTable::CommunicatorTable(std::vector<Communication> communicators, c
     auto& group = groups_.emplace_back(std::move(c.group));
     if (c.custom > 0)
       group.name = fmt::format("{} by {}", group.name.empty() ? "all NPUs" : group.name,
-                               options.custom_nodes[c.custom - 1]->file().filename().string());
+                               options.custom.of_nodes[c.custom - 1]->file().filename().string());
     const NpuId member = group.members.empty() ? NpuId(static_cast<std::uint32_t>(id % host_of_npu.size()))
                                                : group.members[id % group.members.size()];
     specs_.push_back({GroupId(id), &group, c.dimensions, c.custom, host_of_npu[member.index()]});

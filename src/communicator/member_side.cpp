@@ -106,9 +106,9 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
   return report.ordinal;
 }
 
-std::shared_ptr<const collective::Script> MemberSide::script(const Membership& membership, collective::Kind kind,
-                                                             Bytes size) {
-  return setup_.engine.script(*communicators_[membership.communicator].layout, kind, size);
+std::shared_ptr<const collective::MessageProgram> MemberSide::script(const Membership& membership,
+                                                                     collective::Kind kind, Bytes size) {
+  return setup_.engine.message_program(*communicators_[membership.communicator].layout, kind, size);
 }
 
 void MemberSide::leave(const Membership& membership, std::uint32_t ordinal, Time now) {

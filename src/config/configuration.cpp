@@ -33,7 +33,7 @@ void Configuration::follow(RuleSet rules) {
                        .fixed_subgroup_endpoint_delay = astra_sim,
                        .subgroup_is_ring = astra_sim,
                        .share_bandwidth = !astra_sim,
-                       .bare_procedures = astra_sim};
+                       .bare_custom_collectives = astra_sim};
 }
 
 void Configuration::share_settings() {

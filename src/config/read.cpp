@@ -63,7 +63,7 @@ void warn_of_settings(Configuration& result) {
     result.warnings.emplace_back(
         "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
         "in each dimension, as with cut-through");
-  if (network.model->simulates_links() && result.collectives.overlap_latency)
+  if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
         "for its bytes only, and its place among the active chunks until it is through");

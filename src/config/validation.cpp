@@ -110,7 +110,7 @@ void Validation::validate_streams() {
           "found an order of the nodes that wait for the communication resource, but with workload.streams: trace they "
           "wait for their streams",
           "lowest-id, or workload.streams: counted");
-  require(!c_.collectives.use(collective::AlgorithmKind::in_switch), "workload.streams",
+  require(!c_.collectives.uses_switch_operations(), "workload.streams",
           "found trace, but what a collective may use of a switch (inSwitch) depends on how many an NPU is in at a "
           "time, which traces do not limit",
           "counted, with communication.streams; or no inSwitch");

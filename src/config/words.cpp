@@ -2,45 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "orrery/collective/registry.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
+
 namespace {
-
-using collective::Algorithm;
-using collective::AlgorithmKind;
-
-struct NamedAlgorithm {
-  std::string_view name;
-  Algorithm algorithm;
-  std::string_view help;
-};
-
-constexpr NamedAlgorithm named_algorithms[] = {
-    {"ring", {AlgorithmKind::ring, 0, false}, "each member sends to the next one"},
-    {"direct",
-     {AlgorithmKind::direct, 0, false},
-     "each member sends to all others; direct2 has at most 2 sends in flight"},
-    {"halvingDoubling", {AlgorithmKind::halving_doubling, 0, false}, "for sizes that are powers of two"},
-    {"doubleBinaryTree", {AlgorithmKind::double_binary_tree, 0, false}, "for all-reduce"},
-    {"binomialTree", {AlgorithmKind::binomial_tree, 0, false}, "for all-reduce, broadcast and reduce"},
-    {"inSwitch",
-     {AlgorithmKind::in_switch, 0, false},
-     "for all kinds but all-to-all, in a Switch with in-switch-operations"},
-    {"oneRing", {AlgorithmKind::ring, 0, true}, "ring over the whole communicator"},
-    {"oneDirect", {AlgorithmKind::direct, 0, true}, "direct over the whole communicator; also oneDirect2"},
-    {"oneHalvingDoubling", {AlgorithmKind::halving_doubling, 0, true}, "halvingDoubling over the whole communicator"},
-};
-
-/// Returns the w of "direct<w>"; 0 if there is none.
-std::uint32_t window(std::string_view digits) {
-  std::uint32_t value = 0;
-  const char* const last = digits.data() + digits.size();
-  const auto [end, error] = std::from_chars(digits.data(), last, value);
-  return error == std::errc() && end == last && !digits.starts_with('0') ? value : 0;
-}
 
 /// Returns the names of all entries of a registry.
 template <class Name>
@@ -52,32 +19,20 @@ Words<Name> words_of() {
 
 }  // namespace
 
-Algorithm parse_algorithm(std::string_view text, const Place& place) {
-  for (const auto& [name, algorithm, help] : named_algorithms) {
-    if (text == name) return algorithm;
-    if (algorithm.kind != AlgorithmKind::direct || !text.starts_with(name)) continue;
-    if (const auto w = window(text.substr(name.size())); w > 0)
-      return {AlgorithmKind::direct, w, algorithm.whole_communicator};
-  }
-  std::vector<std::string_view> names;
-  for (const auto& entry : named_algorithms) names.push_back(entry.name);
+collective::Algorithm parse_algorithm(std::string_view text, const Place& place) {
+  if (const auto found = collective::find_algorithm(text)) return *found;
+  const std::vector<std::string_view> names = collective::algorithm_names();
   const auto near = nearest(text, names);
   throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text),
               list(names) + " (direct2: at most 2 sends in flight)",
               near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
 }
 
-std::string name(const Algorithm& algorithm) {
-  for (const auto& [word, known, help] : named_algorithms) {
-    if (known.kind != algorithm.kind || known.whole_communicator != algorithm.whole_communicator) continue;
-    return algorithm.window > 0 ? fmt::format("{}{}", word, algorithm.window) : std::string(word);
-  }
-  throw Error(ErrorCode::bad_input, "a tree or inSwitch over a whole communicator has no name in a configuration");
-}
-
 std::vector<WordInfo> algorithm_words() {
   std::vector<WordInfo> words;
-  for (const auto& entry : named_algorithms) words.push_back({entry.name, entry.help});
+  for (const auto& entry : collective::algorithms()) words.push_back({entry.name, entry.summary});
+  for (const auto& entry : collective::algorithms())
+    if (!entry.whole_name.empty()) words.push_back({entry.whole_name, "the same over the whole communicator"});
   return words;
 }
 

@@ -18,7 +18,7 @@ class GroupCollectives {
  public:
   explicit GroupCollectives(const npu::RunContext& context) : context_(context) {}
 
-  std::uint32_t number_of_layout(const collective::Layout& layout) {
+  std::uint32_t number_of_layout(const collective::GroupLayout& layout) {
     return layouts_.try_emplace(&layout, static_cast<std::uint32_t>(layouts_.size())).first->second;
   }
 
@@ -30,7 +30,7 @@ class GroupCollectives {
   }
 
   /// Whether all members complete together in each of these collectives if they arrive together.
-  bool complete_together(const collective::Layout& layout, std::uint32_t members, const npu::NpuSpec& member,
+  bool complete_together(const collective::GroupLayout& layout, std::uint32_t members, const npu::NpuSpec& member,
                          std::uint32_t use) {
     if (members == 1) return true;
     bool together = true;
@@ -60,7 +60,8 @@ class GroupCollectives {
     return found->second;
   }
 
-  bool completes_together(const collective::Layout& layout, std::uint32_t members, collective::Kind kind, Bytes size) {
+  bool completes_together(const collective::GroupLayout& layout, std::uint32_t members, collective::Kind kind,
+                          Bytes size) {
     const auto [found, added] = together_.try_emplace({&layout, kind, size});
     if (!added) return found->second;
     if (!context_.engine.fits(layout, kind, size)) return found->second = false;  // a check refuses it
@@ -72,9 +73,9 @@ class GroupCollectives {
   }
 
   const npu::RunContext& context_;
-  std::map<const collective::Layout*, std::uint32_t> layouts_;
+  std::map<const collective::GroupLayout*, std::uint32_t> layouts_;
   std::map<const npu::Program*, std::vector<std::set<KindAndSize>>> collectives_;
-  std::map<std::tuple<const collective::Layout*, collective::Kind, Bytes>, bool> together_;
+  std::map<std::tuple<const collective::GroupLayout*, collective::Kind, Bytes>, bool> together_;
 };
 
 std::uint32_t first_use(const npu::NpuSpec& npu, GroupId group) {
@@ -130,7 +131,7 @@ void add_groups(const npu::RunContext& context, SignatureGraph& graph) {
     if (first.use == SignatureGraph::none)
       return std::vector<std::uint32_t>(labels.begin(), labels.end());  // a check refuses it
     const auto kinds = collectives->kinds(context.npus[first.npu], first.use);
-    return context.engine.places(*layout_of(context.communicators[group]), kinds, labels);
+    return context.engine.equivalence_classes(*layout_of(context.communicators[group]), kinds, labels);
   };
 }
 

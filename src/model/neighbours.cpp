@@ -97,11 +97,11 @@ class Neighbours {
   Time least_service_ = Time::max(), least_reply_ = Time::max(), least_final_ = Time::max();
 };
 
-using Layouts = std::vector<std::shared_ptr<const collective::Layout>>;
+using Layouts = std::vector<std::shared_ptr<const collective::GroupLayout>>;
 
 /// Returns the layout of the collectives of a communicator.
-std::shared_ptr<const collective::Layout> layout_of(const npu::RunContext& run,
-                                                    const communicator::CommunicatorSpec& spec) {
+std::shared_ptr<const collective::GroupLayout> layout_of(const npu::RunContext& run,
+                                                         const communicator::CommunicatorSpec& spec) {
   return run.engine.layout(spec.group->members, spec.dimensions, spec.custom);
 }
 

@@ -1,6 +1,6 @@
 #include "delay_messaging.hpp"
 
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 
 namespace orrery::npu {
 namespace {
@@ -58,7 +58,7 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   const ChannelKey channel = channel_of(npu.npu(), receive);
   const Services& services = npu.context().services;
   if (clearances_) {
-    const Time there = now + services.network.delay(npu.npu().id, channel.other, collective::rendezvous_word());
+    const Time there = now + services.network.delay(npu.npu().id, channel.other, collective::clear_to_send_size());
     if (there == Time::max()) return npu.accounting().note_overrun(receive, now, Overrun::Quantity::time);
     send_to_peer(npu, receive, EventKind::clear_to_send, there, 0);
   }

@@ -13,28 +13,27 @@ namespace orrery::npu {
 using network::Message;
 
 /// Carries out what a member's run of a collective asks for.
-class LinkCollectives::LinkTransport final : public collective::MemberRun::Hands {
+class LinkCollectives::LinkTransport final : public collective::CollectiveTransport {
  public:
   LinkTransport(Execution& npu, const Joined& joined, Time now) : npu_(npu), joined_(joined), now_(now) {}
 
-  void send(std::uint32_t to, Bytes size, network::StepId step, Sent what, std::uint32_t receipt_step) override {
+  void send(std::uint32_t to, Bytes size, network::StepId step, Payload what, std::uint32_t receipt_step) override {
     Message message = message_to(to, size, step);
     message.step.receipt_step = receipt_step;
-    message.kind = what == Sent::word ? Message::Kind::step_clear_to_send : Message::Kind::step_data;
-    message.step.wants_receipt = what == Sent::data_with_receipt;
-    if (what != Sent::word) npu_.accounting().count_sent(joined_.node, now_, size);
+    message.kind = what == Payload::clear_to_send ? Message::Kind::step_clear_to_send : Message::Kind::step_data;
+    message.step.wants_receipt = what == Payload::acknowledged_data;
+    if (what != Payload::clear_to_send) npu_.accounting().count_sent(joined_.node, now_, size);
     put_on_links(npu_, message, now_);
   }
-  void send_to_switch(std::span<const collective::Script::Receiver> members, Bytes size, Bytes result,
-                      network::StepId step, Sent what) override {
+  void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
+                      network::StepId step, Payload what) override {
     const Services& services = npu_.context().services;
     std::vector<NpuId> npus;
     for (const auto& member : members) npus.push_back(services.communicators.member(joined_.membership, member.member));
     const bool is_first = members[0].member == joined_.membership.position;
     Message message = message_to(members[is_first ? 1 : 0].member, size, step);
-    message.combining.parts = static_cast<std::uint32_t>(npus.size());
-    message.combining.result = result;
-    if (what != Sent::word) {
+    message.combining = {static_cast<std::uint32_t>(npus.size()), result};
+    if (what != Payload::clear_to_send) {
       npu_.accounting().count_sent(joined_.node, now_, size);
       services.network.count_way(message.source, message.destination, size);
     }
@@ -103,7 +102,7 @@ bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
   joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
                      transport);
   if (!joined.is_over) return complete_if_done(npu, joined, now);
-  if (!joined.run.is_asked_for_more()) joined_.erase(found);
+  if (!joined.run.has_unsent_data()) joined_.erase(found);
   return false;
 }
 
@@ -129,8 +128,7 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
 void LinkCollectives::leave(Execution& npu, Joined& joined, Time now) {
   npu.context().services.communicators.leave(joined.membership, joined.ordinal, now);
   joined.is_over = true;
-  if (!joined.run.is_asked_for_more())
-    std::erase_if(joined_, [&](const auto& other) { return other.get() == &joined; });
+  if (!joined.run.has_unsent_data()) std::erase_if(joined_, [&](const auto& other) { return other.get() == &joined; });
 }
 
 bool LinkCollectives::is_under_way(NodeId id) const {

@@ -1,6 +1,6 @@
 #include "link_messaging.hpp"
 
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 
 namespace orrery::npu {
 namespace {
@@ -50,7 +50,7 @@ void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {
 
 void LinkMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   if (npu.context().options.rendezvous)
-    send_over_links(npu, receive, Message::Kind::clear_to_send, collective::rendezvous_word(), now);
+    send_over_links(npu, receive, Message::Kind::clear_to_send, collective::clear_to_send_size(), now);
   const ChannelKey channel = channel_of(npu.npu(), receive);
   Bytes size;
   if (receives_.take(channel, size)) {

@@ -32,7 +32,7 @@ void take_in_collectives(const npu::RunContext& run, const std::vector<bool>& is
   std::set<std::pair<const npu::Program*, GroupId>> done;  // NPUs of one program and group do the same
   for (const auto& npu : run.npus) {
     const auto& graph = *npu.program->graph;
-    std::vector<std::shared_ptr<const collective::Layout>> layouts(npu.groups.size());
+    std::vector<std::shared_ptr<const collective::GroupLayout>> layouts(npu.groups.size());
     for (std::size_t use = 0; use < npu.groups.size(); ++use) {
       const auto& spec = run.communicators[npu.groups[use].index()];
       if (!is_cut[spec.id.index()] || !done.emplace(npu.program, spec.id).second) continue;

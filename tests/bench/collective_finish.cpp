@@ -27,12 +27,10 @@ network::DelayModel make_delays(System system, std::uint32_t num_npus) {
 
 collective::Options make_options(System system) {
   using collective::Algorithm;
-  using collective::AlgorithmKind;
   collective::Options options;
   options.all_reduce = {Algorithm{}};
-  if (system == System::stack)
-    options.all_reduce = {{}, {AlgorithmKind::direct, 0, false}, {AlgorithmKind::halving_doubling, 0, false}};
-  options.splits = 4;
+  if (system == System::stack) options.all_reduce = {{}, {"direct", 0, false}, {"halvingDoubling", 0, false}};
+  options.chunks.splits = 4;
   options.local_memory = Bandwidth::from_bytes_per_ns(1600);
   return options;
 }

@@ -203,7 +203,9 @@ class House(unittest.TestCase):
             own = set(re.findall(r"\b(?:class|struct|enum class|using) (\w+)", text))
             visible = set(order()) if module_of(path) == "main" else {module_of(path), *uses(module_of(path))}
             for name in set(mention.findall(text)) & types.keys() - forward - own:
-                if module_of(types[name]) in visible and types[name] not in included.of(path):
+                home = module_of(types[name])
+                is_opaque = home != module_of(path) and not types[name].is_relative_to(SOURCE / "include")  # declared, not defined, for others
+                if home in visible and not is_opaque and types[name] not in included.of(path):
                     faults.append(f"{self.name(path)}: {name} without {self.name(types[name])}")
         self.assertEqual(faults, [])
 

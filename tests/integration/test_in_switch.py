@@ -103,7 +103,7 @@ class InSwitch(harness.Folder):
         for npu in range(4):
             chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, "sum", comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
         offers = ", in-switch-operations: %d"
-        cases = {text % ("Ring", "", "inSwitch", ""): ["w.0.et", "NPU 0", "node 1", "'sum'", "dimension 0: in-switch has no rule for all-reduce of 4 NPUs", "is a Ring",
+        cases = {text % ("Ring", "", "inSwitch", ""): ["w.0.et", "NPU 0", "node 1", "'sum'", "dimension 0: inSwitch does not carry out all-reduce of 4 NPUs", "is a Ring",
                                                        "possible: ring, direct"],
                  text % ("Ring", offers % 2, "ring", ""): ["dimension 0 (Ring)", "offers 2 in-switch operations"],
                  text % ("Switch", "", "inSwitch", ""): ["in-switch-operations is 0"],

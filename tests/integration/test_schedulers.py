@@ -77,7 +77,7 @@ class Schedulers(harness.Folder):
         trees = "--set=system.collectives.all-reduce=[doubleBinaryTree, doubleBinaryTree, doubleBinaryTree]"
         outcome = harness.orrery("show", "collective", self.config(1, "themis", "fifo", "false", ""), "--kind=all-reduce", "--bytes=1MiB", trees)
         self.assertEqual(outcome.code, 3)
-        self.assertIn("double binary tree has no rule for reduce-scatter (part of all-reduce)", outcome.err)
+        self.assertIn("doubleBinaryTree does not carry out reduce-scatter (part of all-reduce)", outcome.err)
 
     def test_ready_collectives_start_in_the_order_chosen(self):
         """While collective 1 is under way, collectives 20, 30 and 10 become ready, in this order; their priorities are 1, 9 and 5. Each

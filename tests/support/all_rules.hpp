@@ -19,7 +19,7 @@ struct AllRules : collective::Rules {
              .fixed_subgroup_endpoint_delay = true,
              .subgroup_is_ring = true,
              .share_bandwidth = false,
-             .bare_procedures = true},
+             .bare_custom_collectives = true},
             Rounding::down_to_ns,
             false};
   }

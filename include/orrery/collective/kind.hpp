@@ -1,11 +1,11 @@
 #pragma once
 
-#include "orrery/collective/collective.hpp"
+#include "orrery/collective/options.hpp"
 #include "orrery/trace/graph.hpp"
 
 namespace orrery::collective {
 
-/// Chakra's collective type as the engine's.
+/// Returns the kind of a collective of a trace.
 Kind kind_of(trace::CollectiveKind kind);
 
 }  // namespace orrery::collective

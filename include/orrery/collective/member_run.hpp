@@ -4,39 +4,38 @@
 #include <memory>
 #include <vector>
 
-#include "orrery/collective/graph_run.hpp"
-#include "orrery/collective/member_hands.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/collective_transport.hpp"
+#include "orrery/collective/custom_collective_run.hpp"
+#include "orrery/collective/message_program.hpp"
 
 namespace orrery::collective {
 
-/// One member's part in a collective that goes message by message (Script): which services are under way,
-/// in which step each is, and what has come for it. Small: nothing is kept of steps that are over or to come, but what
-/// came early.
+/// Carries out what one member does in a MessageProgram: it keeps which services are under way, in which step each is,
+/// and which messages have come. It keeps nothing of steps that are over, and of steps to come only what came early.
 class MemberRun {
  public:
-  using Hands = MemberHands;
+  MemberRun(std::shared_ptr<const MessageProgram> program, std::uint32_t member, bool rendezvous);
 
-  MemberRun(std::shared_ptr<const Script> script, std::uint32_t member, bool rendezvous);
+  /// Starts the collective for this member. Call it once.
+  void begin(Time now, CollectiveTransport& transport);
+  /// Goes on with a step for which CollectiveTransport::wake was called, or whose acknowledged data were delivered.
+  void wake(StepId step, Time now, CollectiveTransport& transport);
+  /// Takes a message of another member for a step of this one. The step may be over or to come.
+  void receive(std::uint32_t from, StepId step, bool is_clear_to_send, Time now, CollectiveTransport& transport);
 
-  void begin(Time now, Hands& hands);
-  void wake(StepId step, Time now, Hands& hands);
-  /// A message of another member is there, for a step of this one that may be to come.
-  void receive(std::uint32_t from, StepId step, bool is_word, Time now, Hands& hands);
-
-  /// Rendezvous: receivers have yet to ask for data that were to be sent, perhaps when this member is done.
-  bool is_asked_for_more() const { return !unsent_.empty(); }
-  bool is_done() const { return num_done_ == script_->services().size(); }
+  /// Returns whether data still wait for a clear to send. This may be so when the member is done (rendezvous).
+  bool has_unsent_data() const { return !unsent_.empty(); }
+  bool is_done() const { return num_done_ == program_->services().size(); }
 
  private:
-  /// Not a step: what a service is woken for when its opening is over.
+  /// Stands for no step: a service is woken for it when its opening is over.
   static constexpr std::uint32_t opening_step = ~std::uint32_t{0};
 
   enum class State : std::uint8_t { opening, receiving, closing };
   struct Active {
     std::uint32_t service = 0;
     std::uint32_t step = 0;
-    std::uint32_t missing = 0;  ///< messages and receipts, in state receiving
+    std::uint32_t missing = 0;  ///< messages and acknowledgements, in state receiving
     State state = State::opening;
     Time cost;  ///< of the step
   };
@@ -46,51 +45,48 @@ class MemberRun {
     std::uint32_t step = 0;
     std::uint32_t count = 0;
   };
-  /// Rendezvous: data that wait for the receiver's word; or a word that waits for the data.
-  struct Meeting {
+  /// Rendezvous: data that wait for a clear to send, or a clear to send that waits for the data. `step` is the
+  /// receiver's.
+  struct Rendezvous {
     std::uint32_t service = 0;
     std::uint32_t step = 0;
-    std::uint32_t other = 0;
-    Bytes size;                  ///< of the data, and
-    bool wants_receipt = false;  ///< whether the sender waits until they are there
+    std::uint32_t other = 0;       ///< member
+    Bytes size;                    ///< of the data
+    bool awaits_delivery = false;  ///< of the data
   };
-  static bool is_same(const Meeting& data, const Meeting& word) {
-    return data.service == word.service && data.step == word.step && data.other == word.other;
+  static bool is_same(const Rendezvous& data, const Rendezvous& clear) {
+    return data.service == clear.service && data.step == clear.step && data.other == clear.other;
   }
-  static void send(const Meeting& data, Hands& hands);
+  void send(const Rendezvous& data, CollectiveTransport& transport);
 
   Active& active(std::uint32_t service);
-  void start_what_may(Time now, Hands& hands);
-  void start(std::uint32_t service, Time now, Hands& hands);
-  /// Goes on until the service waits for something or is over.
-  void proceed(std::uint32_t service, Time now, Hands& hands);
-  bool begin_step(Active& active, Hands& hands);
-  void send_or_meet(const Active& active, const Script::Receiver& to, const Script::Move& move, Hands& hands);
-  void one_less(Active& active, Time now, Hands& hands);
-  GraphRun* graph(std::uint32_t service);
-  /// Of a custom collective: the service is over if all of it is.
-  void finish_graph(const GraphRun& graph, Time now, Hands& hands);
-  void begin(GraphRun& graph, Time now, Hands& hands);
-  void finish(std::uint32_t service, Time now, Hands& hands);
-  void end_service(std::uint32_t service, Time now, Hands& hands);
+  void start_services(Time now, CollectiveTransport& transport);
+  void start(std::uint32_t service, Time now, CollectiveTransport& transport);
+  void proceed(std::uint32_t service, Time now, CollectiveTransport& transport);
+  bool begin_step(Active& active, CollectiveTransport& transport);
+  void send_or_wait(const Active& active, const Receiver& to, const Step& step, CollectiveTransport& transport);
+  void take_one(Active& active, Time now, CollectiveTransport& transport);
+  CustomCollectiveRun* custom_run(std::uint32_t service);
+  void finish_custom(const CustomCollectiveRun& run, Time now, CollectiveTransport& transport);
+  void begin(CustomCollectiveRun& run, Time now, CollectiveTransport& transport);
+  void finish(std::uint32_t service, Time now, CollectiveTransport& transport);
+  void end_service(std::uint32_t service, Time now, CollectiveTransport& transport);
   std::vector<Early>::iterator find_early(StepId step);
   std::uint32_t take_early(std::uint32_t service, std::uint32_t step);
 
-  std::shared_ptr<const Script> script_;
+  std::shared_ptr<const MessageProgram> program_;
   std::uint32_t member_;
   bool rendezvous_;
   bool is_starting_ = false;
   std::uint32_t num_done_ = 0;
-  std::vector<std::uint32_t> next_;    // [queues] place of the next service that starts
-  std::vector<std::uint32_t> places_;  // [queues] that are free
-  std::vector<std::uint32_t> phase_;   // [chunks] phases that are over
+  std::vector<std::uint32_t> next_;   // [queues] index of the next service that starts
+  std::vector<std::uint32_t> slots_;  // [queues] that are free
+  std::vector<std::uint32_t> phase_;  // [chunks] phases that are over
   std::vector<Active> active_;
-  std::vector<GraphRun> graphs_;  // services of custom collectives that are under way
+  std::vector<CustomCollectiveRun> custom_runs_;  // services of custom collectives that are under way
   std::vector<Early> early_;
-  std::vector<Meeting> unsent_;              // data of steps that have begun
-  std::vector<Meeting> words_;               // of steps that have not
-  std::vector<Script::Receiver> receivers_;  // scratch
-  std::vector<std::uint32_t> senders_;       // scratch
+  std::vector<Rendezvous> unsent_;          // data of steps that have begun
+  std::vector<Rendezvous> clears_to_send_;  // for steps that have not
 };
 
 }  // namespace orrery::collective

@@ -56,7 +56,7 @@ class HostSide {
   /// A communicator that this rank hosts.
   struct Hosted {
     CommunicatorSpec spec;
-    std::shared_ptr<const collective::Layout> layout;
+    std::shared_ptr<const collective::GroupLayout> layout;
     std::uint32_t members = 0;
     std::vector<Participants> ranks;  ///< ascending in rank
     Window<Pending> pending;

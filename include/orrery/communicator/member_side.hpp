@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "orrery/collective/collective.hpp"
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/setup.hpp"
 #include "orrery/communicator/spec.hpp"
@@ -74,7 +74,8 @@ class MemberSide {
   NpuId member(const Membership& membership, std::uint32_t position) const {
     return communicators_[membership.communicator].spec.member(position);
   }
-  std::shared_ptr<const collective::Script> script(const Membership& membership, collective::Kind kind, Bytes size);
+  std::shared_ptr<const collective::MessageProgram> script(const Membership& membership, collective::Kind kind,
+                                                           Bytes size);
   /// Tells that the participant is through with the collective that it joined.
   void leave(const Membership& membership, std::uint32_t ordinal, Time now);
 
@@ -110,8 +111,8 @@ class MemberSide {
     std::vector<std::uint32_t> joined;    ///< [npus] collectives joined so far
     std::vector<std::uint32_t> accesses;  ///< [npus] accesses joined so far
     Window<Pending> pending;
-    std::shared_ptr<const collective::Layout> layout;  ///< with Execution::by_members
-    bool is_spread = false;                            ///< it has participants on other ranks
+    std::shared_ptr<const collective::GroupLayout> layout;  ///< with Execution::by_members
+    bool is_spread = false;                                 ///< it has participants on other ranks
   };
 
   void add(const CommunicatorSpec& spec);

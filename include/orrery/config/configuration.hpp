@@ -50,7 +50,7 @@ struct Workload {
   std::optional<InputText> groups_text;         ///< what `groups` holds, if it was read. Not compared
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::by_count;
-  trace::CustomNodes custom_nodes;  ///< numbers in collective::Options::custom_nodes, from 1 on
+  trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
 
   /// Returns the name of an NPU's trace. A broken invariant if no entry holds the NPU. Cost O(log entries).
   std::filesystem::path trace_of(NpuId npu) const;
@@ -157,8 +157,5 @@ struct Configuration {
   /// True if the values of all keys are equal. Paths are equal if they name the same file from the current folder.
   friend bool operator==(const Configuration& a, const Configuration& b);
 };
-
-/// Returns the name of an algorithm as configurations spell it: "ring", "direct2", "oneHalvingDoubling", ...
-std::string name(const collective::Algorithm& algorithm);
 
 }  // namespace orrery::config

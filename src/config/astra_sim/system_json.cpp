@@ -72,9 +72,9 @@ void add_implementations(Keys<Configuration>& keys) {
             {"list", "a list of algorithms, one for each dimension of the network", "-", "one for each dimension",
              algorithm_words()},
             algorithms_of(member))
-        .needed_if(
-            [kind = kind](const Configuration& c, const Reading&) { return !c.collectives.custom.contains(kind); },
-            "its -custom key is not given");
+        .needed_if([kind = kind](const Configuration& c,
+                                 const Reading&) { return !c.collectives.custom.of_kind.contains(kind); },
+                   "its -custom key is not given");
   }
   keys.add_astra_sim(
       {.name = "per-node-custom-implementation",
@@ -110,7 +110,7 @@ void add_scheduling(Keys<Configuration>& keys) {
        .becomes = "system.collectives.optimization",
        .help = "phases of an all-reduce over several dimensions",
        .otherwise = Default::value("baseline")},
-      word(collective_optimizations()), [](auto& c) -> auto& { return c.collectives.optimization; });
+      word(collective_optimizations()), [](auto& c) -> auto& { return c.collectives.chunks.optimization; });
   // ASTRA-sim ends without a result where it is absent or 0.
   keys.add_astra_sim({.name = "preferred-dataset-splits",
                       .becomes = "system.collectives.chunks",
@@ -122,7 +122,7 @@ void add_scheduling(Keys<Configuration>& keys) {
                         if (splits == 0)
                           throw Error(ErrorCode::bad_input, value.place(path), "found 0",
                                       "the number of chunks of a collective, 1 or more", splits_hint);
-                        target.collectives.splits = splits;
+                        target.collectives.chunks.splits = splits;
                       },
                       {},
                       {}})
@@ -132,7 +132,7 @@ void add_scheduling(Keys<Configuration>& keys) {
        .becomes = "system.collectives.active-chunks",
        .help = "chunks that are in service at a time in each dimension",
        .otherwise = Default::value("1")},
-      count(), [](auto& c) -> auto& { return c.collectives.active_chunks; });
+      count(), [](auto& c) -> auto& { return c.collectives.chunks.active_chunks; });
   keys.add_astra_sim(
       {.name = "endpoint-delay",
        .becomes = "system.collectives.endpoint-delay",
@@ -302,7 +302,7 @@ void read_system_json(const AstraSimInputs& files, Reading& reading) {
     Configuration& result = reading.configuration;
     Sections sections(Section(&root, "", root, reading.faults));
     read_keys(system_json_keys(), sections, result, reading);
-    result.collectives.queues = files.num_queues_per_dim;
+    result.collectives.chunks.queues = files.num_queues_per_dim;
     result.executor.rendezvous = files.rendezvous;
     refuse_other_implementations(sections.at(""), reading.faults);
     warn_without_effect(sections.at(""), files.system, reading);

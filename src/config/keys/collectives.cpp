@@ -9,7 +9,6 @@ namespace orrery::config {
 namespace {
 
 using collective::Algorithm;
-using collective::AlgorithmKind;
 using topology::Dimension;
 
 using Algorithms = std::vector<Algorithm>;
@@ -17,9 +16,9 @@ using Algorithms = std::vector<Algorithm>;
 /// Returns the algorithm that suits the shape of a dimension.
 Algorithm natural_algorithm(const Dimension& dimension, bool is_all_to_all) {
   const topology::TrafficPattern pattern = dimension.shape->pattern;
-  if (pattern == topology::TrafficPattern::neighbours) return {AlgorithmKind::ring, 0, false};
-  if (pattern == topology::TrafficPattern::all_pairs || is_all_to_all) return {AlgorithmKind::direct, 0, false};
-  return {std::has_single_bit(dimension.size) ? AlgorithmKind::halving_doubling : AlgorithmKind::ring, 0, false};
+  if (pattern == topology::TrafficPattern::neighbours) return {"ring"};
+  if (pattern == topology::TrafficPattern::all_pairs || is_all_to_all) return {"direct"};
+  return {std::has_single_bit(dimension.size) ? "halvingDoubling" : "ring"};
 }
 
 Algorithms natural_algorithms(const std::vector<Dimension>& dimensions, bool is_all_to_all) {
@@ -119,43 +118,43 @@ void add_scheduling(Keys<Configuration>& keys) {
        .help = "phases of an all-reduce over several dimensions",
        .example = "baseline",
        .otherwise = Default::built_in()},
-      word(collective_optimizations()), [](auto& c) -> auto& { return c.collectives.optimization; });
+      word(collective_optimizations()), [](auto& c) -> auto& { return c.collectives.chunks.optimization; });
   keys.add(
       {.path = "system.collectives.dimension-order",
        .help = "order in which a chunk takes the dimensions",
        .example = "themis",
        .otherwise = Default::built_in()},
-      word(dimension_orders()), [](auto& c) -> auto& { return c.collectives.dimension_order; });
+      word(dimension_orders()), [](auto& c) -> auto& { return c.collectives.chunks.dimension_order; });
   keys.add(
       {.path = "system.collectives.chunk-order",
        .help = "chunk that a dimension serves first if several wait for it",
        .example = "smallest-chunk-first",
        .otherwise = Default::built_in()},
-      word(chunk_orders()), [](auto& c) -> auto& { return c.collectives.chunk_order; });
+      word(chunk_orders()), [](auto& c) -> auto& { return c.collectives.chunks.chunk_order; });
   keys.add(
       {.path = "system.collectives.overlap-latency",
        .help = "let a chunk hold its dimension for its bytes only, not for its latencies and endpoint delays",
        .example = "true",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& c) -> auto& { return c.collectives.overlap_latency; });
+      boolean(), [](auto& c) -> auto& { return c.collectives.chunks.overlap_latency; });
   keys.add(
       {.path = "system.collectives.chunks",
        .help = "pieces into which a collective is cut",
        .example = "8",
        .otherwise = Default::built_in()},
-      count(), [](auto& c) -> auto& { return c.collectives.splits; });
+      count(), [](auto& c) -> auto& { return c.collectives.chunks.splits; });
   keys.add(
       {.path = "system.collectives.active-chunks",
        .help = "chunks that are in service at a time in each dimension",
        .example = "2",
        .otherwise = Default::built_in()},
-      count(), [](auto& c) -> auto& { return c.collectives.active_chunks; });
+      count(), [](auto& c) -> auto& { return c.collectives.chunks.active_chunks; });
   keys.add(
       {.path = "system.collectives.queues",
        .help = "queues of each dimension",
        .example = "2",
        .otherwise = Default::built_in()},
-      count(), [](auto& c) -> auto& { return c.collectives.queues; });
+      count(), [](auto& c) -> auto& { return c.collectives.chunks.queues; });
   keys.add(
       {.path = "system.collectives.endpoint-delay",
        .help = "time between the arrival of a message and the next send; whole ns with `rules: astra-sim`",

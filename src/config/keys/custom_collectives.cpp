@@ -3,14 +3,14 @@
 
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {
 
 using collective::Kind;
-using Files = std::vector<std::shared_ptr<const collective::Procedure>>;
+using Files = std::vector<std::shared_ptr<const collective::CustomCollective>>;
 
 constexpr std::string_view custom_expected =
     "an MSCCL XML (FILE.xml), PREFIX of Chakra traces (PREFIX.0.et, ...), or a list of them for groups of several "
@@ -49,8 +49,8 @@ bool same_files(const Files& a, const Files& b) {
 /// Returns the files of a kind; none if it has no entry.
 const Files& files_of(const Configuration& configuration, Kind kind) {
   static const Files none;
-  const auto found = configuration.collectives.custom.find(kind);
-  return found == configuration.collectives.custom.end() ? none : found->second;
+  const auto found = configuration.collectives.custom.of_kind.find(kind);
+  return found == configuration.collectives.custom.of_kind.end() ? none : found->second;
 }
 
 Handling<Configuration> files_of_kind(Kind kind, const std::string& path) {
@@ -75,12 +75,12 @@ Handling<Configuration> files_of_nodes() {
             std::vector<std::string> entries;
             for (const auto& [id, number] : target.workload.custom_nodes)
               entries.push_back(fmt::format(
-                  "{}: {}", id, in_quotes(normal_path(target.collectives.custom_nodes[number - 1]->file()))));
+                  "{}: {}", id, in_quotes(normal_path(target.collectives.custom.of_nodes[number - 1]->file()))));
             if (!entries.empty()) writer.put_entries("system.collectives.custom.nodes", std::move(entries));
           },
           [](const Configuration& a, const Configuration& b) {
             return a.workload.custom_nodes == b.workload.custom_nodes &&
-                   same_files(a.collectives.custom_nodes, b.collectives.custom_nodes);
+                   same_files(a.collectives.custom.of_nodes, b.collectives.custom.of_nodes);
           }};
 }
 
@@ -106,11 +106,11 @@ const Keys<Configuration>& custom_collective_keys() {
 
 void read_custom(const Value& value, const std::string& path, Kind kind, PathOf path_of, Configuration& result,
                  Faults& faults) {
-  auto& known = result.collectives.custom[kind];
+  auto& known = result.collectives.custom.of_kind[kind];
   std::map<std::size_t, std::size_t> by_size;  // of a communicator, the index of its file
   const auto read = [&](const Value& name) {
     const std::filesystem::path file = path_of(name, path);
-    const auto made = collective::read_procedure(file, kind, name.place(path));
+    const auto made = collective::read_custom_collective(file, kind, name.place(path));
     const auto [found, is_new] = by_size.emplace(made->num_positions(), known.size());
     if (!is_new)
       throw Error(ErrorCode::bad_input, name.place(path),
@@ -143,7 +143,7 @@ void read_custom_nodes(const Value& mapping, const std::string& path, PathOf pat
       if (!prefixes.emplace(parse_count(entry.key, 0, ~std::uint64_t{0}, place), &entry.value).second)
         throw Error(ErrorCode::bad_input, place, "the id is there twice", "one file for each node");
     });
-  auto& known = result.collectives.custom_nodes;
+  auto& known = result.collectives.custom.of_nodes;
   std::map<std::filesystem::path, std::uint32_t> numbers;  // of the files, from 1 on
   for (const auto& [id, value] : prefixes)
     faults.attempt([&] {
@@ -154,7 +154,7 @@ void read_custom_nodes(const Value& mapping, const std::string& path, PathOf pat
                     "PREFIX of Chakra traces (PREFIX.0.et, ...), or the XML for all collectives of its kind");
       const auto known_before = numbers.find(prefix);
       if (known_before == numbers.end())
-        known.push_back(collective::read_procedure(prefix, Kind::all_reduce, value->place(at)));
+        known.push_back(collective::read_custom_collective(prefix, Kind::all_reduce, value->place(at)));
       result.workload.custom_nodes[id] =
           numbers.emplace(prefix, static_cast<std::uint32_t>(known.size())).first->second;
     });

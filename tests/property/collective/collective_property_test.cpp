@@ -5,6 +5,7 @@
 
 #include "message_simulation.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/collective/registry.hpp"
 #include "random_case.hpp"
 
 namespace orrery::collective::test {
@@ -16,7 +17,7 @@ std::vector<Ps> as_ps(const std::vector<Time>& times) {
   return result;
 }
 
-std::vector<Time> finish(Engine& engine, const Layout& layout, const RandomCase& sample,
+std::vector<Time> finish(Engine& engine, const GroupLayout& layout, const RandomCase& sample,
                          const std::vector<Time>& arrivals) {
   std::vector<Time> completions(arrivals.size());
   engine.finish(layout, sample.kind, sample.size, arrivals, completions);
@@ -68,15 +69,15 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
     members.resize(std::min<std::size_t>(members.size(), delays.topology().num_npus() - 1));
     const auto count = static_cast<std::uint32_t>(members.size());
     // The phases of a world that is one ring of as many NPUs, with this delays.
-    RandomCase line = sample;
-    line.dimensions = {{topology::Shape("Ring"), count, Bandwidth::from_bytes_per_ns(50), 0}};
-    line.options.all_reduce = {Algorithm{}};
-    const network::DelayModel line_delays = line.delays();
+    RandomCase ring = sample;
+    ring.dimensions = {{topology::Shape("Ring"), count, Bandwidth::from_bytes_per_ns(50), 0}};
+    ring.options.all_reduce = {Algorithm{}};
+    const network::DelayModel ring_delays = ring.delays();
     const std::uint64_t chunk =
-        std::max<std::uint64_t>(sample.size.count() / sample.options.splits, delays.topology().num_npus());
-    line.size = sample.size = Bytes(chunk * sample.options.splits);
-    if (sample.rules.fixed_subgroup_endpoint_delay) line.options.endpoint_delay = Time::from_ns(10);
-    Scenario scenario = scenario_of(line, line_delays);
+        std::max<std::uint64_t>(sample.size.count() / sample.options.chunks.splits, delays.topology().num_npus());
+    ring.size = sample.size = Bytes(chunk * sample.options.chunks.splits);
+    if (sample.rules.fixed_subgroup_endpoint_delay) ring.options.endpoint_delay = Time::from_ns(10);
+    Scenario scenario = scenario_of(ring, ring_delays);
     const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
     scenario.link = [&](std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t) {
       Ps total = 0;
@@ -102,12 +103,12 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
   }
 }
 
-/// The links of one dimension as docs/model.md (3) has them, found by a search through the line.
+/// The links of one dimension as docs/model.md (3) has them, found by a search in the group.
 class PlainLinks {
  public:
   explicit PlainLinks(const RandomCase& sample) : sample_(sample), delays_(sample.delays()) {}
 
-  /// Within a line of dimension d.
+  /// Within a group of dimension d.
   Ps delay(std::uint32_t from, std::uint32_t to, std::uint32_t d, std::uint64_t bytes) const {
     double bandwidth[] = {1, 1};
     double latency[] = {1, 1};
@@ -173,7 +174,7 @@ TEST(Collective, DifferingLinksAgreeWithMessages) {
     RandomCase sample = random_case(random, 32);
     add_random_faults(random, sample);
     const auto num_used = std::ranges::count_if(sample.dimensions, [](const auto& d) { return d.size > 1; });
-    if (num_used > 1) sample.options.splits = 1;
+    if (num_used > 1) sample.options.chunks.splits = 1;
     const network::DelayModel delays = sample.delays();
     Scenario scenario = scenario_of(sample, delays);
     if (num_used > 1 && scenario.num_chunks > 1) continue;
@@ -227,16 +228,16 @@ TEST(Collective, PortsThatAreSlowAlikeAreASlowerDimension) {
 }
 
 void choose_orders(std::mt19937_64& random, Options& options) {
-  options.dimension_order = static_cast<DimensionOrder>(random() % 3);
-  options.chunk_order = static_cast<ChunkOrder>(random() % 3);
-  options.overlap_latency = random() % 2 == 0;
+  options.chunks.dimension_order = static_cast<DimensionOrder>(random() % 3);
+  options.chunks.chunk_order = static_cast<ChunkOrder>(random() % 3);
+  options.chunks.overlap_latency = random() % 2 == 0;
 }
 
 /// Any kind on any group in any order, trees and `one*` included; nothing if the engine refuses it.
 struct AnyCase {
   RandomCase sample;
   std::unique_ptr<Engine> engine;
-  std::shared_ptr<const Layout> layout;
+  std::shared_ptr<const GroupLayout> layout;
   std::uint32_t count = 0;
 };
 
@@ -244,7 +245,7 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   AnyCase any{random_case(random, 48), nullptr, nullptr, 0};
   RandomCase& sample = any.sample;
   const auto choice = random() % 4;
-  Algorithm algorithm{static_cast<AlgorithmKind>(random() % (choice == 0 ? 4 : 6)), 0, choice == 0};
+  const Algorithm algorithm{algorithms()[random() % algorithms().size()].name, 0, choice == 0};
   for (topology::Dimension& dimension : sample.dimensions)
     if (dimension.shape == topology::Shape("Switch") && dimension.oversubscription == 1 && random() % 4 != 0)
       dimension.in_switch_operations = static_cast<std::uint32_t>(random() % 64);
@@ -252,7 +253,7 @@ std::optional<AnyCase> any_case(std::mt19937_64& random) {
   sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
   if (random() % 2 == 0) sample.options.broadcast = sample.options.all_reduce;
   if (random() % 2 == 0) sample.options.reduce = sample.options.all_reduce;
-  sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
+  sample.options.chunks.queues = 1 + static_cast<std::uint32_t>(random() % 4);
   sample.options.collectives_at_a_time = 1 + static_cast<std::uint32_t>(random() % 2);
   if (random() % 2 == 0) choose_orders(random, sample.options);
   sample.kind = static_cast<Kind>(random() % 9);
@@ -327,18 +328,18 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
     SCOPED_TRACE(round);
     RandomCase sample = random_case(random, 32);
     sample.rules = AllRules::physical();
-    sample.options.queues = 1 + static_cast<std::uint32_t>(random() % 4);
-    sample.options.active_chunks = 1 + static_cast<std::uint32_t>(random() % 16);
+    sample.options.chunks.queues = 1 + static_cast<std::uint32_t>(random() % 4);
+    sample.options.chunks.active_chunks = 1 + static_cast<std::uint32_t>(random() % 16);
     choose_orders(random, sample.options);
     for (std::size_t d = 0; d < sample.dimensions.size(); ++d)  // elsewhere direct has a link for each of its messages
       if (Algorithm& algorithm = sample.options.all_reduce[d];
-          algorithm.kind == AlgorithmKind::direct && sample.dimensions[d].shape != topology::Shape("Switch"))
+          algorithm.name == "direct" && sample.dimensions[d].shape != topology::Shape("Switch"))
         algorithm = {};
     sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
     Engine engine(sample.delays(), sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
     const std::vector<Time> completions = finish(engine, *layout, sample, random_arrivals(random, sample.num_npus()));
-    const Traffic& traffic = engine.traffic(*layout, sample.kind, sample.size);
+    const CollectiveTraffic& traffic = engine.traffic(*layout, sample.kind, sample.size);
     for (std::size_t d = 0; d < traffic.size(); ++d) {
       const Time bound = delay(0, traffic[d], sample.dimensions[d].bandwidth_of_links(), Rounding::up_to_ps);
       EXPECT_GE(*std::ranges::min_element(completions) + Time::from_ps(1), bound) << "dimension " << d;

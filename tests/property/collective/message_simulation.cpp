@@ -14,12 +14,12 @@ MessageSimulation::MessageSimulation(const Scenario& scenario, const Predecessor
   std::uint32_t num_queues = 0;
   for (const PhaseOfChunk& phase : scenario.phases) {
     num_queues = std::max(num_queues, phase.queue + 1);
-    stands_.emplace_back(scenario.num_members);
-    for (std::uint32_t l = 0; l < phase.lines.size(); ++l)
-      for (std::uint32_t i = 0; i < phase.lines[l].size(); ++i) stands_.back()[phase.lines[l][i]] = {l, i};
+    cells_.emplace_back(scenario.num_members);
+    for (std::uint32_t l = 0; l < phase.groups.size(); ++l)
+      for (std::uint32_t i = 0; i < phase.groups[l].size(); ++i) cells_.back()[phase.groups[l][i]] = {l, i};
   }
   Queue queue;
-  queue.places.assign(scenario.in_service, std::nullopt);
+  queue.slots.assign(scenario.in_service, std::nullopt);
   queues_.assign(scenario.num_members, std::vector<Queue>(num_queues, queue));
 }
 
@@ -29,7 +29,7 @@ std::vector<Ps> MessageSimulation::run(const std::vector<Ps>& arrivals) {
     const std::size_t num = scenario_.phases[t % phases_].exchanges.size();
     progress_[t].begun.resize(num);
     progress_[t].received.resize(num);
-    progress_[t].words.resize(num);
+    progress_[t].clears.resize(num);
   }
   completions_.assign(arrivals.begin(), arrivals.end());
   arrived_.assign(scenario_.num_members, false);
@@ -58,11 +58,11 @@ void MessageSimulation::handle(const Event& event) {
       ++progress(event).received[event.exchange];
       complete_if_all_there(event);
       return;
-    case What::word:
+    case What::clear_to_send:
       if (progress(event).begun[event.exchange])
         send(event, event.peer);
       else
-        progress(event).words[event.exchange].push_back(event.peer);
+        progress(event).clears[event.exchange].push_back(event.peer);
       return;
     case What::finish:
       finish(event);
@@ -81,17 +81,17 @@ void MessageSimulation::ready(std::uint32_t member, std::uint32_t chunk, std::ui
 }
 
 void MessageSimulation::serve(std::uint32_t member, std::uint32_t queue, Ps now) {
-  Queue& line = queues_[member][queue];
-  while (!line.waiting.empty() && !line.places.empty()) {
-    const auto [chunk, phase] = line.waiting.front();
-    line.waiting.pop_front();
-    if (member == 0) recorded_[chunk][phase] = line.places.front();
-    line.places.pop_front();
+  Queue& own = queues_[member][queue];
+  while (!own.waiting.empty() && !own.slots.empty()) {
+    const auto [chunk, phase] = own.waiting.front();
+    own.waiting.pop_front();
+    if (member == 0) recorded_[chunk][phase] = own.slots.front();
+    own.slots.pop_front();
     start(member, chunk, phase, now);
   }
 }
 
-/// In the fixed order: the chunk must be through its previous phase, and so must be who held the place before.
+/// Starts a phase in the fixed order: the chunk must have ended its previous phase, and the slot must be free.
 void MessageSimulation::try_start(std::uint32_t member, std::uint32_t chunk, std::uint32_t phase, Ps now) {
   if (progress_[(member * chunks_ + chunk) * phases_ + phase].started || !arrived_[member]) return;
   if (phase > 0 && !finished(member, chunk, phase - 1)) return;
@@ -109,12 +109,13 @@ void MessageSimulation::start(std::uint32_t member, std::uint32_t chunk, std::ui
 std::vector<std::uint32_t> MessageSimulation::peers(const Event& event, bool receivers) const {
   const PhaseOfChunk& phase = scenario_.phases[event.phase];
   const Exchange& exchange = phase.exchanges[event.exchange];
-  const auto [line, place] = stands_[event.phase][event.member];
-  const auto size = static_cast<std::uint32_t>(phase.lines[line].size());
+  const auto [group, position] = cells_[event.phase][event.member];
+  const auto size = static_cast<std::uint32_t>(phase.groups[group].size());
   std::vector<std::uint32_t> result;
   for (const std::uint32_t d : exchange.distances) {
-    const std::uint32_t other = exchange.by_xor ? place ^ d : (receivers ? place + d : place + size - d) % size;
-    result.push_back(phase.lines[line][other]);
+    const std::uint32_t other =
+        exchange.by_xor ? position ^ d : (receivers ? position + d : position + size - d) % size;
+    result.push_back(phase.groups[group][other]);
   }
   return result;
 }
@@ -125,15 +126,15 @@ void MessageSimulation::begin(const Event& event) {
   if (!scenario_.rendezvous) {
     for (const std::uint32_t receiver : peers(event, true)) send(event, receiver);
   } else {
-    for (const std::uint32_t receiver : task.words[event.exchange]) send(event, receiver);
+    for (const std::uint32_t receiver : task.clears[event.exchange]) send(event, receiver);
     for (const std::uint32_t sender : peers(event, false)) {
-      Event word = event;
-      word.at += scenario_.link(event.member, sender, scenario_.control_bytes, event.phase);
-      word.order = sequence_++;
-      word.what = What::word;
-      word.member = sender;
-      word.peer = event.member;
-      push(word);
+      Event clear = event;
+      clear.at += scenario_.link(event.member, sender, scenario_.control_bytes, event.phase);
+      clear.order = sequence_++;
+      clear.what = What::clear_to_send;
+      clear.member = sender;
+      clear.peer = event.member;
+      push(clear);
     }
   }
   complete_if_all_there(event);
@@ -165,7 +166,7 @@ void MessageSimulation::finish(const Event& event) {
   progress(event).finished = true;
   completions_[event.member] = std::max(completions_[event.member], event.at);
   const std::uint32_t queue = scenario_.phases[event.phase].queue;
-  if (fixed_ == nullptr) queues_[event.member][queue].places.emplace_back(std::pair(event.chunk, event.phase));
+  if (fixed_ == nullptr) queues_[event.member][queue].slots.emplace_back(std::pair(event.chunk, event.phase));
   if (event.phase + 1 < phases_) ready(event.member, event.chunk, event.phase + 1, event.at);
   if (fixed_ == nullptr) {
     serve(event.member, queue, event.at);

@@ -12,18 +12,19 @@ namespace orrery::collective::test {
 
 using Ps = std::int64_t;
 
-/// One exchange of a phase: place i sends to i + d (or i xor d) for every distance d, and waits for the mirror images.
+/// One exchange of a phase: position i sends to i + d (or i xor d) for every distance d, and waits for those who send
+/// to it.
 struct Exchange {
   std::vector<std::uint32_t> distances;
   bool by_xor = false;
   std::uint64_t bytes = 0;
-  Ps cost = 0;  ///< after the last message is there, before the next exchange
+  Ps cost = 0;  ///< after the last message has arrived, before the next exchange
 };
 
-/// One phase of every chunk: which members stand in line, and what they exchange.
+/// One phase of every chunk: the dimension groups, and what their positions exchange.
 struct PhaseOfChunk {
-  std::uint32_t queue = 0;                        ///< phases of one queue compete
-  std::vector<std::vector<std::uint32_t>> lines;  ///< members by place
+  std::uint32_t queue = 0;                         ///< phases of one queue compete
+  std::vector<std::vector<std::uint32_t>> groups;  ///< members by position
   std::vector<Exchange> exchanges;
 };
 
@@ -39,22 +40,22 @@ struct Scenario {
   std::function<Ps(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t phase)> link;
 };
 
-/// (chunk, phase) that held a place before, for every chunk and phase; nothing where the place was new.
+/// The (chunk, phase) that held the slot before, for every chunk and phase; nothing where the slot was free.
 using Predecessors = std::vector<std::vector<std::optional<std::pair<std::uint32_t, std::uint32_t>>>>;
 
-/// A collective message by message: every send, arrival, word of a receiver and end of a phase is an event of one
-/// queue. Shares nothing with the engine but the rules. Without `fixed` every member serves its queues first come first
-/// served and member 0's order is recorded; with it every member keeps that order.
+/// Simulates a collective message by message: every send, arrival, clear to send and end of a phase is an event. It
+/// shares nothing with the engine but the rules. Without `fixed` every member serves its queues first come first
+/// served, and the order of member 0 is recorded; with `fixed` every member keeps that order.
 class MessageSimulation {
  public:
   MessageSimulation(const Scenario& scenario, const Predecessors* fixed);
 
-  /// Completions of the members.
+  /// Returns the completions of the members.
   std::vector<Ps> run(const std::vector<Ps>& arrivals);
   const Predecessors& recorded() const { return recorded_; }
 
  private:
-  enum class What : std::uint8_t { arrive, begin, data, word, finish };
+  enum class What : std::uint8_t { arrive, begin, data, clear_to_send, finish };
   struct Event {
     Ps at = 0;
     std::uint64_t order = 0;
@@ -65,12 +66,12 @@ class MessageSimulation {
   struct Progress {
     std::vector<bool> begun;
     std::vector<std::uint32_t> received;
-    std::vector<std::vector<std::uint32_t>> words;  ///< receivers whose word came before the exchange began
+    std::vector<std::vector<std::uint32_t>> clears;  ///< receivers whose clear to send came before the exchange began
     bool started = false, finished = false;
   };
   struct Queue {
     std::deque<std::pair<std::uint32_t, std::uint32_t>> waiting;
-    std::deque<std::optional<std::pair<std::uint32_t, std::uint32_t>>> places;
+    std::deque<std::optional<std::pair<std::uint32_t, std::uint32_t>>> slots;
   };
 
   Progress& progress(const Event& event) {
@@ -95,9 +96,9 @@ class MessageSimulation {
   const Predecessors* fixed_;
   std::uint32_t chunks_, phases_;
   Predecessors recorded_;
-  std::vector<Progress> progress_;                                            ///< [members][chunks][phases]
-  std::vector<std::vector<Queue>> queues_;                                    ///< [members][queues]
-  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> stands_;  ///< [phases][members]: line and place
+  std::vector<Progress> progress_;                                           ///< [members][chunks][phases]
+  std::vector<std::vector<Queue>> queues_;                                   ///< [members][queues]
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> cells_;  ///< [phases][members]: group and position
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Ps> completions_;
   std::vector<bool> arrived_;

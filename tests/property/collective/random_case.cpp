@@ -7,23 +7,19 @@
 #include "orrery/base/error.hpp"
 
 namespace orrery::collective::test {
-namespace {
 
 std::uint64_t pick(std::mt19937_64& random, std::uint64_t low, std::uint64_t high) {
   return std::uniform_int_distribution<std::uint64_t>(low, high)(random);
 }
 
-template <class T>
-T one_of(std::mt19937_64& random, std::initializer_list<T> values) {
-  return values.begin()[pick(random, 0, values.size() - 1)];
-}
+namespace {
 
 Algorithm random_algorithm(std::mt19937_64& random, Kind kind, std::uint32_t size) {
   const bool halving = kind != Kind::all_to_all && std::has_single_bit(size);
   const auto choice = pick(random, 0, halving ? 3 : 2);
   if (choice == 0) return {};
-  if (choice == 3) return {AlgorithmKind::halving_doubling, 0, false};
-  return {AlgorithmKind::direct, choice == 1 ? 0U : static_cast<std::uint32_t>(pick(random, 1, size + 1)), false};
+  if (choice == 3) return {"halvingDoubling", 0, false};
+  return {"direct", choice == 1 ? 0U : static_cast<std::uint32_t>(pick(random, 1, size + 1)), false};
 }
 
 Ps reduction(const RandomCase& sample, std::uint64_t bytes) {
@@ -85,14 +81,15 @@ std::vector<Exchange> halving_doubling_exchanges(const RandomCase& sample, Kind 
   return exchanges;
 }
 
-std::vector<std::vector<std::uint32_t>> lines_along(const topology::Topology& topology, std::uint32_t d) {
-  std::vector<std::vector<std::uint32_t>> lines;
+std::vector<std::vector<std::uint32_t>> groups_along(const topology::Topology& topology, std::uint32_t d) {
+  std::vector<std::vector<std::uint32_t>> groups;
   for (std::uint32_t npu = 0; npu < topology.num_npus(); ++npu) {
     if (topology.coordinate(NpuId(npu), d) != 0) continue;
-    lines.emplace_back();
-    for (std::uint32_t c = 0; c < topology.dimension(d).size; ++c) lines.back().push_back(npu + c * topology.stride(d));
+    groups.emplace_back();
+    for (std::uint32_t c = 0; c < topology.dimension(d).size; ++c)
+      groups.back().push_back(npu + c * topology.stride(d));
   }
-  return lines;
+  return groups;
 }
 
 std::vector<std::pair<std::uint32_t, Kind>> order_of_phases(const RandomCase& sample) {
@@ -100,7 +97,7 @@ std::vector<std::pair<std::uint32_t, Kind>> order_of_phases(const RandomCase& sa
   for (std::uint32_t d = 0; d < sample.dimensions.size(); ++d)
     if (sample.dimensions[d].size > 1) used.push_back(d);
   std::vector<std::pair<std::uint32_t, Kind>> phases;
-  if (sample.kind == Kind::all_reduce && sample.options.optimization == Optimization::local_bw_aware) {
+  if (sample.kind == Kind::all_reduce && sample.options.chunks.optimization == Optimization::local_bw_aware) {
     for (std::size_t k = 0; k + 1 < used.size(); ++k) phases.emplace_back(used[k], Kind::reduce_scatter);
     phases.emplace_back(used.back(), Kind::all_reduce);
     for (std::size_t k = used.size() - 1; k-- > 0;) phases.emplace_back(used[k], Kind::all_gather);
@@ -164,9 +161,9 @@ RandomCase random_case(std::mt19937_64& random, std::uint32_t most) {
   for (const topology::Dimension& dimension : sample.dimensions)
     sample.options.all_reduce.push_back(random_algorithm(random, sample.kind, dimension.size));
   sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
-  sample.options.optimization = one_of(random, {Optimization::baseline, Optimization::local_bw_aware});
-  sample.options.splits = static_cast<std::uint32_t>(pick(random, 1, 5));
-  sample.options.active_chunks = static_cast<std::uint32_t>(pick(random, 1, 3));
+  sample.options.chunks.optimization = one_of(random, {Optimization::baseline, Optimization::local_bw_aware});
+  sample.options.chunks.splits = static_cast<std::uint32_t>(pick(random, 1, 5));
+  sample.options.chunks.active_chunks = static_cast<std::uint32_t>(pick(random, 1, 3));
   sample.options.endpoint_delay = Time::from_ns(static_cast<std::int64_t>(pick(random, 1, 40)));
   sample.options.local_memory = Bandwidth::from_bytes_per_ns(one_of(random, {0.0, 50.0, 1600.0}));
   sample.options.rendezvous = pick(random, 0, 3) == 0;
@@ -185,7 +182,7 @@ std::vector<Time> random_arrivals(std::mt19937_64& random, std::uint32_t count) 
 std::uint64_t RandomCase::at_once(std::uint32_t d) const {
   const Algorithm& algorithm = options.all_reduce[d];
   const bool one_link = dimensions[d].shape == topology::Shape("Switch");
-  if (algorithm.kind != AlgorithmKind::direct || !one_link || !rules.share_bandwidth) return 1;
+  if (algorithm.name != "direct" || !one_link || !rules.share_bandwidth) return 1;
   const std::uint32_t others = std::max(dimensions[d].size, 2U) - 1;
   return algorithm.window == 0 ? others : std::min(algorithm.window, others);
 }
@@ -196,24 +193,22 @@ Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays
   scenario.num_members = topology.num_npus();
   scenario.endpoint_delay = sample.options.endpoint_delay.ps();
   scenario.rendezvous = sample.options.rendezvous;
-  scenario.in_service = sample.options.active_chunks;
+  scenario.in_service = sample.options.chunks.active_chunks;
   std::uint64_t total = sample.size.count();
-  std::uint64_t chunk = total / sample.options.splits;
+  std::uint64_t chunk = total / sample.options.chunks.splits;
   if (sample.kind != Kind::all_gather && chunk < topology.num_npus()) {
     chunk = topology.num_npus();
-    total = chunk * sample.options.splits;
+    total = chunk * sample.options.chunks.splits;
   }
   scenario.num_chunks = static_cast<std::uint32_t>(total / chunk + (total % chunk == 0 ? 0 : 1));
   std::vector<std::uint32_t> dimension_of;
   for (const auto& [d, kind] : order_of_phases(sample)) {
     const std::uint32_t n = topology.dimension(d).size;
     const Algorithm& algorithm = sample.options.all_reduce[d];
-    PhaseOfChunk phase{d, lines_along(topology, d), {}};
-    if (algorithm.kind == AlgorithmKind::ring) phase.exchanges = ring_exchanges(sample, kind, chunk, n);
-    if (algorithm.kind == AlgorithmKind::direct)
-      phase.exchanges = direct_exchanges(sample, kind, chunk, n, algorithm.window);
-    if (algorithm.kind == AlgorithmKind::halving_doubling)
-      phase.exchanges = halving_doubling_exchanges(sample, kind, chunk, n);
+    PhaseOfChunk phase{d, groups_along(topology, d), {}};
+    if (algorithm.name == "ring") phase.exchanges = ring_exchanges(sample, kind, chunk, n);
+    if (algorithm.name == "direct") phase.exchanges = direct_exchanges(sample, kind, chunk, n, algorithm.window);
+    if (algorithm.name == "halvingDoubling") phase.exchanges = halving_doubling_exchanges(sample, kind, chunk, n);
     if (kind == Kind::reduce_scatter) chunk /= n;
     if (kind == Kind::all_gather) chunk *= n;
     scenario.phases.push_back(std::move(phase));

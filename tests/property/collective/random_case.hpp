@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -10,6 +12,15 @@
 namespace orrery::collective::test {
 
 using test_support::AllRules;
+
+/// Draws a number in low .. high.
+std::uint64_t pick(std::mt19937_64& random, std::uint64_t low, std::uint64_t high);
+
+/// Draws one of the values.
+template <class T>
+T one_of(std::mt19937_64& random, std::initializer_list<T> values) {
+  return values.begin()[pick(random, 0, values.size() - 1)];
+}
 
 /// One random system and one collective on its world.
 struct RandomCase {

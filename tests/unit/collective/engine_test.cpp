@@ -43,11 +43,11 @@ TEST(Engine, Direct) {
   System system({dimension(Shape("Ring"), 4)}, options_of({direct}));
   EXPECT_EQ(system.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 300 + 7 + 30 + 300 + 7));
   EXPECT_EQ(system.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 300 + 7));
-  System window({dimension(Shape("Ring"), 4)}, options_of({Algorithm{AlgorithmKind::direct, 2, false}}));
+  System window({dimension(Shape("Ring"), 4)}, options_of({Algorithm{"direct", 2, false}}));
   EXPECT_EQ(window.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 2 * (307 + 207) + 2 * 30));
 }
 
-// Ring over a mesh of 4: what the last place sends goes back over 3 hops, L = 300 + 100; else L = 200. All-reduce: 6
+// Ring over a mesh of 4: what the last position sends goes back over 3 hops, L = 300 + 100; else L = 200. All-reduce: 6
 // steps, 7 e, 3 r: 139; and the longest 6 edges in a row that end in the member: a round of 1000 and two more.
 // Direct: e + L to the farther end + e + r. Members 0, 2 and 3 as a ring have edges of 2, 1 and 3 hops.
 TEST(Engine, Mesh) {
@@ -84,7 +84,7 @@ TEST(Engine, DoubleBinaryTreeOfTwo) {
 TEST(Engine, DoubleBinaryTreeWaitsForAll) {
   for (std::uint32_t n = 2; n < 20; ++n) {
     Options options = options_of({double_binary_tree});
-    options.splits = 2;
+    options.chunks.splits = 2;
     System system({dimension(Shape("Switch"), n)}, options);
     for (std::uint32_t late = 0; late < n; ++late) {
       std::vector<Time> arrivals(n);
@@ -114,7 +114,7 @@ TEST(Engine, DimensionsInTurn) {
   System aware({dimension(Shape("Ring"), 2), dimension(Shape("FullyConnected"), 2)}, options_of({ring, direct}));
   EXPECT_EQ(aware.together(Kind::all_reduce, 4000, 4), Time::from_ns(374 + 451 + 314));
   Options options = options_of({ring, direct});
-  options.optimization = Optimization::baseline;
+  options.chunks.optimization = Optimization::baseline;
   System baseline({dimension(Shape("Ring"), 2), dimension(Shape("FullyConnected"), 2)}, options);
   EXPECT_EQ(baseline.together(Kind::all_reduce, 4000, 4), Time::from_ns(2 * (7 + 2 * 307 + 60)));
 }
@@ -123,9 +123,9 @@ TEST(Engine, DimensionsInTurn) {
 // in service under astra-sim rules take half the time; under physical rules each has half the bandwidth (L = 200, 214).
 TEST(Engine, ChunksInService) {
   Options options = options_of({ring});
-  options.splits = 4;
+  options.chunks.splits = 4;
   EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(4 * 164));
-  options.active_chunks = 2;
+  options.chunks.active_chunks = 2;
   EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options, AllRules::astra_sim()).together(Kind::all_to_all, 4000, 2),
             Time::from_ns(2 * 164));
   EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options).together(Kind::all_to_all, 4000, 2), Time::from_ns(2 * 214));
@@ -136,10 +136,10 @@ TEST(Engine, ChunksInService) {
 // One step of a ring of two: 7 + (100 + 50) + 7 = 164 ns for 500 of 1000 B. Chunk 1 begins with the other dimension.
 TEST(Engine, RoundRobinOverDimensions) {
   Options options = options_of({ring, ring});
-  options.splits = 2;
+  options.chunks.splits = 2;
   const std::vector<topology::Dimension> dimensions = {dimension(Shape("Ring"), 2), dimension(Shape("Ring"), 2)};
   EXPECT_EQ(System(dimensions, options).together(Kind::all_to_all, 2000, 4), Time::from_ns(3 * 164));
-  options.dimension_order = DimensionOrder::round_robin;
+  options.chunks.dimension_order = DimensionOrder::round_robin;
   EXPECT_EQ(System(dimensions, options).together(Kind::all_to_all, 2000, 4), Time::from_ns(2 * 164));
 }
 
@@ -148,33 +148,34 @@ TEST(Engine, RoundRobinOverDimensions) {
 // halves of 1000 B where it comes first, of 500 B where second, twice.
 TEST(Engine, ThemisLevelsTheLoad) {
   Options options = options_of({ring, ring});
-  options.splits = 2;
+  options.chunks.splits = 2;
   options.endpoint_delay = Time::zero();
   options.local_memory = Bandwidth::from_bytes_per_ns(0);
   topology::Dimension slow = dimension(Shape("Ring"), 2);
   slow.bandwidth = Bandwidth::from_bytes_per_ns(2.5);
-  options.dimension_order = DimensionOrder::themis;
+  options.chunks.dimension_order = DimensionOrder::themis;
   System themis({slow, dimension(Shape("Ring"), 2)}, options);
   const auto layout = themis.engine.layout({}, all_dimensions);
-  EXPECT_EQ(themis.engine.traffic(*layout, Kind::all_reduce, Bytes(2000)), (Traffic{Bytes(1500), Bytes(1500)}));
+  EXPECT_EQ(themis.engine.traffic(*layout, Kind::all_reduce, Bytes(2000)),
+            (CollectiveTraffic{Bytes(1500), Bytes(1500)}));
   // Dimension 0: chunk 0 to 300, then its way back waits. Dimension 1: chunk 1 to 150, chunk 0 from 300 to 425.
   // Chunk 1 comes to dimension 0 at 150, is there from 300 to 500 and on its way back from 500 to 700; chunk 0, which
   // came to dimension 1 for its way back at 425, is through at 550 and comes to dimension 0, which is its own from 700
   // to 1000. Chunk 1 is back in dimension 1 from 700 to 850.
   EXPECT_EQ(themis.together(Kind::all_reduce, 2000, 4), Time::from_ns(1000));
-  options.dimension_order = DimensionOrder::ascending;
+  options.chunks.dimension_order = DimensionOrder::ascending;
   System ascending({slow, dimension(Shape("Ring"), 2)}, options);
   EXPECT_EQ(ascending.engine.traffic(*ascending.engine.layout({}, all_dimensions), Kind::all_reduce, Bytes(2000)),
-            (Traffic{Bytes(2000), Bytes(1000)}));
+            (CollectiveTraffic{Bytes(2000), Bytes(1000)}));
 }
 
 // As ChunksInService: one step of 7 + (100 + 100) + 7 ns, of which 100 ns are bytes; the second chunk begins after
 // those.
 TEST(Engine, LatencyOverlaps) {
   Options options = options_of({ring});
-  options.splits = 2;
+  options.chunks.splits = 2;
   EXPECT_EQ(System({dimension(Shape("Ring"), 2)}, options).together(Kind::all_gather, 2000, 2), Time::from_ns(428));
-  options.overlap_latency = true;
+  options.chunks.overlap_latency = true;
   System system({dimension(Shape("Ring"), 2)}, options);
   EXPECT_EQ(system.together(Kind::all_gather, 2000, 2), Time::from_ns(314));
   // Who is late by 50 ns sends chunk 0 until 157 and chunk 1 from then on, whatever it has received.
@@ -184,7 +185,7 @@ TEST(Engine, LatencyOverlaps) {
 
 TEST(Engine, RemainderAndSmallChunks) {
   Options options = options_of({ring});
-  options.splits = 4;
+  options.chunks.splits = 4;
   System system({dimension(Shape("Ring"), 2)}, options);
   EXPECT_EQ(system.together(Kind::all_to_all, 4001, 2), Time::from_ns(5 * 164));
   EXPECT_EQ(system.together(Kind::all_to_all, 5, 2), Time::from_ps(4 * 114'100));
@@ -206,7 +207,7 @@ TEST(Engine, SkewedDirect) {
   EXPECT_EQ(system.finish(Kind::all_to_all, 3000, at_ns({0, 50, 1000})), at_ns({1214, 1214, 1014}));
 }
 
-// Rendezvous: the 8192 B word takes 100 + 819.2 ns, then the data 100 + 50: e + 919.2 + 150 + e.
+// Rendezvous: the clear to send of 8192 B takes 100 + 819.2 ns, then the data 100 + 50: e + 919.2 + 150 + e.
 TEST(Engine, Rendezvous) {
   Options options = options_of({ring});
   options.rendezvous = true;
@@ -214,7 +215,7 @@ TEST(Engine, Rendezvous) {
             Time::from_ps(1'083'200));
 }
 
-// Physical rules: {0, 1, 2} of a ring of 6 is a line whose edges take 1, 1 and 2 hops. All-gather, shards of 1000 B,
+// Physical rules: {0, 1, 2} of a ring of 6 is a group whose edges take 1, 1 and 2 hops. All-gather, shards of 1000 B,
 // L = 200, 200, 300 (from 2 to 0): after step 1 the members are at 7 + 307, 7 + 207, 7 + 207; after step 2: 0 hears 2:
 // 214 + 300 + 7; 1 hears 0: 314 + 200 + 7; 2 hears 1: 214 + 200 + 7.
 TEST(Engine, PartOfARing) {
@@ -281,7 +282,7 @@ TEST(Engine, OneMemberAndFreeLinks) {
 // both ways, whole chunks, over 4 members: 2 * 2 * 3 * 2000 / 4.
 TEST(Engine, Traffic) {
   Options options = options_of({ring});
-  options.splits = 2;
+  options.chunks.splits = 2;
   const auto sent = [&](Algorithm algorithm, Kind kind) {
     options.all_reduce = options.all_gather = {algorithm};
     System system({dimension(Shape("Ring"), 4)}, options);
@@ -295,19 +296,19 @@ TEST(Engine, Traffic) {
   EXPECT_EQ(sent(halving_doubling, Kind::all_gather), 12000U);
 }
 
-// One line over Ring(2) x Switch(2): of the edges 0-1, 1-2, 2-3, 3-0 all four cross dimension 0, and 1-2 and 3-0 cross
+// One group over Ring(2) x Switch(2): of the edges 0-1, 1-2, 2-3, 3-0 all four cross dimension 0, and 1-2 and 3-0 cross
 // dimension 1 too. Physical rules charge both. All-gather of 1000 B: 3 steps.
 TEST(Engine, TrafficOfOneLine) {
-  System system({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 2)},
-                options_of({{AlgorithmKind::ring, 0, true}}));
-  const Traffic& traffic =
+  System system({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 2)}, options_of({{"ring", 0, true}}));
+  const CollectiveTraffic& traffic =
       system.engine.traffic(*system.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
   EXPECT_EQ(traffic[0], Bytes(3000));
   EXPECT_EQ(traffic[1], Bytes(1500));
-  System pairs({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 2)},
-               options_of({{AlgorithmKind::direct, 0, true}}), AllRules::astra_sim());
+  System pairs({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 2)}, options_of({{"direct", 0, true}}),
+               AllRules::astra_sim());
   // Each sends to three others: two differ in dimension 0, one in dimension 1 alone.
-  const Traffic& sent = pairs.engine.traffic(*pairs.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
+  const CollectiveTraffic& sent =
+      pairs.engine.traffic(*pairs.engine.layout({}, all_dimensions), Kind::all_gather, Bytes(1000));
   EXPECT_EQ(sent[0], Bytes(2000));
   EXPECT_EQ(sent[1], Bytes(1000));
 }
@@ -321,12 +322,12 @@ TEST(Engine, ForgetsWithoutHarm) {
   EXPECT_EQ(system.finish(Kind::all_reduce, 1'000'000, arrivals), before);
 }
 
-TEST(Engine, RefusesWhatHasNoRule) {
+TEST(Engine, RefusesWhatAnAlgorithmDoesNotCarryOut) {
   System six({dimension(Shape("Switch"), 6)}, options_of({halving_doubling}));
-  EXPECT_NE(six.refusal(Kind::all_reduce).find("dimension 0: halving-doubling has no rule for all-reduce of 6 NPUs"),
-            std::string::npos);
+  EXPECT_EQ(six.fault(Kind::all_reduce),
+            "dimension 0: halvingDoubling does not carry out all-reduce of 6 NPUs: the size is not a power of two");
   System eight({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 8)}, options_of({ring, halving_doubling}));
-  EXPECT_NE(eight.refusal(Kind::all_to_all).find("dimension 1: halving-doubling"), std::string::npos);
+  EXPECT_NE(eight.refusal(Kind::all_to_all).find("dimension 1: halvingDoubling"), std::string::npos);
   EXPECT_EQ(eight.refusal(Kind::all_reduce), "accepted");
   EXPECT_NE(eight.refusal(Kind::all_reduce, npus({0, 2, 4})).find("of 3 NPUs"), std::string::npos);
   System trees({dimension(Shape("Ring"), 2), dimension(Shape("Switch"), 8)}, options_of({double_binary_tree, ring}));
@@ -350,13 +351,14 @@ TEST(Options, ValidateNamesTheKey) {
     return std::string("accepted");
   };
   EXPECT_EQ(refusal([](Options&) {}), "accepted");
-  EXPECT_NE(refusal([](Options& o) { o.splits = 0; }).find("preferred-dataset-splits"), std::string::npos);
-  EXPECT_NE(refusal([](Options& o) { o.active_chunks = 0; }).find("active-chunks-per-dimension"), std::string::npos);
-  EXPECT_NE(refusal([](Options& o) { o.queues = 0; }).find("queues-per-dimension"), std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.chunks.splits = 0; }).find("preferred-dataset-splits"), std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.chunks.active_chunks = 0; }).find("active-chunks-per-dimension"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.chunks.queues = 0; }).find("queues-per-dimension"), std::string::npos);
   EXPECT_NE(refusal([](Options& o) { o.all_gather = {ring}; }).find("all-gather-implementation"), std::string::npos);
   EXPECT_NE(refusal([](Options& o) { o.endpoint_delay = Time::from_ns(-1); }).find("endpoint-delay"),
             std::string::npos);
-  EXPECT_EQ(refusal([](Options& o) { o.all_gather = {{AlgorithmKind::ring, 0, true}}; }), "accepted");
+  EXPECT_EQ(refusal([](Options& o) { o.all_gather = {{"ring", 0, true}}; }), "accepted");
 }
 
 TEST(Engine, RefusesMembersTwiceAndTimesThatDoNotFit) {
@@ -444,21 +446,17 @@ TEST(Engine, LayoutsOfAMesh) {
   EXPECT_NE(layout({0, 1, 3}), layout({1, 3, 4}));
 }
 
-// Members that share mark and place complete together, whatever the marks' arrivals; and where lines turn into
-// themselves there are few places.
-TEST(Engine, PlacesThatAreAlike) {
+// Members with equal signatures and equal classes complete together, whatever the arrivals; and where groups are
+// symmetric there are few classes.
+TEST(Engine, ClassesOfMembersThatAreAlike) {
   const std::vector<std::vector<topology::Dimension>> shapes = {
       {dimension(Shape("Ring"), 4), dimension(Shape("Switch"), 4)},
       {dimension(Shape("FullyConnected"), 2), dimension(Shape("Ring"), 6), dimension(Shape("Switch"), 2)},
       {dimension(Shape("Ring"), 8)},
       {dimension(Shape("Mesh"), 4), dimension(Shape("Mesh"), 2)},
       {dimension(Shape("Switch"), 8), dimension(Shape("Switch"), 2)}};
-  const std::vector<Algorithm> algorithms = {ring,
-                                             direct,
-                                             {AlgorithmKind::direct, 2, false},
-                                             halving_doubling,
-                                             double_binary_tree,
-                                             {AlgorithmKind::ring, 0, true}};
+  const std::vector<Algorithm> algorithms = {
+      ring, direct, {"direct", 2, false}, halving_doubling, double_binary_tree, {"ring", 0, true}};
   const std::vector<Kind> kinds = {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all};
   std::mt19937 source(7);
   const auto random = [&] { return static_cast<std::uint32_t>(source()); };
@@ -468,7 +466,7 @@ TEST(Engine, PlacesThatAreAlike) {
     std::vector<Algorithm> list;
     for (std::size_t d = 0; d < dimensions.size(); ++d) list.push_back(algorithms[random() % algorithms.size()]);
     Options options = options_of(list);
-    options.splits = 1 + random() % 3;
+    options.chunks.splits = 1 + random() % 3;
     options.rendezvous = random() % 2 == 0;
     topology::Links links(dimensions);
     if (random() % 3 == 0)
@@ -482,14 +480,14 @@ TEST(Engine, PlacesThatAreAlike) {
     const std::uint32_t period = std::vector<std::uint32_t>{1, 2, 4, n}[random() % 4], stride = 1U << random() % 3;
     std::vector<std::uint32_t> marks(n);
     for (std::uint32_t i = 0; i < n; ++i) marks[i] = i / stride % period;
-    const auto places = system.engine.places(*layout, std::vector{kind}, marks);
+    const auto classes = system.engine.equivalence_classes(*layout, std::vector{kind}, marks);
     std::vector<Time> of_mark(n), arrivals(n);
     for (auto& time : of_mark) time = Time::from_ns(random() % 3000);
     for (std::uint32_t i = 0; i < n; ++i) arrivals[i] = of_mark[marks[i]];
     const auto completions = system.finish(kind, 1 + random() % 100000, arrivals);
     std::map<std::pair<std::uint32_t, std::uint32_t>, Time> known;
     for (std::uint32_t i = 0; i < n; ++i)
-      ASSERT_EQ(known.try_emplace({marks[i], places[i]}, completions[i]).first->second, completions[i]) << round;
+      ASSERT_EQ(known.try_emplace({marks[i], classes[i]}, completions[i]).first->second, completions[i]) << round;
     ++checked;
     fewer += known.size() < n;
   }

@@ -38,7 +38,7 @@ TEST(InSwitch, WaitsForTheLast) {
   EXPECT_EQ(system.finish(Kind::all_reduce, 4000, at_ns({0, 50, 1000})), at_ns({1614, 1614, 1614}));
 }
 
-// The word of the last receiver, 8192 B, comes first: e + 200 + 819.2, then 200 + 400 + e.
+// The clear to send of the last receiver, 8192 B, comes first: e + 200 + 819.2, then 200 + 400 + e.
 TEST(InSwitch, Rendezvous) {
   Options options = options_of({in_switch});
   options.rendezvous = true;
@@ -68,9 +68,9 @@ TEST(InSwitch, OneOfTwoDimensions) {
 // carries out one operation at a time lets the other chunks wait, whatever active chunks say.
 TEST(InSwitch, ChunksWaitForTheSwitch) {
   Options options = options_of({in_switch});
-  options.splits = 4;
+  options.chunks.splits = 4;
   EXPECT_EQ(System({switch_of(4, 1)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(4 * 314));
-  options.active_chunks = 2;
+  options.chunks.active_chunks = 2;
   EXPECT_EQ(System({switch_of(4, 1)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(4 * 314));
   EXPECT_EQ(System({switch_of(4, 2)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(2 * 414));
   EXPECT_EQ(System({switch_of(4, 9)}, options).together(Kind::all_reduce, 4000, 4), Time::from_ns(2 * 414));
@@ -83,14 +83,14 @@ TEST(InSwitch, ShareOfAGroup) {
   Options options = options_of({in_switch});
   EXPECT_EQ(System({switch_of(8, 2)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})), "accepted");
   EXPECT_EQ(System({switch_of(8, 1)}, options).refusal(Kind::all_reduce), "accepted");
-  EXPECT_EQ(System({switch_of(8, 1)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})),
-            "dimension 0: in-switch has no rule for all-reduce of 4 NPUs: of the 1 operation that its switch offers to "
-            "8 NPUs with 1 collective each, 4 NPUs have a share of 0, and 1 queue of the dimension needs 1 at least; "
-            "possible: ring, direct, halving-doubling (a power of two, not for all-to-all)");
+  EXPECT_EQ(
+      System({switch_of(8, 1)}, options).fault(Kind::all_reduce, npus({0, 1, 4, 5})),
+      "dimension 0: inSwitch does not carry out all-reduce of 4 NPUs: of the 1 operation that its switch offers "
+      "to 8 NPUs with 1 collective each, 4 NPUs have a share of 0, and 1 queue of the dimension needs 1 at least");
   options.collectives_at_a_time = 2;
   EXPECT_NE(System({switch_of(8, 2)}, options).refusal(Kind::all_reduce, npus({0, 1, 4, 5})).find("2 collectives each"),
             std::string::npos);
-  options.queues = 3;
+  options.chunks.queues = 3;
   EXPECT_NE(System({switch_of(8, 4)}, options).refusal(Kind::all_reduce).find("share of 2, and 3 queues"),
             std::string::npos);
 }
@@ -101,23 +101,25 @@ TEST(InSwitch, RefusesWhatNoSwitchCarriesOut) {
   of_ring.shape = Shape("Ring");
   EXPECT_NE(System({of_ring}, options)
                 .refusal(Kind::all_reduce)
-                .find("dimension 0: in-switch has no rule for "
-                      "all-reduce of 4 NPUs: the dimension is a Ring"),
+                .find("dimension 0: inSwitch does not carry out all-reduce of 4 NPUs: the dimension is a Ring"),
             std::string::npos);
   EXPECT_NE(System({switch_of(4, 0)}, options).refusal(Kind::all_gather).find("in-switch-operations is 0"),
             std::string::npos);
-  EXPECT_NE(System({switch_of(4, 1)}, options).refusal(Kind::all_to_all).find("nothing to add up"), std::string::npos);
+  EXPECT_NE(System({switch_of(4, 1)}, options)
+                .refusal(Kind::all_to_all)
+                .find("it carries out all-reduce, all-gather, reduce-scatter, broadcast, reduce"),
+            std::string::npos);
   of_ring.in_switch_operations = 1;
   EXPECT_THROW(topology::Topology({of_ring}), Error);
 }
 
-// Whatever the arrivals, turning the switch's line changes nothing; slow links tell places apart.
+// Whatever the arrivals, rotating the positions of a switch changes nothing; slow links tell positions apart.
 TEST(InSwitch, PlacesAreAlike) {
   System system({switch_of(6, 1)}, options_of({in_switch}));
   const auto layout = system.engine.layout({}, all_dimensions);
   const std::vector<Kind> kinds{Kind::all_reduce, Kind::all_gather};
   const std::vector<std::uint32_t> marks{1, 2, 1, 2, 1, 2};
-  EXPECT_EQ(system.engine.places(*layout, kinds, marks), (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(system.engine.equivalence_classes(*layout, kinds, marks), (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1}));
 }
 
 // 4 NPUs, 4000 B, L = 600: two steps up with a reduction of 120, two down. 3 NPUs: NPU 2 sends in the second step,
@@ -145,16 +147,17 @@ TEST(BinomialTree, BroadcastAndReduceOfTheirOwn) {
   EXPECT_EQ(system.engine.minimum_duration(*system.engine.layout({}, all_dimensions)), Time::from_ns(14));
 }
 
-// Switch(2) x Switch(4): from NPU 0 down the second dimension, 3 x 4000 B in one line, then 4000 B in each of 4 lines.
-// The reduce goes the other way.
+// Switch(2) x Switch(4): from NPU 0 down the second dimension, 3 x 4000 B in one group, then 4000 B in each of 4
+// groups. The reduce goes the other way.
 TEST(BinomialTree, BroadcastOverTwoDimensions) {
   Options options = options_of({ring, ring});
   options.broadcast = options.reduce = {in_switch, binomial_tree};
   System system({switch_of(2, 1), switch_of(4, 0)}, options);
   EXPECT_EQ(system.together(Kind::broadcast, 4000, 8), Time::from_ns((7 + 2 * 607) + 614));
   const auto layout = system.engine.layout({}, all_dimensions);
-  EXPECT_EQ(system.engine.traffic(*layout, Kind::broadcast, Bytes(4000)), (Traffic{Bytes(2000), Bytes(1500)}));
-  EXPECT_EQ(system.engine.traffic(*layout, Kind::reduce, Bytes(4000)), (Traffic{Bytes(4000), Bytes(1500)}));
+  EXPECT_EQ(system.engine.traffic(*layout, Kind::broadcast, Bytes(4000)),
+            (CollectiveTraffic{Bytes(2000), Bytes(1500)}));
+  EXPECT_EQ(system.engine.traffic(*layout, Kind::reduce, Bytes(4000)), (CollectiveTraffic{Bytes(4000), Bytes(1500)}));
 }
 
 // A broadcast by another algorithm is an all-reduce without reductions in each dimension: 4000 B whole in both.
@@ -165,11 +168,11 @@ TEST(BinomialTree, BroadcastByAnotherAlgorithm) {
   EXPECT_EQ(system.together(Kind::broadcast, 4000, 8), Time::from_ns((7 + 2 * 607) + (7 + 2 * 407)));
 }
 
-TEST(BinomialTree, RefusesWhatItHasNoRuleFor) {
+TEST(BinomialTree, RefusesKindsWithoutATree) {
   System system({switch_of(4, 0)}, options_of({binomial_tree}));
-  EXPECT_EQ(system.refusal(Kind::all_gather),
-            "dimension 0: binomial tree has no rule for all-gather of 4 NPUs: it carries all-reduce, broadcast and "
-            "reduce only; possible: ring, direct, halving-doubling (a power of two, not for all-to-all)");
+  EXPECT_EQ(system.fault(Kind::all_gather),
+            "dimension 0: binomialTree does not carry out all-gather of 4 NPUs: it carries out all-reduce, broadcast, "
+            "reduce");
 }
 
 }  // namespace

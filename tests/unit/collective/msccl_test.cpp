@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
-#include "orrery/collective/procedure.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "temporary_folder.hpp"
 
 namespace orrery::collective {
@@ -37,10 +37,10 @@ constexpr std::string_view pair =
 
 class MscclFile : public ::testing::Test {
  protected:
-  std::shared_ptr<const Procedure> read(std::string_view text, Kind kind = Kind::all_reduce) {
+  std::shared_ptr<const CustomCollective> read(std::string_view text, Kind kind = Kind::all_reduce) {
     const auto file = folder_.path() / "algorithm.xml";
     std::ofstream(file) << text;
-    return read_procedure(file, kind, {.key = "the key"});
+    return read_custom_collective(file, kind, {.key = "the key"});
   }
   /// What is said of `pair` with `to` in place of the first `from` after `after`.
   std::string refusal(std::string_view from, std::string_view to, std::string_view after = "<algo",
@@ -68,14 +68,15 @@ class MscclFile : public ::testing::Test {
 };
 
 TEST_F(MscclFile, StepsBecomeOperations) {
-  using Act = Procedure::Act;
+  using OpKind = CustomCollective::OperationKind;
   const auto made = read(pair);
   EXPECT_EQ(made->num_positions(), 2U);
   EXPECT_FALSE(made->has_fixed_sizes());
-  std::vector<Act> acts;
-  for (const auto& operation : made->operations()) acts.push_back(operation.act);
-  EXPECT_EQ(acts, (std::vector<Act>{Act::send, Act::receive, Act::reduce, Act::send, Act::receive,  // rank 0
-                                    Act::send, Act::send, Act::receive, Act::reduce, Act::receive}));
+  std::vector<OpKind> kinds;
+  for (const auto& operation : made->operations()) kinds.push_back(operation.kind);
+  EXPECT_EQ(kinds, (std::vector<OpKind>{OpKind::send, OpKind::receive, OpKind::reduce, OpKind::send,
+                                        OpKind::receive,  // rank 0
+                                        OpKind::send, OpKind::send, OpKind::receive, OpKind::reduce, OpKind::receive}));
   EXPECT_EQ(made->first(1), 5U);
   EXPECT_EQ((*made)[0].partner, 7U);
   EXPECT_EQ((*made)[3].partner, 9U);
@@ -108,8 +109,8 @@ TEST_F(MscclFile, WhatIsNoAlgorithmIsRefused) {
                    "<gpu id='3'/><gpu id='4'/><gpu id='5'/></algo>"),
       {"buffers of all ranks have 201326592 chunks", "134217728 at the most"});
   expect(refusal("nchunksperloop=\"2\"", "nchunksperloop=\"x\""), {"nchunksperloop of the algo is 'x'"});
-  EXPECT_THROW(read_procedure(folder_.path() / "nothing.xml", Kind::all_reduce, {}), Error);
-  EXPECT_THROW(read_procedure(folder_.path() / "nothing", Kind::all_reduce, {}), Error);
+  EXPECT_THROW(read_custom_collective(folder_.path() / "nothing.xml", Kind::all_reduce, {}), Error);
+  EXPECT_THROW(read_custom_collective(folder_.path() / "nothing", Kind::all_reduce, {}), Error);
 }
 
 TEST_F(MscclFile, FaultsOfThreadBlocksAreRefused) {

@@ -16,11 +16,11 @@ namespace orrery::collective {
 using test_support::AllRules;
 
 constexpr Algorithm ring{};
-constexpr Algorithm direct{AlgorithmKind::direct, 0, false};
-constexpr Algorithm halving_doubling{AlgorithmKind::halving_doubling, 0, false};
-constexpr Algorithm double_binary_tree{AlgorithmKind::double_binary_tree, 0, false};
-constexpr Algorithm binomial_tree{AlgorithmKind::binomial_tree, 0, false};
-constexpr Algorithm in_switch{AlgorithmKind::in_switch, 0, false};
+constexpr Algorithm direct{"direct"};
+constexpr Algorithm halving_doubling{"halvingDoubling"};
+constexpr Algorithm double_binary_tree{"doubleBinaryTree"};
+constexpr Algorithm binomial_tree{"binomialTree"};
+constexpr Algorithm in_switch{"inSwitch"};
 
 /// An endpoint delay of 7 ns and a memory of 100 B/ns: reducing m bytes takes 3 m / 100 ns.
 inline Options options_of(std::vector<Algorithm> list) {
@@ -62,7 +62,13 @@ struct System {
     return "accepted";
   }
 
-  /// Bytes of a member in dimension 0.
+  /// Returns what is refused and why, without the algorithms that are possible instead.
+  std::string fault(Kind kind, const std::vector<NpuId>& members = {}) {
+    const std::string text = refusal(kind, members);
+    return text.substr(0, text.find("; possible: ring, direct"));
+  }
+
+  /// Returns the bytes of a member in dimension 0.
   std::uint64_t sent(Kind kind, std::uint64_t bytes) {
     return engine.traffic(*engine.layout({}, all_dimensions), kind, Bytes(bytes))[0].count();
   }

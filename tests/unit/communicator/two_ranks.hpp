@@ -46,7 +46,7 @@ class System {
   }
 
   test_support::FakeScheduler kernel;
-  network::DelayModel delays{topology::Topology({{topology::Shape::ring, 4, Bandwidth::from_bytes_per_ns(50), 500}})};
+  network::DelayModel delays{topology::Topology({{topology::Shape("Ring"), 4, Bandwidth::from_bytes_per_ns(50), 500}})};
   collective::Engine engine{delays, algorithms()};
   network::Analytical network{delays};
   std::vector<Rank> of_npu{Rank(0), Rank(0), Rank(0), Rank(1)};

@@ -85,9 +85,9 @@ TEST_F(AstraSim, FilesAsTheyAre) {
   EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 50.0 * (1073741824.0 / 1e9));
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 37.7 * (1073741824.0 / 1e9));
   EXPECT_EQ(c.dimensions[1].latency_ns, 0);
-  EXPECT_EQ(c.collectives.splits, 4U);
-  EXPECT_EQ(c.collectives.active_chunks, 2U);
-  EXPECT_EQ(c.collectives.queues, 1U);
+  EXPECT_EQ(c.collectives.chunks.splits, 4U);
+  EXPECT_EQ(c.collectives.chunks.active_chunks, 2U);
+  EXPECT_EQ(c.collectives.chunks.queues, 1U);
   EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 1600);
   EXPECT_EQ(c.executor.compute.peak_flops, 900e12);
@@ -108,7 +108,7 @@ TEST_F(AstraSim, FlagsHaveTheirMeaning) {
   files_.ignored = {"logging-folder"};
   const auto c = load();
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(30));
-  EXPECT_EQ(c.collectives.queues, 4U);
+  EXPECT_EQ(c.collectives.chunks.queues, 4U);
   EXPECT_TRUE(c.collectives.rendezvous && c.executor.rendezvous);
   ASSERT_EQ(c.warnings.size(), 1U);
   EXPECT_NE(c.warnings[0].find("--logging-folder, --comm-scale"), std::string::npos) << c.warnings[0];
@@ -141,7 +141,7 @@ TEST_F(AstraSim, DefaultsOfAbsentKeys) {
     "all-to-all-implementation": ["ring", "oneDirect4"]})");
   const auto c = load();
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
-  EXPECT_EQ(c.collectives.active_chunks, 1U);
+  EXPECT_EQ(c.collectives.chunks.active_chunks, 1U);
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 0);
   EXPECT_FALSE(c.executor.compute.model->uses_operations);
 }

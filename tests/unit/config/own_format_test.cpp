@@ -12,8 +12,6 @@
 namespace orrery::config {
 namespace {
 
-using collective::AlgorithmKind;
-
 const std::string ring = R"(system:
   network:
     dimensions:
@@ -102,7 +100,7 @@ TEST(OwnFormat, TheSmallestConfigurationAndItsDefaults) {
   EXPECT_EQ(c.dimensions[0].size, 8U);
   EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 400);
   EXPECT_EQ(c.dimensions[0].latency_ns, 500);
-  EXPECT_EQ(c.collectives.all_reduce, (std::vector<collective::Algorithm>{{AlgorithmKind::ring, 0, false}}));
+  EXPECT_EQ(c.collectives.all_reduce, (std::vector<collective::Algorithm>{{"ring", 0, false}}));
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
   EXPECT_EQ(c.workload.trace_of(NpuId(7)), "/base/data/workload.7.et");
   EXPECT_EQ(c.run.output, "results.h5");
@@ -163,13 +161,13 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.executor.network.rules.rounding, Rounding::down_to_ns);
   EXPECT_EQ(c.dimensions[0].shape, topology::Shape("FullyConnected"));
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 50);
-  EXPECT_EQ(c.collectives.all_reduce[0], (collective::Algorithm{AlgorithmKind::direct, 2, false}));
-  EXPECT_EQ(c.collectives.all_reduce[1], (collective::Algorithm{AlgorithmKind::halving_doubling, 0, true}));
-  EXPECT_EQ(c.collectives.reduce_scatter[0], (collective::Algorithm{AlgorithmKind::direct, 3, true}));
-  EXPECT_EQ(c.collectives.optimization, collective::Optimization::baseline);
-  EXPECT_EQ(c.collectives.splits, 16U);
-  EXPECT_EQ(c.collectives.active_chunks, 4U);
-  EXPECT_EQ(c.collectives.queues, 2U);
+  EXPECT_EQ(c.collectives.all_reduce[0], (collective::Algorithm{"direct", 2, false}));
+  EXPECT_EQ(c.collectives.all_reduce[1], (collective::Algorithm{"halvingDoubling", 0, true}));
+  EXPECT_EQ(c.collectives.reduce_scatter[0], (collective::Algorithm{"direct", 3, true}));
+  EXPECT_EQ(c.collectives.chunks.optimization, collective::Optimization::baseline);
+  EXPECT_EQ(c.collectives.chunks.splits, 16U);
+  EXPECT_EQ(c.collectives.chunks.active_chunks, 4U);
+  EXPECT_EQ(c.collectives.chunks.queues, 2U);
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(20));
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 3350);
   EXPECT_TRUE(c.collectives.rendezvous);
@@ -542,7 +540,7 @@ TEST_F(Overrides, ReplaceAndAddValues) {
                                 "system.collectives.chunks=8", "run.output=here.h5", "system.collectives.chunks=4"});
   EXPECT_EQ(c.dimensions[0].size, 16U);
   EXPECT_EQ(name(c.collectives.all_reduce[0]), "direct");
-  EXPECT_EQ(c.collectives.splits, 4U);
+  EXPECT_EQ(c.collectives.chunks.splits, 4U);
   EXPECT_EQ(c.run.output, "here.h5");  // from the current folder, not the file's
 }
 

@@ -73,7 +73,7 @@ TEST(Accesses, AMemoryOfTheNpusOwnServesOneAtATimeIfItTakesTurns) {
   Options options;
   options.comm_streams = 2;
   for (const bool takes_turns : {true, false}) {
-    auto memory = memory_of(memory::RemoteMemoryKind::per_npu);
+    auto memory = memory_of(memory::RemoteMemoryKind("per-npu"));
     memory.own_memory_takes_turns = takes_turns;
     RankOfNpus rank({two_loads()}, options, memory);
     rank.run();
@@ -84,7 +84,7 @@ TEST(Accesses, AMemoryOfTheNpusOwnServesOneAtATimeIfItTakesTurns) {
 
 // The server of a pool is on the other rank. The NPU asks it and goes on when the answer says so.
 TEST(Accesses, ASharedMemoryAnswersARequest) {
-  RankOfNpus rank({two_loads()}, {}, memory_of(memory::RemoteMemoryKind::pool));
+  RankOfNpus rank({two_loads()}, {}, memory_of(memory::RemoteMemoryKind("pool")));
   rank.run();
   ASSERT_EQ(rank.kernel.sent.size(), 1U);
   const pdes::Event request = rank.kernel.sent[0].event;

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "orrery/collective/script.hpp"
+#include "orrery/collective/message_program.hpp"
 #include "rank_of_npus.hpp"
 
 namespace orrery::npu::test {
@@ -203,7 +203,7 @@ TEST(Rendezvous, AReceiveSendsAClearToSend) {
   const auto& event = rank.kernel.sent[0].event;
   EXPECT_EQ(event.kind, static_cast<std::uint16_t>(EventKind::clear_to_send));
   EXPECT_EQ(event.target, LpId(away));
-  EXPECT_EQ(event.time, ns(10) + rank.delay(away, collective::rendezvous_word()));
+  EXPECT_EQ(event.time, ns(10) + rank.delay(away, collective::clear_to_send_size()));
 }
 
 // The send begins at 10 ns. The clear to send is there at 700 ns: only then the data leave.

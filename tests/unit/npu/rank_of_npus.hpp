@@ -140,7 +140,7 @@ class RankOfNpus {
   };
 
   test_support::FakeScheduler kernel;  ///< `sent` keeps what has gone to the other rank
-  network::DelayModel delays{topology::Topology({{topology::Shape::ring, 4, Bandwidth::from_bytes_per_ns(50), 500}})};
+  network::DelayModel delays{topology::Topology({{topology::Shape("Ring"), 4, Bandwidth::from_bytes_per_ns(50), 500}})};
   std::vector<SentReport> reports;
   std::optional<Npus> npus;
 

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/topology/topology.hpp"
+
+namespace orrery::collective {
+
+enum class Kind : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  barrier,
+};
+std::string_view name(Kind kind);
+
+/// The algorithm of one dimension, as a configuration names it. find_algorithm (registry.hpp) makes one from a text.
+struct Algorithm {
+  std::string_view name = "ring";   ///< of an entry of the registry, whose storage it refers to
+  std::uint32_t window = 0;         ///< messages that a position sends at a time, 0: no limit
+  bool whole_communicator = false;  ///< `one*`: all members form one dimension group
+
+  friend bool operator==(const Algorithm&, const Algorithm&) = default;
+};
+/// Returns the name of an algorithm as configurations spell it, such as "direct2" or "oneRing".
+std::string name(const Algorithm& algorithm);
+
+enum class Optimization : std::uint8_t { baseline, local_bw_aware };
+
+/// In which order a chunk takes the dimensions (docs/collectives.md, Schedulers): from the lowest; from the next one on
+/// with every chunk; by the load that the chunks before it leave there.
+enum class DimensionOrder : std::uint8_t { ascending, round_robin, themis };
+
+/// Which of the chunks that wait for a dimension is served first: the one that came first; the one with the fewest
+/// bytes; the one with the fewest phases left. Ties go to the one that came first.
+enum class ChunkOrder : std::uint8_t { fifo, smallest_first, fewest_phases_first };
+
+/// How a collective is cut into chunks, and how dimensions serve them.
+struct ChunkScheduling {
+  Optimization optimization = Optimization::local_bw_aware;
+  DimensionOrder dimension_order = DimensionOrder::ascending;
+  ChunkOrder chunk_order = ChunkOrder::fifo;
+  /// A chunk holds its slot in a dimension for the time that its bytes take. Its latencies and endpoint delays delay
+  /// the chunk, but not the chunk that follows.
+  bool overlap_latency = false;
+  std::uint32_t splits = 1;         ///< chunks of a collective (preferred-dataset-splits)
+  std::uint32_t active_chunks = 1;  ///< chunks in service at a time in each dimension
+  std::uint32_t queues = 1;         ///< of each dimension
+};
+
+class CustomCollective;  // custom_collective.hpp
+
+/// Collectives that files spell out and that take the place of algorithms.
+struct CustomCollectives {
+  using List = std::vector<std::shared_ptr<const CustomCollective>>;
+
+  std::map<Kind, List> of_kind;  ///< one for each size of communicators
+  List of_nodes;                 ///< those that nodes of traces name, whatever their kind: see Engine::layout
+};
+
+/// The rules by which collectives go (docs/model.md, 1).
+struct Rules {
+  /// Halving-doubling pays the reduction of every received message; else it skips that of the first step.
+  bool reduce_every_message = true;
+  /// Inside a communicator smaller than the world the endpoint delay is 10 ns, whatever is configured.
+  bool fixed_subgroup_endpoint_delay = false;
+  /// A communicator smaller than the world is one ring over its members in the order listed.
+  bool subgroup_is_ring = false;
+  /// Chunks in service together share the bandwidth of their dimension; else each has all of it.
+  bool share_bandwidth = true;
+  /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, the recorded duration or 1 ns for a
+  /// computation, and a send ends when its message has been delivered. Else docs/collectives.md, Custom collectives.
+  bool bare_custom_collectives = false;
+};
+
+/// Everything of the system that a collective depends on, besides the topology.
+struct Options {
+  /// One algorithm per dimension of the topology; a single `one*` stands for all of them. An empty list: collectives of
+  /// this kind are refused.
+  std::vector<Algorithm> all_reduce, all_gather, reduce_scatter, all_to_all;
+  /// The same for these two kinds. An empty list: they take the algorithms of all-reduce.
+  std::vector<Algorithm> broadcast, reduce;
+  CustomCollectives custom = {};
+  ChunkScheduling chunks = {};
+  /// Collectives that an NPU may be in at a time (comm-streams). The share of a switch's operations that one collective
+  /// may use depends on it.
+  std::uint32_t collectives_at_a_time = 1;
+  /// [num_dimensions] collectives of an NPU that may be in service at once in a dimension. They share its bandwidth
+  /// where the rules say so. Empty: 1 each.
+  std::vector<std::uint32_t> sharers = {};
+  Time endpoint_delay = Time::from_ns(10);
+  Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
+  bool rendezvous = false;
+  Rules rules = {};
+
+  /// Returns whether some dimension has an algorithm that the switch carries out.
+  bool uses_switch_operations() const;
+  /// Throws Error (bad_input) that names the key: a zero where one is not allowed, a list that does not match the
+  /// dimensions.
+  void validate(const topology::Topology& topology) const;
+};
+
+}  // namespace orrery::collective

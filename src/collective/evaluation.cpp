@@ -1,0 +1,124 @@
+#include "evaluation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "algorithm.hpp"
+
+namespace orrery::collective {
+namespace {
+
+/// Groups whose links differ: each has the evaluator of groups like it.
+class DifferingGroups final : public GroupEvaluator {
+ public:
+  DifferingGroups(std::uint32_t size, std::vector<std::uint32_t> evaluator_of,
+                  std::vector<std::unique_ptr<GroupEvaluator>> evaluators)
+      : size_(size), evaluator_of_(std::move(evaluator_of)), evaluators_(std::move(evaluators)) {}
+
+  bool finishes_together() const override { return false; }
+  Ps duration() const override {
+    Ps longest = 0;
+    for (const auto& evaluator : evaluators_) longest = std::max(longest, evaluator->duration());
+    return longest;
+  }
+  std::size_t memory() const override {
+    std::size_t bytes = sizeof(*this) + evaluator_of_.size() * sizeof(std::uint32_t);
+    for (const auto& evaluator : evaluators_) bytes += evaluator->memory();
+    return bytes;
+  }
+  void run(std::span<Ps> times, Scratch& scratch) const override {
+    for (std::size_t group = 0; group < evaluator_of_.size(); ++group)
+      evaluators_[evaluator_of_[group]]->run(times.subspan(group * size_, size_), scratch);
+  }
+
+ private:
+  std::uint32_t size_;
+  std::vector<std::uint32_t> evaluator_of_;  ///< [groups]
+  std::vector<std::unique_ptr<GroupEvaluator>> evaluators_;
+};
+
+/// See after_all_have_begun.
+class AfterAllHaveBegun final : public GroupEvaluator {
+ public:
+  AfterAllHaveBegun(std::unique_ptr<GroupEvaluator> evaluator, std::uint32_t size, Ps endpoint_delay)
+      : evaluator_(std::move(evaluator)), size_(size), delay_(times(endpoint_delay, 2)) {
+    const std::vector<Ps> finishes = finishes_from_zero(*this, size);
+    duration_ = std::ranges::max(finishes);
+    finishes_together_ = std::ranges::min(finishes) == duration_;
+  }
+
+  bool finishes_together() const override { return finishes_together_; }
+  Ps duration() const override { return duration_; }
+  std::size_t memory() const override { return sizeof(*this) + evaluator_->memory(); }
+  void run(std::span<Ps> times, Scratch& scratch) const override {
+    for (std::size_t at = 0; at < times.size(); at += size_) {
+      const std::span<Ps> group = times.subspan(at, size_);
+      const Ps earliest = std::ranges::max(group) + delay_;
+      evaluator_->run(group, scratch);
+      for (Ps& time : group) time = std::max(time, earliest);
+    }
+  }
+
+ private:
+  std::unique_ptr<GroupEvaluator> evaluator_;
+  std::uint32_t size_;
+  Ps delay_;
+  bool finishes_together_ = false;
+  Ps duration_ = 0;
+};
+
+/// Returns whether a link that the group may use has failed. A message over several dimensions may pass any group of
+/// them.
+bool may_meet_detours(const GroupContext& context, std::uint32_t group) {
+  const Axis& axis = context.axis;
+  if (axis.npus.empty()) return false;
+  const NpuId first = axis.npus[std::size_t{group} * axis.size];
+  return axis.dimensions.size() > 1 || context.delays.topology().links().has_failed(axis.dimensions[0], first);
+}
+
+/// Returns what the delays of a group depend on: groups with equal profiles have equal delays.
+std::vector<std::uint32_t> profile_of(const GroupContext& context) {
+  const Axis& axis = context.axis;
+  std::vector<std::uint32_t> profile;
+  for (std::size_t k = 0; !axis.ports.empty() && k < axis.dimensions.size(); ++k)
+    for (std::uint32_t position = 0; position < axis.size; ++position)
+      profile.push_back(axis.port(k, context.group, position));
+  for (std::uint32_t position = 0; context.has_detours && position < axis.size; ++position)
+    profile.push_back(axis.npus[std::size_t{context.group} * axis.size + position].value());
+  return profile;
+}
+
+}  // namespace
+
+std::unique_ptr<GroupEvaluator> evaluate_groups(const PhaseAlgorithm& algorithm, const GroupContext& context) {
+  const Axis& axis = context.axis;
+  if (axis.ports.empty() && axis.npus.empty()) return algorithm.evaluator(context);
+  std::vector<std::unique_ptr<GroupEvaluator>> evaluators;
+  std::vector<std::uint32_t> evaluator_of;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  for (std::uint32_t group = 0; group < axis.num_groups(); ++group) {
+    GroupContext own = context;
+    own.group = group;
+    own.has_detours = may_meet_detours(context, group);
+    const auto [found, is_new] = known.try_emplace(profile_of(own), static_cast<std::uint32_t>(evaluators.size()));
+    evaluator_of.push_back(found->second);
+    if (is_new) evaluators.push_back(algorithm.evaluator(own));
+  }
+  if (evaluators.size() == 1) return std::move(evaluators.front());
+  return std::make_unique<DifferingGroups>(axis.size, std::move(evaluator_of), std::move(evaluators));
+}
+
+std::unique_ptr<GroupEvaluator> after_all_have_begun(std::unique_ptr<GroupEvaluator> evaluator, std::uint32_t size,
+                                                     Ps endpoint_delay) {
+  return std::make_unique<AfterAllHaveBegun>(std::move(evaluator), size, endpoint_delay);
+}
+
+std::vector<Ps> finishes_from_zero(const GroupEvaluator& evaluator, std::uint32_t size) {
+  std::vector<Ps> times(size, 0);
+  Scratch scratch;
+  evaluator.run(times, scratch);
+  return times;
+}
+
+}  // namespace orrery::collective

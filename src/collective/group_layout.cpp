@@ -1,0 +1,194 @@
+#include "group_layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "orrery/base/error.hpp"
+#include "orrery/topology/symmetry.hpp"
+
+namespace orrery::collective {
+namespace {
+
+using topology::Topology;
+
+/// The members' coordinates in one dimension of a grid.
+struct Side {
+  std::uint32_t dimension = 0;
+  std::vector<std::uint32_t> coordinates;  ///< ascending, distinct
+};
+
+bool is_iota(std::span<const std::uint32_t> values) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i] != i) return false;
+  return true;
+}
+
+/// Returns whether the delays of a group in one dimension depend on the difference of positions only.
+bool evenly_spaced(const Topology& topology, const Axis& axis) {
+  if (axis.size == 2) return true;
+  return axis.dimensions.size() == 1 && is_circulant(topology.dimension(axis.dimensions[0]), axis.coordinates);
+}
+
+/// Returns the coordinates, ascending and distinct. O(members log members), or O(members + size of the dimension) if
+/// that is less.
+std::vector<std::uint32_t> coordinates_of(const Topology& topology, std::span<const NpuId> members, std::uint32_t d) {
+  std::vector<std::uint32_t> coordinates;
+  if (members.size() < topology.dimension(d).size) {
+    for (const NpuId npu : members) coordinates.push_back(topology.coordinate(npu, d));
+    std::ranges::sort(coordinates);
+    coordinates.erase(std::unique(coordinates.begin(), coordinates.end()), coordinates.end());
+    return coordinates;
+  }
+  std::vector<bool> seen(topology.dimension(d).size);
+  for (const NpuId npu : members) seen[topology.coordinate(npu, d)] = true;
+  for (std::uint32_t c = 0; c < seen.size(); ++c)
+    if (seen[c]) coordinates.push_back(c);
+  return coordinates;
+}
+
+std::vector<Side> sides_of(const Topology& topology, std::span<const NpuId> members) {
+  std::vector<Side> sides;
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (Side side{d, coordinates_of(topology, members, d)}; side.coordinates.size() > 1)
+      sides.push_back(std::move(side));
+  return sides;
+}
+
+/// Returns the member in every cell of the grid, first side fastest; nothing if the members do not fill a grid.
+std::vector<std::uint32_t> cells_of(const Topology& topology, std::span<const NpuId> members,
+                                    const std::vector<Side>& sides) {
+  std::uint64_t num_cells = 1;
+  for (const Side& side : sides) {
+    num_cells *= side.coordinates.size();
+    if (num_cells > members.size()) return {};
+  }
+  constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  std::vector<std::uint32_t> cells(num_cells, nobody);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    std::size_t cell = 0;
+    std::size_t stride = 1;
+    for (const Side& side : sides) {
+      const auto at = std::ranges::lower_bound(side.coordinates, topology.coordinate(members[i], side.dimension));
+      cell += static_cast<std::size_t>(at - side.coordinates.begin()) * stride;
+      stride *= side.coordinates.size();
+    }
+    ensure(cells[cell] == nobody, "a communicator names a member twice");
+    cells[cell] = static_cast<std::uint32_t>(i);
+  }
+  return num_cells == members.size() ? cells : std::vector<std::uint32_t>{};
+}
+
+/// Sets which links of the axis are not as their dimensions say. O(members * dimensions).
+void set_links(const Topology& topology, std::span<const NpuId> members, Axis& axis) {
+  const topology::Links& links = topology.links();
+  if (links.empty()) return;
+  const auto has_failed = [&](std::uint32_t d) {
+    // A message over several dimensions may pass groups of others on its way.
+    if (axis.dimensions.size() > 1) return links.has_failed(d);
+    return std::ranges::any_of(members, [&](NpuId npu) { return links.has_failed(d, npu); });
+  };
+  if (std::ranges::any_of(axis.dimensions, has_failed))
+    for (const std::uint32_t member : axis.members) axis.npus.push_back(members[member]);
+  for (const std::uint32_t d : axis.dimensions)
+    for (const std::uint32_t member : axis.members) axis.ports.push_back(links.kind_of_port(d, members[member]));
+  if (std::ranges::all_of(axis.ports, [](std::uint16_t kind) { return kind == 0; })) axis.ports = {};
+}
+
+/// Returns the groups along side `s` of the grid.
+Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const std::vector<Side>& sides, std::size_t s,
+               const std::vector<std::uint32_t>& cells) {
+  Axis axis;
+  axis.size = static_cast<std::uint32_t>(sides[s].coordinates.size());
+  axis.dimensions = {sides[s].dimension};
+  append_normal_form(topology.dimension(sides[s].dimension), sides[s].coordinates, axis.coordinates);
+  std::size_t stride = 1;
+  for (std::size_t k = 0; k < s; ++k) stride *= sides[k].coordinates.size();
+  axis.members.reserve(cells.size());
+  for (std::size_t high = 0; high < cells.size(); high += stride * axis.size)
+    for (std::size_t low = 0; low < stride; ++low)
+      for (std::size_t i = 0; i < axis.size; ++i) axis.members.push_back(cells[high + low + i * stride]);
+  axis.in_order = is_iota(axis.members);
+  axis.circulant = axis.transitive = evenly_spaced(topology, axis);
+  set_links(topology, members, axis);
+  return axis;
+}
+
+/// Returns all members as one group in the order listed.
+Axis whole_axis(const network::DelayModel& delays, std::span<const NpuId> members) {
+  const Topology& topology = delays.topology();
+  Axis axis;
+  axis.size = static_cast<std::uint32_t>(members.size());
+  std::vector<std::uint32_t> coordinates(members.size());
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    for (std::size_t i = 0; i < members.size(); ++i) coordinates[i] = topology.coordinate(members[i], d);
+    if (std::ranges::all_of(coordinates, [&](std::uint32_t c) { return c == coordinates[0]; })) continue;
+    axis.dimensions.push_back(d);
+    append_normal_form(topology.dimension(d), coordinates, axis.coordinates);
+  }
+  axis.members.resize(members.size());
+  std::iota(axis.members.begin(), axis.members.end(), 0U);
+  axis.in_order = true;
+  bool world_in_order = members.size() == topology.num_npus();
+  for (std::size_t i = 0; world_in_order && i < members.size(); ++i) world_in_order = members[i].index() == i;
+  const bool is_regular = world_in_order && std::ranges::all_of(axis.dimensions, [&](std::uint32_t d) {
+                            return is_circulant(topology.dimension(d));
+                          });
+  // Ids in order are mixed-radix numbers: the lowest digit in which i and j differ, and by how much, follow from
+  // (i - j) mod N alone, because nothing is borrowed below that digit.
+  axis.circulant = evenly_spaced(topology, axis) || (is_regular && !delays.rules().charge_every_dimension);
+  axis.transitive = axis.circulant || is_regular;
+  set_links(topology, members, axis);
+  return axis;
+}
+
+void check_distinct(std::span<const NpuId> members) {
+  std::vector<NpuId> sorted(members.begin(), members.end());
+  std::ranges::sort(sorted);
+  ensure(std::ranges::adjacent_find(sorted) == sorted.end(), "a communicator names a member twice");
+}
+
+std::size_t mix(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15U + (seed >> 29); }
+
+std::size_t hash(const Axis& axis, std::size_t seed) {
+  seed = mix(seed, axis.size);
+  for (const std::uint32_t d : axis.dimensions) seed = mix(seed, d);
+  for (const std::uint32_t c : axis.coordinates) seed = mix(seed, c);
+  for (const std::uint32_t m : axis.members) seed = mix(seed, m);
+  for (const std::uint16_t kind : axis.ports) seed = mix(seed, kind);
+  for (const NpuId npu : axis.npus) seed = mix(seed, npu.index());
+  return seed;
+}
+
+}  // namespace
+
+GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutRequest& request) {
+  const Topology& topology = delays.topology();
+  for (const NpuId npu : request.members) ensure(npu.value() < topology.num_npus(), "a member that is no NPU");
+  GroupLayout layout;
+  layout.num_members = static_cast<std::uint32_t>(request.members.size());
+  if (layout.num_members == 1) return layout;
+  layout.subgroup = !request.sub_grid && layout.num_members < topology.num_npus();
+  layout.always_ring = layout.subgroup && request.subgroup_is_ring;
+  if (!layout.always_ring) {
+    const std::vector<Side> sides = sides_of(topology, request.members);
+    const std::vector<std::uint32_t> cells = cells_of(topology, request.members, sides);
+    ensure(!request.sub_grid || !cells.empty(), "members by involved dimensions are not a grid");
+    for (std::size_t s = 0; !cells.empty() && s < sides.size(); ++s)
+      layout.axes.push_back(grid_axis(topology, request.members, sides, s, cells));
+  }
+  if (layout.axes.empty() || request.needs_whole) {
+    check_distinct(request.members);
+    layout.whole = whole_axis(delays, request.members);
+  }
+  return layout;
+}
+
+std::size_t hash(const GroupLayout& layout) {
+  std::size_t seed = mix(layout.num_members, static_cast<std::size_t>(layout.subgroup) * 2 + layout.always_ring);
+  for (const Axis& axis : layout.axes) seed = hash(axis, seed);
+  if (layout.whole) seed = hash(*layout.whole, mix(seed, 1));
+  if (layout.custom) seed = mix(seed, std::hash<std::shared_ptr<const CustomCollective>>{}(layout.custom));
+  return seed;
+}
+
+}  // namespace orrery::collective

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "orrery/collective/collective.hpp"
+#include "orrery/collective/custom_collective.hpp"
+#include "orrery/network/delay_model.hpp"
+
+namespace orrery::collective {
+
+/// All dimension groups of one kind in a communicator: along one dimension of its grid, or the one group of all its
+/// members. But for `ports` and `npus` the groups are alike: position i of each has the same delay to position j.
+struct Axis {
+  std::uint32_t size = 0;                 ///< positions in a group, 2 or more
+  std::vector<std::uint32_t> dimensions;  ///< ascending; one, unless all members form one group
+  /// [dimensions][size] of each position, in a normal form that keeps the hops between any two positions: of a Ring
+  /// relative to the first position, of a Mesh to the lowest, of the other shapes numbered as they appear. Groups that
+  /// behave alike are equal.
+  std::vector<std::uint32_t> coordinates;
+  std::vector<std::uint32_t> members;  ///< [groups][size]: which member of the communicator has the position
+  bool in_order = false;               ///< members is 0, 1, 2, ...
+  /// The delay between positions i and j depends on (i - j) mod size only.
+  bool circulant = false;
+  /// Every position has the same set of delays, and the same delay to its partner in each step of halving-doubling.
+  bool transitive = false;
+  /// [dimensions][groups][size] the kind of port of each position (topology::Links), where not all are 0; else empty.
+  std::vector<std::uint16_t> ports;
+  /// [groups][size] the NPU in each position, where a link that they may use has failed; else empty.
+  std::vector<NpuId> npus;
+
+  std::uint32_t num_groups() const { return static_cast<std::uint32_t>(members.size() / size); }
+  std::uint16_t port(std::size_t dimension, std::uint32_t group, std::uint32_t position) const {
+    return ports[dimension * members.size() + std::size_t{group} * size + position];
+  }
+  std::uint32_t coordinate(std::size_t dimension, std::uint32_t position) const {
+    return coordinates[dimension * size + position];
+  }
+  friend bool operator==(const Axis&, const Axis&) = default;
+};
+
+/// See collective.hpp. Communicators that behave alike have equal layouts and share one.
+class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
+ public:
+  std::uint32_t num_members = 0;
+  bool subgroup = false;      ///< smaller than the world, and not one of the world's sub-grids by involved dimensions
+  bool always_ring = false;   ///< one ring in the order listed, whatever the algorithms say
+  std::vector<Axis> axes;     ///< of the grid, lowest dimension first; empty if there is none
+  std::optional<Axis> whole;  ///< all members as one group in the order listed; kept where some kind may use it
+  /// What carries out its collectives, whatever their kind; null: what Options say.
+  std::shared_ptr<const CustomCollective> custom;
+
+  friend bool operator==(const GroupLayout& a, const GroupLayout& b) {
+    return a.num_members == b.num_members && a.subgroup == b.subgroup && a.always_ring == b.always_ring &&
+           a.axes == b.axes && a.whole == b.whole && a.custom == b.custom;
+  }
+};
+
+/// Which layout to build: the arguments of Engine::layout, and what the options need.
+struct GroupLayoutRequest {
+  std::span<const NpuId> members;  ///< not empty
+  bool sub_grid = false;           ///< members are a sub-grid of the world by involved dimensions
+  bool needs_whole = false;        ///< some kind uses a `one*` algorithm or a custom collective
+  bool subgroup_is_ring = false;   ///< Rules::subgroup_is_ring
+};
+
+/// Throws Error (internal) if a member appears twice, or `sub_grid` members are not a grid. O(members * dimensions).
+GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutRequest& request);
+
+std::size_t hash(const GroupLayout& layout);
+
+}  // namespace orrery::collective

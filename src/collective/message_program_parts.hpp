@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "algorithm.hpp"
+#include "orrery/collective/message_program.hpp"
+#include "plan.hpp"
+
+namespace orrery::collective {
+
+/// A phase as its members see it.
+struct ProgramPhase {
+  const Axis* axis = nullptr;
+  const std::uint32_t* cells = nullptr;  ///< [members] group * positions + position; null: the members' own numbers
+  ForChunks<std::unique_ptr<PositionProgram>> programs;
+  std::vector<bool> has_data;    ///< [groups]; empty: all groups have data
+  std::uint64_t in_service = 1;  ///< services of its queue at a time
+
+  std::uint32_t cell(std::uint32_t member) const { return cells == nullptr ? member : cells[member]; }
+};
+
+struct MessageProgram::Parts {
+  Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const GroupLayout> layout, Kind kind,
+        Bytes size, const Schedule& schedule);
+
+  ProgramPhase make_phase(const network::DelayModel& delays, const Options& options, const Phase& phase);
+  std::vector<bool> groups_with_data(const Axis& axis) const;
+
+  std::shared_ptr<const GroupLayout> layout;  ///< which phases point into
+  std::uint64_t num_chunks = 0;
+  std::vector<Service> services;
+  std::vector<std::uint32_t> queue_of;                      ///< [services]
+  std::map<const Axis*, std::vector<std::uint32_t>> cells;  ///< what phases point into
+  std::vector<ProgramPhase> phases;                         ///< of all routes
+};
+
+}  // namespace orrery::collective
