@@ -9,9 +9,27 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/support"))
 
+import cpp_structure  # noqa: E402
 import harness  # noqa: E402
 
 HEADER_LINES, SOURCE_LINES = 300, 500
+FUNCTION_LINES, PUBLIC_FUNCTIONS, DATA_MEMBERS = 60, 20, 15
+DOCUMENT_COLUMNS = 120
+# Classes that may be larger, as "file: class", each with the reason.
+LARGE_CLASSES = {
+}
+# Words of this project's own making that the field's words have replaced (docs/glossary.md), where they begin a word or part of a name.
+REPLACED_WORDS = {
+    r"Reach(?![a-z])|Horizon": "lookahead bounds",
+    r"Outlook|outlook": "earliest output time, earliest input time",
+    r"[Pp]arking(?![a-z])|hopeful": "deferred events, wake list",
+    r"[Ll]ikeness|[Pp]ortraits?(?![a-z])|[Tt]ogetherness|[Ss]eats?(?![a-z])|[Ss]eating|(?<![a-z])soil": "signature, equivalence class, representative, refinement",
+    r"[Mm]ember_?[Hh]ands|[Ll]ink_?[Hh]ands": "collective transport",
+    r"Surroundings|(?<=class )Setting(?![a-z])|(?<=struct )Setting(?![a-z])": "run context",
+    r"(?<=class )Meaning(?![a-z])|(?<=struct )Meaning(?![a-z])": "parsed node",
+    r"Conversation|converse(?![a-z])": "communication graph, channel key",
+    r"[Pp]rocedure": "custom collective",
+}
 
 # Foreign headers: the beginning of their names, and where they may be included (modules, or single files). Files other than
 # configurations are JSON too: process groups beside traces, and what `show` prints.
@@ -122,6 +140,7 @@ class Included:
 
 class House(unittest.TestCase):
     longMessage = True
+    maxDiff = None
 
     def name(self, path):
         return str(path.relative_to(SOURCE))
@@ -216,6 +235,63 @@ class House(unittest.TestCase):
             length = len(path.read_text().splitlines())
             if length > (HEADER_LINES if path.suffix == ".hpp" else SOURCE_LINES):
                 faults.append(f"{self.name(path)}: {length} lines")
+        self.assertEqual(faults, [])
+
+    def test_functions_and_classes_keep_to_their_size(self):
+        """Functions have at most 60 lines, classes at most 20 public functions and 15 data members, except those of LARGE_CLASSES."""
+        faults, large = [], set()
+        for path in code_files():
+            text = path.read_text()
+            for function in cpp_structure.functions(text):
+                if function.length > FUNCTION_LINES:
+                    faults.append(f"{self.name(path)}:{function.line}: {function.name} has {function.length} lines")
+            for found in cpp_structure.classes(text):
+                if found.public_functions > PUBLIC_FUNCTIONS or found.data_members > DATA_MEMBERS:
+                    large.add(f"{self.name(path)}: {found.name}")
+        self.assertEqual(faults, [])
+        self.assertEqual(sorted(large), sorted(LARGE_CLASSES))
+
+    def test_no_files_include_each_other_in_a_circle(self):
+        """No file includes, directly or through others, one that includes it."""
+        uses_files = {}
+        for path in code_files():
+            for quoted, name in includes(path):
+                header = (SOURCE / "include" / name) if name.startswith("orrery/") else beside(path, name)
+                if quoted and header.exists():
+                    uses_files.setdefault(self.name(path), set()).add(self.name(header))
+        circles, done, path_here = [], set(), []
+
+        def visit(file):
+            if file in path_here:
+                circles.append(" -> ".join([*path_here[path_here.index(file):], file]))
+            elif file not in done:
+                path_here.append(file)
+                for other in sorted(uses_files.get(file, ())):
+                    visit(other)
+                path_here.pop()
+                done.add(file)
+
+        for file in sorted(uses_files):
+            visit(file)
+        self.assertEqual(circles, [])
+
+    def test_document_lines_keep_to_their_length(self):
+        """No line of a document has more than 120 characters."""
+        faults = [f"{self.name(path)}:{number}: {len(line)} characters" for path in tracked_files() if path.suffix == ".md"
+                  for number, line in enumerate(path.read_text().splitlines(), 1) if len(line) > DOCUMENT_COLUMNS]
+        self.assertEqual(faults, [])
+
+    def test_the_words_of_the_field_are_used(self):
+        """No code, test or document has a word of REPLACED_WORDS."""
+        faults = []
+        for path in tracked_files():
+            if path == pathlib.Path(__file__).resolve():
+                continue
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                for words, instead in REPLACED_WORDS.items():
+                    found = re.search(rf"(?<![A-Za-z])(?:{words})", line)
+                    if found:
+                        faults.append(f"{self.name(path)}:{number}: '{found[0]}' instead of {instead}")
         self.assertEqual(faults, [])
 
     def test_no_file_names_a_folder_of_one_machine(self):

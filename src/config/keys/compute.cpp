@@ -57,7 +57,7 @@ bool same_peak(const Configuration& a, const Configuration& b) {
   return a.peaks == b.peaks && a.executor.compute.peak_flops == b.executor.compute.peak_flops;
 }
 
-void add_roofline(Keys<Configuration>& keys) {
+void add_model(Keys<Configuration>& keys) {
   keys.add({.path = "system.compute.roofline",
             .help = "compute the durations of compute nodes by the roofline; else take the recorded ones",
             .example = "true",
@@ -86,6 +86,10 @@ void add_roofline(Keys<Configuration>& keys) {
             },
             same_model})
       .excludes("system.compute.roofline");
+}
+
+/// Adds what the roofline is made of.
+void add_roofline(Keys<Configuration>& keys) {
   keys.add({.path = "system.compute.peak",
             .help = "peak compute rate, for all precisions or for each; that of workload.parallel.precision counts, "
                     "bf16 for traces",
@@ -184,6 +188,7 @@ Handling<Configuration> alias(const Type<T>& type, Access access) {
 const Keys<Configuration>& compute_keys() {
   static const Keys<Configuration> all = [] {
     Keys<Configuration> keys("system.compute");
+    add_model(keys);
     add_roofline(keys);
     add_levels(keys);
     keys.add(

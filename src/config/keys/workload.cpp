@@ -4,8 +4,6 @@
 namespace orrery::config {
 namespace {
 
-using workload::Model;
-
 /// Returns the names of the families of models, with their numbers.
 const Words<std::size_t>& model_families() {
   static const Words<std::size_t> words = [] {
@@ -27,7 +25,7 @@ workload::Description& generated(Configuration& c) {
 }
 
 void read_model(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-  Model& model = generated(target).model;
+  workload::Model& model = generated(target).model;
   Sections sections(Section(&value, path, value, reading.faults));
   ModelChoice choice;
   read_keys(model_keys(), sections, choice, reading);
@@ -38,7 +36,7 @@ void read_model(const Value& value, const std::string& path, Configuration& targ
 
 void write_model(const Configuration& c, Writer& writer) {
   if (!c.workload.generated) return;
-  const Model& model = c.workload.generated->model;
+  const workload::Model& model = c.workload.generated->model;
   write_keys(model_keys(), ModelChoice{model.index()}, writer);
   std::visit([&](const auto& family) { write_keys(keys_of(family), family, writer); }, model);
 }

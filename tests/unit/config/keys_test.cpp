@@ -78,8 +78,9 @@ TEST(Keys, EveryExampleReadsAsAValueOtherThanTheDefault) {
       // A key that only stands for another one, or is of no consequence, is not compared.
       Writer writer(keys.root());
       key.write(target, writer);
-      if (!writer.block().empty() && key.info().default_is_value)
+      if (!writer.block().empty() && key.info().default_is_value) {
         EXPECT_FALSE(key.same(target, Target{})) << key.info().path << ": the example is the default";
+      }
     }
   });
 }
@@ -205,7 +206,9 @@ TEST(KeyListing, MarkdownHasShortLinesBetweenMarks) {
     EXPECT_LE(line.size(), 120U) << line;
     begins += line.starts_with("<!-- keys: ");
     ends += line == "<!-- end of keys -->";
-    if (!line.starts_with("<!--")) EXPECT_EQ(std::ranges::count(line, '`') % 2, 0) << line;
+    if (!line.starts_with("<!--")) {
+      EXPECT_EQ(std::ranges::count(line, '`') % 2, 0) << line;
+    }
   }
   EXPECT_EQ(begins, key_sections().size() + 2);  // and the flags of run and of generate
   EXPECT_EQ(ends, begins);
