@@ -140,7 +140,7 @@ void read_keys(const Keys<Target>& keys, Sections& sections, Target& target, Rea
     given.emplace(key.info().path, place);
     reading.note_place(key.info(), place);
     reading.faults.attempt([&] {
-      if (given.contains(key.excluded()))
+      if (given.contains(key.excluded()) || reading.configuration.places.contains(key.excluded()))
         throw Error(ErrorCode::bad_input, place, fmt::format("{} is given too", key.excluded()), "one of them");
       key.read(*value, path, target, reading);
     });

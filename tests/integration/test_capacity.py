@@ -188,7 +188,7 @@ class Capacity(harness.Folder):
         self.assertIn("has room for 15.00 GiB", self.refused(self.config([layer()], "80 GiB"), "--local-memory-size=15 GiB", ranks=(0,)))
         wrong = harness.orrery("run", self.config([layer()]), "--local-memory-size=0 B")
         self.assertEqual(wrong.code, 2)
-        self.assertIn("a size, more than 0, such as '80 GB'", wrong.err)
+        self.assertIn("expected 1 B or more", wrong.err)
 
     def test_expanded_memory_takes_its_share(self):
         """A tensor of 12 GiB, three quarters of which are in the expanded memory, fits into 3 GiB and not into a byte less."""

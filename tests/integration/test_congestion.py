@@ -389,7 +389,7 @@ class Congestion(harness.Folder):
             for text in texts:
                 self.assertIn(text, outcome.err)
         arguments = self.traced(f"{{shape: Ring, size: 4, {LINK}}}", [IDLE] * 4)
-        refused(arguments + AWARE + ["--fold"], "run.fold", "congestion-aware", "congestion-unaware")
+        refused(arguments + AWARE + ["--fold"], "--fold", "congestion-aware", "congestion-unaware")
         huge = self.config(f"{{shape: FullyConnected, size: 16384, {LINK}}}", workload="traces: {all: w.0.et}")
         refused([huge] + AWARE, "dimension 0 (FullyConnected)", "links", "134217728")
         tree = self.config("{shape: FatTree, ports: 4, size: 16, bandwidth: 10 GB/s, latency: 100 ns}", workload="traces: {all: w.0.et}")

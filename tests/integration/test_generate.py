@@ -324,7 +324,7 @@ class Generated(harness.Folder):
         `generate` refuses times that traces cannot hold."""
         system = "system: {network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}%s}\n"
         roofline = ", compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}"
-        cases = [("", "{parameters: 8, forward: 1 us, flops: 5, activations: 1}", "dp: 4", ["workload.model.layers.0.forward", "flops too"]),
+        cases = [("", "{parameters: 8, forward: 1 us, flops: 5, activations: 1}", "dp: 4", ["workload.model.layers.0.forward", "layers.flops is given too"]),
                  ("", "{parameters: 8, forward: 1}", "dp: 4", ["workload.model.layers.0.forward", "without a unit"]),
                  ("", "{parameters: 8, flops: 0, activations: 1}", "dp: 4", ["workload.model.layers.0.flops", "found 0"]),
                  ("", "{parameters: 8, forward: 1 us}, {parameters: 8}", "dp: 2, pp: 2", ["workload.model.layers.0.activations", "1 or more"]),
@@ -385,7 +385,7 @@ class Generated(harness.Folder):
         model = "{layers: 4, hidden: 64, heads: 4, sequence: 32}"
         cases = {
             f"workload: {{model: {model}, parallel: {{dp: 8}}}}": ["workload.parallel", "tp * cp * ep * dp * pp is 8", "4"],
-            f"workload: {{model: {model}, parallel: {{dp: 4}}, traces: x}}": ["workload.traces", "both"],
+            f"workload: {{model: {model}, parallel: {{dp: 4}}, traces: x}}": ["workload.traces", "workload.model is given too"],
             f"workload: {{model: {model}, parallel: {{dp: 4}}, replay-only: true}}": ["workload.replay-only", "no recorded durations"],
             "workload: {model: {kind: dlrm, bottom: [8], tables: [100], top: [8, 1]}, parallel: {dp: 4, recompute: full}}":
                 ["workload.parallel.recompute", "no meaning for a DLRM"],
@@ -415,7 +415,7 @@ class Generated(harness.Folder):
         for text, parts in cases.items():
             with self.subTest(text):
                 config = self.write("config.yaml", system + text + "\n")
-                if not any(part.startswith(("tp *", "both", "no recorded", "the system")) for part in parts):  # of the system, and of what runs
+                if not any(part.startswith(("tp *", "workload.model is given", "no recorded", "the system")) for part in parts):  # of the system, and of what runs
                     self.assertEqual(harness.orrery("generate", config, "--dry-run").code, 3)
                 refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
                 self.assertEqual(refused.code, 3, refused.err)

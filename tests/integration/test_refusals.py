@@ -533,7 +533,7 @@ def torus_of_other_dimensions(job):
     own_configuration(job, OWN.replace("shape: Ring, size: 4", "shape: Torus2D, size: 4x1x1"))
 
 
-@case([r"job\.yaml:4: key 'system\.network\.dimensions\.0'", r"topology, dimension 0 \(Torus2D\)", r"its oversubscription is 2", r"only a Switch or a FatTree"])
+@case([r"job\.yaml:4: key 'system\.network\.dimensions\.0'", r"topology, dimension 0 \(Torus2D\)", r"its oversubscription is 2", r"only a Switch or FatTree"])
 def oversubscribed_torus(job):
     own_configuration(job, OWN.replace("shape: Ring, size: 4", "shape: Torus2D, size: 4, oversubscription: 2"))
 

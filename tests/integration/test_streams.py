@@ -157,7 +157,7 @@ class Streams(harness.Folder):
         cases = {(self.config(traces), OF_TRACE): ["workload.0.et", "node 1 'sum'", "stream is no whole number"],
                  (self.config(traces), "--set=workload.streams=traces"): ["workload.streams", "'traces'", "counted or trace"],
                  (self.config(traces), OF_TRACE, "--set=system.communication.order=fifo"): ["system.communication.order", "workload.streams"],
-                 (self.config(traces), OF_TRACE, "--set=system.collectives.all-gather=[inSwitch]"): ["workload.streams", "inSwitch"]}
+                 (self.config(traces), OF_TRACE, "--set=system.collectives.all-gather=[inSwitch]"): ["--streams", "inSwitch"]}
         for arguments, words in cases.items():
             with self.subTest(arguments):
                 outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'no.h5'}")
