@@ -209,7 +209,7 @@ class House(unittest.TestCase):
             if path.suffix == ".hpp":
                 for name in re.findall(r"^(?:class|struct|enum class) (\w+)[^;\n]*\{", text, re.MULTILINE):
                     declared.setdefault(name, set()).add(path)
-        nested = {name for text in texts.values() for name in re.findall(r"^ +(?:class|struct|enum class|using) (\w+)", text, re.MULTILINE)}
+        nested = {name for text in texts.values() for name in re.findall(r"^(?: +(?:class|struct|enum class)| *using) (\w+)", text, re.MULTILINE)}
         types = {name: next(iter(paths)) for name, paths in declared.items() if len(paths) == 1 and name not in nested}
         mention = re.compile(rf"(?:\b(?:{'|'.join(order())})::|(?<![\w:]))([A-Z]\w+)")
         faults = []
