@@ -33,7 +33,7 @@ results::NetworkDescription network_of(const config::Configuration& configuratio
     network.links.push_back(topology::directed_links(dimension) * (preparation.num_npus() / dimension.size));
   }
   network.sharers = preparation.sharers();
-  network.has_links = configuration.executor.goes_over_links();
+  network.has_links = configuration.execution.goes_over_links();
   return network;
 }
 
@@ -74,7 +74,7 @@ results::RunDescription describe(const config::Configuration& configuration, con
   run.network = network_of(configuration, preparation);
   run.inputs = inputs_of(configuration, command_line);
   run.wall_time = simulation.wall_seconds();
-  run.iterations = configuration.executor.iterations;
+  run.iterations = configuration.execution.iterations;
   return run;
 }
 

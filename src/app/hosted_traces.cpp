@@ -168,7 +168,7 @@ partition::CommunicationGraph communication_graph(const HostedTraces& traces,
                                                   const config::Configuration& configuration, const System& system,
                                                   parallel::Communicator& world) {
   const partition::ReadTraces mine{traces.npus, traces.traces, traces.store.groups()};
-  return partition::communication_graph(mine, system.topology(), system.engine, !configuration.executor.replay_only,
+  return partition::communication_graph(mine, system.topology(), system.engine, !configuration.execution.replay_only,
                                         world);
 }
 

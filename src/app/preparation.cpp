@@ -29,7 +29,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
       host_of_server_(hosts_of_servers(system_->memory, traces_.partition.ranks())),
       programs_(agreed(world,
                        [&] {
-                         return npu::make_programs(traces_.traces, configuration.executor,
+                         return npu::make_programs(traces_.traces, configuration.execution,
                                                    communicator::dimensions_in_use(system_->topology()));
                        })),
       rank_(number(configuration, *system_, traces_, programs_, world)),
@@ -75,7 +75,7 @@ Preparation::RankNpus Preparation::number(const config::Configuration& configura
 }
 
 npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus) {
-  return {configuration_.executor,
+  return {configuration_.execution,
           system_->delays,
           system_->memory,
           system_->engine,
@@ -96,7 +96,7 @@ npu::RunContext Preparation::run_context() {
 /// Tells the engine how many collectives share the bandwidth of each dimension, if the model has them share it.
 /// Collective.
 std::vector<std::uint32_t> Preparation::share_bandwidth(parallel::Communicator& world) {
-  const auto& options = configuration_.executor;
+  const auto& options = configuration_.execution;
   if (options.network.model->simulates_links() || !configuration_.collectives.rules.share_bandwidth ||
       options.replay_only)
     return {};

@@ -39,7 +39,7 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
           .tokens = static_cast<double>(figures.tokens),
           .model_flops = figures.model_flops,
           .executed_flops = figures.executed_flops,
-          .peak_flops = configuration.executor.compute.peak_flops,
+          .peak_flops = configuration.execution.compute.peak_flops,
           .stages = generated.parallel[workload::Axis::pp],
           .interleaving = generated.parallel.interleaving,
           .micro_batches = generated.parallel.micro_batches};

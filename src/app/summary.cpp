@@ -136,9 +136,9 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
     fmt::print("exposed communication of an NPU {}, {} of the step\n",
                readable(all.metrics->exposed_communication_time), percent(all.metrics->shares.exposed_communication));
     print_training(*all.metrics);
-    print_traffic(*all.metrics, run.network.sharers, configuration.executor.replay_only);
+    print_traffic(*all.metrics, run.network.sharers, configuration.execution.replay_only);
   }
-  print_local_memory(all.npus, configuration.executor.room());
+  print_local_memory(all.npus, configuration.execution.room());
   print_links(all.links, run.network.switches, sorted.back().finish);
   const auto total = results::kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();

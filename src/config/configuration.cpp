@@ -24,9 +24,9 @@ void Configuration::follow(RuleSet rules) {
   rule_set = rules;
   const bool astra_sim = rules == RuleSet::astra_sim;
   const Rounding rounding = astra_sim ? Rounding::down_to_ns : Rounding::up_to_ps;
-  executor.network.rules = {.rounding = rounding, .charge_every_dimension = !astra_sim};
-  executor.compute.rounding = rounding;
-  executor.compute.ignore_nodes_without_bytes = astra_sim;
+  execution.network.rules = {.rounding = rounding, .charge_every_dimension = !astra_sim};
+  execution.compute.rounding = rounding;
+  execution.compute.ignore_nodes_without_bytes = astra_sim;
   remote_memory.rounding = rounding;
   remote_memory.own_memory_takes_turns = !astra_sim;
   collectives.rules = {.reduce_every_message = !astra_sim,
@@ -37,15 +37,15 @@ void Configuration::follow(RuleSet rules) {
 }
 
 void Configuration::share_settings() {
-  collectives.local_memory = executor.compute.local_memory;
-  collectives.collectives_at_a_time = executor.comm_streams;
-  collectives.rendezvous = executor.rendezvous;
+  collectives.local_memory = execution.compute.local_memory;
+  collectives.collectives_at_a_time = execution.comm_streams;
+  collectives.rendezvous = execution.rendezvous;
   if (!peaks.empty()) {
     const auto peak = peaks.find(precision());
-    executor.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;
+    execution.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;
   }
   if (const std::uint32_t num_npus = count_npus(dimensions); num_npus > 0 && num_npus <= most_npus)
-    executor.compute_speed = compute_speeds(perturbation, num_npus);
+    execution.compute_speed = compute_speeds(perturbation, num_npus);
 }
 
 topology::Topology Configuration::topology() const {

@@ -55,8 +55,8 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
 
 /// Notes settings that have no effect together with others.
 void warn_of_settings(Configuration& result) {
-  const auto& network = result.executor.network;
-  if (result.executor.replay_only && (!result.perturbation.empty() || result.executor.compute_noise > 0))
+  const auto& network = result.execution.network;
+  if (result.execution.replay_only && (!result.perturbation.empty() || result.execution.compute_noise > 0))
     result.warnings.emplace_back(
         "perturbation has no effect with workload.replay-only: every node takes what was recorded");
   if (!network.model->simulates_links() && network.switching == network::Switching::cut_through)
@@ -114,7 +114,7 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
   result.follow(faulty.rule_set);
   result.dimensions = faulty.dimensions;
   result.workload = faulty.workload;
-  result.executor.replay_only = faulty.executor.replay_only;
+  result.execution.replay_only = faulty.execution.replay_only;
   result.inputs = faulty.inputs;
   result.warnings = faulty.warnings;
   Faults faults;

@@ -72,18 +72,18 @@ std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
 void Validation::validate_modules() {
   attempt([&] { c_.collectives.validate(topology_); });
   const bool knows_peak =
-      c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.executor.compute.model->uses_operations;
+      c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.execution.compute.model->uses_operations;
   require(knows_peak, "system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
           fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
                       c_.workload.generated ? "the precision of the workload (workload.parallel.precision)"
                                             : "which is taken for traces"));
-  if (knows_peak) attempt([&] { c_.executor.validate(); });
+  if (knows_peak) attempt([&] { c_.execution.validate(); });
   attempt([&] { c_.remote_memory.validate(topology_.num_npus()); });
   attempt([&] { c_.run.partition.validate(topology_, c_.place_of("run.partition")); });
 }
 
 void Validation::validate_network() {
-  const auto& network = c_.executor.network;
+  const auto& network = c_.execution.network;
   require(network.packet == Bytes(0) || network.switching == network::Switching::cut_through,
           "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
           "system.network.switching: cut-through, or no packet size");
@@ -106,7 +106,7 @@ void Validation::validate_streams() {
   if (c_.workload.streams != trace::Streams::of_trace) return;
   require(!c_.workload.generated, "workload.streams",
           "found trace, but the nodes of a generated workload name no stream", "counted");
-  require(c_.executor.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
+  require(c_.execution.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
           "found an order of the nodes that wait for the communication resource, but with workload.streams: trace they "
           "wait for their streams",
           "lowest-id, or workload.streams: counted");
@@ -129,7 +129,7 @@ void Validation::validate_traces() {
 
 void Validation::validate_generated() {
   const auto& generated = *c_.workload.generated;
-  const bool has_roofline = c_.executor.compute.model->uses_operations;
+  const bool has_roofline = c_.execution.compute.model->uses_operations;
   const std::uint32_t npus = generated.parallel.num_npus();
   require(npus == topology_.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
           fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
@@ -137,7 +137,7 @@ void Validation::validate_generated() {
   require(!is_timed || !has_roofline, "workload.model",
           "times are given, but with the roofline on they come from FLOPs and bytes",
           "layers with flops and no late, or system.compute.roofline: false");
-  require(is_timed || has_roofline || c_.executor.replay_only, "system.compute.roofline",
+  require(is_timed || has_roofline || c_.execution.replay_only, "system.compute.roofline",
           "found false, but the workload is generated from a model in FLOPs, which would take no time",
           "true, with system.compute.peak and system.compute.local-memory.bandwidth");
   const auto& offload = generated.parallel.sharding.offload;
@@ -150,7 +150,7 @@ void Validation::validate_generated() {
   require(c_.workload.custom_nodes.empty(), "system.collectives.custom.nodes",
           "found ids of nodes, but the workload is generated",
           "traces (workload.traces), or collectives by kind (system.collectives.custom.KIND)");
-  require(!c_.executor.replay_only, "workload.replay-only",
+  require(!c_.execution.replay_only, "workload.replay-only",
           "found true, but the nodes of a generated workload have no recorded durations", "false");
 }
 

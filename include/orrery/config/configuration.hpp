@@ -116,8 +116,8 @@ struct Configuration {
   RuleSet rule_set = RuleSet::physical;         ///< of `follow`
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
-  npu::Options executor;                        ///< with the compute options and the timeline switch
-  /// Peak compute rates, FLOPs per second, where they are given by precision; empty: executor.compute.peak_flops is
+  npu::Options execution;                       ///< with the compute options and the timeline switch
+  /// Peak compute rates, FLOPs per second, where they are given by precision; empty: execution.compute.peak_flops is
   /// that of all. Else that is the one of `precision`, or 0 if it has none.
   std::map<workload::Precision, double> peaks;
   memory::RemoteMemoryOptions remote_memory;
@@ -143,7 +143,7 @@ struct Configuration {
   void share_settings();
   /// Returns the topology with the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;
-  network::DelayModel delays() const { return network::DelayModel(topology(), executor.network.rules); }
+  network::DelayModel delays() const { return network::DelayModel(topology(), execution.network.rules); }
   /// Returns where a key was given; only its path if it was not.
   Place place_of(std::string_view path) const;
 

@@ -143,7 +143,7 @@ void add_scheduling(Keys<Configuration>& keys) {
       plain_nanoseconds().info, scaled_delay());
 }
 
-bool has_roofline_enabled(const Configuration& c, const Reading&) { return c.executor.compute.model->uses_operations; }
+bool has_roofline_enabled(const Configuration& c, const Reading&) { return c.execution.compute.model->uses_operations; }
 
 void add_compute(Keys<Configuration>& keys) {
   keys.add_astra_sim({.name = "roofline-enabled",
@@ -153,7 +153,7 @@ void add_compute(Keys<Configuration>& keys) {
                      zero_or_one().info,
                      {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
                         const bool is_on = zero_or_one().read(value, path, reading);
-                        target.executor.compute.model = compute::ModelName(is_on ? "roofline" : "recorded");
+                        target.execution.compute.model = compute::ModelName(is_on ? "roofline" : "recorded");
                       },
                       {},
                       {}});
@@ -163,7 +163,7 @@ void add_compute(Keys<Configuration>& keys) {
                       .otherwise = Default::none()},
                      positive_number("TFLOPS").info,
                      {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-                        target.executor.compute.peak_flops =
+                        target.execution.compute.peak_flops =
                             positive_number("TFLOPS").read(value, path, reading) * 1e12;
                       },
                       {},
@@ -174,14 +174,14 @@ void add_compute(Keys<Configuration>& keys) {
            .becomes = "system.compute.local-memory.bandwidth",
            .help = "bandwidth of the local memory, in GB of 10^9 bytes",
            .otherwise = Default::none()},
-          plain_bandwidth(), [](auto& c) -> auto& { return c.executor.compute.local_memory; })
+          plain_bandwidth(), [](auto& c) -> auto& { return c.execution.compute.local_memory; })
       .needed_if(has_roofline_enabled, "'roofline-enabled' is 1");
   keys.add_astra_sim(
       {.name = "replay-only",
        .becomes = "workload.replay-only",
        .help = "give every node its recorded duration",
        .otherwise = Default::value("0")},
-      zero_or_one(), [](auto& c) -> auto& { return c.executor.replay_only; });
+      zero_or_one(), [](auto& c) -> auto& { return c.execution.replay_only; });
 }
 
 /// Adds keys that ASTRA-sim reads and Orrery has no use for: wrong values are faults. The warning names those that
@@ -303,7 +303,7 @@ void read_system_json(const AstraSimInputs& files, Reading& reading) {
     Sections sections(Section(&root, "", root, reading.faults));
     read_keys(system_json_keys(), sections, result, reading);
     result.collectives.chunks.queues = files.num_queues_per_dim;
-    result.executor.rendezvous = files.rendezvous;
+    result.execution.rendezvous = files.rendezvous;
     refuse_other_implementations(sections.at(""), reading.faults);
     warn_without_effect(sections.at(""), files.system, reading);
   });

@@ -59,7 +59,7 @@ Type<Algorithms> algorithm_list() {
 Type<Time> endpoint_delay() {
   Type<Time> type = duration();
   type.read = [](const Value& value, const std::string& path, const Reading& reading) {
-    return duration_from_ns(as_nanoseconds(value, path), reading.configuration.executor.network.rules.rounding);
+    return duration_from_ns(as_nanoseconds(value, path), reading.configuration.execution.network.rules.rounding);
   };
   // Whole picoseconds are read back without rounding.
   type.text = [](const Time& delay) -> std::optional<std::string> {

@@ -4,27 +4,27 @@
 namespace orrery::config {
 namespace {
 
-bool has_cache(const Configuration& c) { return c.executor.compute.cache.size > Bytes(0); }
-bool has_expanded_memory(const Configuration& c) { return c.executor.compute.expanded.share > 0; }
+bool has_cache(const Configuration& c) { return c.execution.compute.cache.size > Bytes(0); }
+bool has_expanded_memory(const Configuration& c) { return c.execution.compute.expanded.share > 0; }
 bool is_roofline_or_recorded(const Configuration& c) {
-  const auto model = c.executor.compute.model;
+  const auto model = c.execution.compute.model;
   return model == compute::ModelName("roofline") || model == compute::ModelName("recorded");
 }
 bool same_model(const Configuration& a, const Configuration& b) {
-  return a.executor.compute.model == b.executor.compute.model;
+  return a.execution.compute.model == b.execution.compute.model;
 }
-bool has_roofline(const Configuration& c) { return c.executor.compute.model == compute::ModelName("roofline"); }
-bool uses_operations(const Configuration& c, const Reading&) { return c.executor.compute.model->uses_operations; }
+bool has_roofline(const Configuration& c) { return c.execution.compute.model == compute::ModelName("roofline"); }
+bool uses_operations(const Configuration& c, const Reading&) { return c.execution.compute.model->uses_operations; }
 
 void require_roofline(const Configuration& c, const Place& place, const Reading&) {
-  if (!c.executor.compute.model->uses_operations)
+  if (!c.execution.compute.model->uses_operations)
     throw Error(ErrorCode::bad_input, place, "found without the roofline, which alone uses it",
                 "system.compute.roofline: true with it");
 }
 
 /// Throws unless the cache is faster than the local memory, as far as both are known.
 void require_faster_cache(const Configuration& c, const Place& place, const Reading&) {
-  const auto& compute = c.executor.compute;
+  const auto& compute = c.execution.compute;
   if (has_cache(c) && compute.local_memory.bytes_per_ns() > 0 &&
       compute.cache.bandwidth.bytes_per_ns() <= compute.local_memory.bytes_per_ns())
     throw Error(ErrorCode::bad_input, place,
@@ -36,7 +36,7 @@ void require_faster_cache(const Configuration& c, const Place& place, const Read
 /// Reads one rate for all precisions, or a mapping with one rate for each.
 void read_peak(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   if (value.kind != Value::Kind::mapping || value.entries.empty()) {
-    target.executor.compute.peak_flops = as_flops(value, path);
+    target.execution.compute.peak_flops = as_flops(value, path);
     return;
   }
   Section section(&value, path, value, reading.faults);
@@ -47,14 +47,14 @@ void read_peak(const Value& value, const std::string& path, Configuration& targe
 }
 
 void write_peak(const Configuration& c, Writer& writer) {
-  const double peak = c.executor.compute.peak_flops;
+  const double peak = c.execution.compute.peak_flops;
   if (c.peaks.empty() && peak > 0) writer.put("system.compute.peak", flops_to_text(peak));
   for (const auto& [precision, flops] : c.peaks)
     writer.put(fmt::format("system.compute.peak.{}", text_of(precisions(), precision)), flops_to_text(flops));
 }
 
 bool same_peak(const Configuration& a, const Configuration& b) {
-  return a.peaks == b.peaks && a.executor.compute.peak_flops == b.executor.compute.peak_flops;
+  return a.peaks == b.peaks && a.execution.compute.peak_flops == b.execution.compute.peak_flops;
 }
 
 void add_model(Keys<Configuration>& keys) {
@@ -64,7 +64,7 @@ void add_model(Keys<Configuration>& keys) {
             .otherwise = Default::value("false")},
            boolean().info,
            {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-              target.executor.compute.model =
+              target.execution.compute.model =
                   compute::ModelName(boolean().read(value, path, reading) ? "roofline" : "recorded");
             },
             [](const Configuration& c, Writer& writer) {
@@ -78,11 +78,11 @@ void add_model(Keys<Configuration>& keys) {
             .see = "model.md, 2"},
            word(compute_models()).info,
            {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-              target.executor.compute.model = word(compute_models()).read(value, path, reading);
+              target.execution.compute.model = word(compute_models()).read(value, path, reading);
             },
             [](const Configuration& c, Writer& writer) {
               if (!is_roofline_or_recorded(c))
-                writer.put("system.compute.model", std::string(c.executor.compute.model.name()));
+                writer.put("system.compute.model", std::string(c.execution.compute.model.name()));
             },
             same_model})
       .excludes("system.compute.roofline");
@@ -102,14 +102,14 @@ void add_roofline(Keys<Configuration>& keys) {
            .help = "bandwidth of the local memory; without it reductions in collectives take no time",
            .example = "3350 GB/s",
            .otherwise = Default::none()},
-          bandwidth(), [](auto& c) -> auto& { return c.executor.compute.local_memory; })
+          bandwidth(), [](auto& c) -> auto& { return c.execution.compute.local_memory; })
       .needed_if(uses_operations, "the roofline is on");
   keys.add(
       {.path = "system.compute.local-memory.latency",
        .help = "latency of the local memory, part of the duration of each compute node under the roofline",
        .example = "80 ns",
        .otherwise = Default::built_in()},
-      nanoseconds(), [](auto& c) -> auto& { return c.executor.compute.local_memory_latency_ns; });
+      nanoseconds(), [](auto& c) -> auto& { return c.execution.compute.local_memory_latency_ns; });
   keys.add(
       {.path = "system.compute.local-memory.size",
        .help = "size of the local memory, which tensors may not exceed",
@@ -121,7 +121,7 @@ void add_roofline(Keys<Configuration>& keys) {
                     .argument = "SIZE",
                     .commands = {Taker::run, Taker::check}}},
       size(1, "80 GB", "Leave it out for a memory that holds anything."),
-      [](auto& c) -> auto& { return c.executor.local_memory_size; });
+      [](auto& c) -> auto& { return c.execution.local_memory_size; });
 }
 
 void add_levels(Keys<Configuration>& keys) {
@@ -131,7 +131,7 @@ void add_levels(Keys<Configuration>& keys) {
            .example = "50 MiB",
            .otherwise = Default::needed_in_mapping(),
            .see = "memory.md"},
-          size(0, "50 MiB"), [](auto& c) -> auto& { return c.executor.compute.cache.size; })
+          size(0, "50 MiB"), [](auto& c) -> auto& { return c.execution.compute.cache.size; })
       .check(require_roofline)
       .written_if(has_cache);
   keys.add(
@@ -139,7 +139,7 @@ void add_levels(Keys<Configuration>& keys) {
            .help = "bandwidth of the cache, more than that of the local memory",
            .example = "12 TB/s",
            .otherwise = Default::needed_in_mapping()},
-          bandwidth(), [](auto& c) -> auto& { return c.executor.compute.cache.bandwidth; })
+          bandwidth(), [](auto& c) -> auto& { return c.execution.compute.cache.bandwidth; })
       .check(require_faster_cache)
       .written_if(has_cache);
   keys.add(
@@ -147,7 +147,7 @@ void add_levels(Keys<Configuration>& keys) {
            .help = "latency of the cache",
            .example = "5 ns",
            .otherwise = Default::built_in()},
-          nanoseconds(), [](auto& c) -> auto& { return c.executor.compute.cache.latency_ns; })
+          nanoseconds(), [](auto& c) -> auto& { return c.execution.compute.cache.latency_ns; })
       .written_if(has_cache);
   keys.add(
           {.path = "system.compute.expanded-memory.share",
@@ -155,7 +155,7 @@ void add_levels(Keys<Configuration>& keys) {
                    "one, as over CXL",
            .example = "0.25",
            .otherwise = Default::needed_in_mapping()},
-          share(), [](auto& c) -> auto& { return c.executor.compute.expanded.share; })
+          share(), [](auto& c) -> auto& { return c.execution.compute.expanded.share; })
       .check(require_roofline)
       .written_if(has_expanded_memory);
   keys.add(
@@ -163,14 +163,14 @@ void add_levels(Keys<Configuration>& keys) {
            .help = "bandwidth of the memory beside the local one",
            .example = "64 GB/s",
            .otherwise = Default::needed_in_mapping()},
-          bandwidth(), [](auto& c) -> auto& { return c.executor.compute.expanded.bandwidth; })
+          bandwidth(), [](auto& c) -> auto& { return c.execution.compute.expanded.bandwidth; })
       .written_if(has_expanded_memory);
   keys.add(
           {.path = "system.compute.expanded-memory.latency",
            .help = "latency of the memory beside the local one",
            .example = "1 us",
            .otherwise = Default::built_in()},
-          nanoseconds(), [](auto& c) -> auto& { return c.executor.compute.expanded.latency_ns; })
+          nanoseconds(), [](auto& c) -> auto& { return c.execution.compute.expanded.latency_ns; })
       .written_if(has_expanded_memory);
 }
 
@@ -196,21 +196,21 @@ const Keys<Configuration>& compute_keys() {
          .help = "compute nodes that an NPU executes at a time, but for those of `workload.streams: trace`",
          .example = "2",
          .otherwise = Default::built_in()},
-        count(), [](auto& c) -> auto& { return c.executor.compute_streams; });
+        count(), [](auto& c) -> auto& { return c.execution.compute_streams; });
     keys.add({.path = "system.compute.noise",
               .help = "earlier name of `perturbation.noise`",
               .example = "0.05",
               .otherwise = Default::none()},
              share().info,
              alias(
-                 share(), [](auto& c) -> auto& { return c.executor.compute_noise; }));
+                 share(), [](auto& c) -> auto& { return c.execution.compute_noise; }));
     keys.add({.path = "system.compute.noise-seed",
               .help = "earlier name of `perturbation.noise-seed`",
               .example = "7",
               .otherwise = Default::none()},
              count(0).info,
              alias(
-                 count(0), [](auto& c) -> auto& { return c.executor.noise_seed; }));
+                 count(0), [](auto& c) -> auto& { return c.execution.noise_seed; }));
     return keys;
   }();
   return all;
@@ -224,19 +224,19 @@ const Keys<Configuration>& communication_keys() {
          .help = "communication nodes that an NPU executes at a time, but for those of `workload.streams: trace`",
          .example = "2",
          .otherwise = Default::built_in()},
-        count(), [](auto& c) -> auto& { return c.executor.comm_streams; });
+        count(), [](auto& c) -> auto& { return c.execution.comm_streams; });
     keys.add(
         {.path = "system.communication.order",
          .help = "ready node that takes a communication stream that falls free; of equals the lowest id",
          .example = "fifo",
          .otherwise = Default::built_in()},
-        word(communication_orders()), [](auto& c) -> auto& { return c.executor.comm_order; });
+        word(communication_orders()), [](auto& c) -> auto& { return c.execution.comm_order; });
     keys.add(
         {.path = "system.communication.rendezvous",
          .help = "let a sender wait until its receiver is ready, inside collectives too",
          .example = "true",
          .otherwise = Default::built_in()},
-        boolean(), [](auto& c) -> auto& { return c.executor.rendezvous; });
+        boolean(), [](auto& c) -> auto& { return c.execution.rendezvous; });
     return keys;
   }();
   return all;

@@ -79,19 +79,19 @@ const Keys<Configuration>& network_keys() {
                       .heading = Heading::model,
                       .argument = "MODEL",
                       .commands = {Taker::run, Taker::check, Taker::show_topology}}},
-        word(network_models()), [](auto& c) -> auto& { return c.executor.network.model; });
+        word(network_models()), [](auto& c) -> auto& { return c.execution.network.model; });
     keys.add(
         {.path = "system.network.switching",
          .help = "when a device passes a message on, in the congestion-aware network",
          .example = "cut-through",
          .otherwise = Default::built_in()},
-        word(network_switchings()), [](auto& c) -> auto& { return c.executor.network.switching; });
+        word(network_switchings()), [](auto& c) -> auto& { return c.execution.network.switching; });
     keys.add(
         {.path = "system.network.packet-size",
          .help = "size of the pieces in which links serve messages, with cut-through; `0 B`: whole messages",
          .example = "4 KiB",
          .otherwise = Default::built_in()},
-        size(0, "4096 B"), [](auto& c) -> auto& { return c.executor.network.packet; });
+        size(0, "4096 B"), [](auto& c) -> auto& { return c.execution.network.packet; });
     keys.add({.path = "system.network.dimensions",
               .help = "dimensions, innermost first; the number of NPUs is the product of their sizes",
               .example = "[{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]",

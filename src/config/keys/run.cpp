@@ -81,14 +81,14 @@ void add_outputs(Keys<Configuration>& keys) {
        .example = "true",
        .otherwise = Default::built_in(),
        .flag = run_flag("timeline")},
-      boolean(), [](auto& c) -> auto& { return c.executor.timeline; });
+      boolean(), [](auto& c) -> auto& { return c.execution.timeline; });
   keys.add(
       {.path = "run.record-iterations",
        .help = "number of the first iterations of which collectives and the timeline are kept",
        .example = "10",
        .otherwise = Default::built_in(),
        .flag = run_flag("record-iterations", "N")},
-      count(0), [](auto& c) -> auto& { return c.executor.record_iterations; });
+      count(0), [](auto& c) -> auto& { return c.execution.record_iterations; });
   keys.add(
       {.path = "run.print-npus",
        .help = "print ASTRA-sim's line for each NPU at the end",

@@ -170,7 +170,7 @@ void add_policies(Keys<Configuration>& keys) {
        .help = "give every node, communication too, its recorded duration",
        .example = "true",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& c) -> auto& { return c.executor.replay_only; });
+      boolean(), [](auto& c) -> auto& { return c.execution.replay_only; });
   keys.add(
       {.path = "workload.iterations",
        .help = "number of times that each NPU executes its trace; it starts again when its own last node is done",
@@ -180,7 +180,7 @@ void add_policies(Keys<Configuration>& keys) {
                     .heading = Heading::model,
                     .argument = "N",
                     .commands = {Taker::run, Taker::check}}},
-      count(), [](auto& c) -> auto& { return c.executor.iterations; });
+      count(), [](auto& c) -> auto& { return c.execution.iterations; });
 }
 
 }  // namespace

@@ -90,8 +90,8 @@ TEST_F(AstraSim, FilesAsTheyAre) {
   EXPECT_EQ(c.collectives.chunks.queues, 1U);
   EXPECT_EQ(name(c.collectives.all_to_all[1]), "direct");
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 1600);
-  EXPECT_EQ(c.executor.compute.peak_flops, 900e12);
-  EXPECT_TRUE(c.executor.compute.model->uses_operations);
+  EXPECT_EQ(c.execution.compute.peak_flops, 900e12);
+  EXPECT_TRUE(c.execution.compute.model->uses_operations);
   EXPECT_EQ(c.workload.trace_of(NpuId(5)), folder_ / "workload.5.et");
   EXPECT_TRUE(c.warnings.empty()) << c.warnings.front();
   ASSERT_EQ(c.inputs.size(), 3U);
@@ -109,7 +109,7 @@ TEST_F(AstraSim, FlagsHaveTheirMeaning) {
   const auto c = load();
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(30));
   EXPECT_EQ(c.collectives.chunks.queues, 4U);
-  EXPECT_TRUE(c.collectives.rendezvous && c.executor.rendezvous);
+  EXPECT_TRUE(c.collectives.rendezvous && c.execution.rendezvous);
   ASSERT_EQ(c.warnings.size(), 1U);
   EXPECT_NE(c.warnings[0].find("--logging-folder, --comm-scale"), std::string::npos) << c.warnings[0];
 }
@@ -125,7 +125,7 @@ TEST_F(AstraSim, KeysWithoutMeaningAreNamedInOneWarning) {
         "'active-chunks-per-dimnesion' (did you mean 'active-chunks-per-dimension'?)"})
     EXPECT_NE(c.warnings[0].find(part), std::string::npos) << part << " in " << c.warnings[0];
   EXPECT_EQ(c.warnings[0].find("trace-enabled'"), std::string::npos);
-  EXPECT_TRUE(c.executor.replay_only);
+  EXPECT_TRUE(c.execution.replay_only);
 }
 
 TEST_F(AstraSim, TensorsAreFollowedWhetherItIsAskedForOrNot) {
@@ -143,7 +143,7 @@ TEST_F(AstraSim, DefaultsOfAbsentKeys) {
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(10));
   EXPECT_EQ(c.collectives.chunks.active_chunks, 1U);
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 0);
-  EXPECT_FALSE(c.executor.compute.model->uses_operations);
+  EXPECT_FALSE(c.execution.compute.model->uses_operations);
 }
 
 TEST_F(AstraSim, SystemRefusals) {

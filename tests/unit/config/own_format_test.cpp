@@ -46,11 +46,11 @@ Configuration with_peak(const std::string& peak, const std::string& precision) {
 
 TEST(OwnFormat, ThePeakOfThePrecisionCounts) {
   const std::string peaks = "{bf16: 989 TFLOPS, fp8: 1979 TFLOPS}";
-  EXPECT_EQ(with_peak(peaks, "bf16").executor.compute.peak_flops, 989e12);
-  EXPECT_EQ(with_peak(peaks, "fp8").executor.compute.peak_flops, 1979e12);
-  EXPECT_EQ(with_peak(peaks, "").executor.compute.peak_flops, 989e12);  // of traces
+  EXPECT_EQ(with_peak(peaks, "bf16").execution.compute.peak_flops, 989e12);
+  EXPECT_EQ(with_peak(peaks, "fp8").execution.compute.peak_flops, 1979e12);
+  EXPECT_EQ(with_peak(peaks, "").execution.compute.peak_flops, 989e12);  // of traces
   for (const char* precision : {"bf16", "fp8", "fp32", ""})
-    EXPECT_EQ(with_peak("312 TFLOPS", precision).executor.compute.peak_flops, 312e12);
+    EXPECT_EQ(with_peak("312 TFLOPS", precision).execution.compute.peak_flops, 312e12);
   const auto c = with_peak(peaks, "fp8");
   EXPECT_EQ(parsed(c.to_yaml()), c);
   EXPECT_NE(with_peak("{fp8: 1979 TFLOPS}", "fp8"), c);
@@ -158,7 +158,7 @@ run:
 TEST(OwnFormat, EveryKey) {
   const auto c = parsed(everything);
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
-  EXPECT_EQ(c.executor.network.rules.rounding, Rounding::down_to_ns);
+  EXPECT_EQ(c.execution.network.rules.rounding, Rounding::down_to_ns);
   EXPECT_EQ(c.dimensions[0].shape, topology::Shape("FullyConnected"));
   EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 50);
   EXPECT_EQ(c.collectives.all_reduce[0], (collective::Algorithm{"direct", 2, false}));
@@ -171,22 +171,22 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.collectives.endpoint_delay, Time::from_ns(20));
   EXPECT_EQ(c.collectives.local_memory.bytes_per_ns(), 3350);
   EXPECT_TRUE(c.collectives.rendezvous);
-  EXPECT_TRUE(c.executor.rendezvous);
-  EXPECT_TRUE(c.executor.compute.model->uses_operations);
-  EXPECT_EQ(c.executor.compute.peak_flops, 989.5e12);
-  EXPECT_EQ(c.executor.compute.local_memory.bytes_per_ns(), 3350);
-  EXPECT_EQ(c.executor.compute.local_memory_latency_ns, 80);
-  EXPECT_EQ(c.executor.local_memory_size, Bytes(std::uint64_t{80} << 30));
-  EXPECT_EQ(c.executor.compute.cache.size, Bytes(50 << 20));
-  EXPECT_EQ(c.executor.compute.cache.bandwidth.bytes_per_ns(), 12000);
-  EXPECT_EQ(c.executor.compute.cache.latency_ns, 5);
-  EXPECT_EQ(c.executor.compute.expanded.share, 0.25);
-  EXPECT_EQ(c.executor.compute.expanded.bandwidth.bytes_per_ns(), 64);
-  EXPECT_EQ(c.executor.compute.expanded.latency_ns, 1000);
-  EXPECT_EQ(c.executor.compute_streams, 2U);
-  EXPECT_EQ(c.executor.comm_streams, 3U);
-  EXPECT_TRUE(c.executor.replay_only);
-  EXPECT_TRUE(c.executor.timeline);
+  EXPECT_TRUE(c.execution.rendezvous);
+  EXPECT_TRUE(c.execution.compute.model->uses_operations);
+  EXPECT_EQ(c.execution.compute.peak_flops, 989.5e12);
+  EXPECT_EQ(c.execution.compute.local_memory.bytes_per_ns(), 3350);
+  EXPECT_EQ(c.execution.compute.local_memory_latency_ns, 80);
+  EXPECT_EQ(c.execution.local_memory_size, Bytes(std::uint64_t{80} << 30));
+  EXPECT_EQ(c.execution.compute.cache.size, Bytes(50 << 20));
+  EXPECT_EQ(c.execution.compute.cache.bandwidth.bytes_per_ns(), 12000);
+  EXPECT_EQ(c.execution.compute.cache.latency_ns, 5);
+  EXPECT_EQ(c.execution.compute.expanded.share, 0.25);
+  EXPECT_EQ(c.execution.compute.expanded.bandwidth.bytes_per_ns(), 64);
+  EXPECT_EQ(c.execution.compute.expanded.latency_ns, 1000);
+  EXPECT_EQ(c.execution.compute_streams, 2U);
+  EXPECT_EQ(c.execution.comm_streams, 3U);
+  EXPECT_TRUE(c.execution.replay_only);
+  EXPECT_TRUE(c.execution.timeline);
   EXPECT_EQ(c.remote_memory.kind, memory::RemoteMemoryKind("per-node"));
   EXPECT_EQ(c.remote_memory.npus_per_node, 4U);
   EXPECT_EQ(c.workload.trace_of(NpuId(3)), "/base/a.3.et");

@@ -29,19 +29,19 @@ void refused_perturbation(const std::string& perturbation, std::initializer_list
 
 TEST(Perturbation, FactorsOfAnNpuMultiply) {
   const auto c = with_perturbation("{slow-npus: [{npus: \"0,2-4\", compute: 0.5}, {npus: 4, compute: 0.8}]}");
-  EXPECT_EQ(c.executor.compute_speed, (std::vector<double>{0.5, 1, 0.5, 0.5, 0.4, 1, 1, 1}));
+  EXPECT_EQ(c.execution.compute_speed, (std::vector<double>{0.5, 1, 0.5, 0.5, 0.4, 1, 1, 1}));
   EXPECT_TRUE(c.topology().links().empty());
-  EXPECT_TRUE(parse(system_of_eight, "c.yaml").executor.compute_speed.empty());
+  EXPECT_TRUE(parse(system_of_eight, "c.yaml").execution.compute_speed.empty());
 }
 
 TEST(Perturbation, SpeedsOfAllNpusAsAListOrAFile) {
   const std::string slow = ", slow-npus: [{npus: 7, compute: 0.5}]}";
   const auto listed = with_perturbation("{compute-speed: [1, 0.9, 1.25, 1, 1, 1, 1, 0.6]" + slow);
-  EXPECT_EQ(listed.executor.compute_speed, (std::vector<double>{1, 0.9, 1.25, 1, 1, 1, 1, 0.3}));
+  EXPECT_EQ(listed.execution.compute_speed, (std::vector<double>{1, 0.9, 1.25, 1, 1, 1, 1, 0.3}));
   const test::TemporaryFolder folder;
   std::ofstream(folder.path() / "speeds.txt") << "# measured\n1\n0.9\n\n1.25\r\n1\n1\n1\n1\n0.6";
   const auto read = with_perturbation("{compute-speed: speeds.txt" + slow, folder.path());
-  EXPECT_EQ(read.executor.compute_speed, listed.executor.compute_speed);
+  EXPECT_EQ(read.execution.compute_speed, listed.execution.compute_speed);
   EXPECT_EQ(read.inputs.back().first, "compute-speed.txt");
   const auto again = parse(read.to_yaml(), "resolved.yaml", "/elsewhere");
   EXPECT_TRUE(again == read) << read.to_yaml();
