@@ -322,15 +322,15 @@ class House(unittest.TestCase):
         self.assertEqual(faults, [])
 
     def test_every_test_says_what_it_expects(self):
-        """A comment stands directly above each GoogleTest or in its first line, and each test method of tests/integration/ has a
-        docstring."""
+        """A comment stands directly above each GoogleTest or in its first line, and each test method of tests/integration/ and
+        tests/python/ has a docstring."""
         faults = []
         for path in test_sources():
             lines = path.read_text().splitlines()
             for at, line in enumerate(lines):
                 if CPP_TEST.match(line) and not lines[at - 1].startswith("//") and not lines[at + 1].strip().startswith("//"):
                     faults.append(f"{self.name(path)}:{at + 1}: {line}")
-        for path in sorted((SOURCE / "tests/integration").glob("test_*.py")):
+        for path in sorted(path for top in ("integration", "python") for path in (SOURCE / "tests" / top).glob("test_*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node):
                     faults.append(f"{self.name(path)}:{node.lineno}: {node.name}")
