@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The rules of docs/architecture.md on files and includes, checked on the sources of the repository."""
+import ast
 import pathlib
 import re
 import subprocess
@@ -62,6 +63,7 @@ NAMES = {
     "std::(signal|sig_atomic_t)": ["csignal"], "std::(source_location)": ["source_location"], "std::(bad_alloc)": ["new"], "std::(atomic)": ["atomic"], "std::(tuple|tie)": ["tuple", "map", "set"],
     "fmt::(format|print)": ["fmt/format.h", "fmt/core.h"], "spdlog::(info|warn|error|debug)": ["spdlog/spdlog.h"],
 }
+CPP_TEST = re.compile(r"(?:TEST|TEST_F|TEST_P|TYPED_TEST)\(")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 
 
@@ -88,6 +90,11 @@ def code_files():
         for path in sorted((SOURCE / top).rglob("*")):
             if path.suffix in CODE:
                 yield path
+
+
+def test_sources():
+    """Returns the C++ files of tests/unit and tests/property."""
+    return [path for top in ("tests/unit", "tests/property") for path in sorted((SOURCE / top).rglob("*.[ch]pp"))]
 
 
 def module_of(path):
@@ -312,6 +319,38 @@ class House(unittest.TestCase):
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
                 if words.search(line):
                     faults.append(f"{self.name(path)}:{number}: {line.strip()[:100]}")
+        self.assertEqual(faults, [])
+
+    def test_every_test_says_what_it_expects(self):
+        """A comment stands directly above each GoogleTest or in its first line, and each test method of tests/integration/ and
+        tests/python/ has a docstring."""
+        faults = []
+        for path in test_sources():
+            lines = path.read_text().splitlines()
+            for at, line in enumerate(lines):
+                if CPP_TEST.match(line) and not lines[at - 1].startswith("//") and not lines[at + 1].strip().startswith("//"):
+                    faults.append(f"{self.name(path)}:{at + 1}: {line}")
+        for path in sorted(path for top in ("integration", "python") for path in (SOURCE / "tests" / top).glob("test_*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node):
+                    faults.append(f"{self.name(path)}:{node.lineno}: {node.name}")
+        self.assertEqual(faults, [], "tests that do not say in prose which system they test and what they expect")
+
+    def test_a_test_that_cannot_run_is_skipped(self):
+        """No GoogleTest returns early where a file or a variable of the environment is missing: it calls GTEST_SKIP, so that it does not
+        count as passed."""
+        pattern = re.compile(r"\bif \([^;{}]*(?:exists|is_directory|is_regular_file|getenv)\([^;{}]*\)\s*\{?\s*return;")
+        faults = []
+        for path in test_sources():
+            text = path.read_text()
+            for found in pattern.finditer(text):
+                faults.append(f"{self.name(path)}:{text.count(chr(10), 0, found.start()) + 1}: {found[0]}")
+        self.assertEqual(faults, [])
+
+    def test_tests_share_no_temporary_file(self):
+        """A GoogleTest has the folder that TemporaryFolder makes for it, and names none that other processes may have too."""
+        faults = [f"{self.name(path)}: {name}" for path in test_sources() for name in ("temp_directory_path", '"/tmp')
+                  if name in path.read_text()]
         self.assertEqual(faults, [])
 
 

@@ -51,13 +51,14 @@ class Plot(harness.Folder):
         self.assertEqual(heights[1], heights[2])
 
     def test_draws_a_part_of_the_time_for_some_npus(self):
+        """The script draws NPUs 0 and 1 from 0 us to 5 us, writes the picture and says where it is."""
         picture = self.folder / "part.png"
         outcome = self.plot(self.results("--timeline"), "--npus", "0-1", "--time", "0 us,5 us", "--output", picture)
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn(f"wrote {picture}", outcome.out)
 
     def test_says_which_argument_is_wrong(self):
-        """A time without a unit or in the wrong order, NPUs that are no list, and a timeline that the run did not keep."""
+        """A time has no unit or the wrong order, NPUs are no list, or the run kept no timeline: the script ends with an error that names it."""
         results = self.results()
         for option, value, word in (("--time", "1,2 ms", "1,2 ms"), ("--time", "2 ms,1 ms", "the earlier one first"), ("--npus", "first", "first"),
                                     ("--npus", "0", "--timeline")):
@@ -67,6 +68,7 @@ class Plot(harness.Folder):
             self.assertNotIn("Traceback", outcome.err)
 
     def test_says_where_it_cannot_write(self):
+        """The picture would be in a missing folder or of an unknown format: the script ends with one line that names the file."""
         for name in ("no-folder/picture.png", "picture.abc"):
             outcome = self.plot(self.results(), "--output", self.folder / name)
             self.assertNotEqual(outcome.code, 0)

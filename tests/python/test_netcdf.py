@@ -76,6 +76,7 @@ class Readers(unittest.TestCase):
                 results.visititems(visit)
 
     def test_netcdf4_opens_every_group(self):
+        """netCDF4-python opens every group of every example, and reads the names and values that h5py reads."""
         netcdf = self.package("netCDF4")
         for name, (path, groups) in self.files.items():
             with netcdf.Dataset(path) as results:
@@ -93,10 +94,12 @@ class Readers(unittest.TestCase):
                         self.check_values(expected, {key: opened[key].values for key in opened.variables}, f"{name}: {group} by {engine}")
 
     def test_xarray_opens_every_group_with_netcdf4(self):
+        """xarray opens every group by its engine netcdf4 without a warning, and reads what h5py reads."""
         self.package("netCDF4")
         self.check_xarray("netcdf4")
 
     def test_xarray_opens_every_group_with_h5netcdf(self):
+        """xarray opens every group by its engine h5netcdf without a warning, and reads what h5py reads."""
         self.package("h5netcdf")
         self.check_xarray("h5netcdf")
 

@@ -81,6 +81,7 @@ class Notebook(unittest.TestCase):
         self.assertGreater(shown, 5)
 
     def test_jupyter_executes_it(self):
+        """nbconvert executes the notebook in a checkout. Its cells show tables and pictures."""
         try:
             import ipykernel  # noqa: F401
             import nbconvert  # noqa: F401

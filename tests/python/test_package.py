@@ -70,10 +70,12 @@ class Tables(Runs):
         self.assertEqual(seen, set(places))
 
     def test_attrs_survive_a_selection(self):
+        """Rows and columns of a table are selected. The selection still knows the units."""
         npus = self.open("transformer").npus
         self.assertEqual(npus[npus.index < 3][["finish_time", "idle_time"]].attrs["units"]["finish_time"], "ps")
 
     def test_npus_add_up(self):
+        """The five parts of each NPU's time add up to its finish time, and the index is called npu."""
         npus = self.open("transformer").npus
         parts = npus[["compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time"]].sum(axis=1)
         self.assertTrue((parts == npus["finish_time"]).all())
@@ -89,12 +91,14 @@ class Tables(Runs):
         self.assertEqual(list(run.dimensions["bytes_per_step"]), list(file["metrics/bytes_per_step"][:]))
 
     def test_dimensions_say_what_the_configuration_says(self):
+        """The table of dimensions has the shapes, bandwidths and sizes of the configuration."""
         dimensions = self.open("transformer").dimensions
         self.assertEqual(list(dimensions["shape"]), ["Ring", "Switch"])
         self.assertEqual(list(dimensions["bandwidth"]), ["50 GB/s", "25 GB/s"])
         self.assertEqual(list(dimensions["size"]), [2, 4])
 
     def test_groups_and_their_members(self):
+        """The tables of groups and members list the names, sizes and members that the file has, and the world has a name."""
         run, file = self.open("transformer"), self.file("transformer")
         offsets, members = file["groups/offsets"][:], file["groups/members"][:]
         self.assertEqual(list(run.groups["name"]), [name or "world" for name in file["groups/names"].asstr()[:]])
@@ -107,6 +111,7 @@ class Tables(Runs):
             self.assertEqual(run.groups["npus"][group], ", ".join(map(str, expected)))
 
     def test_collectives_have_the_names_and_members_of_their_groups(self):
+        """Each collective has the name, NPUs and size of its group, and its durations follow from its times. A run without records has none."""
         run = self.open("transformer")
         collectives = run.collectives
         self.assertGreater(len(collectives), 0)
@@ -121,6 +126,7 @@ class Tables(Runs):
         self.assertEqual(len(self.open("without_records").collectives), 0)
 
     def test_links_have_the_names_of_their_ends(self):
+        """Each link has the names of the NPU or switch at its ends, and its utilisation and mean wait follow from the file."""
         run, file = self.open("with_links"), self.file("with_links")
         switches = file["network/switches/name"].asstr()[:]
         def name(end):
@@ -132,6 +138,7 @@ class Tables(Runs):
         self.assertTrue(np.allclose(run.links["mean_wait"], file["network/links/queueing_time"][:] / file["network/links/messages"][:]))
 
     def test_configuration_and_inputs(self):
+        """A run on two ranks gives its configuration as a tree and as settings, its input files, and a row for each rank."""
         run = self.open("on_two_ranks")
         self.assertEqual(run.configuration["system"]["network"]["dimensions"][1]["shape"], "Switch")
         self.assertEqual(run.settings["system.network.dimensions.1.bandwidth"], "25 GB/s")
@@ -140,10 +147,12 @@ class Tables(Runs):
         self.assertEqual(len(run.kernel), 2)
 
     def test_any_group_as_it_stands(self):
+        """`table` reads a group that has no property of its own, with the columns of the file."""
         table = self.open("with_links").table("network/switches")
         self.assertEqual(list(table.columns), ["dimension", "name"])
 
     def test_units_can_be_changed(self):
+        """Times, sizes and rates are changed to other units. The values and units follow, the old table stays, and unknown or repeated units are refused."""
         npus = self.open("transformer").npus
         changed = orrery.in_units(npus, "ms", "KiB")
         self.assertTrue(np.allclose(changed["finish_time"] * 10**9, npus["finish_time"]))
@@ -183,6 +192,7 @@ class Tables(Runs):
             self.assertEqual(orrery.compare([results, self.paths["transformer"]])["status"].tolist(), ["interrupted", "complete"])
 
     def test_tables_stay_after_the_file_is_closed(self):
+        """A table that was read stays when the file is closed. A table that was not read is refused with a message."""
         with orrery.open(self.paths["transformer"]) as run:
             npus = run.npus
         self.assertEqual(len(npus), 8)
@@ -209,6 +219,7 @@ class Parts(Runs):
         return list(table.itertuples(index=False, name=None))
 
     def test_the_whole_timeline(self):
+        """The timeline is read whole. It has the rows of the file with durations and names, and `head` gives the first of them."""
         whole = self.timeline.read()
         self.assertEqual(list(whole.columns), ["npu", "node", "start", "finish", "duration", "kind", "name", "group", "group_name"])
         self.assertEqual(self.listed(whole), self.rows)
@@ -217,6 +228,7 @@ class Parts(Runs):
         self.assertEqual(self.listed(self.timeline.head(3)), self.rows[:3])
 
     def test_some_npus(self):
+        """The timeline is read for one NPU, a list, a range or none. It has the rows of these NPUs."""
         for npus in (3, [5], [7, 0, 1], range(2, 6), []):
             wanted = {npus} if isinstance(npus, int) else set(npus)
             self.assertEqual(self.listed(self.timeline.read(npus=npus)), [row for row in self.rows if row[0] in wanted], npus)
@@ -233,6 +245,7 @@ class Parts(Runs):
             self.timeline.read(time=("tomorrow", "1 ms"))
 
     def test_some_columns(self):
+        """Two columns are read for one NPU. Only they are there, and an unknown column is refused by name."""
         table = self.timeline.read(npus=1, columns=["kind", "duration"])
         self.assertEqual(self.listed(table), [(row[5], row[4]) for row in self.rows if row[0] == 1])
         with self.assertRaisesRegex(ValueError, "colour"):
@@ -249,11 +262,13 @@ class Parts(Runs):
         self.assertTrue(some.astype(object).equals(self.timeline.read(npus=[1, 2, 6], time=(0, self.run_.simulated_time // 2)).astype(object)))
 
     def test_too_many_rows_are_refused(self):
+        """More rows than the limit are refused with a message that says how to lift it. As many as the limit are read."""
         with self.assertRaisesRegex(orrery.ResultsError, "more than 10 rows.*limit=None"):
             self.timeline.read(limit=10)
         self.assertEqual(len(self.timeline.read(npus=0, limit=self.timeline.rows_of(0))), self.timeline.rows_of(0))
 
     def test_npus_that_are_not_there(self):
+        """NPUs that the run does not have are refused with a message that gives the range."""
         for npus in (8, [0, 8], -1):
             with self.assertRaisesRegex(orrery.ResultsError, "NPUs 0 to 7"):
                 self.timeline.read(npus=npus)
@@ -302,6 +317,7 @@ class Several(Runs):
         self.assertTrue(pd.isna(table["pipeline_bubble"]["pool"]))
 
     def test_tables_of_all_runs(self):
+        """A table of three runs is one table with the run in its index. Tables that not all runs have, or that are read in parts, are refused."""
         with orrery.open_many(self.sweep) as runs:
             npus = runs.concat("npus")
             self.assertEqual(npus.index.names, ["run", "npu"])
@@ -337,6 +353,7 @@ class Errors(Runs):
             self.assertIn(word, str(caught.exception))
 
     def test_what_is_no_results_file(self):
+        """A missing file, a folder, a text, another HDF5 file and a newer format are opened. Each error names the file and what it is."""
         text, other, newer = (self.folder / name for name in ("text.h5", "other.h5", "newer.h5"))
         text.write_text("no results")
         with h5py.File(other, "w") as file:
@@ -359,6 +376,7 @@ class Errors(Runs):
                               env={**os.environ, "PYTHONPATH": f"{blocked}:{PACKAGE}"})
 
     def test_a_missing_package_is_named_with_how_to_install_it(self):
+        """A package that Orrery needs cannot be imported. The message says how to install it, and plots alone need matplotlib."""
         for package, debian in (("pandas", "python3-pandas"), ("h5py", "python3-h5py"), ("numpy", "python3-numpy")):
             done = self.python(["-c", "import orrery"], package)
             self.assertIn(f"apt-get install {debian}", done.stderr, package)

@@ -67,25 +67,31 @@ class Readable(Pictures):
                 self.assertFalse(wide > 2 and high > 2, f"{name}: {text!r} and {other!r} lie over each other")
 
     def test_overviews(self):
+        """The overview of every example run has only texts that can be read."""
         for name, run in self.runs.items():
             self.check(name, orrery.plots.overview(run))
 
     def test_a_part_of_the_time(self):
+        """The overview of three NPUs in a part of the time has only texts that can be read."""
         run = self.runs["transformer"]
         self.check("zoom", orrery.plots.overview(run, npus=[0, 3, 7], time=(run.simulated_time // 4, run.simulated_time // 2)))
 
     def test_kernel(self):
+        """The picture of the kernel of every example run has only texts that can be read."""
         for name, run in self.runs.items():
             self.check(name, orrery.plots.kernel(run))
 
     def test_links(self):
+        """The picture of each quantity of the links has only texts that can be read."""
         for quantity in orrery.plots.QUANTITIES:
             self.check(quantity, orrery.plots.links(self.runs["with_links"], quantity))
 
     def test_jupyter_gets_an_image(self):
+        """Jupyter asks a picture for a PNG and gets one."""
         self.assertEqual(orrery.plots.kernel(self.runs["with_pool"])._repr_png_()[:8], b"\x89PNG\r\n\x1a\n")
 
     def test_what_cannot_be_drawn_is_said(self):
+        """A run has no links or no timeline, or an NPU or a quantity does not exist. The error says what is missing."""
         with self.assertRaisesRegex(orrery.ResultsError, "congestion-aware"):
             orrery.plots.links(self.runs["transformer"])
         with self.assertRaisesRegex(orrery.ResultsError, "--timeline"):
@@ -129,6 +135,7 @@ class Shares(Pictures):
             self.assertIn(f"{100 * metrics[key]:5.1f} %  {label}", labels)
 
     def test_bands_have_every_npu_once(self):
+        """The bands of a timeline together have every NPU of the run once, in order."""
         for name, run in self.runs.items():
             if run.timeline is not None:
                 self.assertEqual([npu for _, npus in timeline.bands_of(run) for npu in npus], list(range(run.num_npus)), name)
@@ -175,6 +182,7 @@ class Maps(unittest.TestCase):
             self.assertFalse(any(np.isnan(one.matrix).any() for one in ring))
 
     def test_large_maps_show_the_largest_of_neighbours(self):
+        """A map of 2000 rows is joined to 500. Each row shows the largest of four, and empty cells stay empty."""
         matrix = np.full((2000, 3), np.nan)
         matrix[1001, 2], matrix[1002, 2], matrix[5, 0] = 7, 3, 1
         small, joins = link_maps.joined(matrix)

@@ -150,6 +150,8 @@ class Messages {
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, Ps> free_, carried_;
 };
 
+// 600 random custom collectives run in one dimension. The engine gives the times of a plain simulation, message by
+// message.
 TEST(CustomCollective, AgreesWithMessages) {
   Random random(1);
   for (int round = 0; round < 600; ++round) {
@@ -260,6 +262,8 @@ std::shared_ptr<const CustomCollective> direct_all_to_all(std::uint32_t n) {
   return chains.finish(n);
 }
 
+// A custom collective spells out what an algorithm of the registry does. The engine gives both the same times and
+// bytes.
 TEST(CustomCollective, AgreesWithWhatItSpellsOut) {
   Random random(2);
   for (int round = 0; round < 300; ++round) {

@@ -117,6 +117,8 @@ std::optional<Contributions> wanted(Kind asked, std::uint32_t n, std::uint32_t i
   return std::nullopt;
 }
 
+// Each algorithm carries blocks of data for each kind and size. Each member ends with the blocks that the collective
+// promises, and none is added twice.
 TEST(Registry, EveryMemberEndsWithTheRightData) {
   for_each_task([](const AlgorithmEntry& entry, Kind asked, const GroupTask& task) {
     SCOPED_TRACE(text_of(entry, asked, task));
@@ -334,6 +336,7 @@ TEST(Registry, EntriesSayWhatIsPossible) {
       }
 }
 
+// Each algorithm has names, with and without a window. Each name leads back to the algorithm.
 TEST(Registry, NamesAreFound) {
   for (const AlgorithmEntry& entry : algorithms())
     for (const bool whole : {false, true})

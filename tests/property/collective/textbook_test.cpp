@@ -187,6 +187,8 @@ bool can_be_root(const Entry& entry, std::uint32_t position) {
   return position == 0 || entry.reduces || entry.algorithm.name != "inSwitch";
 }
 
+// The messages of each algorithm are written down from the literature. When they carry the data, each member ends with
+// what the collective promises, and nothing is added twice.
 TEST(Textbook, EveryMemberEndsWithTheRightData) {
   for (const Entry& entry : entries())
     for (const std::uint32_t tree : {0U, 1U}) {
@@ -205,6 +207,7 @@ TEST(Textbook, EveryMemberEndsWithTheRightData) {
     }
 }
 
+// The messages from the literature are timed one by one. The engine gives the same times, and the same bytes.
 TEST(Textbook, MessagesTakeTheTimeAndTheBytesOfTheEngine) {
   std::mt19937_64 random(9);
   for (const Entry& entry : entries()) {
@@ -315,6 +318,8 @@ Row row_of(const Entry& entry) {
   return in_switch_row(entry);
 }
 
+// docs/collectives.md gives a formula of steps and bytes for each algorithm. The durations and bytes of the engine
+// equal it, or stay below it where it is a bound.
 TEST(Textbook, FormulasAreThoseOfTheEngine) {
   for (const Entry& entry : entries()) {
     if (entry.asked == Kind::barrier) continue;
@@ -356,6 +361,8 @@ std::uint64_t least_bytes(const Entry& entry) {
   }
 }
 
+// No collective can be faster than its number of rounds, or than its bytes take over the links of a member. The engine
+// keeps to these bounds.
 TEST(Textbook, NothingIsFasterThanItsLowerBounds) {
   for (const Entry& entry : entries()) {
     if (entry.asked == Kind::barrier) continue;

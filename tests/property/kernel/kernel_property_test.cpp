@@ -119,7 +119,8 @@ std::string run_on_all_ranks(std::uint64_t seed) {
   return difference(run_serially(system_of(seed, 1)), whole);
 }
 
-/// ORRERY_TEST_SEED repeats one seed; ORRERY_TEST_SECONDS says for how long.
+// Random models run on all ranks. Each gives the results of a run in the serial order of events. ORRERY_TEST_SEED
+// repeats one seed; ORRERY_TEST_SECONDS says for how long.
 TEST(Kernel, AgreesWithTheSerialOrder) {
   const char* only = std::getenv("ORRERY_TEST_SEED");
   const char* seconds = std::getenv("ORRERY_TEST_SECONDS");
@@ -193,6 +194,7 @@ class Patience {
   double seconds_;
 };
 
+// Random models run on 2 to 8 ranks, each a thread. Each gives the results of a run in the serial order of events.
 TEST(Kernel, AgreesWithTheSerialOrderInThreads) {
   if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   const Patience patience(15);
@@ -237,6 +239,7 @@ void expect_no_progress(const InThreads& result, const std::string& what) {
   EXPECT_GE(reports, 1U) << what;
 }
 
+// One of three ranks never answers. The watchdog ends the run on the others and says that there is no progress.
 TEST(Kernel, WatchdogReportsASilentRank) {
   if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
@@ -250,6 +253,7 @@ TEST(Kernel, WatchdogReportsASilentRank) {
   }
 }
 
+// The transport of one rank loses a message. The watchdog ends the run and says that there is no progress.
 TEST(Kernel, WatchdogReportsALostMessage) {
   if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   int lost = 0, channels = 0;

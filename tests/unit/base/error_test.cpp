@@ -7,6 +7,8 @@
 namespace orrery {
 namespace {
 
+// An error knows the file, the byte, the NPU, the node, what was found, what was expected and what to do. Its message
+// names all of them in one line.
 TEST(Error, NamesEverythingThatIsKnown) {
   const Error error(ErrorCode::bad_input, {.file = "a.et", .byte_offset = 40, .npu = 3, .node = 17, .node_name = "x"},
                     "a loop", "a DAG", "Remove it.");
@@ -14,6 +16,7 @@ TEST(Error, NamesEverythingThatIsKnown) {
   EXPECT_EQ(error.code(), ErrorCode::bad_input);
 }
 
+// An error knows only a part of its place. Its message leaves out the rest and its punctuation.
 TEST(Error, LeavesOutWhatIsNot) {
   EXPECT_STREQ(Error(ErrorCode::usage, {}, "found").what(), "found");
   EXPECT_STREQ(Error(ErrorCode::usage, {.file = "f.yaml", .line = 7}, "found").what(), "f.yaml:7: found");
@@ -23,6 +26,8 @@ TEST(Error, LeavesOutWhatIsNot) {
   EXPECT_STREQ(Error(ErrorCode::stuck, "as it is").what(), "as it is");
 }
 
+// An invariant that holds does nothing. One that is broken throws an internal error, which names the source file and
+// asks for a report.
 TEST(Check, SaysWhereItWasBroken) {
   EXPECT_NO_THROW(ensure(true, "fine"));
   try {
@@ -36,6 +41,7 @@ TEST(Check, SaysWhereItWasBroken) {
   }
 }
 
+// Several NPUs add a notice of one kind. The list keeps the text of the lowest NPU and counts all of them.
 TEST(Notices, KeepTheLowestNpuAndCount) {
   Notices notices;
   notices.add("kind", 5, "five");
@@ -49,6 +55,8 @@ TEST(Notices, KeepTheLowestNpuAndCount) {
   EXPECT_EQ(notices.entries().size(), 2U);
 }
 
+// Two lists of notices are merged, either one into the other. Both results have the text of the lowest NPU and the sum
+// of the counts.
 TEST(Notices, MergeInAnyOrder) {
   Notices low, high, none;
   low.add("kind", 1, "one");

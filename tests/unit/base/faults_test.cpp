@@ -12,6 +12,8 @@ Error in_trace(std::uint32_t npu, std::uint64_t node, std::string_view text) {
   return {ErrorCode::bad_input, {.file = fmt::format("w.{}.et", npu), .npu = npu, .node = node}, text};
 }
 
+// The same faults are added in two opposite orders, one of them twice. Both lists tell each fault once, ordered by NPU
+// and node, with faults of no NPU first.
 TEST(Faults, AreToldAlikeInWhateverOrderTheyWereFound) {
   const std::vector<Error> found = {in_trace(10, 3, "c"),
                                     in_trace(2, 9, "b"),
@@ -27,6 +29,7 @@ TEST(Faults, AreToldAlikeInWhateverOrderTheyWereFound) {
   EXPECT_EQ(backwards.texts(), texts);
 }
 
+// Three NPUs read one file with one fault. The list tells the fault once, for the lowest NPU.
 TEST(Faults, OfOneFileForManyNpusAreOfTheLowest) {
   Faults faults;
   for (const std::uint32_t npu : {5U, 2U, 7U})
@@ -34,6 +37,8 @@ TEST(Faults, OfOneFileForManyNpusAreOfTheLowest) {
   EXPECT_EQ(faults.texts(), std::vector<std::string>{"all.et: NPU 2, node 1: the same"});
 }
 
+// A file has 57 faults, then 5057. The list shows as many as the limit says and counts the others; it keeps at most
+// 1000.
 TEST(Faults, OfOneFileAreShownUpToALimit) {
   Faults faults;
   for (std::uint64_t i = 0; i < 57; ++i) faults.add(in_trace(0, i, "x"));
@@ -45,6 +50,8 @@ TEST(Faults, OfOneFileAreShownUpToALimit) {
   EXPECT_EQ(faults.texts().back(), "w.0.et: and more than 980 more faults in this file");
 }
 
+// A list without faults throws nothing. One fault is thrown as it is, several are thrown as one error with a line for
+// each, and a long list points to 'orrery check'.
 TEST(Faults, AreThrownAsOneError) {
   Faults faults;
   EXPECT_NO_THROW(faults.raise());
@@ -66,18 +73,21 @@ TEST(Faults, AreThrownAsOneError) {
   EXPECT_NE(raised().second.find("\n  and more: 'orrery check' lists them all"), std::string::npos);
 }
 
+// An attempt breaks an invariant of the program. The error passes through, and the list of faults stays empty.
 TEST(Faults, AreNotWhatIsWrongWithTheProgram) {
   Faults faults;
   EXPECT_THROW(faults.attempt([] { ensure(false, "broken"); }), Error);
   EXPECT_TRUE(faults.empty());
 }
 
+// A number is written with its noun. The noun is singular for 1 and plural for all other numbers.
 TEST(Text, Counts) {
   EXPECT_EQ(counted(0, "message"), "0 messages");
   EXPECT_EQ(counted(1, "message"), "1 message");
   EXPECT_EQ(counted(2, "entry", "entries"), "2 entries");
 }
 
+// A list of two NPUs is written in full. Of a list of thirteen, ten are written and three are counted.
 TEST(Text, ListsAtMostTen) {
   std::vector<NpuId> npus = {NpuId(3), NpuId(1)};
   EXPECT_EQ(list(npus), "3, 1");
@@ -85,6 +95,7 @@ TEST(Text, ListsAtMostTen) {
   EXPECT_EQ(list(npus), "3, 1, 7, 7, 7, 7, 7, 7, 7, 7 and 3 more");
 }
 
+// A device, a folder and a missing file are read as text. Each is refused with an error that says what it is.
 TEST(Text, IsReadFromRegularFilesOnly) {
   const auto refusal = [](const std::filesystem::path& path) {
     try {

@@ -5,6 +5,8 @@
 namespace orrery {
 namespace {
 
+// Numbers from 0 to 2e27 are written with at most four digits. The prefix is the largest that fits, and yotta beyond
+// all.
 TEST(Text, DecimalPrefixes) {
   EXPECT_EQ(with_prefix(0), "0");
   EXPECT_EQ(with_prefix(999), "999");
@@ -13,6 +15,8 @@ TEST(Text, DecimalPrefixes) {
   EXPECT_EQ(with_prefix(2e27), "2000 Y");
 }
 
+// Sizes from 0 bytes to 2^64 - 1 are written with binary prefixes. Below 1 KiB the bytes are exact, above it there are
+// two decimals.
 TEST(Text, BinarySizes) {
   EXPECT_EQ(binary_size(0), "0 B");
   EXPECT_EQ(binary_size(1023), "1023 B");

@@ -69,12 +69,16 @@ Hand two_sends() {
   return hand;
 }
 
+// Member 0 sends to members 1 and 2 over its one link to the switch. The second message leaves when the first one has
+// left.
 TEST(CustomCollective, MessagesLeaveByOneLinkOneAfterTheOther) {
   Hand hand = two_sends();
   // The second leaves when the first has: 7 + 100, + 2 hops and 200, + 7. Member 0 has sent all after 7 + 300.
   EXPECT_EQ(finish(hand, Shape("Switch"), at_ns({0, 0, 0})), at_ns({307, 314, 514}));
 }
 
+// A communicator has a custom collective of its own, beside those for all. Its layout and times are its own, whatever
+// the kind, and a group of another size is refused.
 TEST(CustomCollective, ACommunicatorMayHaveOneOfItsOwn) {
   Options options = options_of({ring});
   options.custom.of_kind[Kind::all_gather] = {Hand(3).finish()};
@@ -98,6 +102,8 @@ TEST(CustomCollective, ACommunicatorMayHaveOneOfItsOwn) {
   EXPECT_THROW(system.engine.validate(*system.engine.layout({}, all_dimensions, 2), Kind::all_reduce), Error);
 }
 
+// Member 0 sends to members 1 and 2 over links that differ, or over one link of a mesh. Messages with links of their
+// own travel together, and those that share one follow each other.
 TEST(CustomCollective, LinksOfTheirOwnCarryMessagesTogether) {
   Hand hand = two_sends();
   EXPECT_EQ(finish(hand, Shape("FullyConnected"), at_ns({0, 0, 0})), at_ns({207, 214, 314}));
@@ -107,6 +113,8 @@ TEST(CustomCollective, LinksOfTheirOwnCarryMessagesTogether) {
   EXPECT_EQ(finish(along, Shape("Mesh"), at_ns({0, 0, 0})), at_ns({307, 214, 514}));
 }
 
+// Members 1 and 2 send to member 0, which has one link from the switch. The second message arrives its transfer time
+// after the first one.
 TEST(CustomCollective, MessagesComeByOneLinkOneAfterTheOther) {
   Hand hand(3);
   hand.receive(0, 1, 1000);
@@ -117,12 +125,15 @@ TEST(CustomCollective, MessagesComeByOneLinkOneAfterTheOther) {
   EXPECT_EQ(finish(hand, Shape("Switch"), at_ns({0, 0, 0}))[0], Time::from_ns(307 + 200 + 7));
 }
 
+// Member 0 sends to members 1 and 2 under ASTRA-sim's rules. The messages do not share the link.
 TEST(CustomCollective, AstraSimSendsEachMessageByItself) {
   Hand hand = two_sends();
   EXPECT_EQ(finish(hand, Shape("Switch"), at_ns({0, 0, 0}), AllRules::astra_sim()), at_ns({400, 300, 400}))
       << "a send is over when its message is there, and there are no endpoint delays";
 }
 
+// Members 1 and 2 send to member 0, and member 1 starts 1000 ns late. Its message still comes first, because the order
+// is that of members that start together.
 TEST(CustomCollective, TheOrderAtALinkIsThatOfMembersThatStartTogether) {
   Hand hand(3);
   hand.receive(0, 1, 1000);
@@ -133,11 +144,13 @@ TEST(CustomCollective, TheOrderAtALinkIsThatOfMembersThatStartTogether) {
   EXPECT_EQ(late[0], Time::from_ns(1307 + 200 + 7)) << "member 2 stays behind member 1";
 }
 
+// Member 1 joins 5000 ns after the others. No member completes before that.
 TEST(CustomCollective, NobodyIsThroughBeforeAllHaveBegun) {
   Hand hand = two_sends();
   EXPECT_EQ(finish(hand, Shape("Switch"), at_ns({0, 5000, 0})), at_ns({5007, 5014, 5007}));
 }
 
+// Member 0 receives, reduces, copies and computes. Its end is the sum of these times.
 TEST(CustomCollective, WorkTakesItsTime) {
   Hand hand(2);
   const auto got = hand.receive(0, 1, 1000);
@@ -149,6 +162,8 @@ TEST(CustomCollective, WorkTakesItsTime) {
   EXPECT_EQ(finish(hand, Shape("Switch"), at_ns({0, 0}))[0], Time::from_ns(307 + 7 + 30 + 20 + 55));
 }
 
+// Member 0 receives, reduces and computes under ASTRA-sim's rules. The reduction takes 1 ns and the computation its
+// recorded duration.
 TEST(CustomCollective, WorkTakesANanosecondInAstraSim) {
   Hand hand(2);
   const auto got = hand.receive(0, 1, 1000);
@@ -158,6 +173,8 @@ TEST(CustomCollective, WorkTakesANanosecondInAstraSim) {
   EXPECT_EQ(finish(hand, Shape("Switch"), at_ns({0, 0}), AllRules::astra_sim())[0], Time::from_ns(300 + 1 + 55));
 }
 
+// A custom collective is for three members. A group of three is accepted, all six NPUs are refused with the sizes that
+// there are, and other kinds keep their algorithms.
 TEST(CustomCollective, OtherSizesOfGroupsAreRefused) {
   Options options = options_of({ring});
   Hand hand = two_sends();
@@ -170,6 +187,7 @@ TEST(CustomCollective, OtherSizesOfGroupsAreRefused) {
   EXPECT_NE(message.find("3 (hand)"), std::string::npos) << message;
 }
 
+// A custom collective has fixed sizes, and collectives are cut into four chunks. It is refused.
 TEST(CustomCollective, FixedSizesAreNotCut) {
   Options options = options_of({ring});
   Hand hand = two_sends();
@@ -180,6 +198,8 @@ TEST(CustomCollective, FixedSizesAreNotCut) {
             std::string::npos);
 }
 
+// A message crosses two dimensions and another one crosses one. Their bytes count in each dimension that they cross, as
+// a mean over the members.
 TEST(CustomCollective, BytesCountInEveryDimensionThatAMessageCrosses) {
   Options options = options_of({});
   Hand hand(4);
@@ -239,6 +259,8 @@ class ChakraCollective : public ::testing::Test {
   std::vector<et::Node> nodes_[2];
 };
 
+// Two traces of one file prefix have a send, a receive and a computation each. They become operations in the order of
+// their ids, with partners and sizes as shares of the whole.
 TEST_F(ChakraCollective, NodesBecomeOperations) {
   const auto made = read();
   EXPECT_EQ(made->num_positions(), 2U);
@@ -253,6 +275,8 @@ TEST_F(ChakraCollective, NodesBecomeOperations) {
   EXPECT_EQ(made->bytes(2, Bytes(101)), Bytes(50)) << "what the receive before it brought";
 }
 
+// The traces give sizes in bytes, and a computation has a duration. The collective has fixed sizes and keeps the
+// duration.
 TEST_F(ChakraCollective, SizesMayBeBytes) {
   for (auto& nodes : nodes_)
     for (std::size_t k = 0; k < 2; ++k) nodes[k] = bytes(nodes[k], 1000);
@@ -265,37 +289,44 @@ TEST_F(ChakraCollective, SizesMayBeBytes) {
   EXPECT_EQ(made->bytes(5, Bytes(7)), Bytes(1000));
 }
 
+// One message has a size in bytes, the others have shares. The error names the trace and the node.
 TEST_F(ChakraCollective, SizesOfBothKindsAreRefused) {
   nodes_[1][0] = bytes(nodes_[1][0], 1000);
   expect_refusal({"part.1.et", "node 5 'give'", "total_chunk_cnt is 0, elsewhere 2"});
 }
 
+// A send has no receive at its destination. The error names the trace, the node and the position.
 TEST_F(ChakraCollective, MessagesWithoutTheirOtherEndAreRefused) {
   nodes_[1].erase(nodes_[1].begin() + 1);
   nodes_[1][1] = et::Node(9, "add", et::comp);
   expect_refusal({"part.0.et", "node 5 'give'", "position 1 has no receive for this send"});
 }
 
+// A send has two chunks and its receive one. The error names both.
 TEST_F(ChakraCollective, SizesThatDifferAreRefused) {
   nodes_[0][0] = nodes_[0][0].int32("msg_chunk_cnt", 2).int32("msg_chunk_idx", 0);
   expect_refusal({"part.1.et", "node 2 'take'", "receives 1 chunks, but node 5 of position 0 sends 2 chunks"});
 }
 
+// A trace has a collective node. The error names the trace and the node.
 TEST_F(ChakraCollective, WhatIsNoPartOfACollectiveIsRefused) {
   nodes_[0][2] = et::collective(9, "all", 0, 1000);
   expect_refusal({"part.0.et", "node 9 'all'", "no part of a collective"});
 }
 
+// A send names position 2, and there are positions 0 and 1. The error names the node and the position.
 TEST_F(ChakraCollective, OtherPositionsAreRefused) {
   nodes_[0][0] = chunks(et::Node(5, "give", et::comm_send).int32("comm_dst", 2), 1);
   expect_refusal({"part.0.et", "node 5 'give'", "the other end is position 2"});
 }
 
+// A send begins at chunk 2 of two. The error names the node and the chunks.
 TEST_F(ChakraCollective, ChunksBeyondTheWholeAreRefused) {
   nodes_[0][0] = nodes_[0][0].int32("msg_chunk_idx", 2);
   expect_refusal({"part.0.et", "node 5 'give'", "1 chunks from chunk 2 on, of 2"});
 }
 
+// Each position sends only when it has received. The error says that an operation waits for itself.
 TEST_F(ChakraCollective, CirclesOverMessagesAreRefused) {
   for (auto& nodes : nodes_) nodes[0] = nodes[0].data({2});
   expect_refusal({"part.", "waits for itself"});

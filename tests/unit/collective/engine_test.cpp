@@ -183,6 +183,8 @@ TEST(Engine, LatencyOverlaps) {
   EXPECT_EQ(late, (std::vector<Time>{Time::from_ns(364), Time::from_ns(364)}));
 }
 
+// Four chunks are to be made of 4001, 5 and 3 bytes in a ring of two. A remainder makes a fifth chunk, and chunks have
+// one byte at least.
 TEST(Engine, RemainderAndSmallChunks) {
   Options options = options_of({ring});
   options.chunks.splits = 4;
@@ -248,6 +250,8 @@ TEST(Engine, InvolvedDimensions) {
   EXPECT_EQ(system.finish(Kind::all_to_all, 4000, at_ns({0, 0}), npus({2, 6}), 0b10)[0], Time::from_ns(7 + 407));
 }
 
+// Groups of a ring of four and a switch of four have the same shape and distances, or not. Those that are alike share
+// one layout.
 TEST(Engine, AlikeGroupsShareALayout) {
   System system({dimension(Shape("Ring"), 4), dimension(Shape("Switch"), 4)}, options_of({ring, direct}));
   Engine& engine = system.engine;
@@ -268,6 +272,8 @@ TEST(Engine, OtherKinds) {
   EXPECT_EQ(system.together(Kind::barrier, 0, 4), Time::from_ps(7'000 + 6 * 107'100 + 3 * 30));
 }
 
+// A communicator has one member, or its links take no time under ASTRA-sim's rules. One member completes when it
+// arrives; several take one tick.
 TEST(Engine, OneMemberAndFreeLinks) {
   Options options = options_of({ring});
   options.endpoint_delay = Time::zero();
@@ -322,6 +328,8 @@ TEST(Engine, ForgetsWithoutHarm) {
   EXPECT_EQ(system.finish(Kind::all_reduce, 1'000'000, arrivals), before);
 }
 
+// An algorithm cannot carry out a kind or a size of a group, or a kind has no algorithm. The error names the dimension,
+// the algorithm and the kind, or the key.
 TEST(Engine, RefusesWhatAnAlgorithmDoesNotCarryOut) {
   System six({dimension(Shape("Switch"), 6)}, options_of({halving_doubling}));
   EXPECT_EQ(six.fault(Kind::all_reduce),
@@ -338,6 +346,7 @@ TEST(Engine, RefusesWhatAnAlgorithmDoesNotCarryOut) {
             std::string::npos);
 }
 
+// One option at a time is zero or a list of the wrong length. The error names its key.
 TEST(Options, ValidateNamesTheKey) {
   const topology::Topology topology({dimension(Shape("Ring"), 2), dimension(Shape("Ring"), 2)});
   const auto refusal = [&](auto change) {
@@ -361,6 +370,8 @@ TEST(Options, ValidateNamesTheKey) {
   EXPECT_EQ(refusal([](Options& o) { o.all_gather = {{"ring", 0, true}}; }), "accepted");
 }
 
+// A group has a member twice or one that is not there, or a collective takes longer than Time can hold. Each throws an
+// error.
 TEST(Engine, RefusesMembersTwiceAndTimesThatDoNotFit) {
   System system({dimension(Shape("Ring"), 4)}, options_of({ring}));
   EXPECT_THROW(system.engine.layout(npus({1, 1}), all_dimensions), Error);

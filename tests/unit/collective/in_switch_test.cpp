@@ -95,6 +95,8 @@ TEST(InSwitch, ShareOfAGroup) {
             std::string::npos);
 }
 
+// An algorithm in the switch is chosen for a ring, for a switch without operations, or for a kind that no switch
+// carries out. The error says which of these it is.
 TEST(InSwitch, RefusesWhatNoSwitchCarriesOut) {
   const Options options = options_of({in_switch});
   topology::Dimension of_ring = switch_of(4, 0);
@@ -168,6 +170,7 @@ TEST(BinomialTree, BroadcastByAnotherAlgorithm) {
   EXPECT_EQ(system.together(Kind::broadcast, 4000, 8), Time::from_ns((7 + 2 * 607) + (7 + 2 * 407)));
 }
 
+// A binomial tree is chosen for an all-gather. The error names the kinds that it carries out.
 TEST(BinomialTree, RefusesKindsWithoutATree) {
   System system({switch_of(4, 0)}, options_of({binomial_tree}));
   EXPECT_EQ(system.fault(Kind::all_gather),

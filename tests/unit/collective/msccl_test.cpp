@@ -67,6 +67,8 @@ class MscclFile : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
+// A file has two ranks whose steps send, receive and reduce. Each step becomes one, two or three operations with its
+// partner and dependencies.
 TEST_F(MscclFile, StepsBecomeOperations) {
   using OpKind = CustomCollective::OperationKind;
   const auto made = read(pair);
@@ -85,6 +87,7 @@ TEST_F(MscclFile, StepsBecomeOperations) {
   EXPECT_EQ(std::vector(made->successors(8).begin(), made->successors(8).end()), (std::vector<std::uint32_t>{6, 9}));
 }
 
+// A size is cut into two chunks that may differ by a byte. The chunks add up to the size, up to the largest one.
 TEST_F(MscclFile, ChunksAddUpToTheWhole) {
   const auto made = read(pair);
   for (const std::uint64_t whole : {0U, 1U, 2U, 1000U, 1001U}) {
@@ -95,6 +98,8 @@ TEST_F(MscclFile, ChunksAddUpToTheWhole) {
   EXPECT_EQ(made->bytes(0, Bytes::most()).count(), Bytes::most().count() / 2 + 1);
 }
 
+// A file is no XML, is for another kind, lacks a rank or has it twice, or has wrong numbers of chunks. The error says
+// which of these it is, with the line where there is one.
 TEST_F(MscclFile, WhatIsNoAlgorithmIsRefused) {
   expect(refusal("</gpu>", ""), {"algorithm.xml:", "no XML"});
   expect(refusal("<algo name=\"pair\"", "<program", "<algo"), {"no XML"});
@@ -113,6 +118,8 @@ TEST_F(MscclFile, WhatIsNoAlgorithmIsRefused) {
   EXPECT_THROW(read_custom_collective(folder_.path() / "nothing", Kind::all_reduce, {}), Error);
 }
 
+// A thread block is there twice, sends to itself, shares a connection, or lacks the peer of its step. The error names
+// the rank, the thread block and the step.
 TEST_F(MscclFile, FaultsOfThreadBlocksAreRefused) {
   expect(refusal("tb id=\"2\"", "tb id=\"4\""), {"algorithm.xml:7:", "gpu 1 has tb 4 twice"});
   expect(refusal("send=\"0\"", "send=\"1\""), {"tb 4 of gpu 1 would send to itself"});
@@ -124,6 +131,8 @@ TEST_F(MscclFile, FaultsOfThreadBlocksAreRefused) {
          {"rank 0, thread block 0, step 0", "position 1 has no receive"});
 }
 
+// A step has a wrong number, type, buffer, chunk or dependency. The error names the rank, the thread block, the step
+// and what is wrong.
 TEST_F(MscclFile, FaultsOfStepsAreRefused) {
   expect(refusal("<step s=\"1\"", "<step s=\"2\""), {"algorithm.xml:5:", "step 1 of tb 4 of gpu 1 has s=\"2\""});
   expect(refusal("type=\"s\"", "type=\"x\""), {"its type is 'x'", "rrcs"});
@@ -137,10 +146,12 @@ TEST_F(MscclFile, FaultsOfStepsAreRefused) {
   expect(refusal("deps=\"0\"", "deps=\"5\""), {"waits for step 5 of thread block 2"});
 }
 
+// Steps of two thread blocks wait for each other. The error says that one waits for itself.
 TEST_F(MscclFile, CirclesAreRefused) {
   expect(refusal("depid=\"-1\" deps=\"-1\"", "depid=\"2\" deps=\"1\""), {"rank ", "thread block", "waits for itself"});
 }
 
+// The steps move or add up the wrong chunks. The error names the rank and the chunk that does not get its result.
 TEST_F(MscclFile, WrongDataAreRefused) {
   expect(refusal("type=\"rrcs\"", "type=\"rcs\""),
          {"rank 0 does not get its result", "chunk 0 of its output has 1 contribution", "2 contributions"});
@@ -153,6 +164,8 @@ TEST_F(MscclFile, WrongDataAreRefused) {
   expect(refusal("inplace=\"1\"", "inplace=\"0\""), {"is never written"});
 }
 
+// One file for each kind of collective uses the buffers that the kind has. Each is accepted, and a broadcast from the
+// wrong root is refused.
 TEST_F(MscclFile, EveryKindHasItsBuffers) {
   const auto file = [](std::string_view head, std::string_view sends, std::string_view receives) {
     return fmt::format(

@@ -33,6 +33,7 @@ std::string item_of(const AlgorithmEntry& entry) {
   return "- " + names + ": " + std::string(entry.summary) + ". It carries out " + scope(entry) + ". ";
 }
 
+// docs/collectives.md has a list of algorithms. It has one entry for each algorithm of the registry, with its text.
 TEST(Registry, DocumentListsItsAlgorithms) {
   const std::string listed = listed_algorithms();
   std::size_t num_items = 0;

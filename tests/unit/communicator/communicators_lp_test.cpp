@@ -13,6 +13,7 @@ namespace {
 
 Report some_report() { return {.group = 1, .ordinal = 2, .npu = 3, .depth = 4, .node_id = 5, .size = 6}; }
 
+// A report and three times are packed into a message. Unpacking gives the same report and times.
 TEST(WireFormat, WhatIsPackedIsUnpacked) {
   const std::vector<Time> sent{ns(1), ns(2), ns(3)};
   std::vector<std::byte> message;
@@ -24,6 +25,7 @@ TEST(WireFormat, WhatIsPackedIsUnpacked) {
             std::make_tuple(1U, 2U, 3U, 4U, 5U, 6U));
 }
 
+// A report has 1000 equal times. The message has room for one, and unpacking gives one.
 TEST(WireFormat, EqualTimesTravelAsOne) {
   std::vector<std::byte> message;
   wire::pack(some_report(), std::vector(1000, ns(5)), message);
@@ -33,6 +35,7 @@ TEST(WireFormat, EqualTimesTravelAsOne) {
   EXPECT_EQ(times, std::vector{ns(5)});
 }
 
+// A message is a byte too short, or has no time. Unpacking throws an error.
 TEST(WireFormat, AMessageOfWrongSizeIsRefused) {
   std::vector<std::byte> message;
   wire::pack(some_report(), std::vector{ns(5)}, message);

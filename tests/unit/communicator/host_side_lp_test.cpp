@@ -138,6 +138,7 @@ TEST_F(HostSideTest, TheReplyFollowsFromTheLongestChainOfCauses) {
   EXPECT_EQ(reports.at(0).report.depth, 18U);
 }
 
+// One rank reports an all-reduce and the other one an all-gather of the same group. The error names both.
 TEST_F(HostSideTest, RanksThatDisagreeAreRefused) {
   arrive(0, {ns(10)});
   Report other = report(ReportKind::arrivals, 0, 3);

@@ -115,6 +115,8 @@ TEST_F(MemberSideTest, NoFirstArrivalIsToldWhereAllJoinAtOnce) {
   EXPECT_EQ(reports[0].report.kind, ReportKind::arrivals);
 }
 
+// Two NPUs of different depths join, and one of them wants no record. The report has the larger depth and wants no
+// record.
 TEST_F(MemberSideTest, AReportCarriesTheLongestChainOfCausesAndWhetherAllWantARecord) {
   system->kernel.depths = {{LpId(0), 3}, {LpId(1), 8}};
   join(pair, 0, 1, ns(10));
@@ -171,6 +173,8 @@ TEST_F(MemberSideTest, OneTimeStandsForAllAndTheLastTimeForNone) {
   EXPECT_EQ(announced[3].time, Time::max());
 }
 
+// An NPU asks for its membership in a group. It says how many members there are, how many are on this rank, and whether
+// others are elsewhere; NPUs that are no members are refused.
 TEST_F(MemberSideTest, AMembershipSaysWhoTheOthersAre) {
   const Membership in_world = side->membership(world, NpuId(2));
   EXPECT_EQ(in_world.members, 4U);

@@ -6,6 +6,7 @@
 #include "expect_error.hpp"
 #include "orrery/config/command_line.hpp"
 #include "orrery/config/read.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::config {
 namespace {
@@ -34,9 +35,6 @@ const std::string memory_json = R"({"memory-type": "NO_MEMORY_EXPANSION"})";
 class AstraSim : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() /
-              (std::string("orrery_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::create_directories(folder_);
     files_ = {.workload = (folder_ / "workload").string(),
               .system = folder_ / "system.json",
               .network = folder_ / "network.yml",
@@ -46,7 +44,6 @@ class AstraSim : public ::testing::Test {
     write(files_.network, network_yml);
     write(files_.remote_memory, memory_json);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
   /// `text` with `to` in place of `from`, which must be there.
@@ -73,10 +70,13 @@ class AstraSim : public ::testing::Test {
     expect_error([&] { load(); }, ErrorCode::bad_input, parts);
   }
 
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
   AstraSimInputs files_;
 };
 
+// ASTRA-sim's four files describe a ring of 4 times a switch of 2. The configuration has their values in Orrery's units
+// and keeps the texts, and its own format reads back equal.
 TEST_F(AstraSim, FilesAsTheyAre) {
   const auto c = load();
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
@@ -100,6 +100,8 @@ TEST_F(AstraSim, FilesAsTheyAre) {
   EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c) << c.to_yaml();
 }
 
+// ASTRA-sim's command-line flags stand beside the files. Each sets what it means there, and one warning names those
+// without an effect.
 TEST_F(AstraSim, FlagsHaveTheirMeaning) {
   files_.injection_scale = 3;
   files_.num_queues_per_dim = 4;
@@ -114,6 +116,8 @@ TEST_F(AstraSim, FlagsHaveTheirMeaning) {
   EXPECT_NE(c.warnings[0].find("--logging-folder, --comm-scale"), std::string::npos) << c.warnings[0];
 }
 
+// The system file has keys that ASTRA-sim reads and does not use, and one misspelt key. One warning names them all,
+// with the nearest known key.
 TEST_F(AstraSim, KeysWithoutMeaningAreNamedInOneWarning) {
   const auto c = with_system("\"boost-mode\": 0",
                              R"("boost-mode": 1, "L": 100, "G": 0.01,
@@ -128,6 +132,8 @@ TEST_F(AstraSim, KeysWithoutMeaningAreNamedInOneWarning) {
   EXPECT_TRUE(c.execution.replay_only);
 }
 
+// The system file asks for the tracking of local memory. Orrery always tracks it, so there is no warning, but values of
+// the wrong type are refused.
 TEST_F(AstraSim, TensorsAreFollowedWhetherItIsAskedForOrNot) {
   const std::string both = R"("track-local-mem": 1, "local-mem-trace-filename": )";
   EXPECT_TRUE(with_system("\"boost-mode\": 0", both + "\"x\"").warnings.empty());
@@ -135,6 +141,7 @@ TEST_F(AstraSim, TensorsAreFollowedWhetherItIsAskedForOrNot) {
   refused("\"boost-mode\": 0", R"("track-local-mem": 2)", {"track-local-mem", "found '2'"});
 }
 
+// The system file has only the keys that it must have. The others get ASTRA-sim's defaults.
 TEST_F(AstraSim, DefaultsOfAbsentKeys) {
   write(files_.system, R"({"preferred-dataset-splits": 1, "all-reduce-implementation": ["ring", "ring"],
     "all-gather-implementation": ["ring", "ring"], "reduce-scatter-implementation": ["ring", "ring"],
@@ -146,6 +153,8 @@ TEST_F(AstraSim, DefaultsOfAbsentKeys) {
   EXPECT_FALSE(c.execution.compute.model->uses_operations);
 }
 
+// The system file has one fault at a time: a missing key, a wrong value, a wrong number of algorithms, no JSON, or no
+// file. The error names the file, the line, the key and what is expected.
 TEST_F(AstraSim, SystemRefusals) {
   refused("\"preferred-dataset-splits\": 4,", "",
           {"system.json:1", "'preferred-dataset-splits'", "missing", "1 or more"});
@@ -179,17 +188,21 @@ TEST_F(AstraSim, SystemRefusals) {
   expect_error([&] { load(); }, ErrorCode::bad_input, {"system.json", "no such file"});
 }
 
+// The network file sets a latency of 0 and the system file an endpoint delay of 0. The configuration accepts both.
 TEST_F(AstraSim, EndpointDelayAndLatencyZeroAreLegal) {
   const auto c = with_system("endpoint-delay\": 10", "endpoint-delay\": 0");
   EXPECT_EQ(c.collectives.endpoint_delay, Time::zero());
 }
 
+// The system file names one `oneRing` for two dimensions. The configuration has one algorithm and reads back equal.
 TEST_F(AstraSim, OneAlgorithmForTheWholeCommunicator) {
   const auto c = with_system("[\"ring\", \"direct\"]", "[\"oneRing\"]");
   ASSERT_EQ(c.collectives.all_reduce.size(), 1U);
   EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml") == c);
 }
 
+// The network file has one fault at a time: lists of different lengths, a wrong number, an unknown topology, or a
+// missing key. The error names the file and the entry.
 TEST_F(AstraSim, NetworkRefusals) {
   refused_network("[ 4, 2 ]", "[ 4 ]", {"network.yml:2", "'npus_count'", "a list of 1", "a list of 2"});
   refused_network("[ 4, 2 ]", "[ 4, 0 ]", {"'npus_count[1]'", "found '0'"});
@@ -203,6 +216,8 @@ TEST_F(AstraSim, NetworkRefusals) {
   refused_network("latency: [ 500.0, 0 ]", "", {"'latency'", "missing"});
 }
 
+// The memory file describes a memory per node. The configuration has its values, and files with missing or wrong keys
+// are refused by key.
 TEST_F(AstraSim, RemoteMemory) {
   write(files_.remote_memory,
         R"({"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 1000, "remote-mem-bw": 64,
@@ -226,6 +241,8 @@ TEST_F(AstraSim, RemoteMemory) {
       {"num-npus-per-node", "divisor of the 8 NPUs"});
 }
 
+// The memory file describes a hierarchical pool. The configuration has its values, and numbers that do not fit the
+// groups, or are missing, are refused by key.
 TEST_F(AstraSim, HierarchicalPool) {
   const std::string json = R"({"memory-type": "HIERARCHICAL_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 64,
     "num-npus-per-node": 4, "num-memory-groups": 6, "num-out-node-switches": 3, "out-node-link-bw": 25,
@@ -253,6 +270,7 @@ TEST_F(AstraSim, HierarchicalPool) {
   refused_memory(changed("out-node-link-bw\": 25", "out-node-link-bw\": 0"), {"'out-node-link-bw'", "more than 0"});
 }
 
+// The flags name a file of communicators. A missing file is refused, and the text of one that is there is kept.
 TEST_F(AstraSim, AMissingCommunicatorFile) {
   files_.groups = folder_ / "groups.json";
   expect_error([&] { load(); }, ErrorCode::bad_input, {"groups.json", "no such file"});
@@ -297,6 +315,8 @@ Inputs inputs_of(const fs::path& folder) {
   return std::get<RunCommand>(parse_command_line(argv)).inputs;
 }
 
+// Every reference case of ASTRA-sim is loaded with its flags. Six of them, on which ASTRA-sim fails or which Orrery
+// does not model, are refused with their key; all others load without a fault and read back equal.
 TEST(ReferenceCases, LoadOrAreRefusedByName) {
   const auto folder = cases_folder();
   if (folder.empty()) GTEST_SKIP() << "the reference cases are not here";

@@ -20,6 +20,7 @@ void refused(std::initializer_list<const char*> words, std::initializer_list<std
   expect_error([&] { parsed(words); }, ErrorCode::usage, parts);
 }
 
+// The command line has no command. The help names all commands and the exit code is 2. With --help the exit code is 0.
 TEST(CommandLine, AloneItPrintsHelpAndLeavesWithTwo) {
   const auto help = as<HelpCommand>({});
   EXPECT_EQ(help.exit_code, 2);
@@ -29,6 +30,7 @@ TEST(CommandLine, AloneItPrintsHelpAndLeavesWithTwo) {
   EXPECT_TRUE(std::holds_alternative<VersionCommand>(parsed({"--version"})));
 }
 
+// Each command is asked for its help. The text has the usage and an example, and the exit code is 0.
 TEST(CommandLine, EveryHelpHasAnExample) {
   for (const auto& words : std::initializer_list<std::initializer_list<const char*>>{{"run", "--help"},
                                                                                      {"check", "-h"},
@@ -50,6 +52,8 @@ TEST(CommandLine, EveryHelpHasAnExample) {
   EXPECT_EQ(run.find("positional"), std::string::npos) << run;
 }
 
+// `run` gets a configuration, two settings and all its flags, in both spellings. Each flag becomes the text of its
+// configuration key.
 TEST(CommandLine, RunWithItsOwnConfiguration) {
   const auto inputs =
       as<RunCommand>({"run", "c.yaml", "--set", "a.b=[1, 2]", "--set=c=1,2", "--output", "r.h5", "--force",
@@ -78,6 +82,8 @@ TEST(CommandLine, RunWithItsOwnConfiguration) {
   EXPECT_TRUE(as<RunCommand>({"run", "c.yaml"}).inputs.flags.empty());
 }
 
+// `run` gets ASTRA-sim's files and flags. The inputs hold each file and value, and list the flag that is ignored; the
+// file 'empty' stands for none.
 TEST(CommandLine, RunWithAstraSimsFiles) {
   const auto inputs =
       as<RunCommand>({"run", "--workload-configuration=a,b/w", "--system-configuration", "s.json",
@@ -105,6 +111,8 @@ TEST(CommandLine, RunWithAstraSimsFiles) {
   EXPECT_TRUE(none.inputs.astra_sim->groups.empty());
 }
 
+// The command line names no configuration, two of them, or a part of ASTRA-sim's files. Each is a usage error that says
+// what is missing or too much.
 TEST(CommandLine, UsageErrorsOfTheInputs) {
   refused({"run"}, {"no configuration", "CONFIG.yaml"});
   refused({"run", "c.yaml", "--system-configuration=s"}, {"both 'c.yaml' and ASTRA-sim's files"});
@@ -116,6 +124,8 @@ TEST(CommandLine, UsageErrorsOfTheInputs) {
   refused({"check", "c.yaml", "--output=x"}, {"unknown option '--output'", "orrery check --help"});
 }
 
+// The command line has an unknown command, an unknown option, or an option with a wrong value. Each is a usage error
+// that names it and what is expected or near.
 TEST(CommandLine, UsageErrorsOfOptions) {
   refused({"rum"}, {"unknown command 'rum'", "Did you mean 'run'?"});
   refused({"--quiet"}, {"unknown option '--quiet' before a command"});
@@ -137,6 +147,8 @@ TEST(CommandLine, UsageErrorsOfOptions) {
           {"--injection-scale: found '-1'"});
 }
 
+// `generate` gets the flags of a workload. They become settings of the configuration, and a missing output or a wrong
+// number is a usage error.
 TEST(CommandLine, Generate) {
   const auto command = as<GenerateCommand>({"generate", "--output=p/w", "--tp", "2", "--pp=3", "--dp=5", "--layers=6",
                                             "--micro-batches=7", "--hidden=8", "--sequence=9"});
@@ -158,6 +170,8 @@ TEST(CommandLine, Generate) {
   refused({"generate", "--output=w", "--tp=0"}, {"--tp: found '0'", "1 or more"});
 }
 
+// `partition` gets a configuration, ranks, a strategy and an output. The command holds them, the strategy is `block`
+// unless another one is named, and missing values are usage errors.
 TEST(CommandLine, Partition) {
   const auto command = as<PartitionCommand>({"partition", "c.yaml", "--ranks=4", "--output=map", "--force"});
   EXPECT_EQ(command.inputs.file, "c.yaml");
@@ -180,6 +194,8 @@ TEST(CommandLine, Partition) {
   refused({"partition", "c.yaml", "--ranks=none", "--output=m"}, {"--ranks: found 'none'"});
 }
 
+// `show` is asked for a trace, a topology, a collective, a timeline and the kernel's figures. Each command holds its
+// own values, and missing or wrong ones are usage errors.
 TEST(CommandLine, Show) {
   const auto trace = as<ShowTraceCommand>({"show", "trace", "w.0.et", "--json", "--dependencies=ctrl"});
   EXPECT_EQ(trace.file, "w.0.et");
@@ -214,6 +230,8 @@ TEST(CommandLine, Show) {
           {"--kind: found 'allreduce'", "all-reduce"});
 }
 
+// `show keys` is asked for all keys or those below a path, as text, JSON or Markdown. The command holds the path and
+// the form, and two forms at once are a usage error.
 TEST(CommandLine, ShowKeys) {
   const auto all = as<ShowKeysCommand>({"show", "keys"});
   EXPECT_EQ(all.below, "");

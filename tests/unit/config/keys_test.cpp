@@ -68,6 +68,7 @@ Faults read_value(const Key<Target>& key, std::string_view text, Target& target)
   return faults;
 }
 
+// Each key of a configuration has an example. The key reads it without a fault, and the value is not the default.
 TEST(Keys, EveryExampleReadsAsAValueOtherThanTheDefault) {
   for_all_keys([]<class Target>(const Keys<Target>& keys, const Target& initial) {
     for (const Key<Target>& key : keys) {
@@ -85,6 +86,7 @@ TEST(Keys, EveryExampleReadsAsAValueOtherThanTheDefault) {
   });
 }
 
+// Each key reads its example and writes the value as YAML. The written value reads back equal.
 TEST(Keys, WhatIsWrittenReadsBackEqual) {
   std::size_t written = 0;
   for_all_keys([&]<class Target>(const Keys<Target>& keys, const Target& initial) {
@@ -112,6 +114,7 @@ TEST(Keys, WhatIsWrittenReadsBackEqual) {
   EXPECT_GT(written, 90U);
 }
 
+// Many keys document a default that is a value. The key reads this text as what an absent key gives.
 TEST(Keys, EveryDefaultThatIsAValueReadsAsTheDefault) {
   std::size_t values = 0;
   for_all_keys([&]<class Target>(const Keys<Target>& keys, const Target&) {
@@ -127,6 +130,7 @@ TEST(Keys, EveryDefaultThatIsAValueReadsAsTheDefault) {
   EXPECT_GT(values, 60U);
 }
 
+// Each command takes the flags of some keys. No two keys of a command have the same flag.
 TEST(Keys, EachFlagOfACommandIsForOneKey) {
   for (const Taker command : {Taker::run, Taker::check, Taker::generate, Taker::partition, Taker::show_trace,
                               Taker::show_topology, Taker::show_collective}) {
@@ -137,6 +141,7 @@ TEST(Keys, EachFlagOfACommandIsForOneKey) {
   }
 }
 
+// Keys of ASTRA-sim's files name the keys of a configuration that they become. Each of these keys exists.
 TEST(Keys, AstraSimsKeysBecomeKeysThatAreThere) {
   std::size_t translated = 0;
   for (const KeySection& section : key_sections())
@@ -148,6 +153,8 @@ TEST(Keys, AstraSimsKeysBecomeKeysThatAreThere) {
   EXPECT_GT(translated, 30U);
 }
 
+// A key of a truth value and one of a number have a flag without a name for its argument. The first is accepted, the
+// second is a fault of the program.
 TEST(Keys, ADescriptorOfAFlagNamesItsValue) {
   const About about{.path = "run.example",
                     .help = "value of an example",
@@ -158,6 +165,7 @@ TEST(Keys, ADescriptorOfAFlagNamesItsValue) {
   EXPECT_THROW(describe(about, count().info), Error);
 }
 
+// A path is described twice in one section, or in a section that it is not below. Both are faults of the program.
 TEST(Keys, EachPathHasOneDescriptor) {
   const About about{
       .path = "run.example", .help = "value of an example", .example = "7", .otherwise = Default::needed()};
@@ -169,6 +177,8 @@ TEST(Keys, EachPathHasOneDescriptor) {
   EXPECT_THROW(others.add(about, count(), repeat), Error);
 }
 
+// One key is listed as text. The text has its meaning, type, range, default and example, and where there are any, its
+// flag and choices.
 TEST(KeyListing, OneKey) {
   EXPECT_EQ(list_keys(KeyForm::text, "system.collectives.chunks"),
             "system.collectives.chunks\n    pieces into which a collective is cut\n"
@@ -180,12 +190,14 @@ TEST(KeyListing, OneKey) {
   EXPECT_NE(list_keys(KeyForm::text, "system.remote-memory.kind").find("default: none"), std::string::npos);
 }
 
+// A key is asked for that does not exist. The usage error names the nearest key that does.
 TEST(KeyListing, AKeyThatIsNotThere) {
   expect_error([] { list_keys(KeyForm::text, "system.colectives.chunks"); }, ErrorCode::usage,
                {"no key 'system.colectives.chunks'", "Did you mean 'system.collectives.chunks'?"});
   expect_error([] { list_keys(KeyForm::json, "system.collectives.chunk"); }, ErrorCode::usage, {"chunks'?"});
 }
 
+// All keys are listed as JSON. Each key appears once in its section, and no field of it is empty.
 TEST(KeyListing, JsonHasEveryKeyOnceInASection) {
   const auto json = nlohmann::json::parse(list_keys(KeyForm::json));
   std::set<std::pair<std::string, std::string>> seen;
@@ -199,6 +211,8 @@ TEST(KeyListing, JsonHasEveryKeyOnceInASection) {
   EXPECT_EQ(json.size(), keys);
 }
 
+// All keys are listed as Markdown for the documents. Each section stands between marks, lines have at most 120
+// characters, and code marks come in pairs.
 TEST(KeyListing, MarkdownHasShortLinesBetweenMarks) {
   std::istringstream text(list_keys(KeyForm::markdown));
   std::size_t begins = 0, ends = 0;

@@ -5,6 +5,7 @@
 namespace orrery::config {
 namespace {
 
+// A list of NPUs has single numbers and ranges. It is read as ranges and written back without spaces.
 TEST(NpuList, RangesAndSingleNpus) {
   const auto ranges = parse_npu_list("3, 17,64-71", 72, {});
   EXPECT_EQ(ranges, (std::vector<NpuRange>{{3, 3}, {17, 17}, {64, 71}}));
@@ -22,6 +23,8 @@ std::string refusal(std::string_view text, std::uint32_t num_npus) {
   return "";
 }
 
+// A list of NPUs is malformed, beyond the number of NPUs, or not in ascending order. The error says which of these it
+// is.
 TEST(NpuList, SaysWhatItCannotRead) {
   for (const auto* text : {"8", "0-8", "", "1,", "a", "-1", "1-", "0x1"}) {
     EXPECT_NE(refusal(text, 8).find("below the number of NPUs, 8"), std::string::npos) << text;

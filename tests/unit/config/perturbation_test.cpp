@@ -27,6 +27,8 @@ void refused_perturbation(const std::string& perturbation, std::initializer_list
   expect_error([&] { with_perturbation(perturbation); }, ErrorCode::bad_input, parts);
 }
 
+// Eight NPUs are slowed down by two entries, which both name NPU 4. Its factors multiply, and NPUs that no entry names
+// keep their speed.
 TEST(Perturbation, FactorsOfAnNpuMultiply) {
   const auto c = with_perturbation("{slow-npus: [{npus: \"0,2-4\", compute: 0.5}, {npus: 4, compute: 0.8}]}");
   EXPECT_EQ(c.execution.compute_speed, (std::vector<double>{0.5, 1, 0.5, 0.5, 0.4, 1, 1, 1}));
@@ -34,6 +36,8 @@ TEST(Perturbation, FactorsOfAnNpuMultiply) {
   EXPECT_TRUE(parse(system_of_eight, "c.yaml").execution.compute_speed.empty());
 }
 
+// The compute speeds of all NPUs come as a list or from a file. Both give the same configuration, which reads back
+// equal, and a faulty line is refused by file and line.
 TEST(Perturbation, SpeedsOfAllNpusAsAListOrAFile) {
   const std::string slow = ", slow-npus: [{npus: 7, compute: 0.5}]}";
   const auto listed = with_perturbation("{compute-speed: [1, 0.9, 1.25, 1, 1, 1, 1, 0.6]" + slow);
@@ -50,6 +54,8 @@ TEST(Perturbation, SpeedsOfAllNpusAsAListOrAFile) {
                {"speeds.txt:2", "fast"});
 }
 
+// Entries slow links down or let them fail. The delays between NPUs follow from them, and the configuration reads back
+// equal.
 TEST(Perturbation, LinksReachTheTopology) {
   const auto c = with_perturbation(R"({links: [{dimension: 0, npus: "1-2", bandwidth: 0.5, latency: 3},
                           {dimension: 1, npus: 3, bandwidth: 0.25}, {dimension: 0, npus: "4,7", failed: true}]})");
@@ -65,12 +71,14 @@ TEST(Perturbation, LinksReachTheTopology) {
   EXPECT_FALSE(parse(system_of_eight, "c.yaml", "/base") == c);
 }
 
+// A workload replays recorded times, and an NPU is slowed down. A warning says that this has no effect.
 TEST(Perturbation, HasNoEffectWithRecordedTimes) {
   auto text = system_of_eight + "perturbation: {slow-npus: [{npus: 0, compute: 0.5}]}\n";
   text.replace(text.find("data/workload"), 13, "data/workload, replay-only: true");
   EXPECT_EQ(parse(text, "c.yaml").warnings.size(), 1U);
 }
 
+// A perturbation has one fault at a time. The error names the line, the key and what is expected.
 TEST(Perturbation, SaysWhatIsWrongAndWhere) {
   refused_perturbation("{slow: []}", {"c.yaml:7", "perturbation.slow", "unknown key", "slow-npus"});
   refused_perturbation("{slow-npus: [{npus: 8, compute: 0.5}]}",

@@ -7,6 +7,7 @@
 namespace orrery::config {
 namespace {
 
+// Bandwidths are written in bytes or bits, with decimal or binary prefixes. They are read as bytes per nanosecond.
 TEST(Units, Bandwidths) {
   EXPECT_EQ(parse_bandwidth("400 GB/s").bytes_per_ns(), 400);
   EXPECT_EQ(parse_bandwidth("400GB/s").bytes_per_ns(), 400);
@@ -17,6 +18,7 @@ TEST(Units, Bandwidths) {
   EXPECT_EQ(parse_bandwidth("1 B/s").bytes_per_ns(), 1e-9);
 }
 
+// Times, compute rates and sizes are written with their units. They are read exactly, up to the largest size.
 TEST(Units, TimesRatesAndSizes) {
   EXPECT_EQ(parse_nanoseconds("500 ns"), 500);
   EXPECT_EQ(parse_nanoseconds("1 us"), 1000);
@@ -30,6 +32,7 @@ TEST(Units, TimesRatesAndSizes) {
   EXPECT_EQ(parse_bytes("18446744073709551615 B"), Bytes(18446744073709551615U));
 }
 
+// A number has no unit. The error names the place and shows an example with a unit.
 TEST(Units, ABareNumberIsAnErrorThatShowsAnExample) {
   const Place place{.file = "a.yaml", .line = 3, .key = "system.x"};
   expect_error([&] { parse_bandwidth("400", place); }, ErrorCode::bad_input,
@@ -39,6 +42,8 @@ TEST(Units, ABareNumberIsAnErrorThatShowsAnExample) {
   expect_error([] { parse_bytes("80"); }, ErrorCode::bad_input, {"64 MiB"});
 }
 
+// A quantity has an unknown unit, a sign, a leading zero, a fraction of a byte, or is out of range. Each is refused
+// with its reason.
 TEST(Units, Refusals) {
   expect_error([] { parse_bandwidth("400 GBs"); }, ErrorCode::bad_input, {"unknown unit 'GBs'", "GB/s"});
   expect_error([] { parse_bandwidth("-4 GB/s"); }, ErrorCode::bad_input, {"negative"});
@@ -55,6 +60,8 @@ TEST(Units, Refusals) {
   expect_error([] { parse_count("1.5", 1, 100); }, ErrorCode::bad_input, {"whole number"});
 }
 
+// 20,000 random quantities are written as text with units. The text reads back as the same number, bit by bit, and
+// common values are written as people write them.
 TEST(Units, WhatIsWrittenIsReadBackBitForBit) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> exponent(-8, 12);

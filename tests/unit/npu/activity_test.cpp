@@ -58,6 +58,8 @@ TEST(Activity, ReceivesAreCommunicationToo) {
   EXPECT_EQ(record.idle, at(0));
 }
 
+// An NPU does all four kinds of work from 0 on, and they end one after the other. Each moment counts for the first kind
+// in this order that is under way.
 TEST(Activity, ComputeComesBeforeCpuBeforeCommunicationBeforeMemory) {
   Activity activity;
   for (const Work work : {Work::memory, Work::communication, Work::cpu, Work::compute}) activity.begin(work, at(0));
@@ -73,6 +75,7 @@ TEST(Activity, ComputeComesBeforeCpuBeforeCommunicationBeforeMemory) {
   EXPECT_EQ(record.idle, Time::zero());
 }
 
+// Two communication nodes overlap from 4 ns to 6 ns. The time of both together counts once.
 TEST(Activity, SeveralOfAKindOverlap) {
   Activity activity;
   activity.begin(Work::communication, at(0));
@@ -84,6 +87,8 @@ TEST(Activity, SeveralOfAKindOverlap) {
 
 using Messages = Matcher<int, char>;
 
+// One side of a channel leaves two items. The other side takes them in the order in which they were left, and then
+// finds nothing.
 TEST(Matcher, WhoComesSecondFindsTheFirstInOrder) {
   Messages matcher;
   matcher.leave({NpuId(1), 5}, 10);
@@ -96,6 +101,7 @@ TEST(Matcher, WhoComesSecondFindsTheFirstInOrder) {
   EXPECT_FALSE(matcher.take({NpuId(1), 5}, item));
 }
 
+// An item is left on a channel. Another tag, another NPU and the other side do not find it.
 TEST(Matcher, KeysDoNotMix) {
   Messages matcher;
   matcher.leave({NpuId(1), 5}, 'a');

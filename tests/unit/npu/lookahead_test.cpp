@@ -116,6 +116,7 @@ TEST_F(LookaheadTest, SendsAndCallsAreFoundApart) {
   EXPECT_EQ(found.sends.leads, (std::vector{ns(16), ns(9), ns(9), zero}));
 }
 
+// A compute node follows the only send. Other ranks notice nothing after the send.
 TEST_F(LookaheadTest, NothingIsNoticedAfterTheLastCommunication) {
   GraphBuilder graph;
   graph.message(NodeKind::send, away, {});
@@ -177,6 +178,7 @@ TEST_F(LookaheadTest, AccessesOfAGroupAreNoticedByItsMembers) {
   EXPECT_EQ(tail(true, neighbours), zero);
 }
 
+// A trace with a collective is replayed. Nothing is communicated, so other ranks notice nothing.
 TEST_F(LookaheadTest, ReplayedTracesAreNotNoticed) {
   options_.replay_only = true;
   GraphBuilder graph;

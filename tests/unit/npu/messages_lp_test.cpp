@@ -137,6 +137,8 @@ TEST(Messages, MessagesOfOneTagAreMatchedInOrder) {
   }
 }
 
+// The receive is of 1024 bytes and the message of 1000. The run ends with an error that names the trace and both sizes,
+// whether the receive or the message comes first.
 TEST(Messages, AMessageOfAnotherSizeThanItsReceiveIsRefused) {
   const auto error_of = [](const std::function<void()>& act) -> std::string {
     try {

@@ -43,6 +43,7 @@ struct OrderCase {
 
 class CommunicationOrder : public ::testing::TestWithParam<OrderCase> {};
 
+// Several sends wait for the communication resource. They go one after the other in the order that the option names.
 TEST_P(CommunicationOrder, SaysWhichSendThatWaitsComesNext) {
   const auto graph = waiting_sends();
   Options options;

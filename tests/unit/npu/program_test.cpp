@@ -16,6 +16,8 @@ Program make(GraphBuilder& graph, const Options& options = {}) {
   return make_program(graph.build(), options, both_dimensions);
 }
 
+// Compute and CPU nodes have recorded durations. The program takes them over, 0 becomes 1 ns, and instant nodes and
+// messages get no duration.
 TEST(Program, ComputeTakesItsRecordedDuration) {
   GraphBuilder graph;
   graph.timed(NodeKind::compute, 7, {});
@@ -27,6 +29,7 @@ TEST(Program, ComputeTakesItsRecordedDuration) {
             (std::vector{Time::from_ns(7), Time::from_ns(3), Time::from_ns(1), Time::zero(), Time::zero()}));
 }
 
+// A trace is replayed. Communication nodes take their recorded durations too, and instant nodes take none.
 TEST(Program, ReplayTakesRecordedDurationsOfCommunicationToo) {
   GraphBuilder graph;
   graph.timed(NodeKind::send, 9, {});
@@ -39,6 +42,8 @@ TEST(Program, ReplayTakesRecordedDurationsOfCommunicationToo) {
             (std::vector{Time::from_ns(9), Time::from_ns(5), Time::from_ns(1), Time::zero()}));
 }
 
+// A roofline gives the time of compute nodes. CPU nodes keep their recorded durations, and a compute node without
+// operations and bytes is counted as unknown.
 TEST(Program, RooflineIsForComputeAlone) {
   GraphBuilder graph;
   graph.timed(NodeKind::compute, 7, {});
@@ -53,6 +58,7 @@ TEST(Program, RooflineIsForComputeAlone) {
   EXPECT_EQ(program.num_unknown_compute, 1U);
 }
 
+// Three collectives of two groups take part in all dimensions. The program has one use for each group.
 TEST(Program, UsesAreTheGroupSlotsWhereAllDimensionsTakePart) {
   GraphBuilder graph;
   graph.collective(0, trace::all_dimensions, {});
@@ -65,6 +71,7 @@ TEST(Program, UsesAreTheGroupSlotsWhereAllDimensionsTakePart) {
   EXPECT_EQ(program.use_of_node(NodeId(2)), 0U);
 }
 
+// Three collectives are of one group, and one of them names a custom collective. The program has two uses.
 TEST(Program, UsesTellCustomCollectivesApart) {
   GraphBuilder graph;
   graph.collective(0, trace::all_dimensions, {});
@@ -78,6 +85,8 @@ TEST(Program, UsesTellCustomCollectivesApart) {
   EXPECT_EQ(program.use_of, (std::vector<std::uint32_t>{0, 1, 0}));
 }
 
+// Collectives of one group take part in different dimensions. The program has one use for each set of dimensions that
+// have more than one NPU.
 TEST(Program, UsesTellDimensionsApart) {
   GraphBuilder graph;
   graph.collective(0, 0b01, {});

@@ -35,19 +35,30 @@ struct Span {
   }
 };
 
+/// A system whose messages may go over links.
+struct LinkedSystem {
+  network::MessageNetwork* links = nullptr;  ///< none: messages are events of the other NPU
+  topology::Dimension dimension = {topology::Shape("Ring"), 4, Bandwidth::from_bytes_per_ns(50), 500};
+  collective::Options collectives = {};
+};
+
 using Graphs = std::vector<std::shared_ptr<const trace::Graph>>;
 
 /// The NPUs of rank 0. The test plays the kernel, the other rank and the hosts of communicators.
 ///
-/// Four NPUs are on a ring. Those for which the test gives a graph, from NPU 0 on, are on rank 0, the others on rank 1.
-/// In each trace peer slot p is NPU p, tag slot t is tag t, group slot 0 is the world and group slot 1 NPUs 0 and 1.
+/// Four NPUs are in one dimension, a ring unless the test gives another one. Those for which the test gives a graph,
+/// from NPU 0 on, are on rank 0, the others on rank 1. In each trace peer slot p is NPU p, tag slot t is tag t, group
+/// slot 0 is the world and group slot 1 NPUs 0 and 1.
 class RankOfNpus {
  public:
   static constexpr std::uint32_t world = 0, pair = 1;  // group slots
 
   explicit RankOfNpus(const Graphs& graphs, Options options = {},
-                      const memory::RemoteMemoryOptions& memory_options = {})
-      : options_(with_timeline(std::move(options))), memory_(memory_options, 4) {
+                      const memory::RemoteMemoryOptions& memory_options = {}, const LinkedSystem& system = {})
+      : delays(topology::Topology({system.dimension})),
+        options_(options_for(std::move(options), system)),
+        memory_(memory_options, 4),
+        engine_(delays, system.collectives) {
     for (std::uint32_t npu = 0; npu < 4; ++npu) of_npu_.emplace_back(npu < graphs.size() ? 0 : 1);
     of_server_.assign(memory_.num_servers(), Rank(1));
     programs_.reserve(graphs.size());
@@ -56,20 +67,22 @@ class RankOfNpus {
     const Hosting hosting{Rank(0), of_npu_, of_server_};
     run_.emplace(RunContext{options_, delays, memory_, engine_, communicators_, specs_, hosting, place_of_});
     members_.emplace(
-        communicator::Setup{.kernel = kernel,
-                            .engine = engine_,
-                            .network = network_,
-                            .specs = communicators_,
-                            .hosting = hosting,
-                            .first_lp = run_->first_communicator(),
-                            .place_of = place_of_},
+        communicator::Setup{
+            .kernel = kernel,
+            .engine = engine_,
+            .network = network_,
+            .specs = communicators_,
+            .hosting = hosting,
+            .first_lp = run_->first_communicator(),
+            .place_of = place_of_,
+            .execution = system.links ? communicator::Execution::by_members : communicator::Execution::at_host},
         [this](Rank to, const communicator::Report& report, std::span<const Time> times) {
           reports.push_back({to, report, {times.begin(), times.end()}});
         },
         [this](NpuId npu, NodeId node, Time time, Bytes sent) { npus->announce(npu, node, time, sent); });
     servers_.emplace(
         kernel, memory_, hosting, place_of_, [](GroupId) { return std::string(); }, overrun_);
-    npus.emplace(*run_, Services{kernel, network_, *members_, *servers_}, overrun_);
+    npus.emplace(*run_, Services{kernel, network_, *members_, *servers_, system.links}, overrun_);
     npus->start();
   }
   RankOfNpus(const RankOfNpus&) = delete;
@@ -116,6 +129,8 @@ class RankOfNpus {
     event.node = request.node;
     admit(event);
   }
+  /// Delivers an event of the links.
+  void deliver(const pdes::Event& event) { admit(event); }
   /// Says, as the host of a communicator, when each participant of a collective completes.
   void complete(communicator::Report report, const std::vector<Time>& times) {
     report.kind = communicator::ReportKind::completions;
@@ -131,6 +146,8 @@ class RankOfNpus {
   }
   /// Returns the time that a message of so many bytes of NPU 0 takes to NPU `to`.
   Time delay(std::uint32_t to, Bytes size = Bytes(1024)) const { return delays.delay(NpuId(0), NpuId(to), size); }
+  /// Returns the bytes that have been counted as traffic of the network's dimension.
+  Bytes traffic() const { return network_.bytes()[0]; }
   LpId first_server() const { return run_->first_server(); }
 
   struct SentReport {
@@ -140,13 +157,14 @@ class RankOfNpus {
   };
 
   test_support::FakeScheduler kernel;  ///< `sent` keeps what has gone to the other rank
-  network::DelayModel delays{topology::Topology({{topology::Shape("Ring"), 4, Bandwidth::from_bytes_per_ns(50), 500}})};
+  network::DelayModel delays;
   std::vector<SentReport> reports;
   std::optional<Npus> npus;
 
  private:
-  static Options with_timeline(Options options) {
+  static Options options_for(Options options, const LinkedSystem& system) {
     options.timeline = true;
+    if (system.links) options.network.model = network::ModelName("congestion-aware");
     return options;
   }
 
@@ -183,7 +201,7 @@ class RankOfNpus {
   Options options_;
   memory::RemoteMemory memory_;
   std::vector<Rank> of_npu_, of_server_;
-  collective::Engine engine_{delays, {}};
+  collective::Engine engine_;
   network::Analytical network_{delays};
   trace::Group everybody_{}, pair_{"pair", {NpuId(0), NpuId(1)}};
   std::vector<communicator::CommunicatorSpec> communicators_{

@@ -11,6 +11,7 @@ namespace {
 using orrery::test::me;
 using orrery::test::world;
 
+// Each rank brings values that depend on its number. All ranks get the sums, the minima and the maxima over all ranks.
 TEST(Communicator, Reduces) {
   const auto n = world().size();
   std::vector<std::int64_t> sum{1, me()}, least{me(), -me()}, most{me(), -me()};
@@ -22,7 +23,8 @@ TEST(Communicator, Reduces) {
   EXPECT_EQ(most, (std::vector<std::int64_t>{n - 1, 0}));
 }
 
-/// Rank r brings r values.
+// Rank r brings r values. The root, which is each rank in turn, gets all of them in rank order with their counts, and
+// the others get nothing.
 TEST(Communicator, GathersInRankOrder) {
   for (int root = 0; root < world().size(); ++root) {
     const std::vector<int> mine(static_cast<std::size_t>(me()), me());
@@ -41,6 +43,7 @@ TEST(Communicator, GathersInRankOrder) {
   }
 }
 
+// Each rank brings one value. All ranks get all values in rank order.
 TEST(Communicator, GathersOnEveryRank) {
   const std::vector<double> mine{me() + 0.5};
   std::vector<std::size_t> counts;
@@ -50,6 +53,8 @@ TEST(Communicator, GathersOnEveryRank) {
   EXPECT_EQ(counts, std::vector<std::size_t>(all.size(), 1));
 }
 
+// Each rank in turn is the root of a text and of an empty list. All ranks then have what the root had, whatever they
+// had before.
 TEST(Communicator, Broadcasts) {
   for (int root = 0; root < world().size(); ++root) {
     std::string text = me() == root ? "from " + std::to_string(root) : "something longer that is to be replaced";
@@ -61,7 +66,7 @@ TEST(Communicator, Broadcasts) {
   }
 }
 
-/// Rank a sends a + b values to rank b, so some get nothing.
+// Rank a sends a + b values to rank b, so some get nothing. Each rank gets from each other one what was meant for it.
 TEST(Communicator, Exchanges) {
   const auto value = [](int from, int to) { return 100 * from + to; };
   std::vector<std::vector<int>> outgoing;
@@ -74,6 +79,7 @@ TEST(Communicator, Exchanges) {
               std::vector<int>(static_cast<std::size_t>(me() + from), value(from, me())));
 }
 
+// Each rank sends 2.4 MB to each rank, more than MPI sends at once. All of it arrives.
 TEST(Communicator, ExchangesLargeMessages) {
   std::vector<std::vector<std::uint64_t>> outgoing(
       static_cast<std::size_t>(world().size()), std::vector<std::uint64_t>(300'000, static_cast<std::uint64_t>(me())));
@@ -85,6 +91,8 @@ TEST(Communicator, ExchangesLargeMessages) {
   }
 }
 
+// All ranks from `lowest` on throw in a section that all agree on. The lowest of them throws its own error, and all
+// others throw that another rank failed, with the exit code of that error.
 TEST(Communicator, TheLowestFailingRankSpeaks) {
   for (int lowest = 0; lowest < world().size(); ++lowest) {
     const auto body = [&] {
@@ -105,6 +113,8 @@ TEST(Communicator, TheLowestFailingRankSpeaks) {
   }
 }
 
+// The last rank throws an exception that is no Error. It passes through there, and the other ranks fail with the exit
+// code of an internal error.
 TEST(Communicator, OtherExceptionsAreInternal) {
   const int last = world().size() - 1;
   try {
@@ -120,12 +130,15 @@ TEST(Communicator, OtherExceptionsAreInternal) {
   }
 }
 
+// No rank throws in a section that all agree on. Each rank runs it once and none throws.
 TEST(Communicator, AgreesOnSuccess) {
   int calls = 0;
   EXPECT_NO_THROW(world().agree([&] { ++calls; }));
   EXPECT_EQ(calls, 1);
 }
 
+// A communicator of one process is made without MPI. It is the root, gathers and exchanges what it brings itself, and
+// throws its own errors.
 TEST(Serial, IsOneRankWithoutMpi) {
   const auto alone = make_serial();
   EXPECT_EQ(alone->size(), 1);

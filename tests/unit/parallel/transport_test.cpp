@@ -22,6 +22,8 @@ std::vector<std::byte> message(std::uint32_t number) {
   return bytes;
 }
 
+// Each rank sends 400 messages of many sizes to each other rank and overwrites its buffer after each. Each receiver
+// gets the messages of a sender in order, byte by byte, and nothing more.
 TEST(Transport, KeepsTheOrderOfEachChannel) {
   constexpr std::uint32_t count = 400;
   const auto transport = make_transport(world());
@@ -53,6 +55,8 @@ TEST(Transport, KeepsTheOrderOfEachChannel) {
   EXPECT_EQ(transport->poll(take), 0);
 }
 
+// Each rank sends one empty message to each other rank. The numbers that poll returns add up to the number of messages
+// that it handed over.
 TEST(Transport, ReportsTheNumberOfMessages) {
   const auto transport = make_transport(world());
   int calls = 0, reported = 0;
@@ -63,6 +67,7 @@ TEST(Transport, ReportsTheNumberOfMessages) {
   EXPECT_EQ(calls, world().size() - 1);
 }
 
+// All ranks take part in 50 reductions, one after the other. Each gives the minima and the sums of its own round.
 TEST(Transport, ReducesAgainAndAgain) {
   const auto transport = make_transport(world());
   const auto n = world().size();
@@ -81,6 +86,8 @@ TEST(Transport, ReducesAgainAndAgain) {
   }
 }
 
+// All ranks but rank 0 start a reduction. It does not end before rank 0 has started it too, and then it ends on all
+// ranks.
 TEST(Transport, AReductionWaitsForAllRanks) {
   const auto transport = make_transport(world());
   const std::vector<std::int64_t> minima{1}, sums{1};
@@ -96,6 +103,7 @@ TEST(Transport, AReductionWaitsForAllRanks) {
   }
 }
 
+// A transport has only one rank. A send throws an error, and a poll finds nothing.
 TEST(Transport, AloneSendsNothing) {
   const auto alone = make_serial();
   const auto transport = make_transport(*alone);

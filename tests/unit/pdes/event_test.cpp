@@ -19,6 +19,8 @@ Event event(std::int64_t ps, Stage stage, std::uint32_t source, std::uint64_t se
   return e;
 }
 
+// Seven events differ in time, stage, source or sequence number. `before` orders every pair of them by these four, in
+// this order.
 TEST(Event, IsOrderedByTimeStageSourceSequence) {
   const Event sorted[] = {
       event(1, Stage::client, 0, 0),
@@ -33,6 +35,7 @@ TEST(Event, IsOrderedByTimeStageSourceSequence) {
     for (std::size_t j = 0; j < std::size(sorted); ++j) EXPECT_EQ(before(sorted[i], sorted[j]), i < j) << i << " " << j;
 }
 
+// An event has the largest source and the largest sequence number. Its key gives both back.
 TEST(Event, KeyHoldsTheLargestValues) {
   const auto e = event(5, Stage::server, Event::max_source, 0xffffffffU);
   EXPECT_EQ(e.stage(), Stage::server);
@@ -40,11 +43,13 @@ TEST(Event, KeyHoldsTheLargestValues) {
   EXPECT_EQ(e.sequence(), 0xffffffffU);
 }
 
+// A source or a sequence number is one larger than its part of the key. An error is thrown.
 TEST(Event, OverflowOfTheKeyIsTrapped) {
   EXPECT_THROW(Event::make_order(Stage::client, LpId(Event::max_source + 1), 0), Error);
   EXPECT_THROW(Event::make_order(Stage::client, LpId(0), std::uint64_t{1} << 32), Error);
 }
 
+// Up to 5000 events with many ties are put into the set. They come out in sorted order, and the peak is their number.
 TEST(PendingSet, GivesWhatSortingGives) {
   std::mt19937_64 random(7);
   for (const std::size_t size : {1U, 2U, 5U, 100U, 5000U}) {
@@ -94,6 +99,8 @@ void expect_order(const std::function<std::int64_t(std::int64_t now, std::mt1993
   }
 }
 
+// 100,000 events go in and out of the set, with seven patterns of times. Each event that comes out is the first of
+// those that are in.
 TEST(PendingSet, StaysInOrderWhateverTheTimes) {
   const auto below = [](std::mt19937_64& random, std::uint64_t most) {
     return static_cast<std::int64_t>(random() % most);
@@ -111,6 +118,7 @@ TEST(PendingSet, StaysInOrderWhateverTheTimes) {
   expect_order([&](auto, auto& random) { return below(random, static_cast<std::uint64_t>(end)); });
 }
 
+// A set has had no events. Its time is never and its peak is 0.
 TEST(PendingSet, IsAtNoTimeWhenEmpty) {
   PendingSet pending;
   EXPECT_TRUE(pending.empty());

@@ -65,6 +65,8 @@ struct Alone {
 
 using Log = std::vector<std::string>;
 
+// Four events at three times are scheduled in another order. The kernel handles them by time and source, settles each
+// time once, and counts them.
 TEST(Kernel, HandlesInOrderAndSettlesOncePerTime) {
   Alone run;
   run.schedule(20, Stage::client, 1, 1);
@@ -78,6 +80,8 @@ TEST(Kernel, HandlesInOrderAndSettlesOncePerTime) {
   EXPECT_EQ(run.kernel.now(), Time::from_ps(20));
 }
 
+// Two clients call a server at 10 ps. The kernel settles the clients' time before the server handles both calls, and
+// the answers come before an event of a later source.
 TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
@@ -93,6 +97,7 @@ TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
                                  "c4@15<9", "settle@15"}));
 }
 
+// A client calls a server when its time is settled. The server handles the call at that time.
 TEST(Kernel, SettlingMayCallServersOfTheSameTime) {
   Alone run;
   run.script.on_settle = [&](Time now) {
@@ -104,6 +109,8 @@ TEST(Kernel, SettlingMayCallServersOfTheSameTime) {
   EXPECT_EQ(run.script.log, (Log{"c1@3<1", "settle@3", "s8@3<1", "c1@4<1", "settle@4"}));
 }
 
+// An event of a client schedules another one for the same client, no later than itself. The run ends with an error that
+// names both LPs and times.
 TEST(Kernel, RefusesThePast) {
   for (const std::int64_t ps : {9, 10}) {
     Alone run;
@@ -121,6 +128,7 @@ TEST(Kernel, RefusesThePast) {
   }
 }
 
+// An event of a server schedules another one for a server at the same time. The run ends with an error.
 TEST(Kernel, RefusesAServersPast) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
@@ -130,12 +138,15 @@ TEST(Kernel, RefusesAServersPast) {
   EXPECT_THROW(run.kernel.run(), Error);
 }
 
+// A kernel of one rank is to send to another rank. It throws an error.
 TEST(Kernel, RefusesOtherRanksWhenAlone) {
   Alone run;
   EXPECT_THROW(run.kernel.send(Rank(1), run.event(1, Stage::client, 1, 1)), Error);
   EXPECT_THROW(run.kernel.post(Rank(1), {}), Error);
 }
 
+// LP 1 causes a chain of four events and then one of LP 2; three events of LP 5 follow each other. The critical path
+// has five events, and the depth of an LP can be raised but not lowered.
 TEST(Kernel, CountsTheLongestChainOfCauses) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
@@ -155,6 +166,7 @@ TEST(Kernel, CountsTheLongestChainOfCauses) {
   EXPECT_EQ(run.kernel.depth(LpId(2)), 6U);
 }
 
+// Nothing is scheduled. The run ends and the model is not called.
 TEST(Kernel, EndsAtOnceWithoutEvents) {
   Alone run;
   run.kernel.run();
