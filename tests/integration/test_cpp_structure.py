@@ -23,7 +23,7 @@ def classes(text):
 
 class Functions(unittest.TestCase):
     def test_length_is_from_the_first_line_to_the_closing_brace(self):
-        """A function whose signature takes two lines, and one of a single line, in a namespace."""
+        """A namespace has a function whose signature takes two lines, and one of a single line. Both have their first line and length."""
         self.assertEqual(functions("""\
             namespace orrery {
             int sum(int a,
@@ -35,7 +35,7 @@ class Functions(unittest.TestCase):
             """), {"sum": (2, 4), "one": (6, 1)})
 
     def test_members_constructors_and_operators_are_functions(self):
-        """Members within and outside a class, a constructor and an operator."""
+        """Members within and outside a class, a constructor and an operator are all found as functions."""
         self.assertEqual(functions("""\
             Npu::Npu(int id) : id_(id), queue_{1, 2} {
               start();
@@ -65,7 +65,7 @@ class Functions(unittest.TestCase):
             """), {"run": (1, 11)})
 
     def test_braces_in_comments_and_literals_do_not_count(self):
-        """Braces in a line comment, a block comment, a string, a character and a raw string."""
+        """Braces stand in a line comment, a block comment, a string, a character and a raw string. They do not end the function."""
         self.assertEqual(functions("""\
             void print() {  // {
               /* { {
@@ -86,7 +86,8 @@ class Functions(unittest.TestCase):
 
 class Classes(unittest.TestCase):
     def test_public_functions_and_data_members_are_counted(self):
-        """A class with a constructor, a destructor, an operator, a template, a static and a private function, and data of many forms."""
+        """A class has a constructor, a destructor, an operator, a template, a static and a private function, and data of many forms. Its three
+        ordinary public functions and its five data members are counted."""
         self.assertEqual(classes("""\
             class Npu final : public Model {
              public:
@@ -110,7 +111,7 @@ class Classes(unittest.TestCase):
             """), {"Npu": (3, 5)})
 
     def test_members_of_a_struct_are_public(self):
-        """A struct with a function and two data members on one line."""
+        """A struct has a function, and two data members on one line. All of them count as public."""
         self.assertEqual(classes("struct Pair {\n  int sum() const { return a + b; }\n  int a = 1, b = 2;\n};\n"), {"Pair": (1, 2)})
 
     def test_nested_classes_count_for_themselves(self):
@@ -130,7 +131,7 @@ class Classes(unittest.TestCase):
             """), {"Outer": (1, 1), "Inner": (1, 2)})
 
     def test_forward_declarations_and_enumerations_are_no_classes(self):
-        """A forward declaration, an enumeration, and a function that takes a struct."""
+        """A text has a forward declaration, an enumeration, and a function that takes a struct. No class is found."""
         self.assertEqual(classes("class Npu;\nenum class Kind { a, b };\nvoid f(struct Npu& npu) { npu.run(); }\n"), {})
 
 

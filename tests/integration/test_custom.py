@@ -134,8 +134,8 @@ class Custom(Folder):
         self.assertEqual(len(times), 1, times)
 
     def test_both_networks_agree_without_congestion(self):
-        """8 NPUs that start together, and messages that queue at the links of their sender and receiver only: with cut-through both
-        networks give the same times."""
+        """8 NPUs start together, and messages queue at the links of their sender and receiver only. With cut-through both networks give
+        the same times."""
         kinds = {"all-reduce": (chakra.ALL_REDUCE, ("all-pairs-all-reduce", "ring-all-reduce", "halving-doubling")),
                  "all-to-all": (chakra.ALL_TO_ALL, ("all-to-all",))}
         for shape in ("Switch", "FullyConnected"):

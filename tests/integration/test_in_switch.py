@@ -118,7 +118,7 @@ class InSwitch(harness.Folder):
                     self.assertIn(word, outcome.err)
 
     def test_both_networks_agree_where_collectives_start_together(self):
-        """6 NPUs whose only traffic is in-switch collectives that start together: with cut-through both networks give the same times."""
+        """The only traffic of 6 NPUs is in-switch collectives that start together. With cut-through both networks give the same times."""
         config = self.config("system:\n  network: {dimensions: [{shape: Switch, size: 6, bandwidth: 7 GB/s, latency: 333 ns, in-switch-operations: 1}]}\n"
                              "  collectives: {all-reduce: [inSwitch], all-gather: [inSwitch], reduce-scatter: [inSwitch], broadcast: [inSwitch]}\n"
                              "workload: {traces: w}\n")

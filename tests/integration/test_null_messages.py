@@ -39,11 +39,12 @@ class NullMessages(harness.Folder):
         self.assertLessEqual(null, FLOOD * max(data, events / 100))
 
     def test_a_step_with_noise(self):
-        """A step of 64 NPUs with noise, on 2, 4 and 8 ranks."""
+        """A step of 64 NPUs with noise runs on 2, 4 and 8 ranks. Each null message is a question, an answer or a sign of life, and there are
+        at most ten for each data message."""
         self.check([harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05"])
 
     def test_stage_traces(self):
-        """STAGE's traces of three models on 64 NPUs, on 2, 4 and 8 ranks. Needs shared/."""
+        """STAGE's traces of three models on 64 NPUs run on 2, 4 and 8 ranks. The same bounds hold. Needs shared/."""
         for name in harness.STAGE_TRACES:
             self.check(harness.stage_arguments(name))
 

@@ -78,7 +78,8 @@ class Perturbation(harness.Folder):
         return harness.finish_times(self.run_once([config]))
 
     def test_slow_npus_compute_longer(self):
-        """10 us of computing at speed s, then 3 us of the CPU, which is not slowed; speeds come from the configuration or from a file."""
+        """An NPU of speed s computes for 10 us / s and then uses the CPU, which is not slowed, for 3 us. Speeds come from the configuration
+        or from a file."""
         nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False), Node(2, chakra.COMP, data_deps=[1], duration=3, is_cpu_op=True)]  # noqa: E731
         self.assertEqual(self.traced(nodes, "{slow-npus: [{npus: 2, compute: 0.8}, {npus: \"1-2\", compute: 0.5}]}"),
                          [13 * US, 23 * US, 28 * US, 13 * US])

@@ -206,7 +206,7 @@ TEST(Kernel, AgreesWithTheSerialOrderInThreads) {
   }
 }
 
-/// A group that never becomes complete: every rank ends, and what waits for what is what it is in the serial order.
+// A group never becomes complete. Every rank ends, and reports the same waits as a run in the serial order.
 TEST(Kernel, EndsAndKnowsWhoWaitsIfTheModelIsStuck) {
   if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   std::size_t waiting = 0;
@@ -273,8 +273,8 @@ TEST(Kernel, WatchdogReportsALostMessage) {
   EXPECT_GE(channels, 1);  // the first to give up may have no neighbours
 }
 
-/// A model that sees further than it can: the run ends on every rank, with the LPs and both times in the message, or
-/// has (by luck of the timing) the right result.
+// A model promises more than it can keep. The run ends on every rank with the LPs and both times in the message, or
+// has, by the timing, the right result.
 TEST(Kernel, CatchesBrokenPromises) {
   if (world().size() > 1) GTEST_SKIP() << "ranks are threads here, so one process runs it";
   int caught = 0;

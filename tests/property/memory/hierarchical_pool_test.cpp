@@ -218,7 +218,8 @@ TEST(HierarchicalPool, AllNpusTogetherTakeTheClosedForm) {
   }
 }
 
-// Random accesses at five moments, against the plain program.
+// NPUs make random accesses at five moments. Their ends are those that a plain program gives,
+// which goes round by round through the stages.
 TEST(HierarchicalPool, PartialUseGoesRoundByRoundThroughTheStages) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE(seed);
@@ -292,7 +293,7 @@ TEST(HierarchicalPool, BoundsInPartialUse) {
   }
 }
 
-// The accesses of a moment in two orders. Each of them ends at the same time in both.
+// The accesses of a moment come in two orders. Each of them ends at the same time in both.
 TEST(HierarchicalPool, TheOrderOfAMomentDoesNotMatter) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
@@ -350,7 +351,8 @@ TEST(HierarchicalPool, MoreWorkOrLessBandwidthEndsNothingEarlier) {
   }
 }
 
-// W bytes of a collective of n NPUs in k nodes, against n accesses of W: what passes each stage.
+// A collective of n NPUs in k nodes loads W bytes, or n accesses load W each. Each stage passes the bytes that
+// docs/memory.md says.
 TEST(HierarchicalPool, VolumesOfEachStage) {
   System system = [] {
     Random random(1);

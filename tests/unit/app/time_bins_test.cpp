@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t compute = static_cast<std::size_t>(NpuState::compute);
 
-// 1000 ps in 1000 bins. Two NPUs compute from 10 to 20 ps, one of them until 30 ps: the mean is 2, then 1, then 0.
+// 1000 ps are cut into 1000 bins. Two NPUs compute from 10 to 20 ps and one of them until 30 ps, so the mean is 2, then
+// 1, then 0.
 TEST(TimeBins, GiveTheMeanNumberOfNpus) {
   TimeBins bins(1000);
   bins.add(compute, 10, 20);
@@ -24,7 +25,7 @@ TEST(TimeBins, GiveTheMeanNumberOfNpus) {
   EXPECT_EQ(bins.mean(10, TimeBins::communication), 0);
 }
 
-// 4000 ps, so a bin has 4 ps. Three nodes communicate in one of the 4 ps of the first bin: the mean is 3/4.
+// 4000 ps are cut into bins of 4 ps. Three nodes communicate in one of the 4 ps of the first bin, so the mean is 3/4.
 TEST(TimeBins, CountPartsOfABin) {
   TimeBins bins(4000);
   bins.add(TimeBins::communication, 1, 2, 3);
@@ -32,7 +33,7 @@ TEST(TimeBins, CountPartsOfABin) {
   EXPECT_EQ(bins.mean(1, TimeBins::communication), 0);
 }
 
-// A run of 1 ps has fewer picoseconds than bins: one bin is 1 ps long, and the mean of all others is 0.
+// A run of 1 ps has fewer picoseconds than bins. One bin is 1 ps long, and the mean of all others is 0.
 TEST(TimeBins, MayBeShorterThanAPicosecond) {
   TimeBins bins(1);
   bins.add(compute, 0, 1);
@@ -41,8 +42,8 @@ TEST(TimeBins, MayBeShorterThanAPicosecond) {
   EXPECT_EQ(sum, 1);
 }
 
-// Random intervals in runs of random length, up to the longest time: the bins follow each other from 0 to the end, and
-// hold all the time that was added.
+// Random intervals lie in runs of random length, up to the longest time. The bins follow each other from 0 to the end,
+// and hold all the time that was added.
 TEST(TimeBins, HoldAllTime) {
   std::mt19937_64 random(1);
   for (int repetition = 0; repetition < 200; ++repetition) {
@@ -66,7 +67,8 @@ TEST(TimeBins, HoldAllTime) {
   }
 }
 
-// Each kind of work counts for the state that /npus of the results has for it: waiting for a message is communication.
+// An NPU does each kind of work. It counts for the state that /npus of the results has for it, and waiting for a
+// message is communication.
 TEST(NpuState, FollowsWork) {
   EXPECT_EQ(state_of(npu::Work::compute), NpuState::compute);
   EXPECT_EQ(state_of(npu::Work::cpu), NpuState::cpu);

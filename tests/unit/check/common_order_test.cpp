@@ -27,7 +27,7 @@ Calls member(std::uint32_t num_nodes, const std::vector<std::pair<std::uint32_t,
   return calls;
 }
 
-// Two members each have two collectives in a chain, in opposite orders: there is no common order, and one step of each
+// Two members each have two collectives in a chain, in opposite orders. There is no common order, and one step of each
 // member shows it.
 TEST(CommonOrder, OppositeChainsHaveNone) {
   const auto a = member(3, {{0, 1}, {1, 2}}, {{0, 100}, {2, 200}});
@@ -42,7 +42,7 @@ TEST(CommonOrder, OppositeChainsHaveNone) {
   EXPECT_TRUE(find_contradiction(a, a).empty());
 }
 
-// One member has a chain, the other one leaves the order open: there is a common order.
+// One member has a chain, and the other one leaves the order open. There is a common order.
 TEST(CommonOrder, UnorderedCollectivesAreNoContradiction) {
   const auto chain = member(2, {{0, 1}}, {{0, 1}, {1, 2}});
   const auto loose = member(2, {}, {{0, 2}, {1, 1}});
@@ -53,14 +53,16 @@ TEST(CommonOrder, UnorderedCollectivesAreNoContradiction) {
   EXPECT_TRUE(find_contradiction(twins, other).empty());
 }
 
-// Chains of the labels 1, 1, 2 and 1, 2, 1: the k-th of a label is the same collective, so there is no common order.
+// Two members have chains of the labels 1, 1, 2 and 1, 2, 1. The k-th of a label is the same collective, so there is no
+// common order.
 TEST(CommonOrder, RepeatedLabelsInChainsMeetInTurn) {
   const auto a = member(3, {{0, 1}, {1, 2}}, {{0, 1}, {1, 1}, {2, 2}});
   const auto b = member(3, {{0, 1}, {1, 2}}, {{0, 1}, {1, 2}, {2, 1}});
   EXPECT_FALSE(find_contradiction(a, b).empty());
 }
 
-// Four collectives, two dependencies of each member, which form one cycle: all four steps are told.
+// There are four collectives, and each member has two dependencies. Together they form one cycle, and all four steps
+// are told.
 TEST(CommonOrder, ACycleMayNeedFourSteps) {
   const auto a = member(4, {{0, 1}, {2, 3}}, {{0, 10}, {1, 11}, {2, 12}, {3, 13}});
   const auto b = member(4, {{1, 2}, {3, 0}}, {{0, 10}, {1, 11}, {2, 12}, {3, 13}});
@@ -81,7 +83,7 @@ bool has_common_order(std::uint32_t n, const std::set<std::pair<std::uint32_t, s
   return false;
 }
 
-// 400 random pairs of members with 2 to 6 collectives: a contradiction is found if and only if no permutation of the
+// 400 random pairs of members have 2 to 6 collectives. A contradiction is found if and only if no permutation of the
 // collectives suits both.
 TEST(CommonOrder, IsFoundIfAndOnlyIfThereIsOne) {
   std::mt19937 random(1);

@@ -79,7 +79,7 @@ class Builder {
 
 using Numbers = std::vector<std::uint32_t>;
 
-// Eight equal NPUs in two groups of four: all NPUs are one class, and so are the groups.
+// Eight equal NPUs are in two groups of four. All NPUs are one class, and so are the groups.
 TEST(Refinement, NpusOfEqualGroupsAreOneClass) {
   const auto classes = Builder({0, 0, 0, 0, 0, 0, 0, 0}).group_of({0, 1, 2, 3}).group_of({4, 5, 6, 7}).classes();
   EXPECT_EQ(classes.of_npu, Numbers(8, 0));
@@ -87,22 +87,22 @@ TEST(Refinement, NpusOfEqualGroupsAreOneClass) {
   EXPECT_EQ(classes.sizes, std::vector<std::uint64_t>{8});
 }
 
-// Four equal NPUs in two groups of other layouts: the NPUs of each group are a class.
+// Four equal NPUs are in two groups of different layouts. The NPUs of each group are a class.
 TEST(Refinement, LayoutsOfGroupsTellApart) {
   const auto classes = Builder({0, 0, 0, 0}).group({{0, 0}, {1, 0}}, 0).group({{2, 0}, {3, 0}}, 1).classes();
   EXPECT_EQ(classes.of_npu, (Numbers{0, 0, 1, 1}));
   EXPECT_EQ(classes.by_members, 1U);
 }
 
-// Two groups of four; NPU 0 has a signature of its own. The members of its group are a class each, as each is at
-// another position from NPU 0. The members of the other group are one class.
+// There are two groups of four, and NPU 0 has a signature of its own. The members of its group are a class each, as
+// each is at another position from NPU 0. The members of the other group are one class.
 TEST(Refinement, OneOtherMemberSplitsItsGroup) {
   const auto classes = Builder({1, 0, 0, 0, 0, 0, 0, 0}).group_of({0, 1, 2, 3}).group_of({4, 5, 6, 7}).classes();
   EXPECT_EQ(classes.of_npu, (Numbers{0, 1, 2, 3, 4, 4, 4, 4}));
   EXPECT_EQ(classes.by_members, 3U);
 }
 
-// Two groups of three equal NPUs that do not complete together: NPUs at the same position are a class.
+// Two groups of three equal NPUs do not complete together. NPUs at the same position are a class.
 TEST(Refinement, PositionsCountWhereMembersDoNotCompleteTogether) {
   const auto classes =
       Builder({0, 0, 0, 0, 0, 0}).group_of({0, 1, 2}, 0, false).group_of({5, 4, 3}, 0, false).classes();
@@ -110,8 +110,8 @@ TEST(Refinement, PositionsCountWhereMembersDoNotCompleteTogether) {
   EXPECT_EQ(classes.by_position, 2U);
 }
 
-// Six NPUs that send to the next one. In an open chain, whose ends have signatures of their own, each NPU is a class,
-// by its distance from the ends. In a closed ring all NPUs are one class.
+// Six NPUs send to the next one. In an open chain, whose ends have signatures of their own, each NPU is a class, by its
+// distance from the ends. In a closed ring all NPUs are one class.
 TEST(Refinement, StagesOfAPipeline) {
   Builder open({0, 1, 1, 1, 1, 2}), closed(Numbers(6, 0));
   for (std::uint32_t i = 0; i < 5; ++i) open.stream(i, i == 0 ? 0 : 1, i + 1, 0);
@@ -242,7 +242,8 @@ SignatureGraph random_graph(std::uint32_t seed) {
   return builder.graph();
 }
 
-// 3,000 random graphs: the classes are those of a plain refinement, and the causes add up to the number of classes.
+// 3,000 random graphs are refined. The classes are those of a plain refinement, and the causes add up to the number of
+// classes.
 TEST(Refinement, AgreesWithPlainRefinement) {
   std::size_t fewer = 0;
   for (std::uint32_t seed = 0; seed < 3000; ++seed) {
@@ -262,8 +263,8 @@ TEST(Refinement, AgreesWithPlainRefinement) {
   EXPECT_GT(fewer, 500U);
 }
 
-// A chain of 100,000 NPUs whose ends have signatures of their own: each NPU is a class. A refinement that looks at all
-// NPUs again in each of the 50,000 steps would not end in time.
+// A chain has 100,000 NPUs, and its ends have signatures of their own. Each NPU is a class. A refinement that looks at
+// all NPUs again in each of the 50,000 steps would not end in time.
 TEST(Refinement, LongChain) {
   constexpr std::uint32_t n = 100000;
   Numbers signatures(n, 0);

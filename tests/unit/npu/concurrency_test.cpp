@@ -45,7 +45,8 @@ TEST(Concurrency, RowsAndForks) {
   EXPECT_EQ(at_once(graph, 1), 1u);
 }
 
-// However many streams there are.
+// 20,000 collectives follow each other, or stand apart, and the streams have no limit. The bound is found in time that
+// does not depend on the number of streams.
 TEST(Concurrency, CostsWhatIsThere) {
   trace::Builder row, apart;
   std::vector<NodeId> last;

@@ -60,7 +60,8 @@ struct Traces {
   }
 };
 
-// One structure: its summary adds up messages by peer and collectives by group, and leaves receives out.
+// One structure has messages, collectives and receives. Its summary adds up messages by peer and collectives by group,
+// and leaves receives out.
 TEST(TraceSummary, AddsUpByPeerAndGroup) {
   const auto summary = summarise(structure().graph, both_dimensions);
   EXPECT_EQ(summary.nodes, 8U);
@@ -74,7 +75,7 @@ TEST(TraceSummary, AddsUpByPeerAndGroup) {
   EXPECT_EQ(summary.in_use[1].bytes, 100U);
 }
 
-// Six NPUs, however many ranks read their traces: every rank gets the whole graph.
+// Any number of ranks read the traces of six NPUs. Every rank gets the whole graph.
 TEST(CommunicationGraph, IsWholeOnEveryRank) {
   const auto graph = Traces().graph();
   EXPECT_EQ(graph.loads, std::vector<std::uint64_t>(grid_size, 8));
@@ -95,7 +96,7 @@ TEST(CommunicationGraph, IsWholeOnEveryRank) {
   }
 }
 
-// In a replay nothing is communicated: the graph has loads only.
+// A replay communicates nothing. The graph has loads only.
 TEST(CommunicationGraph, HasLoadsOnlyInAReplay) {
   const auto graph = Traces().graph(false);
   EXPECT_EQ(graph.loads, std::vector<std::uint64_t>(grid_size, 8));

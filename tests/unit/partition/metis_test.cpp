@@ -35,7 +35,7 @@ Partition cut(const CommunicationGraph& graph, int num_ranks) {
   return PartitionOptions("metis", {}).make({topology, num_ranks, &graph});
 }
 
-// 2 to 12 clusters on as many ranks: each cluster is on one rank, and all ranks have the same load.
+// There are 2 to 12 clusters and as many ranks. Each cluster is on one rank, and all ranks have the same load.
 TEST(Metis, KeepsClustersTogether) {
   for (const std::uint32_t clusters : {2U, 3U, 4U, 12U}) {
     const auto graph = scattered_clusters(clusters, 8);
@@ -46,7 +46,7 @@ TEST(Metis, KeepsClustersTogether) {
   }
 }
 
-// 5 clusters on 4 ranks, which do not divide evenly: the result is the same each time.
+// Five clusters do not divide evenly among four ranks. The result is the same each time.
 TEST(Metis, IsTheSameEachTime) {
   const auto graph = scattered_clusters(5, 6);
   const auto one = cut(graph, 4);
@@ -54,14 +54,14 @@ TEST(Metis, IsTheSameEachTime) {
   for (std::uint32_t i = 0; i < graph.loads.size(); ++i) EXPECT_EQ(one.rank_of(NpuId(i)), other.rank_of(NpuId(i)));
 }
 
-// 16 clusters, of which 4 have three times the load: both ranks get about half of the load.
+// Four of 16 clusters have three times the load. Both ranks get about half of the load.
 TEST(Metis, BalancesLoads) {
   auto graph = scattered_clusters(16, 4);
   for (std::uint32_t i = 0; i < graph.loads.size(); ++i) graph.loads[i] = i % 16 < 4 ? 3000 : 1000;
   EXPECT_LT(balance(graph.loads, cut(graph, 2)), 1.1);
 }
 
-// No NPU communicates, there is one rank, or a rank for each NPU: the NPUs are dealt in blocks.
+// No NPU communicates, or there is one rank, or a rank for each NPU. The NPUs are dealt in blocks.
 TEST(Metis, IsBlocksWhereNothingIsToBeCut) {
   CommunicationGraph silent;
   silent.loads.assign(8, 1);
@@ -75,7 +75,7 @@ TEST(Metis, IsBlocksWhereNothingIsToBeCut) {
   }
 }
 
-// Four NPUs on two ranks: the balance is the largest load of a rank over the mean.
+// Four NPUs are on two ranks. The balance is the largest load of a rank over the mean.
 TEST(Balance, IsLargestOverMean) {
   const Partition partition({Rank(0), Rank(0), Rank(1), Rank(1)}, 2);
   EXPECT_DOUBLE_EQ(balance(std::vector<std::uint64_t>{1, 1, 1, 1}, partition), 1);

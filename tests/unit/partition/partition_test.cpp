@@ -7,7 +7,7 @@
 namespace orrery::partition {
 namespace {
 
-// Five NPUs on three ranks, of which one hosts nothing: each rank lists its NPUs in ascending order.
+// Five NPUs are on three ranks, of which one hosts nothing. Each rank lists its NPUs in ascending order.
 TEST(Partition, EachRankListsItsNpus) {
   const Partition partition({Rank(2), Rank(0), Rank(2), Rank(0), Rank(2)}, 3);
   EXPECT_EQ(partition.num_ranks(), 3);

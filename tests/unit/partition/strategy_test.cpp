@@ -32,7 +32,7 @@ Partition made(const std::string& text, const topology::Topology& topology, int 
   return PartitionOptions(text, {}).make({topology, num_ranks});
 }
 
-// 1 to 1000 NPUs on 1 to 9 ranks: `block` gives each rank consecutive NPUs, and all ranks as many but for one.
+// 1 to 1000 NPUs are on 1 to 9 ranks. `block` gives each rank consecutive NPUs, and numbers that differ by at most one.
 TEST(Block, IsContiguousAndEven) {
   for (const std::uint32_t npus : {1U, 2U, 7U, 64U, 1000U}) {
     for (const int ranks : {1, 2, 3, 7, 9}) {
@@ -50,7 +50,7 @@ TEST(Block, IsContiguousAndEven) {
   }
 }
 
-// 7 NPUs on 3 ranks: `round-robin` gives NPU i to rank i mod 3.
+// Seven NPUs are on three ranks. `round-robin` gives NPU i to rank i mod 3.
 TEST(RoundRobin, DealsOneByOne) {
   const Partition partition = made("round-robin", ring(7), 3);
   EXPECT_EQ(partition.num_ranks(), 3);
@@ -58,8 +58,8 @@ TEST(RoundRobin, DealsOneByOne) {
   EXPECT_EQ(partition.npus_of(Rank(0)).size(), 3U);
 }
 
-// 3 x 2 x 5 NPUs on 1 to 40 ranks: `dimension:d` keeps NPUs together that differ in dimensions 0 to d only, and gives
-// all ranks as many of these sets but for one.
+// 3 x 2 x 5 NPUs are on 1 to 40 ranks. `dimension:d` keeps NPUs together that differ in dimensions 0 to d only, and the
+// numbers of these sets on two ranks differ by at most one.
 TEST(ByDimension, KeepsSetsTogether) {
   const topology::Topology topology = stack();
   for (std::uint32_t last = 0; last < topology.num_dimensions(); ++last)
@@ -108,7 +108,7 @@ class RankMap : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// A file with comments, blank lines and spaces: line i of what remains is the rank of NPU i.
+// A file has comments, blank lines and spaces. Line i of what remains is the rank of NPU i.
 TEST_F(RankMap, HoldsOneRankPerLine) {
   const Partition partition = made(write("# comment\n1\n\n 0 \r\n% METIS comment\n1\n2"), ring(4), 3);
   EXPECT_EQ(partition.rank_of(NpuId(0)), Rank(1));
@@ -144,7 +144,7 @@ TEST_F(RankMap, IsWhatNamesNoStrategy) {
   EXPECT_EQ(PartitionOptions::rank_map("a/map"), PartitionOptions("a/map", {}));
 }
 
-// Every strategy of the registry: it has a line of help, its example names it, and it puts every NPU of 3 x 2 x 5 on a
+// Every strategy of the registry has a line of help, and its example names it. It puts every NPU of 3 x 2 x 5 on a
 // rank, the same each time.
 TEST(Registry, EveryStrategyCanBeUsed) {
   const topology::Topology topology = stack();

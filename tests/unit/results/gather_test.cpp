@@ -8,14 +8,14 @@
 namespace orrery::results {
 namespace {
 
-// No keys, or keys without rows: there are no blocks.
+// There are no keys, or the keys have no rows. Then there are no blocks.
 TEST(Blocks, are_none_without_rows) {
   EXPECT_TRUE(blocks({}, 10).empty());
   const std::vector<std::int64_t> empty(5, 0);
   EXPECT_TRUE(blocks(empty, 10).empty());
 }
 
-// Keys with 2, 50 and 3 rows in blocks of at most 10: the key with 50 rows is a block of its own.
+// Three keys have 2, 50 and 3 rows, and a block holds at most 10. The key with 50 rows is a block of its own.
 TEST(Blocks, one_key_with_too_many_rows_has_its_own) {
   const std::vector<std::int64_t> rows{2, 50, 3};
   const auto result = blocks(rows, 10);
@@ -24,7 +24,7 @@ TEST(Blocks, one_key_with_too_many_rows_has_its_own) {
   EXPECT_EQ(result[2].first_row, 52U);
 }
 
-// 200 random tables: blocks follow each other without gaps, keep to the limit, and hold all rows.
+// Blocks are made of 200 random tables. They follow each other without gaps, keep to the limit, and hold all rows.
 TEST(Blocks, follow_each_other_and_hold_all_rows) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

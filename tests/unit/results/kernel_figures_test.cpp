@@ -21,7 +21,7 @@ results::KernelRecord rank(std::uint64_t events, std::uint64_t data, std::uint64
 
 KernelFigures figures_of(const std::vector<results::KernelRecord>& ranks) { return kernel_figures(ranks); }
 
-// Two ranks with different counts: the figures follow from sums, and from the largest values of a rank.
+// Two ranks have different counts. The figures follow from the sums, and from the largest values of a rank.
 TEST(KernelFigures, AreThoseOfAllRanks) {
   const auto figures = figures_of({rank(1000, 10, 4, 1, 3), rank(600, 6, 4, 2, 2)});
   EXPECT_EQ(figures.total.events, 1600U);
@@ -35,7 +35,7 @@ TEST(KernelFigures, AreThoseOfAllRanks) {
   EXPECT_DOUBLE_EQ(figures.best_speedup, 3.2);
 }
 
-// One case for each rule that names the limit of a run.
+// Rules name what limits a run. One case for each rule shows that it names its limit.
 TEST(KernelFigures, TheLimitFollowsItsRules) {
   EXPECT_EQ(figures_of({rank(1000, 0, 0, 0, 1)}).limit, Limit::one_rank);
   EXPECT_EQ(figures_of({rank(1000, 1, 0, 0, 1), rank(200, 1, 0, 0.8, 0.2)}).limit, Limit::imbalance);
@@ -45,7 +45,7 @@ TEST(KernelFigures, TheLimitFollowsItsRules) {
   EXPECT_EQ(figures_of({rank(1000, 5, 2, 0.01, 1), rank(1000, 5, 2, 0.01, 1)}).limit, Limit::work);
 }
 
-// Two ranks without events: no figure divides by zero.
+// Two ranks have no events. No figure divides by zero.
 TEST(KernelFigures, AnEmptyRunHasThemToo) {
   const auto figures = figures_of({rank(0, 0, 0, 0, 0), rank(0, 0, 0, 0, 0)});
   EXPECT_DOUBLE_EQ(figures.null_per_data, 0);

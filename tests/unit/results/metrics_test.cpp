@@ -41,8 +41,8 @@ CollectiveSum sum_of(Kind kind, std::uint32_t members, std::uint64_t count, std:
   return {static_cast<std::uint8_t>(kind), members, count, bytes, static_cast<SumOfTimes>(ns(time_ns).ps())};
 }
 
-// Two NPUs, two iterations, 100 ns in all: shares are of the time of both NPUs, other figures are those of a step. The
-// figures of a generated workload are unknown.
+// Two NPUs take two iterations and 100 ns in all. Shares are of the time of both NPUs, other figures are those of a
+// step, and the figures of a generated workload are unknown.
 TEST(Metrics, SharesOfAllTimeAddUp) {
   const auto metrics = metrics_of(two_npus(), std::vector<std::int64_t>{600, 80}, 2, {}, {});
   ASSERT_TRUE(metrics);
@@ -59,10 +59,11 @@ TEST(Metrics, SharesOfAllTimeAddUp) {
                metrics->bubble);
 }
 
-// Three NPUs that took no time: there are no metrics.
+// Three NPUs take no time. There are no metrics.
 TEST(Metrics, NothingWithoutTime) { EXPECT_FALSE(metrics_of(std::vector<NpuRecord>(3), {}, 1, {}, {})); }
 
-// 8 samples of 16 tokens in 100 ns; 4e6 FLOPs of the model, 5e6 executed, over 100 ns * 2 NPUs * 100 TFLOPS = 2e7.
+// Two NPUs of 100 TFLOPS take 100 ns for 8 samples of 16 tokens, 4e6 FLOPs of the model and 5e6 executed ones. The
+// utilisations are these over 100 ns * 2 NPUs * 100 TFLOPS = 2e7.
 TEST(Metrics, TrainingStep) {
   const TrainingStep step{.samples = 8,
                           .tokens = 128,
@@ -84,7 +85,7 @@ TEST(Metrics, TrainingStep) {
   EXPECT_DOUBLE_EQ(metrics->bubble->ideal, 3.0 / (2 * 6 + 3));
 }
 
-// A step without tokens, peak and pipeline: only the samples per second are known.
+// A step has no tokens, no peak and no pipeline. Only the samples per second are known.
 TEST(Metrics, WhatIsNotKnownIsLeftOut) {
   const TrainingStep step{.samples = 8, .model_flops = 4e6, .executed_flops = 5e6};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});

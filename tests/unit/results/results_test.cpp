@@ -165,7 +165,8 @@ class Reader {
   hid_t file_;
 };
 
-// NPUs scattered over the ranks: the file has them in ascending order, with units, attributes and texts of the input.
+// The NPUs are scattered over the ranks. The file has them in ascending order, with units, attributes and texts of the
+// input.
 TEST_F(Results, holds_every_npu_in_order) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -190,8 +191,8 @@ TEST_F(Results, holds_every_npu_in_order) {
   EXPECT_EQ(reader.texts("/kernel/inputs/partition.txt").at(0), "0\n");
 }
 
-// Five groups, two of one name, with collectives on different ranks: the file orders groups by name and members, and
-// collectives by group and ordinal.
+// There are five groups, two of one name, with collectives on different ranks. The file orders groups by name and
+// members, and collectives by group and ordinal.
 TEST_F(Results, groups_and_collectives_are_ordered_by_name_and_ordinal) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -236,7 +237,7 @@ TEST_F(Results, bandwidths_follow_nccl_tests) {
             std::vector<std::int64_t>(static_cast<std::size_t>(test::world().size()), 7));
 }
 
-// A run of 190 ps and two iterations with 15 collectives, 9 of them all-reduces: a complete run has metrics, an
+// A run of 190 ps and two iterations has 15 collectives, 9 of them all-reduces. A complete run has metrics, an
 // interrupted one has none.
 TEST_F(Results, metrics_are_there_if_the_run_is_complete) {
   auto run = description();
@@ -260,7 +261,7 @@ TEST_F(Results, metrics_are_there_if_the_run_is_complete) {
   EXPECT_FALSE(Reader(folder / "interrupted.h5").has("/metrics"));
 }
 
-// NPU i has i mod 4 rows: the offsets lead to its rows, and names and groups are numbered as in the file.
+// NPU i has i mod 4 rows. The offsets lead to its rows, and names and groups are numbered as in the file.
 TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -288,7 +289,7 @@ TEST_F(Results, timeline_rows_belong_to_their_npu_and_name) {
   }
 }
 
-// NPU i has i mod 3 changes of its local memory: the offsets lead to them, and they are read back as they were.
+// NPU i has i mod 3 changes of its local memory. The offsets lead to them, and they are read back as they were.
 TEST_F(Results, usage_of_local_memories_belongs_to_their_npus) {
   const auto path = folder / "results.h5";
   write(path, description(), scattered(), test::world());
@@ -313,7 +314,7 @@ TEST_F(Results, usage_of_local_memories_belongs_to_their_npus) {
   EXPECT_EQ(reader.integers("/local_memory/usage").size(), rows);
 }
 
-// No rank has rows of a timeline: the file has no groups for them.
+// No rank has rows of a timeline. The file has no groups for them.
 TEST_F(Results, no_timeline_without_rows) {
   auto mine = scattered();
   mine.timeline.clear();
@@ -325,7 +326,7 @@ TEST_F(Results, no_timeline_without_rows) {
   }
 }
 
-// One rank writes all records, or each rank writes its own: the files differ only in /kernel and the attributes of /.
+// One rank writes all records, or each rank writes its own. The files differ only in /kernel and the attributes of /.
 TEST_F(Results, the_same_for_any_number_of_ranks) {
   write(folder / "many.h5", description(), scattered(), test::world());
   if (!test::world().is_root()) return;
@@ -340,7 +341,7 @@ TEST_F(Results, the_same_for_any_number_of_ranks) {
   EXPECT_NE(std::system((command + " > /dev/null").c_str()), 0) << "h5diff sees a difference where there is one";
 }
 
-// The folder of the results does not exist: all ranks throw, and the error names the file and the reason.
+// The folder of the results does not exist. All ranks throw, and the error names the file and the reason.
 TEST_F(Results, a_missing_folder_fails_on_all_ranks) {
   EXPECT_ANY_THROW(write(folder / "missing" / "results.h5", description(), scattered(), test::world()));
   if (!test::world().is_root()) return;
@@ -373,7 +374,7 @@ TEST_F(Results, wrong_records_fail_on_all_ranks_and_leave_the_old_file) {
   EXPECT_EQ(text, "older");
 }
 
-// A full disk, imitated by a limit on the size of files: all ranks throw, and no file stays.
+// A limit on the size of files imitates a full disk. All ranks throw, and no file stays.
 TEST_F(Results, a_full_disk_fails_on_all_ranks_and_leaves_no_file) {
   const auto path = folder / "results.h5";
   rlimit old{};
@@ -394,7 +395,7 @@ TEST_F(Results, a_full_disk_fails_on_all_ranks_and_leaves_no_file) {
   }
 }
 
-// A file of the same name is there: the results replace it.
+// There is a file of the same name. The results replace it.
 TEST_F(Results, replaces_an_older_file_when_complete) {
   const auto path = folder / "results.h5";
   if (test::world().is_root()) std::ofstream(path) << "older";
