@@ -165,7 +165,7 @@ Command make_partition(const Arguments& arguments) {
 
 Command make_show_trace(const Arguments& arguments) {
   ShowTraceCommand command;
-  if (!arguments.positional()) usage("orrery show trace: no file. Give a Chakra execution trace.");
+  if (!arguments.positional()) usage("orrery show trace: no file. Give an execution trace.");
   command.file = *arguments.positional();
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
   command.json = arguments.flag("json").value_or(false);

@@ -111,7 +111,7 @@ const Subcommand& partition_subcommand() {
 
 const Subcommand& show_trace_subcommand() {
   static const Subcommand command{
-      "show trace", "Print what a Chakra execution trace holds.", "FILE", "  orrery show trace traces/workload.0.et",
+      "show trace", "Print what an execution trace holds.", "FILE", "  orrery show trace traces/workload.0.et",
       key_groups(Taker::show_trace) + std::vector<OptionGroup>{{"Output", {json_option()}}}};
   return command;
 }

@@ -129,15 +129,15 @@ void Validation::validate_traces() {
 
 void Validation::validate_generated() {
   const auto& generated = *c_.workload.generated;
-  const bool has_roofline = c_.execution.compute.model->uses_operations;
+  const bool has_recorded = c_.execution.compute.model->uses_recorded;
   const std::uint32_t npus = generated.parallel.num_npus();
   require(npus == topology_.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
           fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
   const bool is_timed = generated.has_times();
-  require(!is_timed || !has_roofline, "workload.model",
-          "times are given, but with the roofline on they come from FLOPs and bytes",
-          "layers with flops and no late, or system.compute.roofline: false");
-  require(is_timed || has_roofline || c_.execution.replay_only, "system.compute.roofline",
+  require(!is_timed || has_recorded, "workload.model",
+          fmt::format("times are given, but the compute model {} does not use them", c_.execution.compute.model.name()),
+          "layers with flops and no late, or system.compute.model: recorded");
+  require(is_timed || !has_recorded || c_.execution.replay_only, "system.compute.roofline",
           "found false, but the workload is generated from a model in FLOPs, which would take no time",
           "true, with system.compute.peak and system.compute.local-memory.bandwidth");
   const auto& offload = generated.parallel.sharding.offload;

@@ -35,7 +35,8 @@ class ComputeModel {
 struct ModelType {
   std::string_view name;
   std::string_view help;         ///< one line
-  bool uses_operations = false;  ///< durations follow from the operations and bytes of nodes, not from recorded ones
+  bool uses_recorded = false;    ///< durations are those that the trace recorded
+  bool uses_operations = false;  ///< durations follow from the operations and bytes of nodes
   /// Throws Error (bad_input) that names the key of an option with which the model cannot work. Null: it works with
   /// all.
   void (*validate)(const Options& options) = nullptr;

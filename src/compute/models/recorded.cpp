@@ -14,6 +14,7 @@ extern const ModelType recorded_model;
 constinit const ModelType recorded_model{
     .name = "recorded",
     .help = "a node takes the duration that its trace recorded",
+    .uses_recorded = true,
     .make = [](const Options&) -> std::unique_ptr<const ComputeModel> { return std::make_unique<Recorded>(); },
 };
 

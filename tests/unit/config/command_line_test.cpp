@@ -213,7 +213,7 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
   refused({"show"}, {"trace, topology, collective, kernel, timeline or keys"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
-  refused({"show", "trace"}, {"no file"});
+  refused({"show", "trace"}, {"no file. Give an execution trace."});
   const auto timeline = as<ShowTimelineCommand>({"show", "timeline", "r.h5", "--chrome=t.json.gz", "--npus", "0-3,7"});
   EXPECT_EQ(timeline.file, "r.h5");
   EXPECT_EQ(timeline.chrome, "t.json.gz");

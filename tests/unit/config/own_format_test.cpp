@@ -59,6 +59,15 @@ TEST(OwnFormat, ThePeakOfThePrecisionCounts) {
   EXPECT_NE(with_peak("{fp8: 1979 TFLOPS}", "fp8"), c);
 }
 
+// Layers that give their times need a compute model that uses recorded durations.
+TEST(OwnFormat, TimesOfLayersNeedRecordedDurations) {
+  auto text =
+      with("system:\n", "system:\n  compute: {model: roofline, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}\n");
+  text = text.substr(0, text.find("workload:")) +
+         "workload:\n  model: {kind: layers, layers: [{parameters: 8}]}\n  parallel: {dp: 8}\n";
+  refused(text, {"workload.model", "the compute model roofline does not use them", "system.compute.model: recorded"});
+}
+
 // A generated workload offloads nothing, the optimizer, or all its state. The configuration has this and reads back
 // equal.
 TEST(OwnFormat, WhatIsOffloadedReadsBackEqual) {
