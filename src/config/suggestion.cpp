@@ -36,10 +36,10 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::string_view best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : known) {
-    const auto [shorter, longer] = std::minmax(word.size(), candidate.size());
-    if (longer - shorter >= least) continue;  // the distance is at least that
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    if (longer - std::min(word.size(), candidate.size()) >= least) continue;  // the distance is at least that
     const std::size_t d = distance(word, candidate);
-    if (d < least && d < std::max(word.size(), candidate.size())) {
+    if (d < least && d < longer) {
       least = d;
       best = candidate;
     }
