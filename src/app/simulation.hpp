@@ -25,9 +25,9 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  /// Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not all of them finish, and
-  /// Error (bad_input) on one rank if an NPU leaves the range of simulated time, or exceeds its local memory where
-  /// that is an error.
+  /// Runs the simulation. Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not
+  /// all of them finish, and Error (bad_input) on one rank if an NPU leaves the range of simulated time, or exceeds its
+  /// local memory where that is an error.
   void run();
   /// Returns the time at which a requested stop ended the run; nothing if all NPUs were done.
   std::optional<Time> stopped_at() const { return stopped_at_; }

@@ -36,7 +36,7 @@ class Themis {
   bool up_and_down() const { return goes_up_and_down(options_, kind_); }
   /// Returns for how long a chunk that comes to the axis with so many bytes is there, on its way up or the only one.
   Ps one_way(std::uint32_t a, Bytes size);
-  /// The same on all its ways.
+  /// Returns the same for all its ways.
   Ps all_ways(std::uint32_t a, Bytes size);
   Ps duration(std::uint32_t a, Kind kind, Bytes size);
 

@@ -101,7 +101,8 @@ struct KeyInfo {
   std::string expected(std::string_view reason) const;
 };
 
-/// Whether the default of a key holds where its flag is not given: `orrery generate` has others without CONFIG.yaml.
+/// Returns whether the default of a key holds where its flag is not given: `orrery generate` has others without
+/// CONFIG.yaml.
 bool tells_default(const KeyInfo& key);
 
 /// Returns what is said of a key. Throws Error (internal) for what cannot be: a flag without a name for its value.

@@ -13,48 +13,48 @@
 /// The groups of the file (docs/results.md), each written in a file of its own. All functions are collective.
 namespace orrery::results {
 
-/// /config: what was simulated.
+/// Writes /config: what was simulated.
 void write_configuration(Output& output, const RunInputs& inputs);
-/// Texts of input files, each under the last part of its name; a number tells equal names apart. On rank 0 only.
+/// Writes texts of input files, each under the last part of its name; a number tells equal names apart. On rank 0 only.
 void write_inputs(File& file, const std::string& group, const InputTexts& texts);
 
-/// /npus. Returns the records of all NPUs on rank 0.
+/// Writes /npus. Returns the records of all NPUs on rank 0.
 std::vector<npu::NpuRecord> write_npus(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> mine);
 
-/// /groups, in the order of names and members. Returns where each group of the run is in the file, on all ranks.
+/// Writes /groups in the order of names and members. Returns where each group of the run is in the file, on all ranks.
 std::vector<std::uint32_t> write_groups(Output& output, const RunDescription& run);
 
-/// /collectives, in the order of group and ordinal. `group_position`: as write_groups returns it.
+/// Writes /collectives in the order of group and ordinal. `group_position`: as write_groups returns it.
 void write_collectives(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position);
 
-/// /network. `simulated_time` counts on rank 0. Returns the bytes of all NPUs in each dimension on rank 0.
+/// Writes /network. `simulated_time` counts on rank 0. Returns the bytes of all NPUs in each dimension on rank 0.
 std::vector<std::int64_t> write_network(Output& output, const RunDescription& run, const NetworkRecord& mine,
                                         Time simulated_time);
 
-/// /network/links and /network/switches. Returns the records of all ranks on rank 0, in ascending link order.
+/// Writes /network/links and /network/switches. Returns the records of all ranks on rank 0 in ascending link order.
 std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescription& network,
                                              std::span<const network::LinkRecord> mine);
 
-/// /memory, if there is a hierarchical pool. `simulated_time` counts on rank 0.
+/// Writes /memory if there is a hierarchical pool. `simulated_time` counts on rank 0.
 void write_memory(Output& output, std::span<const memory::MemoryStageRecord> mine, Time simulated_time);
 
-/// /metrics, of a complete run in which time has passed. `npus` and `bytes`: of all, on rank 0. Returns the metrics on
-/// rank 0.
+/// Writes /metrics of a complete run in which time has passed. `npus` and `bytes`: of all, on rank 0. Returns the
+/// metrics on rank 0.
 std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
                                      std::span<const std::int64_t> bytes,
                                      std::span<const communicator::CollectiveSum> mine);
 
-/// /timeline, if any rank has records. `nodes_completed`: of all NPUs, on rank 0.
+/// Writes /timeline if any rank has records. `nodes_completed`: of all NPUs, on rank 0.
 void write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
                     std::span<const std::uint32_t> group_position, std::int64_t nodes_completed);
 
-/// /local_memory, if any rank has records.
+/// Writes /local_memory if any rank has records.
 void write_local_memory(Output& output, const RunDescription& run, std::span<const memory::UsageRecord> mine);
 
-/// /kernel. Returns the records of all ranks on rank 0.
+/// Writes /kernel. Returns the records of all ranks on rank 0.
 std::vector<KernelRecord> write_kernel(Output& output, const InputTexts& kernel_texts, const KernelRecord& mine);
 
-/// The attributes of the root.
+/// Writes the attributes of the root.
 void write_attributes(Output& output, const RunDescription& run, const std::string& host, Time simulated_time);
 
 }  // namespace orrery::results

@@ -10,7 +10,7 @@ namespace orrery {
 /// Counts that go down to 0, nearly all of them small: a byte each, and 8 more for one that does not fit.
 class Countdowns {
  public:
-  /// `count(i)`, 1 or more, for each i below `size` that is counted down.
+  /// Sets the counts of each i below `size` to `count(i)`, which is 1 or more.
   template <class Count>
   void restart(std::uint32_t size, Count count) {
     left_.resize(size);
@@ -21,7 +21,7 @@ class Countdowns {
       if (from >= wide) wide_.emplace_back(i, from);
     }
   }
-  /// One less of i. Whether it is 0 now.
+  /// Takes one from the count of i. Returns whether it is 0 now.
   bool count_down(std::uint32_t i) {
     if (left_[i] != wide) return --left_[i] == 0;
     const auto entry = std::ranges::lower_bound(wide_, i, {}, &std::pair<std::uint32_t, std::uint32_t>::first);

@@ -33,16 +33,16 @@ struct Place {
 /// The only exception that the program throws on purpose. Only `main` and `app::run_job` catch it.
 class Error : public std::exception {
  public:
-  /// `found` says what is wrong; `expected` and `hint` (what to do) may be empty.
+  /// Makes the message. `found` says what is wrong; `expected` and `hint` (what to do) may be empty.
   Error(ErrorCode code, const Place& place, std::string_view found, std::string_view expected = {},
         std::string_view hint = {});
   Error(ErrorCode code, std::string_view message);
 
   ErrorCode code() const noexcept { return code_; }
   const Place& place() const noexcept { return place_; }
-  /// The message without the place.
+  /// Returns the message without the place.
   const std::string& text() const noexcept { return text_; }
-  /// One message: "FILE:LINE: NPU 3, node 17 'x' (byte 40): FOUND; expected EXPECTED. HINT"
+  /// Returns one message: "FILE:LINE: NPU 3, node 17 'x' (byte 40): FOUND; expected EXPECTED. HINT"
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:

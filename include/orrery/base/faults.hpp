@@ -16,8 +16,8 @@ namespace orrery {
 class Faults {
  public:
   void add(const Error& fault);
-  /// Runs `action`; an Error about the input that it throws becomes a fault, any other goes on. True if none was
-  /// thrown.
+  /// Runs `action`; an Error about the input that it throws becomes a fault, any other goes on. Returns whether
+  /// none was thrown.
   template <class Action>
   bool attempt(Action action) {
     try {
@@ -31,7 +31,7 @@ class Faults {
   }
 
   bool empty() const { return files_.empty(); }
-  /// Those that are kept.
+  /// Returns the number of faults that are kept.
   std::size_t count() const;
   /// Calls visit(fault) for each that is kept.
   template <class Visit>
@@ -39,10 +39,10 @@ class Faults {
     for (const auto& [name, file] : files_)
       for (const Error& fault : file.faults) visit(fault);
   }
-  /// One text for each fault: first those without an NPU, then by NPU, file and place. Of one file at most
+  /// Returns one text for each fault: first those without an NPU, then by NPU, file and place. Of one file at most
   /// `most_of_file`, then one that says how many more it has.
   std::vector<std::string> texts(std::size_t most_of_file = 20) const;
-  /// `usage` if there is a fault of usage, else `bad_input`.
+  /// Returns `usage` if there is a fault of usage, else `bad_input`.
   ErrorCode code() const;
   /// Throws them as one Error unless there are none: a single fault as it is, several as a list of 20 at most.
   void raise() const;

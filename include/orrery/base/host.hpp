@@ -4,7 +4,7 @@
 
 namespace orrery {
 
-/// Name of this machine.
+/// Returns the name of this machine.
 std::string host_name();
 
 }  // namespace orrery

@@ -13,7 +13,7 @@ class Bytes {
  public:
   constexpr Bytes() = default;
   explicit constexpr Bytes(std::uint64_t count) : count_(count) {}
-  /// The most that results can hold: they are written as signed numbers.
+  /// Returns the most that results can hold: they are written as signed numbers.
   static constexpr Bytes most() { return Bytes(std::numeric_limits<std::int64_t>::max()); }
 
   constexpr std::uint64_t count() const { return count_; }
@@ -60,15 +60,16 @@ enum class Rounding : std::uint8_t {
 /// A sum of times over many links in ps, which may be longer than a run can last.
 using SumOfTimes = unsigned __int128;
 
-/// The smallest time between a cause on one logical process and its effect on another.
+/// Returns the smallest time between a cause on one logical process and its effect on another.
 constexpr Time tick(Rounding rounding) {
   return rounding == Rounding::down_to_ns ? Time::from_ns(1) : Time::from_ps(1);
 }
 
-/// A number of nanoseconds, 0 or more, that may be fractional, rounded as `rounding` says; max() if it does not fit.
+/// Returns a number of nanoseconds, 0 or more, which may be fractional, rounded as `rounding` says; max() if it does
+/// not fit.
 Time duration_from_ns(double ns, Rounding rounding);
 
-/// `fixed_ns + size / bandwidth`: the one place where bytes and a bandwidth become a time; max() if it does not fit.
+/// Returns `fixed_ns + size / bandwidth`; max() if it does not fit. Bytes and a bandwidth become a time only here.
 /// Throws Error (internal) if the bandwidth is not positive.
 Time delay(double fixed_ns, Bytes size, Bandwidth bandwidth, Rounding rounding);
 

@@ -12,26 +12,27 @@
 
 namespace orrery {
 
-/// "1 message", "2 messages"; with `plural` where an s will not do.
+/// Returns "1 message", "2 messages"; with `plural` where an s will not do.
 std::string counted(std::uint64_t count, std::string_view noun, std::string_view plural = {});
 
-/// "175.1 G": at most four digits and a decimal prefix, to stand before a unit.
+/// Returns "175.1 G": at most four digits and a decimal prefix, to stand before a unit.
 std::string with_prefix(double value);
 
-/// "5.26 GiB", "512 B": bytes by powers of 1024.
+/// Returns "5.26 GiB", "512 B": bytes by powers of 1024.
 std::string binary_size(std::uint64_t bytes);
 
-/// "1.234 ms", "56 ns": simulated time for people.
+/// Returns "1.234 ms", "56 ns": simulated time for people.
 std::string readable(Time time);
 
-/// "0, 3, 7 and 12 more": at most ten, in the order given.
+/// Returns "0, 3, 7 and 12 more": at most ten, in the order given.
 std::string list(std::span<const NpuId> npus);
 
-/// Without the blanks at both ends.
+/// Returns the text without the blanks at both ends.
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t");
 
-/// The whole text of a file. Throws Error (bad_input) for what is no regular file (links are followed; a device or a
-/// pipe might never end), cannot be read or is larger than 64 MiB: at `named_by` if some other file names this one.
+/// Returns the whole text of a file. Throws Error (bad_input) for what is no regular file (links are followed; a device
+/// or a pipe might never end), cannot be read or is larger than 64 MiB: at `named_by` if some other file names this
+/// one.
 std::string read_text(const std::filesystem::path& path, const Place& named_by = {});
 
 }  // namespace orrery

@@ -17,7 +17,7 @@ class Time {
   static constexpr Time from_ps(std::int64_t ps) { return Time(ps); }
   static constexpr Time from_ns(std::int64_t ns) { return Time(ns) * 1000; }
   static constexpr Time zero() { return Time(0); }
-  /// Later than everything that happens: "never".
+  /// Returns the time that is later than everything that happens: "never".
   static constexpr Time max() { return Time(std::numeric_limits<std::int64_t>::max()); }
 
   constexpr std::int64_t ps() const { return ps_; }

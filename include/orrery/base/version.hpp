@@ -4,11 +4,11 @@
 
 namespace orrery {
 
-/// "0.1.0".
+/// Returns "0.1.0".
 std::string_view version();
 
-/// The commit that was built, with "-dirty" after it if the source differed from it; "unknown" outside a repository.
-/// Taken when CMake configures.
+/// Returns the commit that was built, with "-dirty" after it if the source differed from it; "unknown" outside a
+/// repository. Taken when CMake configures.
 std::string_view revision();
 
 }  // namespace orrery

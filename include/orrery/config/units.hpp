@@ -14,30 +14,30 @@ namespace orrery::config {
 // known one), not a number, negative, not finite, a number with a leading zero, which other programs read as octal.
 // Each formatter's text parses to the same value, bit for bit.
 
-/// B/s, kB/s, MB/s, GB/s, TB/s (powers of 1000), KiB/s, MiB/s, GiB/s, TiB/s (of 1024), and b/s, kb/s, Mb/s, Gb/s, Tb/s
-/// (bits). `x GiB/s` is exactly x * (2^30 / 1e9) bytes per ns.
+/// Reads B/s, kB/s, MB/s, GB/s, TB/s (powers of 1000), KiB/s, MiB/s, GiB/s, TiB/s (of 1024), and b/s, kb/s, Mb/s, Gb/s,
+/// Tb/s (bits). `x GiB/s` is exactly x * (2^30 / 1e9) bytes per ns.
 Bandwidth parse_bandwidth(std::string_view text, const Place& place = {});
 std::string to_text(Bandwidth bandwidth);
 
-/// ps, ns, us, ms, s of simulated time; the result in nanoseconds.
+/// Reads ps, ns, us, ms or s of simulated time. Returns nanoseconds.
 double parse_nanoseconds(std::string_view text, const Place& place = {});
 std::string nanoseconds_to_text(double ns);
 
-/// ms, s, min, h of wall-clock time; the result in seconds.
+/// Reads ms, s, min or h of wall-clock time. Returns seconds.
 double parse_seconds(std::string_view text, const Place& place = {});
 std::string seconds_to_text(double seconds);
 
-/// FLOPS, kFLOPS, MFLOPS, GFLOPS, TFLOPS, PFLOPS, EFLOPS; the result per second.
+/// Reads FLOPS, kFLOPS, MFLOPS, GFLOPS, TFLOPS, PFLOPS or EFLOPS. Returns FLOPs per second.
 double parse_flops(std::string_view text, const Place& place = {});
 std::string flops_to_text(double flops);
 
-/// B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; a whole number of bytes.
+/// Reads B, kB, MB, GB, TB, KiB, MiB, GiB or TiB. Throws Error (bad_input) unless it is a whole number of bytes.
 /// `example`: what a message proposes, with the unit that a number without one is to have.
 Bytes parse_bytes(std::string_view text, const Place& place = {}, std::string_view example = "64 MiB");
 
-/// A number without a unit: 0 or more, finite. `range`: what a message says that it may be.
+/// Reads a number without a unit: 0 or more, finite. `range`: what a message says that it may be.
 double parse_number(std::string_view text, const Place& place = {}, std::string_view range = "0 or more");
-/// A whole number in decimal digits, minimum..maximum.
+/// Reads a whole number in decimal digits, minimum..maximum.
 std::uint64_t parse_count(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, const Place& place = {});
 
 }  // namespace orrery::config

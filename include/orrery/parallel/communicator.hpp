@@ -30,15 +30,16 @@ class Communicator {
   bool is_root() const { return rank_.value() == 0; }
 
   virtual void barrier() = 0;
-  /// Elementwise, in place.
+  /// Replaces each element by its sum over the ranks. Collective; `minimum` and `maximum` likewise.
   virtual void sum(std::span<std::int64_t> values) = 0;
   virtual void minimum(std::span<std::int64_t> values) = 0;
   virtual void maximum(std::span<std::int64_t> values) = 0;
   virtual void broadcast_bytes(std::vector<std::byte>& bytes, Rank root) = 0;
-  /// On `root`: the concatenation in rank order; `sizes` the bytes of each rank. Empty elsewhere. Any size (64-bit).
+  /// Returns on `root` the concatenation in rank order, and sets `sizes` to the bytes of each rank. Returns nothing
+  /// elsewhere. Collective; any size (64-bit).
   virtual std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root,
                                               std::vector<std::size_t>& sizes) = 0;
-  /// outgoing[r] goes to rank r; returns what came from each.
+  /// Sends outgoing[r] to rank r. Returns what came from each rank. Collective.
   virtual std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) = 0;
 
   template <class T>
@@ -52,7 +53,7 @@ class Communicator {
     }
     return from_bytes<T>(bytes);
   }
-  /// The concatenation in rank order, on every rank.
+  /// Returns the concatenation in rank order on every rank. Collective.
   template <class T>
   std::vector<T> all_gather(std::span<const T> mine, std::vector<std::size_t>* counts = nullptr) {
     auto all = gather<T>(mine, Rank(0), counts);
@@ -80,10 +81,10 @@ class Communicator {
     for (const auto& values : exchange_bytes(bytes)) incoming.push_back(from_bytes<T>(values));
     return incoming;
   }
-  /// If `body` throws on some ranks, every rank throws: the lowest failing one its own error, the others
-  /// FailedElsewhere. So ranks agree on a failure before they enter the next collective call.
+  /// Runs `body`. If it throws on some ranks, every rank throws: the lowest failing one its own error, the others
+  /// FailedElsewhere. Collective. So ranks agree on a failure before they enter the next collective call.
   void agree(const std::function<void()>& body);
-  /// True after `agree` has thrown: all ranks know of the failure, so the job can end in order.
+  /// Returns whether `agree` has thrown: then all ranks know of the failure, so the job can end in order.
   bool failure_is_agreed() const { return failure_is_agreed_; }
 
  protected:
@@ -102,7 +103,7 @@ class Communicator {
   bool failure_is_agreed_ = false;
 };
 
-/// One rank, no MPI.
+/// Makes a communicator of one rank, without MPI.
 std::unique_ptr<Communicator> make_serial();
 
 }  // namespace orrery::parallel

@@ -27,7 +27,7 @@ class Environment {
   std::unique_ptr<Communicator> world_;
 };
 
-/// "Open MPI 4.1.4". Makes no other call of MPI.
+/// Returns "Open MPI 4.1.4". Makes no other call of MPI.
 std::string library_version();
 
 }  // namespace orrery::parallel

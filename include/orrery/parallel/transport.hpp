@@ -32,7 +32,7 @@ class Transport {
   struct Reduced {
     std::span<const std::int64_t> minima, sums;
   };
-  /// The result once all ranks have contributed; afterwards the next may start.
+  /// Returns the result once all ranks have contributed; afterwards the next may start.
   virtual std::optional<Reduced> finish_reduction() = 0;
 };
 
