@@ -99,7 +99,8 @@ const Words<collective::ChunkOrder>& chunk_orders() {
   static const Words<ChunkOrder> words = {
       {"fifo", ChunkOrder::fifo, "the chunk that came first"},
       {"smallest-chunk-first", ChunkOrder::smallest_first, "the chunk with the fewest bytes"},
-      {"fewest-phases-first", ChunkOrder::fewest_phases_first, "the chunk with the fewest phases before it"}};
+      {"fewest-phases-first", ChunkOrder::fewest_phases_first,
+       "the chunk with the fewest phases left, this one included"}};
   return words;
 }
 

@@ -62,18 +62,19 @@ Handling<DimensionEntry> size_handling() {
 void add_common_keys(Keys<DimensionEntry>& keys) {
   keys.add(
           {.path = "system.network.dimensions.shape",
-           .help = "how the NPUs of a line are joined",
+           .help = "how the NPUs of a dimension group are joined",
            .example = "Ring",
            .otherwise = Default::needed(),
            .see = "network.md"},
           word(shapes()), [](auto& entry) -> auto& { return entry.shape; })
       .prepare([](DimensionEntry& entry) { entry.sizes = {0}; });
-  keys.add({.path = "system.network.dimensions.size",
-            .help = "NPUs in one line of the dimension; for a torus the sizes of its rings, as `4x8`, or the number of "
-                    "its NPUs",
-            .example = "8",
-            .otherwise = Default::needed()},
-           {"whole number", "a whole number, 1 or more", "-", "1 or more"}, size_handling())
+  keys.add(
+          {.path = "system.network.dimensions.size",
+           .help = "NPUs in one group of the dimension; for a torus the sizes of its rings, as `4x8`, or the number of "
+                   "its NPUs",
+           .example = "8",
+           .otherwise = Default::needed()},
+          {"whole number", "a whole number, 1 or more", "-", "1 or more"}, size_handling())
       .prepare([](DimensionEntry& entry) { entry.sizes.assign(entry.shape.rings, 0); });
   keys.add(
           {.path = "system.network.dimensions.bandwidth",
@@ -90,8 +91,8 @@ void add_common_keys(Keys<DimensionEntry>& keys) {
       nanoseconds(), [](auto& entry) -> auto& { return entry.dimension.latency_ns; });
   keys.add(
           {.path = "system.network.dimensions.in-switch-operations",
-           .help =
-               "Switch only: reductions and multicasts that the switch of a line carries out at a time, for `inSwitch`",
+           .help = "Switch only: reductions and multicasts that the switch of a dimension group carries out at a time, "
+                   "for `inSwitch`",
            .example = "4",
            .otherwise = Default::built_in()},
           count(0), [](auto& entry) -> auto& { return entry.dimension.in_switch_operations; })
