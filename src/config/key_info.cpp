@@ -79,9 +79,9 @@ std::string_view title(Heading heading) {
     case Heading::model:
       return "Model";
     case Heading::generated_parallel:
-      return "Short for --set workload.parallel...., without CONFIG.yaml of a transformer on 64 NPUs";
+      return "Short for --set workload.parallel.KEY; without CONFIG.yaml, of a transformer on 64 NPUs";
     case Heading::generated_model:
-      return "Short for --set workload.model....";
+      return "Short for --set workload.model.KEY";
     case Heading::astra_sim:
       return "ASTRA-sim's own files instead of CONFIG.yaml";
   }

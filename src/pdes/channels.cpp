@@ -57,6 +57,8 @@ void Channels::promise(Channel& channel, const EarliestOutput& output) {
                       std::min(n.requests ? output.calls : Time::max(), output.service + n.relay_delay)});
 }
 
+/// Sends the records of the batch together with the promises of the channel. A message without records is a null
+/// message.
 void Channels::transmit(Channel& channel, std::optional<Need> request) {
   const bool data = !channel.batch.empty();
   if (!data) channel.batch.resize(sizeof(Header));
