@@ -33,29 +33,29 @@ class Key {
 
   // What else there is to say of a key. Each function returns the key.
 
-  /// The message about a missing key ends with `text`, which says what to do, and not with what the key means.
+  /// Sets how the message about a missing key ends: with `text`, which says what to do, and not with what it means.
   Key& hint(Text text) {
     info_.hint = text.string();
     return *this;
   }
-  /// The key is needed if `holds`, because of `reason`: "the roofline is on".
+  /// Makes the key needed if `holds`, because of `reason`: "the roofline is on".
   Key& needed_if(std::function<bool(const Target&, const Reading&)> holds, Text reason) {
     needed_ = std::move(holds);
     info_.needed_with = reason.string();
     return *this;
   }
-  /// The key is unknown, and is not written, unless `holds`: `reason` is a setting such as "shape: FatTree".
+  /// Makes the key unknown, and leaves it unwritten, unless `holds`: `reason` is a setting such as "shape: FatTree".
   Key& only_if(Holds holds, Text reason) {
     applies_ = std::move(holds);
     info_.only_with = reason.string();
     return *this;
   }
-  /// The same for a key whose KeyInfo::only_with is set.
+  /// Does the same for a key whose KeyInfo::only_with is set.
   Key& only_if(Holds holds) {
     applies_ = std::move(holds);
     return *this;
   }
-  /// Where only_if does not hold the key is accepted without being read.
+  /// Accepts the key without reading it where only_if does not hold.
   Key& accepted_otherwise() {
     is_accepted_otherwise_ = true;
     return *this;
@@ -65,22 +65,22 @@ class Key {
     prepare_ = std::move(set_default);
     return *this;
   }
-  /// Runs after the key was read; throws Error (bad_input) at the place that it gets.
+  /// Adds a check that runs after the key was read. It throws Error (bad_input) at the place that it gets.
   Key& check(Check check) {
     check_ = std::move(check);
     return *this;
   }
-  /// A fault if the key with this path, which is read before, is given too.
+  /// Makes it a fault if the key with this path, which is read before, is given too.
   Key& excludes(Text path) {
     excluded_ = path.string();
     return *this;
   }
-  /// The resolved configuration has the key only if `holds`.
+  /// Writes the key into the resolved configuration only if `holds`.
   Key& written_if(Holds holds) {
     written_ = std::move(holds);
     return *this;
   }
-  /// The resolved configuration has the key only if its value is not the default.
+  /// Writes the key into the resolved configuration only if its value is not the default.
   Key& written_unless_default() {
     return written_if([same = handling_.same](const Target& target) { return !same(target, Target()); });
   }

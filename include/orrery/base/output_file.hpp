@@ -28,9 +28,9 @@ class PartialFile {
 
   /// Creates the partial file with these contents.
   void write(std::string_view contents) const;
-  /// Renames: readers see the old file or the new one, whole.
+  /// Renames the partial file to its target, so that readers see the whole old file or the whole new one.
   void commit();
-  /// The same once the contents are on the disk.
+  /// Waits until the contents are on the disk, and then renames the partial file to its target.
   void commit_durably();
 
  private:

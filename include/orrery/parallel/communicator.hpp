@@ -14,7 +14,7 @@
 
 namespace orrery::parallel {
 
-/// What `agree` throws on a rank that need not speak, because another one does.
+/// Thrown by `agree` on a rank that need not speak, because another one does.
 struct FailedElsewhere {
   int exit_code = 1;
 };
@@ -29,11 +29,14 @@ class Communicator {
   int size() const { return size_; }
   bool is_root() const { return rank_.value() == 0; }
 
+  /// Returns on every rank when all ranks have called it. Collective.
   virtual void barrier() = 0;
-  /// Replaces each element by its sum over the ranks. Collective; `minimum` and `maximum` likewise.
+  /// Replaces each element by its sum over the ranks. `minimum` and `maximum` do likewise. All ranks give as many
+  /// elements. Collective.
   virtual void sum(std::span<std::int64_t> values) = 0;
   virtual void minimum(std::span<std::int64_t> values) = 0;
   virtual void maximum(std::span<std::int64_t> values) = 0;
+  /// Replaces `bytes` on every rank by those of `root`. Collective.
   virtual void broadcast_bytes(std::vector<std::byte>& bytes, Rank root) = 0;
   /// Returns on `root` the concatenation in rank order, and sets `sizes` to the bytes of each rank. Returns nothing
   /// elsewhere. Collective; any size (64-bit).
@@ -42,6 +45,8 @@ class Communicator {
   /// Sends outgoing[r] to rank r. Returns what came from each rank. Collective.
   virtual std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) = 0;
 
+  /// Returns on `root` the values of all ranks, in rank order, and nothing elsewhere. Sets `counts`, if given, to the
+  /// number of values of each rank. Collective.
   template <class T>
   std::vector<T> gather(std::span<const T> mine, Rank root, std::vector<std::size_t>* counts = nullptr) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -61,6 +66,7 @@ class Communicator {
     if (counts) broadcast(*counts, Rank(0));
     return all;
   }
+  /// Replaces the values on every rank by those of `root`. Collective.
   template <class T>
   void broadcast(std::vector<T>& values, Rank root) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -70,6 +76,7 @@ class Communicator {
     values = from_bytes<T>(bytes);
   }
   void broadcast(std::string& text, Rank root);
+  /// Sends outgoing[r] to rank r. Returns the values that came from each rank. Collective.
   template <class T>
   std::vector<std::vector<T>> exchange(const std::vector<std::vector<T>>& outgoing) {
     std::vector<std::vector<std::byte>> bytes;

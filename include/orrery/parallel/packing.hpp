@@ -16,25 +16,30 @@ namespace orrery::parallel {
 /// Writes values one after the other, for another rank to read with Unpacker.
 class Packer {
  public:
+  /// Appends the bytes of one value.
   template <class T>
   void put(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);
     const auto bytes = std::as_bytes(std::span(&value, 1));
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
+  /// Appends the number of values and their bytes.
   template <class T>
   void put_all(std::span<const T> values) {
     put(static_cast<std::uint64_t>(values.size()));
     const auto bytes = std::as_bytes(values);
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
+  /// Appends a text with its length.
   void put_text(std::string_view text) { put_all(std::span<const char>(text.data(), text.size())); }
+  /// Returns the bytes that were put, and leaves this object empty.
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;
 };
 
+/// Reads what a Packer wrote, in the same order. Every read checks that the bytes suffice (a broken invariant).
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -36,7 +36,8 @@ class Transport {
   virtual std::optional<Reduced> finish_reduction() = 0;
 };
 
-/// Collective. For a communicator of one rank: messages to itself are an error, reductions return what was given.
+/// Makes the transport of a communicator. With one rank, a message to itself is an error, and a reduction returns what
+/// was given. Collective.
 std::unique_ptr<Transport> make_transport(Communicator& world);
 
 }  // namespace orrery::parallel
