@@ -176,6 +176,11 @@ std::vector<CollectiveSum> HostSide::sums() const {
   return result;
 }
 
+LastArrival HostSide::last_arrival(const Hosted& hosted, const Pending& pending) {
+  const auto last = std::ranges::max_element(pending.arrivals);  // the first one of equal ones
+  return {*last, hosted.spec.participant(static_cast<std::uint32_t>(last - pending.arrivals.begin()))};
+}
+
 void HostSide::finish(Hosted& hosted, Pending& pending) {
   const auto completions = this->completions(hosted, pending);
   const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
@@ -187,6 +192,7 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
 
   Report report = pending.report;
   report.kind = ReportKind::completions;
+  report.last = last_arrival(hosted, pending);
   report.depth = setup_.kernel.depth(lp);
   Bytes sent;
   for (const Bytes in_dimension : traffic) sent += in_dimension;

@@ -147,7 +147,7 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
     event.node = pending.nodes[i].value();
     event.kind = pdes::completion;
     if (time != Time::max()) setup_.kernel.schedule(event);
-    announce_(npu, pending.nodes[i], time, Bytes(report.size));
+    announce_({npu, pending.nodes[i], time, Bytes(report.size), report.last});
   }
   pending.done = true;
   communicator.pending.retire();

@@ -27,7 +27,7 @@ struct RankModel::Parts {
                        .place_of = model.run_.place_of,
                        .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
                                                                          : communicator::Execution::at_host},
-                      [this](NpuId npu, NodeId node, Time time, Bytes sent) { npus.announce(npu, node, time, sent); }),
+                      [this](const communicator::Completion& completion) { npus.announce(completion); }),
         servers(
             kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
             [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },

@@ -21,10 +21,12 @@ std::optional<Message> SwitchCombiner::add(LpId link, const Message& part) {
   const Key key{link.value(), step.group.value(), step.ordinal, step.id.service, step.id.step};
   Parts& parts = waiting_[key];
   parts.tail = std::max(parts.tail, part.packet.tail);
+  parts.last.merge(part.last);
   if (++parts.count < part.combining.parts) return {};
   Message combined = part;
   combined.size = part.combining.result;
   combined.packet.tail = parts.tail;
+  combined.last = parts.last;
   waiting_.erase(key);
   return combined;
 }

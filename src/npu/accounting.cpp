@@ -25,10 +25,10 @@ void Accounting::begin_operands(NodeId id, Bytes size, Time now) {
 }
 
 /// Keeps a node for the timeline.
-void Accounting::keep(NodeId id, const trace::Node& node, Time start, Time now) {
+void Accounting::keep(NodeId id, const trace::Node& node, const Service& service, Time now) {
   const std::uint32_t group = node.is_of_group() ? npu_.program->use_of_node(id) : TimelineRecord::no_group;
-  timeline_.push_back(
-      {npu_.id, group, npu_.trace->id_of(id), start, now, node.kind, npu_.trace->labels->names[id.index()]});
+  timeline_.push_back({npu_.id, group, npu_.trace->id_of(id), service.start, now, node.kind,
+                       npu_.trace->labels->names[id.index()], service.cause, service.last});
 }
 
 void Accounting::count_sent(NodeId id, Time start, Bytes sent) {

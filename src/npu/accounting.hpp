@@ -13,6 +13,13 @@
 
 namespace orrery::npu {
 
+/// The time that a node is in service.
+struct Service {
+  Time start;
+  Cause cause = Cause::other;  ///< of a collective, a send or a receive
+  LastArrival last = {};       ///< for whom it waits
+};
+
 /// What is counted and measured of an NPU: how its time is spent, bytes, tensors in its local memory, its timeline.
 class Accounting {
  public:
@@ -28,18 +35,21 @@ class Accounting {
     if (node.kind == trace::NodeKind::compute) begin_operands(id, Bytes(node.size), now);
   }
   /// Ends the service of a node.
-  void end(const trace::Node& node, Time now) {
-    activity_.end(work_of(node.kind), now);
+  void end(const trace::Node& node, const Service& service, Time now) {
+    const Work work = work_of(node.kind);
+    activity_.end(work, now);
+    if (service.start < now && (work == Work::communication || work == Work::receive))
+      activity_.explain(service.cause, service.last.time);
     if (node.kind == trace::NodeKind::compute) operands_ = operands_ - Bytes(node.size);
   }
-  /// Counts a node as done that has been in service since `start`, or that takes no service.
-  void finish(NodeId id, const trace::Node& node, Time start, Time now) {
+  /// Counts a node as done whose service was this one, or that takes no service.
+  void finish(NodeId id, const trace::Node& node, const Service& service, Time now) {
     finish_ = now;
     if (local_memory_) {
       if (node.kind == trace::NodeKind::instant) local_memory_->start(id, now);
       local_memory_->complete(id, now);
     }
-    if (keeps_timeline_) keep(id, node, start, now);
+    if (keeps_timeline_) keep(id, node, service, now);
   }
   /// Counts bytes that a node in service since `start` sends.
   void count_sent(NodeId id, Time start, Bytes sent);
@@ -61,7 +71,7 @@ class Accounting {
 
  private:
   void begin_operands(NodeId id, Bytes size, Time now);
-  void keep(NodeId id, const trace::Node& node, Time start, Time now);
+  void keep(NodeId id, const trace::Node& node, const Service& service, Time now);
 
   const NpuSpec& npu_;
   std::optional<Overrun>& overrun_;  // of the rank

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "orrery/base/time.hpp"
+#include "orrery/npu/cause.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/npu/work.hpp"
 
@@ -21,6 +24,15 @@ class Activity {
     advance(now);
     in_service_.end(work);
   }
+  /// Says that communication which has come to its end was what the NPU waited for since the last such end, as far as
+  /// it was exposed. `there` is when the others were ready: until then the NPU waited for them.
+  void explain(Cause cause, Time there) {
+    if (unexplained_ == Time::zero()) return;
+    const Time waited = std::clamp(there - unexplained_since_, Time::zero(), unexplained_);
+    waits_[static_cast<std::size_t>(waiting_for(cause))] += waited;
+    waits_[static_cast<std::size_t>(cause)] += unexplained_ - waited;
+    unexplained_ = Time::zero();
+  }
   /// Sets the times of a record but for its finish.
   void fill(NpuRecord& record) const {
     record.compute = spent(Work::compute);
@@ -31,15 +43,22 @@ class Activity {
     record.communication = total_communication_;
     record.memory = total_memory_;
     record.idle = spent(Work::idle);
+    record.waits = waits_;
+    record.waits[static_cast<std::size_t>(Cause::other)] += unexplained_;  // of a run that ended early
   }
   /// Counts up to `now`.
   void advance(Time now) {
     const Time elapsed = now - last_;
     if (elapsed == Time::zero()) return;
-    last_ = now;
     if (in_service_.communicating() > 0) total_communication_ += elapsed;
     if (in_service_[Work::memory] > 0) total_memory_ += elapsed;
-    spent_[static_cast<std::size_t>(in_service_.counts_for())] += elapsed;
+    const Work work = in_service_.counts_for();
+    spent_[static_cast<std::size_t>(work)] += elapsed;
+    if (work == Work::communication || work == Work::receive) {
+      if (unexplained_ == Time::zero()) unexplained_since_ = last_;
+      unexplained_ += elapsed;
+    }
+    last_ = now;
   }
 
  private:
@@ -49,6 +68,8 @@ class Activity {
   Time last_;
   std::array<Time, num_busy_works + 1> spent_{};
   Time total_communication_, total_memory_;
+  std::array<Time, num_causes> waits_{};  // exposed communication
+  Time unexplained_, unexplained_since_;  // exposed communication of which it is not known yet what it waits for
 };
 
 }  // namespace orrery::npu

@@ -7,6 +7,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/memory/remote_memory.hpp"
+#include "orrery/npu/cause.hpp"
 #include "orrery/npu/npus.hpp"
 #include "orrery/npu/options.hpp"
 
@@ -26,6 +27,7 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
+  std::vector<Cause> cause_of_group;  ///< [communicators]
   Scratch scratch = {};
 };
 

@@ -11,6 +11,13 @@ pdes::Awaited awaited_from(const Execution& npu, NpuId peer) {
   return {.here = is_here, .sends = !is_here};
 }
 
+/// Returns who sent the message that ends a receive at `there`, and when.
+LastArrival sender_of(const Execution& npu, NodeId receive, Time there) {
+  const NpuId sender = channel_of(npu.npu(), receive).other;
+  const Time takes = npu.context().services.network.delay(sender, npu.npu().id, Bytes(npu.node(receive).size));
+  return {there - takes, sender};
+}
+
 /// Sends an event to the peer of a send or a receive.
 void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uint64_t detail) {
   const StreamEnd to = destination_of(npu.npu(), id);
@@ -51,6 +58,7 @@ void DelayMessaging::transfer(Execution& npu, NodeId send, Time now) {
   network.count_message(from, peer, size, npu.npu().count());
   npu.accounting().count_sent(send, now, size);
   if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count());
+  npu.running(send).last = {now, peer};
   npu.end_at(send, now, there);
 }
 
@@ -146,7 +154,8 @@ void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
   const NodeId node(event.node);
   if (static_cast<EventKind>(event.kind) == EventKind::cleared) return transfer(npu, node, event.time);
   arriving_.remove();
-  npu.complete_receive(node, Time::from_ps(static_cast<std::int64_t>(event.detail)), event.time);
+  npu.complete_receive(node, Time::from_ps(static_cast<std::int64_t>(event.detail)), sender_of(npu, node, event.time),
+                       event.time);
 }
 
 void DelayMessaging::for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const {

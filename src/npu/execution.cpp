@@ -19,7 +19,7 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
   accounting_.begin_iteration(now, context_.options.timeline && schedule_.is_recorded());
-  schedule_.make_first_ready(now, [&](NodeId done) { accounting_.finish(done, node(done), now, now); });
+  schedule_.make_first_ready(now, [&](NodeId done) { accounting_.finish(done, node(done), {now}, now); });
 }
 
 void Execution::begin(NodeId id, Time now) {
@@ -57,18 +57,25 @@ void Execution::complete(NodeId id, Time now) {
   entry = running_.back();
   running_.pop_back();
   schedule_.resources().release(running.resource);
-  accounting_.end(node(id), now);
-  finish(id, running.start, now);
+  end(id, {running.start, cause_of(id), running.last}, now);
 }
 
-void Execution::complete_receive(NodeId id, Time posted, Time now) {
-  accounting_.end(node(id), now);
-  finish(id, posted, now);
+void Execution::complete_receive(NodeId id, Time posted, const LastArrival& last, Time now) {
+  end(id, {posted, cause_of(id), last}, now);
 }
 
-void Execution::finish(NodeId id, Time start, Time now) {
-  schedule_.complete(id, now,
-                     [&](NodeId done) { accounting_.finish(done, node(done), done == id ? start : now, now); });
+/// Returns what an NPU waits for that waits for this node; `other` for nodes that are no communication.
+Cause Execution::cause_of(NodeId id) const {
+  const trace::Node& its = node(id);
+  if (!its.is_of_group()) return npu::cause_of(its, Cause::other);
+  return npu::cause_of(its, context_.cause_of_group[npu_.groups[npu_.program->use_of_node(id)].index()]);
+}
+
+/// Ends the service of a node, and counts it and the instant nodes that follow as done.
+void Execution::end(NodeId id, const Service& service, Time now) {
+  accounting_.end(node(id), service, now);
+  schedule_.complete(
+      id, now, [&](NodeId done) { accounting_.finish(done, node(done), done == id ? service : Service{now}, now); });
 }
 
 bool Execution::end_and_restart(Time now) {

@@ -23,6 +23,7 @@ struct RunningNode {
   Time start;
   Time finish = Time::max();  ///< max() = not known yet
   std::uint16_t resource = 0;
+  LastArrival last = {};  ///< for whom it waits, once that is known
 };
 
 /// The nodes of an NPU that are under way: when each begins, when it ends, and what follows from its end. What a node
@@ -54,8 +55,8 @@ class Execution {
   void end_receive_at_once(NodeId id, Time now);
   /// Ends a node that holds a place, and releases what waits for it.
   void complete(NodeId id, Time now);
-  /// Ends a receive that has been in service since `posted`, and releases what waits for it.
-  void complete_receive(NodeId id, Time posted, Time now);
+  /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
+  void complete_receive(NodeId id, Time posted, const LastArrival& last, Time now);
   /// Ends the nodes that take no time. If all nodes are done then, starts the next iteration. Returns whether nodes may
   /// have become ready.
   bool end_instant_nodes(Time now) {
@@ -73,7 +74,8 @@ class Execution {
 
  private:
   bool end_and_restart(Time now);
-  void finish(NodeId id, Time start, Time now);
+  Cause cause_of(NodeId id) const;
+  void end(NodeId id, const Service& service, Time now);
 
   const NpuSpec& npu_;
   const trace::Graph& graph_;

@@ -52,6 +52,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
             .node = joined_.node,
             .size = size,
             .kind = Message::Kind::step_data,
+            .last = joined_.last,
             .step = {
                 .group = joined_.group, .ordinal = joined_.ordinal, .member = joined_.membership.position, .id = step}};
   }
@@ -71,17 +72,20 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
       membership, {npu.npu().id, id, npu.npu().trace->id_of(id), kind, size, now, npu.schedule().is_recorded()});
   collective::MemberRun run(communicators.script(membership, kind, size), membership.position,
                             context.options.rendezvous);
-  joined_.push_back(std::make_unique<Joined>(Joined{group, ordinal, id, membership, std::move(run)}));
+  joined_.push_back(
+      std::make_unique<Joined>(Joined{group, ordinal, id, membership, std::move(run), {now, npu.npu().id}}));
   Joined& joined = *joined_.back();
   LinkTransport transport(npu, joined, now);
   // What came before it joined counts as there, before its own first step.
   const auto is_of_it = [&](const Message& message) {
     return message.step.group == group && message.step.ordinal == ordinal;
   };
-  for (const Message& message : early_)
-    if (is_of_it(message))
-      joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
-                         transport);
+  for (const Message& message : early_) {
+    if (!is_of_it(message)) continue;
+    joined.last.merge(message.last);
+    joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
+                       transport);
+  }
   std::erase_if(early_, is_of_it);
   joined.run.begin(now, transport);
   if (!joined.run.is_done()) return;
@@ -98,6 +102,7 @@ bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
     return false;
   }
   Joined& joined = **found;
+  joined.last.merge(message.last);
   LinkTransport transport(npu, joined, now);
   joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
                      transport);
@@ -127,6 +132,7 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
 /// Ends this NPU's part. The collective is kept as long as others will still ask for data.
 void LinkCollectives::leave(Execution& npu, Joined& joined, Time now) {
   npu.context().services.communicators.leave(joined.membership, joined.ordinal, now);
+  npu.running(joined.node).last = joined.last;
   joined.is_over = true;
   if (!joined.run.has_unsent_data()) std::erase_if(joined_, [&](const auto& other) { return other.get() == &joined; });
 }

@@ -36,6 +36,7 @@ class LinkCollectives {
     NodeId node;
     communicator::Membership membership;
     collective::MemberRun run;
+    LastArrival last;      ///< of the members, as far as their messages have told
     bool is_over = false;  ///< for this NPU; others will still ask for data
   };
   class LinkTransport;

@@ -16,7 +16,8 @@ void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, 
                 .node = id,
                 .tag = channel.tag,
                 .size = size,
-                .kind = kind},
+                .kind = kind,
+                .last = {now, npu.npu().id}},
                now);
 }
 
@@ -24,6 +25,7 @@ void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, 
 void transfer_over_links(Execution& npu, NodeId send, Time now) {
   const Bytes size(npu.node(send).size);
   npu.accounting().count_sent(send, now, size);
+  npu.running(send).last = {now, channel_of(npu.npu(), send).other};
   send_over_links(npu, send, Message::Kind::data, size, now);
 }
 
@@ -78,7 +80,7 @@ bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
   }
   require_size(npu, receive.node, message.size);
   posted_.remove();
-  npu.complete_receive(receive.node, receive.since, now);
+  npu.complete_receive(receive.node, receive.since, message.last, now);
   return true;
 }
 

@@ -129,13 +129,15 @@ void Npu::issue_access(NodeId id, Time now) {
                                        memberships_[use].members, node.kind, node.collective});
 }
 
-void Npu::announce(NodeId id, Time finish, Bytes sent) {
+void Npu::announce(const communicator::Completion& completion) {
+  const NodeId id = completion.node;
   execution_.awaited().remove(awaited_by(id));
   RunningNode& running = execution_.running(id);
-  running.finish = finish;
-  if (finish == Time::max()) [[unlikely]]
+  running.finish = completion.time;
+  running.last = completion.last;
+  if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
-  execution_.accounting().count_sent(id, running.start, sent);
+  execution_.accounting().count_sent(id, running.start, completion.sent);
 }
 
 /// Returns what the end of a collective or a memory access depends on.

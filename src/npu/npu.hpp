@@ -37,7 +37,7 @@ class Npu {
   /// See pdes::Model::admit. `event` is of another NPU, not of a server or of the links.
   bool admit(pdes::Event& event) { return messaging_->admit(execution_, event); }
   /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range.
-  void announce(NodeId id, Time finish, Bytes sent);
+  void announce(const communicator::Completion& completion);
   /// See pdes::Model::awaits.
   pdes::Awaited awaits() const;
   /// Returns how far ahead this NPU can be seen.

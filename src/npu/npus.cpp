@@ -26,6 +26,13 @@ std::vector<communicator::Membership> memberships_of(const NpuSpec& npu,
   return memberships;
 }
 
+/// Returns [communicators] for what an NPU waits that waits for a collective.
+std::vector<Cause> causes_of(const RunContext& run) {
+  std::vector<Cause> causes;
+  for (const auto& spec : run.communicators) causes.push_back(cause_of_group(spec.group->name));
+  return causes;
+}
+
 /// Returns whether an event is of the links, so that it comes at its time.
 bool is_of_links(const pdes::Event& event) {
   const auto kind = static_cast<EventKind>(event.kind);
@@ -37,7 +44,7 @@ bool is_of_links(const pdes::Event& event) {
 struct Npus::State {
   State(const RunContext& the_run, const Services& services)
       : run(the_run),
-        context{services, run.memory, run.options, run.hosting, run.first_server(), run.place_of},
+        context{services, run.memory, run.options, run.hosting, run.first_server(), run.place_of, causes_of(run)},
         lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),
         bounds(run.npus.size()),
@@ -120,13 +127,13 @@ bool Npus::admit(pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
   state_->bounds.mark(index);
   if (event.kind != pdes::completion) return state_->npus[index].admit(event);
-  state_->npus[index].announce(NodeId(event.node), event.time, Bytes(0));
+  state_->npus[index].announce({NpuId(event.target.value()), NodeId(event.node), event.time, Bytes(0), {}});
   return true;
 }
 
-void Npus::announce(NpuId npu, NodeId node, Time time, Bytes sent) {
-  const auto index = local(npu);
-  state_->npus[index].announce(node, time, sent);
+void Npus::announce(const communicator::Completion& completion) {
+  const auto index = local(completion.npu);
+  state_->npus[index].announce(completion);
   state_->bounds.mark(index);
 }
 

@@ -89,6 +89,7 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, std::span<con
   const Wide memory = sum_over(npus, &NpuRecord::exposed_memory);
   const Wide idle = whole - compute - cpu - communication - memory;  // with the time after an NPU's own end
   metrics.shares = {share(compute), share(cpu), share(communication), share(memory), share(idle)};
+  metrics.breakdown = mean_breakdown(npus, end);
   metrics.exposed_communication_time = nearest(communication, num_npus * iterations);
   for (const std::int64_t in_dimension : bytes) metrics.bytes_per_step.push_back(in_dimension / iterations);
   metrics.collectives = totals_of(collectives);

@@ -101,6 +101,14 @@ void write_figures(File& file, const Metrics& metrics) {
   for (const auto& figure : numbers)
     if (const auto value = figure.value(metrics))
       file.scalar<double>(std::string("/metrics/") + figure.name, *value, figure.label);
+  std::vector<std::string> names;
+  for (std::size_t part = 0; part < num_breakdown_parts; ++part) names.emplace_back(breakdown_name(part));
+  file.scale("/metrics/part", names.size(), {"1", "part", "part of the breakdown"});
+  file.strings("/metrics/breakdown_names", names, {"", "name", "names of the columns of /breakdown"});
+  file.attach("/metrics/breakdown_names", "/metrics/part");
+  file.column<double>("/metrics/breakdown", metrics.breakdown,
+                      {"1", "breakdown", "share of each part in the time of all NPUs; they add up to 1"});
+  file.attach("/metrics/breakdown", "/metrics/part");
   // The scale is in this group: netCDF-4 looks for dimensions in the group of a variable and in those above it only.
   file.scale("/metrics/dimension", metrics.bytes_per_step.size(),
              {"1", "dimension", "dimension of the topology, 0 innermost"});

@@ -64,7 +64,10 @@ const std::array<Column<NpuRecord>, 14> npu_columns{{
 }};
 
 bool times_add_up(const NpuRecord& npu) {
-  return npu.compute + npu.cpu + npu.exposed_communication + npu.exposed_memory + npu.idle == npu.finish;
+  Time waits;
+  for (const Time wait : npu.waits) waits += wait;
+  return waits == npu.exposed_communication &&
+         npu.compute + npu.cpu + npu.exposed_communication + npu.exposed_memory + npu.idle == npu.finish;
 }
 
 }  // namespace

@@ -73,8 +73,15 @@ std::vector<npu::TimelineRecord> Timeline::rows(NpuId npu) const {
         (group[i] >= 0 && static_cast<std::size_t>(group[i]) >= state_->groups.size()) || start[i] < 0 ||
         finish[i] < start[i])
       state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));
-    records.push_back({npu, static_cast<std::uint32_t>(group[i]), node[i], Time::from_ps(start[i]),
-                       Time::from_ps(finish[i]), static_cast<trace::NodeKind>(kind[i]), name[i]});
+    records.push_back({npu,
+                       static_cast<std::uint32_t>(group[i]),
+                       node[i],
+                       Time::from_ps(start[i]),
+                       Time::from_ps(finish[i]),
+                       static_cast<trace::NodeKind>(kind[i]),
+                       name[i],
+                       npu::Cause::other,
+                       {}});
   }
   return records;
 }

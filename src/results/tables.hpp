@@ -21,6 +21,9 @@ void write_inputs(File& file, const std::string& group, const InputTexts& texts)
 /// Writes /npus. Returns the records of all NPUs on rank 0.
 std::vector<npu::NpuRecord> write_npus(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> mine);
 
+/// Writes /breakdown of a complete run. `npus`: of all, and `end`, the simulated time, on rank 0.
+void write_breakdown(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus, Time end);
+
 /// Writes /groups in the order of names and members. Returns where each group of the run is in the file, on all ranks.
 std::vector<std::uint32_t> write_groups(Output& output, const RunDescription& run);
 

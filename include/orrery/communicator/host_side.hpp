@@ -74,6 +74,7 @@ class HostSide {
   Pending& pending(Hosted& hosted, const Report& report, Time first);
   void contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> arrivals);
   void end_rank(Hosted& hosted, const Report& report, Time finish);
+  static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
   std::span<const Time> completions(const Hosted& hosted, const Pending& pending);
   void record(const Hosted& hosted, const Pending& pending, Time end);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/last_arrival.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/message_program.hpp"
 #include "orrery/communicator/report.hpp"
@@ -45,13 +46,22 @@ struct JoinedCollective {
   std::uint32_t members = 0;
 };
 
+/// The end of a participant's part in a collective, once it is known.
+struct Completion {
+  NpuId npu;
+  NodeId node;
+  Time time;         ///< max() if it is out of range
+  Bytes sent;        ///< by the participant, in all
+  LastArrival last;  ///< of the participants
+};
+
 /// The member side of the communicators of a rank. Participants of this rank join here. When the last of them has
 /// joined, their arrival times go to the communicator's host as one report. The host's answer becomes one event for
 /// each participant.
 class MemberSide {
  public:
-  /// Tells that a participant's node is complete at `time`, having sent `sent` bytes; its event has been scheduled.
-  using Announce = std::function<void(NpuId, NodeId, Time time, Bytes sent)>;
+  /// Tells of a completion, whose event has been scheduled.
+  using Announce = std::function<void(const Completion&)>;
 
   MemberSide(const Setup& setup, SendReport send, Announce announce);
 

@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
+#include "orrery/base/last_arrival.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/communicator/spec.hpp"
 
@@ -29,6 +30,7 @@ struct Report {
   std::uint32_t depth = 0;      ///< pdes::Event::depth of what led to the report
   std::uint64_t node_id = 0;    ///< the node of that NPU, as its trace numbers nodes
   std::uint64_t size = 0;       ///< the collective's bytes; with `completions` the bytes that each member sent
+  LastArrival last = {};        ///< with `completions`
   std::uint8_t collective = 0;  ///< collective::Kind
   ReportKind kind = ReportKind::arrivals;
   bool is_recorded = true;  ///< all participants that have arrived want a record

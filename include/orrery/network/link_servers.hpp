@@ -28,6 +28,7 @@ class SwitchCombiner {
   /// The parts of one message that are there.
   struct Parts {
     std::uint32_t count = 0;
+    LastArrival last;
     Time tail;  ///< the latest Message::Packet::tail of these parts
   };
   /// The link, and the collective's group, ordinal, service and step.

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "orrery/base/ids.hpp"
+#include "orrery/base/last_arrival.hpp"
 #include "orrery/base/quantity.hpp"
 
 namespace orrery::network {
@@ -57,6 +58,7 @@ struct Message {
   std::uint32_t tag = 0;  ///< of a send
   Bytes size;             ///< of the whole message
   Kind kind = Kind::data;
+  LastArrival last = {};  ///< of those on whom the message depends: of a send it is the sender
   Step step = {};
   Combining combining = {};
   Packet packet = {};

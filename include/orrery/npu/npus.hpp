@@ -48,9 +48,8 @@ class Npus {
   void proceed(NpuId npu);
   pdes::LookaheadBounds lookahead();
 
-  /// Takes note that the end of a node's collective has become known: `time`, at which the NPU has sent `sent` bytes.
-  /// Its event has been scheduled.
-  void announce(NpuId npu, NodeId node, Time time, Bytes sent);
+  /// Takes note that the end of a node's collective has become known. Its event has been scheduled.
+  void announce(const communicator::Completion& completion);
 
   /// Returns the number of NPUs here that have executed their traces.
   std::size_t num_done() const;

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "orrery/base/ids.hpp"
+#include "orrery/base/last_arrival.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/npu/cause.hpp"
 #include "orrery/trace/graph.hpp"
 
 namespace orrery::npu {
@@ -17,8 +20,9 @@ struct NpuRecord {
   Time cpu;            ///< CPU busy and compute not
   Time communication;  ///< a collective, send or receive in progress, overlapped or not
   Time exposed_communication;
-  Time exposed_receive;  ///< the part of it in which nothing but receives was in progress
-  Time memory;           ///< a remote memory access in progress, overlapped or not
+  Time exposed_receive;                  ///< the part of it in which nothing but receives was in progress
+  std::array<Time, num_causes> waits{};  ///< exposed_communication by its cause, exactly
+  Time memory;                           ///< a remote memory access in progress, overlapped or not
   Time exposed_memory;
   Time idle;
   std::uint64_t nodes_completed = 0;
@@ -37,7 +41,9 @@ struct TimelineRecord {
   std::uint64_t node = 0;          ///< the trace's own id
   Time start, finish;
   trace::NodeKind kind = trace::NodeKind::instant;
-  std::uint32_t name = 0;  ///< index into the rank's names
+  std::uint32_t name = 0;      ///< index into the rank's names
+  Cause cause = Cause::other;  ///< of a collective, a send or a receive
+  LastArrival last;            ///< for whom the node waited; that NPU was ready at this time
 };
 
 }  // namespace orrery::npu

@@ -7,6 +7,7 @@
 
 #include "orrery/communicator/record.hpp"
 #include "orrery/npu/record.hpp"
+#include "orrery/results/breakdown.hpp"
 
 namespace orrery::results {
 
@@ -58,6 +59,7 @@ struct Metrics {
   std::uint32_t iterations = 1;
   Time step_time;  ///< simulated time over iterations, nearest ps
   TimeShares shares;
+  BreakdownOf<double> breakdown{};  ///< the same time by parts; they add up to 1
   Time exposed_communication_time;  ///< of an NPU in a step: the mean, nearest ps
   TrainingRates training;
   std::optional<PipelineBubble> bubble;

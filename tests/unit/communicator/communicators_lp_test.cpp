@@ -47,8 +47,8 @@ TEST(WireFormat, AMessageOfWrongSizeIsRefused) {
 /// A rank with its communicators.
 struct OneRank {
   explicit OneRank(int here)
-      : system(here), communicators(system.setup, [this](NpuId npu, NodeId, Time time, Bytes) {
-          announced.emplace_back(npu, time);
+      : system(here), communicators(system.setup, [this](const Completion& completion) {
+          announced.emplace_back(completion.npu, completion.time);
         }) {}
 
   void join(std::uint32_t npu, Time now) {

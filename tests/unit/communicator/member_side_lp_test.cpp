@@ -25,8 +25,8 @@ class MemberSideTest : public ::testing::Test {
  protected:
   void make(Execution execution = Execution::at_host) {
     system.emplace(0, execution);
-    side.emplace(system->setup, keep_in(reports), [this](NpuId npu, NodeId node, Time time, Bytes sent) {
-      announced.push_back({npu, node, time, sent});
+    side.emplace(system->setup, keep_in(reports), [this](const Completion& completion) {
+      announced.push_back({completion.npu, completion.node, completion.time, completion.sent});
     });
   }
   void SetUp() override { make(); }

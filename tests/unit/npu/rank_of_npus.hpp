@@ -79,7 +79,7 @@ class RankOfNpus {
         [this](Rank to, const communicator::Report& report, std::span<const Time> times) {
           reports.push_back({to, report, {times.begin(), times.end()}});
         },
-        [this](NpuId npu, NodeId node, Time time, Bytes sent) { npus->announce(npu, node, time, sent); });
+        [this](const communicator::Completion& completion) { npus->announce(completion); });
     servers_.emplace(
         kernel, memory_, hosting, place_of_, [](GroupId) { return std::string(); }, overrun_);
     npus.emplace(*run_, Services{kernel, network_, *members_, *servers_, system.links}, overrun_);
