@@ -36,9 +36,22 @@ void Configuration::follow(RuleSet rules) {
                        .bare_custom_collectives = astra_sim};
 }
 
+/// Chooses the streams where none were chosen: NPUs of ASTRA-sim count theirs, as those do that are told how many they
+/// have or in which order nodes take them.
+void Configuration::settle_streams() {
+  if (workload.streams == trace::Streams::automatic) {
+    const bool is_counted = rule_set == RuleSet::astra_sim || execution.replay_only ||
+                            places.contains("system.communication.streams") ||
+                            execution.comm_order != npu::CommOrder::lowest_id;
+    workload.streams = is_counted ? trace::Streams::by_count : trace::Streams::by_dimension;
+  }
+  execution.dimension_streams = workload.streams == trace::Streams::by_dimension;
+}
+
 void Configuration::share_settings() {
   collectives.local_memory = execution.compute.local_memory;
-  collectives.collectives_at_a_time = execution.comm_streams;
+  settle_streams();
+  collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;
   collectives.rendezvous = execution.rendezvous;
   if (!peaks.empty()) {
     const auto peak = peaks.find(precision());

@@ -103,13 +103,15 @@ void Validation::validate_network() {
 }
 
 void Validation::validate_streams() {
-  if (c_.workload.streams != trace::Streams::of_trace) return;
+  const bool by_trace = c_.workload.streams == trace::Streams::of_trace;
+  if (!by_trace && !c_.execution.dimension_streams) return;
+  require(c_.execution.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
+          "found an order of the nodes that wait for the communication resource, but without workload.streams: counted "
+          "they wait for their streams",
+          "lowest-id, or workload.streams: counted");
+  if (!by_trace) return;
   require(!c_.workload.generated, "workload.streams",
           "found trace, but the nodes of a generated workload name no stream", "counted");
-  require(c_.execution.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
-          "found an order of the nodes that wait for the communication resource, but with workload.streams: trace they "
-          "wait for their streams",
-          "lowest-id, or workload.streams: counted");
   require(!c_.collectives.uses_switch_operations(), "workload.streams",
           "found trace, but what a collective may use of a switch (inSwitch) depends on how many an NPU is in at a "
           "time, which traces do not limit",

@@ -132,6 +132,10 @@ const Words<trace::Dependencies>& dependency_policies() {
 const Words<trace::Streams>& stream_policies() {
   using trace::Streams;
   static const Words<Streams> words = {
+      {"auto", Streams::automatic,
+       "counted with `rules: astra-sim`, or if communication.streams or communication.order is given; else dimension"},
+      {"dimension", Streams::by_dimension,
+       "collectives that use the same dimensions take turns, and sends do; others run beside them"},
       {"counted", Streams::by_count, "as many at a time as compute.streams and communication.streams say"},
       {"trace", Streams::of_trace, "one at a time of those that name the same stream in the trace"}};
   return words;

@@ -5,26 +5,12 @@
 #include <utility>
 
 #include "orrery/trace/graph.hpp"
+#include "turns.hpp"
 
 namespace orrery::npu {
 namespace {
 
 using trace::NodeKind;
-
-/// Returns a mask: bit d is set if members differ in dimension d.
-std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const topology::Topology& topology) {
-  const auto& members = spec.group->members;
-  std::uint64_t differ = 0, possible = 0;
-  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-    if (topology.dimension(d).size > 1) possible |= (std::uint64_t{1} << d) & spec.dimensions;
-  if (members.empty()) return possible;
-  for (const NpuId member : members) {
-    if (differ == possible) break;
-    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-      if (topology.coordinate(member, d) != topology.coordinate(members.front(), d)) differ |= std::uint64_t{1} << d;
-  }
-  return differ;
-}
 
 /// Returns how many of the nodes that count streams let be in service at once.
 std::uint32_t most_in_streams(const trace::Graph& graph, std::uint32_t comm_streams, const std::vector<char>& counts) {
@@ -70,6 +56,7 @@ std::vector<std::uint32_t> collectives_at_once(const RunContext& run, parallel::
   const topology::Topology& topology = run.topology();
   std::vector<std::uint64_t> spans;
   for (const auto& spec : run.communicators) spans.push_back(dimensions_of(spec, topology));
+  const std::uint32_t streams = run.options.dimension_streams ? 1 : run.options.comm_streams;
   std::vector<std::int64_t> negated(topology.num_dimensions(), -1);
   const auto look_at = [&](const Program& program, const std::vector<std::uint64_t>& span_of_use) {
     const trace::Graph& graph = *program.graph;
@@ -79,7 +66,7 @@ std::vector<std::uint32_t> collectives_at_once(const RunContext& run, parallel::
         counts[node] = graph.nodes[node].kind == NodeKind::collective &&
                        graph.nodes[node].collective != trace::CollectiveKind::barrier &&
                        (span_of_use[program.use_of_node(NodeId(node))] >> d & 1U) != 0;
-      const std::int64_t at_once = most_at_once(graph, run.options.comm_streams, counts);
+      const std::int64_t at_once = most_at_once(graph, streams, counts);
       negated[d] = std::min(negated[d], -at_once);
     }
   };

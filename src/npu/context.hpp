@@ -10,6 +10,7 @@
 #include "orrery/npu/cause.hpp"
 #include "orrery/npu/npus.hpp"
 #include "orrery/npu/options.hpp"
+#include "turns.hpp"
 
 namespace orrery::npu {
 
@@ -28,6 +29,7 @@ struct Context {
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
   std::vector<Cause> cause_of_group;  ///< [communicators]
+  DimensionStreams streams;
   Scratch scratch = {};
 };
 

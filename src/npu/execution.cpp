@@ -13,7 +13,7 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       graph_(*npu.program->graph),
       lookahead_(lookahead),
       context_(context),
-      schedule_(graph_, context.options, context.scratch.released),
+      schedule_(graph_, context.options, {npu, context.streams}, context.scratch.released),
       accounting_(npu, context.options, overrun) {}
 
 void Execution::begin_iteration(Time now) {
@@ -25,7 +25,7 @@ void Execution::begin_iteration(Time now) {
 void Execution::begin(NodeId id, Time now) {
   accounting_.begin(id, node(id), now);
   if (node(id).kind == NodeKind::receive && !context_.options.replay_only) return;
-  const auto resource = Resources::of(node(id));
+  const auto resource = schedule_.resources().of(id);
   schedule_.resources().occupy(resource);
   running_.push_back({id, now, Time::max(), resource});
 }
@@ -47,7 +47,7 @@ void Execution::end_at(NodeId id, Time now, Time finish) {
 }
 
 void Execution::end_receive_at_once(NodeId id, Time now) {
-  running_.push_back({id, now, now, Resources::unlimited});
+  running_.push_back({id, now, now, ResourceMap::unlimited});
   instant_.push_back(id);
 }
 

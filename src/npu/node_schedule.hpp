@@ -18,8 +18,9 @@ namespace orrery::npu {
 class NodeSchedule {
  public:
   /// `released` is a list that is empty between calls; several schedules may share it.
-  NodeSchedule(const trace::Graph& graph, const Options& options, std::vector<std::uint32_t>& released)
-      : graph_(graph), options_(options), released_(released), resources_(options, graph.num_streams) {}
+  NodeSchedule(const trace::Graph& graph, const Options& options, ResourceMap resources,
+               std::vector<std::uint32_t>& released)
+      : graph_(graph), options_(options), released_(released), resources_(options, resources) {}
 
   /// Starts the first iteration, or the next one: no node of it is done. O(nodes).
   void begin_iteration() { progress_.begin_iteration(graph_); }

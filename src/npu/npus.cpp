@@ -44,7 +44,8 @@ bool is_of_links(const pdes::Event& event) {
 struct Npus::State {
   State(const RunContext& the_run, const Services& services)
       : run(the_run),
-        context{services, run.memory, run.options, run.hosting, run.first_server(), run.place_of, causes_of(run)},
+        context{services,           run.memory,   run.options,    run.hosting,
+                run.first_server(), run.place_of, causes_of(run), dimension_streams_of(run)},
         lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),
         bounds(run.npus.size()),

@@ -10,6 +10,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/trace/graph.hpp"
+#include "turns.hpp"
 
 namespace orrery::npu {
 
@@ -43,37 +44,23 @@ class ReadyQueue {
 /// The resources of an NPU: how many places each has free, and which nodes are ready for it.
 class Resources {
  public:
-  /// After these come the streams of the trace, one resource each.
-  enum Index : std::uint16_t { cpu = 0, compute = 1, communication = 2, unlimited = 3 };
-
-  Resources(const Options& options, std::uint32_t num_streams) : all_(num_fixed + num_streams) {
-    all_[compute].free = options.compute_streams;
-    all_[communication].free = options.comm_streams;
-    all_[unlimited].free = ~0U;
+  Resources(const Options& options, ResourceMap map) : map_(map), all_(map.count()) {
+    all_[ResourceMap::compute].free = options.compute_streams;
+    all_[ResourceMap::communication].free = options.comm_streams;
+    all_[ResourceMap::unlimited].free = ~0U;
     order_ = options.comm_order;
   }
 
   std::size_t count() const { return all_.size(); }
 
   /// Returns the resource that a node needs.
-  static std::uint16_t of(const trace::Node& node) {
-    if (node.stream > 0) return static_cast<std::uint16_t>(num_fixed + node.stream - 1);
-    switch (node.kind) {
-      case trace::NodeKind::cpu:
-        return cpu;
-      case trace::NodeKind::compute:
-        return compute;
-      case trace::NodeKind::receive:
-        return unlimited;
-      default:
-        return communication;
-    }
-  }
+  std::uint16_t of(NodeId id) const { return map_.of(id); }
 
   /// Adds a node that has become ready at `now`. O(log nodes that are ready).
   void add(NodeId id, const trace::Graph& graph, Time now) {
-    const auto resource = of(graph.nodes[id.index()]);
-    if (resource != communication || order_ == CommOrder::lowest_id) return all_[resource].ready.add(id.value());
+    const auto resource = of(id);
+    if (resource != ResourceMap::communication || order_ == CommOrder::lowest_id)
+      return all_[resource].ready.add(id.value());
     std::int64_t rank = now.ps();
     if (order_ == CommOrder::lifo) rank = -rank;
     if (order_ == CommOrder::priority) rank = -std::int64_t{graph.priority_of(id)};
@@ -83,7 +70,7 @@ class Resources {
   /// Returns whether the resource has a free place and a node that is ready.
   bool can_take(std::size_t resource) const {
     const Resource& its = all_[resource];
-    return its.free > 0 && (!its.ready.empty() || (resource == communication && !ranked_.empty()));
+    return its.free > 0 && (!its.ready.empty() || (resource == ResourceMap::communication && !ranked_.empty()));
   }
   /// Returns the node that comes next, which is no longer ready. There must be one.
   NodeId take(std::size_t resource) {
@@ -92,32 +79,31 @@ class Resources {
   }
 
   void occupy(std::uint16_t resource) {
-    if (resource != unlimited) --all_[resource].free;
+    if (resource != ResourceMap::unlimited) --all_[resource].free;
   }
   void release(std::uint16_t resource) {
-    if (resource != unlimited) ++all_[resource].free;
+    if (resource != ResourceMap::unlimited) ++all_[resource].free;
   }
 
   /// Returns the number of nodes that are ready for a resource.
   std::size_t num_ready(std::size_t resource) const {
-    return all_[resource].ready.size() + (resource == communication ? ranked_.size() : 0);
+    return all_[resource].ready.size() + (resource == ResourceMap::communication ? ranked_.size() : 0);
   }
   /// Calls visit(NodeId) for each node that is ready for a resource, in no particular order.
   template <class Visit>
   void for_each_ready(std::size_t resource, Visit&& visit) const {
     for (const auto id : all_[resource].ready) visit(NodeId(id));
-    if (resource != communication) return;
+    if (resource != ResourceMap::communication) return;
     for (const auto& [rank, id] : ranked_) visit(NodeId(id));
   }
 
  private:
-  static constexpr std::size_t num_fixed = 4;
-
   struct Resource {
     ReadyQueue<std::uint32_t> ready;
     std::uint32_t free = 1;  // places
   };
 
+  ResourceMap map_;
   std::vector<Resource> all_;
   ReadyQueue<std::pair<std::int64_t, std::uint32_t>> ranked_;  // of communication, unless its order is that of ids
   CommOrder order_ = CommOrder::lowest_id;

@@ -84,7 +84,7 @@ class GraphMaker {
 /// structure. Returns 0 for a node without a stream.
 std::uint16_t GraphMaker::read_stream(const ParsedNode& parsed) {
   const Number value = parsed[Attribute::stream];
-  if (options_.streams == Streams::by_count) return 0;
+  if (options_.streams != Streams::of_trace) return 0;
   if (value.form == NumberForm::absent || value.form == NumberForm::negative) {
     contents_.notices.add("stream",
                           "workload.streams is trace, but nodes name no stream: they take the places that "

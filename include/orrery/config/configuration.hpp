@@ -49,7 +49,7 @@ struct Workload {
   std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::parse_groups
   std::optional<InputText> groups_text;         ///< what `groups` holds, if it was read. Not compared
   trace::Dependencies dependencies = trace::Dependencies::automatic;
-  trace::Streams streams = trace::Streams::by_count;
+  trace::Streams streams = trace::Streams::automatic;
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
 
   /// Returns the name of an NPU's trace. A broken invariant if no entry holds the NPU. Cost O(log entries).
@@ -139,7 +139,8 @@ struct Configuration {
   }
   /// Sets the rule set, and with it the rules in the options of every module.
   void follow(RuleSet rules);
-  /// Copies settings that several modules need from where they are configured to the options of the others.
+  /// Makes choices that were left to Orrery, and copies settings that several modules need from where they are
+  /// configured to the options of the others.
   void share_settings();
   /// Returns the topology with the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;
@@ -156,6 +157,9 @@ struct Configuration {
 
   /// True if the values of all keys are equal. Paths are equal if they name the same file from the current folder.
   friend bool operator==(const Configuration& a, const Configuration& b);
+
+ private:
+  void settle_streams();
 };
 
 }  // namespace orrery::config

@@ -20,6 +20,8 @@ struct Options {
   bool rendezvous = false;            ///< the data of a send wait until the receiver is clear to receive
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< nodes that the communication resource holds at a time
+  /// Instead, collectives that use the same dimensions take turns, and sends do. Accesses to memory have comm_streams.
+  bool dimension_streams = false;
   CommOrder comm_order = CommOrder::lowest_id;
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done

@@ -30,8 +30,10 @@ using NamedGroups = std::map<std::string, std::vector<NpuId>, std::less<>>;
 
 /// Which nodes of an NPU take turns.
 enum class Streams : std::uint8_t {
-  by_count,  ///< those of a resource: the system says how many run at once
-  of_trace,  ///< those that name the same stream; nodes that name none as with by_count
+  automatic,     ///< by_dimension or by_count, as the configuration lets expect
+  by_dimension,  ///< collectives that use the same dimensions of the network; sends; others as with by_count
+  by_count,      ///< those of a resource: the system says how many run at once
+  of_trace,      ///< those that name the same stream; nodes that name none as with by_count
 };
 
 /// Collectives that run files of their own: by the id of the node, the number of the file, from 1 on.
@@ -81,8 +83,8 @@ class Store {
   NpuTrace keep(Structure structure, std::string source);
   /// Returns the group of made traces with this name and these members; no members: all NPUs. Cost O(members).
   GroupId keep_group(std::string_view name, std::vector<NpuId> members);
-  /// Replaces `ReadOptions::hosts`: from now on the store reads traces of these NPUs. Frees the structures and labels that
-  /// no NpuTrace uses any more, and forgets the files that were read last. Cost O(structures).
+  /// Replaces `ReadOptions::hosts`: from now on the store reads traces of these NPUs. Frees the structures and labels
+  /// that no NpuTrace uses any more, and forgets the files that were read last. Cost O(structures).
   void host_instead(std::function<bool(NpuId)> hosts);
 
   /// Returns the groups that the traces read so far name, in the order of their first use, each (name, members) once.

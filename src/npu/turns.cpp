@@ -1,0 +1,61 @@
+#include "turns.hpp"
+
+#include <bit>
+
+namespace orrery::npu {
+
+using trace::NodeKind;
+
+std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const topology::Topology& topology) {
+  const auto& members = spec.group->members;
+  std::uint64_t differ = 0, possible = 0;
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (topology.dimension(d).size > 1) possible |= (std::uint64_t{1} << d) & spec.dimensions;
+  if (members.empty()) return possible;
+  for (const NpuId member : members) {
+    if (differ == possible) break;
+    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+      if (topology.coordinate(member, d) != topology.coordinate(members.front(), d)) differ |= std::uint64_t{1} << d;
+  }
+  return differ;
+}
+
+DimensionStreams dimension_streams_of(const RunContext& run) {
+  if (!run.options.dimension_streams || run.options.replay_only) return {};
+  std::vector<std::uint64_t> together;  // sets of dimensions, none of which meet
+  std::vector<std::uint64_t> masks;     // [communicators]
+  for (const auto& spec : run.communicators) {
+    std::uint64_t all = dimensions_of(spec, run.topology());
+    masks.push_back(all);
+    std::erase_if(together, [&](std::uint64_t set) {
+      const bool meets = (set & all) != 0;
+      if (meets) all |= set;
+      return meets;
+    });
+    if (all != 0) together.push_back(all);
+  }
+  DimensionStreams streams;
+  for (const std::uint64_t mask : masks) {
+    std::uint16_t stream = 1;  // also of a group of one NPU, whose collectives take no time
+    for (std::size_t set = 0; set < together.size(); ++set)
+      if ((together[set] & mask) != 0) stream = static_cast<std::uint16_t>(set + 1);
+    streams.of_group.push_back(stream);
+  }
+  streams.sends = static_cast<std::uint16_t>(std::max<std::size_t>(together.size(), 1) + 1);
+  return streams;
+}
+
+std::uint16_t ResourceMap::of(NodeId id) const {
+  const trace::Node& node = graph().nodes[id.index()];
+  if (node.stream > 0) return static_cast<std::uint16_t>(num_fixed + node.stream - 1);
+  if (node.kind == NodeKind::cpu) return cpu;
+  if (node.kind == NodeKind::compute) return compute;
+  if (node.kind == NodeKind::receive) return unlimited;
+  if (streams_.sends == 0 || node.is_access()) return communication;
+  const std::uint16_t stream = node.kind == NodeKind::send
+                                   ? streams_.sends
+                                   : streams_.of_group[npu_.groups[npu_.program->use_of_node(id)].index()];
+  return static_cast<std::uint16_t>(first_dimension_stream() + stream - 1);
+}
+
+}  // namespace orrery::npu

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/npu/run_context.hpp"
+#include "orrery/npu/spec.hpp"
+#include "orrery/trace/graph.hpp"
+
+namespace orrery::npu {
+
+/// Which communication nodes take turns under Options::dimension_streams: collectives that use the same dimensions,
+/// also if others connect these dimensions; and sends. Streams are numbered from 1.
+struct DimensionStreams {
+  std::vector<std::uint16_t> of_group;  ///< [communicators]
+  std::uint16_t sends = 0;              ///< the last stream; 0: nodes do not take turns so
+};
+
+/// Returns a mask: bit d is set if members of the communicator differ in dimension d. O(members * dimensions).
+std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const topology::Topology& topology);
+
+/// Returns the streams of a run. O(members of communicators * dimensions).
+DimensionStreams dimension_streams_of(const RunContext& run);
+
+/// The resources of an NPU by number, and the one that each node needs.
+class ResourceMap {
+ public:
+  /// After these come streams, one resource each: those of the trace, then DimensionStreams.
+  enum Index : std::uint16_t { cpu = 0, compute = 1, communication = 2, unlimited = 3 };
+  static constexpr std::uint16_t num_fixed = 4;
+
+  /// Both outlive this.
+  ResourceMap(const NpuSpec& npu, const DimensionStreams& streams) : npu_(npu), streams_(streams) {}
+
+  std::size_t count() const { return first_dimension_stream() + streams_.sends; }
+  std::uint16_t of(NodeId id) const;
+
+ private:
+  const trace::Graph& graph() const { return *npu_.program->graph; }
+  std::size_t first_dimension_stream() const { return num_fixed + graph().num_streams; }
+
+  const NpuSpec& npu_;
+  const DimensionStreams& streams_;
+};
+
+}  // namespace orrery::npu
