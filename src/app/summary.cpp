@@ -11,21 +11,16 @@
 
 #include "orrery/base/text.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/results/breakdown.hpp"
 #include "orrery/results/kernel_figures.hpp"
 #include "progress.hpp"
 
 namespace orrery::app {
 namespace {
 
-void print_row(const char* label, const npu::NpuRecord& npu) {
-  const double whole = std::max<double>(static_cast<double>(npu.finish.ps()), 1);
-  const auto share = [&](Time time) { return 100 * static_cast<double>(time.ps()) / whole; };
-  fmt::print("  {:<8} NPU {:<7} {:>14}  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %  {:>7.2f} %\n", label,
-             npu.npu.value(), readable(npu.finish), share(npu.compute), share(npu.cpu),
-             share(npu.exposed_communication), share(npu.exposed_memory), share(npu.idle));
-}
-
 std::string bytes_text(double bytes) { return bytes < 1000 ? fmt::format("{} B", bytes) : with_prefix(bytes) + "B"; }
+
+constexpr double least_share = 0.005;  // percent; what is less is left out
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
@@ -53,10 +48,11 @@ constexpr std::size_t most_collectives = 4;
 void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_t> sharers, bool replay_only) {
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < metrics.bytes_per_step.size(); ++d)
-    parts.push_back(fmt::format("dimension {} {}{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
-                                d < sharers.size() && sharers[d] > 1
-                                    ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
-                                    : ""));
+    parts.push_back(fmt::format(
+        "dimension {} {}, {} busy{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
+        percent(metrics.utilisation[d]),
+        d < sharers.size() && sharers[d] > 1 ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
+                                             : ""));
   fmt::print("sent in a step: {}\n", fmt::join(parts, ", "));
   auto collectives = metrics.collectives;
   std::ranges::stable_sort(collectives, std::greater(),
@@ -74,10 +70,9 @@ void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_
 
 /// Prints the peak of local memory, if traces list tensors.
 void print_local_memory(std::span<const npu::NpuRecord> npus, Bytes size) {
-  using npu::NpuRecord;
   const auto& most = *std::ranges::max_element(npus, {}, &npu::NpuRecord::peak_local_memory);
   if (most.peak_local_memory == Bytes(0)) return;
-  const auto text = [](Bytes bytes) { return binary_size(bytes.count()); };
+  const auto text = [size](Bytes bytes) { return size_text(bytes.count(), size.count()); };
   const auto exceed =
       std::ranges::count_if(npus, [size](const npu::NpuRecord& npu) { return npu.peak_local_memory > size; });
   std::string of_size;
@@ -86,6 +81,45 @@ void print_local_memory(std::span<const npu::NpuRecord> npus, Bytes size) {
     of_size += fmt::format("; {} of {} exceed it", exceed, counted(npus.size(), "NPU"));
   fmt::print("local memory: NPU {} needs most, {} at {}{}\n", most.npu.value(), text(most.peak_local_memory),
              readable(most.peak_local_memory_time), of_size);
+}
+
+/// Prints where the time goes: of all NPUs, and of those that finish last and first.
+void print_breakdown(const results::Gathered& all, Time end) {
+  const auto before = [](const npu::NpuRecord& a, const npu::NpuRecord& b) {
+    return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu;
+  };
+  const auto [first, last] = std::ranges::minmax_element(all.npus, before);
+  const auto mean = results::mean_breakdown(all.npus, end);
+  const auto of_last = results::breakdown_of(*last, end), of_first = results::breakdown_of(*first, end);
+  const auto share = [end](Time time) { return 100 * static_cast<double>(time.ps()) / static_cast<double>(end.ps()); };
+  fmt::print("{:<12}{:>10}  {:>20}  {:>20}\n", "time", "all NPUs", fmt::format("last: NPU {}", last->npu.value()),
+             fmt::format("first: NPU {}", first->npu.value()));
+  for (std::size_t part = 0; part < results::num_breakdown_parts; ++part) {
+    const double of_all = 100 * mean[part], late = share(of_last[part]), early = share(of_first[part]);
+    if (std::max({of_all, late, early}) < least_share) continue;
+    fmt::print("  {:<10}{:>8.2f} %  {:>18.2f} %  {:>18.2f} %\n", results::breakdown_name(part), of_all, late, early);
+  }
+  fmt::print("  {:<10}{:>10}  {:>20}  {:>20}\n", "finish", "", readable(last->finish), readable(first->finish));
+}
+
+/// Returns "compute 80.55 %, data 19.45 %": the parts of a time that are worth telling.
+std::string parts_text(const results::Breakdown& parts, Time whole) {
+  std::vector<std::string> texts;
+  for (std::size_t part = 0; part < results::num_breakdown_parts; ++part)
+    if (const double share = static_cast<double>(parts[part].ps()) / static_cast<double>(whole.ps());
+        100 * share >= least_share)
+      texts.push_back(fmt::format("{} {}", results::breakdown_name(part), percent(share)));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// Prints what the end of the run waited for, if there is a timeline.
+void print_path(const results::PathFigures& path) {
+  if (path.longest.empty()) return;
+  fmt::print("critical path: {}; its longest segments:\n", parts_text(path.parts, path.length));
+  for (const auto& stretch : path.longest)
+    fmt::print("  {:>12} from {:>12}  NPU {:<7} {}; longest: {}\n", readable(stretch.finish - stretch.start),
+               readable(stretch.start), stretch.npu.value(), parts_text(stretch.parts, stretch.finish - stretch.start),
+               stretch.longest_node);
 }
 
 constexpr std::size_t most_links = 3;
@@ -124,22 +158,18 @@ void print_step(const results::Gathered& all, Time finish) {
 
 void print_summary(const results::Gathered& all, const results::RunDescription& run,
                    const config::Configuration& configuration) {
-  std::vector<npu::NpuRecord> sorted = all.npus;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu; });
-  print_step(all, sorted.back().finish);
-  fmt::print("                               finish    compute        CPU  exp. comm.   exp. mem.      idle\n");
-  print_row("slowest", sorted.back());
-  print_row("median", sorted[sorted.size() / 2]);
-  print_row("fastest", sorted.front());
+  const Time end = std::ranges::max_element(all.npus, {}, &npu::NpuRecord::finish)->finish;
+  print_step(all, end);
   if (all.metrics) {
-    fmt::print("exposed communication of an NPU {}, {} of the step\n",
-               readable(all.metrics->exposed_communication_time), percent(all.metrics->shares.exposed_communication));
     print_training(*all.metrics);
-    print_traffic(*all.metrics, run.network.sharers, configuration.execution.replay_only);
+    print_breakdown(all, end);
   }
+  print_path(all.path);
+  if (all.metrics) print_traffic(*all.metrics, run.network.sharers, configuration.execution.replay_only);
   print_local_memory(all.npus, configuration.execution.room());
-  print_links(all.links, run.network.switches, sorted.back().finish);
+  print_links(all.links, run.network.switches, end);
+  if (all.metrics)
+    for (const std::string& hint : all.metrics->hints) fmt::print("hint: {}\n", hint);
   const auto total = results::kernel_figures(all.ranks).total;
   const auto num_ranks = all.ranks.size();
   const double events = static_cast<double>(total.events);

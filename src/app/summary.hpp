@@ -8,8 +8,8 @@
 
 namespace orrery::app {
 
-/// Prints step time, the breakdown of the slowest, median and fastest NPU, the metrics of the step, and what the run
-/// cost, on standard output.
+/// Prints step time, the metrics of the step, where the time goes, the critical path, hints, and what the run cost, on
+/// standard output.
 void print_summary(const results::Gathered& all, const results::RunDescription& run,
                    const config::Configuration& configuration);
 

@@ -28,13 +28,17 @@ std::string with_prefix(double value) {
   return fmt::format("{:.4g}{}", value, prefixes[at]);
 }
 
-std::string binary_size(std::uint64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
+std::string size_text(std::uint64_t bytes, std::uint64_t like) {
+  const bool is_binary = like > 0 && like % (std::uint64_t{1} << 20U) == 0;
+  const std::uint64_t base = is_binary ? 1024 : 1000;
+  if (bytes < base) return fmt::format("{} B", bytes);
+  constexpr std::string_view binary[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  constexpr std::string_view decimal[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  const auto divisor = static_cast<double>(base);
+  double value = static_cast<double>(bytes) / divisor;
   std::size_t at = 0;
-  for (; value >= 1024 && at + 1 < std::size(units); ++at) value /= 1024;
-  return fmt::format("{:.2f} {}", value, units[at]);
+  for (; value >= divisor && at + 1 < std::size(binary); ++at) value /= divisor;
+  return fmt::format("{:.2f} {}", value, is_binary ? binary[at] : decimal[at]);
 }
 
 std::string readable(Time time) {

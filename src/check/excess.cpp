@@ -10,11 +10,11 @@
 namespace orrery::check {
 namespace {
 
-std::string describe(const memory::Residents& tensors, const npu::NpuSpec& npu, const trace::Store& store) {
+std::string describe(const memory::Residents& tensors, const npu::NpuSpec& npu, Bytes size, const trace::Store& store) {
   std::vector<std::string> parts;
   for (const std::uint32_t tensor : tensors.largest)
     parts.push_back(fmt::format("'{}' ({})", store.name(npu.trace->labels->tensors[tensor]),
-                                binary_size(npu.trace->graph->tensors.sizes[tensor])));
+                                size_text(npu.trace->graph->tensors.sizes[tensor], size.count())));
   if (const auto more = tensors.count - tensors.largest.size(); more > 0) parts.push_back(fmt::format("{} more", more));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -26,8 +26,8 @@ Error excess(const npu::NpuSpec& npu, std::string_view which, Bytes usage, Bytes
   return {ErrorCode::bad_input,
           Place{.file = store.file(*npu.trace), .npu = npu.id.value()},
           fmt::format("{} take {} ({} bytes), but the local memory has room for {} ({}): {}", which,
-                      binary_size(usage.count()), usage.count(), binary_size(size.count()), size.count(),
-                      describe(tensors, npu, store)),
+                      size_text(usage.count(), size.count()), usage.count(), size_text(size.count(), size.count()),
+                      size.count(), describe(tensors, npu, size, store)),
           {},
           "Raise system.compute.local-memory.size, or have an NPU keep less; with --memory=report the run goes on and "
           "tells."};

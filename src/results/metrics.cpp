@@ -71,7 +71,7 @@ std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveS
   return rows;
 }
 
-std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, std::span<const std::int64_t> bytes,
+std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, const NetworkFigures& network,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives) {
   Time end;
@@ -91,7 +91,8 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, std::span<con
   metrics.shares = {share(compute), share(cpu), share(communication), share(memory), share(idle)};
   metrics.breakdown = mean_breakdown(npus, end);
   metrics.exposed_communication_time = nearest(communication, num_npus * iterations);
-  for (const std::int64_t in_dimension : bytes) metrics.bytes_per_step.push_back(in_dimension / iterations);
+  for (const std::int64_t in_dimension : network.bytes) metrics.bytes_per_step.push_back(in_dimension / iterations);
+  metrics.utilisation = network.utilisation;
   metrics.collectives = totals_of(collectives);
   if (!step) return metrics;
   if (metrics.step_time > Time::zero()) metrics.training = training_rates(*step, npus.size(), metrics.step_time);

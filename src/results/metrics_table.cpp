@@ -6,6 +6,7 @@
 
 #include "columns.hpp"
 #include "format.hpp"
+#include "orrery/results/hints.hpp"
 #include "tables.hpp"
 
 namespace orrery::results {
@@ -116,6 +117,11 @@ void write_figures(File& file, const Metrics& metrics) {
       "/metrics/bytes_per_step", metrics.bytes_per_step,
       {"byte", "bytes per step", "bytes sent by all NPUs in a step, by dimension of the topology"});
   file.attach("/metrics/bytes_per_step", "/metrics/dimension");
+  if (!metrics.hints.empty()) {
+    file.scale("/metrics/hint", metrics.hints.size(), {"1", "hint", "number of the hint"});
+    file.strings("/metrics/hints", metrics.hints, {"", "hint", "what may make the step shorter"});
+    file.attach("/metrics/hints", "/metrics/hint");
+  }
   if (metrics.collectives.empty()) return;
   file.group("/metrics/collectives", "one row per kind and number of members of all collectives");
   write_table(file, "/metrics/collectives", collective_columns_of_metrics, "row", {"1", "row", "row of the columns"},
@@ -125,14 +131,15 @@ void write_figures(File& file, const Metrics& metrics) {
 }  // namespace
 
 std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
-                                     std::span<const std::int64_t> bytes,
-                                     std::span<const communicator::CollectiveSum> mine) {
+                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine) {
   const auto collectives = output.world().gather(mine, Rank(0));
   std::optional<Metrics> metrics;
   output.on_root([&](File& file) {
     if (run.status != Status::complete) return;
-    metrics = metrics_of(npus, bytes, run.iterations, run.step, collectives);
-    if (metrics) write_figures(file, *metrics);
+    metrics = metrics_of(npus, network, run.iterations, run.step, collectives);
+    if (!metrics) return;
+    metrics->hints = hints_of(*metrics, run, npus);
+    write_figures(file, *metrics);
   });
   return metrics;
 }

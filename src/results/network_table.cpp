@@ -47,13 +47,13 @@ std::vector<double> utilisations(std::span<const double> busy_time, const RunDes
   return utilisation;
 }
 
-void write_dimensions(File& file, const RunDescription& run, std::span<const std::int64_t> bytes,
-                      std::span<const double> busy_time, Time simulated_time) {
+void write_dimensions(File& file, const RunDescription& run, const NetworkFigures& all,
+                      std::span<const double> busy_time) {
   const auto& sizes = run.network.dimension_sizes;
   file.group("/network", "one row per dimension of the topology");
   file.scale("/network/dimension", sizes.size(), {"1", "dimension", "dimension of the topology, 0 is innermost"});
   file.column<std::uint32_t>("/network/size", sizes, {"1", "size", "NPUs along the dimension"});
-  file.column<std::int64_t>("/network/bytes", bytes, {"byte", "bytes", "bytes sent by all NPUs"});
+  file.column<std::int64_t>("/network/bytes", all.bytes, {"byte", "bytes", "bytes sent by all NPUs"});
   file.column<double>("/network/busy_time", busy_time,
                       {"ps", "busy time", "time in which a link carried bytes, summed over links"});
   std::vector<std::uint32_t> sharers = run.network.sharers;
@@ -61,7 +61,7 @@ void write_dimensions(File& file, const RunDescription& run, std::span<const std
   file.column<std::uint32_t>(
       "/network/sharers", sharers,
       {"1", "sharers", "number of collectives of an NPU among which the bandwidth of the dimension is divided"});
-  file.column<double>("/network/utilisation", utilisations(busy_time, run, simulated_time),
+  file.column<double>("/network/utilisation", all.utilisation,
                       {"1", "utilisation", "busy time over the product of links and simulated time"});
   for (const char* name : {"size", "bytes", "busy_time", "sharers", "utilisation"})
     file.attach(std::string("/network/") + name, "/network/dimension");
@@ -69,8 +69,8 @@ void write_dimensions(File& file, const RunDescription& run, std::span<const std
 
 }  // namespace
 
-std::vector<std::int64_t> write_network(Output& output, const RunDescription& run, const NetworkRecord& mine,
-                                        Time simulated_time) {
+NetworkFigures write_network(Output& output, const RunDescription& run, const NetworkRecord& mine,
+                             Time simulated_time) {
   auto& world = output.world();
   const std::size_t dimensions = run.network.dimension_sizes.size();
   std::vector<std::int64_t> bytes(dimensions, 0);
@@ -84,10 +84,11 @@ std::vector<std::int64_t> write_network(Output& output, const RunDescription& ru
   std::ranges::copy(mine.busy_time, busy.begin());
   const auto bytes_of_ranks = world.gather(std::span<const std::int64_t>(bytes), Rank(0));
   const auto busy_of_ranks = world.gather(std::span<const SumOfTimes>(busy), Rank(0));
-  std::vector<std::int64_t> all;
+  NetworkFigures all;
   output.on_root([&](File& file) {
-    all = sums_of_bytes(bytes_of_ranks, dimensions);
-    write_dimensions(file, run, all, sums_of_times(busy_of_ranks, dimensions), simulated_time);
+    const auto busy_time = sums_of_times(busy_of_ranks, dimensions);
+    all = {sums_of_bytes(bytes_of_ranks, dimensions), utilisations(busy_time, run, simulated_time)};
+    write_dimensions(file, run, all, busy_time);
   });
   return all;
 }

@@ -30,9 +30,8 @@ std::vector<std::uint32_t> write_groups(Output& output, const RunDescription& ru
 /// Writes /collectives in the order of group and ordinal. `group_position`: as write_groups returns it.
 void write_collectives(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position);
 
-/// Writes /network. `simulated_time` counts on rank 0. Returns the bytes of all NPUs in each dimension on rank 0.
-std::vector<std::int64_t> write_network(Output& output, const RunDescription& run, const NetworkRecord& mine,
-                                        Time simulated_time);
+/// Writes /network. `simulated_time` counts on rank 0. Returns figures of all NPUs on rank 0.
+NetworkFigures write_network(Output& output, const RunDescription& run, const NetworkRecord& mine, Time simulated_time);
 
 /// Writes /network/links and /network/switches. Returns the records of all ranks on rank 0 in ascending link order.
 std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescription& network,
@@ -41,15 +40,15 @@ std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescri
 /// Writes /memory if there is a hierarchical pool. `simulated_time` counts on rank 0.
 void write_memory(Output& output, std::span<const memory::MemoryStageRecord> mine, Time simulated_time);
 
-/// Writes /metrics of a complete run in which time has passed. `npus` and `bytes`: of all, on rank 0. Returns the
+/// Writes /metrics of a complete run in which time has passed. `npus` and `network`: of all, on rank 0. Returns the
 /// metrics on rank 0.
 std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
-                                     std::span<const std::int64_t> bytes,
-                                     std::span<const communicator::CollectiveSum> mine);
+                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine);
 
-/// Writes /timeline if any rank has records. `nodes_completed`: of all NPUs, on rank 0.
-void write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
-                    std::span<const std::uint32_t> group_position, std::int64_t nodes_completed);
+/// Writes /timeline if any rank has records, and /critical_path of a complete run. `nodes_completed`: of all NPUs, on
+/// rank 0. Returns what a summary tells of the critical path, on rank 0.
+PathFigures write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
+                           std::span<const std::uint32_t> group_position, std::int64_t nodes_completed);
 
 /// Writes /local_memory if any rank has records.
 void write_local_memory(Output& output, const RunDescription& run, std::span<const memory::UsageRecord> mine);

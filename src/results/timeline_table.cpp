@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -92,15 +95,79 @@ void create_timeline(File& file, std::span<const std::int64_t> rows, std::span<c
   create_columns(file, "/timeline", format::timeline_columns, total, "row", File::Layout::compressed);
 }
 
+std::vector<std::string> part_names() {
+  std::vector<std::string> names;
+  for (std::size_t part = 0; part < num_breakdown_parts; ++part) names.emplace_back(breakdown_name(part));
+  return names;
+}
+
+const std::array<Column<PathSegment>, 6> path_columns{{
+    {"start", {"ps", "start", "time at which the segment begins"}, [](const PathSegment& s) { return s.start.ps(); }},
+    {"finish", {"ps", "finish", "time at which it ends"}, [](const PathSegment& s) { return s.finish.ps(); }},
+    {"npu", {"1", "NPU", "number of the NPU"}, [](const PathSegment& s) { return s.npu.value(); }},
+    {"node",
+     {"1", "node", "id of the node in the NPU's execution trace; 0 where nothing ran"},
+     [](const PathSegment& s) { return s.node; }},
+    {"part",
+     {"1", "part", "index into the attribute values: the column of /breakdown"},
+     [](const PathSegment& s) { return static_cast<std::int8_t>(s.part); },
+     part_names},
+    {"name",
+     {"1", "name", "index into /timeline/names; 0 where nothing ran"},
+     [](const PathSegment& s) { return s.name; }},
+}};
+
+/// Returns what a summary tells of a critical path.
+PathFigures figures_of(std::span<const PathSegment> path, std::span<const std::string> names) {
+  constexpr std::size_t most_longest = 10;
+  PathFigures figures;
+  auto& stretches = figures.longest;
+  Time longest_node;
+  for (const PathSegment& segment : path) {
+    const Time takes = segment.finish - segment.start;
+    figures.length += takes;
+    figures.parts[segment.part] += takes;
+    if (stretches.empty() || stretches.back().npu != segment.npu) {
+      stretches.push_back({segment.start, segment.start, segment.npu, {}, {}});
+      longest_node = Time::zero();
+    }
+    auto& stretch = stretches.back();
+    stretch.finish = segment.finish;
+    stretch.parts[segment.part] += takes;
+    if (takes <= longest_node) continue;
+    longest_node = takes;
+    stretch.longest_node = names[segment.name];
+  }
+  std::ranges::stable_sort(stretches, std::greater(),
+                           [](const auto& stretch) { return stretch.finish - stretch.start; });
+  if (stretches.size() > most_longest) stretches.resize(most_longest);
+  return figures;
+}
+
+/// Writes /critical_path. Returns what a summary tells of it.
+PathFigures write_path(File& file, std::span<const PathSegment> path, std::span<const std::string> names) {
+  file.group(
+      "/critical_path",
+      "what the end of the run waited for, in the order of time: before each segment comes the one that it waited "
+      "for");
+  write_table(file, "/critical_path", path_columns, "row", {"1", "row", "row of the columns"}, path);
+  return figures_of(path, names);
+}
+
 }  // namespace
 
-void write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
-                    std::span<const std::uint32_t> group_position, std::int64_t nodes_completed) {
+PathFigures write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
+                           std::span<const std::uint32_t> group_position, std::int64_t nodes_completed) {
   const auto rows = rows_of_npus(std::span<const TimelineRecord>(mine.timeline), run.num_npus, output.world());
-  if (rows.empty()) return;
+  PathFigures path;
+  if (rows.empty()) return path;
   const auto [records, names] = renumbered(mine, group_position, output.world());
   output.on_root([&, &sorted = names](File& file) { create_timeline(file, rows, sorted, nodes_completed); });
+  const bool keeps = run.status == Status::complete && !run.num_classes &&
+                     std::accumulate(rows.begin(), rows.end(), std::uint64_t{0}) <= most_path_rows;
+  std::vector<TimelineRecord> all;  // on rank 0, if the critical path is looked for
   auto consume = [&](std::uint64_t first, std::span<const TimelineRecord> block) {
+    if (keeps) all.insert(all.end(), block.begin(), block.end());
     write_columns(output.file(), "/timeline", format::timeline_columns, first, block);
   };
   gather_in_order<TimelineRecord>(
@@ -109,6 +176,10 @@ void write_timeline(Output& output, const RunDescription& run, const RankResults
         return std::tuple(a.start, a.node) < std::tuple(b.start, b.node);
       },
       consume);
+  output.on_root([&, &sorted = names](File& file) {
+    if (keeps) path = write_path(file, critical_path(all), sorted);
+  });
+  return path;
 }
 
 }  // namespace orrery::results

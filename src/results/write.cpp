@@ -22,11 +22,11 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   write_breakdown(output, run, gathered.npus, simulated_time);
   const auto group_position = write_groups(output, run);
   write_collectives(output, mine, group_position);
-  const auto bytes = write_network(output, run, mine.network, simulated_time);
+  const auto network = write_network(output, run, mine.network, simulated_time);
   gathered.links = write_links(output, run.network, mine.links);
   write_memory(output, mine.memory, simulated_time);
-  gathered.metrics = write_metrics(output, run, gathered.npus, bytes, mine.collective_sums);
-  write_timeline(output, run, mine, group_position, nodes_completed);
+  gathered.metrics = write_metrics(output, run, gathered.npus, network, mine.collective_sums);
+  gathered.path = write_timeline(output, run, mine, group_position, nodes_completed);
   write_local_memory(output, run, mine.usage);
   gathered.ranks = write_kernel(output, run.inputs.kernel_texts, mine.kernel);
   write_attributes(output, run, mine.host, simulated_time);

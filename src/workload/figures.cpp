@@ -58,10 +58,10 @@ StageFigures figures_of(const Parallel& parallel, const AssignedLayers& assigned
 }
 
 std::string memory_text(const MemoryUse& memory, bool is_local) {
-  return fmt::format("parameters {}, gradients {}, optimizer {}{}: {}", binary_size(memory.parameters),
-                     binary_size(memory.gradients), binary_size(memory.optimizer),
-                     is_local ? fmt::format(", activations {}", binary_size(memory.activations)) : "",
-                     binary_size(memory.total()));
+  const auto text = [](std::uint64_t bytes) { return with_prefix(static_cast<double>(bytes)) + "B"; };
+  return fmt::format("parameters {}, gradients {}, optimizer {}{}: {}", text(memory.parameters), text(memory.gradients),
+                     text(memory.optimizer), is_local ? fmt::format(", activations {}", text(memory.activations)) : "",
+                     text(memory.total()));
 }
 
 std::string readable(std::uint64_t value) { return with_prefix(static_cast<double>(value)); }

@@ -18,8 +18,9 @@ std::string counted(std::uint64_t count, std::string_view noun, std::string_view
 /// Returns "175.1 G": at most four digits and a decimal prefix, to stand before a unit.
 std::string with_prefix(double value);
 
-/// Returns "5.26 GiB", "512 B": bytes by powers of 1024.
-std::string binary_size(std::uint64_t bytes);
+/// Returns "80.00 GB", "5.26 GiB", "512 B": bytes by powers of 1024 if `like` is a whole number of MiB, else by powers
+/// of 1000. So a size is shown in the units in which somebody wrote the size beside it.
+std::string size_text(std::uint64_t bytes, std::uint64_t like);
 
 /// Returns "1.234 ms", "56 ns": simulated time for people.
 std::string readable(Time time);

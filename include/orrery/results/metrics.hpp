@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "orrery/communicator/record.hpp"
@@ -64,12 +65,20 @@ struct Metrics {
   TrainingRates training;
   std::optional<PipelineBubble> bubble;
   std::vector<std::int64_t> bytes_per_step;  ///< [num_dimensions] sent by all NPUs
+  std::vector<double> utilisation;           ///< [num_dimensions] as in /network
   std::vector<CollectiveTotal> collectives;
+  std::vector<std::string> hints;  ///< of hints_of
 };
 
-/// Computes the metrics of a run that is complete, from the records of all NPUs and the bytes of each dimension over
-/// all iterations. Returns nothing if no time has passed. O(NPUs). Formulas and sources: docs/results.md.
-std::optional<Metrics> metrics_of(std::span<const npu::NpuRecord> npus, std::span<const std::int64_t> bytes,
+/// What all NPUs did with the network, over all iterations.
+struct NetworkFigures {
+  std::vector<std::int64_t> bytes;  ///< [num_dimensions] sent
+  std::vector<double> utilisation;  ///< [num_dimensions] share of the time in which a link is busy, the mean over links
+};
+
+/// Computes the metrics of a run that is complete, from the records of all NPUs and the figures of the network. Returns
+/// nothing if no time has passed. O(NPUs). Formulas and sources: docs/results.md.
+std::optional<Metrics> metrics_of(std::span<const npu::NpuRecord> npus, const NetworkFigures& network,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives);
 

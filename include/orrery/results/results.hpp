@@ -16,6 +16,8 @@
 #include "orrery/npu/record.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/statistics.hpp"
+#include "orrery/results/breakdown.hpp"
+#include "orrery/results/critical_path.hpp"
 #include "orrery/results/metrics.hpp"
 #include "orrery/topology/fabric.hpp"
 
@@ -87,12 +89,27 @@ struct RunDescription {
 /// collective; rank 0 calls it before the run.
 void check_output(const std::filesystem::path& path, bool force);
 
+/// The critical path as a summary tells it.
+struct PathFigures {
+  /// Consecutive segments on one NPU.
+  struct Stretch {
+    Time start, finish;
+    NpuId npu;
+    Breakdown parts{};
+    std::string longest_node;  ///< its name
+  };
+  Time length;
+  Breakdown parts{};
+  std::vector<Stretch> longest;  ///< ten at most, the longest first
+};
+
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
   std::vector<npu::NpuRecord> npus;                ///< [num_npus]
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
   std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link
   std::optional<Metrics> metrics;                  ///< of a complete run in which time has passed
+  PathFigures path;                                ///< of a complete run with a timeline
 };
 
 /// Gathers the results of all ranks in global order on rank 0, which writes the file of docs/results.md beside `path`,

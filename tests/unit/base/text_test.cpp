@@ -18,13 +18,18 @@ TEST(Text, DecimalPrefixes) {
 // Sizes from 0 bytes to 2^64 - 1 are written with binary prefixes. Below 1 KiB the bytes are exact, above it there are
 // two decimals.
 TEST(Text, BinarySizes) {
-  EXPECT_EQ(binary_size(0), "0 B");
-  EXPECT_EQ(binary_size(1023), "1023 B");
-  EXPECT_EQ(binary_size(1024), "1.00 KiB");
-  EXPECT_EQ(binary_size(64U << 20U), "64.00 MiB");
-  EXPECT_EQ(binary_size((1ULL << 30U) - 1), "1024.00 MiB");
-  EXPECT_EQ(binary_size(3ULL << 29U), "1.50 GiB");
-  EXPECT_EQ(binary_size(~std::uint64_t{0}), "16.00 EiB");
+  constexpr std::uint64_t gib = 1U << 30U, gb = 1'000'000'000;
+  EXPECT_EQ(size_text(0, gib), "0 B");
+  EXPECT_EQ(size_text(1023, gib), "1023 B");
+  EXPECT_EQ(size_text(1024, gib), "1.00 KiB");
+  EXPECT_EQ(size_text(gib - 1, gib), "1024.00 MiB");
+  EXPECT_EQ(size_text(3 * gib / 2, gib), "1.50 GiB");
+  EXPECT_EQ(size_text(~std::uint64_t{0}, gib), "16.00 EiB");
+  EXPECT_EQ(size_text(999, gb), "999 B");
+  EXPECT_EQ(size_text(80 * gb, 80 * gb), "80.00 GB");
+  EXPECT_EQ(size_text(gib, 80 * gb), "1.07 GB");
+  EXPECT_EQ(size_text(1500, 0), "1.50 kB");
+}), "16.00 EiB");
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ TEST_F(MemberSideTest, TheLastToLeaveTellsTheHost) {
 TEST_F(MemberSideTest, RepresentativesJoinForTheMembersThatTheyRepresent) {
   const Representatives representatives{{NpuId(0), NpuId(1)}, {0, 1, 0, 1}, 2};
   system->specs[0].representatives = &representatives;
-  side.emplace(system->setup, keep_in(reports), [](NpuId, NodeId, Time, Bytes) {});
+  side.emplace(system->setup, keep_in(reports), [](const Completion&) {});
   const Membership membership = side->membership(world, std::uint32_t{1});
   EXPECT_EQ(membership.members, 4U);
   EXPECT_EQ(membership.local_participants, 2U);

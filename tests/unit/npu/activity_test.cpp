@@ -15,6 +15,8 @@ NpuRecord record_of(const Activity& activity) {
   return record;
 }
 
+Time wait(const NpuRecord& record, Cause cause) { return record.waits[static_cast<std::size_t>(cause)]; }
+
 // 0 .. 10 idle, 10 .. 30 communication, of which 20 .. 25 under compute; 30 .. 40 memory, of which 32 .. 36 under the
 // CPU.
 TEST(Activity, AMomentCountsOnce) {
@@ -112,6 +114,58 @@ TEST(Matcher, KeysDoNotMix) {
   EXPECT_FALSE(matcher.take({NpuId(1), 5}, other_side));
   EXPECT_TRUE(matcher.take({NpuId(1), 5}, item));
   EXPECT_EQ(item, 'a');
+}
+
+// 0 .. 10 a collective, of which 4 .. 6 under compute; the last member joins at 3. So 3 is waiting and 5 the
+// collective. Then 10 .. 18 a receive whose data leave at 15.
+TEST(Activity, ExposedCommunicationHasACause) {
+  Activity activity;
+  activity.begin(Work::communication, at(0));
+  activity.begin(Work::compute, at(4));
+  activity.end(Work::compute, at(6));
+  activity.end(Work::communication, at(10));
+  activity.explain(Cause::tensor, at(3));
+  activity.begin(Work::receive, at(10));
+  activity.end(Work::receive, at(18));
+  activity.explain(Cause::pipeline, at(15));
+  const auto record = record_of(activity);
+  EXPECT_EQ(wait(record, Cause::stragglers), at(3));
+  EXPECT_EQ(wait(record, Cause::tensor), at(5));
+  EXPECT_EQ(wait(record, Cause::bubble), at(5));
+  EXPECT_EQ(wait(record, Cause::pipeline), at(3));
+  EXPECT_EQ(record.exposed_communication, at(16));
+}
+
+// Two collectives are in service from 0 on; one ends at 4, the other one at 10. The first end explains the time before
+// it, the second one the rest.
+TEST(Activity, TheNextEndExplainsTheTimeSinceTheLastOne) {
+  Activity activity;
+  activity.begin(Work::communication, at(0));
+  activity.begin(Work::communication, at(0));
+  activity.end(Work::communication, at(4));
+  activity.explain(Cause::tensor, at(0));
+  activity.end(Work::communication, at(10));
+  activity.explain(Cause::data, at(0));
+  const auto record = record_of(activity);
+  EXPECT_EQ(wait(record, Cause::tensor), at(4));
+  EXPECT_EQ(wait(record, Cause::data), at(6));
+}
+
+// A run ends at 7 while a collective is in service: nothing explains it.
+TEST(Activity, WhatDoesNotEndIsOfNoKnownCause) {
+  Activity activity;
+  activity.begin(Work::communication, at(2));
+  activity.advance(at(7));
+  EXPECT_EQ(wait(record_of(activity), Cause::other), at(5));
+}
+
+// Names of the generator's groups, and names that only look like them.
+TEST(Cause, TheFirstWordOfAGroupsNameTells) {
+  EXPECT_EQ(cause_of_group("tp_dp3_pp1"), Cause::tensor);
+  EXPECT_EQ(cause_of_group("edp"), Cause::data);
+  EXPECT_EQ(cause_of_group("embedding_tp1"), Cause::data);
+  EXPECT_EQ(cause_of_group("tpu"), Cause::other);
+  EXPECT_EQ(cause_of_group(""), Cause::other);
 }
 
 }  // namespace

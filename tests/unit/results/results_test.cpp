@@ -70,6 +70,7 @@ npu::NpuRecord npu_record(std::uint32_t npu) {
   record.cpu = Time::from_ps(2);
   record.communication = Time::from_ps(50);
   record.exposed_communication = Time::from_ps(30);
+  record.waits[static_cast<std::size_t>(npu::Cause::data)] = Time::from_ps(30);
   record.exposed_memory = Time::from_ps(4);
   record.idle = Time::from_ps(npu * 3);
   record.finish = Time::from_ps(10 + npu + 2 + 30 + 4 + npu * 3);
@@ -91,9 +92,15 @@ RankResults results_of(Hosts hosts, const std::string& extra_name) {
     for (std::uint32_t i = 0; i < npu % 3; ++i)
       mine.usage.push_back({NpuId(npu), Time::from_ps(7 * i), Bytes(1000 * npu + i)});
     for (std::uint32_t i = 0; i < npu % 4; ++i) {
-      mine.timeline.push_back({NpuId(npu), i == 0 ? npu % num_groups : npu::TimelineRecord::no_group, i + 100ULL * npu,
-                               Time::from_ps(10 * i), Time::from_ps(10 * i + 5),
-                               i == 0 ? trace::NodeKind::collective : trace::NodeKind::compute, 1 + (i + npu) % 3});
+      mine.timeline.push_back({NpuId(npu),
+                               i == 0 ? npu % num_groups : npu::TimelineRecord::no_group,
+                               i + 100ULL * npu,
+                               Time::from_ps(10 * i),
+                               Time::from_ps(10 * i + 5),
+                               i == 0 ? trace::NodeKind::collective : trace::NodeKind::compute,
+                               1 + (i + npu) % 3,
+                               npu::Cause::other,
+                               {}});
     }
   }
   for (std::uint32_t group = 0; group < num_groups; ++group) {

@@ -1,0 +1,113 @@
+#include "orrery/results/hints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "orrery/base/text.hpp"
+#include "orrery/results/breakdown.hpp"
+
+namespace orrery::results {
+namespace {
+
+constexpr std::size_t most_hints = 3;
+constexpr double worth_telling = 0.1;  // share of the NPUs' time
+constexpr double busy_dimension = 0.8;
+constexpr std::uint32_t enough_micro_batches = 4;  // for each stage: the ideal bubble is a fifth then
+
+struct Hint {
+  double share = 0;  ///< of the NPUs' time that it concerns
+  std::string text;
+};
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+double share_of(const Metrics& metrics, npu::Cause cause) {
+  return metrics.breakdown[first_cause_part + static_cast<std::size_t>(cause)];
+}
+
+/// Tells of a pipeline that has too few micro-batches.
+void look_at_bubble(const Metrics& metrics, const RunDescription& run, std::vector<Hint>& hints) {
+  if (!metrics.bubble || !run.step) return;
+  const auto& step = *run.step;
+  const std::uint32_t enough = enough_micro_batches * step.stages;
+  if (metrics.bubble->measured < worth_telling || step.micro_batches >= enough) return;
+  hints.push_back({metrics.bubble->measured,
+                   fmt::format("{} of the NPUs' time is pipeline bubble, with {} for {}: try "
+                               "workload.parallel.micro-batches: {}.",
+                               percent(metrics.bubble->measured), counted(step.micro_batches, "micro-batch"),
+                               counted(step.stages, "stage"), enough)});
+}
+
+/// Tells what to do about exposed communication and memory of one kind, if there is much of it.
+void look_at_waits(const Metrics& metrics, std::vector<Hint>& hints) {
+  const auto tell = [&](double share, const char* what) {
+    if (share >= worth_telling)
+      hints.push_back({share, fmt::format("{} of the NPUs' time is {}", percent(share), what)});
+  };
+  using npu::Cause;
+  tell(share_of(metrics, Cause::tensor) + share_of(metrics, Cause::sequence),
+       "exposed communication of tensor parallelism: try a smaller workload.parallel.tp, or more bandwidth in the "
+       "dimensions of its groups.");
+  tell(share_of(metrics, Cause::context),
+       "exposed communication of context parallelism: try a smaller workload.parallel.cp, or more bandwidth in the "
+       "dimensions of its groups.");
+  tell(share_of(metrics, Cause::expert),
+       "exposed communication of expert parallelism: try a smaller workload.parallel.ep, or place it in a faster "
+       "dimension (workload.parallel.placement).");
+  tell(share_of(metrics, Cause::data),
+       "exposed communication of data parallelism: try workload.parallel.overlap: true, or more micro-batches for each "
+       "sum of gradients.");
+  tell(share_of(metrics, Cause::pipeline),
+       "exposed time of messages between stages: try more bandwidth in their dimension, or other neighbours "
+       "(workload.parallel.placement).");
+  tell(metrics.shares.exposed_memory,
+       "exposed access to remote memory: try more of its bandwidth (system.remote-memory), or a larger "
+       "workload.parallel.prefetch.");
+}
+
+/// Tells which NPU computes longest if others wait for it.
+void look_at_stragglers(const Metrics& metrics, std::span<const npu::NpuRecord> npus, std::vector<Hint>& hints) {
+  const double share = share_of(metrics, npu::Cause::stragglers);
+  if (share < worth_telling) return;
+  const auto [least, most] = std::ranges::minmax_element(npus, {}, &npu::NpuRecord::compute);
+  hints.push_back({share, fmt::format("{} of the NPUs' time is waiting for members that join collectives late: NPU {} "
+                                      "computes longest ({}), NPU {} shortest ({}).",
+                                      percent(share), most->npu.value(), readable(most->compute), least->npu.value(),
+                                      readable(least->compute))});
+}
+
+/// Tells of dimensions that are nearly always busy, and of bandwidth that is divided all the time.
+void look_at_dimensions(const Metrics& metrics, const RunDescription& run, std::vector<Hint>& hints) {
+  const double exposed = metrics.shares.exposed_communication;
+  for (std::size_t d = 0; d < metrics.utilisation.size(); ++d) {
+    if (metrics.utilisation[d] >= busy_dimension)
+      hints.push_back({exposed, fmt::format("Dimension {} is {} busy: more bandwidth there "
+                                            "(system.network.dimensions.{}.bandwidth) would shorten the step.",
+                                            d, percent(metrics.utilisation[d]), d)});
+    if (d < run.network.sharers.size() && run.network.sharers[d] > 1)
+      hints.push_back({exposed, fmt::format("Collectives have 1/{} of the bandwidth of dimension {} each, also while "
+                                            "they are alone: leave out system.communication.streams, or take "
+                                            "--network=congestion-aware, where they share it when they meet.",
+                                            run.network.sharers[d], d)});
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> hints_of(const Metrics& metrics, const RunDescription& run,
+                                  std::span<const npu::NpuRecord> npus) {
+  std::vector<Hint> hints;
+  look_at_bubble(metrics, run, hints);
+  look_at_waits(metrics, hints);
+  look_at_stragglers(metrics, npus, hints);
+  look_at_dimensions(metrics, run, hints);
+  std::ranges::stable_sort(hints, std::greater(), &Hint::share);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(hints.size(), most_hints); ++i) texts.push_back(std::move(hints[i].text));
+  return texts;
+}
+
+}  // namespace orrery::results
