@@ -183,7 +183,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
 void print_npus(const std::vector<npu::NpuRecord>& npus) {
   for (const auto& npu : npus)
     fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", npu.npu.value(),
-               npu.finish.ps() / 1000, (npu.exposed_communication + npu.exposed_memory + npu.idle).ps() / 1000);
+               npu.finish.ps() / 1000, (npu.exposed_communication() + npu.exposed_memory + npu.idle).ps() / 1000);
 }
 
 }  // namespace orrery::app

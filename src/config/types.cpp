@@ -88,6 +88,18 @@ Type<double> share() {
           [](const double& value) -> std::optional<std::string> { return fmt::to_string(value); }};
 }
 
+Type<double> efficiency() {
+  constexpr std::string_view range = "1e-6 to 1";
+  return {quantity("number", "a number from 1e-6 to 1", "-", range),
+          [](const Value& value, const std::string& path, const Reading&) {
+            const double number = as_number(value, path);
+            if (number >= 1e-6 && number <= 1) return number;
+            throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", number),
+                        "a number from 1e-6 to 1", "1 reaches the whole peak.");
+          },
+          [](const double& value) -> std::optional<std::string> { return fmt::to_string(value); }};
+}
+
 Type<double> factor() {
   return {quantity("number", "a factor from 1e-6 to 1e6", "-", "1e-6 to 1e6"),
           [](const Value& value, const std::string& key, const Reading&) {

@@ -54,6 +54,8 @@ Type<std::vector<std::uint64_t>> large_counts();
 Type<double> number(std::string_view range);
 /// Returns the type of numbers from 0 to below 1.
 Type<double> share();
+/// Returns the type of shares that something reaches of its most, from 1e-6 to 1.
+Type<double> efficiency();
 /// Returns the type of factors, 1e-6 to 1e6.
 Type<double> factor();
 /// Throws Error (bad_input) for what is no factor of this range.

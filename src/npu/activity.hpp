@@ -37,7 +37,6 @@ class Activity {
   void fill(NpuRecord& record) const {
     record.compute = spent(Work::compute);
     record.cpu = spent(Work::cpu);
-    record.exposed_communication = spent(Work::communication) + spent(Work::receive);
     record.exposed_receive = spent(Work::receive);
     record.exposed_memory = spent(Work::memory);
     record.communication = total_communication_;

@@ -85,7 +85,8 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, const Network
   const auto share = [&](Wide part) { return static_cast<double>(part) / static_cast<double>(whole); };
   const Wide compute = sum_over(npus, &NpuRecord::compute);
   const Wide cpu = sum_over(npus, &NpuRecord::cpu);
-  const Wide communication = sum_over(npus, &NpuRecord::exposed_communication);
+  Wide communication = 0;
+  for (const NpuRecord& npu : npus) communication += npu.exposed_communication().ps();
   const Wide memory = sum_over(npus, &NpuRecord::exposed_memory);
   const Wide idle = whole - compute - cpu - communication - memory;  // with the time after an NPU's own end
   metrics.shares = {share(compute), share(cpu), share(communication), share(memory), share(idle)};

@@ -105,7 +105,7 @@ void write_figures(File& file, const Metrics& metrics) {
   std::vector<std::string> names;
   for (std::size_t part = 0; part < num_breakdown_parts; ++part) names.emplace_back(breakdown_name(part));
   file.scale("/metrics/part", names.size(), {"1", "part", "part of the breakdown"});
-  file.strings("/metrics/breakdown_names", names, {"", "name", "names of the columns of /breakdown"});
+  file.strings("/metrics/breakdown_names", names, {"1", "name", "names of the columns of /breakdown"});
   file.attach("/metrics/breakdown_names", "/metrics/part");
   file.column<double>("/metrics/breakdown", metrics.breakdown,
                       {"1", "breakdown", "share of each part in the time of all NPUs; they add up to 1"});
@@ -119,7 +119,7 @@ void write_figures(File& file, const Metrics& metrics) {
   file.attach("/metrics/bytes_per_step", "/metrics/dimension");
   if (!metrics.hints.empty()) {
     file.scale("/metrics/hint", metrics.hints.size(), {"1", "hint", "number of the hint"});
-    file.strings("/metrics/hints", metrics.hints, {"", "hint", "what may make the step shorter"});
+    file.strings("/metrics/hints", metrics.hints, {"1", "hint", "what may make the step shorter"});
     file.attach("/metrics/hints", "/metrics/hint");
   }
   if (metrics.collectives.empty()) return;

@@ -58,7 +58,7 @@ StageFigures figures_of(const Parallel& parallel, const AssignedLayers& assigned
 }
 
 std::string memory_text(const MemoryUse& memory, bool is_local) {
-  const auto text = [](std::uint64_t bytes) { return with_prefix(static_cast<double>(bytes)) + "B"; };
+  const auto text = [](std::uint64_t bytes) { return size_text(bytes, 0); };
   return fmt::format("parameters {}, gradients {}, optimizer {}{}: {}", text(memory.parameters), text(memory.gradients),
                      text(memory.optimizer), is_local ? fmt::format(", activations {}", text(memory.activations)) : "",
                      text(memory.total()));

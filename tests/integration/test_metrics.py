@@ -237,7 +237,7 @@ class Metrics(harness.Folder):
         self.assertTrue(line, outcome.out)
         self.assertAlmostEqual(float(line[3]), 100 * found["model_flops_utilisation"], places=1)
         self.assertAlmostEqual(float(line[4]), 100 * found["hardware_flops_utilisation"], places=1)
-        for text in ("step time ", "exposed communication of an NPU ", "sent in a step: dimension 0 ", "bus bandwidth: all-reduce of "):
+        for text in ("step time ", "time          all NPUs ", "  compute ", "  data ", "sent in a step: dimension 0 ", "bus bandwidth: all-reduce of "):
             self.assertIn(text, outcome.out)
         again = harness.orrery("run", config, "--iterations=4", f"--output={self.folder / 's.h5'}", "--progress=none")
         self.assertRegex(again.out, r"step time [\d.]+ \w+ \(8 NPUs; the mean of 4 iterations in [\d.]+ \w+\)")

@@ -56,6 +56,55 @@ class Streams(harness.Folder):
         counted = timeline(self.run_once([config, "--timeline"]))
         self.assertEqual([counted[0][node][0] // US for node in range(1, 7)], [0, 3, 5, 6, 10, 0])
 
+    def test_dimensions_do_not_wait_for_each_other(self):
+        """Four NPUs in two dimensions of two. Each is in two all-gathers of 6 us along dimension 1 and in one along dimension 0, and NPUs 0
+        and 2 send 1,000 bytes in 2 us along dimension 0. The two along dimension 1 take turns at full bandwidth; the other one and the
+        message begin at once. Counted, with one stream, all take turns. With communication.streams in the file they are counted."""
+        gathers = [Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000, pg_name="along-1"),
+                   Node(2, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000, pg_name="along-1"),
+                   Node(3, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000, pg_name="along-0")]
+        traces, groups = [], {}
+        for npu in range(4):
+            nodes = [Node(node.id, node.type, **node.attributes) for node in gathers]
+            for node in nodes:
+                along = node.attributes["pg_name"]
+                node.attributes["pg_name"] = f"{along} of {npu % 2 if along == 'along-1' else npu // 2}"
+                groups[node.attributes["pg_name"]] = [npu % 2, npu % 2 + 2] if along == "along-1" else [npu // 2 * 2, npu // 2 * 2 + 1]
+            nodes.append(Node(4, chakra.RECV, comm_src=npu - 1, comm_size=1000, comm_tag=1) if npu % 2 else
+                         Node(4, chakra.SEND, comm_dst=npu + 1, comm_size=1000, comm_tag=1))
+            traces.append(nodes)
+        (self.folder / "groups.json").write_text(json.dumps(groups))
+        keys = traces_of(self.folder, traces) + f", groups: {self.folder / 'groups.json'}"
+        path = self.folder / "config.yaml"
+        text = ("system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}, "
+                "{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n  collectives: {endpoint-delay: 0 ns}\n%s"
+                f"workload: {{{keys}}}\n")
+        path.write_text(text % "")
+        side_by_side = {1: (0, 6), 2: (6, 12), 3: (0, 6), 4: (0, 2)}
+        in_turn = {1: (0, 6), 2: (6, 12), 3: (12, 18), 4: (18, 20)}
+        for arguments, expected in (([], side_by_side), (["--streams=dimension"], side_by_side), (["--streams=counted"], in_turn),
+                                    (["--set=system.communication.streams=1"], in_turn)):
+            with self.subTest(arguments=arguments):
+                trace = timeline(self.check_one_answer([path, "--timeline"] + arguments, 4, ranks=(2, 3)))
+                for npu in (0, 2):
+                    self.assertEqual(trace[npu], {node: (start * US, end * US) for node, (start, end) in expected.items()})
+        path.write_text(text % "  rules: astra-sim\n")
+        self.assertEqual(timeline(self.run_once([path, "--timeline"]))[0][4], (18 * US, 20 * US))
+
+    def test_dimensions_that_collectives_connect_take_turns(self):
+        """Two NPUs in each of two dimensions. An all-gather of all four uses both dimensions, so that one along dimension 0 alone waits for
+        it although dimension 0 is free again before."""
+        nodes = [[Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000),
+                  Node(2, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000, pg_name=f"pair {npu // 2}")] for npu in range(4)]
+        (self.folder / "groups.json").write_text(json.dumps({"pair 0": [0, 1], "pair 1": [2, 3]}))
+        path = self.folder / "config.yaml"
+        path.write_text("system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}, "
+                        "{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n  collectives: {endpoint-delay: 0 ns}\n"
+                        f"workload: {{{traces_of(self.folder, nodes)}, groups: {self.folder / 'groups.json'}}}\n")
+        trace = timeline(self.check_one_answer([path, "--timeline"], 4, ranks=(2, 3)))
+        for npu in range(4):
+            self.assertEqual(trace[npu][2][0], trace[npu][1][1])
+
     def test_one_node_of_a_stream_runs_at_a_time(self):
         """Random workloads with random streams, on both networks: a node begins when it is ready or when another one of its stream is
         over, and results are the same on 1, 2 and 3 ranks."""

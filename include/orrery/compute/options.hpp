@@ -31,6 +31,7 @@ struct Options {
   Rounding rounding = Rounding::up_to_ps;
   /// A node without bytes takes no time, whatever it computes; else num_ops / peak.
   bool ignore_nodes_without_bytes = false;
+  double efficiency = 1;  ///< share of the peak that nodes reach at most
 
   /// Throws Error (bad_input) that names the key of an option with which the model cannot work.
   void validate() const {

@@ -11,17 +11,16 @@
 
 namespace orrery::npu {
 
-/// What is known of one NPU when the run ends. compute + cpu + exposed_communication + exposed_memory + idle = finish,
-/// exactly: a moment with several resources busy counts for compute first, then CPU, communication, memory.
+/// What is known of one NPU when the run ends. compute + cpu + exposed_communication() + exposed_memory + idle =
+/// finish, exactly: a moment with several resources busy counts for compute first, then CPU, communication, memory.
 struct NpuRecord {
   NpuId npu;
   Time finish;
   Time compute;
-  Time cpu;            ///< CPU busy and compute not
-  Time communication;  ///< a collective, send or receive in progress, overlapped or not
-  Time exposed_communication;
-  Time exposed_receive;                  ///< the part of it in which nothing but receives was in progress
-  std::array<Time, num_causes> waits{};  ///< exposed_communication by its cause, exactly
+  Time cpu;                              ///< CPU busy and compute not
+  Time communication;                    ///< a collective, send or receive in progress, overlapped or not
+  std::array<Time, num_causes> waits{};  ///< exposed communication by its cause
+  Time exposed_receive;                  ///< exposed communication in which nothing but receives was in progress
   Time memory;                           ///< a remote memory access in progress, overlapped or not
   Time exposed_memory;
   Time idle;
@@ -30,6 +29,13 @@ struct NpuRecord {
   Bytes peak_memory;            ///< largest operand footprint (tensor_size) of the compute nodes in service at one time
   Bytes peak_local_memory;      ///< largest size of the tensors in the local memory at one time
   Time peak_local_memory_time;  ///< the first time at which it was as large
+
+  /// Returns the time in which communication was in progress and neither the compute resource nor the CPU was busy.
+  Time exposed_communication() const {
+    Time sum;
+    for (const Time wait : waits) sum += wait;
+    return sum;
+  }
 };
 
 /// One node in the timeline.

@@ -98,6 +98,17 @@ void add_roofline(Keys<Configuration>& keys) {
            compute_rate().info, {read_peak, write_peak, same_peak})
       .needed_if(uses_operations, "the roofline is on");
   keys.add(
+          {.path = "system.compute.efficiency",
+           .help = "share of the peak that compute nodes reach at most; MFU and HFU refer to the whole peak",
+           .example = "0.7",
+           .otherwise = Default::built_in(),
+           .see = "workloads.md, *Against measurements*"},
+          efficiency(), [](auto& c) -> auto& { return c.execution.compute.efficiency; })
+      .check([](const Configuration& c, const Place& place, const Reading& reading) {
+        if (c.execution.compute.efficiency < 1) require_roofline(c, place, reading);
+      })
+      .written_if([](const Configuration& c) { return c.execution.compute.model->uses_operations; });
+  keys.add(
           {.path = "system.compute.local-memory.bandwidth",
            .help = "bandwidth of the local memory; without it reductions in collectives take no time",
            .example = "3350 GB/s",

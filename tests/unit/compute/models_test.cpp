@@ -74,6 +74,14 @@ TEST(Roofline, ManyOperationsPerByteTakePeak) {
   EXPECT_EQ(astra_sim(1'000'000'000, 1'000'000), ns(1'000'000));
 }
 
+// Nodes reach half of the peak at most. One that the bandwidth bounds takes no longer for that.
+TEST(Roofline, EfficiencyLowersThePeakOnly) {
+  auto half = processor();
+  half.efficiency = 0.5;
+  EXPECT_EQ(duration(1'000'000'000, 1'000'000, half), ns(2'000'000));
+  EXPECT_EQ(duration(1'000'000, 1'000'000, half), ns(10'000));
+}
+
 // 1e6 bytes at 100 GB/s take 10 us, with any number of operations up to 10 for each byte.
 TEST(Roofline, FewOperationsPerByteTakeTheBandwidth) {
   EXPECT_EQ(physical(1'000'000, 1'000'000), ns(10'000));  // 1e6 B / 100 B/ns, whatever the operations

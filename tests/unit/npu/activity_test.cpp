@@ -33,7 +33,7 @@ TEST(Activity, AMomentCountsOnce) {
   EXPECT_EQ(record.idle, at(10));
   EXPECT_EQ(record.compute, at(5));
   EXPECT_EQ(record.communication, at(20));
-  EXPECT_EQ(record.exposed_communication, at(15));
+  EXPECT_EQ(record.exposed_communication(), at(15));
   EXPECT_EQ(record.cpu, at(4));
   EXPECT_EQ(record.memory, at(10));
   EXPECT_EQ(record.exposed_memory, at(6));
@@ -53,7 +53,7 @@ TEST(Activity, ReceivesAreCommunicationToo) {
   activity.end(Work::memory, at(10));
   const auto record = record_of(activity);
   EXPECT_EQ(record.communication, at(8));
-  EXPECT_EQ(record.exposed_communication, at(7));
+  EXPECT_EQ(record.exposed_communication(), at(7));
   EXPECT_EQ(record.exposed_receive, at(5));
   EXPECT_EQ(record.exposed_memory, at(2));
   EXPECT_EQ(record.compute, at(1));
@@ -72,7 +72,7 @@ TEST(Activity, ComputeComesBeforeCpuBeforeCommunicationBeforeMemory) {
   const auto record = record_of(activity);
   EXPECT_EQ(record.compute, at(1));
   EXPECT_EQ(record.cpu, at(2));
-  EXPECT_EQ(record.exposed_communication, at(4));
+  EXPECT_EQ(record.exposed_communication(), at(4));
   EXPECT_EQ(record.exposed_memory, at(8));
   EXPECT_EQ(record.idle, Time::zero());
 }
@@ -133,7 +133,7 @@ TEST(Activity, ExposedCommunicationHasACause) {
   EXPECT_EQ(wait(record, Cause::tensor), at(5));
   EXPECT_EQ(wait(record, Cause::bubble), at(5));
   EXPECT_EQ(wait(record, Cause::pipeline), at(3));
-  EXPECT_EQ(record.exposed_communication, at(16));
+  EXPECT_EQ(record.exposed_communication(), at(16));
 }
 
 // Two collectives are in service from 0 on; one ends at 4, the other one at 10. The first end explains the time before

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "nanoseconds.hpp"
 #include "orrery/collective/collective.hpp"
 
 namespace orrery::results {
@@ -15,8 +16,6 @@ using collective::Kind;
 using communicator::CollectiveSum;
 using npu::NpuRecord;
 
-Time ns(std::int64_t count) { return Time::from_ns(count); }
-
 /// 100 ns in all: 40 of compute, 5 of CPU, 30 of communication (10 of them in receives alone), 5 of memory, 20 idle;
 /// and one that is done after 80, with 10 fewer of communication and of idle time.
 std::vector<NpuRecord> two_npus() {
@@ -24,14 +23,14 @@ std::vector<NpuRecord> two_npus() {
   longer.compute = ns(40);
   longer.cpu = ns(5);
   longer.communication = ns(50);
-  longer.exposed_communication = ns(30);
+  longer.waits[0] = ns(30);
   longer.exposed_receive = ns(10);
   longer.exposed_memory = ns(5);
   longer.idle = ns(20);
   longer.finish = ns(100);
   NpuRecord shorter = longer;
   shorter.npu = NpuId(1);
-  shorter.exposed_communication = ns(20);
+  shorter.waits[0] = ns(20);
   shorter.idle = ns(10);
   shorter.finish = ns(80);
   return {longer, shorter};
@@ -44,7 +43,7 @@ CollectiveSum sum_of(Kind kind, std::uint32_t members, std::uint64_t count, std:
 // Two NPUs take two iterations and 100 ns in all. Shares are of the time of both NPUs, other figures are those of a
 // step, and the figures of a generated workload are unknown.
 TEST(Metrics, SharesOfAllTimeAddUp) {
-  const auto metrics = metrics_of(two_npus(), std::vector<std::int64_t>{600, 80}, 2, {}, {});
+  const auto metrics = metrics_of(two_npus(), {{600, 80}, {0.5, 0}}, 2, {}, {});
   ASSERT_TRUE(metrics);
   EXPECT_EQ(metrics->step_time, ns(50));
   EXPECT_DOUBLE_EQ(metrics->shares.compute, 0.4);

@@ -69,7 +69,6 @@ npu::NpuRecord npu_record(std::uint32_t npu) {
   record.compute = Time::from_ps(10 + npu);
   record.cpu = Time::from_ps(2);
   record.communication = Time::from_ps(50);
-  record.exposed_communication = Time::from_ps(30);
   record.waits[static_cast<std::size_t>(npu::Cause::data)] = Time::from_ps(30);
   record.exposed_memory = Time::from_ps(4);
   record.idle = Time::from_ps(npu * 3);

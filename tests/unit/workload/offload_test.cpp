@@ -378,8 +378,8 @@ TEST(Offload, TheReportNamesRemoteMemory) {
   description.parallel.sharding.zero = 3;
   description.parallel.sharding.offload = {.parameters = true, .optimizer = true};
   const auto text = report(description, figures(description));
-  EXPECT_NE(text.find("parameters 0 B, gradients 96.25 KiB, optimizer 0 B, activations"), std::string::npos) << text;
-  EXPECT_NE(text.find("remote memory of it: parameters 96.25 KiB, gradients 0 B, optimizer 577.50 KiB: 673.75 KiB\n"),
+  EXPECT_NE(text.find("parameters 0 B, gradients 98.56 kB, optimizer 0 B, activations"), std::string::npos) << text;
+  EXPECT_NE(text.find("remote memory of it: parameters 98.56 kB, gradients 0 B, optimizer 591.36 kB: 689.92 kB\n"),
             std::string::npos)
       << text;
 }
