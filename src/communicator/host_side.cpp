@@ -177,8 +177,14 @@ std::vector<CollectiveSum> HostSide::sums() const {
 }
 
 LastArrival HostSide::last_arrival(const Hosted& hosted, const Pending& pending) {
-  const auto last = std::ranges::max_element(pending.arrivals);  // the first one of equal ones
-  return {*last, hosted.spec.participant(static_cast<std::uint32_t>(last - pending.arrivals.begin()))};
+  const Time time = *std::ranges::max_element(pending.arrivals);
+  // Of equal ones the first member of the group, also in a folded run.
+  const auto* const representatives = hosted.spec.representatives;
+  for (std::uint32_t i = 0; i < hosted.members; ++i)
+    if (const std::uint32_t number = representatives ? representatives->of_member[i] : i;
+        pending.arrivals[number] == time)
+      return {time, hosted.spec.participant(number)};
+  ensure_failed("nobody has come last", std::source_location::current());
 }
 
 void HostSide::finish(Hosted& hosted, Pending& pending) {

@@ -103,7 +103,8 @@ perturbation: {slow-npus: [{npus: 2, compute: 0.5}]}
         and it never waits for another NPU, as it goes on there. The summary shows its segments."""
         import h5py
         config = self.write(SUMS)
-        self.check_one_answer([config, "--timeline"], 4, ranks=(2, 3))
+        whole = self.check_one_answer([config, "--timeline"], 4, ranks=(2, 3))
+        self.assertEqual(harness.difference(whole, self.run_once([config, "--timeline", "--fold"], "folded.h5")), "")
         outcome = harness.orrery("run", config, "--timeline", f"--output={self.folder / 'r.h5'}")
         with h5py.File(self.folder / "r.h5") as results:
             path = results["critical_path"]

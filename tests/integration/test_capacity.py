@@ -199,7 +199,7 @@ class Capacity(harness.Folder):
             if fits:
                 self.run_once([config])
             else:
-                self.assertIn("has room for 12.00 GiB (12884901884)", self.refused(config, ranks=(0,)))
+                self.assertIn("has room for 12.88 GB (12884901884)", self.refused(config, ranks=(0,)))
 
     def test_the_summary_names_the_peak(self):
         """The summary names the NPU with the highest peak, and the size if there is one. It is silent if no NPU lists tensors."""
@@ -294,7 +294,7 @@ class Capacity(harness.Folder):
         path = self.check_one_answer([write("recompute: selective, sp: true"), "--timeline"], 8, ranks=(2, 3))
         self.assertLess(self.read(path)[0][0][0], 80 * 10 ** 9)
         text = self.refused(write("recompute: none"), ranks=(0, 2))
-        self.assertRegex(text, r"NPU 0: at .* the tensors take [78]\d\.\d\d GiB .*room for 74\.51 GiB \(80000000000\): 'optimizer' ")
+        self.assertRegex(text, r"NPU 0: at .* the tensors take [78]\d\.\d\d GB .*room for 80\.00 GB \(80000000000\): 'optimizer' ")
 
     # ---- what is made of it ----
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orrery/communicator/record.hpp"
@@ -60,6 +61,9 @@ class Folding {
   npu::FoldedNpu folded_npu(const npu::NpuSpec& npu) const;
   template <class Record, class Visit>
   void for_each_npu(std::span<const Record> records, Visit visit) const;
+  /// First members of groups by class.
+  using FirstMembers = std::map<std::pair<GroupId, std::uint32_t>, NpuId>;
+  NpuId awaited_by(const npu::NpuSpec& npu, NodeId node, NpuId representative, FirstMembers& known) const;
   std::uint32_t class_of(NpuId npu) const { return classes_.of_npu[npu.index()]; }
   NpuId representative_of(NpuId npu) const { return NpuId(classes_.representatives[class_of(npu)]); }
 
