@@ -37,7 +37,7 @@ void look_at_bubble(const Metrics& metrics, const RunDescription& run, std::vect
   hints.push_back({metrics.bubble->measured,
                    fmt::format("{} of the NPUs' time is pipeline bubble, with {} for {}: try "
                                "workload.parallel.micro-batches: {}.",
-                               percent(metrics.bubble->measured), counted(step.micro_batches, "micro-batch"),
+                               percent(metrics.bubble->measured), counted(step.micro_batches, "micro-batch", "micro-batches"),
                                counted(step.stages, "stage"), enough)});
 }
 
