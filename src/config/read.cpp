@@ -14,14 +14,23 @@
 namespace orrery::config {
 namespace {
 
+/// Returns the number of names in the path of a setting.
+std::ptrdiff_t depth(const std::string& setting) {
+  return std::count(setting.begin(), std::ranges::find(setting, '='), '.');
+}
+
 /// Returns the values of a text, with all that it refers to and the settings of --set; every text goes to `inputs`.
-Value read_values(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
+/// A setting of a whole mapping, which may name a file, comes before those of the keys in it.
+Value read_values(std::string text, const Origin& origin, std::vector<std::string> overrides,
                   std::vector<InputText>& inputs, Faults& faults) {
   Value root = parse_yaml(text, std::make_shared<const Origin>(origin), faults);
   inputs.emplace_back("configuration.yaml", std::move(text));
   follow_references(root, inputs, faults);
-  for (const auto& setting : overrides) faults.attempt([&] { apply_override(root, setting, faults); });
-  follow_references(root, inputs, faults);
+  std::ranges::stable_sort(overrides, {}, depth);
+  for (const auto& setting : overrides) {
+    faults.attempt([&] { apply_override(root, setting, faults); });
+    follow_references(root, inputs, faults);
+  }
   return root;
 }
 
