@@ -62,7 +62,7 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
   }
 }
 
-/// Notes settings that have no effect together with others.
+/// Notes settings that have no effect together with others, or one that nobody wants.
 void warn_of_settings(Configuration& result) {
   const auto& network = result.execution.network;
   if (result.execution.replay_only && (!result.perturbation.empty() || result.execution.compute_noise > 0))
@@ -72,6 +72,9 @@ void warn_of_settings(Configuration& result) {
     result.warnings.emplace_back(
         "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
         "in each dimension, as with cut-through");
+  if (result.workload.generated)
+    if (auto warning = result.workload.generated->parallel.pipeline_warning())
+      result.warnings.push_back(std::move(*warning));
   if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
