@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "orrery/config/read.hpp"
 #include "orrery/workload/figures.hpp"
@@ -9,6 +10,7 @@ namespace orrery::app {
 
 void generate(const config::GenerateCommand& command) {
   const auto description = config::read_workload(command.file, command.overrides);
+  if (const auto warning = description.parallel.pipeline_warning()) spdlog::warn("{}", *warning);
   fmt::print("{}", workload::report(description, workload::figures(description)));
   if (command.dry_run) return;
   workload::write_traces(description, command.output, command.force);

@@ -13,6 +13,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/workload/generator.hpp"
 #include "stop_request.hpp"
+#include "trace_files.hpp"
 
 namespace orrery::app {
 namespace {
@@ -119,6 +120,18 @@ bool any_faults(const Faults& faults, parallel::Communicator& world) {
   return any != 0;
 }
 
+/// Looks on rank 0 whether the trace files are those of the system's NPUs; adds what is wrong to its faults and
+/// notices. Returns whether they are worth reading, on all ranks. Collective.
+bool has_traces_of_all(const config::Workload& workload, std::uint32_t num_npus, parallel::Communicator& world,
+                       Faults& faults, Notices& notices) {
+  Faults found;
+  world.agree([&] {
+    if (world.is_root() && !workload.generated) compare_trace_files(workload, num_npus, found, notices);
+  });
+  found.for_each([&](const Error& fault) { faults.add(fault); });
+  return !any_faults(found, world);
+}
+
 /// Returns the partition that the strategy makes of the graph on rank 0. Collective.
 partition::Partition partition_by_graph(const partition::PartitionOptions& options, const System& system,
                                         const partition::CommunicationGraph& graph, parallel::Communicator& world) {
@@ -141,7 +154,11 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   const auto num_npus = system.topology().num_npus();
   // With one rank every strategy that needs the traces makes the same partition.
   const bool by_graph = options.strategy().needs_traces;
-  auto groups = agreed(world, [&] { return read_group_file(configuration, num_npus, faults); });
+  Notices of_files;
+  const bool is_worth_reading = has_traces_of_all(workload, num_npus, world, faults, of_files);
+  auto groups = agreed(world, [&] {
+    return is_worth_reading ? read_group_file(configuration, num_npus, faults) : GroupFile{{}, false};
+  });
   auto partition = agreed(world, [&] {
     return (by_graph ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
   });
@@ -153,8 +170,10 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         .groups_unknown = !groups.is_readable,
                         .hosts = is_one_of(partition.npus_of(world.rank()))},
                        std::move(groups.groups));
-    TraceList read = read_traces(workload, partition.npus_of(world.rank()), store, faults);
+    TraceList read;
+    if (is_worth_reading) read = read_traces(workload, partition.npus_of(world.rank()), store, faults);
     Notices notices = store.notices();
+    notices.merge(of_files);
     return HostedTraces{std::move(partition),   std::move(store),   std::move(read.npus),
                         std::move(read.traces), std::move(notices), groups.is_readable};
   });

@@ -1,28 +1,28 @@
 #include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "collective_timer.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/collective/collective.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/results/bandwidth.hpp"
 #include "print_figures.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
 namespace {
 
-/// Throws Error (bad_input) for a shape that the congestion-unaware network does not have, as its rules give the times.
-void require_delays(const topology::Topology& topology) {
-  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-    if (const auto shape = topology.dimension(d).shape; shape->is_of_links_only)
-      throw Error(ErrorCode::bad_input,
-                  fmt::format("topology, dimension {} ({}): what is shown of collectives is computed as in the "
-                              "congestion-unaware network, which does not have this shape; expected {}, or a "
-                              "simulation by orrery run",
-                              d, topology::name(shape), topology::shapes_of_any_network()));
-}
+using collective::Kind;
+
+// The sizes of the table, and the type whose values it counts.
+constexpr std::uint64_t smallest_size = std::uint64_t{1} << 10, largest_size = std::uint64_t{1} << 34;
+constexpr std::string_view type = "float";
+constexpr std::uint64_t type_size = 4;
 
 /// Returns the first NPUs of the topology, as many as the command asks for; empty: all of them.
 std::vector<NpuId> members_of(const config::ShowCollectiveCommand& command, std::uint32_t num_npus) {
@@ -34,38 +34,138 @@ std::vector<NpuId> members_of(const config::ShowCollectiveCommand& command, std:
   return members;
 }
 
+/// One line of the table, as nccl-tests has it.
+struct Row {
+  Bytes size;               ///< of the whole buffer
+  std::uint64_t count = 0;  ///< values of what a member brings or gets, or of the whole buffer, as nccl-tests counts
+  Bytes bytes;              ///< of a node of the collective
+  Time time = {};
+  double algorithm_bandwidth = 0, bus_bandwidth = 0;  ///< bytes per second
+
+  double time_us() const { return static_cast<double>(time.ps()) / 1e6; }
+};
+
+/// Returns the bytes per second, as /collectives/algorithm_bandwidth has them. NaN if it takes no time.
+double algorithm_bandwidth(Kind kind, std::uint32_t members, Bytes bytes, Time time) {
+  if (time <= Time::zero()) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(results::worked_bytes(kind, members, bytes.count())) / time.seconds();
+}
+
+Row row_of(CollectiveTimer& timer, Kind kind, Bytes size) {
+  const std::uint32_t members = timer.num_members();
+  const Bytes share = std::max(size / members, Bytes(1));
+  const bool brings_share = kind == Kind::all_gather || kind == Kind::gather;
+  const bool is_whole = kind == Kind::all_reduce || kind == Kind::broadcast || kind == Kind::reduce;
+  Row row{.size = size, .bytes = brings_share ? share : size};
+  row.count = (is_whole ? size : share).count() / type_size;
+  row.time = timer.done(row.bytes).last;
+  row.algorithm_bandwidth = algorithm_bandwidth(kind, members, row.bytes, row.time);
+  row.bus_bandwidth = row.algorithm_bandwidth * results::bus_factor(kind, members);
+  return row;
+}
+
+/// Returns "dimension 0: ring (all-reduce among 8 in 14 steps)" for each phase.
+std::vector<std::string> texts_of(const collective::CollectiveFigures& figures) {
+  std::vector<std::string> texts;
+  for (const auto& phase : figures.phases)
+    texts.push_back(fmt::format("dimension {}: {} ({} among {} in {})", fmt::join(phase.dimensions, " and "),
+                                phase.algorithm, collective::name(phase.kind), phase.size,
+                                counted(phase.steps, "step")));
+  return texts;
+}
+
+/// Returns the phases, for people as texts.
+nlohmann::ordered_json phases_of(const collective::CollectiveFigures& figures, bool as_texts = false) {
+  if (as_texts) return texts_of(figures);
+  auto phases = nlohmann::ordered_json::array();
+  for (const auto& phase : figures.phases)
+    phases.push_back({{"dimensions", phase.dimensions},
+                      {"algorithm", phase.algorithm},
+                      {"kind", collective::name(phase.kind)},
+                      {"members", phase.size},
+                      {"bytes", phase.bytes.count()},
+                      {"steps", phase.steps}});
+  return phases;
+}
+
+/// Returns what holds for every size.
+nlohmann::ordered_json head_of(const config::Configuration& configuration, const CollectiveTimer& timer, Kind kind) {
+  return {{"kind", collective::name(kind)},
+          {"members", timer.num_members()},
+          {"network", configuration.execution.network.model.name()}};
+}
+
+void show_one(const config::ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
+  const auto [first, last] = timer.done(command.bytes);
+  const auto parts = timer.figures(command.bytes);
+  std::uint64_t steps = 0;
+  for (const auto& phase : parts.phases) steps += phase.steps;
+  const double bandwidth = algorithm_bandwidth(command.kind, timer.num_members(), command.bytes, last);
+  figures["bytes"] = command.bytes.count();
+  figures["chunks"] = parts.chunks;
+  figures["steps_of_a_chunk"] = steps;
+  figures["phases"] = phases_of(parts, command.form == config::TableForm::text);
+  figures["first_done_ps"] = first.ps();
+  figures["last_done_ps"] = last.ps();
+  figures["time"] = readable(last);
+  figures["algorithm_bandwidth_bytes_per_s"] = bandwidth;
+  figures["bus_bandwidth_bytes_per_s"] = bandwidth * results::bus_factor(command.kind, timer.num_members());
+  for (const Bytes bytes : timer.traffic(command.bytes))
+    figures["bytes_sent_per_member_and_dimension"].push_back(bytes.count());
+  print_figures(figures, command.form == config::TableForm::json);
+}
+
+/// Calls `take` for each line of the table, as soon as it is known.
+void for_each_row(CollectiveTimer& timer, Kind kind, const std::function<void(const Row&)>& take) {
+  for (std::uint64_t size = smallest_size; size <= largest_size; size *= 2) take(row_of(timer, kind, Bytes(size)));
+}
+
+void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
+  if (command.form == config::TableForm::json) {
+    figures["phases"] = phases_of(timer.figures(Bytes(largest_size)));
+    for_each_row(timer, command.kind, [&](const Row& row) {
+      figures["rows"].push_back({{"size", row.size.count()},
+                                 {"count", row.count},
+                                 {"type", type},
+                                 {"bytes", row.bytes.count()},
+                                 {"time_ps", row.time.ps()},
+                                 {"algorithm_bandwidth_bytes_per_s", row.algorithm_bandwidth},
+                                 {"bus_bandwidth_bytes_per_s", row.bus_bandwidth}});
+    });
+    return print_figures(figures, true);
+  }
+  const auto print = [&]<class... Columns>(fmt::format_string<Columns...> line, Columns&&... columns) {
+    fmt::print(line, std::forward<Columns>(columns)...);
+    std::fflush(stdout);
+  };
+  if (command.form == config::TableForm::csv) {
+    fmt::print("size (B),count (elements),type,time (us),algbw (GB/s),busbw (GB/s)\n");
+    return for_each_row(timer, command.kind, [&](const Row& row) {
+      print("{},{},{},{:.6f},{:.6g},{:.6g}\n", row.size.count(), row.count, type, row.time_us(),
+            row.algorithm_bandwidth / 1e9, row.bus_bandwidth / 1e9);
+    });
+  }
+  fmt::print("# {} among {} in the {} network\n", collective::name(command.kind), counted(timer.num_members(), "NPU"),
+             figures["network"].get<std::string>());
+  fmt::print("# {}\n", fmt::join(texts_of(timer.figures(Bytes(largest_size))), "; "));
+  fmt::print("#{:>11} {:>13} {:>7} {:>14} {:>9} {:>9}\n", "size", "count", "type", "time", "algbw", "busbw");
+  fmt::print("#{:>11} {:>13} {:>7} {:>14} {:>9} {:>9}\n", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)");
+  for_each_row(timer, command.kind, [&](const Row& row) {
+    print("{:>12} {:>13} {:>7} {:>14.2f} {:>9.2f} {:>9.2f}\n", row.size.count(), row.count, type, row.time_us(),
+          row.algorithm_bandwidth / 1e9, row.bus_bandwidth / 1e9);
+  });
+}
+
 }  // namespace
 
 void show_collective(const config::ShowCollectiveCommand& command) {
   const auto configuration = config::read(command.inputs);
-  const auto topology = configuration.topology();
-  require_delays(topology);
-  const auto members = members_of(command, topology.num_npus());
-  const auto count = members.empty() ? topology.num_npus() : static_cast<std::uint32_t>(members.size());
-  collective::Engine engine(configuration.delays(), configuration.collectives);
-  const auto layout = engine.layout(members, trace::all_dimensions);
-  engine.validate(*layout, command.kind);
-  if (!engine.fits(*layout, command.kind, command.bytes))
-    throw Error(ErrorCode::usage, {.key = "--bytes"},
-                fmt::format("found {}, for which the collective does not fit the range of time (106 days) or of bytes",
-                            command.bytes.count()),
-                "fewer bytes");
-  const std::vector<Time> arrivals(count);
-  std::vector<Time> completions(count);
-  engine.finish(*layout, command.kind, command.bytes, arrivals, completions);
-  const auto [first, last] = std::ranges::minmax(completions);
-  nlohmann::ordered_json figures;
-  figures["kind"] = collective::name(command.kind);
-  figures["bytes"] = command.bytes.count();
-  figures["members"] = count;
-  figures["first_done_ps"] = first.ps();
-  figures["last_done_ps"] = last.ps();
-  figures["time"] = readable(last);
-  figures["algorithm_bandwidth_bytes_per_s"] =
-      static_cast<double>(command.bytes.count()) / std::max(last.seconds(), 1e-12);
-  for (const Bytes bytes : engine.traffic(*layout, command.kind, command.bytes))
-    figures["bytes_sent_per_member_and_dimension"].push_back(bytes.count());
-  print_figures(figures, command.json);
+  CollectiveTimer timer(configuration, members_of(command, configuration.topology().num_npus()), command.kind);
+  auto head = head_of(configuration, timer, command.kind);
+  if (command.is_table)
+    show_table(command, timer, std::move(head));
+  else
+    show_one(command, timer, std::move(head));
 }
 
 }  // namespace orrery::app

@@ -9,6 +9,7 @@
 
 #include "orrery/collective/kind.hpp"
 #include "preflight.hpp"
+#include "rings.hpp"
 
 namespace orrery::check {
 namespace {
@@ -48,6 +49,7 @@ void check_algorithms(const Subject& subject, Findings findings) {
   if (!subject.readable.system || subject.run.options.replay_only) return;
   collective::Engine& engine = subject.run.engine;
   FirstCalls first_calls;
+  UnaskedRings rings(subject, findings.notices);
   std::set<std::pair<GroupId, trace::CollectiveKind>> done;
   for (const auto& npu : subject.run.npus) {
     const auto represents = [&](GroupId group) {
@@ -63,7 +65,8 @@ void check_algorithms(const Subject& subject, Findings findings) {
       if (!layout || of_layout != group) layout = engine.layout(spec.group->members, spec.dimensions, spec.custom);
       of_layout = group;
       Faults found;
-      found.attempt([&] { engine.validate(*layout, collective::kind_of(kind)); });
+      if (found.attempt([&] { engine.validate(*layout, collective::kind_of(kind)); }))
+        rings.look_at(spec, *layout, collective::kind_of(kind), npu.id);
       found.for_each([&](const Error& fault) {
         findings.faults.add(Error(fault.code(), place_of(subject, npu, node),
                                   fmt::format("{}: {}", trace::describe(*spec.group), fault.text())));
@@ -75,7 +78,9 @@ void check_algorithms(const Subject& subject, Findings findings) {
 }  // namespace
 
 Check algorithms() {
-  return {"algorithms", "no algorithm of the configuration can carry a collective", Check::Local(check_algorithms)};
+  return {"algorithms",
+          "no algorithm of the configuration can carry a collective; warning: one goes round a ring unasked",
+          Check::Local(check_algorithms)};
 }
 
 }  // namespace orrery::check

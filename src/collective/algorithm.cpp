@@ -143,6 +143,12 @@ Symmetry SteppedAlgorithm::symmetry() const {
   return symmetry;
 }
 
+std::uint64_t SteppedAlgorithm::depth() const {
+  std::uint64_t most = 0;
+  for (std::uint32_t i = 0; i < task_.size; ++i) most = std::max(most, num_steps(i));
+  return most;
+}
+
 ForChunks<std::shared_ptr<const PhaseAlgorithm>> make_algorithms(const PhaseShape& shape, std::uint32_t size,
                                                                  const Rules& rules) {
   if (shape.is_custom) return {make_custom_phase(shape, size, rules)};

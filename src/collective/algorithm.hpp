@@ -61,6 +61,9 @@ class PhaseAlgorithm : public std::enable_shared_from_this<PhaseAlgorithm> {
   /// Returns the least number of endpoint delays between the last start and any finish.
   virtual std::uint64_t fewest_endpoint_delays() const = 0;
   virtual Symmetry symmetry() const = 0;
+  /// Returns how many steps follow each other: in a tree the way from the leaves to the root and back. Of a custom
+  /// collective the operations of the position that has most.
+  virtual std::uint64_t depth() const = 0;
 };
 
 /// A collective algorithm that says its steps once: who sends how many bytes to whom in which step, and when it
@@ -96,6 +99,8 @@ class SteppedAlgorithm : public PhaseAlgorithm {
   std::uint64_t fewest_endpoint_delays() const override;
   /// O(messages log positions), but O(1) for algorithms in rounds.
   Symmetry symmetry() const override;
+  /// The steps of the position that has most. O(positions).
+  std::uint64_t depth() const override;
 
  protected:
   explicit SteppedAlgorithm(const GroupTask& task) : task_(task) {}

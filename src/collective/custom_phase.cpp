@@ -320,6 +320,12 @@ class CustomPhase final : public PhaseAlgorithm {
   /// A position may have nothing to do.
   std::uint64_t fewest_endpoint_delays() const override { return is_bare_ ? 0 : 1; }
   Symmetry symmetry() const override { return {}; }
+  std::uint64_t depth() const override {
+    std::uint32_t most = 0;
+    for (std::uint32_t i = 0; i < custom_.num_positions(); ++i)
+      most = std::max(most, custom_.first(i + 1) - custom_.first(i));
+    return most;
+  }
 
  private:
   const CustomCollective& custom_;

@@ -1,3 +1,4 @@
+#include <bit>
 #include <span>
 #include <vector>
 
@@ -60,6 +61,7 @@ class DoubleBinaryTree final : public SteppedAlgorithm {
   bool begins_with_endpoint_delay() const override { return false; }
   std::size_t memory() const override { return sizeof(*this) + 3 * task().size * sizeof(std::uint32_t); }
   std::uint64_t num_steps(std::uint32_t) const override { return num_tree_steps; }
+  std::uint64_t depth() const override { return 2 * static_cast<std::uint64_t>(std::bit_width(task().size - 1)); }
   BlocksOfMessage blocks(std::uint32_t, std::uint64_t k, std::uint32_t) const override {
     return all_blocks(task().size, k == with_parent);
   }

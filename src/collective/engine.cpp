@@ -263,6 +263,27 @@ const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kin
   return custom_for(custom_collectives(state_->options, layout, kind), layout.num_members);
 }
 
+CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes size) const {
+  if (layout.num_members == 1) return {};
+  const Options& options = state_->options;
+  const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
+  const Routes routes = routes_of(state_->delays, options, layout, kind, chunks);
+  CollectiveFigures result{chunks.count, {}};
+  for (const Phase& phase : routes.routes[routes.of(0)]) {
+    const PhaseShape& shape = phase.shape;
+    const bool is_whole = layout.whole && phase.axis == &*layout.whole;
+    result.phases.push_back(
+        {.dimensions = phase.axis->dimensions,
+         .size = phase.axis->size,
+         .algorithm = shape.is_custom ? "custom" : name(shape.algorithm),
+         .kind = shape.kind,
+         .bytes = shape.size,
+         .steps = make_algorithms(shape, phase.axis->size, options.rules).of(0).depth(),
+         .is_fallback = is_whole && !shape.is_custom && !layout.always_ring && !shape.algorithm.whole_communicator});
+  }
+  return result;
+}
+
 bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
   try {
     (void)least_duration(layout, kind, size);

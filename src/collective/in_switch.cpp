@@ -124,6 +124,8 @@ class InSwitch final : public SteppedAlgorithm {
   explicit InSwitch(const GroupTask& task) : SteppedAlgorithm(task) {}
 
   std::uint64_t num_steps(std::uint32_t) const override { return 1; }
+  /// The way up and the way down.
+  std::uint64_t depth() const override { return 2; }
   /// One before the operation and one after it.
   std::uint64_t fewest_endpoint_delays() const override { return 2; }
 

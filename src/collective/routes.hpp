@@ -9,10 +9,6 @@
 
 namespace orrery::collective {
 
-/// Returns the kind whose phases and algorithms a kind uses (docs/collectives.md, Other kinds): the first four are
-/// their own.
-Kind parent(Kind kind);
-
 /// Returns whether a broadcast or reduce has a list of algorithms of its own. Then each chunk goes whole through one
 /// dimension after the other.
 bool goes_whole(const Options& options, Kind kind);

@@ -184,13 +184,23 @@ Command make_show_collective(const Arguments& arguments) {
   ShowCollectiveCommand command;
   command.inputs = read_inputs(arguments, "show collective", true);
   needed(arguments, "show collective", "kind", "all-reduce");
+  command.inputs.flags = read_flags(arguments, Taker::show_collective);
   command.kind = *choice(arguments, "kind", collective_kinds());
-  if (command.kind != collective::Kind::barrier || arguments.has("bytes")) {
-    const std::string text = needed(arguments, "show collective", "bytes", "\"64 MiB\"");
+  const bool is_barrier = command.kind == collective::Kind::barrier;
+  command.is_table = arguments.flag("table").value_or(false);
+  if (command.is_table && (is_barrier || arguments.has("bytes")))
+    usage(fmt::format("orrery show collective: both --table and {} are given. A table has sizes of its own.",
+                      is_barrier ? "a barrier, which has no size," : "--bytes"));
+  if (!command.is_table && (!is_barrier || arguments.has("bytes"))) {
+    const std::string text = needed(arguments, "show collective", "bytes", "\"64 MiB\", or --table for all sizes");
     read_option(arguments, "bytes", [&] { command.bytes = parse_bytes(text); });
   }
   command.npus = arguments.count("npus");
-  command.json = arguments.flag("json").value_or(false);
+  const bool json = arguments.flag("json").value_or(false), csv = arguments.flag("csv").value_or(false);
+  if (csv && (json || !command.is_table))
+    usage(fmt::format("orrery show collective: --csv {}.", json ? "and --json are both given. Give one of them"
+                                                                : "is given without --table, which it prints"));
+  command.form = json ? TableForm::json : csv ? TableForm::csv : TableForm::text;
   return command;
 }
 

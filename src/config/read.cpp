@@ -14,14 +14,23 @@
 namespace orrery::config {
 namespace {
 
+/// Returns the number of names in the path of a setting.
+std::ptrdiff_t depth(const std::string& setting) {
+  return std::count(setting.begin(), std::ranges::find(setting, '='), '.');
+}
+
 /// Returns the values of a text, with all that it refers to and the settings of --set; every text goes to `inputs`.
-Value read_values(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
+/// A setting of a whole mapping, which may name a file, comes before those of the keys in it.
+Value read_values(std::string text, const Origin& origin, std::vector<std::string> overrides,
                   std::vector<InputText>& inputs, Faults& faults) {
   Value root = parse_yaml(text, std::make_shared<const Origin>(origin), faults);
   inputs.emplace_back("configuration.yaml", std::move(text));
   follow_references(root, inputs, faults);
-  for (const auto& setting : overrides) faults.attempt([&] { apply_override(root, setting, faults); });
-  follow_references(root, inputs, faults);
+  std::ranges::stable_sort(overrides, {}, depth);
+  for (const auto& setting : overrides) {
+    faults.attempt([&] { apply_override(root, setting, faults); });
+    follow_references(root, inputs, faults);
+  }
   return root;
 }
 
@@ -53,7 +62,7 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
   }
 }
 
-/// Notes settings that have no effect together with others.
+/// Notes settings that have no effect together with others, or one that nobody wants.
 void warn_of_settings(Configuration& result) {
   const auto& network = result.execution.network;
   if (result.execution.replay_only && (!result.perturbation.empty() || result.execution.compute_noise > 0))
@@ -63,6 +72,9 @@ void warn_of_settings(Configuration& result) {
     result.warnings.emplace_back(
         "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
         "in each dimension, as with cut-through");
+  if (result.workload.generated)
+    if (auto warning = result.workload.generated->parallel.pipeline_warning())
+      result.warnings.push_back(std::move(*warning));
   if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "

@@ -127,17 +127,21 @@ const Subcommand& show_topology_subcommand() {
 
 const Subcommand& show_collective_subcommand() {
   static const Subcommand command{
-      "show collective",
-      "Print what one collective costs when all members arrive together.",
+      "show collective", "Print what one collective costs when all members arrive together, or a table of sizes.",
       "CONFIG.yaml",
-      "  orrery show collective configs/llm-64.yaml --kind all-reduce --bytes \"64 MiB\"",
-      {{"Collective",
-        {{"kind", "KIND", "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, ...; needed"},
-         {"bytes", "SIZE", "with its unit, as \"64 MiB\"; needed but for a barrier"},
-         {"npus", "N", "the first N NPUs take part (default: all)"}}},
-       {"Output", {json_option()}},
-       own_inputs(),
-       astra_sim_inputs()}};
+      "  orrery show collective configs/llm-64.yaml --kind all-reduce --bytes \"64 MiB\"\n"
+      "  orrery show collective configs/ring-8.yaml --kind all-gather --table --network congestion-aware --csv",
+      std::vector<OptionGroup>{
+          {"Collective",
+           {{"kind", "KIND", "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, ...; needed"},
+            {"bytes", "SIZE",
+             "with its unit, as \"64 MiB\": the shard of a member for all-gather and gather, else the buffer; needed "
+             "but for a barrier and with --table"},
+            {"table", "", "print a line for each size from 1 KiB to 16 GiB, in the columns of nccl-tests"},
+            {"npus", "N", "the first N NPUs take part (default: all)"}}}} +
+          key_groups(Taker::show_collective) +
+          std::vector<OptionGroup>{
+              {"Output", {json_option(), {"csv", "", "print the table as CSV"}}}, own_inputs(), astra_sim_inputs()}};
   return command;
 }
 

@@ -1,4 +1,4 @@
-#include "bandwidth.hpp"
+#include "orrery/results/bandwidth.hpp"
 
 #include <limits>
 

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <vector>
 
-#include "bandwidth.hpp"
+#include "orrery/results/bandwidth.hpp"
 #include "columns.hpp"
 #include "format.hpp"
 #include "gather.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "bandwidth.hpp"
+#include "orrery/results/bandwidth.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/communicator/record.hpp"

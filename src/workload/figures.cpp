@@ -96,8 +96,10 @@ Figures figures(const Description& description) {
   result.tokens = result.samples * tokens_per_sample(description.model);
   const double stage_npus = result.num_npus / parallel[Axis::pp];
   double forward = 0;
-  for (const Layer& layer : layers)
+  for (const Layer& layer : layers) {
     for (const Operator& op : layer.forward) forward += static_cast<double>(op.flops);
+    forward -= static_cast<double>(layer.repeated_flops);
+  }
   result.model_flops = 3 * forward * parallel.micro_batches * stage_npus;
   for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage) {
     result.stages.push_back(figures_of(parallel, assigned, stage));

@@ -43,6 +43,7 @@ struct Layer {
   std::string name;
   std::vector<Operator> forward = {}, backward = {};
   std::vector<Operator> recomputation = {};  ///< full recomputation, before `backward`
+  std::uint64_t repeated_flops = 0;          ///< those of `forward` that repeat what another NPU of its tp group does
   std::uint64_t dense = 0;                   ///< parameters on the NPU that have copies in its data group
   std::uint64_t experts = 0;                 ///< parameters of experts, which have copies in its expert_data group
   std::uint64_t sharded = 0;                 ///< parameters without copies, which the backward pass updates

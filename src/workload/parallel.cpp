@@ -34,6 +34,19 @@ std::uint32_t Parallel::num_npus() const {
   return static_cast<std::uint32_t>(product);
 }
 
+std::optional<std::string> Parallel::pipeline_warning() const {
+  const std::uint32_t stages = (*this)[Axis::pp];
+  if (stages == 1 || micro_batches > 1) return {};
+  // Narayanan et al., 2021, section 2.2: (p - 1) / (m + p - 1). Interleaving needs more micro-batches.
+  const auto bubble = [stages](double count) { return 100.0 * (stages - 1) / (count + stages - 1); };
+  const std::uint64_t more = 4 * std::uint64_t{stages};
+  return fmt::format(
+      "workload.parallel.micro-batches is 1 for {} stages, which take turns: the ideal pipeline bubble is {:.0f} %. "
+      "With "
+      "micro-batches: {} it is {:.0f} %",
+      stages, bubble(1), more, bubble(static_cast<double>(more)));
+}
+
 void Parallel::validate() const {
   for (std::size_t i = 0; i < num_axes; ++i)
     require_positive(fmt::format("workload.parallel.{}", axis_names[i]), sizes[i]);

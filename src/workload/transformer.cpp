@@ -33,7 +33,7 @@ class TransformerLayers {
         bytes_(value_bytes(parallel.precision)),
         hidden_(model.hidden),
         query_(model.query_width() / tp_),
-        kv_(model.kv_width() / tp_),
+        kv_(model.kv_width() * model.kv_copies(parallel[Axis::tp]) / tp_),
         mlp_width_(model.mlp_width() / tp_),
         mask_(model.dropout ? 1 : 0) {}
 
@@ -133,6 +133,8 @@ void TransformerLayers::attention(Layer& layer) {
   sum(backward, "attention.sum");
   backward.push_back(own("attention.norm", 4 * bytes_));
 
+  const std::uint64_t copies = model_.kv_copies(parallel_[Axis::tp]);
+  layer.repeated_flops = 4 * tokens_ * kv_ * (hidden_ / copies) * (copies - 1);
   const std::uint64_t biases = model_.biases ? query_ + 2 * kv_ + hidden_ : 0;
   layer.dense += hidden_ * (2 * query_ + 2 * kv_) + biases + norm_parameters(model_);
 }
@@ -287,7 +289,10 @@ void require_even_division(const Transformer& model, const Parallel& parallel) {
   if (head_size == 0) require_multiple("workload.model.hidden", model.hidden, "heads", heads);
   if (kv_heads > 0) require_multiple("workload.model.heads", heads, "kv-heads", kv_heads);
   require_multiple("workload.model.heads", heads, "tp", tp);
-  if (kv_heads > 0) require_multiple("workload.model.kv-heads", kv_heads, "tp", tp);
+  if (tp > model.kv_heads())
+    require_multiple("workload.parallel.tp", tp, "kv-heads", model.kv_heads());
+  else
+    require_multiple("workload.model.kv-heads", model.kv_heads(), "tp", tp);
   require_multiple("workload.model.hidden", model.hidden, "tp", tp);
   require_multiple("workload.model.ffn", model.mlp_width(), "tp", tp);
   require_multiple("workload.model.vocabulary", model.embedding.vocabulary, "tp", tp);

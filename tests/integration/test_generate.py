@@ -49,7 +49,7 @@ def random_workload(rng):
     offload = rng.choice([[], [], ["parameters"], ["gradients", "optimizer"], ["parameters", "gradients", "optimizer"]])
     on_path = "gradients" in offload and rng.random() < 0.5
     parallel |= {"prefetch": rng.randrange(3), "offload": f"[{', '.join(offload)}]", "offload-collectives": "path" if on_path else "network"}
-    model = {"layers": 8, "hidden": 256, "heads": 8, "kv-heads": rng.choice([4, 8]), "vocabulary": rng.choice([0, 1024]), "sequence": 128,
+    model = {"layers": 8, "hidden": 256, "heads": 8, "kv-heads": rng.choice([2, 8]), "vocabulary": rng.choice([0, 1024]), "sequence": 128,
              "gated": rng.choice(["true", "false"]), "fused-attention": rng.choice(["true", "false"]), "tied-embeddings": rng.choice(["true", "false"]),
              "experts": 4 if experts else 0, "top-k": 2 if experts else 0}
     npus = 1
@@ -110,7 +110,8 @@ class Generated(harness.Folder):
 
     def test_a_generated_workload_equals_its_traces(self):
         """16 random parallelisations of a small model, on a random network and remote memory: simulated as they are and from the traces
-        that `generate` writes, they give the same results on 1 and 3 ranks, and `check` finds nothing wrong with either."""
+        that `generate` writes, they give the same results on 1 and 3 ranks, and `check` finds nothing wrong with either. (It may warn of one micro-batch and of
+        rings.)"""
         rng = random.Random(5)
         for case in range(4 if harness.FEWER_CASES else 16):
             workload, npus = random_workload(rng)
@@ -126,7 +127,7 @@ class Generated(harness.Folder):
                 traces = self.write("traces.yaml", system + f"workload:\n  traces: {prefix}\n  groups: {prefix}.json\n")
                 for config in (direct, traces):
                     checked = harness.orrery("check", config)
-                    self.assertEqual((checked.code, checked.err), (0, ""))
+                    self.assertEqual((checked.code, harness.errors(checked)), (0, []))
                     self.assertIn("nothing wrong was found", checked.out)
                 one = self.run_once([traces], "one.h5")
                 self.assertEqual(len(harness.finish_times(one)), npus)

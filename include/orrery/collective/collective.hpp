@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -23,6 +24,24 @@ using CollectiveTraffic = std::vector<Bytes>;
 
 /// Every dimension of the world takes part: the value of `dimensions` for an ordinary communicator.
 constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
+
+/// What carries out a chunk of a collective in the dimension groups of one kind.
+struct PhaseFigures {
+  std::vector<std::uint32_t> dimensions;  ///< of the groups; several if all members form one group
+  std::uint32_t size = 0;                 ///< members of a group
+  std::string algorithm;                  ///< as configurations spell it; of a custom collective "custom"
+  Kind kind = Kind::all_reduce;           ///< what the algorithm carries out
+  Bytes bytes;                            ///< of the chunk as it enters the phase
+  std::uint64_t steps = 0;                ///< that follow each other
+  /// The members are one ring because they form no grid of the dimensions, whatever the options say.
+  bool is_fallback = false;
+};
+
+/// A collective as the options have it carried out.
+struct CollectiveFigures {
+  std::uint64_t chunks = 1;
+  std::vector<PhaseFigures> phases;  ///< of the first chunk, in order; none for one member
+};
 
 /// Computes when members complete collectives, as a pure function of the members' arrivals (docs/model.md, 5 to 8). It
 /// needs no event, message or rank. Not thread-safe: it memoises.
@@ -96,6 +115,10 @@ class Engine {
   /// Returns what a member sends in the whole collective, all chunks and steps. The mean over the members is rounded
   /// down. A message that crosses several dimensions counts in each that the rules charge. Memoised.
   const CollectiveTraffic& traffic(const GroupLayout& layout, Kind kind, Bytes size);
+
+  /// Returns how the collective is carried out. What `validate` refuses must not get here. O(members + chunks *
+  /// axes^2).
+  CollectiveFigures figures(const GroupLayout& layout, Kind kind, Bytes size) const;
 
   /// Returns the collective message by message, for networks that carry each message. For two members or more. What
   /// `validate` or `fits` refuses must not get here. The program must not outlive the engine. Memoised.

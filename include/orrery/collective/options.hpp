@@ -24,6 +24,9 @@ enum class Kind : std::uint8_t {
   barrier,
 };
 std::string_view name(Kind kind);
+/// Returns the kind whose phases and algorithms a kind uses (docs/collectives.md, Other kinds): the first four are
+/// their own.
+Kind parent(Kind kind);
 
 /// The algorithm of one dimension, as a configuration names it. find_algorithm (registry.hpp) makes one from a text.
 struct Algorithm {

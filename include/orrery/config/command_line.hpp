@@ -66,13 +66,16 @@ struct ShowTopologyCommand {
   bool json = false;
 };
 
+enum class TableForm : std::uint8_t { text, csv, json };
+
 /// `orrery show collective CONFIG`: what one collective costs.
 struct ShowCollectiveCommand {
   Inputs inputs;  ///< system_only
   collective::Kind kind = collective::Kind::all_reduce;
+  bool is_table = false;  ///< a line for each size instead of the figures for `bytes`
   Bytes bytes;
   std::optional<std::uint32_t> npus;  ///< the first this many NPUs take part; none: all
-  bool json = false;
+  TableForm form = TableForm::text;   ///< text or JSON; of a table CSV too
 };
 
 /// `orrery show kernel FILE`: how a run went, from its results.

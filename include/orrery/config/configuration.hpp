@@ -40,14 +40,19 @@ struct TraceFiles {
   std::string pattern;  ///< a path; every "{npu}" in it stands for the NPU's number
 };
 
+/// What traces are of NPUs that the system does not have: of no concern where a list says which traces count; refused
+/// where a prefix names them; ignored where ASTRA-sim's flag does.
+enum class SurplusTraces : std::uint8_t { of_no_concern, refused, ignored };
+
 /// What the NPUs execute: traces, or what is generated.
 struct Workload {
   std::optional<workload::Description> generated;
   /// Every NPU of the topology in exactly one entry, ascending. A prefix is the pattern "PREFIX.{npu}.et"; one file for
   /// all NPUs is a pattern without "{npu}". Empty with `generated`, and where the command does not need a workload.
   std::vector<TraceFiles> traces;
-  std::optional<std::filesystem::path> groups;  ///< communicator file (JSON), for trace::parse_groups
-  std::optional<InputText> groups_text;         ///< what `groups` holds, if it was read. Not compared
+  SurplusTraces surplus = SurplusTraces::of_no_concern;  ///< Not compared
+  std::optional<std::filesystem::path> groups;           ///< communicator file (JSON), for trace::parse_groups
+  std::optional<InputText> groups_text;                  ///< what `groups` holds, if it was read. Not compared
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::automatic;
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "orrery/base/quantity.hpp"
@@ -64,6 +66,8 @@ struct Parallel {
   std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * interleaving; }
   std::uint32_t num_replicas() const { return (*this)[Axis::dp] * (*this)[Axis::ep]; }
 
+  /// Returns a warning that names the key of CONFIG.yaml if there are several stages and a single micro-batch.
+  std::optional<std::string> pipeline_warning() const;
   /// Throws Error (bad_input), which names the key of CONFIG.yaml, for values that no model can have.
   void validate() const;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -49,12 +50,12 @@ struct Transformer {
   bool biases = false;   ///< all products and norms have biases
   bool dropout = false;  ///< there are dropout masks, which are moved and kept
 
-  std::uint64_t query_width() const {
-    return attention.heads * (attention.head_size ? attention.head_size : hidden / attention.heads);
-  }
-  std::uint64_t kv_width() const {
-    return query_width() / attention.heads * (attention.kv_heads ? attention.kv_heads : attention.heads);
-  }
+  std::uint64_t head_width() const { return attention.head_size ? attention.head_size : hidden / attention.heads; }
+  std::uint64_t query_width() const { return attention.heads * head_width(); }
+  std::uint32_t kv_heads() const { return attention.kv_heads ? attention.kv_heads : attention.heads; }
+  std::uint64_t kv_width() const { return kv_heads() * head_width(); }
+  /// Returns how many of `tp` NPUs hold the same head of keys and values: more than one if there are fewer heads.
+  std::uint32_t kv_copies(std::uint32_t tp) const { return std::max(tp / kv_heads(), 1U); }
   std::uint64_t mlp_width() const { return mlp.width ? mlp.width : 4 * hidden; }
 
   void validate(const Parallel& parallel) const;

@@ -88,6 +88,7 @@ Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faul
   if (!files.remote_memory.empty()) read_remote_memory_json(files, reading);
   if (const auto npus = count_npus(result.dimensions); !files.workload.empty() && npus > 0)
     result.workload.traces = {traces_of_prefix(files.workload, npus)};
+  result.workload.surplus = SurplusTraces::ignored;
   if (!files.groups.empty()) {
     result.workload.groups = files.groups;
     if (!system_only)

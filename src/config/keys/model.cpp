@@ -48,7 +48,7 @@ void add_sizes(Keys<Transformer>& keys) {
 void add_optional_sizes(Keys<Transformer>& keys) {
   keys.add(
       {.path = "workload.model.kv-heads",
-       .help = "heads of keys and values; 0: as many as `heads`",
+       .help = "heads of keys and values; 0: as many as `heads`. A larger `tp` repeats them",
        .example = "8",
        .otherwise = Default::built_in()},
       count(0), [](auto& model) -> auto& { return model.attention.kv_heads; });

@@ -78,7 +78,7 @@ const Keys<Configuration>& network_keys() {
          .flag = Flag{.name = "network",
                       .heading = Heading::model,
                       .argument = "MODEL",
-                      .commands = {Taker::run, Taker::check, Taker::show_topology}}},
+                      .commands = {Taker::run, Taker::check, Taker::show_topology, Taker::show_collective}}},
         word(network_models()), [](auto& c) -> auto& { return c.execution.network.model; });
     keys.add(
         {.path = "system.network.switching",

@@ -81,6 +81,7 @@ void read_traces(const Value& value, const std::string& path, Configuration& tar
   auto& traces = target.workload.traces;
   if (value.kind == Value::Kind::scalar) {
     traces = {traces_of_prefix(as_path(value, path).string(), num_npus)};
+    target.workload.surplus = SurplusTraces::refused;
   } else if (value.kind == Value::Kind::mapping) {
     Section all(&value, path, value, reading.faults);
     if (const Value* const name = all.need("all", "the name of a trace that all NPUs execute"))

@@ -209,7 +209,8 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(collective.kind, collective::Kind::all_to_all);
   EXPECT_EQ(collective.bytes, Bytes(64U << 20U));
   EXPECT_EQ(collective.npus, 8U);
-  EXPECT_FALSE(collective.json);
+  EXPECT_EQ(collective.form, TableForm::text);
+  EXPECT_FALSE(collective.is_table);
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
   refused({"show"}, {"trace, topology, collective, kernel, timeline or keys"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});

@@ -591,6 +591,26 @@ TEST_F(Overrides, ReplaceAndAddValues) {
   EXPECT_EQ(c.run.output, "here.h5");  // from the current folder, not the file's
 }
 
+// One setting names the file of a model or of a system, and others change keys of it, before or behind it on the
+// command line. The keys of the file hold, with these changes.
+TEST_F(Overrides, ChangeKeysOfAFileThatAnotherNames) {
+  const auto configs = std::filesystem::path(ORRERY_SOURCE_DIR) / "configs";
+  const std::string system = fmt::format("system={}", (configs / "systems/tpu-v4-torus.yaml").string());
+  const std::string model = fmt::format("workload.model={}", (configs / "models/llama3-8b.yaml").string());
+  const std::string base = fmt::format("workload.model.base={}", (configs / "models/llama3-8b.yaml").string());
+  const std::string size = "system.network.dimensions.0.size=2", layers = "workload.model.layers=4";
+  std::ofstream(path_) << "workload: {parallel: {dp: 512}}\n";
+  for (const auto& settings :
+       {std::vector{system, size, model, layers}, {layers, model, size, system}, {system, size, base, layers}}) {
+    const auto c = with_settings(settings);
+    EXPECT_EQ(c.dimensions.at(0).size, 2U);
+    EXPECT_EQ(c.dimensions.size(), 3U);
+    const auto& transformer = std::get<workload::Transformer>(c.workload.generated->model);
+    EXPECT_EQ(transformer.layers, 4U);
+    EXPECT_EQ(transformer.hidden, 4096U);
+  }
+}
+
 // A key has a setting and a flag. The flag counts.
 TEST_F(Overrides, FlagsStandAboveThem) {
   const std::vector<FlagValue> flags = {{"run.output", "flag.h5", "--output"},

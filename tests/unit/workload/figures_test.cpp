@@ -121,6 +121,29 @@ TEST(Figures, ActivationsOfAPipelineDependOnTheSchedule) {
   EXPECT_EQ(kept(3), 8U * 2);
 }
 
+TEST(Figures, HeadsOfKeysAndValuesAreRepeatedAboveTheirNumber) {
+  // One layer of hidden size 64 with 8 heads of 8 values, of which 2 are of keys and values, on tp 8: each NPU must
+  // hold 1 head of queries and 1 of keys and values, which 4 NPUs hold. Its matrices are 64 x (2 x 8 + 2 x 8) of
+  // attention and 2 x 64 x 32 of the MLP, and its norms 2 x 64. What the model has and does must be as without tp.
+  Description description{
+      Transformer{.layers = 1, .hidden = 64, .sequence = 32, .attention = {.heads = 8, .kv_heads = 2}}, {}};
+  const Figures alone = figures(description);
+  description.parallel[Axis::tp] = 8;
+  const Figures shared = figures(description);
+  const std::uint64_t parameters = 2048 + 4096 + 128;
+  const StageFigures& stage = shared.stages.at(0);
+  EXPECT_EQ(stage.local.parameters, 2 * parameters);
+  EXPECT_EQ(stage.local.optimizer, 12 * parameters);
+  // 2 bytes for each of 32 tokens: 64 values of two norms and two inputs, the queries, keys, values and inputs of the
+  // projection, and two times 32 values of the MLP.
+  EXPECT_EQ(stage.local.activations, 2 * 32 * (4 * 64 + 4 * 8 + 2 * 32));
+  // Forward: products of 32 tokens with the matrices, and attention's core; backward 2 and 2.5 times that.
+  const std::uint64_t products = 2ULL * 32 * 64 * (8 + 2 * 8 + 8 + 2 * 32), core = 4 * 32 * 32 * 8;
+  EXPECT_EQ(stage.flops, 3 * products + core * 7 / 2 + 12 * parameters);
+  EXPECT_DOUBLE_EQ(shared.model_flops, alone.model_flops);
+  EXPECT_EQ(shared.parameters, alone.parameters);
+}
+
 TEST(Figures, TheReportOfLayersByTimesHasNoFlops) {
   // A layer by its times with 2^25 parameters on 4 copies: the report must name no FLOPs, 4 samples, and 2 bytes of
   // each parameter and gradient and 12 of optimizer state.
@@ -177,6 +200,8 @@ TEST(Figures, WhatCannotBeDividedIsRefused) {
   EXPECT_TRUE(refused([](auto& m, auto&) { m.mlp.top_k = 2; }, "workload.model.top-k"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.mlp.experts = 8; }, "workload.model.top-k"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.attention.heads = 95; }, "workload.model.hidden"));
+  EXPECT_TRUE(refused([](auto& m, auto& p) { m.attention.kv_heads = 32, p[Axis::tp] = 48; }, "workload.parallel.tp"));
+  EXPECT_TRUE(refused([](auto& m, auto& p) { m.attention.kv_heads = 12, p[Axis::tp] = 8; }, "workload.model.kv-heads"));
 }
 
 }  // namespace

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Settings with which a run goes on but is not what its user expects: each has one warning, on one rank and on several, that names the key,
+and none where the user asked for just that."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+from chakra import Node  # noqa: E402
+
+LINK = "bandwidth: 50 GB/s, latency: 500 ns"
+COMPUTE = "compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}"
+MODEL = "model: {layers: 4, hidden: 192, heads: 12, sequence: 64}"
+GRID = f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Ring, size: 3, {LINK}}}"
+DRAGONFLY = f"{{shape: Dragonfly, npus-per-router: 1, size: 6, {LINK}}}"
+
+
+class Warnings(harness.Folder):
+    def config(self, dimensions, workload, more="", model="congestion-unaware"):
+        path = self.folder / "config.yaml"
+        path.write_text(f"system:\n  network: {{model: {model}, dimensions: [{dimensions}]}}\n  {COMPUTE}\n{more}workload: {{{workload}}}\n")
+        return path
+
+    def warnings(self, config, *more, ranks=(0, 3)):
+        """Runs the configuration on each number of ranks, which must give the same warnings, and returns them."""
+        seen = []
+        for number in ranks:
+            outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", *more, ranks=number)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            seen.append([line for line in harness.messages(outcome) if "warning:" in line])
+        for other in seen[1:]:
+            self.assertEqual(other, seen[0])
+        return seen[0]
+
+    def one_warning(self, words, *arguments):
+        warnings = self.warnings(*arguments)
+        self.assertEqual(len(warnings), 1, warnings)
+        for word in words:
+            self.assertIn(word, warnings[0])
+
+    def test_a_group_that_is_no_grid(self):
+        """12 NPUs in 4 x 3 with tp 6, whose groups are no grid: one warning names a group, its members, the key of its algorithm and the
+        key of the groups, and counts both groups. None comes with tp 4, and none if the ring is asked for."""
+        config = self.config(GRID, f"{MODEL}, parallel: {{tp: 6, dp: 2}}")
+        self.one_warning(("group 'tp_dp0' (6 members: 0, 1, 2, 3, 4, 5)", "system.network.dimensions", "system.collectives.all-reduce",
+                          "workload.parallel", "one ring", "2 times in all"), config)
+        self.assertEqual(self.warnings(config, "--set=system.collectives.all-reduce=[oneRing]"), [])
+        self.assertEqual(self.warnings(self.config(GRID, f"{MODEL}, parallel: {{tp: 4, dp: 3}}")), [])
+
+    def test_a_group_of_traces_that_is_no_grid(self):
+        """12 NPUs in 4 x 3, of which 0, 1 and 4 form a group: the warning names the group and workload.groups. There is none with
+        ASTRA-sim's rules, by which every group is a ring."""
+        for npu in range(12):
+            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=4096, pg_name="corner")]
+                         if npu in (0, 1, 4) else [Node(1, chakra.COMP)])
+        (self.folder / "groups.json").write_text('{"corner": [0, 1, 4]}')
+        config = self.config(GRID, "traces: w, groups: groups.json")
+        self.one_warning(("group 'corner' (3 members: 0, 1, 4)", "system.collectives.all-gather", "Change workload.groups"), config)
+        self.assertEqual(self.warnings(config, "--set=system.rules=astra-sim"), [])
+
+    def test_a_dragonfly_with_a_ring(self):
+        """A Dragonfly of 6 without a list of algorithms takes ring: one warning names the key, the dimension and the steps. None comes if
+        ring or direct is named, nor on a Ring."""
+        parallel = f"{MODEL}, parallel: {{tp: 6}}"
+        config = self.config(DRAGONFLY, parallel, model="congestion-aware")
+        self.one_warning(("system.collectives.all-reduce is not given", "dimension 0 (Dragonfly of 6) takes ring, in 10 steps",
+                          "power of two"), config)
+        for name in ("ring", "direct"):
+            self.assertEqual(self.warnings(config, f"--set=system.collectives.all-reduce=[{name}]"), [])
+        self.assertEqual(self.warnings(self.config(f"{{shape: Ring, size: 6, {LINK}}}", parallel)), [])
+
+    def test_a_pipeline_with_one_micro_batch(self):
+        """4 stages and one micro-batch: run, check and generate warn once, with the key, the bubble of 3/4 and a number of micro-batches
+        with its bubble, 3/19. There is no warning with 16 micro-batches, nor with one stage."""
+        words = ("workload.parallel.micro-batches is 1 for 4 stages", "ideal pipeline bubble is 75 %", "micro-batches: 16 it is 16 %")
+        ring = f"{{shape: Ring, size: 4, {LINK}}}"
+        config = self.config(ring, f"{MODEL}, parallel: {{pp: 4}}")
+        self.one_warning(words, config)
+        for command in (["check", config], ["generate", config, "--dry-run"]):
+            outcome = harness.orrery(*command)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual(len(harness.messages(outcome)), 1, outcome.err)
+            for word in words:
+                self.assertIn(word, outcome.err)
+        self.assertEqual(self.warnings(config, "--set=workload.parallel.micro-batches=16"), [])
+        self.assertEqual(self.warnings(self.config(ring, f"{MODEL}, parallel: {{dp: 4}}")), [])
+
+
+if __name__ == "__main__":
+    harness.main()
