@@ -11,6 +11,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap > /dev/null; then
   exit 2
 fi
 root=$(mktemp --directory --tmpdir orrery-deb.XXXXXX)
+chmod 755 "$root"  # it becomes the / of the ordinary user
 clean_up() {
   if mountpoint --quiet "$root/proc"; then umount "$root/proc"; fi
   rm -rf --one-file-system "$root"
