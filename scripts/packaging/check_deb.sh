@@ -19,7 +19,7 @@ clean_up() {
 trap clean_up EXIT
 
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
-as_user() { inside setpriv --reuid=user --regid=user --clear-groups env HOME=/home/user bash -euc "cd; $1"; }
+as_user() { inside setpriv --reuid=user --regid=user --init-groups --reset-env bash -euc "cd; $1"; }
 
 debootstrap --variant=minbase bookworm "$root" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
 mount -t proc proc "$root/proc"
