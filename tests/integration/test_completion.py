@@ -68,6 +68,14 @@ class Completion(harness.Folder):
         after_equals = BASH.replace("COMP_WORDS=($2)", "COMP_WORDS=(orrery run --progress = p)")
         self.assertEqual(printed("bash", "-c", after_equals, "bash", str(script), "").split(), ["plain"])
 
+    def test_every_command_is_offered(self):
+        """The commands that the message about an unknown one lists are those that bash offers, without and with `show`."""
+        script = self.script("bash")
+        for line in ("orrery ", "orrery show "):
+            known = re.search("Known here: (.*?)\\.", harness.orrery(*line.split()[1:], "what-is-this").err)[1].split(", ")
+            offered = printed("bash", "-c", BASH, "bash", str(script), line).split()
+            self.assertEqual(sorted(known), sorted(offered))
+
     @unittest.skipUnless(shutil.which("fish"), "there is no fish")
     def test_fish(self):
         """fish offers the words of each case."""
