@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh --program
 # The program alone: tests and benchmarks would take longer than it does. scripts/build.sh adds them later.
 if [ ! -f build/release/CMakeCache.txt ]; then
-  cmake --preset release -DORRERY_TESTS=OFF -DORRERY_BENCH=OFF -DORRERY_WERROR=OFF
+  cmake --preset release -DORRERY_TESTS=OFF -DORRERY_BENCH=OFF
 fi
 cmake --build --preset release --target orrery
 orrery=build/release/bin/orrery

@@ -30,7 +30,7 @@ tests() {
   summaries+=("$(grep -E 'tests passed, .* tests failed' "build/test-logs/test-$1.log")")
 }
 
-if stage setup scripts/setup.sh && stage build-release scripts/build.sh release; then
+if stage setup scripts/setup.sh && stage build-release scripts/build.sh release -DORRERY_WERROR=ON; then
   tests release
   if stage build-asan scripts/build.sh asan; then
     tests asan

@@ -20,10 +20,10 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
   kernel_options.stop_requested = std::move(stop_requested);
-  if (world.is_root() && options.progress != config::Progress::none && !options.quiet) {
+  if (options.progress != config::Progress::none && !options.quiet) {
     const auto num_nodes = preparation.num_nodes() * model_.run().options.iterations;
-    auto line = std::make_shared<ProgressLine>(options, model_, num_nodes);
-    kernel_options.progress = [line](std::uint64_t events, Time now) { line->update(events, now); };
+    progress_ = std::make_unique<ProgressLine>(options, model_, num_nodes, world);
+    kernel_options.progress = [this](std::uint64_t events, Time now) { progress_->update(events, now); };
   }
   kernel_ = std::make_unique<pdes::Kernel>(world, model_, std::move(kernel_options));
 }
@@ -35,6 +35,7 @@ void Simulation::run() {
   const auto start = std::chrono::steady_clock::now();
   model_.start(*kernel_);
   kernel_->run();
+  if (progress_) progress_->finish();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   check::require_no_overrun(model_, preparation_.store(), world_);
   if (excess_is_error_) check::require_capacity(model_, preparation_.store(), world_);

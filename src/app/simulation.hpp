@@ -15,6 +15,8 @@
 
 namespace orrery::app {
 
+class ProgressLine;
+
 /// The simulation of a prepared run, from time 0 until no event is left.
 class Simulation {
  public:
@@ -40,6 +42,7 @@ class Simulation {
   Preparation& preparation_;
   parallel::Communicator& world_;
   model::RankModel model_;
+  std::unique_ptr<ProgressLine> progress_;  ///< null: nothing is printed
   std::unique_ptr<pdes::Kernel> kernel_;
   double wall_seconds_ = 0;
   bool excess_is_error_;

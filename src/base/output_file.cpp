@@ -96,14 +96,16 @@ void remove_left_behind(const fs::path& folder, const std::set<std::string>& nam
   }
 }
 
+/// Makes the folder of a file that is to be written, and checks that the file may be.
 void check_target(const fs::path& path, const fs::path& target, bool force) {
   const Place place{.file = path.string()};
-  std::error_code ignored;
   if (!target.has_filename()) throw Error(ErrorCode::output, place, "is not the name of a file");
-  if (const auto folder = folder_of(target); !fs::is_directory(folder, ignored))
-    throw Error(ErrorCode::output, place, fmt::format("cannot be written: there is no folder '{}'", folder.string()),
-                {}, "Create it first");
-  const auto type = fs::status(target, ignored).type();
+  std::error_code failure;
+  const fs::path folder = folder_of(target);
+  fs::create_directories(folder, failure);
+  if (failure) fail(path, fmt::format("creating the folder '{}'", folder.string()), failure.value());
+  const auto type = fs::status(target, failure).type();
+  if (type == fs::file_type::none) fail(path, "looking at what is there", failure.value());
   if (type == fs::file_type::not_found) return;
   if (type != fs::file_type::regular)
     throw Error(ErrorCode::output, place, fmt::format("cannot be written: it is {}", kind(type)), {},

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "astra_sim/astra_sim.hpp"
+#include "completion.hpp"
 #include "keys/keys.hpp"
+#include "manual.hpp"
 #include "orrery/config/units.hpp"
 #include "subcommands.hpp"
 #include "suggestion.hpp"
@@ -14,7 +16,8 @@ namespace orrery::config {
 namespace {
 
 constexpr std::string_view commands[] = {"run", "check", "generate", "partition", "show"};
-constexpr std::string_view shown[] = {"trace", "topology", "collective", "kernel", "timeline", "keys"};
+constexpr std::string_view shown[] = {"trace",    "topology", "collective", "kernel",
+                                      "timeline", "keys",     "completion", "man"};
 
 [[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
@@ -232,6 +235,15 @@ Command make_show_keys(const Arguments& arguments) {
   return command;
 }
 
+Command make_show_completion(const Arguments& arguments) {
+  if (!arguments.positional()) usage("orrery show completion: for which shell? Give bash, zsh or fish.");
+  return HelpCommand{completion(*arguments.positional()), 0};
+}
+
+Command make_show_man(const Arguments& arguments) {
+  return HelpCommand{manual(arguments.positional().value_or("")), 0};
+}
+
 using Maker = Command (*)(const Arguments&);
 
 Command make(const Subcommand& subcommand, std::span<const char* const> rest, Maker maker) {
@@ -251,6 +263,8 @@ Command show(std::span<const char* const> rest) {
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);
+  if (what == "completion") return make(show_completion_subcommand(), rest, make_show_completion);
+  if (what == "man") return make(show_man_subcommand(), rest, make_show_man);
   usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
 }
 

@@ -31,6 +31,7 @@ cxxopts::Options declare(const Subcommand& command, bool for_help = false) {
   options.allow_unrecognised_options();
   for (const auto& group : command.groups)
     for (const auto& option : group.options) {
+      if (for_help && option.hidden) continue;
       std::shared_ptr<cxxopts::Value> value = cxxopts::value<std::vector<std::string>>();
       if (option.argument.empty() && for_help)
         value = cxxopts::value<bool>();
@@ -95,7 +96,8 @@ void refuse_unknown(const Subcommand& command, const std::vector<std::string>& u
   if (unmatched.empty()) return;
   std::vector<std::string_view> known = {"help"};
   for (const auto& group : command.groups)
-    for (const auto& option : group.options) known.push_back(option.name);
+    for (const auto& option : group.options)
+      if (!option.hidden) known.push_back(option.name);
   const std::string& first = unmatched.front();
   const auto near = nearest(bare_name(first), known);
   usage(command.name, fmt::format("unknown option '{}'", first.substr(0, first.find('='))),

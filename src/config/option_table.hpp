@@ -15,6 +15,8 @@ struct Option {
   std::string argument;  ///< what the value is called in the help; empty: a switch
   std::string help;
   bool repeatable = false;
+  bool hidden = false;                       ///< it is taken, but neither the help nor a completion names it
+  std::vector<std::string_view> words = {};  ///< values that a completion offers
 };
 
 /// Options under one heading of the help.
@@ -30,6 +32,7 @@ struct Subcommand {
   std::string_view positional;  ///< "CONFIG.yaml"; empty: takes none
   std::string_view example;     ///< lines of the help's end
   std::vector<OptionGroup> groups;
+  std::vector<std::string_view> positional_words = {};  ///< what a completion offers instead of files
 };
 
 /// The options and the positional argument that were given.

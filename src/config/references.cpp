@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "orrery/base/text.hpp"
-#include "section.hpp"
+#include "presets.hpp"
 
 namespace orrery::config {
 namespace {
@@ -39,16 +39,24 @@ void put_above(Value& base, const Value& above) {
   }
 }
 
+/// A key that may name a file.
+struct Reference {
+  std::string key;
+  std::string input;         ///< what the text of the file is called in the results
+  std::string_view presets;  ///< the folder of its presets
+};
+
 /// Replaces what names a file by what the file holds. `through`: the files that lead here.
-void follow(Value* value, const std::string& key, const std::string& input, std::vector<InputText>& inputs,
-            Faults& faults, std::vector<std::filesystem::path> through = {}) {
-  if (value == nullptr) return;
+void follow(Value* value, const Reference& reference, std::vector<InputText>& inputs, Faults& faults,
+            std::vector<std::filesystem::path> through = {}) {
+  if (value == nullptr || value->faulty) return;
   const bool whole = value->kind == Value::Kind::scalar;
   const Value* const name = whole ? value : entry(*value, "base");
   if (name == nullptr) return;
-  const std::string name_key = whole ? key : key + ".base";
+  const std::string name_key = whole ? reference.key : reference.key + ".base";
+  value->faulty = true;
   faults.attempt([&] {
-    const auto path = as_path(*name, name_key);
+    const auto path = find_preset(*name, name_key, reference.presets);
     if (std::ranges::find(through, path) != through.end())
       throw Error(ErrorCode::bad_input, name->place(name_key),
                   fmt::format("found {}, which stands on this file", path.string()), "another file, or none");
@@ -58,8 +66,9 @@ void follow(Value* value, const std::string& key, const std::string& input, std:
     through.push_back(path);
     std::string text = read_text(path, name->place(name_key));
     Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
-    inputs.emplace_back(input, std::move(text));
-    if (held.kind == Value::Kind::mapping) follow(&held, key, "base." + input, inputs, faults, through);
+    inputs.emplace_back(reference.input, std::move(text));
+    if (held.kind == Value::Kind::mapping)
+      follow(&held, {reference.key, "base." + reference.input, reference.presets}, inputs, faults, through);
     if (!whole) {
       std::erase_if(value->entries, [](const auto& entry) { return entry.key == "base"; });
       put_above(held, *value);
@@ -71,9 +80,9 @@ void follow(Value* value, const std::string& key, const std::string& input, std:
 }  // namespace
 
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults) {
-  follow(entry(root, "system"), "system", "system.yaml", inputs, faults);
+  follow(entry(root, "system"), {"system", "system.yaml", "systems"}, inputs, faults);
   if (Value* const workload = entry(root, "workload"))
-    follow(entry(*workload, "model"), "workload.model", "model.yaml", inputs, faults);
+    follow(entry(*workload, "model"), {"workload.model", "model.yaml", "models"}, inputs, faults);
 }
 
 }  // namespace orrery::config

@@ -101,11 +101,12 @@ void refuse_word(const Value& value, const std::string& key, const std::vector<s
 Section::Section(const Value* mapping, std::string path, const Value& parent, Faults& faults)
     : path_(std::move(path)), parent_(parent), faults_(faults) {
   if (mapping == nullptr || mapping->kind == Value::Kind::null) return;
-  if (mapping->kind == Value::Kind::mapping) {
+  if (mapping->kind == Value::Kind::mapping && !mapping->faulty) {
     mapping_ = mapping;
     return;
   }
   is_broken_ = true;
+  if (mapping->faulty) return;
   faults_.add(Error(ErrorCode::bad_input, mapping->place(path_), fmt::format("found {}", mapping->description()),
                     "a mapping of keys to values"));
 }

@@ -23,8 +23,19 @@ std::string flag_help(const KeyInfo& info) {
   return text;
 }
 
+/// Returns the words that can be typed as they stand: not "dimension:<d>".
+std::vector<std::string_view> plain_words(const KeyInfo& info) {
+  std::vector<std::string_view> words;
+  for (const WordInfo& word : info.type.words)
+    if (word.text.find_first_of("<> ") == std::string_view::npos) words.push_back(word.text);
+  return words;
+}
+
 Option option_of(const KeyInfo& info) {
-  return {std::string(info.flag->name.view()), std::string(info.flag->argument), flag_help(info)};
+  return {.name = std::string(info.flag->name.view()),
+          .argument = std::string(info.flag->argument),
+          .help = flag_help(info),
+          .words = plain_words(info)};
 }
 
 /// Returns the options of a subcommand that stand for keys, under the headings of their flags.
@@ -40,18 +51,45 @@ std::vector<OptionGroup> key_groups(Taker command) {
   return result;
 }
 
+Option strategy_option() {
+  Option option = option_of(find_key("run.partition")->info());
+  option.name = "strategy";
+  return option;
+}
+
+Option kind_option() {
+  Option option{"kind", "KIND", "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, ...; needed"};
+  for (const auto& word : collective_kinds()) option.words.push_back(word.text);
+  return option;
+}
+
 OptionGroup own_inputs() {
   return {"Orrery's own configuration",
           {{"set", "KEY=VALUE", "replace a value of CONFIG.yaml, as system.collectives.chunks=8; repeatable", true}}};
 }
 
-OptionGroup astra_sim_inputs() {
+/// Returns ASTRA-sim's flags. All commands take those without effect, and the help of `run` names them.
+OptionGroup astra_sim_inputs(Taker command) {
   OptionGroup group{std::string(title(Heading::astra_sim)), {}};
-  for (const auto& key : astra_sim_flags()) group.options.push_back(option_of(key.info()));
+  for (const auto& key : astra_sim_flags()) {
+    group.options.push_back(option_of(key.info()));
+    group.options.back().hidden = command != Taker::run && key.info().becomes == "-";
+  }
   return group;
 }
 
 Option json_option() { return {"json", "", "print JSON"}; }
+
+/// Returns the paths of all keys, in the order of the alphabet.
+std::vector<std::string_view> key_paths() {
+  std::vector<std::string_view> paths;
+  for (const KeySection& section : key_sections())
+    for (const KeyInfo* const key : section.keys) paths.push_back(key->path);
+  std::ranges::sort(paths);
+  const auto [first, last] = std::ranges::unique(paths);
+  paths.erase(first, last);
+  return paths;
+}
 
 /// Returns options of keys, then others.
 std::vector<OptionGroup> operator+(std::vector<OptionGroup> first, std::vector<OptionGroup> then) {
@@ -68,14 +106,14 @@ const Subcommand& run_subcommand() {
       "  orrery run --workload-configuration=traces/workload --system-configuration=system.json \\\n"
       "             --network-configuration=network.yml --remote-memory-configuration=remote_memory.json "
       "--output=results.h5",
-      key_groups(Taker::run) + std::vector{own_inputs(), astra_sim_inputs()}};
+      key_groups(Taker::run) + std::vector{own_inputs(), astra_sim_inputs(Taker::run)}};
   return command;
 }
 
 const Subcommand& check_subcommand() {
   static const Subcommand command{"check", "Find everything that is wrong with a run before it is started.",
                                   "CONFIG.yaml", "  orrery check configs/llm-64.yaml",
-                                  key_groups(Taker::check) + std::vector{own_inputs(), astra_sim_inputs()}};
+                                  key_groups(Taker::check) + std::vector{own_inputs(), astra_sim_inputs(Taker::check)}};
   return command;
 }
 
@@ -101,11 +139,11 @@ const Subcommand& partition_subcommand() {
       "  orrery partition configs/llm-64.yaml --ranks 4 --strategy metis --output llm-64.part.4",
       {{"Output",
         {{"ranks", "R", "number of ranks; needed"},
-         {"strategy", "STRATEGY", flag_help(find_key("run.partition")->info())},
+         strategy_option(),
          {"output", "FILE", "the rank map; needed"},
          {"force", "", "replace an existing file"}}},
        own_inputs(),
-       astra_sim_inputs()}};
+       astra_sim_inputs(Taker::partition)}};
   return command;
 }
 
@@ -121,7 +159,7 @@ const Subcommand& show_topology_subcommand() {
       "show topology", "Print the dimensions, links and delays of a system.", "CONFIG.yaml",
       "  orrery show topology configs/llm-64.yaml --json",
       key_groups(Taker::show_topology) +
-          std::vector<OptionGroup>{{"Output", {json_option()}}, own_inputs(), astra_sim_inputs()}};
+          std::vector<OptionGroup>{{"Output", {json_option()}}, own_inputs(), astra_sim_inputs(Taker::show_topology)}};
   return command;
 }
 
@@ -133,15 +171,16 @@ const Subcommand& show_collective_subcommand() {
       "  orrery show collective configs/ring-8.yaml --kind all-gather --table --network congestion-aware --csv",
       std::vector<OptionGroup>{
           {"Collective",
-           {{"kind", "KIND", "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, ...; needed"},
+           {kind_option(),
             {"bytes", "SIZE",
              "with its unit, as \"64 MiB\": the shard of a member for all-gather and gather, else the buffer; needed "
              "but for a barrier and with --table"},
             {"table", "", "print a line for each size from 1 KiB to 16 GiB, in the columns of nccl-tests"},
             {"npus", "N", "the first N NPUs take part (default: all)"}}}} +
           key_groups(Taker::show_collective) +
-          std::vector<OptionGroup>{
-              {"Output", {json_option(), {"csv", "", "print the table as CSV"}}}, own_inputs(), astra_sim_inputs()}};
+          std::vector<OptionGroup>{{"Output", {json_option(), {"csv", "", "print the table as CSV"}}},
+                                   own_inputs(),
+                                   astra_sim_inputs(Taker::show_collective)}};
   return command;
 }
 
@@ -175,33 +214,65 @@ const Subcommand& show_keys_subcommand() {
       "[KEY]",
       "  orrery show keys system.network\n"
       "  orrery show keys run.output --json",
-      {{"Output", {{"markdown", "", "print the tables of the documents"}, {"json", "", "print JSON"}}}}};
+      {{"Output", {{"markdown", "", "print the tables of the documents"}, {"json", "", "print JSON"}}}},
+      key_paths()};
   return command;
+}
+
+const Subcommand& show_completion_subcommand() {
+  static const Subcommand command{"show completion",
+                                  "Print what lets a shell complete commands, options and their values.",
+                                  "SHELL",
+                                  "  source <(orrery show completion bash)\n"
+                                  "  orrery show completion fish > ~/.config/fish/completions/orrery.fish",
+                                  {},
+                                  {"bash", "zsh", "fish"}};
+  return command;
+}
+
+const Subcommand& show_man_subcommand() {
+  static const Subcommand command{"show man",
+                                  "Print a manual page, of orrery or of one of its commands.",
+                                  "[COMMAND]",
+                                  "  orrery show man | man --local-file -\n"
+                                  "  orrery show man show-trace > orrery-show-trace.1",
+                                  {}};
+  return command;
+}
+
+std::span<const Subcommand* const> subcommands() {
+  static const Subcommand* const all[] = {&run_subcommand(),
+                                          &check_subcommand(),
+                                          &generate_subcommand(),
+                                          &partition_subcommand(),
+                                          &show_trace_subcommand(),
+                                          &show_topology_subcommand(),
+                                          &show_collective_subcommand(),
+                                          &show_kernel_subcommand(),
+                                          &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),
+                                          &show_completion_subcommand(),
+                                          &show_man_subcommand()};
+  return all;
 }
 
 std::string overview() {
   std::string text =
       "Orrery simulates one step of distributed machine-learning training.\n\nUsage:\n  orrery COMMAND [OPTIONS]\n\n"
       "Commands:\n";
-  for (const Subcommand* command :
-       {&run_subcommand(), &check_subcommand(), &generate_subcommand(), &partition_subcommand()})
-    text += fmt::format("  {:<16} {}\n", command->name, command->summary);
-  text += fmt::format("  {:<16} {}\n", "show",
-                      "Print a trace, a topology, a collective, how a run went, the keys; write a timeline.");
+  for (const Subcommand* command : subcommands())
+    if (!command->name.starts_with("show ")) text += fmt::format("  {:<16} {}\n", command->name, command->summary);
+  text += fmt::format("  {:<16} {}\n", "show", show_summary);
   text +=
       "\n  -h, --help       print this, or with a command its options\n  --version        print versions and leave\n";
   return text + "\nExample:\n  mpirun -np 2 orrery run configs/llm-64.yaml --output results.h5\n";
 }
 
 std::string show_overview() {
-  std::string text =
-      "Print a trace, a topology, a collective, how a run went, the keys; write a timeline.\n\nUsage:\n  orrery show "
-      "WHAT "
-      "[OPTIONS]\n\nWhat:\n";
-  for (const Subcommand* command :
-       {&show_trace_subcommand(), &show_topology_subcommand(), &show_collective_subcommand(), &show_kernel_subcommand(),
-        &show_timeline_subcommand(), &show_keys_subcommand()})
-    text += fmt::format("  {:<16} {}\n", command->name.substr(5), command->summary);
+  std::string text = fmt::format("{}\n\nUsage:\n  orrery show WHAT [OPTIONS]\n\nWhat:\n", show_summary);
+  for (const Subcommand* command : subcommands())
+    if (command->name.starts_with("show "))
+      text += fmt::format("  {:<16} {}\n", command->name.substr(5), command->summary);
   return text + "\nExample:\n  orrery show topology configs/llm-64.yaml\n";
 }
 

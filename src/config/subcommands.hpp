@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "option_table.hpp"
@@ -18,6 +19,15 @@ const Subcommand& show_collective_subcommand();
 const Subcommand& show_kernel_subcommand();
 const Subcommand& show_timeline_subcommand();
 const Subcommand& show_keys_subcommand();
+const Subcommand& show_completion_subcommand();
+const Subcommand& show_man_subcommand();
+
+/// Returns the subcommands, "show ..." included, in the order of the help.
+std::span<const Subcommand* const> subcommands();
+
+/// What `orrery show` does, in one line.
+inline constexpr std::string_view show_summary =
+    "Print a trace, a topology, a collective, how a run went, the keys, a manual page; write a timeline.";
 
 /// Returns the help of `orrery`, and of `orrery show`.
 std::string overview();

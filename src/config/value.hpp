@@ -27,6 +27,7 @@ struct Value {
   Kind kind = Kind::null;
   std::string text;     ///< of a scalar
   bool quoted = false;  ///< a scalar that can only be a text
+  bool faulty = false;  ///< what it names cannot be read, which has been noted
   std::optional<std::uint64_t> line;
   std::shared_ptr<const Origin> origin;
   std::vector<Value> items;

@@ -24,6 +24,7 @@ Kernel::RankLoop::RankLoop(Kernel& kernel) : kernel_(kernel), channels_(*kernel.
 void Kernel::RankLoop::run() {
   for (;;) {
     kernel_.heed_stop_request();
+    if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now_);
     if (const auto handled = kernel_.process(); handled > 0) {
       work(handled);
       continue;
@@ -54,7 +55,6 @@ void Kernel::RankLoop::work(std::uint64_t handled) {
   if (channels_.has_reason_to_flush())
     has_asked_ = channels_.flush(kernel_.earliest_output(), tell_all, ask_at_once ? kernel_.need() : Need{});
   channels_.poll();
-  if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now_);
 }
 
 /// Halves the patience if a promise ended a wait in which this rank asked; doubles it if the question was in vain.

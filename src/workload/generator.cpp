@@ -110,9 +110,6 @@ void write_traces(const Description& description, const std::filesystem::path& p
   for (std::uint32_t i = 0; i < num_npus; ++i) npus.emplace_back(i);
   const auto traces = assemble(description, npus, store);
   require_whole_microseconds(traces);
-  std::error_code failure;
-  if (prefix.has_parent_path()) std::filesystem::create_directories(prefix.parent_path(), failure);
-  if (failure) throw Error(ErrorCode::output, {.file = prefix.parent_path().string()}, failure.message());
   std::vector<std::filesystem::path> paths{std::filesystem::path(prefix).concat(".json")};
   for (const NpuId npu : npus)
     paths.push_back(std::filesystem::path(prefix).concat(fmt::format(".{}.et", npu.value())));

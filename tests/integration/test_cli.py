@@ -45,6 +45,18 @@ class Help(harness.Folder):
                 self.assertIn(f"orrery {command}", outcome.out)
                 self.assertRegex(outcome.out, "(?i)example")
 
+    def test_flags_without_effect_are_in_one_help(self):
+        """ASTRA-sim's flags that have no effect are in the help of `run` alone; `check` takes them too, with the same warning."""
+        flags = ("--comm-scale", "--compute-scale", "--logging-folder", "--logging-configuration")
+        for command in ("run", "check", "partition", "show topology", "show collective"):
+            text = harness.orrery(*command.split(), "--help").out
+            for flag in flags:
+                self.assertEqual(flag in text, command == "run", f"{command} {flag}")
+        files = [harness.write_workload(self.folder, two_nodes())] + harness.System().write(self.folder)
+        outcome = harness.orrery("check", *files, "--comm-scale=2")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn("comm-scale", outcome.err + outcome.out)
+
     def test_version_names_the_libraries(self):
         """`orrery --version` names the versions of Orrery, MPI, HDF5 and protobuf."""
         outcome = harness.orrery("--version")
@@ -252,13 +264,50 @@ class Output(harness.Folder):
             self.assertEqual(self.run_to(self.folder / "results.h5").code, 0)
             self.assertTrue(partial.exists())
 
-    def test_an_output_in_a_missing_folder_is_refused(self):
-        """On 1 and 2 ranks, a run whose output would be in a folder that is not there ends with exit code 5 and one message."""
+    def test_missing_folders_of_the_output_are_made(self):
+        """`run` on 1 and 2 ranks, `generate`, `partition` and `show timeline` write into folders that were not there."""
         for ranks in (0, 2):
-            outcome = self.run_to(self.folder / "missing" / "results.h5", ranks=ranks)
+            output = self.folder / f"runs/{ranks}/results.h5"
+            outcome = self.run_to(output, "--timeline", ranks=ranks)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual(len(harness.finish_times(output)), 4)
+        for file, arguments in ((self.folder / "timelines/a/t.json", ["show", "timeline", self.folder / "runs/0/results.h5", "--chrome"]),
+                                (self.folder / "maps/a/map.2", ["partition", *self.files, "--ranks=2", "--output"]),
+                                (self.folder / "traces/a/w", ["generate", "--tp=2", "--pp=1", "--dp=1", "--layers=2", "--output"])):
+            outcome = harness.orrery(*arguments, file)
+            self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertEqual({path.name for path in self.folder.rglob("a/*")}, {"t.json", "map.2", "w.json", "w.0.et", "w.1.et"})
+
+    def test_an_output_that_cannot_be_made_is_refused(self):
+        """On 1 and 2 ranks, a run whose output would be below a file ends with exit code 5 and one message, which says why."""
+        (self.folder / "file").write_text("")
+        for ranks in (0, 2):
+            outcome = self.run_to(self.folder / "file/results.h5", ranks=ranks)
             self.assertEqual(outcome.code, 5, outcome.err)
             self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
-            self.assertIn("missing", outcome.err)
+            self.assertIn(f"creating the folder '{self.folder}/file'): Not a directory", outcome.err)
+
+    def test_an_output_without_permission_says_so(self):
+        """In a folder that one may not enter, or not write to, and in a new folder within it: exit code 5, and the message names the
+        permission. Root, who may do everything, tries it as another user."""
+        config, user = harness.SOURCE / "configs/llama3-8b-64.yaml", {"user": 65534} if os.geteuid() == 0 else {}
+        closed = self.folder / "closed"
+        closed.mkdir()
+        self.folder.chmod(0o755)
+        self.addCleanup(closed.chmod, 0o755)
+        for mode in (0o000, 0o555):
+            closed.chmod(mode)
+            for name in ("results.h5", "new/results.h5"):
+                try:
+                    done = subprocess.run([harness.BINARY, "run", config, f"--output={closed / name}"], capture_output=True, text=True,
+                                          timeout=harness.PATIENCE, **user)
+                except PermissionError:
+                    self.skipTest("another user cannot run the program where it is")
+                if str(config) in done.stderr:
+                    self.skipTest("another user cannot read the repository")
+                self.assertEqual(done.returncode, 5, done.stderr)
+                self.assertEqual(done.stderr.count("orrery: error:"), 1, done.stderr)
+                self.assertIn("Permission denied", done.stderr)
 
     def test_results_describe_themselves(self):
         """results.h5 names the program, the command, the libraries, the hosts and the inputs; every dataset has units and a

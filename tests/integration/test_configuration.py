@@ -43,6 +43,56 @@ class Lists(harness.Folder):
         self.assertIn("no list named 'walk'", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err)
 
 
+class Presets(harness.Folder):
+    """Configurations in a folder far from the repository name a system and a model."""
+
+    def config(self, system="dgx-h100-superpod", model="llama3-8b"):
+        path = self.folder / "config.yaml"
+        path.write_text(f"system: {system}\nworkload:\n  model: {model}\n  parallel: {{tp: 8, dp: 128}}\n")
+        return path
+
+    def figures(self, model):
+        """Returns what `orrery generate` says of the model."""
+        outcome = harness.orrery("generate", self.config(model=model), "--dry-run")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        return outcome.out
+
+    def test_presets_are_found_from_any_folder(self):
+        """A preset may be named alone, with its folder, as a base, and with or without .yaml: all these give the same system or model."""
+        names = ["llama3-8b", "llama3-8b.yaml", "models/llama3-8b", "models/llama3-8b.yaml", "{base: llama3-8b}",
+                 str(harness.SOURCE / "configs/models/llama3-8b.yaml")]
+        self.assertEqual(len({self.figures(name) for name in names}), 1)
+        topologies = set()
+        for system in ("dgx-h100-superpod", "systems/dgx-h100-superpod.yaml", "{base: dgx-h100-superpod}"):
+            outcome = harness.orrery("show", "topology", self.config(system))
+            self.assertEqual(outcome.code, 0, outcome.err)
+            topologies.add(outcome.out)
+        self.assertEqual(len(topologies), 1)
+        outcome = harness.orrery("show", "topology", self.config("{chunks: 3}"), "--set=system=dgx-h100-superpod")
+        self.assertEqual((outcome.code, outcome.out), (0, topologies.pop()))
+
+    def test_a_file_beside_the_configuration_comes_first(self):
+        """A model beside CONFIG.yaml that has the name of a preset, but 2 layers, hides the preset."""
+        preset = self.figures("llama3-8b")
+        (self.folder / "llama3-8b.yaml").write_text(f"{{base: {harness.SOURCE}/configs/models/llama3-8b.yaml, layers: 2}}\n")
+        self.assertNotEqual(self.figures("llama3-8b"), preset)
+        self.assertEqual(self.figures("llama3-8b"), self.figures("llama3-8b.yaml"))
+
+    def test_a_missing_preset_is_one_message(self):
+        """A model and a system that are not there: exit code 3, one message each with the line, where Orrery searched, and a similar name."""
+        outcome = harness.orrery("check", self.config("dgx-h100-superpot", "lama3-8b.yaml"))
+        self.assertEqual(outcome.code, 3)
+        configs = str(harness.SOURCE.resolve() / "configs")
+        for line, key, name, near, kind in ((1, "system", "dgx-h100-superpot", "dgx-h100-superpod", "systems"),
+                                            (3, "workload.model", "lama3-8b.yaml", "llama3-8b", "models")):
+            said = [text for text in outcome.err.splitlines() if f"config.yaml:{line}: key '{key}'" in text]
+            self.assertEqual(len(said), 1, outcome.err)
+            self.assertIn(f"found '{name}', but there is no such file", said[0])
+            self.assertIn(f"Did you mean the preset '{near}'?", said[0])
+            for place in (f"{self.folder}/{name}", f"{configs}/{name}", f"{configs}/{kind}/{name}"):
+                self.assertIn(place, said[0])
+
+
 class Examples(harness.Folder):
     def setUp(self):
         super().setUp()

@@ -7,6 +7,7 @@ BUILD is the folder in which the program was built. It is installed once into a 
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,16 @@ FOLDERS = {"share/orrery/configs": "configs", "share/orrery/partitions": "partit
            "share/doc/orrery/docs": "docs", PACKAGES + "/orrery": "scripts/python/orrery"}
 FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpirun.sh", "plot_kernel.py", "plot_links.py", "plot_results.py")},
          **{f"share/doc/orrery/{name}": name for name in ("README.md", "CHANGELOG.md", "LICENSE")}}
+# What the program makes itself, and how it is asked for it.
+ZSH = "vendor-completions" if pathlib.Path("/etc/debian_version").exists() else "site-functions"
+MADE = {"share/bash-completion/completions/orrery": ["completion", "bash"], "share/fish/vendor_completions.d/orrery.fish": ["completion", "fish"],
+        f"share/zsh/{ZSH}/_orrery": ["completion", "zsh"], "share/man/man1/orrery.1": ["man"]}
+
+
+def commands():
+    """Returns the names of the manual pages of all commands: what the program completes after `orrery show man`."""
+    completion = harness.orrery("show", "completion", "bash").out
+    return re.search(r"'show man'\) .* arguments='([^']*)'", completion)[1].split()
 
 
 class Install(harness.Folder):
@@ -41,17 +52,35 @@ class Install(harness.Folder):
         return done.stdout
 
     def test_what_a_user_needs_is_there_and_nothing_else(self):
-        """The prefix holds the program, and copies of the examples, scripts, documents and the licence: no tests, no headers."""
-        expected = {"bin/orrery": None, **FILES}
+        """The prefix holds the program, copies of the examples, scripts, documents and the licence, and a manual page of each command and
+        completions as the program prints them: no tests, no headers."""
+        made = {**MADE, **{f"share/man/man1/orrery-{name}.1": ["man", name] for name in commands()}}
+        expected = {"bin/orrery": None, **FILES, **dict.fromkeys(made)}
         for installed, source in FOLDERS.items():
             files = (path for path in (harness.SOURCE / source).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
             expected |= {f"{installed}/{path.relative_to(harness.SOURCE / source)}": path.relative_to(harness.SOURCE) for path in files}
         found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
         self.assertEqual(found, set(expected))
+        for installed, arguments in made.items():
+            self.assertEqual((self.prefix / installed).read_text(), harness.orrery("show", *arguments).out, installed)
         for installed, source in expected.items():
             if source:
                 self.assertEqual((self.prefix / installed).read_bytes(), (harness.SOURCE / source).read_bytes(), installed)
                 self.assertEqual(os.access(self.prefix / installed, os.X_OK), os.access(harness.SOURCE / source, os.X_OK), installed)
+
+    def test_presets_are_found_in_the_prefix(self):
+        """A configuration in any folder that names a system and a model gets those of the prefix: its program knows no repository."""
+        config = self.folder / "config.yaml"
+        config.write_text("system: {base: dgx-h100-superpod}\nworkload: {model: llama3-8b, parallel: {tp: 8, dp: 128}}\n")
+        self.run_installed("orrery", "show", "topology", config)
+        preset = self.prefix / "share/orrery/configs/models/llama3-8b.yaml"
+        text = preset.read_text()
+        self.addCleanup(preset.write_text, text)
+        self.assertIn("1024 NPUs", self.run_installed("orrery", "generate", config, "--dry-run"))
+        preset.unlink()
+        refused = subprocess.run([self.prefix / "bin/orrery", "generate", config, "--dry-run"], capture_output=True, text=True, timeout=harness.PATIENCE)
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn(str(preset.with_suffix("")), refused.stderr)
 
     def test_the_installed_program_and_scripts_run(self):
         """The installed program runs an installed configuration on two ranks by the installed mpirun.sh, and plot_results.py draws the results."""

@@ -184,7 +184,7 @@ class Timeline(harness.Folder):
                  ([results, new, "--npus=16,20-30"], 2, ["--npus", "found '16,20-30'", "NPUs of the run, which are below 16"]),
                  ([results, new, "--npus=4,3"], 2, ["--npus", "ascending"]), ([new], 2, ["no file"]),
                  ([results, f"--chrome={there}"], 5, ["there.json", "exists already", "--force"]),
-                 ([results, f"--chrome={self.folder / 'no' / 'x.json'}"], 5, ["x.json", "no folder"])]
+                 ([results, f"--chrome={text / 'x.json'}"], 5, ["x.json", "creating the folder", "Not a directory"])]
         for arguments, code, words in cases:
             with self.subTest(words):
                 outcome = harness.orrery("show", "timeline", *arguments)

@@ -6,8 +6,9 @@
 
 namespace orrery {
 
-/// Throws Error (output) if one of `paths` could not be written later: no such folder, no permission, something that is
-/// no regular file, or a file that exists without `force`. Symbolic links are followed. Then removes what runs that
+/// Makes the folders of `paths` that are missing. Throws Error (output) if one of `paths` could not be written later: no
+/// permission, something that is no regular file, or a file that exists without `force`. Symbolic links are followed.
+/// Then removes what runs that
 /// were killed left beside these files: the partial files of processes of this host that are no more and that nobody
 /// has locked. O(paths + entries of their folders).
 void check_outputs(std::span<const std::filesystem::path> paths, bool force);

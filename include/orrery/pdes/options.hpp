@@ -32,7 +32,7 @@ struct Options {
   Time least_reply_delay = Time::max();    ///< least reply delay of all ranks
   bool lps_run_ahead = false;              ///< clients may be ahead of others; the kernel then asks Model::awaits
   double watchdog_seconds = 300;           ///< the run ends with an error if no clock advances for so long; 0 = never
-  std::function<void(std::uint64_t events, Time now)> progress;  ///< the kernel calls it now and then between events
+  std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
   std::function<bool()> stop_requested;  ///< the kernel asks it now and then whether to end early; any rank may say so
 };
 

@@ -1,0 +1,63 @@
+#include "presets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "section.hpp"
+#include "suggestion.hpp"
+
+namespace orrery::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view ending = ".yaml";
+
+/// Returns the folder of the presets: share/orrery/configs beside the folder of the program, or configs in the
+/// repository in which it was built. None if there is neither.
+std::optional<fs::path> presets_folder() {
+  std::error_code failure;
+  for (fs::path folder = fs::read_symlink("/proc/self/exe", failure).parent_path(); folder.has_relative_path();
+       folder = folder.parent_path())
+    for (const char* const place : {"share/orrery/configs", "configs"})
+      if (fs::is_directory(folder / place / "systems", failure)) return folder / place;
+  return {};
+}
+
+/// Returns a hint at the preset whose name is nearest.
+std::string similar_preset(const fs::path& folder, const std::string& name) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto near = nearest(fs::path(name).stem().string(), known);
+  return near.empty() ? std::string() : fmt::format("Did you mean the preset '{}'? ", near);
+}
+
+}  // namespace
+
+fs::path find_preset(const Value& name, const std::string& key, std::string_view subfolder) {
+  const fs::path own = as_path(name, key);
+  std::vector<fs::path> places = {own};
+  std::optional<fs::path> presets;
+  if (fs::path(name.text).is_relative()) presets = presets_folder();
+  if (presets) places.insert(places.end(), {*presets / name.text, *presets / subfolder / name.text});
+  std::vector<std::string> searched;
+  for (const fs::path& place : places) {
+    std::error_code failure;
+    for (const fs::path& path : {place, fs::path(place).concat(ending)})
+      if (fs::exists(path, failure) || failure) return path;
+    searched.push_back(place.lexically_normal().string());
+  }
+  throw Error(
+      ErrorCode::bad_input, name.place(key), fmt::format("found '{}', but there is no such file", name.text),
+      "the name of a file or of a preset",
+      fmt::format("{}Searched with and without the ending {}: {}.",
+                  presets ? similar_preset(*presets / subfolder, name.text) : "", ending, fmt::join(searched, ", ")));
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""The Debian package holds what `cmake --install` installs and names what it needs, and the recipes in scripts/packaging fit the repository.
+
+usage: test_packaging.py BUILD
+
+BUILD is the folder in which the program was built. With ORRERY_TEST_DEB_INSTALL set, as root and with debootstrap and the network, the
+package is installed on a clean Debian 12 too, which takes some minutes.
+"""
+import ast
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+BUILD = sys.argv.pop() if len(sys.argv) > 1 and pathlib.Path(sys.argv[-1]).is_dir() else None
+RECIPES = harness.SOURCE / "scripts/packaging"
+EASYCONFIG = RECIPES / "orrery-0.1.0-foss-2023a.eb"
+CMAKE = (harness.SOURCE / "CMakeLists.txt").read_text()
+VERSION = re.search(r"project\(orrery VERSION ([\d.]+)", CMAKE)[1]
+NEEDED = ("cpack", "dpkg-deb", "dpkg-shlibdeps", "file")
+# The libraries of CMakeLists.txt as Spack and EasyBuild call them, where that is no change of case.
+OTHER_NAMES = {"zlib": {"zlib", "zlib-api"}, "nlohmann_json": {"nlohmann_json", "nlohmann-json"}, "mpi": {"mpi", "foss"}}
+
+
+def printed(*command, **more):
+    """Runs another program to success and returns what it prints."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=harness.PATIENCE, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def files_below(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@unittest.skipUnless(all(map(shutil.which, NEEDED)), f"it needs {', '.join(NEEDED)}")
+class Package(unittest.TestCase):
+    """The package that cpack makes of the build."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-deb-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        printed("cpack", "-G", "DEB", "-B", cls.folder / "made", cwd=BUILD)
+        [cls.package] = (cls.folder / "made").glob("*.deb")
+
+    def field(self, name):
+        return printed("dpkg-deb", "--field", self.package, name).strip()
+
+    def test_it_holds_what_is_installed(self):
+        """The files below /usr of the package are those that `cmake --install` puts below a prefix, and there are no others."""
+        printed("cmake", "--install", BUILD, "--prefix", self.folder / "prefix/usr")
+        printed("dpkg-deb", "--extract", self.package, self.folder / "content")
+        self.assertEqual(files_below(self.folder / "content"), files_below(self.folder / "prefix"))
+        self.assertIn(VERSION, printed(self.folder / "content/usr/bin/orrery", "--version"))
+
+    def test_it_names_what_it_needs(self):
+        """Name, version and architecture are right, each linked library is a dependency, and mpirun and Python's packages are recommended."""
+        architecture = printed("dpkg", "--print-architecture").strip()
+        self.assertEqual(self.package.name, f"orrery_{VERSION}_{architecture}.deb")
+        self.assertEqual([self.field(name) for name in ("Package", "Version", "Architecture")], ["orrery", VERSION, architecture])
+        for library in ("libc6", "libfmt", "libhdf5", "libmetis", "libopenmpi", "libprotobuf", "libspdlog", "libtinyxml2", "libyaml-cpp", "zlib1g"):
+            self.assertRegex(self.field("Depends"), rf"(^|, ){library}")
+        recommended = set(self.field("Recommends").split(", "))
+        setup = (harness.SOURCE / "scripts/setup.sh").read_text()
+        self.assertEqual(recommended, {"openmpi-bin", *re.search(r"^  (python3 .*)$", setup, re.M)[1].split()})
+        self.assertRegex(self.field("Maintainer"), r"^.+ <\S+@\S+>$")
+
+    @unittest.skipUnless(os.environ.get("ORRERY_TEST_DEB_INSTALL"), "it needs the network; set ORRERY_TEST_DEB_INSTALL to run it")
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("debootstrap"), "it needs root and debootstrap")
+    def test_it_installs_on_a_clean_debian(self):
+        """scripts/packaging/check_deb.sh installs the package in a chroot, runs it there and removes it."""
+        done = subprocess.run([RECIPES / "check_deb.sh", self.package], capture_output=True, text=True, timeout=1700)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-3000:])
+
+
+class Recipes(unittest.TestCase):
+    """The recipes of scripts/packaging, read as their tools read them, but without these tools."""
+
+    def libraries(self):
+        """Returns the names of the libraries that CMakeLists.txt looks for, in lower case."""
+        return {name.lower() for name in re.findall(r"find_package\((\w[\w-]*)", CMAKE)} | {"metis"}
+
+    def check_libraries(self, named):
+        for library in self.libraries():
+            self.assertTrue(OTHER_NAMES.get(library, {library}) & {name.lower() for name in named}, library)
+
+    def test_spack(self):
+        """The Spack package is Python, has the version of the project and depends on each library."""
+        tree = ast.parse((RECIPES / "spack/packages/orrery/package.py").read_text())
+        calls = [(node.func.id, node.args[0].value) for node in ast.walk(tree)
+                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args and isinstance(node.args[0], ast.Constant)]
+        self.assertIn(("version", VERSION), calls)
+        self.check_libraries([re.split("[@+]", text)[0] for name, text in calls if name == "depends_on"])
+
+    def test_easybuild(self):
+        """The easyconfig is Python, has the version of the project in its name and text, and depends on each library."""
+        self.assertEqual([path.name for path in RECIPES.glob("*.eb")], [EASYCONFIG.name])
+        self.assertIn(f"-{VERSION}-", EASYCONFIG.name)
+        values = {"SOURCE_TAR_GZ": "%(name)s-%(version)s.tar.gz", "SYSTEM": {"name": "system", "version": "system"}}
+        exec(compile(EASYCONFIG.read_text(), EASYCONFIG.name, "exec"), values)
+        self.assertEqual((values["name"], values["version"]), ("orrery", VERSION))
+        toolchain = f"{values['toolchain']['name']}-{values['toolchain']['version']}"
+        self.assertEqual(EASYCONFIG.stem, f"orrery-{VERSION}-{toolchain}")
+        self.check_libraries([entry[0] for entry in values["builddependencies"] + values["dependencies"]] + ["foss"])
+
+    @unittest.skipUnless(shutil.which("tclsh"), "there is no tclsh")
+    def test_module_file(self):
+        """Tcl executes the module file. It puts folders of the installation in front of the paths of the user."""
+        script = ("foreach name {conflict module-whatis} { proc $name args {} }\n"
+                  "proc prepend-path {name folder} { puts \"$name $folder\" }\n"
+                  f"source {RECIPES / 'modulefile'}\nModulesHelp\n")
+        paths = dict(line.split(" ", 1) for line in printed("tclsh", input=script).splitlines())
+        prefix = f"/opt/orrery/{VERSION}"
+        self.assertEqual(paths["PATH"], f"{prefix}/bin")
+        self.assertEqual(paths["MANPATH"], f"{prefix}/share/man")
+        self.assertEqual(paths["PYTHONPATH"], f"{prefix}/lib/python3/dist-packages")
+
+    def test_containers(self):
+        """Docker's and Apptainer's recipes copy the same files of the repository, all of which exist and suffice for CMake."""
+        docker = (RECIPES / "Dockerfile").read_text()
+        copied = set()
+        for words in re.findall(r"^COPY (?!--from)(.+) \S+$", docker, re.M):
+            copied |= set(words.split())
+        apptainer = re.search(r"%files\n(.*?)\n\n", (RECIPES / "orrery.def").read_text(), re.DOTALL)[1]
+        self.assertEqual(copied - {"scripts/setup.sh"}, {line.split()[0] for line in apptainer.splitlines()})
+        for name in copied:
+            self.assertTrue((harness.SOURCE / name).exists(), name)
+        used = set(re.findall(r"^install\((?:DIRECTORY|FILES|PROGRAMS) ([^)]*?) DESTINATION", CMAKE, re.M | re.S))
+        for name in " ".join(used).split():
+            self.assertIn(name.split("/")[0], copied)
+
+    @unittest.skipUnless(shutil.which("docker") and os.environ.get("ORRERY_TEST_DOCKER"), "set ORRERY_TEST_DOCKER to build the image")
+    def test_docker_builds(self):
+        """Docker builds the image, and the program in it tells its version."""
+        printed("docker", "build", "--file", RECIPES / "Dockerfile", "--tag", "orrery-test", harness.SOURCE)
+        self.assertIn(VERSION, printed("docker", "run", "--rm", "orrery-test", "--version"))
+
+    def test_check_script(self):
+        """check_deb.sh is well-formed, and without a package it ends with exit code 2 and says what to give."""
+        printed("bash", "-n", RECIPES / "check_deb.sh")
+        done = subprocess.run([RECIPES / "check_deb.sh"], capture_output=True, text=True, timeout=harness.PATIENCE)
+        self.assertEqual((done.returncode, done.stderr.count("give the .deb")), (2, 1))
+
+
+if __name__ == "__main__":
+    if BUILD is None:
+        sys.exit("usage: test_packaging.py BUILD")
+    harness.main()
