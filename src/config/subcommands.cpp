@@ -12,6 +12,9 @@
 namespace orrery::config {
 namespace {
 
+constexpr std::string_view show_summary =
+    "Print results, a trace, a topology, a collective, how a run went, the keys; write a timeline.";
+
 /// Returns the help of a key as that of its flag, without marks of code.
 std::string flag_help(const KeyInfo& info) {
   std::string text = info.help;
@@ -52,6 +55,8 @@ OptionGroup astra_sim_inputs() {
 }
 
 Option json_option() { return {"json", "", "print JSON"}; }
+
+Option format_option() { return {"format", "FORMAT", "text, json or csv (default: text)"}; }
 
 /// Returns options of keys, then others.
 std::vector<OptionGroup> operator+(std::vector<OptionGroup> first, std::vector<OptionGroup> then) {
@@ -106,6 +111,37 @@ const Subcommand& partition_subcommand() {
          {"force", "", "replace an existing file"}}},
        own_inputs(),
        astra_sim_inputs()}};
+  return command;
+}
+
+const Subcommand& report_subcommand() {
+  static const Subcommand command{"report",
+                                  "Write the results of runs as one page for a browser, which needs no network.",
+                                  "RESULTS.h5 ...",
+                                  "  orrery run configs/llama3-8b-64.yaml --timeline --output results.h5\n"
+                                  "  orrery report results.h5 --output report.html",
+                                  {{"Output",
+                                    {{"output", "FILE", "the page (default: report.html in the current folder)"},
+                                     {"force", "", "replace an existing file"}}}}};
+  return command;
+}
+
+const Subcommand& compare_subcommand() {
+  static const Subcommand command{"compare",
+                                  "Print in what the configurations of runs differ and what that did to the step.",
+                                  "RESULTS.h5 ...",
+                                  "  orrery compare base.h5 faster.h5\n"
+                                  "  orrery compare sweep/*.h5 --format csv",
+                                  {{"Output", {format_option()}}}};
+  return command;
+}
+
+const Subcommand& show_results_subcommand() {
+  static const Subcommand command{"show results",
+                                  "Print where the time of a step goes, and how busy network and memory are.",
+                                  "RESULTS.h5",
+                                  "  orrery show results results.h5",
+                                  {{"Output", {format_option()}}}};
   return command;
 }
 
@@ -179,24 +215,20 @@ std::string overview() {
   std::string text =
       "Orrery simulates one step of distributed machine-learning training.\n\nUsage:\n  orrery COMMAND [OPTIONS]\n\n"
       "Commands:\n";
-  for (const Subcommand* command :
-       {&run_subcommand(), &check_subcommand(), &generate_subcommand(), &partition_subcommand()})
+  for (const Subcommand* command : {&run_subcommand(), &check_subcommand(), &report_subcommand(), &compare_subcommand(),
+                                    &generate_subcommand(), &partition_subcommand()})
     text += fmt::format("  {:<16} {}\n", command->name, command->summary);
-  text += fmt::format("  {:<16} {}\n", "show",
-                      "Print a trace, a topology, a collective, how a run went, the keys; write a timeline.");
+  text += fmt::format("  {:<16} {}\n", "show", show_summary);
   text +=
       "\n  -h, --help       print this, or with a command its options\n  --version        print versions and leave\n";
   return text + "\nExample:\n  mpirun -np 2 orrery run configs/llm-64.yaml --output results.h5\n";
 }
 
 std::string show_overview() {
-  std::string text =
-      "Print a trace, a topology, a collective, how a run went, the keys; write a timeline.\n\nUsage:\n  orrery show "
-      "WHAT "
-      "[OPTIONS]\n\nWhat:\n";
+  std::string text = fmt::format("{}\n\nUsage:\n  orrery show WHAT [OPTIONS]\n\nWhat:\n", show_summary);
   for (const Subcommand* command :
-       {&show_trace_subcommand(), &show_topology_subcommand(), &show_collective_subcommand(), &show_kernel_subcommand(),
-        &show_timeline_subcommand(), &show_keys_subcommand()})
+       {&show_results_subcommand(), &show_trace_subcommand(), &show_topology_subcommand(),
+        &show_collective_subcommand(), &show_kernel_subcommand(), &show_timeline_subcommand(), &show_keys_subcommand()})
     text += fmt::format("  {:<16} {}\n", command->name.substr(5), command->summary);
   return text + "\nExample:\n  orrery show topology configs/llm-64.yaml\n";
 }

@@ -92,9 +92,9 @@ def maps_of(shape, size, stride, num_npus, links, values):
     return maps_of_switches(links, values)
 
 
-def joined(matrix):
-    """Returns (matrix, rows, columns that became one): a large matrix with neighbours joined, the largest of them."""
-    joins = [-(-side // MOST_CELLS) for side in matrix.shape]
+def joined(matrix, most=MOST_CELLS):
+    """Returns (matrix, rows, columns that became one): a matrix of more than `most` rows or columns with neighbours joined, the largest of them."""
+    joins = [-(-side // most) for side in matrix.shape]
     if joins == [1, 1]:
         return matrix, joins
     padded = np.pad(matrix, [(0, -side % join) for side, join in zip(matrix.shape, joins)], constant_values=np.nan)

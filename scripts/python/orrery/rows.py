@@ -153,7 +153,7 @@ class Timeline(NpuRows):
     def __init__(self, source, group_names):
         label = {name: source.label(f"timeline/{name}") for name in source.columns("timeline")}
         own = {name: (label[name].get("units", ""), label[name].get("description", "")) for name in
-               ("npu", "node", "start", "finish", "kind", "name", "group")}
+               ("npu", "node", "start", "finish", "kind", "name", "group", "bytes", "peer") if name in label}
         own["kind"] = ("1", "what the node does")
         own["name"] = ("1", "name of the node in the execution trace")
         columns = {}
