@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 fs::path folder_of_package() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  for (fs::path folder = program.parent_path(); !error && folder.has_relative_path(); folder = folder.parent_path())
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
     for (const char* below : {"scripts/python", ORRERY_PYTHON_DIR})
       if (fs::is_regular_file(folder / below / "orrery/report/__main__.py", error)) return folder / below;
   return {};
@@ -55,7 +55,8 @@ int run_package(const config::PackageCommand& command) {
     return not_installed;
   }
   set_path(folder);
-  std::vector<std::string> words = {python(), "-m", "orrery.report"};
+  // The file and not `-m orrery.report`, so that it can say which package is missing.
+  std::vector<std::string> words = {python(), folder / "orrery/report/__main__.py"};
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -91,7 +91,7 @@ struct ShowTimelineCommand {
 
 /// `orrery report`, `orrery compare` and `orrery show results`: what the Python package makes of results.
 struct PackageCommand {
-  std::vector<std::string> arguments;  ///< of `python3 -m orrery.report`
+  std::vector<std::string> arguments;  ///< as orrery/report/__main__.py takes them
 };
 
 /// `orrery show keys [KEY]`: what can be configured.

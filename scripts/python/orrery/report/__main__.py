@@ -1,4 +1,4 @@
-"""What `orrery report`, `orrery compare` and `orrery show results` start: python3 -m orrery.report report|compare|show ... -- FILE ...
+"""What `orrery report`, `orrery compare` and `orrery show results` start, with `report`, `compare` or `show` and its options.
 
 Exit codes are those of Orrery (docs/user-guide.md): 3 if a file cannot be read, 5 if the page cannot be written, 69 if a Python package
 is not installed.
@@ -41,28 +41,30 @@ def check_output(path, force):
         fail(OUTPUT, f"{path}: found no folder {folder}. Create it, or name another file with --output.")
 
 
-def run(arguments):
-    """Does what the command says."""
-    if arguments.command == "report":
-        check_output(arguments.output, arguments.force)
-    from . import page, text  # here, so that a missing package becomes a message
-    if arguments.command == "report":
-        try:
-            size = page.write(arguments.files, arguments.output)
-        except OSError as error:
-            fail(OUTPUT, f"{arguments.output}: the page cannot be written: {error.strerror}")
-        print(f"wrote {arguments.output} ({size / 1e6:.1f} MB). Open it in a browser.")
-    else:
-        sys.stdout.write(text.of(arguments.files, arguments.format))
-        sys.stdout.flush()
+def report(page, arguments):
+    """Writes the page and says where."""
+    check_output(arguments.output, arguments.force)
+    try:
+        size = page.write(arguments.files, arguments.output)
+    except OSError as error:
+        fail(OUTPUT, f"{arguments.output}: the page cannot be written: {error.strerror}")
+    print(f"wrote {arguments.output} ({size / 1e6:.1f} MB). Open it in a browser.")
 
 
 def main():
     arguments = parsed()
+    try:  # here, so that a missing package becomes a message
+        from orrery.errors import ResultsError
+        from orrery.report import page, text
+    except ImportError as error:
+        fail(NOT_INSTALLED, str(error))
     try:
-        from ..errors import MissingPackage, ResultsError
-        run(arguments)
-    except MissingPackage as error:
+        if arguments.command == "report":
+            report(page, arguments)
+        else:
+            sys.stdout.write(text.of(arguments.files, arguments.format))
+            sys.stdout.flush()
+    except ImportError as error:
         fail(NOT_INSTALLED, str(error))
     except ResultsError as error:
         fail(BAD_INPUT, str(error))
