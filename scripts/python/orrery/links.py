@@ -74,7 +74,7 @@ def maps_of_switches(links, values):
         matrix = np.full((row.max() + 1, column.max() + 1), np.nan)
         matrix[row, column] = values[chosen]
         name, end = (pair[1], pair[0]) if of_row == "to" else pair
-        maps.append(Map(f"{pair[0]} to {pair[1]}", matrix, spelt(name)[0], "its NPUs" if end == "NPU" else f"its links {of_column} {spelt(end)[1]}",
+        maps.append(Map(f"{spelt(pair[0])[0]} to {spelt(pair[1])[0]}", matrix, spelt(name)[0], "its NPUs" if end == "NPU" else f"its links {of_column} {spelt(end)[1]}",
                         absent="no link that carried data"))
     return maps
 

@@ -80,7 +80,7 @@ def collectives(run):
     """Returns {"total", "rows"}: a row for each kind, size and family of groups of the recorded collectives, in nccl-tests' columns."""
     table = run.collectives
     if not len(table):
-        return {"total": 0, "rows": []}
+        return totals(run)
     names = {name: family(str(name)) for name in set(run.groups["name"])}
     table = table.assign(family=table["group_name"].astype(object).map(names))
     found = table.groupby(["family", "kind", "bytes", "members"], observed=True).agg(
@@ -90,6 +90,16 @@ def collectives(run):
     rows = [{name: str(value) if name in ("family", "kind") else plain(value) for name, value in row.items()}
             for row in found.head(MOST_ROWS).to_dict("records")]
     return {"total": len(found), "rows": rows}
+
+
+def totals(run):
+    """Returns the same for a run that recorded no collectives: a row for each kind and number of members, as far as is known."""
+    table = run.collective_totals
+    rows = [] if table is None else [
+        {"family": "all", "kind": str(row["kind"]), "bytes": None, "members": int(row["members"]), "number": int(row["count"]),
+         "time": row["time"] / max(row["count"], 1), "least": None, "most": None, "total": int(row["time"]), "spread": None,
+         "algorithm_bandwidth": None, "bus_bandwidth": plain(row["bus_bandwidth"])} for row in table.to_dict("records")]
+    return {"total": len(rows), "rows": sorted(rows, key=lambda row: -row["total"])}
 
 
 def groups(run):

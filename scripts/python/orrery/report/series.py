@@ -10,9 +10,12 @@ MOST_SLICES = 100_000   # of the timeline: of a larger one some NPUs are kept no
 MOST_NPUS = 256     # NPUs that are kept node by node
 BINS = 1500             # of time
 MOST_LINES = 4          # NPUs whose memory is drawn over time
+ALIKE = 0.02            # lines that differ by less than this share of the largest value are drawn as one
 MOST_CELLS = 96         # of a side of a map of links
 MOST_MAPS = 12
 HISTOGRAM = 24
+UNIFORM = 0.05          # values of links that are closer than this share of the largest count as equal
+LOG_RANGE = 50          # values that span more than this factor get a logarithmic scale
 
 
 def of(run, most_slices=MOST_SLICES):
@@ -50,8 +53,13 @@ def memory(run):
     for npu in chosen:
         table = run.local_memory.read(npus=npu, columns=["time", "usage"], limit=None)
         if len(table):
-            lines.append({"npu": npu, "usage": encode.array(largest(table["time"].to_numpy(), table["usage"].to_numpy(), edges), "float64")})
-    return {"end": int(end), "size": run.room, "lines": lines}
+            usage = largest(table["time"].to_numpy(), table["usage"].to_numpy(), edges)
+            alike = next((line for line in lines if np.abs(line["usage"] - usage).max() <= ALIKE * usage.max()), None)
+            if alike:
+                alike["npus"].append(npu)
+            else:
+                lines.append({"npus": [npu], "usage": usage})
+    return {"end": int(end), "size": run.room, "lines": [{**line, "usage": encode.array(line["usage"], "float64")} for line in lines]}
 
 
 def largest(times, usage, edges):
@@ -144,13 +152,14 @@ def _map(one):
 def spread(values):
     """Returns how many links have which value: bounds, counts, and whether the scale is logarithmic."""
     low, high, positive = float(values.min()), float(values.max()), values[values > 0]
-    is_log = bool(len(positive)) and high > 50 * float(positive.min())
-    if high - low <= 1e-9 * max(high, 1e-300):
+    is_log = bool(len(positive)) and high > LOG_RANGE * float(positive.min())
+    is_uniform = high - low <= UNIFORM * max(high, 1e-300)
+    if is_uniform:
         edges = np.array([low, high])
         counts = np.array([len(values)])
     else:
         floor = float(positive.min()) if is_log else low
         edges = np.geomspace(floor, high, HISTOGRAM + 1) if is_log else np.linspace(low, high, HISTOGRAM + 1)
         counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
-    return {"log": is_log, "edges": [float(edge) for edge in edges], "counts": [int(count) for count in counts],
+    return {"log": is_log and not is_uniform, "uniform": is_uniform, "edges": [float(edge) for edge in edges], "counts": [int(count) for count in counts],
             "least": low, "median": float(np.median(values)), "most": high}

@@ -81,8 +81,14 @@ COLLECTIVE_HEAD = ["operation", "groups", "size (B)", "members", "number", "time
 def collective_row(row):
     """Returns the texts of a row of collectives, in the units of nccl-tests."""
     rate = {name: "-" if row[name] is None else f"{row[name] / 1e9:.2f}" for name in ("algorithm_bandwidth", "bus_bandwidth")}
-    return [row["kind"], row["family"], str(row["bytes"]), str(row["members"]), str(row["number"]), f"{row['time'] / 1e6:.2f}",
+    return [row["kind"], row["family"], "-" if row["bytes"] is None else str(row["bytes"]), str(row["members"]), str(row["number"]), f"{row['time'] / 1e6:.2f}",
             rate["algorithm_bandwidth"], rate["bus_bandwidth"], f"{row['total'] / 1e9:.2f}"]
+
+
+def collective_name(row):
+    """Names a row of collectives in one text."""
+    size = "" if row["bytes"] is None else f" of {row['bytes']} B"
+    return f"{row['kind']}{size} in {row['family']} ({row['members']} members)"
 
 
 def rows_of_run(run):
@@ -93,7 +99,7 @@ def rows_of_run(run):
     rows += [["cause", one["cause"], round(one["time"]), "ps"] for one in run["causes"]]
     rows += [["utilisation", f"dimension {one['dimension']}", one["utilisation"], "1"] for one in run["dimensions"]]
     rows += [["utilisation", f"memory {one['name']}", one["utilisation"], "1"] for one in run["stages"]]
-    rows += [["mean time", f"{one['kind']} of {one['bytes']} B in {one['family']} ({one['members']} members)", round(one["time"]), "ps"]
+    rows += [["mean time", collective_name(one), round(one["time"]), "ps"]
              for one in run["collectives"]["rows"]]
     rows += [["setting", key, value, ""] for key, value in run["settings"].items()]
     return as_csv(rows)

@@ -3,7 +3,9 @@
 
 const PALETTE = [[252, 233, 181], [246, 178, 107], [213, 94, 0], [140, 29, 64], [45, 10, 46]];
 
+/** Returns the colour of a place on a scale from 0 to 1. High values stand out from the page, light or dark. */
 function paletteAt(part) {
+  if (document.documentElement.classList.contains("dark")) part = 1 - part;
   const place = Math.min(Math.max(part, 0), 1) * (PALETTE.length - 1), low = Math.min(Math.floor(place), PALETTE.length - 2);
   return `rgb(${PALETTE[low].map((from, i) => Math.round(from + (PALETTE[low + 1][i] - from) * (place - low))).join(",")})`;
 }
@@ -11,7 +13,7 @@ function paletteAt(part) {
 /** Returns the place of a value on the scale of its dimension, from 0 to 1. */
 function placeOf(value, spread) {
   const low = spread.edges[0], high = spread.edges[spread.edges.length - 1];
-  if (high <= low * 1.0000001) return 0.5;
+  if (spread.uniform) return 0.5;
   return spread.log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
 }
 
@@ -34,7 +36,7 @@ function histogram(spread, unit) {
       context.fillRect(x + 0.5, bottom - count / most * (bottom - 10), each - 1, count / most * (bottom - 10));
     });
     context.fillStyle = theme("soft");
-    const ends = single ? [spread.edges[0]] : [spread.edges[0], spread.edges[spread.edges.length - 1]];
+    const ends = single ? [spread.median] : [spread.edges[0], spread.edges[spread.edges.length - 1]];
     context.textAlign = single ? "center" : "left";
     context.fillText(readable(ends[0], unit), single ? left + wide / 2 : left, bottom + 10);
     context.textAlign = "right";
@@ -70,7 +72,9 @@ function linkMap(map, spread, unit) {
     for (let row = 0; row < map.rows; ++row) for (let column = 0; column < map.columns; ++column) {
       const value = cells[row * map.columns + column];
       if (Number.isNaN(value)) continue;
-      context.fillStyle = value < 0 ? theme("card") : paletteAt(placeOf(value, spread));
+      context.fillStyle = theme("card");
+      context.fillRect(left + column * wide, row * high, wide, high);
+      if (value >= 0) context.fillStyle = paletteAt(placeOf(value, spread));
       context.fillRect(left + column * wide, row * high, wide - gap + (gap ? 0 : 0.5), high - gap + (gap ? 0 : 0.5));
     }
     context.strokeStyle = theme("line");
@@ -99,6 +103,14 @@ function linkMap(map, spread, unit) {
   return element("figure", {}, element("figcaption", {}, `${map.title}${joined}; rows: ${map.row}`), canvas);
 }
 
+function colourScale() {
+  const scale = element("span", {class: "scale"});
+  const paint = () => { scale.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(paletteAt).join(", ")})`; };
+  paint();
+  redraws.add(paint);
+  return scale;
+}
+
 function linksOf(series) {
   const place = element("div", {id: "links"});
   const show = (name) => {
@@ -107,7 +119,7 @@ function linksOf(series) {
       const {spread, maps} = one.quantities[name];
       return element("div", {}, element("h3", {}, `Dimension ${one.dimension}, ${one.shape} of ${one.size}: ${one.links.toLocaleString("en-US")} links carried data`),
         element("p", {class: "soft"}, `${quantity.title}: least ${readable(spread.least, unit)}, median ${readable(spread.median, unit)}, most ${readable(spread.most, unit)}`,
-          element("span", {class: "scale", style: `background: linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(paletteAt).join(", ")})`}), spread.log ? "low to high, logarithmic" : "low to high"),
+          spread.uniform ? null : colourScale(), spread.uniform ? "" : spread.log ? "low to high, logarithmic" : "low to high"),
         element("div", {class: "split"}, histogram(spread, unit), element("div", {class: "maps"}, maps.map((map) => linkMap(map, spread, unit)))));
     }));
   };

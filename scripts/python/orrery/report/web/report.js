@@ -3,9 +3,9 @@
 
 function tiles(facts) {
   const causes = new Set(facts.causes.map((one) => one.cause).concat("CPU", "exposed remote memory"));
-  return element("div", {class: "tiles"}, facts.figures.filter(([name]) => !causes.has(name)).map(([name, text]) => {
+  return element("div", {class: "tiles"}, facts.figures.filter(([name, text]) => !causes.has(name) && text !== "complete").map(([name, text]) => {
     const [, main, more] = text.match(/^(.*?)( \(.*\))?$/);
-    return element("div", {class: "tile"}, element("span", {}, name), element("b", {}, main, more ? element("small", {}, more) : null));
+    return element("div", {class: "tile"}, element("span", {}, name), element("b", {}, element("span", {class: "figure"}, main), more ? element("small", {}, more) : null));
   }));
 }
 
@@ -35,7 +35,7 @@ function npuColumns(series, facts, chosen) {
         const part = shares[column] * high;
         context.globalAlpha = chosen.cause && chosen.cause !== cause ? 0.18 : 1;
         context.fillStyle = colour(cause);
-        context.fillRect(left + column * wide, y - part, wide - (wide > 3 ? 1 : -0.3), part);
+        context.fillRect(left + column * wide, y - part, wide - (wide > 6 ? 1 : -0.3), part);
         y -= part;
       }
     }
@@ -60,7 +60,7 @@ function npuAxis(context, series, left, wide, bottom) {
   context.fillStyle = theme("soft");
   context.textAlign = "center";
   for (const tick of ticksOf(0, series.count - 1, series.columns * wide / 70).filter(Number.isInteger))
-    context.fillText(digits(tick), left + (tick + 0.5) * wide * series.columns / series.count, bottom + 11);
+    context.fillText(digits(tick), Math.min(left + (tick + 0.5) * wide * series.columns / series.count, left + wide * series.columns - context.measureText(digits(tick)).width / 2), bottom + 11);
   context.textAlign = "left";
   context.fillText(series.columns < series.count ? `NPU (a column is the mean of about ${Math.round(series.count / series.columns)})` : "NPU", left, bottom + 26);
 }
@@ -116,7 +116,7 @@ function memoryChart(memory) {
     const axis = {stroke: theme("soft"), grid: {stroke: theme("line"), width: 1}, ticks: {stroke: theme("line")}, font: "12px system-ui, 'DejaVu Sans', sans-serif"};
     const value = (_, raw) => raw === null || raw === undefined ? "–" : `${raw.toFixed(2)} ${room}`;
     const series = [{label: "time", value: (_, raw) => raw === null || raw === undefined ? "–" : `${raw.toFixed(2)} ${unit}`},
-      ...memory.lines.map((line, i) => ({label: `NPU ${line.npu}`, stroke: SERIES[i % SERIES.length], width: 1.5, paths: uPlot.paths.stepped({align: 1}), points: {show: false}, value}))];
+      ...memory.lines.map((line, i) => ({label: `NPU${line.npus.length > 1 ? "s" : ""} ${line.npus.join(", ")}`, stroke: SERIES[i % SERIES.length], width: 1.5, paths: uPlot.paths.stepped({align: 1}), points: {show: false}, value}))];
     const values = [x, ...lines.map((line) => Array.from(line, (one) => one / bytes))];
     if (memory.size) {
       series.push({label: "size of the memory", stroke: theme("text"), dash: [6, 4], width: 1, points: {show: false}, value});
@@ -149,7 +149,7 @@ function peakColumns(npus, memory) {
       context.fillText(`${tick} ${unit}`, left - 6, y);
     }
     context.fillStyle = colour("memory");
-    peaks.forEach((peak, column) => context.fillRect(left + column * wide, bottom - peak / most * high, wide - (wide > 3 ? 1 : -0.3), peak / most * high));
+    peaks.forEach((peak, column) => context.fillRect(left + column * wide, bottom - peak / most * high, wide - (wide > 6 ? 1 : -0.3), peak / most * high));
     npuAxis(context, npus, left, wide, bottom);
   }, "Peak of the local memory of each NPU");
   canvas.addEventListener("pointermove", (event) => {
@@ -172,18 +172,18 @@ function networkSection(run) {
 
 function collectivesSection(run) {
   const {collectives, groups} = run.facts, rate = (key) => (row) => row[key] === null ? "–" : (row[key] / 1e9).toFixed(2);
-  const micro = (key) => (row) => (row[key] / 1e6).toFixed(2), parts = [];
+  const micro = (key) => (row) => row[key] === null ? "–" : (row[key] / 1e6).toFixed(2), parts = [];
   if (collectives.rows.length) {
     parts.push(element("p", {class: "soft"}, "In the columns of nccl-tests. Times count from the last arrival; the wait is the mean time between the first and the last arrival. ",
       "* stands for numbers in the names of groups."),
     sortableTable({name: "collectives", rows: collectives.rows, total: collectives.total, search: "filter collectives", order: "total", columns: [
-      {name: "operation", key: "kind"}, {name: "groups", key: "family"}, {name: "size (B)", key: "bytes", number: true, text: (row) => row.bytes.toLocaleString("en-US")},
+      {name: "operation", key: "kind"}, {name: "groups", key: "family"}, {name: "size (B)", key: "bytes", number: true, text: (row) => row.bytes === null ? "–" : row.bytes.toLocaleString("en-US")},
       {name: "members", key: "members", number: true}, {name: "number", key: "number", number: true, text: (row) => row.number.toLocaleString("en-US")},
       {name: "time (us)", key: "time", number: true, text: micro("time")}, {name: "min (us)", key: "least", number: true, text: micro("least"), wide: true},
       {name: "max (us)", key: "most", number: true, text: micro("most"), wide: true}, {name: "algbw (GB/s)", key: "algorithm_bandwidth", number: true, text: rate("algorithm_bandwidth")},
       {name: "busbw (GB/s)", key: "bus_bandwidth", number: true, text: rate("bus_bandwidth")}, {name: "wait (us)", key: "spread", number: true, text: micro("spread"), wide: true},
       {name: "total (ms)", key: "total", number: true, text: (row) => (row.total / 1e9).toFixed(2)}]}));
-  } else parts.push(element("p", {class: "soft"}, "The run recorded no collectives."));
+  } else parts.push(element("p", {class: "soft"}, "The run had no collectives."));
   parts.push(element("h3", {}, "Groups"), sortableTable({name: "groups", rows: groups.rows, total: groups.total, search: "filter groups", columns: [
     {name: "group", key: "name"}, {name: "size", key: "size", number: true}, {name: "NPUs", key: "npus"},
     {name: "collectives", key: "number", number: true, text: (row) => row.number.toLocaleString("en-US")},

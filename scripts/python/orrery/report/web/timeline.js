@@ -2,7 +2,8 @@
 // The timeline: bands of all NPUs as shares of time, and lanes of some NPUs node by node. Both have one axis, which can be zoomed.
 
 const LANES = ["compute", "cpu", "collective", "send", "receive", "mem-load", "mem-store"];
-const BAND = 22, LANE = 15, GAP = 8, AXIS = 24, LEFT = 118;
+const BAND = 22, LANE = 15, GAP = 8, AXIS = 24, LEFT = 132, NARROW = 92;
+const SHORT = {"compute": "comp", "collective": "coll", "receive": "recv", "mem-load": "load", "mem-store": "store", "critical path": "critical"};
 
 /** Returns the NPUs of a text such as "0,4-7" that are known. */
 function chosenNpus(text, known) {
@@ -50,7 +51,7 @@ class TimelineView {
   bandsHeight() { return this.series.bands.length * BAND + GAP; }
   npuHeight() { return Math.max(this.visibleKinds().length, 1) * LANE + GAP; }
   height() { return AXIS + this.pathHeight() + this.bandsHeight() + this.shown.length * this.npuHeight(); }
-  left(width) { return width < 600 ? 84 : LEFT; }
+  left(width) { return width < 600 ? NARROW : LEFT; }
   xOf(time) { return this.plotLeft + (time - this.begin) / (this.end - this.begin) * this.plotWidth; }
   timeOf(x) { return this.begin + (x - this.plotLeft) / this.plotWidth * (this.end - this.begin); }
 
@@ -126,8 +127,7 @@ class TimelineView {
     context.fillStyle = bold ? theme("text") : theme("soft");
     context.font = `${bold ? "600 12px" : "11px"} system-ui, 'DejaVu Sans', sans-serif`;
     context.textAlign = left === 0 ? "left" : "right";
-    const narrow = this.plotLeft < LEFT && left !== 0 && !bold;
-    context.fillText(narrow ? text.slice(0, 5) : text, left === 0 ? 0 : this.plotLeft - 6, y);
+    context.fillText(this.plotLeft < LEFT ? SHORT[text] || text : text, left === 0 ? 0 : this.plotLeft - 6, y);
   }
 
   drawAxis(context) {
@@ -334,7 +334,7 @@ function timelineSection(run) {
   const view = new TimelineView(series), {recorded, total} = series.attributes;
   const told = ["Above, all NPUs: the height of a colour is the share of the time. Below, some NPUs node by node."];
   if (series.read < run.facts.num_npus) told.push(`The bands are made of ${series.read.toLocaleString("en-US")} NPUs.`);
-  if (series.nodes.npus.length < run.facts.num_npus) told.push(`The page has the nodes of ${series.nodes.npus.length} NPUs, evenly spread: ${series.nodes.npus.slice(0, 6).join(", ")}${series.nodes.npus.length > 6 ? ", …" : ""}.`);
+  if (series.nodes.npus.length < run.facts.num_npus) told.push(`The page has the nodes of ${series.nodes.npus.length} NPUs, evenly spread from 0 to ${series.nodes.npus[series.nodes.npus.length - 1]}.`);
   if (recorded < total) told.push("Only the first iterations were recorded.");
   told.push("Drag to zoom, double-click for all; Ctrl and wheel zoom, Shift and wheel move.");
   const states = [...new Set(series.bands.flatMap((band) => Object.keys(band.states)))];
