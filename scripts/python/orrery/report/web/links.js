@@ -5,7 +5,7 @@ const PALETTE = [[252, 233, 181], [246, 178, 107], [213, 94, 0], [140, 29, 64], 
 
 /** Returns the colour of a place on a scale from 0 to 1. High values stand out from the page, light or dark. */
 function paletteAt(part) {
-  if (document.documentElement.classList.contains("dark")) part = 1 - part;
+  if (document.documentElement.classList.contains("dark")) part = 0.92 - 0.92 * part;
   const place = Math.min(Math.max(part, 0), 1) * (PALETTE.length - 1), low = Math.min(Math.floor(place), PALETTE.length - 2);
   return `rgb(${PALETTE[low].map((from, i) => Math.round(from + (PALETTE[low + 1][i] - from) * (place - low))).join(",")})`;
 }

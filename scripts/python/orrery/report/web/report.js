@@ -5,7 +5,7 @@ function tiles(facts) {
   const causes = new Set(facts.causes.map((one) => one.cause).concat("CPU", "exposed remote memory"));
   return element("div", {class: "tiles"}, facts.figures.filter(([name, text]) => !causes.has(name) && text !== "complete").map(([name, text]) => {
     const [, main, more] = text.match(/^(.*?)( \(.*\))?$/);
-    return element("div", {class: "tile"}, element("span", {}, name), element("b", {}, element("span", {class: "figure"}, main), more ? element("small", {}, more) : null));
+    return element("div", {class: "tile"}, element("span", {}, name), element("b", {}, element("span", {class: "figure"}, main), element("wbr"), more ? element("small", {}, more) : null));
   }));
 }
 
@@ -97,15 +97,19 @@ function memorySection(run) {
   if (!memory && !npus.peak_memory) return null;
   const parts = [];
   if (memory && memory.lines.length) parts.push(element("div", {class: "soft"}, "Largest size of the tensors over time"), memoryChart(memory));
-  if (npus.peak_memory) parts.push(element("div", {class: "soft", style: "margin-top: .8rem"}, "Peak of each NPU"), peakColumns(npus, memory));
-  return element("section", {id: "memory"}, element("h2", {}, "Local memory"), parts);
+  if (npus.peak_memory) parts.push(element("div", {class: "soft", style: "margin-top: .8rem"}, "Peak of each NPU"), peakColumns(npus));
+  const size = memory && memory.size ? element("p", {class: "soft"}, `An NPU has room for ${readable(memory.size, "byte")}.`) : null;
+  return element("section", {id: "memory"}, element("h2", {}, "Local memory"), size, parts);
 }
+
+const FAR = 4; // a memory that is so many times as large as what it holds would flatten the lines
 
 function memoryChart(memory) {
   const holder = element("div");
   const [unit, size] = unitOf(memory.end, "ps");
   const lines = memory.lines.map((line) => numbers(line.usage)), bins = lines[0].length;
-  const largest = Math.max(memory.size || 0, ...lines.map((line) => line.reduce((most, value) => Math.max(most, value), 0)));
+  const peak = Math.max(...lines.map((line) => line.reduce((most, value) => Math.max(most, value), 0)));
+  const limit = memory.size && memory.size < FAR * peak ? memory.size : 0, largest = Math.max(limit, peak);
   const [room, bytes] = unitOf(largest, "byte");
   const x = Array.from({length: bins}, (_, bin) => (bin + 0.5) / bins * memory.end / size);
   let chart = null;
@@ -118,9 +122,9 @@ function memoryChart(memory) {
     const series = [{label: "time", value: (_, raw) => raw === null || raw === undefined ? "–" : `${raw.toFixed(2)} ${unit}`},
       ...memory.lines.map((line, i) => ({label: `NPU${line.npus.length > 1 ? "s" : ""} ${line.npus.join(", ")}`, stroke: SERIES[i % SERIES.length], width: 1.5, paths: uPlot.paths.stepped({align: 1}), points: {show: false}, value}))];
     const values = [x, ...lines.map((line) => Array.from(line, (one) => one / bytes))];
-    if (memory.size) {
+    if (limit) {
       series.push({label: "size of the memory", stroke: theme("text"), dash: [6, 4], width: 1, points: {show: false}, value});
-      values.push(new Array(bins).fill(memory.size / bytes));
+      values.push(new Array(bins).fill(limit / bytes));
     }
     chart = new uPlot({width, height: 260, series, axes: [{...axis, values: (_, ticks) => ticks.map((tick) => `${tick} ${unit}`)}, {...axis, size: 70, values: (_, ticks) => ticks.map((tick) => `${tick} ${room}`)}],
       scales: {x: {time: false}, y: {range: [0, 1.06 * largest / bytes || 1]}}, cursor: {drag: {x: true, y: false}}}, values, holder);
@@ -134,8 +138,8 @@ function memoryChart(memory) {
   return holder;
 }
 
-function peakColumns(npus, memory) {
-  const peaks = numbers(npus.peak_memory), most = Math.max(peaks.reduce((a, b) => Math.max(a, b), 0), memory && memory.size ? memory.size : 0), left = 70;
+function peakColumns(npus) {
+  const peaks = numbers(npus.peak_memory), most = peaks.reduce((a, b) => Math.max(a, b), 0), left = 70;
   const canvas = drawing(150, (context, width, height) => {
     const wide = (width - left - 4) / npus.columns, bottom = height - 34, high = bottom - 8;
     const [unit, size] = unitOf(most, "byte");
