@@ -74,7 +74,8 @@ def maps_of_switches(links, values):
         matrix = np.full((row.max() + 1, column.max() + 1), np.nan)
         matrix[row, column] = values[chosen]
         name, end = (pair[1], pair[0]) if of_row == "to" else pair
-        maps.append(Map(f"{spelt(pair[0])[0]} to {spelt(pair[1])[0]}", matrix, spelt(name)[0], "its NPUs" if end == "NPU" else f"its links {of_column} {spelt(end)[1]}",
+        title = f"{spelt(pair[0])[0] if pair[1] == 'NPU' else pair[0]} to {spelt(pair[1])[0]}"
+        maps.append(Map(title, matrix, spelt(name)[0], "its NPUs" if end == "NPU" else f"its links {of_column} {spelt(end)[1]}",
                         absent="no link that carried data"))
     return maps
 

@@ -15,7 +15,7 @@ PALETTE = colours.LinearSegmentedColormap.from_list("orrery", ["#FCE9B5", "#F6B2
 
 
 class Scale:
-    """The colours of the values of one dimension: logarithmic where they span a large range."""
+    """The colours of the values of one dimension: from 0 on, or logarithmic where they span a large range."""
 
     def __init__(self, values, unit):
         self.low, self.high = float(values.min()), float(values.max())
@@ -25,7 +25,7 @@ class Scale:
         if self.is_log:
             self.low = float(positive.min())
         self.unit, self.size = (unit, 1) if unit in ("%", "messages") else scale_of(max(self.high, 1), unit)
-        low, high = (self.low, self.high) if not self.is_uniform else (0, 2 * max(self.high, 1e-300))  # one colour from the middle
+        low, high = (self.low if self.is_log else 0, max(self.high, 1e-300)) if not self.is_uniform else (0, 2 * max(self.high, 1e-300))  # one colour from the middle
         self.norm = colours.LogNorm(low, high) if self.is_log else colours.Normalize(low, high)
 
     def text(self, value):

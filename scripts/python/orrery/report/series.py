@@ -91,12 +91,14 @@ def nodes(run, most_slices):
     count = run.num_npus
     most = max(1, min(count, MOST_NPUS, int(most_slices / max(len(run.timeline) / count, 1))))
     chosen = sorted({round(npu) for npu in np.linspace(0, count - 1, most)}) if most > 1 else [0]
-    columns = ["npu", "start", "finish", "kind", "name", "group_name"] + [name for name in ("bytes", "peer") if name in run.timeline.columns]
+    columns = ["npu", "start", "finish", "kind", "name", "group_name"] + [name for name in ("bytes", "peer", "operation") if name in run.timeline.columns]
     table = run.timeline.read(npus=chosen, columns=columns, limit=None)
     table = table[table["kind"] != "instant"].head(most_slices)
     found = {"npus": chosen, "count": len(table), "npu": encode.array(table["npu"], "uint32"),
              "start": encode.array(table["start"], "float64"), "finish": encode.array(table["finish"], "float64")}
-    for name in ("kind", "name", "group_name"):
+    for name in ("kind", "name", "group_name", "operation"):
+        if name not in columns:
+            continue
         words, codes = worded(table[name])
         found[name] = {"words": words, "codes": encode.array(codes, "int32")}
     for name in ("bytes", "peer"):

@@ -10,11 +10,11 @@ function paletteAt(part) {
   return `rgb(${PALETTE[low].map((from, i) => Math.round(from + (PALETTE[low + 1][i] - from) * (place - low))).join(",")})`;
 }
 
-/** Returns the place of a value on the scale of its dimension, from 0 to 1. */
+/** Returns the place of a value on the scale of its dimension, from 0 to 1. The scale begins at 0 unless it is logarithmic. */
 function placeOf(value, spread) {
   const low = spread.edges[0], high = spread.edges[spread.edges.length - 1];
   if (spread.uniform) return 0.5;
-  return spread.log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
+  return spread.log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : value / high;
 }
 
 function histogram(spread, unit) {
@@ -32,7 +32,7 @@ function histogram(spread, unit) {
     }
     spread.counts.forEach((count, i) => {
       const each = single ? wide / 5 : wide / spread.counts.length, x = single ? left + 2 * each : left + i * each;
-      context.fillStyle = paletteAt(single ? 0.5 : (i + 0.5) / spread.counts.length);
+      context.fillStyle = paletteAt(placeOf(spread.log ? Math.sqrt(spread.edges[i] * spread.edges[i + 1]) : (spread.edges[i] + spread.edges[i + 1]) / 2, spread));
       context.fillRect(x + 0.5, bottom - count / most * (bottom - 10), each - 1, count / most * (bottom - 10));
     });
     context.fillStyle = theme("soft");
@@ -119,7 +119,7 @@ function linksOf(series) {
       const {spread, maps} = one.quantities[name];
       return element("div", {}, element("h3", {}, `Dimension ${one.dimension}, ${one.shape} of ${one.size}: ${one.links.toLocaleString("en-US")} links carried data`),
         element("p", {class: "soft"}, `${quantity.title}: least ${readable(spread.least, unit)}, median ${readable(spread.median, unit)}, most ${readable(spread.most, unit)}`,
-          spread.uniform ? null : colourScale(), spread.uniform ? "" : spread.log ? "low to high, logarithmic" : "low to high"),
+          spread.uniform ? null : colourScale(), spread.uniform ? "" : `${spread.log ? readable(spread.edges[0], unit) : "0"} to ${readable(spread.most, unit)}${spread.log ? ", logarithmic" : ""}`),
         element("div", {class: "split"}, histogram(spread, unit), element("div", {class: "maps"}, maps.map((map) => linkMap(map, spread, unit)))));
     }));
   };

@@ -262,7 +262,8 @@ class TimelineView {
     const nodes = this.nodes, group = numbers(nodes.group_name.codes)[i];
     const lines = [nodes.name.words[numbers(nodes.name.codes)[i]], `${nodes.kind.words[numbers(nodes.kind.codes)[i]]} on NPU ${numbers(nodes.npu)[i]}`,
       `${readable(this.start[i], "ps")} to ${readable(this.finish[i], "ps")}: ${readable(this.finish[i] - this.start[i], "ps")}`];
-    if (group >= 0) lines.push(`group ${nodes.group_name.words[group]}`);
+    const operation = nodes.operation ? numbers(nodes.operation.codes)[i] : -1;
+    if (group >= 0) lines.push(`${operation >= 0 ? `${nodes.operation.words[operation]} in ` : ""}group ${nodes.group_name.words[group]}`);
     const bytes = nodes.bytes ? numbers(nodes.bytes)[i] : 0, peer = nodes.peer ? numbers(nodes.peer)[i] : -1;
     if (bytes > 0) lines.push(readable(bytes, "byte"));
     if (peer >= 0) lines.push(`peer NPU ${peer}`);
