@@ -41,8 +41,12 @@ class Scale:
 
 def draw_spread(axes, values, scale):
     """Draws how many links have which value; the colours of the bars are those of the maps."""
-    if scale.is_uniform:
-        edges = np.array([0.96, 1.04]) * max(scale.high, 1e-300)
+    if scale.high <= 0:
+        edges = np.array([-0.1, 0.1])
+        axes.set_xlim(-1, 1)
+        axes.set_xticks([0])
+    elif scale.is_uniform:
+        edges = np.array([0.96, 1.04]) * scale.high
         axes.set_xlim(0, 1.3 * edges[1])
     else:
         bins = min(24, max(6, len(np.unique(values))))
@@ -82,7 +86,7 @@ def draw_map(axes, one, scale):
 def said_of(values, scale):
     """Says in words how the values of a dimension are spread."""
     if scale.is_uniform:
-        return f"{len(values):,} links carried data, all about {scale.text(scale.high)}"
+        return f"{len(values):,} links carried data, all {'about ' if scale.high else ''}{scale.text(scale.high)}"
     least, median = (f"{value / scale.size:.3g}" for value in (values.min(), np.median(values)))
     return f"{len(values):,} links carried data: least {least}, median {median}, most {scale.text(scale.high)}"
 
