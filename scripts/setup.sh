@@ -15,9 +15,10 @@ packages=(
 )
 for_tests=(libgtest-dev libbenchmark-dev procps dpkg-dev file)
 # What only some tests need; without these packages these tests are skipped: a Slurm that the tests of scripts/slurm start for
-# themselves, programs that read results.h5, and what executes notebooks.
+# themselves, programs that read results.h5, what executes notebooks, and a browser for the pages of orrery report.
 slurm=(slurm-wlm slurm-wlm-basic-plugins munge)
-optional=(python3-netcdf4 python3-xarray python3-h5netcdf python3-nbconvert python3-ipykernel)
+optional=(python3-netcdf4 python3-xarray python3-h5netcdf python3-nbconvert python3-ipykernel
+  chromium chromium-driver python3-selenium)
 case "${1:-}" in
   "") packages+=("${for_tests[@]}") ;;
   --program) slurm=() optional=() ;;

@@ -51,7 +51,7 @@ def sweeps(style, titles, measured, lines, ylabel, strip_title):
                 top.semilogy(range(len(values)), times[name], color=colour, marker=marker, markersize=4, label=label)
             top.grid(axis="y")
             strips(style, bottom, rows, strip_title)
-            bottom.set_xticks(range(len(values)), [f"{value:.4g}" for value in values], rotation=60 if len(values) > 8 else 0, fontsize=7.5)
+            bottom.set_xticks(range(len(values)), [f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in values], rotation=60 if len(values) > 8 else 0, fontsize=7.5)
             bottom.set_xlabel(title)
         panels[0, 0].set_ylabel(ylabel)
         style.logarithmic(panels[0, 0].yaxis, (1, 2, 5))

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "flow_arrows.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/npu/work.hpp"
 #include "time_bins.hpp"
@@ -86,18 +87,23 @@ std::vector<Change> changes_of(std::span<const npu::TimelineRecord> rows) {
 
 class ChromeTrace {
  public:
-  ChromeTrace(const results::Timeline& timeline, TextOutput& output) : timeline_(timeline), output_(output) {}
+  ChromeTrace(const results::Timeline& timeline, std::span<const config::NpuRange> ranges, TextOutput& output)
+      : timeline_(timeline), ranges_(ranges), output_(output), arrows_(ranges) {}
 
-  void write(std::span<const config::NpuRange> ranges) {
+  void write() {
     output_.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     std::int64_t end = 1;
     std::uint64_t count = 0;
-    for_each(ranges, [&](NpuId npu) {
+    for_each(ranges_, [&](NpuId npu) {
       ++count;
-      for (const auto& row : timeline_.rows(npu)) end = std::max(end, row.finish.ps());
+      for (const auto& row : timeline_.rows(npu)) {
+        end = std::max(end, row.finish.ps());
+        arrows_.count(row);
+      }
+      arrows_.next_npu();
     });
     TimeBins bins(end);
-    for_each(ranges, [&](NpuId npu) { write_npu(npu, bins); });
+    for_each(ranges_, [&](NpuId npu) { write_npu(npu, bins); });
     write_bins(bins, count);
     output_.write("\n]}\n");
   }
@@ -132,8 +138,7 @@ class ChromeTrace {
     constexpr std::string_view names[] = {"compute", "CPU",     "communication", "send and receive",
                                           "memory",  "exposed", "idle"};
     std::string name(names[static_cast<std::size_t>(track)]);
-    if (group != npu::TimelineRecord::no_group)
-      name += fmt::format(" {}", timeline_.group(group).empty() ? "world" : timeline_.group(group));
+    if (group != npu::TimelineRecord::no_group) name += fmt::format(" {}", group_name(group));
     if (lane > 0) name += fmt::format(" ({})", lane + 1);
     const auto thread = ++num_threads_;
     event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", process_, thread,
@@ -157,10 +162,40 @@ class ChromeTrace {
   }
 
   void slice(std::uint32_t thread, std::int64_t from, std::int64_t to, std::string_view category_name,
-             const std::string& name_text, std::optional<std::uint64_t> node = {}) {
+             const std::string& name_text, const std::string& arguments = {}) {
     event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"{}","name":{}{}}})", process_, thread,
                       microseconds(from), microseconds(to - from), category_name, name_text,
-                      node ? fmt::format(R"(,"args":{{"node":{}}})", *node) : ""));
+                      arguments.empty() ? "" : fmt::format(R"(,"args":{{{}}})", arguments)));
+  }
+
+  /// Returns what is told of a node beside its name and its times.
+  std::string arguments_of(const TimelineRecord& row) const {
+    std::string text = fmt::format(R"("node":{})", row.node);
+    if (row.bytes > 0) text += fmt::format(R"(,"bytes":{})", row.bytes);
+    if (row.peer != TimelineRecord::no_peer) text += fmt::format(R"(,"peer":{},"tag":{})", row.peer, row.tag);
+    if (row.operation != TimelineRecord::no_operation)
+      text += fmt::format(R"(,"operation":{})",
+                          json_text(trace::name(trace::CollectiveKind{static_cast<std::uint8_t>(row.operation)})));
+    if (row.group != TimelineRecord::no_group) text += fmt::format(R"(,"group":{})", json_text(group_name(row.group)));
+    return text;
+  }
+
+  std::string_view group_name(std::uint32_t group) const {
+    return timeline_.group(group).empty() ? "world" : std::string_view(timeline_.group(group));
+  }
+
+  /// Writes the end of an arrow at a node, if there is one.
+  void arrow(std::uint32_t thread, const TimelineRecord& row) {
+    const auto end = arrows_.end_at(row);
+    if (!end) return;
+    using Part = FlowArrows::End::Part;
+    const bool is_message = row.kind != NodeKind::collective;
+    event(fmt::format(R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{},"cat":"{}","name":"{}"{}}})",
+                      end->part == Part::begins   ? "s"
+                      : end->part == Part::passes ? "t"
+                                                  : "f",
+                      end->id, process_, thread, microseconds(end->at.ps()), is_message ? "message" : "members",
+                      is_message ? "message" : "collective", end->part == Part::ends ? R"(,"bp":"e")" : ""));
   }
 
   void counter(std::string_view name, std::int64_t at, std::string_view values) {
@@ -177,8 +212,11 @@ class ChromeTrace {
     for (const auto& row : rows) {
       if (row.kind == NodeKind::instant) continue;
       const auto thread = thread_for(track_of(row.kind), row.group, row.start, row.finish);
-      slice(thread, row.start.ps(), row.finish.ps(), category(row.kind), json_text(timeline_.name(row.name)), row.node);
+      slice(thread, row.start.ps(), row.finish.ps(), category(row.kind), json_text(timeline_.name(row.name)),
+            arguments_of(row));
+      arrow(thread, row);
     }
+    arrows_.next_npu();
     write_states(changes_of(rows), bins);
     for (const auto& usage : timeline_.usage(npu))
       counter("local memory", usage.since.ps(), fmt::format(R"("bytes":{})", usage.usage.count()));
@@ -234,7 +272,9 @@ class ChromeTrace {
   }
 
   const results::Timeline& timeline_;
+  std::span<const config::NpuRange> ranges_;
   TextOutput& output_;
+  FlowArrows arrows_;
   bool is_first_ = true;
   std::uint64_t process_ = 0;
   std::uint32_t num_threads_ = 0;
@@ -244,7 +284,7 @@ class ChromeTrace {
 }  // namespace
 
 void write_chrome_trace(const results::Timeline& timeline, std::span<const config::NpuRange> npus, TextOutput& output) {
-  ChromeTrace(timeline, output).write(npus);
+  ChromeTrace(timeline, npus, output).write();
 }
 
 }  // namespace orrery::app

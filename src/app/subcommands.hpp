@@ -33,6 +33,13 @@ void show_keys(const config::ShowKeysCommand& command);
 /// `orrery show timeline`: writes a timeline for a viewer.
 void show_timeline(const config::ShowTimelineCommand& command);
 
+/// `orrery report`, `orrery compare` and `orrery show results`: becomes Python, whose exit code is that of the program.
+/// Returns `not_installed` if there is no Python or no package to run.
+int run_package(const config::PackageCommand& command);
+
+/// The exit code if a program or a package is missing that Orrery itself does not hold: EX_UNAVAILABLE of sysexits.h.
+inline constexpr int not_installed = 69;
+
 /// `orrery --version`: prints the versions of the program and of its libraries.
 void print_version();
 

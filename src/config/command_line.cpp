@@ -15,9 +15,10 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run", "check", "generate", "partition", "show"};
-constexpr std::string_view shown[] = {"trace",    "topology", "collective", "kernel",
-                                      "timeline", "keys",     "completion", "man"};
+constexpr std::string_view commands[] = {"run", "check", "report", "compare", "generate", "partition", "show"};
+constexpr std::string_view shown[] = {"results",  "trace", "topology",   "collective", "kernel",
+                                      "timeline", "keys",  "completion", "man"};
+constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 [[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
@@ -127,6 +128,21 @@ std::string needed(const Arguments& arguments, std::string_view command, std::st
   return *text;
 }
 
+/// Returns --format as an argument of the Python package.
+std::string format_argument(const Arguments& arguments) {
+  const std::string format = arguments.text("format").value_or("text");
+  if (std::ranges::find(formats, format) == std::end(formats))
+    arguments.refuse("format", fmt::format("one of {}", list(formats)));
+  return fmt::format("--format={}", format);
+}
+
+/// Returns the command with the files after its options. No file is taken for an option.
+PackageCommand with_files(PackageCommand command, const Arguments& arguments) {
+  command.arguments.emplace_back("--");
+  command.arguments.insert(command.arguments.end(), arguments.positionals().begin(), arguments.positionals().end());
+  return command;
+}
+
 Command make_run(const Arguments& arguments) {
   RunCommand command{read_inputs(arguments, "run", false)};
   command.inputs.flags = read_flags(arguments, Taker::run);
@@ -164,6 +180,24 @@ Command make_partition(const Arguments& arguments) {
   command.output = needed(arguments, "partition", "output", "partitions/map.4");
   command.force = arguments.flag("force").value_or(false);
   return command;
+}
+
+PackageCommand make_report(const Arguments& arguments) {
+  if (arguments.positionals().empty()) usage("orrery report: no file. Give the results of one or more runs.");
+  PackageCommand command{{"report", fmt::format("--output={}", arguments.text("output").value_or("report.html"))}};
+  if (arguments.flag("force").value_or(false)) command.arguments.emplace_back("--force");
+  return with_files(std::move(command), arguments);
+}
+
+PackageCommand make_compare(const Arguments& arguments) {
+  if (arguments.positionals().size() < 2)
+    usage("orrery compare: fewer than two files. Give the results of the runs that are to be compared.");
+  return with_files({{"compare", format_argument(arguments)}}, arguments);
+}
+
+PackageCommand make_show_results(const Arguments& arguments) {
+  if (!arguments.positional()) usage("orrery show results: no file. Give the results of a run.");
+  return with_files({{"show", format_argument(arguments)}}, arguments);
 }
 
 Command make_show_trace(const Arguments& arguments) {
@@ -244,8 +278,7 @@ Command make_show_man(const Arguments& arguments) {
   return HelpCommand{manual(arguments.positional().value_or("")), 0};
 }
 
-using Maker = Command (*)(const Arguments&);
-
+template <class Maker>
 Command make(const Subcommand& subcommand, std::span<const char* const> rest, Maker maker) {
   const Arguments arguments(subcommand, rest);
   if (arguments.help()) return HelpCommand{help_text(subcommand), 0};
@@ -257,6 +290,7 @@ Command show(std::span<const char* const> rest) {
   if (what.empty()) usage(fmt::format("orrery show: of what? Give {}.", list(shown)));
   if (what == "--help" || what == "-h" || what == "help") return HelpCommand{show_overview(), 0};
   rest = rest.subspan(1);
+  if (what == "results") return make(show_results_subcommand(), rest, make_show_results);
   if (what == "trace") return make(show_trace_subcommand(), rest, make_show_trace);
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
@@ -278,6 +312,8 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "--version") return VersionCommand{};
   if (first == "run") return make(run_subcommand(), rest, make_run);
   if (first == "check") return make(check_subcommand(), rest, make_check);
+  if (first == "report") return make(report_subcommand(), rest, make_report);
+  if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "generate") return make(generate_subcommand(), rest, make_generate);
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);
   if (first == "show") return show(rest);

@@ -118,9 +118,9 @@ Arguments::Arguments(const Subcommand& command, std::span<const char* const> arg
     if (parsed.count("positional") > 0) {
       const auto& words = parsed["positional"].as<std::vector<std::string>>();
       if (command.positional.empty()) usage(command_, fmt::format("unexpected argument '{}'", words.front()));
-      if (words.size() > 1)
+      if (words.size() > 1 && !command.positional.ends_with("..."))
         usage(command_, fmt::format("unexpected argument '{}' after '{}'", words[1], words.front()));
-      positional_ = words.front();
+      positionals_ = words;
     }
     for (const auto& group : command.groups)
       for (const auto& option : group.options) {

@@ -29,7 +29,7 @@ struct OptionGroup {
 struct Subcommand {
   std::string_view name;        ///< "run", "show trace", ...
   std::string_view summary;     ///< one line
-  std::string_view positional;  ///< "CONFIG.yaml"; empty: takes none
+  std::string_view positional;  ///< "CONFIG.yaml"; empty: takes none; "FILE ...": takes several
   std::string_view example;     ///< lines of the help's end
   std::vector<OptionGroup> groups;
   std::vector<std::string_view> positional_words = {};  ///< what a completion offers instead of files
@@ -43,7 +43,11 @@ class Arguments {
   Arguments(const Subcommand& command, std::span<const char* const> arguments);
 
   bool help() const { return help_; }
-  const std::optional<std::string>& positional() const { return positional_; }
+  /// Returns the positional argument, or the first of several; none if there is none.
+  std::optional<std::string> positional() const {
+    return positionals_.empty() ? std::nullopt : std::optional(positionals_.front());
+  }
+  const std::vector<std::string>& positionals() const { return positionals_; }
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// Returns the value of an option; none if it was not given.
   std::optional<std::string> text(std::string_view name) const;
@@ -67,7 +71,7 @@ class Arguments {
 
   std::string command_;
   bool help_ = false;
-  std::optional<std::string> positional_;
+  std::vector<std::string> positionals_;
   std::vector<Given> given_;
 };
 

@@ -12,6 +12,9 @@
 namespace orrery::config {
 namespace {
 
+constexpr std::string_view show_summary =
+    "Print results, a trace, a topology, a collective, how a run went, the keys; write a timeline.";
+
 /// Returns the help of a key as that of its flag, without marks of code.
 std::string flag_help(const KeyInfo& info) {
   std::string text = info.help;
@@ -91,6 +94,12 @@ std::vector<std::string_view> key_paths() {
   return paths;
 }
 
+Option format_option() {
+  Option option{"format", "FORMAT", "text, json or csv (default: text)"};
+  option.words = {"text", "json", "csv"};
+  return option;
+}
+
 /// Returns options of keys, then others.
 std::vector<OptionGroup> operator+(std::vector<OptionGroup> first, std::vector<OptionGroup> then) {
   first.insert(first.end(), std::make_move_iterator(then.begin()), std::make_move_iterator(then.end()));
@@ -144,6 +153,37 @@ const Subcommand& partition_subcommand() {
          {"force", "", "replace an existing file"}}},
        own_inputs(),
        astra_sim_inputs(Taker::partition)}};
+  return command;
+}
+
+const Subcommand& report_subcommand() {
+  static const Subcommand command{"report",
+                                  "Write the results of runs as one page for a browser, which needs no network.",
+                                  "RESULTS.h5 ...",
+                                  "  orrery run configs/llama3-8b-64.yaml --timeline --output results.h5\n"
+                                  "  orrery report results.h5 --output report.html",
+                                  {{"Output",
+                                    {{"output", "FILE", "the page (default: report.html in the current folder)"},
+                                     {"force", "", "replace an existing file"}}}}};
+  return command;
+}
+
+const Subcommand& compare_subcommand() {
+  static const Subcommand command{"compare",
+                                  "Print in what the configurations of runs differ and what that did to the step.",
+                                  "RESULTS.h5 ...",
+                                  "  orrery compare base.h5 faster.h5\n"
+                                  "  orrery compare sweep/*.h5 --format csv",
+                                  {{"Output", {format_option()}}}};
+  return command;
+}
+
+const Subcommand& show_results_subcommand() {
+  static const Subcommand command{"show results",
+                                  "Print where the time of a step goes, and how busy network and memory are.",
+                                  "RESULTS.h5",
+                                  "  orrery show results results.h5",
+                                  {{"Output", {format_option()}}}};
   return command;
 }
 
@@ -241,17 +281,13 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),
-                                          &check_subcommand(),
-                                          &generate_subcommand(),
-                                          &partition_subcommand(),
-                                          &show_trace_subcommand(),
-                                          &show_topology_subcommand(),
-                                          &show_collective_subcommand(),
-                                          &show_kernel_subcommand(),
-                                          &show_timeline_subcommand(),
-                                          &show_keys_subcommand(),
-                                          &show_completion_subcommand(),
+  static const Subcommand* const all[] = {&run_subcommand(),           &check_subcommand(),
+                                          &report_subcommand(),        &compare_subcommand(),
+                                          &generate_subcommand(),      &partition_subcommand(),
+                                          &show_results_subcommand(),  &show_trace_subcommand(),
+                                          &show_topology_subcommand(), &show_collective_subcommand(),
+                                          &show_kernel_subcommand(),   &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),     &show_completion_subcommand(),
                                           &show_man_subcommand()};
   return all;
 }

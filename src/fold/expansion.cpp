@@ -87,6 +87,11 @@ std::vector<npu::TimelineRecord> Folding::expand(std::span<const npu::TimelineRe
       own.npu = npu.id;
       own.node = npu.trace->id_of(at);
       own.name = npu.trace->labels->names[at.index()];
+      if (record.peer != npu::TimelineRecord::no_peer) {
+        const trace::Node& message = npu.trace->graph->nodes[at.index()];
+        own.peer = npu.trace->peers[message.slot].value();
+        own.tag = npu.trace->tags[message.detail];
+      }
       if (record.group != npu::TimelineRecord::no_group) own.group = npu.groups[npu.program->use_of_node(at)].value();
       own.last.npu = awaited_by(npu, at, record.last.npu, known);
     }

@@ -27,8 +27,19 @@ void Accounting::begin_operands(NodeId id, Bytes size, Time now) {
 /// Keeps a node for the timeline.
 void Accounting::keep(NodeId id, const trace::Node& node, const Service& service, Time now) {
   const std::uint32_t group = node.is_of_group() ? npu_.program->use_of_node(id) : TimelineRecord::no_group;
-  timeline_.push_back({npu_.id, group, npu_.trace->id_of(id), service.start, now, node.kind,
-                       npu_.trace->labels->names[id.index()], service.cause, service.last});
+  auto& record = timeline_.emplace_back(TimelineRecord{npu_.id, group, npu_.trace->id_of(id), service.start, now,
+                                                       node.kind, npu_.trace->labels->names[id.index()]});
+  record.cause = service.cause;
+  record.last = service.last;
+  if (node.kind == trace::NodeKind::instant || node.kind == trace::NodeKind::cpu ||
+      node.kind == trace::NodeKind::compute)
+    return;
+  record.bytes = node.size;
+  if (node.is_of_group()) record.operation = static_cast<std::int8_t>(node.collective);
+  if (node.kind == trace::NodeKind::send || node.kind == trace::NodeKind::receive) {
+    record.peer = npu_.trace->peers[node.slot].value();
+    record.tag = npu_.trace->tags[node.detail];
+  }
 }
 
 void Accounting::count_sent(NodeId id, Time start, Bytes sent) {

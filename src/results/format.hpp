@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ constexpr const char* name = "orrery-results";
 constexpr std::int64_t version = 1;
 
 /// Each is defined in the file that writes the table.
-extern const std::array<Column<npu::TimelineRecord>, 7> timeline_columns;
+extern const std::array<Column<npu::TimelineRecord>, 11> timeline_columns;
+constexpr std::size_t first_timeline_columns = 7;  ///< those that files of older versions have, too
 extern const std::array<Column<memory::UsageRecord>, 2> usage_columns;
 
 /// One dataset of /kernel: a count or a wall-clock time.

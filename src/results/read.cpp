@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <span>
 
 #include "format.hpp"
 #include "orrery/base/error.hpp"
@@ -40,7 +41,9 @@ struct Timeline::State {
     if (!source.has("/timeline"))
       throw Error(ErrorCode::bad_input, {.file = path.string()}, "holds no timeline",
                   "results of a run with --timeline", "Run it again with --timeline.");
-    nodes.emplace(source, "/timeline", format::timeline_columns);
+    has_messages = source.has("/timeline/bytes");
+    const std::span columns(format::timeline_columns);
+    nodes.emplace(source, "/timeline", columns.first(has_messages ? columns.size() : format::first_timeline_columns));
     names = source.texts("/timeline/names");
     groups = source.texts("/groups/names");
     if (!source.has("/local_memory")) return;
@@ -50,6 +53,7 @@ struct Timeline::State {
 
   Source source;  // before its datasets, which are closed first
   std::optional<NpuTable> nodes, usage;
+  bool has_messages = false;  // the timeline says which data nodes move, and to whom
   std::vector<std::string> names, groups;
 };
 
@@ -83,7 +87,24 @@ std::vector<npu::TimelineRecord> Timeline::rows(NpuId npu) const {
                        npu::Cause::other,
                        {}});
   }
+  if (state_->has_messages) add_messages(npu, records);
   return records;
+}
+
+void Timeline::add_messages(NpuId npu, std::vector<npu::TimelineRecord>& records) const {
+  const NpuTable& table = *state_->nodes;
+  const auto bytes = table.read<std::int64_t>("bytes", npu);
+  const auto peer = table.read<std::int32_t>("peer", npu);
+  const auto tag = table.read<std::uint64_t>("tag", npu);
+  const auto operation = table.read<std::int8_t>("operation", npu);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (bytes[i] < 0 || operation[i] > static_cast<std::int8_t>(trace::CollectiveKind::barrier))
+      state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));
+    records[i].bytes = static_cast<std::uint64_t>(bytes[i]);
+    records[i].peer = static_cast<std::uint32_t>(peer[i]);
+    records[i].tag = tag[i];
+    records[i].operation = operation[i];
+  }
 }
 
 std::vector<memory::UsageRecord> Timeline::usage(NpuId npu) const {

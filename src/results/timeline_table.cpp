@@ -23,7 +23,7 @@ std::vector<std::string> node_kinds() {
 
 }  // namespace
 
-const std::array<Column<TimelineRecord>, 7> timeline_columns{{
+const std::array<Column<TimelineRecord>, 11> timeline_columns{{
     {"npu", {"1", "NPU", "number of the NPU"}, [](const TimelineRecord& r) { return r.npu.value(); }},
     {"node",
      {"1", "node", "id of the node in the NPU's execution trace"},
@@ -42,6 +42,17 @@ const std::array<Column<TimelineRecord>, 7> timeline_columns{{
     {"group",
      {"1", "group", "index into /groups for a collective or an access of a group; -1 for other nodes"},
      [](const TimelineRecord& r) { return static_cast<std::int32_t>(r.group); }},
+    {"bytes",
+     {"byte", "bytes", "size of communication or of an access; 0 for other nodes"},
+     [](const TimelineRecord& r) { return static_cast<std::int64_t>(r.bytes); }},
+    {"peer",
+     {"1", "peer", "NPU at the other end of a send or receive; -1 for other nodes"},
+     [](const TimelineRecord& r) { return static_cast<std::int32_t>(r.peer); }},
+    {"tag", {"1", "tag", "tag of a send or receive; 0 for other nodes"}, [](const TimelineRecord& r) { return r.tag; }},
+    {"operation",
+     {"1", "operation", "index into the attribute values for a collective or an access of a group; -1 for other nodes"},
+     [](const TimelineRecord& r) { return r.operation; },
+     collective_kinds},
 }};
 
 }  // namespace format

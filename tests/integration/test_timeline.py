@@ -139,6 +139,60 @@ class Timeline(harness.Folder):
             self.clear_folder()
         self.assertEqual(self.seen, {"compute", "cpu", "collective", "send", "receive", "memory", "exposed"} | (self.seen & {"idle"}))
 
+    def test_arrows_and_arguments(self):
+        """Each send of the 16 NPUs has an arrow to its receive, and each collective one through all members. Both ends have the same bytes.
+        Of a selection of NPUs only the arrows between them are drawn."""
+        events = self.chrome(self.results("--timeline"))
+        slices = {(event["pid"], event["tid"], event["ts"]): event for event in events if event["ph"] == "X"}
+        nodes = [event for event in slices.values() if event["cat"] in COMMUNICATION]
+        by_kind = collections.Counter(event["cat"] for event in nodes)
+        self.assertGreater(by_kind["send"], 0)
+        self.assertEqual(by_kind["send"], by_kind["receive"])
+        self.check_messages(events, by_kind["send"])
+        self.check_members(events, nodes)
+        npus = {0, 8}  # of one pipeline
+        some = self.chrome(self.folder / "timeline.h5", "--npus=0,8", name="some.json")
+        sends = [event for event in some if event.get("cat") == "send" and event["args"]["peer"] in npus]
+        self.assertGreater(len(sends), 0)
+        self.check_messages(some, len(sends))
+
+    def arrows(self, events, category):
+        """Returns {id: [events of the arrow, in the order of time]}."""
+        found = collections.defaultdict(list)
+        for event in events:
+            if event["ph"] in "stf" and event["cat"] == category:
+                found[event["id"]].append(event)
+        return {number: sorted(arrow, key=lambda event: (event["ts"], "stf".index(event["ph"]))) for number, arrow in found.items()}
+
+    def slice_at(self, events, end, categories):
+        """Returns the slice of a node that holds the end of an arrow."""
+        holding = [event for event in events if event["ph"] == "X" and event["cat"] in categories and (event["pid"], event["tid"]) == (end["pid"], end["tid"])
+                   and event["ts"] <= end["ts"] < max(event["ts"] + event["dur"], event["ts"] + 1)]
+        self.assertEqual(len(holding), 1, end)
+        return holding[0]
+
+    def check_messages(self, events, number):
+        """Checks that there are so many arrows from sends to receives, and that both ends agree."""
+        arrows = self.arrows(events, "message")
+        self.assertEqual(len(arrows), number)
+        for arrow in arrows.values():
+            self.assertEqual([event["ph"] for event in arrow], ["s", "f"])
+            send, receive = (self.slice_at(events, end, {"send", "receive"}) for end in arrow)
+            self.assertEqual((send["cat"], receive["cat"]), ("send", "receive"))
+            self.assertEqual((send["args"]["peer"], receive["args"]["peer"]), (receive["pid"] - 1, send["pid"] - 1))
+            self.assertEqual((send["args"]["bytes"], send["args"]["tag"]), (receive["args"]["bytes"], receive["args"]["tag"]))
+
+    def check_members(self, events, nodes):
+        """Checks that each collective has one arrow, which passes all members."""
+        members = collections.Counter()
+        for arrow in self.arrows(events, "members").values():
+            self.assertEqual([arrow[0]["ph"], arrow[-1]["ph"]], ["s", "f"])
+            passed = [self.slice_at(events, end, {"collective"}) for end in arrow]
+            self.assertEqual(len({slice_["pid"] for slice_ in passed}), len(passed))
+            self.assertEqual(len({(slice_["args"]["group"], slice_["args"]["operation"], slice_["args"]["bytes"]) for slice_ in passed}), 1)
+            members[passed[0]["args"]["group"]] += len(passed)
+        self.assertEqual(members, collections.Counter(event["args"]["group"] for event in nodes if event["cat"] == "collective"))
+
     def test_npus_can_be_chosen(self):
         """--npus=1,4-6 writes these NPUs and no others."""
         results = self.results("--timeline")

@@ -92,6 +92,11 @@ struct ShowTimelineCommand {
   bool force = false;               ///< replace an existing file
 };
 
+/// `orrery report`, `orrery compare` and `orrery show results`: what the Python package makes of results.
+struct PackageCommand {
+  std::vector<std::string> arguments;  ///< as orrery/report/__main__.py takes them
+};
+
 /// `orrery show keys [KEY]`: what can be configured.
 struct ShowKeysCommand {
   std::string below;  ///< a key, or the beginning of its path; empty: all
@@ -100,7 +105,7 @@ struct ShowKeysCommand {
 
 using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
                              ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowKernelCommand,
-                             ShowTimelineCommand, ShowKeysCommand>;
+                             ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -38,18 +38,24 @@ struct NpuRecord {
   }
 };
 
-/// One node in the timeline.
+/// One node in the timeline; 80 bytes.
 struct TimelineRecord {
   static constexpr std::uint32_t no_group = ~0U;
+  static constexpr std::uint32_t no_peer = ~0U;
+  static constexpr std::int8_t no_operation = -1;
 
   NpuId npu;
   std::uint32_t group = no_group;  ///< GroupId of a collective
   std::uint64_t node = 0;          ///< the trace's own id
   Time start, finish;
   trace::NodeKind kind = trace::NodeKind::instant;
-  std::uint32_t name = 0;      ///< index into the rank's names
-  Cause cause = Cause::other;  ///< of a collective, a send or a receive
-  LastArrival last;            ///< for whom the node waited; that NPU was ready at this time
+  std::uint32_t name = 0;                ///< index into the rank's names
+  std::uint64_t bytes = 0;               ///< of communication and accesses
+  std::uint64_t tag = 0;                 ///< of a send or receive
+  std::uint32_t peer = no_peer;          ///< NPU at the other end of a send or receive
+  std::int8_t operation = no_operation;  ///< trace::CollectiveKind of a node of a group
+  Cause cause = Cause::other;            ///< of a collective, a send or a receive
+  LastArrival last;                      ///< for whom the node waited; that NPU was ready at this time
 };
 
 }  // namespace orrery::npu

@@ -42,6 +42,9 @@ class Timeline {
 
  private:
   struct State;
+  /// Adds what the rows of one NPU say of bytes, peers, tags and operations.
+  void add_messages(NpuId npu, std::vector<npu::TimelineRecord>& records) const;
+
   std::unique_ptr<State> state_;
 };
 

@@ -1,4 +1,6 @@
 """Reads the resolved configuration of a run and says in which keys several runs differ."""
+import re
+
 from .packages import load
 
 
@@ -34,3 +36,13 @@ def differing(configurations):
     keys = dict.fromkeys(key for one in configurations for key in one)
     found = {key: [one.get(key) for one in configurations] for key in keys}
     return {key: values for key, values in found.items() if any(value != values[0] for value in values)}
+
+
+def room(tree):
+    """Returns how many bytes of tensors an NPU has room for, or None if the configuration gives no size. tree: as `parsed` returns it."""
+    memory = tree["system"]["compute"].get("local-memory", {})
+    size = re.fullmatch(r"(\d+) B", str(memory.get("size", "")))
+    if not size:
+        return None
+    elsewhere = tree["system"].get("remote-memory", {}).get("expanded-memory", {}).get("share", 0)
+    return int(size[1]) / (1 - float(elsewhere))

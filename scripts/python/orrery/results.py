@@ -1,7 +1,7 @@
 """One results file as pandas tables."""
 import functools
 
-from . import configuration, summary, tables
+from . import breakdown, configuration, summary, tables
 from .packages import load
 from .rows import LocalMemory, Timeline
 from .source import Source
@@ -70,6 +70,11 @@ class Results:
         return configuration.flattened(self.configuration)
 
     @functools.cached_property
+    def room(self):
+        """How many bytes of tensors an NPU has room for; None if the configuration gives the local memory no size."""
+        return configuration.room(self.configuration)
+
+    @functools.cached_property
     def inputs(self):
         """{name: text} of the text inputs of the run."""
         return self._source.texts("config/inputs")
@@ -89,6 +94,21 @@ class Results:
     def npus(self):
         """One row per NPU: where its time went, what it sent, what its memory held."""
         return tables.of_group(self._source, "npus")
+
+    @functools.cached_property
+    def breakdown(self):
+        """One row per NPU and one column per cause: where its time went. Each row adds up to simulated_time."""
+        return breakdown.of(self._source, self.npus, self.simulated_time)
+
+    @functools.cached_property
+    def critical_path(self):
+        """One row per segment of the chain of nodes that determined the end of the run; None if the file has none."""
+        return breakdown.critical_path(self._source)
+
+    @functools.cached_property
+    def hints(self):
+        """Sentences that say what may be worth a try; [] if there are none."""
+        return breakdown.hints(self._source)
 
     @functools.cached_property
     def metrics(self):

@@ -153,8 +153,10 @@ class Timeline(NpuRows):
     def __init__(self, source, group_names):
         label = {name: source.label(f"timeline/{name}") for name in source.columns("timeline")}
         own = {name: (label[name].get("units", ""), label[name].get("description", "")) for name in
-               ("npu", "node", "start", "finish", "kind", "name", "group")}
+               ("npu", "node", "start", "finish", "kind", "name", "group", "bytes", "peer", "tag", "operation") if name in label}
         own["kind"] = ("1", "what the node does")
+        if "operation" in own:  # files of older versions have none
+            own["operation"] = ("1", "what a collective, or an access of a group, does")
         own["name"] = ("1", "name of the node in the execution trace")
         columns = {}
         for name, described in own.items():
@@ -164,6 +166,8 @@ class Timeline(NpuRows):
         columns["group_name"] = ("1", "name of the process group, of a collective or an access of a group")
         super().__init__(source, "timeline", columns)
         self._words = {"kind": tables.Vocabulary(source.values("timeline/kind")), "group_name": tables.Vocabulary(group_names)}
+        if "operation" in own:
+            self._words["operation"] = tables.Vocabulary(source.values("timeline/operation"))
 
     def _column(self, name, first, last):
         if name == "duration":

@@ -1,6 +1,5 @@
 """Draws what the tensors in the local memory of NPUs take over time."""
 import collections
-import re
 
 from . import style, timeline
 from ..packages import load
@@ -12,16 +11,6 @@ Line = collections.namedtuple("Line", "times usage means npus")
 
 BINS, ALIKE = 200, 0.02  # lines whose means over this many parts of the time differ by less than this share are drawn as one
 MOST_STEPS = 20_000  # of a line that stay a drawing; longer lines become an image
-
-
-def room(run):
-    """Returns how many bytes of tensors an NPU has room for, or None if the configuration gives no size."""
-    memory = run.configuration["system"]["compute"].get("local-memory", {})
-    size = re.fullmatch(r"(\d+) B", str(memory.get("size", "")))
-    if not size:
-        return None
-    elsewhere = run.configuration["system"].get("remote-memory", {}).get("expanded-memory", {}).get("share", 0)
-    return int(size[1]) / (1 - float(elsewhere))
 
 
 def mean_usage(times, usage, edges):
@@ -46,7 +35,7 @@ def draw_usage(axes, run, npus, time=None):
                 alike.npus.append(npu)
             else:
                 lines.append(Line(times, usage, means, [npu]))
-    limit = room(run)
+    limit = run.room
     largest = max([limit or 0, *(int(line.usage.max()) for line in lines)])
     unit, bytes_each = scale_of(max(largest, 1), "byte")
     for row, line in enumerate(lines):

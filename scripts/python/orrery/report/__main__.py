@@ -1,0 +1,77 @@
+"""What `orrery report`, `orrery compare` and `orrery show results` start, with `report`, `compare` or `show` and its options.
+
+Exit codes are those of Orrery (docs/user-guide.md): 3 if a file cannot be read, 5 if the page cannot be written, 69 if a Python package
+is not installed.
+"""
+import argparse
+import os
+import sys
+
+BAD_INPUT, OUTPUT, NOT_INSTALLED = 3, 5, 69
+
+
+def fail(code, message):
+    """Ends the program with a message in the form of Orrery's."""
+    print(f"orrery: error: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def parsed():
+    """Returns the arguments. The program has checked them before; so these messages are only seen by who starts the package by hand."""
+    parser = argparse.ArgumentParser(prog="python3 -m orrery.report", description="Shows results of Orrery.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    report = commands.add_parser("report", help="write one page for a browser")
+    report.add_argument("--output", default="report.html")
+    report.add_argument("--force", action="store_true", help="replace an existing file")
+    for name, told in (("compare", "print in what runs differ"), ("show", "print what a run says")):
+        commands.add_parser(name, help=told).add_argument("--format", choices=("text", "json", "csv"), default="text")
+    for command in commands.choices.values():
+        command.add_argument("files", nargs="+", metavar="RESULTS.h5")
+    return parser.parse_args()
+
+
+def check_output(path, force):
+    """Ends the program if the page may not be written there, before anything is read."""
+    if os.path.lexists(path) and not os.path.isfile(path):
+        fail(OUTPUT, f"{path}: found something that is no regular file; expected the name of a page to write.")
+    if os.path.lexists(path) and not force:
+        fail(OUTPUT, f"{path}: the file exists. Give --force to replace it, or another name with --output.")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        fail(OUTPUT, f"{path}: found no folder {folder}. Create it, or name another file with --output.")
+
+
+def report(page, arguments):
+    """Writes the page and says where."""
+    check_output(arguments.output, arguments.force)
+    try:
+        size = page.write(arguments.files, arguments.output)
+    except OSError as error:
+        fail(OUTPUT, f"{arguments.output}: the page cannot be written: {error.strerror}")
+    print(f"wrote {arguments.output} ({size / 1e6:.1f} MB). Open it in a browser.")
+
+
+def main():
+    arguments = parsed()
+    try:  # here, so that a missing package becomes a message
+        from orrery.errors import ResultsError
+        from orrery.report import page, text
+    except ImportError as error:
+        fail(NOT_INSTALLED, str(error))
+    try:
+        if arguments.command == "report":
+            report(page, arguments)
+        else:
+            sys.stdout.write(text.of(arguments.files, arguments.format))
+            sys.stdout.flush()
+    except ImportError as error:
+        fail(NOT_INSTALLED, str(error))
+    except ResultsError as error:
+        fail(BAD_INPUT, str(error))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads has seen enough
+        sys.exit(OUTPUT)
+
+
+if __name__ == "__main__":
+    main()

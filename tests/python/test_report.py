@@ -1,0 +1,340 @@
+#!/usr/bin/python3
+"""orrery report, orrery compare and orrery show results say what the results hold, and the page works in a browser.
+
+System: the small runs of examples.py; one of them also with the groups /breakdown, /critical_path and /hints. Expectation: the causes of
+a step add up to its time, a band that is 61 % busy is drawn as 61 %, wrong input gets a message and its exit code, and the page loads in
+headless Chromium without an error, shows the numbers of the file and reacts to clicks. Without Chromium the last part is skipped.
+"""
+import base64
+import csv
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+import examples
+import h5py
+import harness
+import numpy as np
+import orrery
+from orrery.report import comparison, facts, page, series
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+HAS_BROWSER = bool(CHROMIUM and DRIVER and importlib.util.find_spec("selenium"))
+PATIENCE = 60  # seconds, a limit against hangs
+CAUSES = ["compute", "tensor", "bubble", "idle"]
+
+
+def with_causes(path):
+    """Copies a results file and adds the groups that say where the time went by cause."""
+    copy = path.with_name("causes.h5")
+    shutil.copy(path, copy)
+    with h5py.File(copy, "r+") as file:
+        whole, npus = int(file.attrs["simulated_time"]), len(file["npus/npu"])
+        time = np.tile(np.array([whole // 2, whole // 4, whole // 8, 0]), (npus, 1))
+        time[:, 3] = whole - time.sum(axis=1)
+        file.create_group("breakdown").create_dataset("cause", data=CAUSES, dtype=h5py.string_dtype())
+        file["breakdown/time"] = time.astype(np.int64)
+        path_group = file.create_group("critical_path")
+        for name, values, kind in (("start", [0, whole // 2], "i8"), ("finish", [whole // 2, whole], "i8"), ("npu", [0, 5], "u4"),
+                                   ("node", [1, 2], "u8"), ("cause", [0, 1], "i1"), ("name", [0, 1], "u4")):
+            path_group[name] = np.array(values, dtype=kind)
+        file.create_group("hints").create_dataset("text", data=["Try 16 micro-batches & <more>."], dtype=h5py.string_dtype())
+    return copy
+
+
+class Report(unittest.TestCase):
+    longMessage = True
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.paths = examples.all_of(cls.folder)
+        cls.paths["faster"] = examples.transformer(cls.folder, "faster", "--set", "system.network.dimensions.0.bandwidth=100 GB/s")
+        cls.paths["causes"] = with_causes(cls.paths["transformer"])
+
+
+class Facts(Report):
+    def test_causes_add_up(self):
+        """System: every example run. Expectation: the times of the causes add up to the time of a step, and their shares to 1."""
+        for name, path in self.paths.items():
+            with orrery.open(path) as run:
+                found = facts.of(run)
+            self.assertAlmostEqual(sum(cause["share"] for cause in found["causes"]), 1, 9, name)
+            self.assertAlmostEqual(sum(cause["time"] for cause in found["causes"]) / found["step_time"], 1, 9, name)
+
+    def test_groups_of_causes(self):
+        """System: a file with /breakdown, /critical_path and /hints. Expectation: the facts are theirs, with their names."""
+        with orrery.open(self.paths["causes"]) as run:
+            found = facts.of(run)
+            names = run.timeline.read(columns=["name"])["name"].cat.categories
+        self.assertEqual([cause["cause"] for cause in found["causes"]], CAUSES)
+        self.assertAlmostEqual(found["causes"][1]["share"], 0.25, 6)
+        self.assertEqual(found["hints"], ["Try 16 micro-batches & <more>."])
+        longest = found["critical_path"]["longest"]
+        self.assertEqual([(one["npu"], one["cause"], one["name"]) for one in longest], [(0, "compute", names[0]), (5, "tensor", names[1])])
+
+    def test_bins_keep_shares(self):
+        """System: a run whose timeline is drawn in bands. Expectation: the mean of the bins is the share of time of /metrics, to a byte."""
+        with orrery.open(self.paths["transformer"]) as run:
+            timeline, expected = series.timeline(run, 10), run.metrics["value"]["compute_share"]
+        shares = [np.frombuffer(base64.b64decode(band["states"]["compute"]["data"]), dtype=np.uint8).mean() / 255 for band in timeline["bands"]]
+        self.assertAlmostEqual(float(np.mean(shares)), expected, delta=1 / 255)
+        self.assertLessEqual(timeline["nodes"]["count"], 10)
+
+    def test_memory_keeps_peaks(self):
+        """System: a usage with a short peak in a wide bin. Expectation: the bin shows the peak, the bins after it what remains."""
+        found = series.largest(np.array([0, 5, 6, 40]), np.array([1, 9, 2, 0]), np.array([0.0, 20.0, 40.0, 60.0]))
+        np.testing.assert_array_equal(found, [9, 2, 0])
+
+    def test_comparison(self):
+        """System: two runs that differ in one bandwidth. Expectation: that key alone differs, and the changes of causes add up to that of the step."""
+        runs = []
+        for name in ("transformer", "faster"):
+            with orrery.open(self.paths[name]) as run:
+                runs.append(facts.of(run))
+        found = comparison.of(runs)
+        self.assertEqual([one["key"] for one in found["keys"]], ["system.network.dimensions.0.bandwidth"])
+        change = sum(one["times"][1] - one["times"][0] for one in found["causes"])
+        self.assertAlmostEqual(change / (runs[1]["step_time"] - runs[0]["step_time"]), 1, 6)
+        self.assertRegex(found["said"][0], r"^faster takes .* less than transformer: ")
+
+
+class Terminal(Report):
+    def run_program(self, *arguments, code=0):
+        """Runs the program and returns its outcome, whose exit code must be `code`."""
+        outcome = harness.orrery(*arguments, cwd=self.folder)
+        self.assertEqual(outcome.code, code, outcome.err)
+        return outcome
+
+    def test_formats(self):
+        """System: one run, printed in each format. Expectation: all say the step time and the causes of the file."""
+        with orrery.open(self.paths["causes"]) as run:
+            step = int(run.metrics["value"]["step_time"])
+        shown = json.loads(self.run_program("show", "results", self.paths["causes"], "--format", "json").out)
+        self.assertEqual(shown["step_time"], step)
+        rows = list(csv.DictReader(io.StringIO(self.run_program("show", "results", self.paths["causes"], "--format=csv").out)))
+        self.assertEqual([int(row["value"]) for row in rows if row["name"] == "step_time"], [step])
+        self.assertEqual([row["name"] for row in rows if row["what"] == "cause"], CAUSES)
+        text = self.run_program("show", "results", self.paths["causes"]).out
+        for expected in (orrery.readable(step, "ps"), "25.0 %", "Try 16 micro-batches", "critical path"):
+            self.assertIn(expected, text)
+
+    def test_every_run(self):
+        """System: every example run. Expectation: it can be shown, and no line is wider than 160 characters."""
+        for name, path in self.paths.items():
+            text = self.run_program("show", "results", path).out
+            self.assertLessEqual(max(map(len, text.splitlines())), 160, f"{name}:\n{text}")
+
+    def test_comparison(self):
+        """System: two runs. Expectation: text, JSON and CSV name the key that differs and both values."""
+        for form in ("text", "json", "csv"):
+            out = self.run_program("compare", self.paths["transformer"], self.paths["faster"], "--format", form).out
+            for expected in ("system.network.dimensions.0.bandwidth", "50 GB/s", "100 GB/s"):
+                self.assertIn(expected, out, form)
+
+    def test_refusals(self):
+        """System: wrong input of each kind. Expectation: one line that says what to do, and the exit code of the guide."""
+        good, there = self.paths["transformer"], self.folder / "there.html"
+        there.write_text("mine")
+        (self.folder / "text.h5").write_text("no results")
+        for arguments, code, said in (
+                (["report"], 2, "Give the results"), (["compare", good], 2, "fewer than two"), (["show", "results"], 2, "Give the results"),
+                (["show", "results", good, good], 2, "unexpected argument"), (["show", "results", good, "--format=xml"], 2, "text, json or csv"),
+                (["report", "missing.h5", "--output=a.html"], 3, "no such file"), (["compare", good, "text.h5"], 3, "HDF5 cannot open"),
+                (["report", good, f"--output={there}"], 5, "--force"), (["report", good, "--output=nowhere/a.html"], 5, "no folder")):
+            outcome = self.run_program(*arguments, code=code)
+            self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
+            self.assertIn(said, outcome.err)
+        self.assertEqual(there.read_text(), "mine")
+
+    def test_without_python(self):
+        """System: no Python, or one without packages. Expectation: exit code 69 and the Debian package to install."""
+        blind = self.folder / "blind"
+        blind.write_text(f"#!/bin/sh\nexec {shutil.which('python3', path='/usr/bin')} -S \"$@\"\n")
+        blind.chmod(0o755)
+        for python, package in (("/nowhere/python3", "python3-h5py"), (str(blind), "python3-numpy")):
+            before = os.environ.get("ORRERY_PYTHON")
+            os.environ["ORRERY_PYTHON"] = python
+            try:
+                outcome = self.run_program("show", "results", self.paths["transformer"], code=69)
+            finally:
+                os.environ.pop("ORRERY_PYTHON") if before is None else os.environ.update(ORRERY_PYTHON=before)
+            self.assertIn(package, outcome.err)
+
+    def test_foreign_modules(self):
+        """System: a folder with a file json.py that fails. Expectation: the program does not import it."""
+        (self.folder / "json.py").write_text("raise SystemExit('the wrong json')\n")
+        self.addCleanup((self.folder / "json.py").unlink)
+        self.run_program("show", "results", self.paths["transformer"])
+
+
+class Page(Report):
+    def test_self_contained(self):
+        """System: the pages of all runs. Expectation: they load nothing from elsewhere, and hold the licence of the library in them."""
+        for name, path in self.paths.items():
+            text = page.text([path])
+            self.assertEqual(re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", text.split('<script id="data"')[0]), [], name)
+            self.assertIn("Permission is hereby granted", text)
+
+    def test_large_timeline(self):
+        """System: a run of which more nodes were recorded than a page may hold. Expectation: it holds those of some NPUs, and bands of all."""
+        with orrery.open(self.paths["transformer"]) as run:
+            most = len(run.timeline) // 3
+            found = series.timeline(run, most)
+        self.assertLessEqual(found["nodes"]["count"], most)
+        self.assertLess(len(found["nodes"]["npus"]), run.num_npus)
+        self.assertEqual(found["read"], run.num_npus)
+
+
+@unittest.skipUnless(HAS_BROWSER, "needs the Debian packages chromium, chromium-driver and python3-selenium")
+class Browser(Report):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+        options = webdriver.ChromeOptions()
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={cls.folder / 'profile'}"):
+            options.add_argument(argument)
+        options.binary_location = CHROMIUM
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        cls.browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+        cls.addClassCleanup(cls.browser.quit)
+        cls.browser.set_page_load_timeout(PATIENCE)
+        cls.browser.set_script_timeout(PATIENCE)
+
+    def load(self, *names, width=1280):
+        """Loads the page of some runs and checks that the console has no error."""
+        output = self.folder / f"{'-'.join(names)}.html"
+        outcome = harness.orrery("report", *(self.paths[name] for name in names), "--force", "--output", output)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 700})
+        self.browser.get(output.as_uri())
+        self.no_errors()
+
+    def no_errors(self):
+        self.assertEqual([entry["message"] for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")], [])
+
+    def do(self, script, *arguments):
+        """Runs JavaScript after the page has drawn what is due, and returns its result."""
+        self.browser.execute_async_script("const done = arguments[arguments.length - 1]; requestAnimationFrame(() => requestAnimationFrame(() => done()));")
+        return self.browser.execute_script(script, *arguments)
+
+    def column(self, table, which):
+        return self.do("return [...document.querySelectorAll(`[data-table=${arguments[0]}] tbody tr`)].map((row) => row.children[arguments[1]].textContent)",
+                       table, which)
+
+    def test_every_run(self):
+        """System: the page of every example run, wide and narrow. Expectation: no error, no sideways scrolling, and the step time in the title."""
+        for width in (1280, 390):
+            for name, path in self.paths.items():
+                self.load(name, width=width)
+                with orrery.open(path) as run:
+                    expected = orrery.readable(run.simulated_time, "ps")
+                self.assertIn(expected, self.do("return document.getElementById('title').textContent"), name)
+                self.assertLessEqual(self.do("return document.documentElement.scrollWidth"), width, name)
+
+    def test_numbers(self):
+        """System: a run with causes. Expectation: the table shows each cause with its share, and the hint as text, not as HTML."""
+        self.load("causes")
+        rows = self.do("return [...document.querySelectorAll('#causes tr')].map((row) => [row.dataset.cause, row.children[2].textContent])")
+        self.assertEqual([cause for cause, _ in rows], CAUSES)
+        self.assertEqual(dict(rows)["tensor"], "25.0 %")
+        self.assertEqual(self.do("return document.querySelector('.hints').textContent"), "Try 16 micro-batches & <more>.")
+
+    def test_sorting_and_filtering(self):
+        """System: the tables of collectives and of keys. Expectation: clicks on a column sort it both ways, and a filter leaves matching rows."""
+        self.load("transformer")
+        click = "[...document.querySelectorAll('[data-table=collectives] th button')].find((one) => one.textContent === 'size (B)').click()"
+        for reverse in (True, False):
+            self.do(click)
+            sizes = [int(text.replace(",", "")) for text in self.column("collectives", 2)]
+            self.assertEqual(sizes, sorted(sizes, reverse=reverse))
+        self.assertGreater(len(set(sizes)), 1)
+        self.do("const field = document.querySelector('[data-table=configuration] input'); field.value = 'bandwidth';"
+                "field.dispatchEvent(new Event('input'));")
+        keys = list(zip(self.column("configuration", 0), self.column("configuration", 1)))
+        self.assertTrue(keys and all("bandwidth" in key.lower() + value.lower() for key, value in keys), keys)
+        self.no_errors()
+
+    def picture(self):
+        """The pixels of the timeline, as one text."""
+        return self.do("return document.querySelector('#timeline canvas').toDataURL()")
+
+    def test_timeline(self):
+        """System: a timeline. Expectation: zooming, hiding a kind and searching change the picture and what stands beside it."""
+        self.load("transformer")
+        status = "return document.getElementById('timeline-status').textContent"
+        whole, first = self.do(status), self.picture()
+        self.do("document.querySelector('button[title=\"Zoom in\"]').click()")
+        self.assertNotEqual(self.do(status), whole)
+        self.assertNotEqual(self.picture(), first)
+        self.do("document.querySelector('button[title=\"Show the whole time\"]').click()")
+        self.assertEqual((self.do(status), self.picture()), (whole, first))
+        self.do("document.querySelector('input[data-kind=compute]').click()")
+        self.assertNotEqual(self.picture(), first)
+        self.do("document.querySelector('input[data-kind=compute]').click(); const field = document.getElementById('find-nodes');"
+                "field.value = 'forward'; field.dispatchEvent(new Event('input'));")
+        with orrery.open(self.paths["transformer"]) as run:
+            table = run.timeline.read(npus=[0, 2, 5, 7])  # those that are shown at first: evenly spread
+        matching = int((table["name"].astype(str).str.contains("forward", regex=False) & (table["kind"] != "instant")).sum())
+        self.assertGreater(matching, 0)
+        self.assertIn(f"{matching} nodes match", self.do(status))
+        self.no_errors()
+
+    def test_drawn_share(self):
+        """System: one lane that is busy for 61 % of each pixel. Expectation: 61 % of its height is drawn, to a pixel."""
+        self.load("transformer")
+        part = self.do("""
+            const view = Object.create(TimelineView.prototype), count = 61000;
+            Object.assign(view, {begin: 0, end: 1e6, plotLeft: 0, plotWidth: 100});
+            const heights = [], context = {fillRect: (x, y, wide, high) => heights.push(high)};
+            const start = Float64Array.from({length: count}, (_, i) => i * 1e6 / count), finish = start.map((at) => at + 0.61e6 / count);
+            view.drawSlices(context, [...start.keys()], start, finish, 0, () => "red", () => true, null);
+            return heights.reduce((sum, high) => sum + high, 0) / 100 / (LANE - 3)""")
+        self.assertAlmostEqual(part, 0.61, delta=0.01)
+
+    def test_links(self):
+        """System: a run on the congestion-aware network. Expectation: another quantity draws other maps, and the counts are those of the file."""
+        self.load("with_links")
+        with orrery.open(self.paths["with_links"]) as run:
+            counts = [int(count) for count in run.links["dimension"].value_counts().sort_index()]
+        titles = self.do("return [...document.querySelectorAll('#links h3')].map((one) => one.textContent)")
+        self.assertEqual([int(re.search(r": ([\d,]+) links", title)[1].replace(",", "")) for title in titles], counts)
+        before = self.do("return document.getElementById('links').textContent")
+        self.do("const choice = document.getElementById('quantity'); choice.value = 'bytes'; choice.dispatchEvent(new Event('change'));")
+        self.assertNotEqual(self.do("return document.getElementById('links').textContent"), before)
+        self.no_errors()
+
+    def test_several_runs(self):
+        """System: the page of two runs. Expectation: it shows the key that differs, and a click on the other run shows that run's numbers."""
+        self.load("transformer", "faster")
+        self.assertEqual(self.do("return document.querySelector('#compared-keys td').textContent"), "system.network.dimensions.0.bandwidth")
+        before = self.do("return document.getElementById('causes').textContent")
+        self.do("document.querySelectorAll('#runs button')[1].click()")
+        self.assertNotEqual(self.do("return document.getElementById('causes').textContent"), before)
+        self.assertTrue(self.do("return document.getElementById('subtitle').textContent").startswith("faster"))
+        self.no_errors()
+
+    def test_theme(self):
+        """System: the button for light and dark. Expectation: a click changes the colour of the page, and another one changes it back."""
+        self.load("transformer")
+        colour = "return getComputedStyle(document.body).backgroundColor"
+        seen = [self.do(colour)]
+        for _ in range(2):
+            self.do("document.getElementById('theme').click()")
+            seen.append(self.do(colour))
+        self.assertEqual(seen[0], seen[2])
+        self.assertNotEqual(seen[0], seen[1])
+        self.no_errors()
+
+
+if __name__ == "__main__":
+    unittest.main()
