@@ -12,9 +12,6 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view show_summary =
-    "Print results, a trace, a topology, a collective, how a run went, the keys; write a timeline.";
-
 /// Returns the help of a key as that of its flag, without marks of code.
 std::string flag_help(const KeyInfo& info) {
   std::string text = info.help;

@@ -30,7 +30,7 @@ std::span<const Subcommand* const> subcommands();
 
 /// What `orrery show` does, in one line.
 inline constexpr std::string_view show_summary =
-    "Print a trace, a topology, a collective, how a run went, the keys, a manual page; write a timeline.";
+    "Print results, a trace, a topology, a collective, how a run went, the keys, a manual page; write a timeline.";
 
 /// Returns the help of `orrery`, and of `orrery show`.
 std::string overview();

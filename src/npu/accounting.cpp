@@ -27,10 +27,15 @@ void Accounting::begin_operands(NodeId id, Bytes size, Time now) {
 /// Keeps a node for the timeline.
 void Accounting::keep(NodeId id, const trace::Node& node, const Service& service, Time now) {
   const std::uint32_t group = node.is_of_group() ? npu_.program->use_of_node(id) : TimelineRecord::no_group;
-  auto& record = timeline_.emplace_back(TimelineRecord{npu_.id, group, npu_.trace->id_of(id), service.start, now,
-                                                       node.kind, npu_.trace->labels->names[id.index()]});
-  record.cause = service.cause;
-  record.last = service.last;
+  auto& record = timeline_.emplace_back(TimelineRecord{.npu = npu_.id,
+                                                       .group = group,
+                                                       .node = npu_.trace->id_of(id),
+                                                       .start = service.start,
+                                                       .finish = now,
+                                                       .kind = node.kind,
+                                                       .name = npu_.trace->labels->names[id.index()],
+                                                       .cause = service.cause,
+                                                       .last = service.last});
   if (node.kind == trace::NodeKind::instant || node.kind == trace::NodeKind::cpu ||
       node.kind == trace::NodeKind::compute)
     return;

@@ -77,15 +77,13 @@ std::vector<npu::TimelineRecord> Timeline::rows(NpuId npu) const {
         (group[i] >= 0 && static_cast<std::size_t>(group[i]) >= state_->groups.size()) || start[i] < 0 ||
         finish[i] < start[i])
       state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));
-    records.push_back({npu,
-                       static_cast<std::uint32_t>(group[i]),
-                       node[i],
-                       Time::from_ps(start[i]),
-                       Time::from_ps(finish[i]),
-                       static_cast<trace::NodeKind>(kind[i]),
-                       name[i],
-                       npu::Cause::other,
-                       {}});
+    records.push_back({.npu = npu,
+                       .group = static_cast<std::uint32_t>(group[i]),
+                       .node = node[i],
+                       .start = Time::from_ps(start[i]),
+                       .finish = Time::from_ps(finish[i]),
+                       .kind = static_cast<trace::NodeKind>(kind[i]),
+                       .name = name[i]});
   }
   if (state_->has_messages) add_messages(npu, records);
   return records;

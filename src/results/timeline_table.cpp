@@ -119,8 +119,8 @@ const std::array<Column<PathSegment>, 6> path_columns{{
     {"node",
      {"1", "node", "id of the node in the NPU's execution trace; 0 where nothing ran"},
      [](const PathSegment& s) { return s.node; }},
-    {"part",
-     {"1", "part", "index into the attribute values: the column of /breakdown"},
+    {"cause",
+     {"1", "cause", "index into the attribute values: the column of /breakdown"},
      [](const PathSegment& s) { return static_cast<std::int8_t>(s.part); },
      part_names},
     {"name",
@@ -174,8 +174,8 @@ PathFigures write_timeline(Output& output, const RunDescription& run, const Rank
   if (rows.empty()) return path;
   const auto [records, names] = renumbered(mine, group_position, output.world());
   output.on_root([&, &sorted = names](File& file) { create_timeline(file, rows, sorted, nodes_completed); });
-  const bool keeps = run.status == Status::complete &&
-                     std::accumulate(rows.begin(), rows.end(), std::uint64_t{0}) <= most_path_rows;
+  const bool keeps =
+      run.status == Status::complete && std::accumulate(rows.begin(), rows.end(), std::uint64_t{0}) <= most_path_rows;
   std::vector<TimelineRecord> all;  // on rank 0, if the critical path is looked for
   auto consume = [&](std::uint64_t first, std::span<const TimelineRecord> block) {
     if (keeps) all.insert(all.end(), block.begin(), block.end());

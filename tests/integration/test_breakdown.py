@@ -111,10 +111,10 @@ perturbation: {slow-npus: [{npus: 2, compute: 0.5}]}
             self.assertEqual(path["start"][0], 0)
             self.assertEqual(path["finish"][-1], results.attrs["simulated_time"])
             self.assertEqual(list(path["finish"][:-1]), list(path["start"][1:]))
-            names = list(path["part"].attrs["values"])
+            names = list(path["cause"].attrs["values"])
             self.assertEqual(names, PARTS)
             times = {part: 0 for part in PARTS}
-            for start, finish, part in zip(path["start"], path["finish"], path["part"]):
+            for start, finish, part in zip(path["start"], path["finish"], path["cause"]):
                 times[PARTS[part]] += round(float(finish - start) / 1e9, 3)
         self.assertEqual((times["compute"], times["data"], times["bubble"], times["idle"]), (12, 4, 0, 0))
         self.assertRegex(outcome.out, r"critical path: compute 7[45]\.\d\d %, data 2[45]\.\d\d %.*; its longest segments:\n +\d")

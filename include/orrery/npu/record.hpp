@@ -55,7 +55,7 @@ struct TimelineRecord {
   std::uint32_t peer = no_peer;          ///< NPU at the other end of a send or receive
   std::int8_t operation = no_operation;  ///< trace::CollectiveKind of a node of a group
   Cause cause = Cause::other;            ///< of a collective, a send or a receive
-  LastArrival last;                      ///< for whom the node waited; that NPU was ready at this time
+  LastArrival last = {};                 ///< for whom the node waited; that NPU was ready at this time
 };
 
 }  // namespace orrery::npu

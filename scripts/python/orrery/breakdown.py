@@ -7,14 +7,9 @@ np, pd = load("numpy"), load("pandas")
 # What a file without /breakdown knows: columns of /npus, which leave out the time after an NPU's own end.
 PARTS = [("compute_time", "compute"), ("cpu_time", "cpu"), ("exposed_communication_time", "exposed communication"),
          ("exposed_memory_time", "memory"), ("idle_time", "idle")]
-MEANINGS = {
-    "compute": "the compute resource was busy", "cpu": "the CPU was busy and the compute resource was not",
-    "tensor": "waited for communication of tensor parallelism", "sequence": "waited for communication of sequence parallelism",
-    "context": "waited for communication of context parallelism", "expert": "waited for communication of expert parallelism",
-    "data": "waited for communication of data parallelism", "pipeline": "waited for messages between pipeline stages",
-    "bubble": "waited for another pipeline stage", "stragglers": "waited for members of a collective that came later",
-    "memory": "waited for remote memory", "other": "waited for other communication", "idle": "nothing was in progress",
-    "exposed communication": "waited for communication while nothing was computed"}
+MEANINGS = {"compute": "the compute resource was busy", "cpu": "the CPU was busy and the compute resource was not",
+            "exposed communication": "waited for communication while nothing was computed", "memory": "waited for remote memory",
+            "idle": "nothing was in progress"}
 
 
 def of(source, npus, simulated_time):
@@ -22,11 +17,11 @@ def of(source, npus, simulated_time):
 
     source: an open results file. npus: its table /npus.
     """
-    if source.has("breakdown/time"):
-        table = pd.DataFrame(source.read("breakdown/time"), columns=list(source.read("breakdown/cause")), index=npus.index)
-    else:
-        table = pd.DataFrame({cause: npus[column] for column, cause in PARTS})
-        table["idle"] += simulated_time - npus["finish_time"]  # an NPU is idle too when it has finished and others have not
+    if source.has("breakdown/compute"):
+        table = tables.of_group(source, "breakdown")
+        return table.loc[:, (table != 0).any()]
+    table = pd.DataFrame({cause: npus[column] for column, cause in PARTS})
+    table["idle"] += simulated_time - npus["finish_time"]  # an NPU is idle too when it has finished and others have not
     return tables.described(table, "where the time of each NPU went", dict.fromkeys(table.columns, "ps"), MEANINGS)
 
 
@@ -35,7 +30,6 @@ def critical_path(source):
     if not source.has("critical_path/start"):
         return None
     table = tables.of_group(source, "critical_path")
-    table["cause"] = tables.Vocabulary(source.read("breakdown/cause")).of(table["cause"])
     table["name"] = tables.Vocabulary(source.read("timeline/names")).of(table["name"])
     tables.add(table, "duration", table["finish"] - table["start"], "ps", "finish - start", after="finish")
     return table
@@ -43,4 +37,4 @@ def critical_path(source):
 
 def hints(source):
     """Returns the sentences that the run has for its user; [] if there are none."""
-    return list(source.read("hints/text")) if source.has("hints/text") else []
+    return list(source.read("metrics/hints")) if source.has("metrics/hints") else []

@@ -91,15 +91,13 @@ RankResults results_of(Hosts hosts, const std::string& extra_name) {
     for (std::uint32_t i = 0; i < npu % 3; ++i)
       mine.usage.push_back({NpuId(npu), Time::from_ps(7 * i), Bytes(1000 * npu + i)});
     for (std::uint32_t i = 0; i < npu % 4; ++i) {
-      mine.timeline.push_back({NpuId(npu),
-                               i == 0 ? npu % num_groups : npu::TimelineRecord::no_group,
-                               i + 100ULL * npu,
-                               Time::from_ps(10 * i),
-                               Time::from_ps(10 * i + 5),
-                               i == 0 ? trace::NodeKind::collective : trace::NodeKind::compute,
-                               1 + (i + npu) % 3,
-                               npu::Cause::other,
-                               {}});
+      mine.timeline.push_back({.npu = NpuId(npu),
+                               .group = i == 0 ? npu % num_groups : npu::TimelineRecord::no_group,
+                               .node = i + 100ULL * npu,
+                               .start = Time::from_ps(10 * i),
+                               .finish = Time::from_ps(10 * i + 5),
+                               .kind = i == 0 ? trace::NodeKind::collective : trace::NodeKind::compute,
+                               .name = 1 + (i + npu) % 3});
     }
   }
   for (std::uint32_t group = 0; group < num_groups; ++group) {
