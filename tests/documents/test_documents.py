@@ -56,6 +56,8 @@ def unmarked(text):
             found.append((line, f"a {language} block with the comment '{mark}'; expected '{MARKS[language]}'"))
     outside = BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
     for number, line in enumerate(outside.splitlines(), 1):
+        if line.strip().startswith("```"):
+            found.append((number, "a fence that is indented or has no end; a block begins and ends in the first column"))
         if line.startswith("    ") and COMMAND.match(line.strip()):
             found.append((number, f"the command '{line.strip()}' in no block; put it between ```sh and ```"))
     return found
@@ -217,6 +219,7 @@ class Marking(unittest.TestCase):
         """Commands outside blocks, unknown languages and unknown comments are found; formulas are not commands."""
         self.assertEqual(len(unmarked("Text\n\n    orrery run x.yaml\n\n    scripts/a.sh 1\n")), 2)
         self.assertEqual(len(unmarked("```\norrery\n```\n")), 1)
+        self.assertGreater(len(unmarked("- a\n\n  ```sh\n  orrery\n  ```\n")), 0)
         self.assertEqual(len(unmarked("<!-- exit code: five -->\n```sh\norrery\n```\n")), 1)
         self.assertEqual(unmarked("    service = a + b\n\n<!-- not run: it needs a cluster -->\n```sh\nsrun orrery\n```\n"), [])
 
