@@ -39,7 +39,10 @@ STEPS = [(0, 11 * GIB), (MS, 16 * GIB), (2 * MS, 15 * GIB), (3 * MS, 0)]
 
 class Capacity(harness.Folder):
     def config(self, traces, size=None, run=""):
-        """Writes the traces and a configuration of as many NPUs on a ring, with a local memory of this size if one is given."""
+        """Writes the traces, in place of others, and a configuration of as many NPUs on a ring, with a local memory of this size if one
+        is given."""
+        for old in self.folder.glob("w.*.et"):
+            old.unlink()
         for npu, nodes in enumerate(traces):
             chakra.write(self.folder / f"w.{npu}.et", nodes)
         path = self.folder / "config.yaml"

@@ -71,7 +71,9 @@ class Congestion(harness.Folder):
         return path
 
     def traced(self, dimensions, nodes, groups=None, more=""):
-        """Writes the traces of NPUs with these nodes, a list for each, and returns the configuration."""
+        """Writes the traces of NPUs with these nodes, a list for each, in place of older traces, and returns the configuration."""
+        for old in self.folder.glob("w.*.et"):
+            old.unlink()
         for npu, of_npu in enumerate(nodes):
             chakra.write(self.folder / f"w.{npu}.et", of_npu)
         workload = "traces: w"
@@ -381,7 +383,7 @@ class Congestion(harness.Folder):
 
     def test_what_it_cannot_do_is_refused(self):
         """Folding, more links than can be simulated, a size that a fat tree cannot have, an unknown model, and packets without cut-
-        through are refused with one message."""
+        through are refused with one message. `show collective` of a fat tree is refused in the other network alone."""
         def refused(arguments, *texts):
             outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'no.h5'}")
             self.assertEqual(outcome.code, 3, outcome.err)
@@ -394,6 +396,8 @@ class Congestion(harness.Folder):
         refused([huge] + AWARE, "dimension 0 (FullyConnected)", "links", "134217728")
         tree = self.config("{shape: FatTree, ports: 4, size: 16, bandwidth: 10 GB/s, latency: 100 ns}", workload="traces: {all: w.0.et}")
         outcome = harness.orrery("show", "collective", tree, "--kind=all-reduce", "--bytes=1MB", "--set=system.network.model=congestion-aware")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        outcome = harness.orrery("show", "collective", tree, "--kind=all-reduce", "--bytes=1MB", "--network=congestion-unaware")
         self.assertEqual((outcome.code, len(harness.errors(outcome))), (3, 1), outcome.err)
         self.assertIn("dimension 0 (FatTree)", outcome.err)
         outcome = harness.orrery("show", "topology", tree, *AWARE, "--json")

@@ -138,7 +138,9 @@ def files_in(folder):
 
 
 def write_workload(folder, traces, version="0.0.4"):
-    """Writes the nodes traces[i] as the trace of NPU i and returns the flag that names the traces."""
+    """Writes the nodes traces[i] as the trace of NPU i, in place of older traces, and returns the flag that names the traces."""
+    for old in pathlib.Path(folder).glob("workload.*.et"):
+        old.unlink()
     for npu, nodes in enumerate(traces):
         chakra.write(pathlib.Path(folder) / f"workload.{npu}.et", nodes, version)
     return f"--workload-configuration={pathlib.Path(folder) / 'workload'}"
