@@ -95,6 +95,10 @@ class Install(harness.Folder):
         printed = self.run_installed(sys.executable, "-c", reader)
         self.assertIn(str(self.prefix / PACKAGES), printed)
         self.assertIn("step time", printed)
+        self.assertIn("step time", self.run_installed("orrery", "show", "results", results))
+        page = self.folder / "report.html"
+        self.run_installed("orrery", "report", results, "--output", page)
+        self.assertIn("</html>", page.read_text())
 
 
 if __name__ == "__main__":

@@ -210,9 +210,11 @@ class Parts(Runs):
         file = self.file_["timeline"]
         kinds, names = file["kind"].attrs["values"], file["names"].asstr()[:]
         groups = [name or "world" for name in self.file_["groups/names"].asstr()[:]]
-        self.rows = [(npu, node, start, finish, finish - start, kinds[kind], names[name], group, groups[group] if group >= 0 else None)
-                     for npu, node, start, finish, kind, name, group in zip(*(file[key][:] for key in (
-                         "npu", "node", "start", "finish", "kind", "name", "group")))]
+        operations = file["operation"].attrs["values"]
+        self.rows = [(npu, node, start, finish, finish - start, kinds[kind], names[name], group, groups[group] if group >= 0 else None, size, peer, tag,
+                      operations[operation] if operation >= 0 else None)
+                     for npu, node, start, finish, kind, name, group, size, peer, tag, operation in zip(*(file[key][:] for key in (
+                         "npu", "node", "start", "finish", "kind", "name", "group", "bytes", "peer", "tag", "operation")))]
 
     def listed(self, table):
         table = table.astype(object).where(table.notna(), None)
@@ -221,7 +223,8 @@ class Parts(Runs):
     def test_the_whole_timeline(self):
         """The timeline is read whole. It has the rows of the file with durations and names, and `head` gives the first of them."""
         whole = self.timeline.read()
-        self.assertEqual(list(whole.columns), ["npu", "node", "start", "finish", "duration", "kind", "name", "group", "group_name"])
+        self.assertEqual(list(whole.columns), ["npu", "node", "start", "finish", "duration", "kind", "name", "group", "group_name", "bytes", "peer", "tag",
+                          "operation"])
         self.assertEqual(self.listed(whole), self.rows)
         self.assertEqual(len(self.timeline), len(self.rows))
         self.assertEqual(whole.attrs["units"]["duration"], "ps")

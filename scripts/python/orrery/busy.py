@@ -5,6 +5,7 @@ np = load("numpy")
 
 MOST_ROWS = 1_000_000  # of the timeline that are read to see what all NPUs do
 MOST_BANDS = 16
+MOST_OF_A_BAND = 64     # NPUs that are read for a band
 # An NPU is in the first of these states that any of the kinds of nodes puts it into, as in /npus of the results.
 STATES = [("compute", ["compute"]), ("CPU", ["cpu"]), ("exposed communication", ["collective", "send", "receive"]),
           ("exposed remote memory", ["mem-load", "mem-store"])]
@@ -55,7 +56,7 @@ def bands_of(run):
     """Returns [(label, NPUs that are read)]: all NPUs, divided into at most 16 bands of neighbours."""
     count = run.num_npus
     edges = np.linspace(0, count, min(count, MOST_BANDS) + 1).astype(int)
-    each = max(int(MOST_ROWS / max(len(run.timeline) / count, 1) / (len(edges) - 1)), 1)
+    each = min(max(int(MOST_ROWS / max(len(run.timeline) / count, 1) / (len(edges) - 1)), 1), MOST_OF_A_BAND)
     bands = []
     for first, last in zip(edges, edges[1:]):
         chosen = np.unique(np.linspace(first, last - 1, min(last - first, each)).round().astype(int))

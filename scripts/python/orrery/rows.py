@@ -56,7 +56,7 @@ class NpuRows:
         npus: an NPU, a list of NPUs or a range, such as range(8); by default all.
         time: (begin, end), rows that overlap with this span of simulated time; picoseconds, or texts such as "1.5 ms".
         columns: the names of the columns to read; by default all. Fewer columns take less time and memory.
-        limit: the most rows that may be returned; None: any number. A row of all columns takes about 60 bytes.
+        limit: the most rows that may be returned; None: any number. A row of all columns takes about 80 bytes.
         Raises ResultsError if there are more rows than `limit`, or no such NPU; ValueError for an unknown column.
         """
         pieces, count = [], 0
@@ -163,7 +163,8 @@ class Timeline(NpuRows):
             columns[name] = described
             if name == "finish":
                 columns["duration"] = ("ps", "finish - start")
-        columns["group_name"] = ("1", "name of the process group, of a collective or an access of a group")
+            if name == "group":
+                columns["group_name"] = ("1", "name of the process group, of a collective or an access of a group")
         super().__init__(source, "timeline", columns)
         self._words = {"kind": tables.Vocabulary(source.values("timeline/kind")), "group_name": tables.Vocabulary(group_names)}
         if "operation" in own:

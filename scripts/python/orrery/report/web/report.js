@@ -19,6 +19,13 @@ function stack(causes, scale = 1) {
   }));
 }
 
+/** Fills a part of a column. Narrow columns begin at whole pixels and touch, so that no stripes appear. */
+function fillColumn(context, left, column, wide, top, high) {
+  const from = left + column * wide;
+  if (wide > 6) context.fillRect(from, top, wide - 1, high);
+  else context.fillRect(Math.floor(from), top, Math.max(Math.floor(from + wide) - Math.floor(from), 1), high);
+}
+
 /** Columns of NPUs, stacked of the shares of causes; `chosen` says which cause stands out. */
 function npuColumns(series, facts, chosen) {
   const causes = Object.entries(series.causes).map(([cause, encoded]) => [cause, numbers(encoded)]);
@@ -35,7 +42,7 @@ function npuColumns(series, facts, chosen) {
         const part = shares[column] * high;
         context.globalAlpha = chosen.cause && chosen.cause !== cause ? 0.18 : 1;
         context.fillStyle = colour(cause);
-        context.fillRect(left + column * wide, y - part, wide - (wide > 6 ? 1 : -0.3), part);
+        fillColumn(context, left, column, wide, y - part, part);
         y -= part;
       }
     }
@@ -153,7 +160,7 @@ function peakColumns(npus) {
       context.fillText(`${tick} ${unit}`, left - 6, y);
     }
     context.fillStyle = colour("memory");
-    peaks.forEach((peak, column) => context.fillRect(left + column * wide, bottom - peak / most * high, wide - (wide > 6 ? 1 : -0.3), peak / most * high));
+    peaks.forEach((peak, column) => fillColumn(context, left, column, wide, bottom - peak / most * high, peak / most * high));
     npuAxis(context, npus, left, wide, bottom);
   }, "Peak of the local memory of each NPU");
   canvas.addEventListener("pointermove", (event) => {

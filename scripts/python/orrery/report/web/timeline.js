@@ -2,7 +2,7 @@
 // The timeline: bands of all NPUs as shares of time, and lanes of some NPUs node by node. Both have one axis, which can be zoomed.
 
 const LANES = ["compute", "cpu", "collective", "send", "receive", "mem-load", "mem-store"];
-const BAND = 22, LANE = 15, GAP = 8, AXIS = 24, LEFT = 132, NARROW = 92;
+const BAND = 22, LANE = 15, GAP = 8, AXIS = 24, LEFT = 132, NARROW = 102;
 const SHORT = {"compute": "comp", "collective": "coll", "receive": "recv", "mem-load": "load", "mem-store": "store", "critical path": "critical"};
 
 /** Returns the NPUs of a text such as "0,4-7" that are known. */
