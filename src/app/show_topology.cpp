@@ -3,7 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/text.hpp"
+#include "orrery/base/time.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/config/units.hpp"
 #include "orrery/topology/topology.hpp"
 #include "print_figures.hpp"
 #include "subcommands.hpp"
@@ -11,14 +14,19 @@
 namespace orrery::app {
 namespace {
 
-nlohmann::ordered_json figures_of(const topology::Topology& topology, std::uint32_t d) {
+/// Programs get numbers in the units of interfaces, people the units that they write.
+nlohmann::ordered_json figures_of(const topology::Topology& topology, std::uint32_t d, bool for_programs) {
   const auto& dimension = topology.dimension(d);
-  nlohmann::ordered_json figures = {{"shape", topology::name(dimension.shape)},
-                                    {"size", dimension.size},
-                                    {"bytes_per_ns", dimension.bandwidth.bytes_per_ns()},
-                                    {"latency_ns", dimension.latency_ns},
-                                    {"stride", topology.stride(d)},
-                                    {"farthest_hops", dimension.size == 1 ? 0 : topology.wiring(d).most_hops()}};
+  nlohmann::ordered_json figures = {{"shape", topology::name(dimension.shape)}, {"size", dimension.size}};
+  if (for_programs) {
+    figures["bytes_per_ns"] = dimension.bandwidth.bytes_per_ns();
+    figures["latency_ns"] = dimension.latency_ns;
+  } else {
+    figures["bandwidth"] = config::to_text(dimension.bandwidth);
+    figures["latency"] = readable(duration_from_ns(dimension.latency_ns, Rounding::up_to_ps));
+  }
+  figures["stride"] = topology.stride(d);
+  figures["farthest_hops"] = dimension.size == 1 ? 0 : topology.wiring(d).most_hops();
   for (const topology::ShapeParameter& parameter : dimension.shape->parameters) {
     std::string key(parameter.name);
     std::ranges::replace(key, '-', '_');
@@ -39,7 +47,7 @@ void show_topology(const config::ShowTopologyCommand& command) {
   figures["npus"] = topology.num_npus();
   figures["rules"] = config::name(configuration.rule_set);
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-    figures["dimensions"].push_back(figures_of(topology, d));
+    figures["dimensions"].push_back(figures_of(topology, d, command.json));
   print_figures(figures, command.json);
 }
 
