@@ -22,8 +22,10 @@ def of(source, npus, simulated_time):
 
     source: an open results file. npus: its table /npus.
     """
-    if source.has("breakdown/time"):
-        table = pd.DataFrame(source.read("breakdown/time"), columns=list(source.read("breakdown/cause")), index=npus.index)
+    if source.has("breakdown"):
+        table = tables.of_group(source, "breakdown")
+        known = [cause for cause in MEANINGS if cause in table.columns]
+        table = table[known + [cause for cause in table.columns if cause not in MEANINGS]]
     else:
         table = pd.DataFrame({cause: npus[column] for column, cause in PARTS})
         table["idle"] += simulated_time - npus["finish_time"]  # an NPU is idle too when it has finished and others have not
@@ -35,12 +37,14 @@ def critical_path(source):
     if not source.has("critical_path/start"):
         return None
     table = tables.of_group(source, "critical_path")
-    table["cause"] = tables.Vocabulary(source.read("breakdown/cause")).of(table["cause"])
-    table["name"] = tables.Vocabulary(source.read("timeline/names")).of(table["name"])
+    table = tables.renamed(table, "part", "cause")
+    names = source.read("timeline/names")
+    codes = table["name"].to_numpy().astype(np.int64)
+    table["name"] = tables.Vocabulary(names).of(np.where(codes < len(names), codes, -1))
     tables.add(table, "duration", table["finish"] - table["start"], "ps", "finish - start", after="finish")
     return table
 
 
 def hints(source):
     """Returns the sentences that the run has for its user; [] if there are none."""
-    return list(source.read("hints/text")) if source.has("hints/text") else []
+    return list(source.read("metrics/hints")) if source.has("metrics/hints") else []
