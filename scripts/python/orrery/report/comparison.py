@@ -5,13 +5,15 @@ from ..units import readable
 FIGURES = [("step_time", "step time", "ps"), ("model_flops_utilisation", "MFU", "share"), ("hardware_flops_utilisation", "HFU", "share"),
            ("tokens_per_second", "tokens per second", "1"), ("samples_per_second", "samples per second", "1"),
            ("pipeline_bubble", "pipeline bubble", "share")]
+WHOLE = "exposed communication"
+COMMUNICATION = {"tensor", "sequence", "context", "expert", "data", "pipeline", "bubble", "stragglers", "other"}  # its parts
 
 
 def of(runs):
     """Returns {"runs", "keys", "figures", "causes", "said"} of a list of facts. The first run is what the others are compared with."""
     keys = configuration.differing([run["settings"] for run in runs])
-    names = list(dict.fromkeys(cause["cause"] for run in runs for cause in run["causes"]))
-    times = [{cause["cause"]: cause["time"] for cause in run["causes"]} for run in runs]
+    times = times_of(runs)
+    names = list(dict.fromkeys(name for time in times for name in time))
     figures = [{"name": "NPUs", "unit": "1", "values": [run["num_npus"] for run in runs]}]
     for key, name, unit in FIGURES:
         values = [run["step_time"] if key == "step_time" else run["metrics"].get(key) for run in runs]
@@ -20,6 +22,19 @@ def of(runs):
     causes = [{"cause": name, "times": [time.get(name, 0.0) for time in times]} for name in names]
     return {"runs": names_of(runs), "keys": [{"key": key, "values": values} for key, values in keys.items()], "figures": figures, "causes": causes,
             "said": [sentence(runs, causes, which) for which in range(1, len(runs))]}
+
+
+def times_of(runs):
+    """Returns {cause: time} of each run. If one of them knows exposed communication only as a whole, it is taken as a whole in all."""
+    whole = any(cause["cause"] == WHOLE for run in runs for cause in run["causes"])
+    found = []
+    for run in runs:
+        times = {}
+        for cause in run["causes"]:
+            name = WHOLE if whole and cause["cause"] in COMMUNICATION else cause["cause"]
+            times[name] = times.get(name, 0.0) + cause["time"]
+        found.append(times)
+    return found
 
 
 def names_of(runs):

@@ -52,7 +52,7 @@ def critical_path(run):
     length = path.groupby("cause", observed=True)["duration"].sum().sort_values(ascending=False)
     longest = path.nlargest(TOP, "duration").sort_values("start")
     return {"segments": len(path), "causes": [{"cause": str(cause), "time": int(time)} for cause, time in length.items() if time],
-            "longest": [{"start": int(row.start), "duration": int(row.duration), "npu": int(row.npu), "cause": str(row.cause), "name": str(row.name_)}
+            "longest": [{"start": int(row.start), "duration": int(row.duration), "npu": int(row.npu), "cause": str(row.cause), "name": "" if isinstance(row.name_, float) else str(row.name_)}
                         for row in longest.rename(columns={"name": "name_"}).itertuples()]}
 
 

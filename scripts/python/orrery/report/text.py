@@ -48,7 +48,7 @@ def table(rows, right=()):
 
 def shown(run):
     """Returns what a run says, as text."""
-    causes = {cause["cause"] for cause in run["causes"]} | {"CPU", "exposed remote memory"}
+    causes = {cause["cause"] for cause in run["causes"]} | {"CPU", "exposed communication", "exposed remote memory"}
     figures = [(name, value) for name, value in run["figures"] if name not in causes]
     lines = [run["path"], *table([[name, value] for name, value in figures]), "", "where the time of a step goes (mean over all NPUs)"]
     lines += table([[cause["cause"], readable(cause["time"], "ps"), share(cause["share"]), bar(cause["share"])] for cause in run["causes"]] or

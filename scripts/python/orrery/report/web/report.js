@@ -2,7 +2,7 @@
 // The sections of the page, for one run at a time, and the comparison of several.
 
 function tiles(facts) {
-  const causes = new Set(facts.causes.map((one) => one.cause).concat("CPU", "exposed remote memory"));
+  const causes = new Set(facts.causes.map((one) => one.cause).concat("CPU", "exposed communication", "exposed remote memory"));
   return element("div", {class: "tiles"}, facts.figures.filter(([name, text]) => !causes.has(name) && text !== "complete").map(([name, text]) => {
     const [, main, more] = text.match(/^(.*?)( \(.*\))?$/);
     return element("div", {class: "tile"}, element("span", {}, name), element("b", {}, element("span", {class: "figure"}, main), element("wbr"), more ? element("small", {}, more) : null));
@@ -30,7 +30,7 @@ function fillColumn(context, left, column, wide, top, high) {
 function npuColumns(series, facts, chosen) {
   const causes = Object.entries(series.causes).map(([cause, encoded]) => [cause, numbers(encoded)]);
   const left = 40, foot = 34;
-  const canvas = drawing(220, (context, width, height) => {
+  const canvas = drawing(Math.max(220, 24 * causes.length), (context, width, height) => {
     const wide = (width - left - 4) / series.columns, bottom = height - foot, high = bottom - 8;
     context.textBaseline = "middle";
     context.textAlign = "right";
@@ -47,7 +47,7 @@ function npuColumns(series, facts, chosen) {
       }
     }
     context.globalAlpha = 1;
-    npuAxis(context, series, left, wide, bottom);
+    npuAxis(context, series, left, wide, bottom, "mean");
   }, "Where the time of each NPU went");
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect(), column = Math.floor((event.clientX - box.left - left) / ((box.width - left - 4) / series.columns));
@@ -63,13 +63,13 @@ function npusOf(series, column) {
   return first >= last ? `NPU ${first}` : `NPUs ${first} to ${last}, mean`;
 }
 
-function npuAxis(context, series, left, wide, bottom) {
+function npuAxis(context, series, left, wide, bottom, each) {
   context.fillStyle = theme("soft");
   context.textAlign = "center";
   for (const tick of ticksOf(0, series.count - 1, series.columns * wide / 70).filter(Number.isInteger))
     context.fillText(digits(tick), Math.min(left + (tick + 0.5) * wide * series.columns / series.count, left + wide * series.columns - context.measureText(digits(tick)).width / 2), bottom + 11);
   context.textAlign = "left";
-  context.fillText(series.columns < series.count ? `NPU (a column is the mean of about ${Math.round(series.count / series.columns)})` : "NPU", left, bottom + 26);
+  context.fillText(series.columns < series.count ? `NPU (a column is the ${each} of about ${Math.round(series.count / series.columns)})` : "NPU", left, bottom + 26);
 }
 
 function breakdownSection(run) {
@@ -79,7 +79,7 @@ function breakdownSection(run) {
     chosen.cause = chosen.cause === one.cause ? null : one.cause;
     for (const row of event.currentTarget.parentNode.children) row.classList.toggle("chosen", row.dataset.cause === chosen.cause);
     columns.redraw();
-  }}, element("td", {}, swatch(one.cause), one.cause), element("td", {class: "number"}, readable(one.time, "ps")),
+  }}, element("td", {class: "cause"}, swatch(one.cause), one.cause), element("td", {class: "number"}, readable(one.time, "ps")),
   element("td", {class: "number"}, readable(one.share, "share")), element("td", {class: "wide soft"}, one.meaning)));
   return element("section", {id: "breakdown"}, element("h2", {}, "Where the time of a step goes"),
     element("p", {class: "soft"}, "Mean over all NPUs. An NPU counts for one cause at a time; communication and memory count while nothing is computed."),
@@ -161,7 +161,7 @@ function peakColumns(npus) {
     }
     context.fillStyle = colour("memory");
     peaks.forEach((peak, column) => fillColumn(context, left, column, wide, bottom - peak / most * high, peak / most * high));
-    npuAxis(context, npus, left, wide, bottom);
+    npuAxis(context, npus, left, wide, bottom, "largest");
   }, "Peak of the local memory of each NPU");
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect(), column = Math.floor((event.clientX - box.left - left) / ((box.width - left - 4) / npus.columns));
