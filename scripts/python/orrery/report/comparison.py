@@ -59,4 +59,5 @@ def sentence(runs, causes, which):
 
 def signed(time):
     """Returns a difference of times as a text with its sign."""
+    time = round(time)
     return ("+" if time > 0 else "−" if time < 0 else "±") + readable(abs(time), "ps")
