@@ -37,7 +37,6 @@ def critical_path(source):
     if not source.has("critical_path/start"):
         return None
     table = tables.of_group(source, "critical_path")
-    table = tables.renamed(table, "part", "cause")
     names = source.read("timeline/names")
     codes = table["name"].to_numpy().astype(np.int64)
     table["name"] = tables.Vocabulary(names).of(np.where(codes < len(names), codes, -1))

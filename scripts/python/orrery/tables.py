@@ -22,13 +22,6 @@ def add(table, name, values, units, description, after=None):
     table.attrs["descriptions"][name] = description
 
 
-def renamed(table, name, other):
-    """Returns the table with the column `name` called `other`."""
-    result = table.rename(columns={name: other})
-    return described(result, table.attrs["description"], *({other if key == name else key: value for key, value in table.attrs[which].items()}
-                                                           for which in ("units", "descriptions")))
-
-
 def of_group(source, group, index=None):
     """Returns a table of all columns of a group whose first dimension is the same as that of its first column.
 
