@@ -121,7 +121,7 @@ class Output(harness.Folder):
         for ranks in (0, 2):
             outcome = self.run_to(self.folder / f"results{ranks}.h5", ranks=ranks)
             self.assertEqual(outcome.code, 0, outcome.err)
-            for word in ("slowest", "median", "fastest", "events", "rank", f"results{ranks}.h5"):
+            for word in ("last: npu", "first: npu", "compute", "events", "rank", f"results{ranks}.h5"):
                 self.assertRegex(outcome.out + outcome.err, f"(?i){word}")
 
     def test_quiet_prints_nothing(self):

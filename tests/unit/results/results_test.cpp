@@ -419,15 +419,17 @@ ErrorCode code_of(const fs::path& path, bool force) {
   return ErrorCode::internal;
 }
 
-// Paths that cannot be written (a missing folder, a folder, an existing file, a fifo) are refused before the run.
+// Paths that cannot be written (a folder, an existing file, below a file, a fifo) are refused before the run. A missing
+// folder is not: it will be made.
 TEST_F(Results, check_output_says_what_could_not_be_written) {
   if (!test::world().is_root()) return;
   EXPECT_NO_THROW(check_output(folder / "results.h5", false));
   EXPECT_EQ(num_files(), 0U);
-  EXPECT_EQ(code_of(folder / "missing" / "results.h5", false), ErrorCode::output);
+  EXPECT_NO_THROW(check_output(folder / "missing" / "results.h5", false));
   EXPECT_EQ(code_of(folder, true), ErrorCode::output);
   std::ofstream(folder / "results.h5") << "older";
   EXPECT_EQ(code_of(folder / "results.h5", false), ErrorCode::output);
+  EXPECT_EQ(code_of(folder / "results.h5" / "of_a_file.h5", false), ErrorCode::output);
   EXPECT_NO_THROW(check_output(folder / "results.h5", true));
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(code_of(folder / "fifo", true), ErrorCode::output);
