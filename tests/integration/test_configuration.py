@@ -2,7 +2,6 @@
 """The page docs/configuration.md: its lists of keys are those of the program, and its examples run."""
 import pathlib
 import re
-import shlex
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -99,14 +98,6 @@ class Examples(harness.Folder):
         self.text = PAGE.read_text()
         self.first = re.search(r"```yaml\n(.*?)```", self.text, re.DOTALL).group(1)
         (self.folder / "run.yaml").write_text(self.first)
-
-    def test_commands_run(self):
-        """Every command of the page on run.yaml, the page's first example, ends with 0."""
-        commands = [line.strip() for line in self.text.splitlines() if re.match(r" {4}orrery \w+ run\.yaml", line)]
-        self.assertGreaterEqual(len(commands), 4)
-        for command in commands:
-            outcome = harness.orrery(*shlex.split(command)[1:], cwd=self.folder)
-            self.assertEqual(outcome.code, 0, f"{command}\n{outcome.err}")
 
     def test_the_resolved_configuration_repeats_the_run(self):
         """/config/resolved of a run is a configuration whose run has the same finish times and the same resolved configuration."""
