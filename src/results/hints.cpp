@@ -34,11 +34,11 @@ void look_at_bubble(const Metrics& metrics, const RunDescription& run, std::vect
   const auto& step = *run.step;
   const std::uint32_t enough = enough_micro_batches * step.stages;
   if (metrics.bubble->measured < worth_telling || step.micro_batches >= enough) return;
-  hints.push_back({metrics.bubble->measured,
-                   fmt::format("{} of the NPUs' time is pipeline bubble, with {} for {}: try "
-                               "workload.parallel.micro-batches: {}.",
-                               percent(metrics.bubble->measured), counted(step.micro_batches, "micro-batch", "micro-batches"),
-                               counted(step.stages, "stage"), enough)});
+  hints.push_back({metrics.bubble->measured, fmt::format("{} of the NPUs' time is pipeline bubble, with {} for {}: try "
+                                                         "workload.parallel.micro-batches: {}.",
+                                                         percent(metrics.bubble->measured),
+                                                         counted(step.micro_batches, "micro-batch", "micro-batches"),
+                                                         counted(step.stages, "stage"), enough)});
 }
 
 /// Tells what to do about exposed communication and memory of one kind, if there is much of it.
@@ -58,8 +58,8 @@ void look_at_waits(const Metrics& metrics, std::vector<Hint>& hints) {
        "exposed communication of expert parallelism: try a smaller workload.parallel.ep, or place it in a faster "
        "dimension (workload.parallel.placement).");
   tell(share_of(metrics, Cause::data),
-       "exposed communication of data parallelism: try workload.parallel.overlap: true, or more micro-batches for each "
-       "sum of gradients.");
+       "exposed communication of data parallelism: try more bandwidth in the dimensions of its groups, or more "
+       "micro-batches for each sum of gradients.");
   tell(share_of(metrics, Cause::pipeline),
        "exposed time of messages between stages: try more bandwidth in their dimension, or other neighbours "
        "(workload.parallel.placement).");
