@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Compares the simulation results of two builds of the program, bit by bit.
 
-usage: compare_builds.py --old BIN --new BIN [--cache DIR] [--ranks 0,2,3] [--every N] [--only TEXT] [--seeds N]
+usage: compare_builds.py --old BIN --new BIN [--cache DIR] [--ranks 0,2,3] [--every N] [--only TEXT] [--seeds N] [--with ARG]
 
 The old build runs every case once, without mpirun; --cache keeps these results for the next call. The new build runs every case on
 each number of ranks (0: without mpirun), and folded. The cases are the reference cases with both network models, random workloads, the
 configurations in configs/ and, where the folder shared/ is beside the repository, the archives of real traces.
 
-Two runs agree if they end with the same exit code and every dataset outside /kernel and /config has the same values. Prints one line for
-each case that differs and then `N passed, M failed`; exits with 1 if any failed."""
+Two runs agree if they end with the same exit code and every dataset of the old build outside /kernel and /config has the same values;
+what only the new build writes is left to the tests. --with gives both builds an argument, such as --with=--streams=counted where the new
+build has another default. It needs a cache of its own. Prints one line for each case that differs and then `N passed, M failed`; exits with 1 if any failed."""
 import argparse
 import collections
 import hashlib
@@ -166,6 +167,7 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="take one case of N")
     parser.add_argument("--only", default="", help="take the cases whose names contain this")
     parser.add_argument("--seeds", type=int, default=60, help="random workloads")
+    parser.add_argument("--with", action="append", default=[], dest="more", metavar="ARG", help="an argument for both programs; repeatable")
     args = parser.parse_args()
     ranks = [int(r) for r in args.ranks.split(",")]
     cases = [case for source in (configurations(), traces(), reference_cases(), random_cases(range(1, args.seeds + 1)))
@@ -177,7 +179,7 @@ def main():
         for number, case in enumerate(cases):
             folder = scratch / str(number)
             folder.mkdir()
-            arguments = case.prepare(folder)
+            arguments = [*case.prepare(folder), *args.more]
             kept = cache / (case.name.replace("/", "__") + ".json")
             if kept.exists():
                 code, old = json.loads(kept.read_text())
@@ -187,7 +189,7 @@ def main():
                 kept.write_text(json.dumps([code, old]))
             for r, more in variants(case, ranks):
                 got, new = outcome(args.new, [*arguments, *more], r, scratch / "new.h5")
-                differing = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+                differing = sorted(name for name in old if old[name] != new.get(name))
                 if got == code and not differing:
                     passed += 1
                     continue
