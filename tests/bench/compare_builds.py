@@ -9,7 +9,8 @@ configurations in configs/ and, where the folder shared/ is beside the repositor
 
 Two runs agree if they end with the same exit code and every dataset of the old build outside /kernel and /config has the same values;
 what only the new build writes is left to the tests. --with gives both builds an argument, such as --with=--streams=counted where the new
-build has another default. It needs a cache of its own. Prints one line for each case that differs and then `N passed, M failed`; exits with 1 if any failed."""
+build has another default. It needs a cache of its own. Prints one line for each case that differs and then `N passed, M failed`; exits
+with 1 if any failed."""
 import argparse
 import collections
 import hashlib
