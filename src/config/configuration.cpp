@@ -37,15 +37,20 @@ void Configuration::follow(RuleSet rules) {
 }
 
 /// Chooses the streams where none were chosen: NPUs of ASTRA-sim count theirs, as those do that are told how many they
-/// have or in which order nodes take them.
+/// have or in which order nodes take them. What a collective may use of a switch rests on turns that traces do not have.
 void Configuration::settle_streams() {
-  if (workload.streams == trace::Streams::automatic) {
+  using trace::Streams;
+  Streams& streams = workload.streams;
+  if (streams == Streams::automatic) {
     const bool is_counted = rule_set == RuleSet::astra_sim || execution.replay_only ||
                             places.contains("system.communication.streams") ||
                             execution.comm_order != npu::CommOrder::lowest_id;
-    workload.streams = is_counted ? trace::Streams::by_count : trace::Streams::by_dimension;
+    if (is_counted)
+      streams = Streams::by_count;
+    else if (collectives.uses_switch_operations())
+      streams = Streams::by_dimension;
   }
-  execution.dimension_streams = workload.streams == trace::Streams::by_dimension;
+  execution.dimension_streams = streams == Streams::automatic || streams == Streams::by_dimension;
 }
 
 void Configuration::share_settings() {

@@ -133,7 +133,8 @@ const Words<trace::Streams>& stream_policies() {
   using trace::Streams;
   static const Words<Streams> words = {
       {"auto", Streams::automatic,
-       "counted with `rules: astra-sim`, or if communication.streams or communication.order is given; else dimension"},
+       "counted with `rules: astra-sim`, or if communication.streams or communication.order is given; else trace for "
+       "nodes that name a stream, and dimension for all others"},
       {"dimension", Streams::by_dimension,
        "collectives that use the same dimensions take turns, and sends do; others run beside them"},
       {"counted", Streams::by_count, "as many at a time as compute.streams and communication.streams say"},

@@ -44,16 +44,17 @@ class Streams(harness.Folder):
 
     def test_streams_by_hand(self):
         """Two NPUs: stream 7 computes for 3 us and 1 us, stream 20 for 2 us; an all-gather of 5 us in one hop of 1 us waits for stream
-        7, so that it begins at 4. Nodes without a stream take turns on their own resource, for 4 us and 1 us. Without the option all
-        compute nodes take turns."""
+        7, so that it begins at 4. Nodes without a stream take turns on their own resource, for 4 us and 1 us. By default it is the same,
+        with a warning. Counted, all compute nodes take turns."""
         nodes = [Node(1, chakra.COMP, duration=3, stream=7), Node(2, chakra.COMP, duration=2, stream=20), Node(3, chakra.COMP, duration=1, stream=7),
                  Node(4, chakra.COMP, duration=4), Node(5, chakra.COMP, duration=1),
                  Node(6, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000, stream=7)]
         config = self.config(traces_of(self.folder, [nodes] * 2))
-        trace = timeline(self.check_one_answer([config, OF_TRACE, "--timeline"], 2, ranks=(2,)))
         expected = {1: (0, 3), 2: (0, 2), 3: (3, 4), 4: (0, 4), 5: (4, 5), 6: (4, 10)}
-        self.assertEqual(trace[0], {node: (start * US, end * US) for node, (start, end) in expected.items()})
-        counted = timeline(self.run_once([config, "--timeline"]))
+        for arguments in ([], [OF_TRACE]):
+            trace = timeline(self.check_one_answer([config, "--timeline"] + arguments, 2, ranks=(2,)))
+            self.assertEqual(trace[0], {node: (start * US, end * US) for node, (start, end) in expected.items()})
+        counted = timeline(self.run_once([config, "--timeline", "--streams=counted"]))
         self.assertEqual([counted[0][node][0] // US for node in range(1, 7)], [0, 3, 5, 6, 10, 0])
 
     def test_dimensions_do_not_wait_for_each_other(self):
