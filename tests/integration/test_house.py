@@ -41,6 +41,7 @@ FOREIGN = [
     (r"(hdf5|H5)", ["results"]),
     (r"yaml-cpp/", ["config"]),
     (r"tinyxml2", ["collective"]),
+    (r"simdjson", ["trace"]),
     (r"cxxopts", ["config"]),
     (r"nlohmann/", ["config", "trace", "workload", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),

@@ -67,7 +67,7 @@ class Package(unittest.TestCase):
         architecture = printed("dpkg", "--print-architecture").strip()
         self.assertEqual(self.package.name, f"orrery_{VERSION}_{architecture}.deb")
         self.assertEqual([self.field(name) for name in ("Package", "Version", "Architecture")], ["orrery", VERSION, architecture])
-        for library in ("libc6", "libfmt", "libhdf5", "libmetis", "libopenmpi", "libprotobuf", "libspdlog", "libtinyxml2", "libyaml-cpp", "zlib1g"):
+        for library in ("libc6", "libfmt", "libhdf5", "libmetis", "libopenmpi", "libprotobuf", "libsimdjson", "libspdlog", "libtinyxml2", "libyaml-cpp", "zlib1g"):
             self.assertRegex(self.field("Depends"), rf"(^|, ){library}")
         recommended = set(self.field("Recommends").split(", "))
         setup = (harness.SOURCE / "scripts/setup.sh").read_text()

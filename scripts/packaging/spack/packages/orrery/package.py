@@ -28,6 +28,7 @@ class Orrery(CMakePackage):
     depends_on("zlib-api")
     depends_on("fmt@9:")
     depends_on("spdlog@1.10:+fmt_external")
+    depends_on("simdjson")
     depends_on("tinyxml2")
     depends_on("yaml-cpp@0.7:")
     with when("+python"):
