@@ -2,6 +2,7 @@
 
 #include "agreed.hpp"
 #include "orrery/npu/concurrency.hpp"
+#include "orrery/npu/recorded.hpp"
 #include "orrery/parallel/gather_notices.hpp"
 #include "orrery/parallel/raise_faults.hpp"
 
@@ -33,6 +34,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
                                                    communicator::dimensions_in_use(system_->topology()));
                        })),
       rank_(number(configuration, *system_, traces_, programs_, world)),
+      least_recorded_(npu::least_recorded_cost(rank_.npus, configuration.execution, world)),
       sharers_(share_bandwidth(world)) {
   readable_.groups = traces_.groups_are_known;
   Notices mine = traces_.notices;
@@ -82,7 +84,8 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           rank_.communicators.specs(),
           npus,
           {here_, traces_.partition.ranks(), host_of_server_},
-          [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_.workload, npu, node); }};
+          [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_.workload, npu, node); },
+          least_recorded_};
 }
 
 npu::RunContext Preparation::run_context() {

@@ -83,6 +83,7 @@ class Preparation {
   std::vector<Rank> host_of_server_;
   npu::Programs programs_;
   RankNpus rank_;
+  Time least_recorded_;
   std::vector<std::uint32_t> sharers_;
   std::optional<FoldedRun> folded_;
   Notices notices_;

@@ -75,7 +75,7 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
   require_same(pending.report, report, hosted.spec, setup_.place_of);
   if (hosted.ranks.size() > 1 && computes_at_host()) {
     const Time least = setup_.engine.least_duration(*hosted.layout, kind_of(report), Bytes(report.size));
-    pending.reply = std::min(pending.reply, first + least);
+    pending.reply = std::min(pending.reply, first + std::min(least, setup_.least_recorded));
   }
   return pending;
 }
@@ -85,6 +85,7 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
   auto& pending = this->pending(hosted, report, *std::ranges::min_element(arrivals));
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
+  pending.report.recorded = std::min(pending.report.recorded, report.recorded);
   const auto rank = std::ranges::lower_bound(hosted.ranks, from, {}, &Participants::rank);
   ensure(rank != hosted.ranks.end() && rank->rank == from, "arrivals of a rank without participants");
   for (std::size_t i = 0; i < rank->numbers.size(); ++i)
@@ -132,6 +133,11 @@ std::span<const Time> HostSide::completions(const Hosted& hosted, const Pending&
   const auto kind = kind_of(pending.report);
   const Bytes size(pending.report.size);
   auto& completions = scratch_.completions;
+  if (pending.report.recorded > Time::zero()) {
+    const Time last = *std::ranges::max_element(pending.arrivals);
+    completions.assign(pending.arrivals.size(), last + pending.report.recorded);
+    return completions;
+  }
   completions.resize(hosted.members);
   if (!hosted.spec.representatives) {
     setup_.engine.finish(*hosted.layout, kind, size, pending.arrivals, completions);

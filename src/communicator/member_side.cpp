@@ -83,6 +83,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .depth = setup_.kernel.depth(LpId(join.npu.value())),
                       .node_id = join.node_id,
                       .size = join.size.count(),
+                      .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
   auto& pending = communicator.pending.at(report.ordinal);
@@ -99,6 +100,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
   require_same(pending.report, report, communicator.spec, setup_.place_of);
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
+  pending.report.recorded = std::min(pending.report.recorded, report.recorded);
   pending.arrivals[membership.participant] = join.now;
   pending.nodes[membership.participant] = join.node;
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.

@@ -37,7 +37,8 @@ void Configuration::follow(RuleSet rules) {
 }
 
 /// Chooses the streams where none were chosen: NPUs of ASTRA-sim count theirs, as those do that are told how many they
-/// have or in which order nodes take them. What a collective may use of a switch rests on turns that traces do not have.
+/// have or in which order nodes take them. What a collective may use of a switch rests on turns that traces do not
+/// have.
 void Configuration::settle_streams() {
   using trace::Streams;
   Streams& streams = workload.streams;
@@ -45,12 +46,10 @@ void Configuration::settle_streams() {
     const bool is_counted = rule_set == RuleSet::astra_sim || execution.replay_only ||
                             places.contains("system.communication.streams") ||
                             execution.comm_order != npu::CommOrder::lowest_id;
-    if (is_counted)
-      streams = Streams::by_count;
-    else if (collectives.uses_switch_operations())
-      streams = Streams::by_dimension;
+    const bool uses_switches = collectives.uses_switch_operations();
+    streams = is_counted ? Streams::by_count : uses_switches ? Streams::by_dimension : Streams::by_name;
   }
-  execution.dimension_streams = streams == Streams::automatic || streams == Streams::by_dimension;
+  execution.dimension_streams = streams == Streams::by_name || streams == Streams::by_dimension;
 }
 
 void Configuration::share_settings() {

@@ -18,6 +18,7 @@ class Validation {
     validate_modules();
     validate_network();
     validate_streams();
+    validate_recorded_communication();
     validate_traces();
     if (c_.workload.generated && attempt([&] { c_.workload.generated->validate(); })) validate_generated();
   }
@@ -54,6 +55,7 @@ class Validation {
 
   void validate_modules();
   void validate_network();
+  void validate_recorded_communication();
   void validate_streams();
   void validate_traces();
   void validate_generated();
@@ -102,6 +104,19 @@ void Validation::validate_network() {
                                     d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
 }
 
+/// Recorded durations leave nothing to the links, to rounds of a generated workload, and to a replay.
+void Validation::validate_recorded_communication() {
+  if (!c_.execution.recorded_communication) return;
+  const std::string_view key = "system.communication.durations";
+  require(!c_.execution.network.model->simulates_links(), key,
+          "found recorded, but the congestion-aware network simulates every message",
+          "network, or system.network.model: congestion-unaware");
+  require(!c_.workload.generated, key, "found recorded, but a generated workload has no recorded durations", "network");
+  require(!c_.execution.replay_only, key,
+          "found recorded, but workload.replay-only takes node by node what was recorded",
+          "network, or workload.replay-only: false");
+}
+
 void Validation::validate_streams() {
   const bool by_trace = c_.workload.streams == trace::Streams::of_trace;
   if (!by_trace && !c_.execution.dimension_streams) return;
@@ -109,11 +124,12 @@ void Validation::validate_streams() {
           "found an order of the nodes that wait for the communication resource, but without workload.streams: counted "
           "they wait for their streams",
           "lowest-id, or workload.streams: counted");
-  if (!by_trace) return;
-  require(!c_.workload.generated, "workload.streams",
+  require(!by_trace || !c_.workload.generated, "workload.streams",
           "found trace, but the nodes of a generated workload name no stream", "counted");
-  require(!c_.collectives.uses_switch_operations(), "workload.streams",
-          "found trace, but what a collective may use of a switch (inSwitch) depends on how many an NPU is in at a "
+  const bool uses_names = by_trace || c_.workload.streams == trace::Streams::by_name;
+  require(!uses_names || !c_.collectives.uses_switch_operations(), "workload.streams",
+          "found streams of traces, but what a collective may use of a switch (inSwitch) depends on how many an NPU is "
+          "in at a "
           "time, which traces do not limit",
           "counted, with communication.streams; or no inSwitch");
 }

@@ -114,6 +114,15 @@ const Words<npu::CommOrder>& communication_orders() {
   return words;
 }
 
+const Words<bool>& communication_durations() {
+  static const Words<bool> words = {
+      {"network", false, "the network"},
+      {"recorded", true,
+       "the shortest duration that a member recorded, from when the last one is ready; the network where one recorded "
+       "none"}};
+  return words;
+}
+
 const Words<memory::RemoteMemoryKind>& remote_memory_kinds() {
   static const Words<memory::RemoteMemoryKind> words = words_of<memory::RemoteMemoryKind>();
   return words;
@@ -133,8 +142,10 @@ const Words<trace::Streams>& stream_policies() {
   using trace::Streams;
   static const Words<Streams> words = {
       {"auto", Streams::automatic,
-       "counted with `rules: astra-sim`, or if communication.streams or communication.order is given; else trace for "
-       "nodes that name a stream, and dimension for all others"},
+       "counted with `rules: astra-sim`, or if communication.streams or communication.order is given; dimension with "
+       "inSwitch; else named"},
+      {"named", Streams::by_name,
+       "as trace for nodes that name a stream in the trace, and as dimension for all others"},
       {"dimension", Streams::by_dimension,
        "collectives that use the same dimensions take turns, and sends do; others run beside them"},
       {"counted", Streams::by_count, "as many at a time as compute.streams and communication.streams say"},

@@ -59,6 +59,7 @@ const Words<collective::DimensionOrder>& dimension_orders();
 const Words<collective::ChunkOrder>& chunk_orders();
 const Words<compute::ModelName>& compute_models();
 const Words<npu::CommOrder>& communication_orders();
+const Words<bool>& communication_durations();
 const Words<memory::RemoteMemoryKind>& remote_memory_kinds();
 const Words<trace::Dependencies>& dependency_policies();
 const Words<trace::Streams>& stream_policies();

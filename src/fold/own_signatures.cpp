@@ -30,7 +30,7 @@ class SignatureWriter {
     Signature signature;
     for (const npu::NpuSpec& npu : context_.npus) {
       const Structure& structure = structure_of(*npu.program);
-      const bool is_noisy = context_.options.compute_noise > 0 && structure.takes_time;
+      const bool is_noisy = context_.options.noise.amplitude > 0 && structure.takes_time;
       const bool is_sharing = context_.memory.num_servers() > 0 && structure.accesses_memory;
       result.counts.noisy += is_noisy;
       result.counts.sharing += is_sharing;

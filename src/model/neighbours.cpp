@@ -4,6 +4,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/collective/kind.hpp"
 #include "orrery/model/rank_model.hpp"
+#include "orrery/npu/recorded.hpp"
 
 namespace orrery::model {
 namespace {
@@ -163,8 +164,9 @@ void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
     const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
     if (is_local) continue;  // its members and its host see each other without the kernel
     if (spec.host == neighbours.here()) {
-      const Time final_delay = run.engine.minimum_duration(*layout_of(run, spec));
-      for (const Rank rank : ranks) neighbours.add_completions(rank, shortest[spec.id.index()], final_delay);
+      const Time least = std::min(shortest[spec.id.index()], run.least_recorded);
+      const Time final_delay = std::min(run.engine.minimum_duration(*layout_of(run, spec)), run.least_recorded);
+      for (const Rank rank : ranks) neighbours.add_completions(rank, least, final_delay);
     } else if (std::ranges::binary_search(ranks, neighbours.here())) {
       neighbours.add_requests(spec.host);
     }
@@ -175,7 +177,8 @@ void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
 void add_messages(Neighbours& neighbours, const npu::RunContext& run) {
   for (const auto& npu : run.npus)
     for (const NpuId peer : npu.trace->peers)
-      neighbours.add_messages(run.hosting.of_npu[peer.index()], run.delays.delay(npu.id, peer, Bytes(0)));
+      neighbours.add_messages(run.hosting.of_npu[peer.index()],
+                              std::min(run.delays.delay(npu.id, peer, Bytes(0)), npu::half_of(run.least_recorded)));
 }
 
 /// Adds the requests to remote memory and its answers.

@@ -30,6 +30,7 @@ struct Context {
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
   std::vector<Cause> cause_of_group;  ///< [communicators]
   DimensionStreams streams;
+  Time least_recorded = Time::max();  ///< see RunContext
   Scratch scratch = {};
 };
 

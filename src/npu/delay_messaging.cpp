@@ -1,6 +1,7 @@
 #include "delay_messaging.hpp"
 
 #include "orrery/collective/message_program.hpp"
+#include "orrery/npu/recorded.hpp"
 
 namespace orrery::npu {
 namespace {
@@ -15,7 +16,7 @@ pdes::Awaited awaited_from(const Execution& npu, NpuId peer) {
 LastArrival sender_of(const Execution& npu, NodeId receive, Time there) {
   const NpuId sender = channel_of(npu.npu(), receive).other;
   const Time takes = npu.context().services.network.delay(sender, npu.npu().id, Bytes(npu.node(receive).size));
-  return {there - takes, sender};
+  return {there - std::min(takes, there), sender};
 }
 
 /// Sends an event to the peer of a send or a receive.
@@ -27,12 +28,35 @@ void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uin
       npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail));
 }
 
+/// Returns how long the clear to send takes from a receiver to a sender.
+Time clearance_delay(const Context& context, NpuId receiver, NpuId sender) {
+  return std::min(context.services.network.delay(receiver, sender, collective::clear_to_send_size()),
+                  half_of(context.least_recorded));
+}
+
+/// Returns when data that leave now are at the receiver.
+Time arrival(const Execution& npu, NodeId send, Time now) {
+  const NpuId peer = channel_of(npu.npu(), send).other;
+  return now + npu.context().services.network.delay(npu.npu().id, peer, Bytes(npu.node(send).size));
+}
+
+/// Returns the same for data that leave now because of the clear to send, which says what the receiver recorded. If
+/// both sides recorded the message, it takes the shorter duration from when both were ready.
+Time arrival(const Execution& npu, NodeId send, Time now, const pdes::Event& clearance, Time issued) {
+  const Time own = recorded_cost(*npu.npu().program->graph, send, npu.context().options);
+  const Time recorded = std::min(own, Time::from_ps(static_cast<std::int64_t>(clearance.detail)));
+  if (recorded == Time::zero()) return arrival(npu, send, now);
+  const NpuId peer = channel_of(npu.npu(), send).other;
+  return std::max(issued, clearance.time - clearance_delay(npu.context(), peer, npu.npu().id)) + recorded;
+}
+
 }  // namespace
 
-DelayMessaging::DelayMessaging(bool rendezvous) : clearances_(rendezvous ? std::make_unique<Clearances>() : nullptr) {}
+DelayMessaging::DelayMessaging(bool senders_wait)
+    : clearances_(senders_wait ? std::make_unique<Clearances>() : nullptr) {}
 
 void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
-  if (!clearances_) return transfer(npu, send, now);
+  if (!clearances_) return transfer(npu, send, now, arrival(npu, send, now));
   const ChannelKey channel = channel_of(npu.npu(), send);
   pdes::Event clearance;
   if (!clearances_->take(channel, clearance)) {
@@ -42,7 +66,7 @@ void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
   auto& kernel = npu.context().services.kernel;
   if (clearance.time <= now) {
     kernel.raise_depth(npu.npu().lp(), clearance.depth);
-    return transfer(npu, send, now);
+    return transfer(npu, send, now, arrival(npu, send, now, clearance, now));
   }
   clearance.kind = static_cast<std::uint16_t>(EventKind::cleared);
   clearance.node = send.value();
@@ -50,11 +74,10 @@ void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
 }
 
 /// Lets the data leave; the sender is free when all of them are at the receiver.
-void DelayMessaging::transfer(Execution& npu, NodeId send, Time now) {
+void DelayMessaging::transfer(Execution& npu, NodeId send, Time now, Time there) {
   const NpuId from = npu.npu().id, peer = channel_of(npu.npu(), send).other;
   const Bytes size(npu.node(send).size);
   auto& network = npu.context().services.network;
-  const Time there = now + network.delay(from, peer, size);
   network.count_message(from, peer, size, npu.npu().count());
   npu.accounting().count_sent(send, now, size);
   if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count());
@@ -66,9 +89,10 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   const ChannelKey channel = channel_of(npu.npu(), receive);
   const Services& services = npu.context().services;
   if (clearances_) {
-    const Time there = now + services.network.delay(npu.npu().id, channel.other, collective::clear_to_send_size());
+    const Time there = now + clearance_delay(npu.context(), npu.npu().id, channel.other);
     if (there == Time::max()) return npu.accounting().note_overrun(receive, now, Overrun::Quantity::time);
-    send_to_peer(npu, receive, EventKind::clear_to_send, there, 0);
+    const Time recorded = recorded_cost(*npu.npu().program->graph, receive, npu.context().options);
+    send_to_peer(npu, receive, EventKind::clear_to_send, there, static_cast<std::uint64_t>(recorded.ps()));
   }
   pdes::Event message;
   if (!receives_.take(channel, message)) {
@@ -131,7 +155,7 @@ bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
   npu.awaited().remove(awaited_from(npu, channel.other));
   if (const Time issued = npu.running(send).start; event.time <= issued) {  // this NPU is ahead of what is certain
     npu.context().services.kernel.raise_depth(npu.npu().lp(), event.depth);
-    transfer(npu, send, issued);
+    transfer(npu, send, issued, arrival(npu, send, issued, event, issued));
     return false;
   }
   event.kind = static_cast<std::uint16_t>(EventKind::cleared);
@@ -152,7 +176,8 @@ pdes::Awaited DelayMessaging::doubts() const {
 
 void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
   const NodeId node(event.node);
-  if (static_cast<EventKind>(event.kind) == EventKind::cleared) return transfer(npu, node, event.time);
+  if (static_cast<EventKind>(event.kind) == EventKind::cleared)
+    return transfer(npu, node, event.time, arrival(npu, node, event.time, event, npu.running(node).start));
   arriving_.remove();
   npu.complete_receive(node, Time::from_ps(static_cast<std::int64_t>(event.detail)), sender_of(npu, node, event.time),
                        event.time);

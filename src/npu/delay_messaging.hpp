@@ -12,9 +12,8 @@ namespace orrery::npu {
 /// when it is sent, which may be before its time or, if this NPU is ahead of others, after it.
 class DelayMessaging final : public Messaging {
  public:
-  /// With `rendezvous` the data of a send leave when the receiver has posted its receive and the clear to
-  /// send is there.
-  explicit DelayMessaging(bool rendezvous);
+  /// If senders wait, the data of a send leave when the receiver has posted its receive and the clear to send is there.
+  explicit DelayMessaging(bool senders_wait);
 
   void begin_send(Execution& npu, NodeId send, Time now) override;
   void begin_receive(Execution& npu, NodeId receive, Time now) override;
@@ -35,7 +34,7 @@ class DelayMessaging final : public Messaging {
   };
   using Clearances = Matcher<NodeId, pdes::Event>;
 
-  void transfer(Execution& npu, NodeId send, Time now);
+  void transfer(Execution& npu, NodeId send, Time now, Time there);
   bool admit_data(Execution& npu, pdes::Event& event);
   bool admit_clear_to_send(Execution& npu, pdes::Event& event);
   void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);
@@ -43,7 +42,7 @@ class DelayMessaging final : public Messaging {
   bool clear_up(NodeId receive);
 
   Matcher<PostedReceive, pdes::Event> receives_;  // posted receives, and messages that none waits for yet
-  // With rendezvous: sends that wait, and clear-to-send messages that no send waits for yet.
+  // If senders wait: sends that wait, and clear-to-send messages that no send waits for yet.
   std::unique_ptr<Clearances> clearances_;
   ActionTimes posted_, arriving_;
   std::vector<Doubt> doubts_;

@@ -51,7 +51,7 @@ class TailFinder {
     for (std::uint32_t i = 0; i < graph_.num_nodes(); ++i) {
       Time& duration = durations_[i];
       if (graph_.nodes[i].kind == NodeKind::compute) duration = at_speed(duration, speed);
-      duration = least_noisy(duration, options.compute_noise);
+      duration = least_noisy(duration, options.noise.amplitude);
     }
     repeats_ = options.iterations > 1;
   }
@@ -167,7 +167,7 @@ Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
 bool Lookaheads::is_send(const Program& program, const Pattern& pattern, NodeId id) const {
   const auto& node = program.graph->nodes[id.index()];
   if (run_.options.goes_over_links()) return false;
-  if (node.kind != NodeKind::send && !(node.kind == NodeKind::receive && run_.options.rendezvous)) return false;
+  if (node.kind != NodeKind::send && !(node.kind == NodeKind::receive && run_.options.senders_wait())) return false;
   return pattern[program.uses.size() + node.slot];
 }
 
@@ -181,7 +181,7 @@ bool Lookaheads::is_call(const Program& program, const Pattern& pattern, NodeId 
 bool Lookaheads::is_relay(const Program& program, NodeId id) const {
   const auto kind = program.graph->nodes[id.index()].kind;
   return kind == NodeKind::collective || kind == NodeKind::send ||
-         (kind == NodeKind::receive && run_.options.rendezvous);
+         (kind == NodeKind::receive && run_.options.senders_wait());
 }
 
 const Lookahead& Lookaheads::of(const NpuSpec& npu) {

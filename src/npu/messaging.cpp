@@ -34,7 +34,7 @@ bool Messaging::arrive(Execution&, const network::Message&, Time) {
 
 std::unique_ptr<Messaging> make_messaging(const Context& context) {
   if (context.services.links) return std::make_unique<LinkMessaging>();
-  return std::make_unique<DelayMessaging>(context.options.rendezvous);
+  return std::make_unique<DelayMessaging>(context.options.senders_wait());
 }
 
 }  // namespace orrery::npu

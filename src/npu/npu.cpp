@@ -4,6 +4,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
 #include "orrery/collective/kind.hpp"
+#include "orrery/npu/recorded.hpp"
 
 namespace orrery::npu {
 
@@ -87,23 +88,24 @@ Time Npu::compute_time(NodeId id) const {
   const NpuId npu = execution_.npu().id;
   Time exact = execution_.npu().program->durations[id.index()];
   if (execution_.node(id).kind == NodeKind::compute) exact = at_speed(exact, options.speed_of(npu));
-  if (options.compute_noise == 0) return exact;
+  if (options.noise.amplitude == 0) return exact;
   const std::uint64_t bits =
-      mix(mix(mix(options.noise_seed, npu.value()), id.value()), execution_.schedule().iteration());
+      mix(mix(mix(options.noise.seed, npu.value()), id.value()), execution_.schedule().iteration());
   const double draw = static_cast<double>(bits >> 11U) * 0x1p-53;  // [0, 1)
-  return noisy(exact, options.compute_noise, draw);
+  return noisy(exact, options.noise.amplitude, draw);
 }
 
 void Npu::issue_collective(NodeId id, Time now) {
   const std::uint32_t use = execution_.npu().program->use_of_node(id);
   const communicator::Membership& membership = memberships_[use];
   const trace::Node& node = execution_.node(id);
-  if (membership.members == 1) return execution_.end_at(id, now, now);
+  const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
+  if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now);
   execution_.awaited().add(awaited_by(id));
   execution_.context().services.communicators.join(
       membership, {this->id(), id, execution_.npu().trace->id_of(id), collective::kind_of(node.collective),
-                   Bytes(node.size), now, execution_.schedule().is_recorded()});
+                   Bytes(node.size), now, execution_.schedule().is_recorded(), recorded});
 }
 
 void Npu::issue_access(NodeId id, Time now) {

@@ -45,7 +45,8 @@ struct Npus::State {
   State(const RunContext& the_run, const Services& services)
       : run(the_run),
         context{services,           run.memory,   run.options,    run.hosting,
-                run.first_server(), run.place_of, causes_of(run), dimension_streams_of(run)},
+                run.first_server(), run.place_of, causes_of(run), dimension_streams_of(run),
+                run.least_recorded},
         lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),
         bounds(run.npus.size()),

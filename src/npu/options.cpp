@@ -20,8 +20,8 @@ void Options::validate() const {
   if (!replay_only) compute.validate();
   if (compute_streams == 0) throw Error(ErrorCode::bad_input, {.key = "compute-streams"}, "found 0", "1 or more");
   if (iterations == 0) throw Error(ErrorCode::bad_input, {.key = "iterations"}, "found 0", "1 or more");
-  if (!(compute_noise >= 0 && compute_noise < 1))
-    throw Error(ErrorCode::bad_input, {.key = "noise"}, fmt::format("found {}", compute_noise),
+  if (!(noise.amplitude >= 0 && noise.amplitude < 1))
+    throw Error(ErrorCode::bad_input, {.key = "noise"}, fmt::format("found {}", noise.amplitude),
                 "0 or more and below 1");
   for (const double speed : compute_speed)
     if (!(speed >= 1e-6 && speed <= 1e6))

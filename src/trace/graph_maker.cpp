@@ -84,19 +84,19 @@ class GraphMaker {
 /// structure. Returns 0 for a node without a stream.
 std::uint16_t GraphMaker::read_stream(const ParsedNode& parsed) {
   const Number value = parsed[Attribute::stream];
-  const bool is_automatic = options_.streams == Streams::automatic;
-  if (!is_automatic && options_.streams != Streams::of_trace) return 0;
-  if (is_automatic && value.form != NumberForm::whole) return 0;
+  const bool is_optional = options_.streams == Streams::by_name;
+  if (!is_optional && options_.streams != Streams::of_trace) return 0;
+  if (is_optional && value.form != NumberForm::whole) return 0;
   if (value.form == NumberForm::absent || value.form == NumberForm::negative) {
     contents_.notices.add("stream",
                           "workload.streams is trace, but nodes name no stream: they take the places that "
                           "compute.streams and communication.streams count");
     return 0;
   }
-  if (is_automatic)
+  if (is_optional)
     contents_.notices.add("streams-of-trace",
                           "nodes name streams: those of a stream take turns, and streams run side by side "
-                          "(workload.streams: auto; dimension leaves the streams of traces out)");
+                          "(workload.streams: named; dimension leaves the streams of traces out)");
   if (value.form != NumberForm::whole)
     attributes(parsed).fail("stream is no whole number", "the number of a stream, or no such attribute");
   const std::size_t next = number_of_stream_.size() + 1;

@@ -37,6 +37,7 @@ struct Join {
   Bytes size;
   Time now;
   bool is_recorded = true;
+  Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
 };
 
 /// What a participant waits in, for the report of a stuck run.

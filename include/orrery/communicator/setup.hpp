@@ -29,6 +29,7 @@ struct Setup {
   LpId first_lp;  ///< of the communicator of group 0
   const PlaceOf& place_of;
   Execution execution = Execution::at_host;
+  Time least_recorded = Time::max();  ///< no collective that all its members recorded takes less; at_host only
 };
 
 }  // namespace orrery::communicator

@@ -14,10 +14,19 @@ namespace orrery::npu {
 /// one that became ready first or last, or the one with the highest comm_priority. Among equals, the lowest id.
 enum class CommOrder : std::uint8_t { lowest_id, fifo, lifo, priority };
 
+/// Every compute node takes its time times 1 + amplitude * r, where r in [-1, 1) is drawn for each node, NPU and
+/// iteration from the seed alone.
+struct ComputeNoise {
+  double amplitude = 0;  ///< below 1; 0 = none
+  std::uint32_t seed = 1;
+};
+
 struct Options {
   compute::Options compute;
-  bool replay_only = false;           ///< every node, communication too, takes its recorded duration
-  bool rendezvous = false;            ///< the data of a send wait until the receiver is clear to receive
+  bool replay_only = false;  ///< every node, communication too, takes its recorded duration
+  bool rendezvous = false;   ///< the data of a send wait until the receiver is clear to receive
+  /// Recorded durations decide what collectives and messages cost (recorded.hpp).
+  bool recorded_communication = false;
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< nodes that the communication resource holds at a time
   /// Instead, collectives that use the same dimensions take turns, and sends do. Accesses to memory have comm_streams.
@@ -25,16 +34,15 @@ struct Options {
   CommOrder comm_order = CommOrder::lowest_id;
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
-  /// Every compute node takes its time times 1 + noise * r, where r in [-1, 1) is drawn for each node, NPU and
-  /// iteration from the seed alone. 0 = none; below 1.
-  double compute_noise = 0;
-  std::uint32_t noise_seed = 1;
+  ComputeNoise noise;
   /// [num_npus] by what the time of compute nodes is divided; positive. Empty = 1 for all.
   std::vector<double> compute_speed = {};
   network::Options network;
   bool timeline = false;                ///< keep start and finish of every node
   std::uint32_t record_iterations = 1;  ///< iterations, from the first, of which collectives and the timeline are kept
 
+  /// Says whether a sender waits until its receiver is ready.
+  bool senders_wait() const { return rendezvous || recorded_communication; }
   bool goes_over_links() const { return network.model->simulates_links() && !replay_only; }
   /// Returns the bytes that tensors may take, with the share of an expanded memory; 0 = no limit.
   Bytes room() const;

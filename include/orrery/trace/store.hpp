@@ -30,7 +30,8 @@ using NamedGroups = std::map<std::string, std::vector<NpuId>, std::less<>>;
 
 /// Which nodes of an NPU take turns.
 enum class Streams : std::uint8_t {
-  automatic,     ///< those that name the same stream; nodes that name none as with by_dimension
+  automatic,     ///< by_name, or another one if the configuration asks for it
+  by_name,       ///< those that name the same stream in the trace; nodes that name none as with by_dimension
   by_dimension,  ///< collectives that use the same dimensions of the network; sends; others as with by_count
   by_count,      ///< those of a resource: the system says how many run at once
   of_trace,      ///< those that name the same stream; nodes that name none as with by_count

@@ -214,14 +214,14 @@ const Keys<Configuration>& compute_keys() {
               .otherwise = Default::none()},
              share().info,
              alias(
-                 share(), [](auto& c) -> auto& { return c.execution.compute_noise; }));
+                 share(), [](auto& c) -> auto& { return c.execution.noise.amplitude; }));
     keys.add({.path = "system.compute.noise-seed",
               .help = "earlier name of `perturbation.noise-seed`",
               .example = "7",
               .otherwise = Default::none()},
              count(0).info,
              alias(
-                 count(0), [](auto& c) -> auto& { return c.execution.noise_seed; }));
+                 count(0), [](auto& c) -> auto& { return c.execution.noise.seed; }));
     return keys;
   }();
   return all;
@@ -248,6 +248,17 @@ const Keys<Configuration>& communication_keys() {
          .example = "true",
          .otherwise = Default::built_in()},
         boolean(), [](auto& c) -> auto& { return c.execution.rendezvous; });
+    keys.add(
+        {.path = "system.communication.durations",
+         .help = "what says how long collectives and messages of traces take",
+         .example = "recorded",
+         .otherwise = Default::built_in(),
+         .see = "model.md",
+         .flag = Flag{.name = "communication-durations",
+                      .heading = Heading::model,
+                      .argument = "WORD",
+                      .commands = {Taker::run, Taker::check}}},
+        word(communication_durations()), [](auto& c) -> auto& { return c.execution.recorded_communication; });
     return keys;
   }();
   return all;

@@ -152,7 +152,7 @@ const Keys<Configuration>& perturbation_keys() {
                           .heading = Heading::model,
                           .argument = "SHARE",
                           .commands = {Taker::run, Taker::check}}},
-            share(), [](auto& c) -> auto& { return c.execution.compute_noise; })
+            share(), [](auto& c) -> auto& { return c.execution.noise.amplitude; })
         .excludes("system.compute.noise");
     keys.add(
             {.path = "perturbation.noise-seed",
@@ -163,7 +163,7 @@ const Keys<Configuration>& perturbation_keys() {
                           .heading = Heading::model,
                           .argument = "N",
                           .commands = {Taker::run, Taker::check}}},
-            count(0), [](auto& c) -> auto& { return c.execution.noise_seed; })
+            count(0), [](auto& c) -> auto& { return c.execution.noise.seed; })
         .excludes("system.compute.noise-seed");
     keys.add({.path = "perturbation.slow-npus",
               .help = "NPUs that compute faster or slower; the keys of an entry are those of `perturbation.slow-npus`",

@@ -81,6 +81,22 @@ TEST_F(HostSideTest, SeveralCollectivesOfACommunicatorMayBeUnderWay) {
   EXPECT_EQ(reports[2].times[0], system->completions({ns(500), ns(500), ns(500), ns(600)})[0]);
 }
 
+// Members recorded 700 ns and 300 ns: all complete 300 ns after the last arrival. Without a record of one of them the
+// engine decides.
+TEST_F(HostSideTest, TheShortestRecordDecidesIfAllMembersHaveOne) {
+  const auto finish = [&](Time here, Time there, std::uint32_t ordinal) {
+    for (const auto& [rank, recorded] : {std::pair(0, here), std::pair(1, there)}) {
+      Report arrivals = report(ReportKind::arrivals, ordinal, rank == 0 ? 0 : 3);
+      arrivals.recorded = recorded;
+      side->receive(Rank(rank), arrivals, std::vector{ns(rank == 0 ? 10 : 90)});
+    }
+    return reports.back().times.front();
+  };
+  EXPECT_EQ(finish(ns(700), ns(300), 0), ns(390));
+  EXPECT_EQ(finish(ns(300), ns(700), 1), ns(390));
+  EXPECT_EQ(finish(ns(300), Time::zero(), 2), system->completions({ns(10), ns(10), ns(10), ns(90)})[3]);
+}
+
 // What the rank may promise about completions rests on the first arrival: it becomes earlier with earlier arrivals, and
 // there is nothing to promise when the collective is over.
 TEST_F(HostSideTest, APendingReplyIsTheFirstArrivalPlusTheLeastDuration) {

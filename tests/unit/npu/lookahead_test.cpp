@@ -73,10 +73,10 @@ TEST_F(LookaheadTest, TheFastestNpuCounts) {
   graph.collective(world, trace::all_dimensions, {2});
   options_.compute_speed = {0.5, 2, 1, 1};
   EXPECT_EQ(find(graph).calls.tails, (std::vector{ns(17), ns(10), zero, never}));
-  options_.compute_noise = 0.5;
+  options_.noise.amplitude = 0.5;
   EXPECT_EQ(find(graph).calls.tails, (std::vector{Time::from_ps(8500), ns(5), zero, never}));
   options_.compute_speed = {0.5, 0.5, 0.25, 0.5};
-  options_.compute_noise = 0;
+  options_.noise.amplitude = 0;
   EXPECT_EQ(find(graph).calls.tails, (std::vector{ns(47), ns(40), zero, never}));
 }
 
