@@ -321,6 +321,8 @@ TraceContents GraphMaker::make(Edges edges, Faults& faults) {
   sentinel.first_successor = edges.first_successor[num_nodes];
   graph.nodes.push_back(sentinel);
   note(edges);
+  contents_.notices.merge(parsed_.notices);
+  contents_.start_ns = parsed_.start_ns;
   contents_.labels.tensors = tensors_.keys();
   graph.tensors = tensors_.finish(num_nodes);
   graph.successors = std::move(edges.successors);

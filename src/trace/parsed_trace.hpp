@@ -16,6 +16,7 @@
 #include "name_pool.hpp"
 #include "number.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/notices.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/trace/graph.hpp"
 #include "source.hpp"
@@ -127,6 +128,9 @@ struct ParsedTrace {
   std::vector<std::uint64_t> data;
   std::vector<ParsedTensor> tensors;
   std::map<std::string, GroupDefinition, std::less<>> definitions;  ///< process groups by name
+  Notices notices;                                                  ///< what the reader has to say
+  std::optional<std::int64_t>
+      start_ns;  ///< of a recording: when it began, by its clock; Store::delay sets its first node
   std::uint64_t unreadable_definitions = 0;  ///< process_group:init nodes whose text is not understood
 
   /// Adds a node at a position of the file and returns it; it stays valid until the next call. What is appended to

@@ -22,6 +22,8 @@ class ContentsSink final : public TraceSink {
     return is_needed(npu) ? &start(npu) : nullptr;
   }
 
+  const ReadOptions& options() const override { return context_.options; }
+
   void finish() {
     if (!parsed_) return;
     contents_.traces.back().contents =

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "orrery/base/ids.hpp"
+#include "orrery/trace/store.hpp"
 #include "parsed_trace.hpp"
 #include "trace_file.hpp"
 
@@ -17,6 +18,8 @@ class TraceSink {
   virtual ParsedTrace& begin() = 0;
   /// Begins the trace of an NPU that the file names. Returns null if the trace is not needed: the reader skips it.
   virtual ParsedTrace* begin(NpuId npu) = 0;
+  /// Says how files are read, for readers to which that matters.
+  virtual const ReadOptions& options() const;
 };
 
 /// A format of execution traces. Each stands in a source of its own, and registry.cpp lists them all.

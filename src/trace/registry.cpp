@@ -12,6 +12,11 @@ namespace orrery::trace {
 // Each is in the source of its name.
 extern const Reader chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader;
 
+const ReadOptions& TraceSink::options() const {
+  static const ReadOptions of_a_lone_trace{.alone = true};
+  return of_a_lone_trace;
+}
+
 std::span<const Reader> readers() {
   static const std::array all = {chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader};
   return all;

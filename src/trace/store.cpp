@@ -71,6 +71,7 @@ std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu
   trace.first_id = contents.first_id;
   trace.tags = contents.tags;
   trace.file = loaded->file;
+  trace.start_ns = contents.start_ns;
   trace.groups.reserve(contents.groups.size());
   for (const auto& use : contents.groups) trace.groups.emplace_back(use.value);
   trace.peers.reserve(contents.peers.size());
@@ -84,6 +85,15 @@ NpuTrace Store::read(const std::filesystem::path& path, NpuId npu) {
   if (!trace) state_->cache.forget(path);
   faults.raise();
   return std::move(*trace);
+}
+
+void Store::delay(NpuTrace& trace, Time by) {
+  Graph graph = *trace.graph;
+  graph.durations.resize(graph.num_nodes());
+  graph.durations.front() = by;
+  auto parts = state_->parts.keep(std::move(graph), Labels(*trace.labels));
+  trace.graph = std::move(parts.graph);
+  trace.labels = std::move(parts.labels);
 }
 
 NpuTrace Store::keep(Structure structure, std::string source) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -138,10 +139,11 @@ struct NpuTrace {
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<const Labels> labels;
   std::uint64_t first_id = 0;
-  std::vector<GroupId> groups;      ///< [num_group_slots]
-  std::vector<NpuId> peers;         ///< [num_peer_slots]
-  std::vector<std::uint64_t> tags;  ///< [num_tag_slots]
-  std::uint32_t file = 0;           ///< index into the Store's files
+  std::vector<GroupId> groups;           ///< [num_group_slots]
+  std::vector<NpuId> peers;              ///< [num_peer_slots]
+  std::vector<std::uint64_t> tags;       ///< [num_tag_slots]
+  std::uint32_t file = 0;                ///< index into the Store's files
+  std::optional<std::int64_t> start_ns;  ///< of a recording: when it began, by its clock
 
   std::uint64_t id_of(NodeId node) const { return first_id + labels->ids[node.index()]; }
 };

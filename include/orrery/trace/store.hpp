@@ -40,9 +40,28 @@ enum class Streams : std::uint8_t {
 /// Collectives that run files of their own: by the id of the node, the number of the file, from 1 on.
 using CustomNodes = std::map<std::uint64_t, std::uint32_t>;
 
+/// What is taken of the recordings of a profiler (kineto).
+struct RecordingOptions {
+  enum class Step : std::uint8_t {
+    last,   ///< the last complete one
+    whole,  ///< all that was recorded
+    chosen,
+  };
+  Step step = Step::last;
+  std::uint64_t number = 0;  ///< of the chosen step
+  /// Number of ranks that have a recording; the others are copies of them. 0: all have one.
+  std::uint32_t replicate = 0;
+  /// PyTorch execution traces beside the recordings, a path in which "{npu}" stands for the number of the NPU; or
+  /// empty.
+  std::string execution_traces = {};
+
+  friend bool operator==(const RecordingOptions&, const RecordingOptions&) = default;
+};
+
 struct ReadOptions {
   Dependencies dependencies = Dependencies::automatic;
   Streams streams = Streams::by_count;
+  RecordingOptions recording = {};
   CustomNodes custom_nodes = {};  ///< of every NPU's trace; an id whose node is not a collective has no effect
   std::uint32_t num_npus = 0;     ///< of the topology
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
@@ -79,6 +98,8 @@ class Store {
   /// Reads the trace of one NPU. Throws its faults (Faults::raise).
   NpuTrace read(const std::filesystem::path& path, NpuId npu);
 
+  /// Lets the trace of a recording begin so much later: its first node, which stands for this, takes so long.
+  void delay(NpuTrace& trace, Time by);
   /// Keeps a trace that was made (trace::Builder). `source` stands for its file in messages. The caller fills in the
   /// NPU's groups and peers, by slots. Cost O(nodes); copies for other NPUs share the structure.
   NpuTrace keep(Structure structure, std::string source);
