@@ -220,7 +220,8 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   if (!by_graph || world.size() == 1) return traces;
   const auto graph = communication_graph(traces, configuration, system, world);
   auto by_traffic = partition_by_graph(options, system, graph, world);
-  traces = agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
+  traces =
+      agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
   if (!any_faults(faults, world)) keep_starts(traces, world);
   return traces;
 }

@@ -42,7 +42,7 @@ void KinetoCommunication::fail(const GpuOperation& operation, std::string_view f
   Place place = trace_.source.place();
   place.byte_offset = operation.position;
   throw Error(ErrorCode::bad_input, place, fmt::format("the kernel '{}' {}", shown(operation.name), found), expected,
-              "workload.execution-traces names PyTorch execution traces, which list the members of process groups.");
+              "A newer PyTorch lists the members of process groups in what it records.");
 }
 
 std::uint64_t KinetoCommunication::world_size() const {

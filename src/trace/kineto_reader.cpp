@@ -86,16 +86,16 @@ class KinetoReader {
   }
 
   RecordedSpan span_of_step() const {
-    using Step = RecordingOptions::Step;
+    using Kind = StepChoice::Kind;
     const auto& steps = recording_.steps;
-    const Step which = options_.recording.step;
-    if (which == Step::whole || (which == Step::last && steps.empty())) return whole();
-    if (which == Step::last) return span_of(steps.back());
-    const auto found = std::ranges::find(steps, options_.recording.number, &RecordedStep::number);
+    const auto [kind, number] = options_.recording.step;
+    if (kind == Kind::all || (kind == Kind::last && steps.empty())) return whole();
+    if (kind == Kind::last) return span_of(steps.back());
+    const auto found = std::ranges::find(steps, number, &RecordedStep::number);
     if (found != steps.end()) return span_of(*found);
     std::string known;
     for (const RecordedStep& step : steps) known += fmt::format("{}{}", known.empty() ? "" : ", ", step.number);
-    fail(fmt::format("{}, and it holds no ProfilerStep#{}", what_this_is(), options_.recording.number),
+    fail(fmt::format("{}, and it holds no ProfilerStep#{}", what_this_is(), number),
          steps.empty() ? "a recording in which the program calls profiler.step(), or no workload.step"
                        : "one of the steps " + known);
   }

@@ -33,7 +33,10 @@ class Formats : public TraceTest {
             {"chakra", et::File().metadata().text()},
             {"chakra-0.0.1", v001.text()},
             {"chakra-0.0.3", v003("0.0.3", 4).text()},
-            {"chakra-0.0.3", v003("0.0.2", 3).text()}};
+            {"chakra-0.0.3", v003("0.0.2", 3).text()},
+            {"kineto",
+             R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [
+                 {"ph": "X", "cat": "kernel", "name": "k", "ts": 5, "dur": 2, "args": {"stream": 7}}]})"}};
   }
 };
 
