@@ -37,10 +37,10 @@ int execute(const config::Command& command, const std::string& command_line) {
     print_version();
     return 0;
   };
-  const ForEachCommand actions{of(print_help),      version,         run_as_job,        of(check),
-                               of(generate),        of(partition),   of(show_trace),    of(show_topology),
-                               of(show_collective), of(show_kernel), of(show_timeline), of(show_keys),
-                               of(run_package)};
+  const ForEachCommand actions{
+      of(print_help),  version,           run_as_job,     of(check),         of(generate),
+      of(convert),     of(partition),     of(show_trace), of(show_topology), of(show_collective),
+      of(show_kernel), of(show_timeline), of(show_keys),  of(run_package)};
   return std::visit(actions, command);
 }
 

@@ -18,6 +18,9 @@ int check(const config::CheckCommand& command);
 /// `orrery generate`: writes the traces of a generated workload and prints its figures.
 void generate(const config::GenerateCommand& command);
 
+/// `orrery convert`: writes traces of any format as Chakra execution traces, or a description of a system as YAML.
+void convert(const config::ConvertCommand& command);
+
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);
 

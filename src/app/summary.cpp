@@ -35,11 +35,10 @@ void print_training(const results::Metrics& metrics) {
   if (rates.model_flops_utilisation)
     parts.push_back(fmt::format("MFU {}, HFU {}", percent(*rates.model_flops_utilisation),
                                 percent(*rates.hardware_flops_utilisation)));
-  if (metrics.bubble)
-    parts.push_back(
-        fmt::format("pipeline bubble {} of the step (ideal {} of its passes, without gradient sums and optimizer)",
-                    percent(metrics.bubble->measured), percent(metrics.bubble->ideal)));
   if (!parts.empty()) fmt::print("training: {}\n", fmt::join(parts, "; "));
+  if (metrics.bubble)
+    fmt::print("pipeline: NPUs receive or stand idle for {} of the step; the ideal bubble is {} of the passes alone\n",
+               percent(metrics.bubble->measured), percent(metrics.bubble->ideal));
 }
 
 /// The summary names this many kinds of collectives; the results have all of them.

@@ -15,7 +15,8 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run", "check", "report", "compare", "generate", "partition", "show"};
+constexpr std::string_view commands[] = {"run",      "check",   "report",    "compare",
+                                         "generate", "convert", "partition", "show"};
 constexpr std::string_view shown[] = {"results",  "trace", "topology",   "collective", "kernel",
                                       "timeline", "keys",  "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
@@ -164,6 +165,18 @@ Command make_generate(const Arguments& arguments) {
   command.overrides = settings(arguments, "generate");
   for (const FlagValue& flag : read_flags(arguments, Taker::generate))
     command.overrides.push_back(fmt::format("{}={}", flag.key, flag.text));
+  return command;
+}
+
+Command make_convert(const Arguments& arguments) {
+  ConvertCommand command;
+  command.inputs = arguments.positionals();
+  if (command.inputs.empty()) usage("orrery convert: no file. Give traces, or the description of a system.");
+  command.output = needed(arguments, "convert", "output", "traces/workload");
+  if (const auto groups = arguments.text("groups")) command.groups = *groups;
+  command.npus = arguments.count("npus");
+  command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
+  command.force = arguments.flag("force").value_or(false);
   return command;
 }
 
@@ -320,6 +333,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "generate") return make(generate_subcommand(), rest, make_generate);
+  if (first == "convert") return make(convert_subcommand(), rest, make_convert);
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);
   if (first == "show") return show(rest);
   if (first.starts_with('-')) usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));

@@ -43,7 +43,7 @@ class Default {
 };
 
 /// A subcommand that may take the flag of a key.
-enum class Taker : std::uint8_t { run, check, generate, partition, show_trace, show_topology, show_collective };
+enum class Taker : std::uint8_t { run, check, generate, convert, partition, show_trace, show_topology, show_collective };
 
 /// The headings of the help under which flags are listed, in this order.
 enum class Heading : std::uint8_t { output, ranks, model, generated_parallel, generated_model, astra_sim };

@@ -137,6 +137,23 @@ const Subcommand& generate_subcommand() {
   return command;
 }
 
+const Subcommand& convert_subcommand() {
+  static const Subcommand command{
+      "convert", "Write traces of any format as Chakra execution traces, or a system as YAML.", "INPUT ...",
+      "  orrery convert rank0.json rank1.json --output traces/workload\n"
+      "  orrery convert 'old/trace.{npu}.et' --groups old/groups.json --output traces/workload",
+      std::vector<OptionGroup>{
+          {"Output",
+           {{"output", "PREFIX",
+             "traces PREFIX.<npu>.et, groups PREFIX.json; of a system the name of the file; needed"},
+            {"force", "", "replace existing files"}}},
+          {"Traces",
+           {{"npus", "N", "number of NPUs of the system (default: as many as there are traces)"},
+            {"groups", "FILE", "communicator file: the members of the process groups that the traces name"}}}} +
+          key_groups(Taker::convert)};
+  return command;
+}
+
 const Subcommand& partition_subcommand() {
   static const Subcommand command{
       "partition",
@@ -278,14 +295,13 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),           &check_subcommand(),
-                                          &report_subcommand(),        &compare_subcommand(),
-                                          &generate_subcommand(),      &partition_subcommand(),
-                                          &show_results_subcommand(),  &show_trace_subcommand(),
-                                          &show_topology_subcommand(), &show_collective_subcommand(),
-                                          &show_kernel_subcommand(),   &show_timeline_subcommand(),
-                                          &show_keys_subcommand(),     &show_completion_subcommand(),
-                                          &show_man_subcommand()};
+  static const Subcommand* const all[] = {
+      &run_subcommand(),           &check_subcommand(),           &report_subcommand(),
+      &compare_subcommand(),       &generate_subcommand(),        &convert_subcommand(),
+      &partition_subcommand(),     &show_results_subcommand(),    &show_trace_subcommand(),
+      &show_topology_subcommand(), &show_collective_subcommand(), &show_kernel_subcommand(),
+      &show_timeline_subcommand(), &show_keys_subcommand(),       &show_completion_subcommand(),
+      &show_man_subcommand()};
   return all;
 }
 

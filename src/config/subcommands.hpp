@@ -12,6 +12,7 @@ namespace orrery::config {
 const Subcommand& run_subcommand();
 const Subcommand& check_subcommand();
 const Subcommand& generate_subcommand();
+const Subcommand& convert_subcommand();
 const Subcommand& partition_subcommand();
 const Subcommand& report_subcommand();
 const Subcommand& compare_subcommand();

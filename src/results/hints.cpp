@@ -58,8 +58,8 @@ void look_at_waits(const Metrics& metrics, std::vector<Hint>& hints) {
        "exposed communication of expert parallelism: try a smaller workload.parallel.ep, or place it in a faster "
        "dimension (workload.parallel.placement).");
   tell(share_of(metrics, Cause::data),
-       "exposed communication of data parallelism: try more bandwidth in the dimensions of its groups, or more "
-       "micro-batches for each sum of gradients.");
+       "exposed communication of data parallelism: try more bandwidth in its dimensions, or more "
+       "micro-batches.");
   tell(share_of(metrics, Cause::pipeline),
        "exposed time of messages between stages: try more bandwidth in their dimension, or other neighbours "
        "(workload.parallel.placement).");

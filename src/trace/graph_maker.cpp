@@ -293,7 +293,8 @@ void GraphMaker::add_node(std::uint32_t at, const Edges& edges, Faults& faults) 
   node.first_successor = edges.first_successor[at];
   node.num_dependencies = edges.num_dependencies[at];
   if (node.kind == NodeKind::instant) node.size = 0;
-  if (node.kind != NodeKind::instant && parsed.duration > 0) faults.attempt([&] { set_duration(at, parsed); });
+  const bool has_duration = parsed.duration > 0 || parsed[Attribute::duration_ps].form != NumberForm::absent;
+  if (node.kind != NodeKind::instant && has_duration) faults.attempt([&] { set_duration(at, parsed); });
   if (priority != 0) {
     graph.priorities.resize(order_.size());
     graph.priorities[at] = priority;

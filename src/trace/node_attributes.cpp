@@ -82,6 +82,12 @@ std::int32_t NodeAttributes::priority() const {
 }
 
 Time NodeAttributes::duration() const {
+  if (node_[Attribute::duration_ps].form != NumberForm::absent) {
+    const std::uint64_t exact = required(Attribute::duration_ps);
+    if (exact > static_cast<std::uint64_t>(Time::max().ps()))
+      fail(fmt::format("duration_ps is {}", exact), fmt::format("at most {}", Time::max().ps()));
+    return Time::from_ps(static_cast<std::int64_t>(exact));
+  }
   const auto [ps, unit] = trace_.duration_unit;
   const auto longest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / ps);
   if (node_.duration > longest)

@@ -56,11 +56,12 @@ enum class Attribute : std::uint8_t {
   msg_chunk_cnt,
   msg_chunk_idx,
   total_chunk_cnt,
+  duration_ps,  ///< the recorded duration, if it is no whole number of the trace's unit
 };
-constexpr std::size_t num_attributes = 13;
+constexpr std::size_t num_attributes = 14;
 constexpr std::array<std::string_view, num_attributes> attribute_names = {
-    "is_cpu_op", "comm_type",   "comm_size", "comm_src",      "comm_dst",      "comm_tag",       "comm_priority",
-    "num_ops",   "tensor_size", "stream",    "msg_chunk_cnt", "msg_chunk_idx", "total_chunk_cnt"};
+    "is_cpu_op", "comm_type",   "comm_size", "comm_src",      "comm_dst",      "comm_tag",        "comm_priority",
+    "num_ops",   "tensor_size", "stream",    "msg_chunk_cnt", "msg_chunk_idx", "total_chunk_cnt", "duration_ps"};
 constexpr std::string_view name(Attribute which) { return attribute_names[static_cast<std::size_t>(which)]; }
 
 constexpr std::uint32_t no_name = std::numeric_limits<std::uint32_t>::max();

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
-#include "orrery/base/output_file.hpp"
-#include "orrery/base/time.hpp"
 #include "orrery/trace/writer.hpp"
 #include "placement.hpp"
 #include "step.hpp"
@@ -71,26 +68,6 @@ class Assembler {
   std::map<std::pair<GroupKind, NpuId>, GroupId> groups_;
 };
 
-std::string groups_text(const trace::Store& store, std::uint32_t num_npus) {
-  nlohmann::ordered_json groups = nlohmann::ordered_json::object();
-  for (const auto& group : store.groups()) {
-    auto& members = groups[group.name] = nlohmann::ordered_json::array();
-    for (const NpuId member : group.members) members.push_back(member.value());
-    for (std::uint32_t i = 0; group.members.empty() && i < num_npus; ++i) members.push_back(i);
-  }
-  return groups.dump(1) + '\n';
-}
-
-/// Traces hold whole microseconds.
-void require_whole_microseconds(std::span<const trace::NpuTrace> traces) {
-  for (const auto& trace : traces)
-    for (const Time duration : trace.graph->durations)
-      if (duration.ps() % ps_per_us != 0)
-        throw Error(ErrorCode::bad_input, {.key = "workload.model"},
-                    fmt::format("a node takes {} ps, but traces hold whole microseconds", duration.ps()),
-                    "whole microseconds", "Give other times, or simulate without traces: orrery run CONFIG.yaml.");
-}
-
 }  // namespace
 
 std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus,
@@ -109,15 +86,7 @@ void write_traces(const Description& description, const std::filesystem::path& p
   std::vector<NpuId> npus;
   for (std::uint32_t i = 0; i < num_npus; ++i) npus.emplace_back(i);
   const auto traces = assemble(description, npus, store);
-  require_whole_microseconds(traces);
-  std::vector<std::filesystem::path> paths{std::filesystem::path(prefix).concat(".json")};
-  for (const NpuId npu : npus)
-    paths.push_back(std::filesystem::path(prefix).concat(fmt::format(".{}.et", npu.value())));
-  check_outputs(paths, force);
-  std::vector<PartialFile> files(paths.begin(), paths.end());
-  files[0].write(groups_text(store, num_npus));
-  for (const NpuId npu : npus) trace::write_trace(store, traces[npu.index()], npu, files[1 + npu.index()].partial());
-  for (auto& file : files) file.commit();
+  trace::write_traces(store, traces, prefix, force);
 }
 
 }  // namespace orrery::workload

@@ -115,7 +115,7 @@ class Metrics(harness.Folder):
             self.assertAlmostEqual(found["ideal_pipeline_bubble"], 3 / 9)
             self.assertEqual([round(time / 1e9, 3) for time in harness.finish_times(path)], [16, 16, 14, 14])
         outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force")
-        self.assertIn("pipeline bubble 18.75 % of the step (ideal 33.33 % of its passes, without gradient sums and optimizer)", outcome.out)
+        self.assertIn("pipeline: NPUs receive or stand idle for 18.75 % of the step; the ideal bubble is 33.33 % of the passes alone", outcome.out)
 
     def test_utilisation_is_that_of_the_peak_of_the_precision(self):
         """With twice the peak for fp8, products that memory does not bound take half the time, and utilisation refers to the peak of

@@ -44,6 +44,16 @@ struct GenerateCommand {
   bool dry_run = false;                ///< print the figures, write nothing
 };
 
+/// `orrery convert`: write traces of any format as Chakra execution traces, or the description of a system as YAML.
+struct ConvertCommand {
+  std::vector<std::string> inputs;              ///< one file per NPU, one of several NPUs, or a name with {npu}
+  std::filesystem::path output;                 ///< PREFIX of PREFIX.<npu>.et, or the name of the YAML file
+  std::optional<std::filesystem::path> groups;  ///< communicator file of the traces
+  std::optional<std::uint32_t> npus;            ///< of the system; none: as many as there are traces
+  trace::Dependencies dependencies = trace::Dependencies::automatic;
+  bool force = false;  ///< replace existing files
+};
+
 /// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.
 struct PartitionCommand {
   Inputs
@@ -104,9 +114,9 @@ struct ShowKeysCommand {
   KeyForm form = KeyForm::text;
 };
 
-using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, PartitionCommand,
-                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowKernelCommand,
-                             ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, ConvertCommand,
+                             PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand,
+                             ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -79,6 +79,16 @@ struct ReadOptions {
   std::uint32_t npu_limit() const { return alone ? ~std::uint32_t{0} : num_npus; }
 };
 
+/// What a file says of itself.
+struct FileDescription {
+  std::string_view format;    ///< name of the reader that recognises it (docs/traces.md)
+  std::vector<NpuId> owners;  ///< the NPUs whose traces it holds, ascending; empty: it does not say whose its trace is
+};
+
+/// Reads a file as far as is needed to say whose traces it holds. With `only_first`, the search ends at the first of
+/// them. Throws Error (bad_input) for what is no trace, as far as it was read. Cost O(bytes).
+FileDescription describe_file(const std::filesystem::path& path, ReadOptions options, bool only_first);
+
 /// Reads the text of a communicator file, `{"name": [npu, ...], ...}`; `file` names it in messages. These are faults
 /// with their line: a member out of range or listed twice, an empty group, a name that is empty or defined twice.
 /// Anything else is a fault that ends the reading.

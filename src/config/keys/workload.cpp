@@ -170,7 +170,7 @@ void add_policies(Keys<Configuration>& keys) {
        .flag = Flag{.name = "dependencies",
                     .heading = Heading::model,
                     .argument = "POLICY",
-                    .commands = {Taker::run, Taker::check, Taker::show_trace}}},
+                    .commands = {Taker::run, Taker::check, Taker::convert, Taker::show_trace}}},
       word(dependency_policies()), [](auto& c) -> auto& { return c.workload.dependencies; });
   keys.add(
       {.path = "workload.streams",

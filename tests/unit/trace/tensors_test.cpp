@@ -165,7 +165,7 @@ TEST_F(TensorsTest, AreReadAsTheyWereWritten) {
   builder.list(first, x, true, false);
   NpuTrace made = keep(builder);
   made.groups = {store_.keep_group("", {})};
-  write_trace(store_, made, NpuId(0), folder_ / "made.0.et");
+  write_trace(store_, distinct_names(store_), made, NpuId(0), folder_ / "made.0.et");
   const NpuTrace read = store_.read(folder_ / "made.0.et", NpuId(0));
   EXPECT_EQ(read.graph, made.graph);
   EXPECT_EQ(read.labels, made.labels);

@@ -24,7 +24,7 @@ TEST_F(WriterTest, AccessesAreReadAsTheyWereMade) {
   NpuTrace trace = made.keep(std::move(structure), "made");
   trace.groups = {made.keep_group("g", npus({0, 3})), made.keep_group("h", npus({2, 0}))};
   const auto path = folder_ / "made.0.et";
-  write_trace(made, trace, NpuId(0), path);
+  write_trace(made, distinct_names(made), trace, NpuId(0), path);
 
   Store store = make_store({{"g", npus({0, 3})}, {"h", npus({2, 0})}});
   const NpuTrace read = store.read(path, NpuId(0));

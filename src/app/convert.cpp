@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "orrery/base/faults.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/trace/writer.hpp"
+#include "stop_request.hpp"
+#include "subcommands.hpp"
+#include "system_formats.hpp"
+
+namespace orrery::app {
+namespace {
+
+constexpr std::string_view placeholder = "{npu}";
+
+/// Returns the files that the inputs name: those of NPUs 0, 1, ... for a name with {npu}.
+std::vector<std::filesystem::path> files_of(const config::ConvertCommand& command) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& input : command.inputs) {
+    const auto at = input.find(placeholder);
+    if (at == std::string::npos) {
+      files.emplace_back(input);
+      continue;
+    }
+    if (command.inputs.size() > 1)
+      throw Error(ErrorCode::usage, {}, fmt::format("found '{}' among several inputs", input),
+                  "one name with {npu}, which stands for the files of all NPUs");
+    const auto name_of = [&](std::size_t npu) {
+      return std::string(input).replace(at, placeholder.size(), fmt::to_string(npu));
+    };
+    do files.emplace_back(name_of(files.size()));
+    while (command.npus ? files.size() < *command.npus : std::filesystem::exists(name_of(files.size())));
+  }
+  return files;
+}
+
+/// Returns the file of each NPU. A file may say whose trace it holds, or hold those of several; otherwise files are
+/// those of NPUs 0, 1, ... in their order. A single file that does not say it is the trace of every NPU.
+std::vector<std::filesystem::path> file_of_each(const config::ConvertCommand& command,
+                                                const std::vector<std::filesystem::path>& files) {
+  const bool is_single = files.size() == 1;
+  if (is_single && command.npus) return {*command.npus, files.front()};
+  const trace::ReadOptions options{.num_npus = command.npus.value_or(0)};
+  std::vector<std::optional<std::filesystem::path>> found(command.npus.value_or(0));
+  Faults faults;
+  const auto take = [&](std::uint32_t npu, const std::filesystem::path& file) {
+    if (npu >= found.size() && command.npus)
+      throw Error(ErrorCode::bad_input, {.file = file.string()},
+                  fmt::format("the trace of NPU {}, but --npus says {}", npu, *command.npus),
+                  fmt::format("NPUs 0 to {}", *command.npus - 1));
+    if (npu >= found.size()) found.resize(npu + 1);
+    if (found[npu])
+      throw Error(ErrorCode::bad_input, {.file = file.string()},
+                  fmt::format("a trace of NPU {}, as {} is", npu, found[npu]->string()), "one trace for each NPU");
+    found[npu] = file;
+  };
+  for (std::size_t i = 0; i < files.size(); ++i)
+    faults.attempt([&] {
+      end_if_signalled();
+      const auto owners = trace::describe_file(files[i], options, !is_single).owners;
+      for (const NpuId npu : owners) take(npu.value(), files[i]);
+      if (owners.empty()) take(static_cast<std::uint32_t>(i), files[i]);
+    });
+  faults.raise();
+  std::vector<std::filesystem::path> result;
+  for (auto& file : found) {
+    if (!file)
+      throw Error(ErrorCode::bad_input, {.npu = static_cast<std::uint32_t>(result.size())},
+                  fmt::format("no input holds the trace of this NPU of {}", found.size()), "a trace for each NPU");
+    result.push_back(std::move(*file));
+  }
+  return result;
+}
+
+void convert_traces(const config::ConvertCommand& command, const std::vector<std::filesystem::path>& files) {
+  const auto num_npus = static_cast<std::uint32_t>(files.size());
+  trace::NamedGroups groups;
+  if (command.groups) groups = trace::read_group_file(*command.groups, num_npus);
+  trace::Store store({.dependencies = command.dependencies, .streams = trace::Streams::by_name, .num_npus = num_npus},
+                     std::move(groups));
+  std::vector<trace::NpuTrace> traces;
+  Faults faults;
+  std::uint64_t num_nodes = 0;
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
+    end_if_signalled();
+    auto trace = store.read(files[npu], NpuId(npu), faults);
+    if (!trace) continue;
+    num_nodes += trace->graph->num_nodes();
+    traces.push_back(std::move(*trace));
+  }
+  faults.raise();
+  for (const auto& [kind, entry] : store.notices().entries())
+    if (kind != "streams-of-trace") spdlog::warn("{} (NPU {})", entry.text, entry.npu);
+  trace::write_traces(store, traces, command.output, command.force);
+  fmt::print("{} of {} ({}), {}\n", counted(num_nodes, "node"), counted(num_npus, "NPU"), store.format(traces.front()),
+             counted(store.groups().size(), "group"));
+  fmt::print("traces in {0}.<npu>.et, groups in {0}.json\n", command.output.string());
+}
+
+}  // namespace
+
+void convert(const config::ConvertCommand& command) {
+  const auto files = files_of(command);
+  if (const SystemFormat* const format = find_system_format(files.front())) {
+    if (files.size() > 1)
+      throw Error(ErrorCode::usage, {.file = files[1].string()},
+                  fmt::format("{} after a system ({})", counted(files.size() - 1, "file"), format->name), "one file");
+    check_output(command.output, command.force);
+    PartialFile output(command.output);
+    output.write(format->to_yaml(files.front()));
+    output.commit();
+    fmt::print("system in {}\n", command.output.string());
+    return;
+  }
+  convert_traces(command, file_of_each(command, files));
+}
+
+}  // namespace orrery::app

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace orrery::app {
+
+/// A format of files that describe a system, which `orrery convert` turns into the YAML of a configuration.
+struct SystemFormat {
+  std::string_view name;  ///< as messages give it
+  /// Says whether a file that begins with these bytes is of this format.
+  bool (*recognises)(std::string_view beginning);
+  /// Returns the YAML text. Throws Error (bad_input) with the line.
+  std::string (*to_yaml)(const std::filesystem::path& path);
+};
+
+/// Returns the format of a file; null if it describes no system.
+const SystemFormat* find_system_format(const std::filesystem::path& path);
+
+}  // namespace orrery::app

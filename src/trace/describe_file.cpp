@@ -1,0 +1,49 @@
+#include <set>
+
+#include "orrery/trace/store.hpp"
+#include "reader.hpp"
+#include "registry.hpp"
+
+namespace orrery::trace {
+namespace {
+
+/// Ends the reading of a file of which enough is known.
+struct Enough {};
+
+/// Notes whose traces a file holds, and needs none of them.
+class OwnersSink final : public TraceSink {
+ public:
+  OwnersSink(const ReadOptions& options, bool only_first) : options_(options), only_first_(only_first) {}
+
+  ParsedTrace& begin() override { throw Enough(); }
+
+  ParsedTrace* begin(NpuId npu) override {
+    owners_.insert(npu);
+    if (only_first_) throw Enough();
+    return nullptr;
+  }
+
+  const ReadOptions& options() const override { return options_; }
+  const std::set<NpuId>& owners() const { return owners_; }
+
+ private:
+  const ReadOptions& options_;
+  bool only_first_;
+  std::set<NpuId> owners_;
+};
+
+}  // namespace
+
+FileDescription describe_file(const std::filesystem::path& path, ReadOptions options, bool only_first) {
+  options.alone = true;
+  TraceFile file(path, {.file = path.string(), .npu = {}});
+  const Reader& reader = find_reader(file, readers());
+  OwnersSink sink(options, only_first);
+  try {
+    reader.read(file, sink);
+  } catch (const Enough&) {
+  }
+  return {reader.name, {sink.owners().begin(), sink.owners().end()}};
+}
+
+}  // namespace orrery::trace
