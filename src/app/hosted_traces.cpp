@@ -119,7 +119,7 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
 Time host_time(const trace::Graph& graph) {
   Time sum;
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
-    if (graph.nodes[i].kind == trace::NodeKind::cpu) sum += graph.duration_of(NodeId(i));
+    if (graph.nodes[i].kind == trace::NodeKind::host) sum += graph.duration_of(NodeId(i));
   return sum;
 }
 

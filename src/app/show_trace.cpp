@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string name_of(trace::NodeKind kind) {
-  constexpr std::array names{"instant", "cpu", "compute", "collective", "send", "receive", "mem_load", "mem_store"};
+  constexpr std::array names{"instant", "cpu", "compute", "collective", "send", "receive", "mem_load", "mem_store", "host"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -68,7 +68,7 @@ void add_nodes(const trace::Graph& graph, ordered_json& figures) {
 
 void show_trace(const config::ShowTraceCommand& command) {
   trace::Store store({.dependencies = command.dependencies,
-                      .streams = trace::Streams::automatic,
+                      .streams = trace::Streams::by_name,
                       .recording = {.step = command.step},
                       .alone = true},
                      {});

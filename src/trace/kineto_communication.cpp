@@ -31,6 +31,22 @@ std::string_view kernel_part(std::string_view kernel) {
 
 }  // namespace
 
+std::optional<CollectiveKind> collective_named(std::string_view name) {
+  constexpr std::pair<std::string_view, CollectiveKind> kinds[] = {{"alltoall", CollectiveKind::all_to_all},
+                                                                   {"allreduce", CollectiveKind::all_reduce},
+                                                                   {"reducescatter", CollectiveKind::reduce_scatter},
+                                                                   {"allgather", CollectiveKind::all_gather},
+                                                                   {"broadcast", CollectiveKind::broadcast},
+                                                                   {"barrier", CollectiveKind::barrier},
+                                                                   {"reduce", CollectiveKind::reduce},
+                                                                   {"scatter", CollectiveKind::scatter},
+                                                                   {"gather", CollectiveKind::gather}};
+  const std::string plain = plain_name(name);
+  for (const auto& [part, kind] : kinds)
+    if (plain.find(part) != std::string::npos) return kind;
+  return std::nullopt;
+}
+
 KinetoCommunication::KinetoCommunication(const Recording& recording, const ReadOptions& options, std::uint64_t npu,
                                          ParsedTrace& trace)
     : recording_(recording), options_(options), npu_(npu), trace_(trace) {
@@ -51,18 +67,9 @@ std::uint64_t KinetoCommunication::world_size() const {
 
 KinetoCommunication::Meaning KinetoCommunication::meaning_of(const CommunicationRecord& record,
                                                              std::string_view kernel) {
-  constexpr std::pair<std::string_view, CollectiveKind> kinds[] = {{"alltoall", CollectiveKind::all_to_all},
-                                                                   {"allreduce", CollectiveKind::all_reduce},
-                                                                   {"reducescatter", CollectiveKind::reduce_scatter},
-                                                                   {"allgather", CollectiveKind::all_gather},
-                                                                   {"broadcast", CollectiveKind::broadcast},
-                                                                   {"barrier", CollectiveKind::barrier},
-                                                                   {"reduce", CollectiveKind::reduce},
-                                                                   {"scatter", CollectiveKind::scatter},
-                                                                   {"gather", CollectiveKind::gather}};
-  for (const std::string& name : {plain_name(record.name), plain_name(kernel_part(kernel))}) {
-    for (const auto& [part, kind] : kinds)
-      if (name.find(part) != std::string::npos) return {kind, Message::none};
+  for (const std::string_view full : {std::string_view(record.name), kernel_part(kernel)}) {
+    if (const auto kind = collective_named(full)) return {kind, Message::none};
+    const std::string name = plain_name(full);
     if (name.starts_with("send") && name != "sendrecv") return {std::nullopt, Message::send};
     if (name.starts_with("recv")) return {std::nullopt, Message::receive};
   }

@@ -12,6 +12,9 @@
 
 namespace orrery::trace {
 
+/// Returns the collective that a name of PyTorch or NCCL stands for: "allreduce", "nccl:_all_gather_base".
+std::optional<CollectiveKind> collective_named(std::string_view name);
+
 /// Says what the communication kernels of a recording are, and writes them as nodes of an NPU.
 class KinetoCommunication {
  public:

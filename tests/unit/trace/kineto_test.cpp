@@ -46,7 +46,7 @@ class Kineto : public TraceTest {
   }
 
   NpuTrace read(const std::vector<std::string>& events, RecordingOptions recording = {}, std::uint32_t npu = 0) {
-    store_ = Store({.streams = Streams::automatic, .recording = recording, .num_npus = 8}, {});
+    store_ = Store({.streams = Streams::by_name, .recording = recording, .num_npus = 8}, {});
     return store_.read(write(file_with(events, 0, 8), "t.json"), NpuId(npu));
   }
 
@@ -275,7 +275,7 @@ TEST_F(Kineto, RanksMustBeThoseOfTheSystem) {
   EXPECT_HAS(refusal_of([&] { store_.read(write(file_with(events, 0, 128), "w.json"), NpuId(0)); }),
              "this is the Kineto trace of rank 0 of 128, but the system has 8 NPUs; expected a system of 128 NPUs, and "
              "traces of all ranks");
-  store_ = Store({.streams = Streams::automatic, .recording = {.replicate = 2}, .num_npus = 8}, {});
+  store_ = Store({.streams = Streams::by_name, .recording = {.replicate = 2}, .num_npus = 8}, {});
   const NpuTrace copy = store_.read(write(file_with(events, 1, 8), "1.json"), NpuId(5));
   EXPECT_EQ(store_.groups().at(copy.groups[0].index()), (Group{"g", npus({4, 5})}));
   EXPECT_HAS(refusal_of([&] { store_.read(write(file_with(events, 2, 8), "2.json"), NpuId(2)); }),
