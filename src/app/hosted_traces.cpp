@@ -115,14 +115,6 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
           std::move(all.traces), std::move(old.notices), old.groups_are_known};
 }
 
-/// Returns the sum of the host's work.
-Time host_time(const trace::Graph& graph) {
-  Time sum;
-  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
-    if (graph.nodes[i].kind == trace::NodeKind::host) sum += graph.duration_of(NodeId(i));
-  return sum;
-}
-
 bool any_faults(const Faults& faults, parallel::Communicator& world) {
   std::int64_t any = faults.empty() ? 0 : 1;
   world.maximum(std::span(&any, 1));
@@ -148,10 +140,10 @@ void keep_starts(HostedTraces& traces, parallel::Communicator& world) {
   std::int64_t latest_and_earliest[2] = {-never, -never};  // the second is negative
   std::int64_t longest = 0;
   for (const trace::NpuTrace& trace : traces.traces)
-    if (trace.start_ns) {
-      latest_and_earliest[0] = std::max(latest_and_earliest[0], *trace.start_ns);
-      latest_and_earliest[1] = std::max(latest_and_earliest[1], -*trace.start_ns);
-      longest = std::max(longest, host_time(*trace.graph).ps() / 1000);
+    if (trace.recorded) {
+      latest_and_earliest[0] = std::max(latest_and_earliest[0], trace.recorded->start_ns);
+      latest_and_earliest[1] = std::max(latest_and_earliest[1], -trace.recorded->start_ns);
+      longest = std::max(longest, trace.recorded->length_ns);
     }
   world.maximum(latest_and_earliest);
   world.maximum(std::span(&longest, 1));
@@ -166,7 +158,7 @@ void keep_starts(HostedTraces& traces, parallel::Communicator& world) {
     return;
   }
   for (trace::NpuTrace& trace : traces.traces)
-    if (trace.start_ns) traces.store.delay(trace, Time::from_ps((*trace.start_ns - earliest) * 1000));
+    if (trace.recorded) traces.store.delay(trace, Time::from_ps((trace.recorded->start_ns - earliest) * 1000));
 }
 
 /// Returns the partition that the strategy makes of the graph on rank 0. Collective.

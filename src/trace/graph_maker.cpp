@@ -323,7 +323,7 @@ TraceContents GraphMaker::make(Edges edges, Faults& faults) {
   graph.nodes.push_back(sentinel);
   note(edges);
   contents_.notices.merge(parsed_.notices);
-  contents_.start_ns = parsed_.start_ns;
+  contents_.recorded = parsed_.recorded;
   contents_.labels.tensors = tensors_.keys();
   graph.tensors = tensors_.finish(num_nodes);
   graph.successors = std::move(edges.successors);

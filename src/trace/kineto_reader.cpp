@@ -102,7 +102,7 @@ class KinetoReader {
 
   void write(const Schedule& schedule, const RecordedSpan& span, std::uint64_t npu, ParsedTrace& trace) const {
     trace.duration_unit = {1000, "nanosecond"};
-    trace.start_ns = recording_.clock_base + span.start;
+    trace.recorded = RecordedTime{recording_.clock_base + span.start, span.end - span.start};
     if (schedule.without_launch > 0)
       trace.notices.add("kineto-launch", "the launches of GPU operations were not recorded: streams alone order them",
                         schedule.without_launch);

@@ -71,7 +71,7 @@ std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu
   trace.first_id = contents.first_id;
   trace.tags = contents.tags;
   trace.file = loaded->file;
-  trace.start_ns = contents.start_ns;
+  trace.recorded = contents.recorded;
   trace.groups.reserve(contents.groups.size());
   for (const auto& use : contents.groups) trace.groups.emplace_back(use.value);
   trace.peers.reserve(contents.peers.size());

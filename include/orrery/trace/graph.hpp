@@ -135,6 +135,12 @@ struct Labels {
   std::vector<std::uint32_t> tensors;  ///< [num_tensors] index into the Store's names
 };
 
+/// When a recording was made, by its clock.
+struct RecordedTime {
+  std::int64_t start_ns = 0;
+  std::int64_t length_ns = 0;
+};
+
 /// The trace of one NPU.
 struct NpuTrace {
   std::shared_ptr<const Graph> graph;
@@ -144,7 +150,7 @@ struct NpuTrace {
   std::vector<NpuId> peers;              ///< [num_peer_slots]
   std::vector<std::uint64_t> tags;       ///< [num_tag_slots]
   std::uint32_t file = 0;                ///< index into the Store's files
-  std::optional<std::int64_t> start_ns;  ///< of a recording: when it began, by its clock
+  std::optional<RecordedTime> recorded;  ///< of a recording
 
   std::uint64_t id_of(NodeId node) const { return first_id + labels->ids[node.index()]; }
 };
