@@ -331,6 +331,9 @@ TraceContents GraphMaker::make(Edges edges, Faults& faults) {
   graph.num_peer_slots = static_cast<std::uint32_t>(contents_.peers.size());
   graph.num_tag_slots = static_cast<std::uint32_t>(contents_.tags.size());
   graph.num_streams = static_cast<std::uint32_t>(number_of_stream_.size());
+  if (graph.num_streams > 0)
+    for (Node& node : graph.nodes)
+      if (node.kind == NodeKind::cpu) node.kind = NodeKind::host;
   return std::move(contents_);
 }
 

@@ -40,20 +40,24 @@ enum class Streams : std::uint8_t {
 /// Collectives that run files of their own: by the id of the node, the number of the file, from 1 on.
 using CustomNodes = std::map<std::uint64_t, std::uint32_t>;
 
+/// Which step of a recording is executed.
+struct StepChoice {
+  enum class Kind : std::uint8_t {
+    last,  ///< the last one; all that was recorded if no steps were marked
+    all,   ///< all that was recorded
+    numbered,
+  };
+  Kind kind = Kind::last;
+  std::uint64_t number = 0;
+
+  friend bool operator==(const StepChoice&, const StepChoice&) = default;
+};
+
 /// What is taken of the recordings of a profiler (kineto).
 struct RecordingOptions {
-  enum class Step : std::uint8_t {
-    last,   ///< the last complete one
-    whole,  ///< all that was recorded
-    chosen,
-  };
-  Step step = Step::last;
-  std::uint64_t number = 0;  ///< of the chosen step
+  StepChoice step = {};
   /// Number of ranks that have a recording; the others are copies of them. 0: all have one.
   std::uint32_t replicate = 0;
-  /// PyTorch execution traces beside the recordings, a path in which "{npu}" stands for the number of the NPU; or
-  /// empty.
-  std::string execution_traces;
 
   friend bool operator==(const RecordingOptions&, const RecordingOptions&) = default;
 };

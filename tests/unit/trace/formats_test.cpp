@@ -34,7 +34,12 @@ class Formats : public TraceTest {
             {"chakra-0.0.1", v001.text()},
             {"chakra-0.0.3", v003("0.0.3", 4).text()},
             {"chakra-0.0.3", v003("0.0.2", 3).text()},
-            {"goal", "# made\n\n num_ranks 1\nrank 0 {\n}\n"}};
+            {"goal", "# made\n\n num_ranks 1\nrank 0 {\n}\n"},
+            {"kineto",
+             R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [
+                 {"ph": "X", "cat": "kernel", "name": "k", "ts": 5, "dur": 2, "args": {"stream": 7}}]})"},
+            {"pytorch",
+             R"({"schema": "1.0.1", "nodes": [{"name": "[pytorch|profiler|execution_trace|thread]", "id": 2}]})"}};
   }
 };
 
@@ -80,7 +85,7 @@ TEST_F(Formats, ExactlyOneReaderRecognisesEachSample) {
 TEST_F(Formats, TheNameOfAFileDoesNotCount) {
   // Files of every layout, each called "groups.json": the store reads them and gives the name of the format.
   for (const auto& [name, bytes] : samples()) {
-    Store store = make_store();
+    Store store({.alone = true}, {});
     const auto path = write(bytes, "groups.json");
     EXPECT_EQ(store.format(store.read(path, NpuId(0))), name);
     std::filesystem::remove(path);
