@@ -95,8 +95,8 @@ class JsonReader {
     return buffer_[at_];
   }
 
-  void expect(char wanted) {
-    if (peek() != wanted) fail(at_, fmt::format("there is {}", shown_byte()), fmt::format("'{}'", wanted));
+  void expect(char symbol) {
+    if (peek() != symbol) fail(at_, fmt::format("there is {}", shown_byte()), fmt::format("'{}'", symbol));
     ++at_;
     if (!is_kept_) mark_ = at_;
   }

@@ -54,7 +54,7 @@ struct RecordingOptions {
   std::uint32_t replicate = 0;
   /// PyTorch execution traces beside the recordings, a path in which "{npu}" stands for the number of the NPU; or
   /// empty.
-  std::string execution_traces = {};
+  std::string execution_traces;
 
   friend bool operator==(const RecordingOptions&, const RecordingOptions&) = default;
 };
