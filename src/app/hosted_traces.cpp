@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,6 +117,46 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
           std::move(all.traces), std::move(old.notices), old.groups_are_known};
 }
 
+/// Finds the members of the groups that traces name but nobody lists: the NPUs of all ranks that use the name.
+/// Collective.
+void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
+  const auto unlisted = traces.store.unlisted_groups();
+  std::int64_t any = unlisted.empty() ? 0 : 1;
+  world.maximum(std::span(&any, 1));
+  if (any == 0) return;
+  std::map<GroupId, std::string> name_of;
+  for (const GroupId group : unlisted) name_of.emplace(group, traces.store.groups()[group.index()].name);
+  std::string mine;  // "NPU BYTES NAME" for each use
+  for (std::size_t i = 0; i < traces.npus.size(); ++i)
+    for (const GroupId group : traces.traces[i].groups)
+      if (const auto name = name_of.find(group); name != name_of.end())
+        mine += fmt::format("{} {} {}", traces.npus[i].value(), name->second.size(), name->second);
+  const std::vector<char> all = world.all_gather(std::span<const char>(mine));
+  std::map<std::string, std::vector<NpuId>, std::less<>> users;
+  for (const char* at = all.data(); at != all.data() + all.size();) {
+    const auto number = [&] {
+      std::uint32_t value = 0;
+      at = std::from_chars(at, all.data() + all.size(), value).ptr + 1;
+      return value;
+    };
+    const NpuId npu(number());
+    const std::uint32_t size = number();
+    users[std::string(at, size)].push_back(npu);
+    at += size;
+  }
+  for (const auto& [group, name] : name_of) {
+    auto& members = users[name];
+    if (members.empty()) continue;  // no trace with the name could be read
+    std::ranges::sort(members);
+    if (std::ranges::binary_search(traces.npus, members.front()))
+      traces.notices.add("unlisted-group", members.front().value(),
+                         fmt::format("process group '{}' is named, but nothing lists its members: they are the {} that "
+                                     "name it ({}); workload.groups names a file that lists them",
+                                     quoted(name), counted(members.size(), "NPU"), list(members)));
+    traces.store.list_group(group, std::move(members));
+  }
+}
+
 bool any_faults(const Faults& faults, parallel::Communicator& world) {
   std::int64_t any = faults.empty() ? 0 : 1;
   world.maximum(std::span(&any, 1));
@@ -208,6 +250,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         std::move(read.traces), std::move(notices), groups.is_readable};
   });
   if (any_faults(faults, world)) return traces;
+  list_groups_by_use(traces, world);
   keep_starts(traces, world);
   if (!by_graph || world.size() == 1) return traces;
   const auto graph = communication_graph(traces, configuration, system, world);

@@ -55,6 +55,7 @@ class GraphMaker {
   void read_collective(const ParsedNode& parsed, Node& node);
   void read_message(const ParsedNode& parsed, Node& node, bool sends);
   void read_access(const ParsedNode& parsed, Node& node, NodeKind kind);
+  void read_storage(const ParsedNode& parsed, Node& node, NodeKind kind);
   void read_tensors(std::uint32_t at);
   void read_tensor(std::uint32_t at, const ParsedNode& parsed, const ParsedTensor& entry);
   std::int32_t read_priority(const ParsedNode& parsed);
@@ -186,6 +187,15 @@ void GraphMaker::read_access(const ParsedNode& parsed, Node& node, NodeKind kind
   node.kind = kind;
 }
 
+/// Reads an access to storage. A recorded one takes its time, as work of the host does; else it is an access to remote
+/// memory.
+void GraphMaker::read_storage(const ParsedNode& parsed, Node& node, NodeKind kind) {
+  if (parsed.duration > 0 || parsed[Attribute::duration_ps].form != NumberForm::absent)
+    node.kind = NodeKind::cpu;
+  else if (parsed[Attribute::tensor_size].form != NumberForm::absent)
+    read_access(parsed, node, kind);
+}
+
 void GraphMaker::read_compute(const ParsedNode& parsed, Node& node) const {
   node.kind = NodeKind::compute;
   node.size = attributes(parsed).optional(Attribute::tensor_size);
@@ -195,7 +205,8 @@ void GraphMaker::read_compute(const ParsedNode& parsed, Node& node) const {
 Node GraphMaker::read_node(const ParsedNode& parsed) {
   const auto type = parsed_.numbering->node_type(parsed.type);
   if (!type)
-    attributes(parsed).fail(describe_node_type(parsed.type), "a node type of Chakra from METADATA to COMM_COLL");
+    attributes(parsed).fail(fmt::format("node type {} is not known", parsed.type),
+                            "a node type of Chakra from METADATA to CHECKPOINT");
   Node node{};
   node.kind = NodeKind::instant;
   const bool can_be_cpu = *type == NodeType::comp || *type == NodeType::comm_coll;
@@ -222,6 +233,13 @@ Node GraphMaker::read_node(const ParsedNode& parsed) {
       break;
     case NodeType::comm_coll:
       read_collective(parsed, node);
+      break;
+    case NodeType::storage:
+    case NodeType::batch:
+      read_storage(parsed, node, NodeKind::mem_load);
+      break;
+    case NodeType::checkpoint:
+      read_storage(parsed, node, NodeKind::mem_store);
       break;
   }
   return node;

@@ -65,8 +65,7 @@ std::uint64_t KinetoCommunication::world_size() const {
   return recording_.world_size.value_or(options_.alone ? 1 : options_.num_npus);
 }
 
-KinetoCommunication::Meaning KinetoCommunication::meaning_of(const CommunicationRecord& record,
-                                                             std::string_view kernel) {
+KinetoCommunication::Action KinetoCommunication::action_of(const CommunicationRecord& record, std::string_view kernel) {
   for (const std::string_view full : {std::string_view(record.name), kernel_part(kernel)}) {
     if (const auto kind = collective_named(full)) return {kind, Message::none};
     const std::string name = plain_name(full);
@@ -179,14 +178,14 @@ void KinetoCommunication::write_message(const CommunicationRecord& record, bool 
 
 void KinetoCommunication::write(const GpuOperation& operation, ParsedNode& node) {
   const CommunicationRecord record = record_of(operation);
-  const Meaning meaning = meaning_of(record, operation.name);
-  if (meaning.message != Message::none) return write_message(record, meaning.message == Message::send, node);
-  if (!meaning.collective) return keep_as_kernel(node);
-  const auto bytes = bytes_of(record, *meaning.collective);
-  if (!bytes && *meaning.collective != CollectiveKind::barrier)
+  const Action action = action_of(record, operation.name);
+  if (action.message != Message::none) return write_message(record, action.message == Message::send, node);
+  if (!action.collective) return keep_as_kernel(node);
+  const auto bytes = bytes_of(record, *action.collective);
+  if (!bytes && *action.collective != CollectiveKind::barrier)
     trace_.notices.add("kineto-size", "communication kernels do not tell their bytes: 1 is assumed");
   node.type = static_cast<std::uint32_t>(NodeType::comm_coll);
-  node.set(Attribute::comm_type, whole_number(static_cast<std::uint64_t>(*meaning.collective)));
+  node.set(Attribute::comm_type, whole_number(static_cast<std::uint64_t>(*action.collective)));
   node.set(Attribute::comm_size, whole_number(bytes.value_or(1)));
   set_group(record, operation, node);
 }

@@ -29,12 +29,12 @@ class KinetoCommunication {
   enum class Message : std::uint8_t { none, send, receive };
 
   /// What a kernel does: a collective or a message.
-  struct Meaning {
+  struct Action {
     std::optional<CollectiveKind> collective;
     Message message = Message::none;
   };
 
-  static Meaning meaning_of(const CommunicationRecord& record, std::string_view kernel);
+  static Action action_of(const CommunicationRecord& record, std::string_view kernel);
   CommunicationRecord record_of(const GpuOperation& operation) const;
   void complete_group(CommunicationRecord& record) const;
   void set_group(const CommunicationRecord& record, const GpuOperation& operation, ParsedNode& node);

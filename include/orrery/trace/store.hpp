@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -125,6 +126,11 @@ class Store {
 
   /// Returns the groups that the traces read so far name, in the order of their first use, each (name, members) once.
   const std::vector<Group>& groups() const;
+
+  /// Returns the groups that the traces read so far name, but that nobody lists, in the order of their first use.
+  std::span<const GroupId> unlisted_groups() const;
+  /// Says who the members of such a group are, in ascending order; then it is a group like others.
+  void list_group(GroupId group, std::vector<NpuId> members);
 
   std::string_view name(std::uint32_t index) const;
   std::string_view name_of(const NpuTrace& trace, NodeId node) const { return name(trace.labels->names[node.index()]); }

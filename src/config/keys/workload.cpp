@@ -160,6 +160,31 @@ bool needs_traces(const Configuration& c, const Reading& reading) {
   return !c.workload.generated && !reading.system_only;
 }
 
+void add_recording(Keys<Configuration>& keys) {
+  keys.add(
+      {.path = "workload.step",
+       .help = "step of a profiler's recording that the NPUs execute; `all` is all that was recorded",
+       .example = "12",
+       .otherwise = Default::built_in(),
+       .see = "inputs.md",
+       .flag = Flag{.name = "step",
+                    .heading = Heading::model,
+                    .argument = "N",
+                    .commands = {Taker::run, Taker::check, Taker::show_trace}}},
+      step(), [](auto& c) -> auto& { return c.workload.recording.step; });
+  keys.add(
+      {.path = "workload.replicate",
+       .help = "ranks 0 to N - 1 have a recording, and each other rank r is a copy of rank r modulo N; 0: all have one",
+       .example = "8",
+       .otherwise = Default::built_in(),
+       .see = "inputs.md",
+       .flag = Flag{.name = "replicate",
+                    .heading = Heading::model,
+                    .argument = "N",
+                    .commands = {Taker::run, Taker::check}}},
+      count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; });
+}
+
 void add_policies(Keys<Configuration>& keys) {
   keys.add(
       {.path = "workload.dependencies",
@@ -183,28 +208,6 @@ void add_policies(Keys<Configuration>& keys) {
                     .argument = "POLICY",
                     .commands = {Taker::run, Taker::check}}},
       word(stream_policies()), [](auto& c) -> auto& { return c.workload.streams; });
-  keys.add(
-      {.path = "workload.step",
-       .help = "step of a profiler's recording that the NPUs execute; `all` is all that was recorded",
-       .example = "12",
-       .otherwise = Default::built_in(),
-       .see = "inputs.md",
-       .flag = Flag{.name = "step",
-                    .heading = Heading::model,
-                    .argument = "N",
-                    .commands = {Taker::run, Taker::check, Taker::show_trace}}},
-      step(), [](auto& c) -> auto& { return c.workload.recording.step; });
-  keys.add(
-      {.path = "workload.replicate",
-       .help = "ranks 0 to N - 1 have a recording, and each other rank r is a copy of rank r modulo N; 0: all have one",
-       .example = "8",
-       .otherwise = Default::built_in(),
-       .see = "inputs.md",
-       .flag = Flag{.name = "replicate",
-                    .heading = Heading::model,
-                    .argument = "N",
-                    .commands = {Taker::run, Taker::check}}},
-      count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; });
   keys.add(
       {.path = "workload.replay-only",
        .help = "give every node, communication too, its recorded duration",
@@ -292,6 +295,7 @@ const Keys<Configuration>& workload_keys() {
              file().info, groups())
         .excludes("workload.model");
     add_policies(keys);
+    add_recording(keys);
     return keys;
   }();
   return all;
