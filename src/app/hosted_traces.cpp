@@ -152,7 +152,7 @@ void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
       traces.notices.add("unlisted-group", members.front().value(),
                          fmt::format("process group '{}' is named, but nothing lists its members: they are the {} that "
                                      "name it ({}); workload.groups names a file that lists them",
-                                     orrery::quoted(name), counted(members.size(), "NPU"), list(members)));
+                                     quoted(name), counted(members.size(), "NPU"), list(members)));
     traces.store.list_group(group, std::move(members));
   }
 }
