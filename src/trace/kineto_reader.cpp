@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <string>
 
 #include "kineto_communication.hpp"
 #include "kineto_recording.hpp"
