@@ -160,7 +160,7 @@ void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
       traces.notices.add("unlisted-group", members.front().value(),
                          fmt::format("process group '{}' is named, but nothing lists its members: they are the {} that "
                                      "name it ({}); workload.groups names a file that lists them",
-                                     quoted(name), counted(members.size(), "NPU"), list(members)));
+                                     cited(name), counted(members.size(), "NPU"), list(members)));
     traces.store.list_group(group, std::move(members));
   }
 }
@@ -247,6 +247,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         .recording = workload.recording,
                         .custom_nodes = workload.custom_nodes,
                         .num_npus = num_npus,
+                        .memory_has_size = configuration.execution.room() != Bytes(0),
                         .groups_unknown = !groups.is_readable,
                         .hosts = is_one_of(partition.npus_of(world.rank()))},
                        std::move(groups.groups));

@@ -68,7 +68,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ...": the line is said already.
     if (const auto start = message.find("syntax error"); start != std::string::npos) message.erase(0, start);
     throw Error(ErrorCode::bad_input, {.file = origin_->name, .line = line_},
-                fmt::format("not well-formed JSON: {}", quoted(message)), "JSON");
+                fmt::format("not well-formed JSON: {}", cited(message)), "JSON");
   }
 
  private:

@@ -90,7 +90,7 @@ std::string Value::description() const {
     case Kind::null:
       return "nothing";
     case Kind::scalar:
-      return quoted ? fmt::format("the text '{}'", orrery::quoted(text)) : fmt::format("'{}'", orrery::quoted(text));
+      return quoted ? fmt::format("the text '{}'", cited(text)) : fmt::format("'{}'", cited(text));
     case Kind::sequence:
       return fmt::format("a list of {}", items.size());
     case Kind::mapping:

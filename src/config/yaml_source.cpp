@@ -100,7 +100,7 @@ Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& ori
     Place place{.file = origin->name};
     if (!error.mark.is_null() && !origin->name.starts_with("--set "))
       place.line = static_cast<std::uint64_t>(error.mark.line) + 1;
-    throw Error(ErrorCode::bad_input, place, fmt::format("not well-formed YAML: {}", quoted(error.msg)), "YAML",
+    throw Error(ErrorCode::bad_input, place, fmt::format("not well-formed YAML: {}", cited(error.msg)), "YAML",
                 "Inside { } and [ ] a text with one of , : { } [ ] stands in quotes; tabs cannot indent.");
   }
 }

@@ -76,7 +76,7 @@ class NodeReader {
   std::uint64_t whole(std::string_view name, const element& value) const {
     const Number number = number_of(value);
     if (number.form != NumberForm::whole)
-      fail(fmt::format("'{}' of a node is no whole number of 0 or more", quoted(name)), "a whole number");
+      fail(fmt::format("'{}' of a node is no whole number of 0 or more", cited(name)), "a whole number");
     return number.magnitude;
   }
 
@@ -115,7 +115,7 @@ class NodeReader {
     }
     const auto found = std::ranges::find(type_names, text);
     if (found == type_names.end())
-      fail(fmt::format("the type of a node is '{}'", quoted(text)), "a node type of Chakra, such as COMP_NODE");
+      fail(fmt::format("the type of a node is '{}'", cited(text)), "a node type of Chakra, such as COMP_NODE");
     node_.type = static_cast<std::uint32_t>(found - type_names.begin());
   }
 

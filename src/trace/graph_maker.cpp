@@ -257,10 +257,12 @@ void GraphMaker::read_tensor(std::uint32_t at, const ParsedNode& parsed, const P
     values.fail_as_number(fmt::format("the size of tensor '{}' in {}", tensor_name(), list),
                           {entry.magnitude, entry.form});
   const bool did_fit = tensors_.size() <= Bytes::most();
-  if (const auto other = tensors_.list(at, entry.name, Bytes(entry.magnitude), entry.is_output))
-    values.fail(fmt::format("tensor '{}' in {} has {}, but {} where it was listed before", tensor_name(), list,
-                            counted(entry.magnitude, "byte"), other->count()),
-                "one size of a tensor");
+  if (const auto other = tensors_.list(at, entry.name, Bytes(entry.magnitude), entry.is_output)) {
+    const std::string found = fmt::format("tensor '{}' in {} has {}, but {} where it was listed before", tensor_name(),
+                                          list, counted(entry.magnitude, "byte"), other->count());
+    if (options_.memory_has_size) values.fail(found, "one size of a tensor");
+    contents_.notices.add("tensor-size", fmt::format("node {}: {}: the first size counts", parsed.id, found));
+  }
   if (did_fit && tensors_.size() > Bytes::most())
     values.fail(fmt::format("with tensor '{}' in {} the tensors of this trace have more than {} bytes", tensor_name(),
                             list, Bytes::most().count()),

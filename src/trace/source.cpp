@@ -7,6 +7,6 @@ constexpr std::size_t longest_shown_name = 80;
 
 }  // namespace
 
-std::string shown(std::string_view name) { return quoted(name, longest_shown_name); }
+std::string shown(std::string_view name) { return cited(name, longest_shown_name); }
 
 }  // namespace orrery::trace

@@ -22,7 +22,7 @@ enum class ErrorCode : int {
 
 /// Returns a text of the input as messages quote it: at most 200 bytes, with a question mark for each control
 /// character. Every message that quotes what a file holds quotes it so; Error does it for the names of its Place.
-std::string quoted(std::string_view text, std::size_t most = 200);
+std::string cited(std::string_view text, std::size_t most = 200);
 
 /// Where in the input a fault is, and what was expected there. Empty fields are left out of the message.
 struct Place {

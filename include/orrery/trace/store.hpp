@@ -69,6 +69,8 @@ struct ReadOptions {
   RecordingOptions recording = {};
   CustomNodes custom_nodes = {};  ///< of every NPU's trace; an id whose node is not a collective has no effect
   std::uint32_t num_npus = 0;     ///< of the topology
+  /// The local memory has a size: a tensor that is listed with different sizes is a fault, else a notice.
+  bool memory_has_size = false;
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
   bool alone = false;
   /// The given groups are not those of the system: the names that traces use are not looked up.

@@ -71,8 +71,8 @@ void warn_without_effect(const Section& section, const std::filesystem::path& fi
     if (names.size() == most_named) break;
     const auto near = nearest(entry->key, section.known());
     names.push_back(near.empty() || entry->key.size() < 3
-                        ? fmt::format("'{}'", quoted(entry->key))
-                        : fmt::format("'{}' (did you mean '{}'?)", quoted(entry->key), near));
+                        ? fmt::format("'{}'", cited(entry->key))
+                        : fmt::format("'{}' (did you mean '{}'?)", cited(entry->key), near));
   }
   if (names.empty()) return;
   std::string text = fmt::format("{}: ignored, without meaning here: {}", file.string(), fmt::join(names, ", "));

@@ -250,9 +250,9 @@ TEST_F(ManyNpus, NumbersAreChecked) {
 TEST_F(ManyNpus, AFaultHasTheNpuAndTheLineOfItsNode) {
   // The trace of NPU 4 has a node of an unknown type in line 4; the file is read for NPU 1: the message says NPU 4,
   // line 4.
-  write("npu 1\nnode 1\nnpu 4\nnode_type 9\n");
+  write("npu 1\nnode 1\nnpu 4\nnode_type 11\n");
   EXPECT_EQ(load(1), nullptr);
-  EXPECT_HAS(fault(), "t.0.et:4: NPU 4, node 4 'node_type': node type 9 (batch) is not supported");
+  EXPECT_HAS(fault(), "t.0.et:4: NPU 4, node 4 'node_type': node type 11 is not known");
 }
 
 TEST_F(ManyNpus, WithoutASystemTheFirstTraceIsShown) {
