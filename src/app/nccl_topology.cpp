@@ -100,7 +100,7 @@ class TopologyReader {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !(value >= low && value <= high))
-      fail(at, fmt::format("{} of the {} is '{}'", name, at.Name(), orrery::quoted(text)),
+      fail(at, fmt::format("{} of the {} is '{}'", name, at.Name(), cited(text)),
            fmt::format("a number, {} to {}", low, high));
     return value;
   }
@@ -131,8 +131,7 @@ class TopologyReader {
   void read_pci(const XMLElement& pci) {
     const std::string_view type = text_of(pci, "class").substr(0, 6);
     const bool is_gpu = type == "0x0302" || type == "0x0380";
-    if (is_gpu && pci.FirstChildElement("gpu") == nullptr)
-      bare_gpus.push_back(pci_gpu(pci));
+    if (is_gpu && pci.FirstChildElement("gpu") == nullptr) bare_gpus.push_back(pci_gpu(pci));
     const bool is_nic = type == "0x0200" || type == "0x0207";
     if (is_nic && pci.FirstChildElement("nic") == nullptr) bare_nics.push_back(pcie_rate(pci));
   }
@@ -141,7 +140,7 @@ class TopologyReader {
     Gpu gpu = pci_gpu(pci);
     const std::string_view gcn = text_of(at, "gcn");
     const int sm = static_cast<int>(whole(at, "sm", 10000, 0));
-    gpu.kind = gcn.empty() ? fmt::format("sm {}", sm) : fmt::format("gcn {}", orrery::quoted(gcn));
+    gpu.kind = gcn.empty() ? fmt::format("sm {}", sm) : fmt::format("gcn {}", cited(gcn));
     if (!text_of(at, "rank").empty()) gpu.rank = static_cast<int>(whole(at, "rank", 1 << 30, 0));
     if (gcn.empty()) {
       const auto found = std::ranges::find(nvlink_rates, sm, &std::pair<int, double>::first);
@@ -160,9 +159,7 @@ class TopologyReader {
     return gpu;
   }
 
-  void read_net(const XMLElement& at) {
-    nics.push_back({orrery::quoted(text_of(at, "name")), number(at, "speed", 0, 1e12, 0)});
-  }
+  void read_net(const XMLElement& at) { nics.push_back({cited(text_of(at, "name")), number(at, "speed", 0, 1e12, 0)}); }
 
   std::string file_;
 };
@@ -352,7 +349,7 @@ void refuse_other_root(const std::string& file, const XMLElement* root) {
   if (name == "topology")
     throw Error(ErrorCode::bad_input, place, "this is XML of hwloc, which has no NVLinks with their counts",
                 "a topology of NCCL: run an NCCL program with NCCL_TOPO_DUMP_FILE=topo.xml on this node");
-  throw Error(ErrorCode::bad_input, place, fmt::format("the root of the XML is '{}'", orrery::quoted(name)),
+  throw Error(ErrorCode::bad_input, place, fmt::format("the root of the XML is '{}'", cited(name)),
               "a topology of NCCL or RCCL, <system version=...>");
 }
 

@@ -72,7 +72,7 @@ class MscclppReader {
     std::string where;
     if (gpu_ < algorithm_.steps.size()) where = fmt::format("rank {}, ", gpu_);
     if (block_ >= 0) where += fmt::format("thread block {}, ", block_);
-    if (!operation_.empty()) where += fmt::format("operation {} ({}), ", number_, orrery::quoted(operation_));
+    if (!operation_.empty()) where += fmt::format("operation {} ({}), ", number_, cited(operation_));
     if (!where.empty()) where.replace(where.size() - 2, 1, ":");
     throw Error(ErrorCode::bad_input, {.file = algorithm_.file}, where + std::string(found), expected);
   }
@@ -88,8 +88,7 @@ class MscclppReader {
                       !(value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(high)) &&
                       value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high;
     if (!fits)
-      fail(fmt::format("{} is {}", what, orrery::quoted(value.dump())),
-           fmt::format("a whole number, {} to {}", low, high));
+      fail(fmt::format("{} is {}", what, cited(value.dump())), fmt::format("a whole number, {} to {}", low, high));
     return static_cast<std::uint32_t>(value.get<std::int64_t>());
   }
   static const Json& list(const Json& at, const char* key) {
@@ -101,7 +100,7 @@ class MscclppReader {
     const auto collective = plan.at("collective").get<std::string>();
     const auto known = std::ranges::find(plan_kinds, collective, &std::pair<std::string_view, Kind>::first);
     if (known == std::end(plan_kinds))
-      fail(fmt::format("collective is '{}'", orrery::quoted(collective)),
+      fail(fmt::format("collective is '{}'", cited(collective)),
            "allreduce, allgather, reducescatter, broadcast or alltoall");
     if (known->second != algorithm_.kind)
       throw Error(ErrorCode::bad_input, named_by,
@@ -266,7 +265,7 @@ class MscclppReader {
 
   PlanBuffer cut(const Json& operation, const Json& buffer, std::uint32_t rank, std::string_view type) const {
     if (type != "i" && type != "o" && type != "s")
-      fail(fmt::format("a buffer has type '{}'", orrery::quoted(type)), "i, o or s");
+      fail(fmt::format("a buffer has type '{}'", cited(type)), "i, o or s");
     const auto which = type == "i"   ? Msccl::Buffer::input
                        : type == "o" ? Msccl::Buffer::output
                                      : Msccl::Buffer::scratch;
@@ -307,7 +306,7 @@ class MscclppReader {
       if (rank == gpu_) fail("a remote buffer is on the same GPU", "another GPU");
       return cut(operation, buffer, rank, found.at("type").get<std::string>());
     }
-    fail(fmt::format("its thread block has no remote buffers for {} channels", orrery::quoted(type)),
+    fail(fmt::format("its thread block has no remote buffers for {} channels", cited(type)),
          "remote_buffer_refs of this type");
   }
   /// Returns the channels of an operation, each in the direction in which its message goes.
