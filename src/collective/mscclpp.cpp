@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "msccl.hpp"
+#include "mscclpp_steps.hpp"
 #include "orrery/base/text.hpp"
 
 namespace orrery::collective {
@@ -26,26 +26,9 @@ constexpr std::pair<std::string_view, Kind> plan_kinds[] = {{"allreduce", Kind::
                                                             {"broadcast", Kind::broadcast},
                                                             {"alltoall", Kind::all_to_all}};
 
-/// A step, by its GPU and its index there.
-struct StepOf {
-  std::uint32_t rank = 0, index = 0;
-  friend auto operator<=>(const StepOf&, const StepOf&) = default;
-};
-/// A buffer of a GPU.
-struct PlanBuffer {
-  std::uint32_t rank = 0;
-  Msccl::Location at;
-  std::uint32_t count = 0;
-};
-/// The k-th channel of a type between two GPUs, from one of them to the other.
-using PlanChannel = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;
-
-class MscclppReader {
+class MscclppReader : PlanSteps {
  public:
-  MscclppReader(const std::filesystem::path& file, Kind kind) : file_(file) {
-    algorithm_.file = file.string();
-    algorithm_.kind = kind;
-  }
+  MscclppReader(const std::filesystem::path& file, Kind kind) : PlanSteps(file) { algorithm_.kind = kind; }
 
   std::shared_ptr<const CustomCollective> read(const Place& named_by) {
     const std::string text = read_text(file_, named_by);
@@ -58,7 +41,7 @@ class MscclppReader {
     }
     try {
       read_head(plan, named_by);
-      for (gpu_ = 0; gpu_ < algorithm_.num_gpus; ++gpu_) read_gpu(plan.at("gpus")[gpu_]);
+      for (at_.gpu = 0; at_.gpu < algorithm_.num_gpus; ++at_.gpu) read_gpu(plan.at("gpus")[at_.gpu]);
     } catch (const Json::exception&) {
       fail("a key is missing or has a value of another type", "a plan as MSCCL++'s DSL writes it");
     }
@@ -66,16 +49,6 @@ class MscclppReader {
   }
 
  private:
-  using Step = Msccl::Step;
-
-  [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
-    std::string where;
-    if (gpu_ < algorithm_.steps.size()) where = fmt::format("rank {}, ", gpu_);
-    if (block_ >= 0) where += fmt::format("thread block {}, ", block_);
-    if (!operation_.empty()) where += fmt::format("operation {} ({}), ", number_, cited(operation_));
-    if (!where.empty()) where.replace(where.size() - 2, 1, ":");
-    throw Error(ErrorCode::bad_input, {.file = algorithm_.file}, where + std::string(found), expected);
-  }
   std::uint32_t count(const Json& at, const char* key, std::int64_t low, std::int64_t high,
                       std::optional<std::int64_t> fallback = {}) const {
     if (!at.contains(key) && fallback) return static_cast<std::uint32_t>(*fallback);
@@ -167,22 +140,22 @@ class MscclppReader {
     barriers_.clear();
     std::set<std::uint32_t> ids;
     for (const Json& block : list(gpu, "threadblocks")) {
-      block_ = -1;
-      block_ = count(block, "id", 0, most_plan_chunks);
-      if (!ids.insert(static_cast<std::uint32_t>(block_)).second)
+      at_.block = -1;
+      at_.block = count(block, "id", 0, most_plan_chunks);
+      if (!ids.insert(static_cast<std::uint32_t>(at_.block)).second)
         fail("the thread block is there twice", "each id once");
-      before_.reset();
-      unsignalled_.clear();
+      at_.before.reset();
+      at_.unsignalled.clear();
       barriers_of_block_.clear();
-      number_ = 0;
+      at_.number = 0;
       for (const Json& operation : list(block, "ops")) {
-        operation_ = operation.at("name").get<std::string>();
+        at_.operation = operation.at("name").get<std::string>();
         read_operation(gpu, block, operation);
-        ++number_;
+        ++at_.number;
       }
-      operation_.clear();
+      at_.operation.clear();
     }
-    block_ = -1;
+    at_.block = -1;
     for (const auto& [key, found] : barriers_)
       if (found.second.size() != found.first)
         fail(fmt::format("{} of {} come to barrier {}", counted(found.second.size(), "thread block"), found.first,
@@ -194,7 +167,7 @@ class MscclppReader {
   }
 
   void read_operation(const Json& gpu, const Json& block, const Json& operation) {
-    const std::string& name = operation_;
+    const std::string& name = at_.operation;
     if (name == "nop" || name == "flush") {
       add("nop");
     } else if (name == "barrier") {
@@ -204,7 +177,7 @@ class MscclppReader {
     } else if (name == "wait" || name == "rlxwait") {
       for (const PlanChannel& channel : channels_of(block, operation, false)) {
         const StepOf step = add("r");
-        step_(step).message = channel;
+        extra(step).message = channel;
         waits_of_[channel].push_back(step);
         claim(waiters_, channel);
       }
@@ -231,7 +204,7 @@ class MscclppReader {
   }
 
   void reduce(const Json& gpu, const Json& block, const Json& operation) {
-    const std::string& name = operation_;
+    const std::string& name = at_.operation;
     const bool packets = name == "repkt" || name == "respkt" || name == "recpkt" || name == "recspkt";
     const bool reads_remote = name == "rre" || name == "rres";
     if (!packets && !reads_remote && name != "re" && name != "res") refuse(name);
@@ -291,7 +264,7 @@ class MscclppReader {
     const Json& buffer = entry(operation, key, k);
     if (!buffer.contains("type"))
       fail(fmt::format("{} {} is on another GPU", key, k), "a buffer of this GPU, with a type");
-    return cut(operation, buffer, gpu_, buffer.at("type").get<std::string>());
+    return cut(operation, buffer, at_.gpu, buffer.at("type").get<std::string>());
   }
   PlanBuffer remote(const Json& gpu, const Json& block, const Json& operation, const char* key, std::size_t k) const {
     const Json& buffer = entry(operation, key, k);
@@ -303,7 +276,7 @@ class MscclppReader {
       const std::uint32_t id = count(buffer, "buffer_id", 0, static_cast<std::int64_t>(ids.size()) - 1);
       const Json& found = known.at(whole(ids[id], "remote_buffer_ids", 0, static_cast<std::int64_t>(known.size()) - 1));
       const std::uint32_t rank = count(found, "rank", 0, algorithm_.num_gpus - 1);
-      if (rank == gpu_) fail("a remote buffer is on the same GPU", "another GPU");
+      if (rank == at_.gpu) fail("a remote buffer is on the same GPU", "another GPU");
       return cut(operation, buffer, rank, found.at("type").get<std::string>());
     }
     fail(fmt::format("its thread block has no remote buffers for {} channels", cited(type)),
@@ -313,118 +286,31 @@ class MscclppReader {
   std::vector<PlanChannel> channels_of(const Json& block, const Json& operation, bool sends) const {
     const auto type = operation.at("channel_type").get<std::string>();
     if (type == "switch") refuse("glres");
-    const auto of_gpu = channels_[gpu_].find(type);
+    const auto of_gpu = channels_[at_.gpu].find(type);
     std::vector<PlanChannel> found;
     for (const Json& index : list(operation, "channel_ids"))
       for (const Json& refs : list(block, "channels")) {
         if (refs.at("channel_type").get<std::string>() != type) continue;
         const Json& ids = list(refs, "channel_ids");
         const std::uint32_t at = whole(index, "channel_ids", 0, static_cast<std::int64_t>(ids.size()) - 1);
-        if (of_gpu == channels_[gpu_].end()) fail("the GPU has no channel of this type", "one in channels");
+        if (of_gpu == channels_[at_.gpu].end()) fail("the GPU has no channel of this type", "one in channels");
         const std::uint32_t id = whole(ids[at], "channel_ids", 0, static_cast<std::int64_t>(of_gpu->second.size()) - 1);
         const auto [peer, k] = of_gpu->second[id];
-        found.emplace_back(sends ? gpu_ : peer, sends ? peer : gpu_, type, k);
+        found.emplace_back(sends ? at_.gpu : peer, sends ? peer : at_.gpu, type, k);
       }
     if (found.empty()) fail("it names no channel", "channel_ids of its thread block");
     return found;
   }
 
-  // --- steps ---
-
-  struct Extra {
-    std::optional<PlanChannel> message;  ///< the signal that it sends or waits for
-    std::optional<std::uint64_t> tag;    ///< of a message with data, or one that asks for data
-    std::uint32_t peer = 0;
-  };
-  Extra& step_(StepOf step) { return extras_[step]; }
-  Step& made(StepOf step) { return algorithm_.steps[step.rank][step.index]; }
-
-  /// Adds a step to a GPU. Steps of this thread block follow each other.
-  StepOf add(std::string type, std::optional<std::uint32_t> of_other = {}) {
-    const std::uint32_t rank = of_other.value_or(gpu_);
-    const StepOf step{rank, static_cast<std::uint32_t>(algorithm_.steps[rank].size())};
-    Step& added = algorithm_.steps[rank].emplace_back();
-    added.block = static_cast<std::uint32_t>(block_);
-    added.number = number_;
-    added.type = std::move(type);
-    if (of_other) {
-      added.of_gpu = gpu_;
-      return step;
-    }
-    if (before_) waits_.emplace_back(*before_, step);
-    before_ = step;
-    return step;
-  }
-  void message(StepOf from, StepOf to) {
-    for (const auto& [step, peer] : {std::pair(from, to.rank), std::pair(to, from.rank)}) {
-      step_(step).tag = next_tag_;
-      step_(step).peer = peer;
-    }
-    ++next_tag_;
-  }
-  void same_size(const PlanBuffer& from, const PlanBuffer& to) const {
-    if (from.count != to.count)
-      fail(fmt::format("it moves {} to {}", counted(from.count, "chunk"), to.count), "equal sizes");
-  }
-  /// Notes that packets arrive at a place with this step; one that reads them waits for them.
-  void arrive(StepOf step, const PlanBuffer& to) {
-    for (std::uint32_t c = 0; c < to.count; ++c)
-      if (!packets_.emplace(std::tuple(to.rank, to.at.buffer, to.at.offset + c), step).second)
-        fail(fmt::format("packets come to chunk {} of a buffer of GPU {} twice", (to.at.offset + c) / parts_, to.rank),
-             "a place of its own for each");
-  }
-  void await(StepOf step, const PlanBuffer& from) { readers_.emplace_back(step, from); }
-
-  void write(const PlanBuffer& from, const PlanBuffer& to, bool packets, bool awaits = false) {
-    same_size(from, to);
-    const StepOf sends = add("s"), receives = add("r", to.rank);
-    made(sends).from = from.at;
-    made(receives).to = to.at;
-    for (const StepOf step : {sends, receives}) {
-      made(step).count = from.count;
-      made(step).copies = packets ? 2 : 1;
-    }
-    message(sends, receives);
-    if (awaits) await(sends, from);
-    if (packets)
-      arrive(receives, to);
-    else
-      unsignalled_.push_back(receives);
-  }
-  void fetch(const PlanBuffer& from, const PlanBuffer& to, bool adds) {
-    same_size(from, to);
-    const StepOf asks = add("s"), asked = add("r", from.rank), sends = add("s", from.rank),
-                 receives = add(adds ? "rrc" : "r");
-    message(asks, asked);
-    message(sends, receives);
-    waits_.emplace_back(asked, sends);
-    made(sends).from = from.at;
-    made(receives).from = made(receives).to = to.at;
-    made(sends).count = made(receives).count = from.count;
-  }
-  void calculate(std::string type, const PlanBuffer& from, const PlanBuffer& to, bool awaits, bool arrives) {
-    same_size(from, to);
-    const StepOf step = add(std::move(type));
-    made(step).from = from.at;
-    made(step).to = to.at;
-    made(step).count = from.count;
-    if (awaits) await(step, from);
-    if (arrives) arrive(step, to);
-  }
   void signal(const Json& block, const Json& operation) {
     for (const PlanChannel& channel : channels_of(block, operation, true)) {
       const StepOf step = add("s");
-      step_(step).message = channel;
+      extra(step).message = channel;
       claim(signallers_, channel);
       auto& carried = carried_[channel].emplace_back();
-      for (const StepOf put : unsignalled_)
+      for (const StepOf put : at_.unsignalled)
         if (put.rank == std::get<1>(channel)) carried.push_back(put);
     }
-  }
-  void claim(std::map<PlanChannel, std::int64_t>& blocks, const PlanChannel& channel) const {
-    const auto [found, is_new] = blocks.emplace(channel, block_);
-    if (!is_new && found->second != block_)
-      fail(fmt::format("thread block {} uses the same channel", found->second), "one thread block for each connection");
   }
   void pass_barrier(const Json& operation) {
     const std::uint32_t id = count(operation, "barrier_id", 0, most_plan_chunks);
@@ -437,100 +323,7 @@ class MscclppReader {
     barrier.second.emplace_back(arrives, leaves);
   }
 
-  // --- the whole ---
-
-  void add_operations(CustomCollectiveBuilder& builder) {
-    using OperationKind = CustomCollective::OperationKind;
-    std::map<PlanChannel, std::uint64_t> signals;  // their tags
-    for (std::uint32_t rank = 0; rank < algorithm_.num_gpus; ++rank)
-      for (std::uint32_t index = 0; index < algorithm_.steps[rank].size(); ++index) {
-        Step& step = algorithm_.steps[rank][index];
-        const auto follow = [&](Msccl::Action action, std::uint32_t operation) {
-          if (action == Msccl::calculates && step.operations[Msccl::receives])
-            builder.depend(*step.operations[Msccl::receives], operation);
-          step.operations[action] = operation;
-          of_operation_.emplace_back(rank, index);
-        };
-        if (step.type == "cpy" || step.type == "re" || step.type == "nop") {
-          const auto kind = step.type == "cpy"  ? OperationKind::copy
-                            : step.type == "re" ? OperationKind::reduce
-                                                : OperationKind::nothing;
-          follow(Msccl::calculates, builder.add({.kind = kind, .position = rank}));
-          continue;
-        }
-        const Extra& extra = extras_.at({rank, index});
-        const bool sends = step.type == "s";
-        std::uint32_t peer = extra.peer;
-        std::uint64_t tag = extra.tag.value_or(0);
-        if (extra.message) {
-          peer = sends ? std::get<1>(*extra.message) : std::get<0>(*extra.message);
-          tag = next_tag_ + signals.emplace(*extra.message, signals.size()).first->second;
-        }
-        follow(sends ? Msccl::sends : Msccl::receives,
-               builder.add_message({.kind = sends ? OperationKind::send : OperationKind::receive, .position = rank},
-                                   peer, tag));
-        if (step.type == "rrc")
-          follow(Msccl::calculates, builder.add({.kind = OperationKind::reduce, .position = rank}));
-      }
-  }
-
-  /// Lets waits wait for what their signals carry, and readers of packets for the packets.
-  void find_waits() {
-    for (const auto& [channel, waits] : waits_of_) {
-      const auto found = carried_.find(channel);
-      for (std::size_t k = 0; found != carried_.end() && k < std::min(waits.size(), found->second.size()); ++k)
-        for (const StepOf put : found->second[k]) waits_.emplace_back(put, waits[k]);
-    }
-    for (const auto& [reader, from] : readers_)
-      for (std::uint32_t c = 0; c < from.count; ++c) {
-        const auto found = packets_.find({from.rank, from.at.buffer, from.at.offset + c});
-        if (found == packets_.end())
-          throw algorithm_.error(reader.rank, made(reader), "it waits for packets that nobody puts there",
-                                 "a ppkt, or a cpkt of this GPU, to the same chunks");
-        waits_.emplace_back(found->second, reader);
-      }
-    std::ranges::sort(waits_);
-    waits_.erase(std::ranges::unique(waits_).begin(), waits_.end());
-  }
-
-  std::shared_ptr<const CustomCollective> build() {
-    find_waits();
-    CustomCollectiveBuilder builder(algorithm_.num_gpus);
-    add_operations(builder);
-    for (const auto& [before, after] : waits_) {
-      const auto first = std::ranges::find_if(made(after).operations, [](const auto& o) { return o.has_value(); });
-      builder.depend(made(before).last(), **first);
-    }
-    const CustomCollectiveBuilder::Fault fault = [&](std::uint32_t operation, std::string_view found,
-                                                     std::string_view expected) {
-      const auto [rank, index] = of_operation_[operation];
-      return algorithm_.error(rank, algorithm_.steps[rank][index], found, expected);
-    };
-    builder.match(fault);
-    follow_data(algorithm_, of_operation_, builder.order(false, fault), &builder, builder);
-    follow_data(algorithm_, of_operation_, builder.order(true, fault), nullptr, builder);
-    return builder.finish(file_, algorithm_.num_chunks);
-  }
-
-  std::filesystem::path file_;
-  Msccl algorithm_;
-  std::uint32_t parts_ = 1;  ///< of a chunk of the file
   std::vector<std::map<std::string, std::vector<std::pair<std::uint32_t, std::uint32_t>>>> channels_;  ///< peer and k
-  std::map<StepOf, Extra> extras_;
-  std::vector<std::pair<StepOf, StepOf>> waits_;  ///< before, after
-  std::uint64_t next_tag_ = 0;
-  std::map<PlanChannel, std::vector<std::vector<StepOf>>> carried_;  ///< the puts that each signal carries
-  std::map<PlanChannel, std::vector<StepOf>> waits_of_;
-  std::map<PlanChannel, std::int64_t> signallers_, waiters_;  ///< the thread block
-  std::map<std::tuple<std::uint32_t, Msccl::Buffer, std::uint32_t>, StepOf> packets_;
-  std::vector<std::pair<StepOf, PlanBuffer>> readers_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> of_operation_;
-  // Where reading is.
-  std::uint32_t gpu_ = ~std::uint32_t{0}, number_ = 0;
-  std::int64_t block_ = -1;
-  std::string operation_;
-  std::optional<StepOf> before_;
-  std::vector<StepOf> unsignalled_;  ///< puts of this thread block
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::vector<std::pair<StepOf, StepOf>>>>
       barriers_;  ///< by id and turn
   std::map<std::uint32_t, std::uint32_t> barriers_of_block_;
