@@ -27,7 +27,8 @@ bool is_dlrm(TrainingLoop loop) {
 }
 
 /// Returns who takes part in the communication of a pass. ASTRA-sim 1.0 names dimensions, SimAI groups.
-Members members_of(const TextPass& pass, Pass which, TrainingLoop loop, bool is_first_layer) {
+Members members_of(const TextPass& pass, Pass which, TrainingLoop loop, bool is_first_layer,
+                   std::uint64_t other_dimensions) {
   if (pass.group == TextGroup::expert) return {.group = "EP"};
   if (pass.group == TextGroup::data_of_expert) return {.group = "DP_EP"};
   const bool is_weight = which == Pass::weight_gradient;
@@ -38,9 +39,9 @@ Members members_of(const TextPass& pass, Pass which, TrainingLoop loop, bool is_
     case TrainingLoop::micro:
       return {.dimensions = is_weight ? all_dimensions : 0};
     case TrainingLoop::hybrid_data_model:
-      return {.dimensions = is_weight ? ~first_dimension : first_dimension};
+      return {.dimensions = is_weight ? other_dimensions : first_dimension};
     case TrainingLoop::hybrid_model_data:
-      return {.dimensions = is_weight ? first_dimension : ~first_dimension};
+      return {.dimensions = is_weight ? first_dimension : other_dimensions};
     default:  // model, inference
       return {.dimensions = is_weight ? 0 : all_dimensions};
   }
@@ -49,7 +50,7 @@ Members members_of(const TextPass& pass, Pass which, TrainingLoop loop, bool is_
 /// Writes one training step as nodes. Each method follows the loop of ASTRA-sim 1.0 that has its name.
 class StepWriter {
  public:
-  StepWriter(const TextWorkload& workload, ParsedTrace& trace, std::uint64_t num_npus);
+  StepWriter(const TextWorkload& workload, ParsedTrace& trace, std::uint64_t num_npus, std::uint64_t num_dimensions);
 
   void write();
 
@@ -73,12 +74,18 @@ class StepWriter {
 
   const TextWorkload& workload_;
   ParsedTrace& trace_;
-  std::uint64_t num_npus_;  ///< 0: not known
-  Ids after_;               ///< what the next node of the NPU waits for
+  std::uint64_t num_npus_;          ///< 0: not known
+  std::uint64_t other_dimensions_;  ///< all but the first
+  Ids after_;                       ///< what the next node of the NPU waits for
 };
 
-StepWriter::StepWriter(const TextWorkload& workload, ParsedTrace& trace, std::uint64_t num_npus)
-    : workload_(workload), trace_(trace), num_npus_(num_npus) {
+StepWriter::StepWriter(const TextWorkload& workload, ParsedTrace& trace, std::uint64_t num_npus,
+                       std::uint64_t num_dimensions)
+    : workload_(workload),
+      trace_(trace),
+      num_npus_(num_npus),
+      other_dimensions_(~first_dimension &
+                        (num_dimensions - 1 < 63 ? (std::uint64_t{1} << num_dimensions) - 1 : all_dimensions)) {
   const std::uint64_t model = workload.model_parallel;
   const std::uint64_t expert = workload.expert_parallel;
   const std::uint64_t replica = model * workload.pipeline;
@@ -126,7 +133,7 @@ std::uint64_t StepWriter::shard(const TextPass& pass, const Members& members) co
 StepWriter::Ids StepWriter::communicate(std::size_t layer, Pass which) {
   const TextLayer& of = workload_.layers[layer];
   const TextPass& pass = of[which];
-  const Members members = members_of(pass, which, of.loop, layer == 0);
+  const Members members = members_of(pass, which, of.loop, layer == 0, other_dimensions_);
   if (!pass.kind || pass.bytes == 0 || members.dimensions == 0) return {};
   const std::string_view pass_name = pass_names[static_cast<std::size_t>(which)];
   ParsedNode& node = add(layer, fmt::format("{} {} {}", of.name, pass_name, pass.collective), after_);
@@ -282,7 +289,7 @@ void read_text(TraceFile& file, TraceSink& sink) {
                       fmt::format("every NPU executes the same layers: what {} stages of a pipeline send (pp_comm, {}) "
                                   "and how long they wait is not in such a file",
                                   workload.pipeline, counted(workload.pipeline_bytes, "byte")));
-  StepWriter(workload, trace, num_npus).write();
+  StepWriter(workload, trace, num_npus, options.num_dimensions).write();
 }
 
 /// A text whose first word has capital letters only, and whose second line is a number.

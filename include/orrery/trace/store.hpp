@@ -62,8 +62,9 @@ struct ReadOptions {
   Dependencies dependencies = Dependencies::automatic;
   Streams streams = Streams::by_count;
   RecordingOptions recording = {};
-  CustomNodes custom_nodes = {};  ///< of every NPU's trace; an id whose node is not a collective has no effect
-  std::uint32_t num_npus = 0;     ///< of the topology
+  CustomNodes custom_nodes = {};     ///< of every NPU's trace; an id whose node is not a collective has no effect
+  std::uint32_t num_npus = 0;        ///< of the topology
+  std::uint32_t num_dimensions = 0;  ///< of the topology; 0: not known
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
   bool alone = false;
   /// The given groups are not those of the system: the names that traces use are not looked up.
