@@ -104,7 +104,7 @@ void read_custom(const Value& value, const std::string& path, collective::Kind k
 void read_custom_nodes(const Value& mapping, const std::string& path, PathOf path_of, Configuration& result,
                        Faults& faults);
 
-/// Returns the traces PREFIX.<npu>.et of all NPUs.
+/// Returns the traces PREFIX.<npu>.et of all NPUs; the prefix itself if there is such a file.
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 /// Returns what a fault of links is to topology::Links.
 topology::LinkFault link_fault(const Perturbation::Links& links);

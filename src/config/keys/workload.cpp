@@ -278,7 +278,8 @@ const Keys<TraceEntry>& trace_keys() {
 }
 
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus) {
-  return {0, num_npus == 0 ? 0 : num_npus - 1, prefix + ".{npu}.et"};
+  const bool is_whole = std::filesystem::is_regular_file(prefix);
+  return {0, num_npus == 0 ? 0 : num_npus - 1, is_whole ? prefix : prefix + ".{npu}.et"};
 }
 
 }  // namespace orrery::config
