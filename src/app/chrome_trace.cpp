@@ -46,6 +46,7 @@ Track track_of(NodeKind kind) {
     case NodeKind::compute:
       return Track::compute;
     case NodeKind::cpu:
+    case NodeKind::host:
       return Track::cpu;
     case NodeKind::collective:
       return Track::collective;
@@ -61,8 +62,8 @@ Track track_of(NodeKind kind) {
 }
 
 std::string_view category(NodeKind kind) {
-  constexpr std::string_view names[] = {"instant", "cpu",     "compute", "collective",
-                                        "send",    "receive", "memory",  "memory"};
+  constexpr std::string_view names[] = {"instant", "cpu",    "compute", "collective", "send",
+                                        "receive", "memory", "memory",  "host"};
   return names[static_cast<std::size_t>(kind)];
 }
 

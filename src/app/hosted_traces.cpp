@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <iterator>
+#include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +117,54 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
           std::move(all.traces), std::move(old.notices), old.groups_are_known};
 }
 
+/// Returns the sum of the host's work.
+Time host_time(const trace::Graph& graph) {
+  Time sum;
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
+    if (graph.nodes[i].kind == trace::NodeKind::host) sum += graph.duration_of(NodeId(i));
+  return sum;
+}
+
+/// Finds the members of the groups that traces name but nobody lists: the NPUs of all ranks that use the name.
+/// Collective.
+void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
+  const auto unlisted = traces.store.unlisted_groups();
+  std::int64_t any = unlisted.empty() ? 0 : 1;
+  world.maximum(std::span(&any, 1));
+  if (any == 0) return;
+  std::map<GroupId, std::string> name_of;
+  for (const GroupId group : unlisted) name_of.emplace(group, traces.store.groups()[group.index()].name);
+  std::string mine;  // "NPU BYTES NAME" for each use
+  for (std::size_t i = 0; i < traces.npus.size(); ++i)
+    for (const GroupId group : traces.traces[i].groups)
+      if (const auto name = name_of.find(group); name != name_of.end())
+        mine += fmt::format("{} {} {}", traces.npus[i].value(), name->second.size(), name->second);
+  const std::vector<char> all = world.all_gather(std::span<const char>(mine));
+  std::map<std::string, std::vector<NpuId>, std::less<>> users;
+  for (const char* at = all.data(); at != all.data() + all.size();) {
+    const auto number = [&] {
+      std::uint32_t value = 0;
+      at = std::from_chars(at, all.data() + all.size(), value).ptr + 1;
+      return value;
+    };
+    const NpuId npu(number());
+    const std::uint32_t size = number();
+    users[std::string(at, size)].push_back(npu);
+    at += size;
+  }
+  for (const auto& [group, name] : name_of) {
+    auto& members = users[name];
+    if (members.empty()) continue;  // no trace with the name could be read
+    std::ranges::sort(members);
+    if (std::ranges::binary_search(traces.npus, members.front()))
+      traces.notices.add("unlisted-group", members.front().value(),
+                         fmt::format("process group '{}' is named, but nothing lists its members: they are the {} that "
+                                     "name it ({}); workload.groups names a file that lists them",
+                                     cited(name), counted(members.size(), "NPU"), list(members)));
+    traces.store.list_group(group, std::move(members));
+  }
+}
+
 bool any_faults(const Faults& faults, parallel::Communicator& world) {
   std::int64_t any = faults.empty() ? 0 : 1;
   world.maximum(std::span(&any, 1));
@@ -130,6 +181,34 @@ bool has_traces_of_all(const config::Workload& workload, std::uint32_t num_npus,
   });
   found.for_each([&](const Error& fault) { faults.add(fault); });
   return !any_faults(found, world);
+}
+
+/// Lets the NPUs of recordings begin as far apart as their ranks did. If they began further apart than a recorded step
+/// takes, their clocks were not the same one: then all begin together. Collective.
+void keep_starts(HostedTraces& traces, parallel::Communicator& world) {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  std::int64_t latest_and_earliest[2] = {-never, -never};  // the second is negative
+  std::int64_t longest = 0;
+  for (const trace::NpuTrace& trace : traces.traces)
+    if (trace.start_ns) {
+      latest_and_earliest[0] = std::max(latest_and_earliest[0], *trace.start_ns);
+      latest_and_earliest[1] = std::max(latest_and_earliest[1], -*trace.start_ns);
+      longest = std::max(longest, host_time(*trace.graph).ps() / 1000);
+    }
+  world.maximum(latest_and_earliest);
+  world.maximum(std::span(&longest, 1));
+  const std::int64_t earliest = -latest_and_earliest[1], spread = latest_and_earliest[0] - earliest;
+  if (latest_and_earliest[0] == -never || spread == 0) return;
+  if (spread > longest) {
+    if (world.is_root())
+      traces.notices.add("recording-clocks", 0,
+                         fmt::format("the recordings of the ranks begin {} apart, longer than a step: their clocks "
+                                     "differ, and all ranks begin together",
+                                     readable(Time::from_ps(spread > never / 1000 ? never : spread * 1000))));
+    return;
+  }
+  for (trace::NpuTrace& trace : traces.traces)
+    if (trace.start_ns) traces.store.delay(trace, Time::from_ps((*trace.start_ns - earliest) * 1000));
 }
 
 /// Returns the partition that the strategy makes of the graph on rank 0. Collective.
@@ -165,9 +244,11 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   HostedTraces traces = agreed(world, [&] {
     trace::Store store({.dependencies = workload.dependencies,
                         .streams = workload.streams,
+                        .recording = workload.recording,
                         .custom_nodes = workload.custom_nodes,
                         .num_npus = num_npus,
                         .num_dimensions = static_cast<std::uint32_t>(configuration.dimensions.size()),
+                        .memory_has_size = configuration.execution.room() != Bytes(0),
                         .groups_unknown = !groups.is_readable,
                         .hosts = is_one_of(partition.npus_of(world.rank()))},
                        std::move(groups.groups));
@@ -178,10 +259,16 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
     return HostedTraces{std::move(partition),   std::move(store),   std::move(read.npus),
                         std::move(read.traces), std::move(notices), groups.is_readable};
   });
-  if (!by_graph || world.size() == 1 || any_faults(faults, world)) return traces;
+  if (any_faults(faults, world)) return traces;
+  list_groups_by_use(traces, world);
+  keep_starts(traces, world);
+  if (!by_graph || world.size() == 1) return traces;
   const auto graph = communication_graph(traces, configuration, system, world);
   auto by_traffic = partition_by_graph(options, system, graph, world);
-  return agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
+  traces =
+      agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
+  if (!any_faults(faults, world)) keep_starts(traces, world);
+  return traces;
 }
 
 partition::CommunicationGraph communication_graph(const HostedTraces& traces,

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string name_of(trace::NodeKind kind) {
-  constexpr std::array names{"instant", "cpu", "compute", "collective", "send", "receive", "mem_load", "mem_store"};
+  constexpr std::array names{"instant", "cpu", "compute", "collective", "send", "receive", "mem_load", "mem_store", "host"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -38,11 +38,15 @@ ordered_json figures_of(const trace::Tensors& tensors) {
 void add_nodes(const trace::Graph& graph, ordered_json& figures) {
   std::map<std::string, std::uint64_t> kinds;
   std::map<std::string, std::map<std::string, std::uint64_t>> collectives;
+  std::map<std::string, Time> durations;
+  std::map<std::uint16_t, std::uint64_t> streams;
   Time recorded;
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
     ++kinds[name_of(node.kind)];
     recorded += graph.duration_of(NodeId(i));
+    durations[name_of(node.kind)] += graph.duration_of(NodeId(i));
+    if (node.stream > 0) ++streams[node.stream];
     if (!node.is_of_group()) continue;
     auto& entry = collectives[trace::name(node.kind, node.collective)];
     ++entry["count"];
@@ -50,6 +54,9 @@ void add_nodes(const trace::Graph& graph, ordered_json& figures) {
   }
   figures["kinds"] = kinds;
   figures["collectives"] = collectives;
+  for (const auto& [kind, duration] : durations)
+    if (duration > Time::zero() && duration < Time::max()) figures["durations_ps"][kind] = duration.ps();
+  for (const auto& [stream, count] : streams) figures["nodes_of_streams"].push_back(count);
   if (!graph.tensors.sizes.empty()) figures["tensors"] = figures_of(graph.tensors);
   if (recorded < Time::max())
     figures["recorded_duration_ps"] = recorded.ps();
@@ -60,7 +67,11 @@ void add_nodes(const trace::Graph& graph, ordered_json& figures) {
 }  // namespace
 
 void show_trace(const config::ShowTraceCommand& command) {
-  trace::Store store({.dependencies = command.dependencies, .alone = true}, {});
+  trace::Store store({.dependencies = command.dependencies,
+                      .streams = trace::Streams::by_name,
+                      .recording = {.step = command.step},
+                      .alone = true},
+                     {});
   const auto trace = store.read(command.file, NpuId(0));
   ordered_json figures;
   figures["file"] = command.file.string();

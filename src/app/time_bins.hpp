@@ -21,7 +21,7 @@ constexpr std::size_t num_busy = 4;
 inline NpuState state_of(npu::Work work) {
   constexpr NpuState states[] = {
       NpuState::compute,        NpuState::cpu, NpuState::exposed_communication, NpuState::exposed_communication,
-      NpuState::exposed_memory, NpuState::idle};
+      NpuState::exposed_memory, NpuState::cpu, NpuState::idle};
   return states[static_cast<std::size_t>(work)];
 }
 

@@ -67,6 +67,7 @@ std::optional<FilesThere> files_there(const std::string& pattern, std::uint32_t 
 
 void compare_trace_files(const config::Workload& workload, std::uint32_t num_npus, Faults& faults, Notices& notices) {
   if (workload.traces.size() != 1) return;
+  if (workload.recording.replicate > 0) num_npus = std::min(num_npus, workload.recording.replicate);
   const auto& pattern = workload.traces.front().pattern;
   const auto there = files_there(pattern, num_npus);
   if (!there) return;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace orrery {
 namespace {
 
@@ -18,12 +20,12 @@ std::string compose(const Place& place, std::string_view said) {
   std::string what;
   auto part = [&what](std::string_view piece) { what += (what.empty() ? "" : ", ") + std::string(piece); };
   if (place.key.starts_with("--"))
-    part(fmt::format("option {}", place.key));
+    part(fmt::format("option {}", cited(place.key)));
   else if (!place.key.empty())
-    part(fmt::format("key '{}'", place.key));
+    part(fmt::format("key '{}'", cited(place.key)));
   if (place.npu) part(fmt::format("NPU {}", *place.npu));
   if (place.node) part(fmt::format("node {}", *place.node));
-  if (!place.node_name.empty()) what += fmt::format("{}'{}'", what.empty() ? "" : " ", place.node_name);
+  if (!place.node_name.empty()) what += fmt::format("{}'{}'", what.empty() ? "" : " ", cited(place.node_name));
   if (place.byte_offset) what += fmt::format("{}(byte {})", what.empty() ? "" : " ", *place.byte_offset);
   for (const std::string_view piece : {std::string_view(what), said})
     if (!piece.empty()) text += (text.empty() ? "" : ": ") + std::string(piece);
@@ -31,6 +33,17 @@ std::string compose(const Place& place, std::string_view said) {
 }
 
 }  // namespace
+
+std::string cited(std::string_view text, std::size_t most) {
+  std::size_t end = std::min(text.size(), most);
+  // A character of several bytes is not cut.
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  std::string result(text.substr(0, end));
+  for (char& c : result)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  if (end < text.size()) result += "...";
+  return result;
+}
 
 Error::Error(ErrorCode code, const Place& place, std::string_view found, std::string_view expected,
              std::string_view hint)

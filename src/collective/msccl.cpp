@@ -100,7 +100,7 @@ class MscclReader {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size() || value < low || value > high)
-      fail(&at, fmt::format("{} of the {} is '{}'", name, at.Name(), digits), expected);
+      fail(&at, fmt::format("{} of the {} is '{}'", name, at.Name(), cited(digits)), expected);
     return value;
   }
   std::uint32_t count(const XMLElement& at, const char* name, std::int64_t low, std::int64_t high,
@@ -117,7 +117,7 @@ class MscclReader {
     const std::string_view coll = word(algo, "coll", "the kind of collective");
     const auto known = std::ranges::find(kinds, coll, &std::pair<std::string_view, Kind>::first);
     if (known == std::end(kinds))
-      fail(&algo, fmt::format("coll is '{}'", coll),
+      fail(&algo, fmt::format("coll is '{}'", cited(coll)),
            "allreduce, allgather, reduce_scatter, alltoall, broadcast, reduce, gather or scatter");
     if (known->second != algorithm_.kind)
       throw Error(
@@ -190,7 +190,7 @@ class MscclReader {
       const std::string_view type = word(*at, "type", "s, r, rcs, rrc, rrs, rrcs, cpy, re or nop");
       const auto known = std::ranges::find(types, type, &Type::name);
       if (known == std::end(types))
-        throw algorithm_.error(rank, step, fmt::format("its type is '{}'", type),
+        throw algorithm_.error(rank, step, fmt::format("its type is '{}'", cited(type)),
                                "s, r, rcs, rrc, rrs, rrcs, cpy, re or nop");
       step.type = type;
       step.keeps = known->keeps;
@@ -215,7 +215,8 @@ class MscclReader {
 
   Msccl::Location buffer_location(const XMLElement& at, const char* buffer, const char* offset) const {
     const std::string_view text = word(at, buffer, "i, o or s");
-    if (text != "i" && text != "o" && text != "s") fail(&at, fmt::format("{} is '{}'", buffer, text), "i, o or s");
+    if (text != "i" && text != "o" && text != "s")
+      fail(&at, fmt::format("{} is '{}'", buffer, cited(text)), "i, o or s");
     const auto which = text == "i"   ? Msccl::Buffer::input
                        : text == "o" ? Msccl::Buffer::output
                                      : Msccl::Buffer::scratch;

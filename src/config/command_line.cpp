@@ -218,6 +218,11 @@ Command make_show_trace(const Arguments& arguments) {
   if (!arguments.positional()) usage("orrery show trace: no file. Give an execution trace.");
   command.file = *arguments.positional();
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
+  if (const auto text = arguments.text("step")) {
+    const auto step = parse_step(*text);
+    if (!step) arguments.refuse("step", "last, all, or the number of a step");
+    command.step = *step;
+  }
   command.json = arguments.flag("json").value_or(false);
   return command;
 }

@@ -2,7 +2,6 @@
 
 #include <cctype>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 
 #include "value.hpp"
 
@@ -69,7 +68,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ...": the line is said already.
     if (const auto start = message.find("syntax error"); start != std::string::npos) message.erase(0, start);
     throw Error(ErrorCode::bad_input, {.file = origin_->name, .line = line_},
-                fmt::format("not well-formed JSON: {}", message), "JSON");
+                fmt::format("not well-formed JSON: {}", cited(message)), "JSON");
   }
 
  private:
@@ -110,17 +109,12 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
       root_ = std::move(value);
       return;
     }
-    auto& [parent, key, key_line, lines] = stack_.back();
+    auto& [parent, key, key_line, index] = stack_.back();
     if (parent.kind == Value::Kind::sequence) {
       parent.items.push_back(std::move(value));
       return;
     }
-    if (const auto [first, is_new] = lines.emplace(key_, key_line_); is_new)
-      parent.entries.push_back({key_, key_line_, std::move(value)});
-    else
-      faults_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line_, .key = key_},
-                        fmt::format("the key stands here again, first in line {}", first->second), "each key once",
-                        "Delete one of them."));
+    parent.add({key_, key_line_, std::move(value)}, index, faults_);
   }
 
   /// A list or a mapping that is not closed yet.
@@ -128,7 +122,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     Value value;
     std::string key;  ///< under which it stands
     std::uint64_t key_line;
-    std::unordered_map<std::string, std::uint64_t> lines;  ///< of the keys in it
+    Value::KeyIndex index;
   };
 
   std::shared_ptr<const Origin> origin_;

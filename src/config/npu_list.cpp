@@ -16,7 +16,7 @@ constexpr std::string_view blanks = " \t";
 
 NpuRange parse_npu_range(std::string_view text, std::uint32_t num_npus, const Place& place, ErrorCode code) {
   const auto refuse = [&](std::string_view expected) {
-    throw Error(code, place, fmt::format("found '{}'", text), expected);
+    throw Error(code, place, fmt::format("found '{}'", cited(text)), expected);
   };
   const std::string expected = "an NPU or a range such as 0-31" +
                                (num_npus == any_npus ? "" : fmt::format(", below the number of NPUs, {}", num_npus));
@@ -44,7 +44,7 @@ std::vector<NpuRange> parse_npu_list(std::string_view text, std::uint32_t num_np
     const auto comma = std::min(text.find(',', at), text.size());
     ranges.push_back(parse_npu_range(trimmed(text.substr(at, comma - at)), num_npus, place, code));
     if (ranges.size() > 1 && ranges.back().first <= ranges[ranges.size() - 2].last)
-      throw Error(code, place, fmt::format("found '{}'", text), "NPUs in ascending order, each once");
+      throw Error(code, place, fmt::format("found '{}'", cited(text)), "NPUs in ascending order, each once");
     at = comma + 1;
   }
   return ranges;

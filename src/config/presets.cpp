@@ -54,7 +54,7 @@ fs::path find_preset(const Value& name, const std::string& key, std::string_view
     searched.push_back(place.lexically_normal().string());
   }
   throw Error(
-      ErrorCode::bad_input, name.place(key), fmt::format("found '{}', but there is no such file", name.text),
+      ErrorCode::bad_input, name.place(key), fmt::format("found '{}', but there is no such file", cited(name.text)),
       "the name of a file or of a preset",
       fmt::format("{}Searched with and without the ending {}: {}.",
                   presets ? similar_preset(*presets / subfolder, name.text) : "", ending, fmt::join(searched, ", ")));

@@ -38,6 +38,7 @@ Configuration read_own(std::string text, const Origin& origin, const std::vector
                        bool system_only, Faults& faults) {
   Configuration result;
   const Value root = read_values(std::move(text), origin, overrides, result.inputs, faults);
+  result.warnings = root.all_repeated();
   Reading reading{result, faults, system_only};
   Sections sections(Section(&root, "", root, faults));
   for (const auto* const keys : configuration_keys()) read_keys(*keys, sections, result, reading);

@@ -69,7 +69,7 @@ struct Split {
   std::string_view rest;
 };
 
-std::string quoted(std::string_view text) { return fmt::format("found '{}'", text); }
+std::string quoted(std::string_view text) { return fmt::format("found '{}'", cited(text)); }
 
 Split split(std::string_view text, const Place& place, std::string_view expected) {
   text = trimmed(text);
@@ -93,7 +93,7 @@ const Unit& unit_of(const Split& split, std::string_view text, const Place& plac
   if (split.rest.empty())
     throw Error(ErrorCode::bad_input, place, fmt::format("{}, a number without a unit", quoted(trimmed(text))),
                 expected,
-                fmt::format("Write the unit: '{} {}' if that is meant.", split.digits,
+                fmt::format("Write the unit: '{} {}' if that is meant.", cited(split.digits),
                             family.example.substr(family.example.find(' ') + 1)));
   std::vector<std::string_view> names;
   for (const Unit& unit : family.units) {
@@ -101,7 +101,7 @@ const Unit& unit_of(const Split& split, std::string_view text, const Place& plac
     names.push_back(unit.name);
   }
   throw Error(ErrorCode::bad_input, place,
-              fmt::format("{}, with the unknown unit '{}'", quoted(trimmed(text)), split.rest), expected,
+              fmt::format("{}, with the unknown unit '{}'", quoted(trimmed(text)), cited(split.rest)), expected,
               fmt::format("The units are {}.", list(names)));
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 
 namespace orrery::config {
@@ -46,6 +48,39 @@ const Value* Value::find(std::string_view key) const {
   return nullptr;
 }
 
+void Value::add(Entry entry, KeyIndex& index, Faults& faults) {
+  const auto first = index.emplace(entry.key, entries.size()).first->second;
+  if (first == entries.size()) {
+    entries.push_back(std::move(entry));
+    return;
+  }
+  const Entry& before = entries[first];
+  const Place place{.file = origin->name, .line = entry.line, .key = entry.key};
+  const Error again(ErrorCode::bad_input, place,
+                    before.line ? fmt::format("the key stands here again, first in line {}", *before.line)
+                                : std::string("the key stands here twice"),
+                    "each key once", "Delete one of them.");
+  if (!before.value.is_equal(entry.value))
+    faults.add(again);
+  else
+    repeated.push_back(Error(ErrorCode::bad_input, place, fmt::format("{}, with the same value", again.text())).what());
+}
+
+std::vector<std::string> Value::all_repeated() const {
+  std::vector<std::string> all = repeated;
+  const auto take = [&](const Value& below) { std::ranges::move(below.all_repeated(), std::back_inserter(all)); };
+  for (const Value& item : items) take(item);
+  for (const Entry& entry : entries) take(entry.value);
+  return all;
+}
+
+bool Value::is_equal(const Value& other) const {
+  const auto same_entry = [](const Entry& a, const Entry& b) { return a.key == b.key && a.value.is_equal(b.value); };
+  const auto same_item = [](const Value& a, const Value& b) { return a.is_equal(b); };
+  return kind == other.kind && text == other.text && quoted == other.quoted &&
+         std::ranges::equal(items, other.items, same_item) && std::ranges::equal(entries, other.entries, same_entry);
+}
+
 Place Value::place(std::string_view key) const {
   return {.file = origin ? origin->name : std::string(), .line = line, .key = std::string(key)};
 }
@@ -55,7 +90,7 @@ std::string Value::description() const {
     case Kind::null:
       return "nothing";
     case Kind::scalar:
-      return quoted ? fmt::format("the text '{}'", text) : fmt::format("'{}'", text);
+      return quoted ? fmt::format("the text '{}'", cited(text)) : fmt::format("'{}'", cited(text));
     case Kind::sequence:
       return fmt::format("a list of {}", items.size());
     case Kind::mapping:

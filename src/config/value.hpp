@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "orrery/base/error.hpp"
@@ -23,6 +24,7 @@ struct Origin {
 struct Value {
   enum class Kind : std::uint8_t { null, scalar, sequence, mapping };
   struct Entry;
+  using KeyIndex = std::unordered_map<std::string, std::size_t>;  ///< of the keys of a mapping, where they stand
 
   Kind kind = Kind::null;
   std::string text;     ///< of a scalar
@@ -32,7 +34,15 @@ struct Value {
   std::shared_ptr<const Origin> origin;
   std::vector<Value> items;
   std::vector<Entry> entries;
+  std::vector<std::string> repeated;  ///< of a mapping: what is to be said of keys that are given again, alike
 
+  /// Adds an entry of a mapping, whose keys stand in `index`. A key that is given again is a fault, but with an equal
+  /// value is only noted.
+  void add(Entry entry, KeyIndex& index, Faults& faults);
+  /// Says whether both values are written alike, wherever they stand.
+  bool is_equal(const Value& other) const;
+  /// Returns what is to be said of keys that are given again in this mapping and all below it.
+  std::vector<std::string> all_repeated() const;
   /// Returns the value of a key of a mapping; null if there is none. Cost O(entries).
   const Value* find(std::string_view key) const;
   /// Returns where the value stands, as that of `key`.
@@ -52,8 +62,8 @@ Value option_value(std::string text);
 
 inline constexpr int deepest_nesting = 64;
 
-/// Parses a YAML or a JSON document. Duplicate keys become faults (the first stays); throws Error (bad_input) with
-/// the line if the text is not well-formed, or nested more than `deepest_nesting` deep.
+/// Parses a YAML or a JSON document. Duplicate keys become faults unless their values are equal; throws Error
+/// (bad_input) with the line if the text is not well-formed, or nested more than `deepest_nesting` deep.
 Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
 Value parse_json(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
 

@@ -23,7 +23,7 @@ collective::Algorithm parse_algorithm(std::string_view text, const Place& place)
   if (const auto found = collective::find_algorithm(text)) return *found;
   const std::vector<std::string_view> names = collective::algorithm_names();
   const auto near = nearest(text, names);
-  throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", text),
+  throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", cited(text)),
               list(names) + " (direct2: at most 2 sends in flight)",
               near.empty() ? std::string() : fmt::format("Did you mean '{}'?", near));
 }

@@ -3,7 +3,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <sstream>
-#include <unordered_map>
 
 #include "value.hpp"
 
@@ -33,8 +32,8 @@ class Converter {
       for (const auto& item : node) value.items.push_back(convert(item, depth + 1));
     } else if (node.IsMap()) {
       value.kind = Value::Kind::mapping;
-      std::unordered_map<std::string, std::optional<std::uint64_t>> lines;  // of the keys so far
-      for (const auto& entry : node) insert(value, lines, entry.first, entry.second, depth);
+      Value::KeyIndex index;
+      for (const auto& entry : node) insert(value, index, entry.first, entry.second, depth);
     }
     return value;
   }
@@ -46,24 +45,14 @@ class Converter {
     return static_cast<std::uint64_t>(node.Mark().line) + 1;
   }
 
-  void insert(Value& mapping, std::unordered_map<std::string, std::optional<std::uint64_t>>& lines,
-              const YAML::Node& key, const YAML::Node& node, int depth) {
+  void insert(Value& mapping, Value::KeyIndex& index, const YAML::Node& key, const YAML::Node& node, int depth) {
     const auto key_line = line(key);
     if (!key.IsScalar()) {
       faults_.add(Error(ErrorCode::bad_input, {.file = origin_->name, .line = key_line}, "a key that is no word",
                         "keys that are words"));
       return;
     }
-    const auto [first, is_new] = lines.emplace(key.Scalar(), key_line);
-    if (!is_new) {
-      const Place place{.file = origin_->name, .line = key_line, .key = key.Scalar()};
-      faults_.add(Error(ErrorCode::bad_input, place,
-                        first->second ? fmt::format("the key stands here again, first in line {}", *first->second)
-                                      : std::string("the key stands here twice"),
-                        "each key once", "Delete one of them."));
-      return;
-    }
-    mapping.entries.push_back({key.Scalar(), key_line, convert(node, depth + 1)});
+    mapping.add({key.Scalar(), key_line, convert(node, depth + 1)}, index, faults_);
   }
 
   std::shared_ptr<const Origin> origin_;
@@ -111,7 +100,7 @@ Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& ori
     Place place{.file = origin->name};
     if (!error.mark.is_null() && !origin->name.starts_with("--set "))
       place.line = static_cast<std::uint64_t>(error.mark.line) + 1;
-    throw Error(ErrorCode::bad_input, place, fmt::format("not well-formed YAML: {}", error.msg), "YAML",
+    throw Error(ErrorCode::bad_input, place, fmt::format("not well-formed YAML: {}", cited(error.msg)), "YAML",
                 "Inside { } and [ ] a text with one of , : { } [ ] stands in quotes; tabs cannot indent.");
   }
 }

@@ -37,7 +37,7 @@ void Accounting::keep(NodeId id, const trace::Node& node, const Service& service
                                                        .cause = service.cause,
                                                        .last = service.last});
   if (node.kind == trace::NodeKind::instant || node.kind == trace::NodeKind::cpu ||
-      node.kind == trace::NodeKind::compute)
+      node.kind == trace::NodeKind::host || node.kind == trace::NodeKind::compute)
     return;
   record.bytes = node.size;
   if (node.is_of_group()) record.operation = static_cast<std::int8_t>(node.collective);

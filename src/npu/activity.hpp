@@ -36,7 +36,7 @@ class Activity {
   /// Sets the times of a record but for its finish.
   void fill(NpuRecord& record) const {
     record.compute = spent(Work::compute);
-    record.cpu = spent(Work::cpu);
+    record.cpu = spent(Work::cpu) + spent(Work::host);
     record.exposed_receive = spent(Work::receive);
     record.exposed_memory = spent(Work::memory);
     record.communication = total_communication_;

@@ -15,7 +15,7 @@ Time duration(const trace::Graph& graph, NodeId id, const Options& options, cons
   const auto& node = graph.nodes[id.index()];
   const Time recorded = std::max(graph.duration_of(id), compute::shortest_recorded);
   if (node.kind == NodeKind::instant) return Time::zero();
-  if (options.replay_only || node.kind == NodeKind::cpu) return recorded;
+  if (options.replay_only || node.kind == NodeKind::cpu || node.kind == NodeKind::host) return recorded;
   if (node.kind != NodeKind::compute) return Time::zero();
   return model.duration({node.detail, Bytes(node.size), recorded});
 }

@@ -48,7 +48,7 @@ DimensionStreams dimension_streams_of(const RunContext& run) {
 std::uint16_t ResourceMap::of(NodeId id) const {
   const trace::Node& node = graph().nodes[id.index()];
   if (node.stream > 0) return static_cast<std::uint16_t>(num_fixed + node.stream - 1);
-  if (node.kind == NodeKind::cpu) return cpu;
+  if (node.kind == NodeKind::cpu || node.kind == NodeKind::host) return cpu;
   if (node.kind == NodeKind::compute) return compute;
   if (node.kind == NodeKind::receive) return unlimited;
   if (streams_.sends == 0 || node.is_access()) return communication;

@@ -21,7 +21,7 @@ std::optional<Rank> read_rank(std::string_view line, const Place& place, int num
   int rank = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
   if (error == std::errc::invalid_argument || end != text.data() + text.size())
-    throw Error(ErrorCode::bad_input, place, fmt::format("'{}' is not a whole number", text), expected);
+    throw Error(ErrorCode::bad_input, place, fmt::format("'{}' is not a whole number", cited(text)), expected);
   if (error != std::errc{} || rank < 0 || rank >= num_ranks)
     throw Error(ErrorCode::bad_input, place, fmt::format("rank {} does not exist", text), expected,
                 "A partition file is made for one number of ranks.");

@@ -4,12 +4,12 @@
 #include <tuple>
 #include <vector>
 
-#include "orrery/results/bandwidth.hpp"
 #include "columns.hpp"
 #include "format.hpp"
 #include "gather.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/results/bandwidth.hpp"
 #include "tables.hpp"
 
 namespace orrery::results {

@@ -19,6 +19,7 @@ std::size_t part_of(const TimelineRecord& node) {
     case Work::compute:
       return 0;
     case Work::cpu:
+    case Work::host:
       return 1;
     case Work::memory:
       return memory_part;

@@ -4,11 +4,11 @@
 #include <map>
 #include <utility>
 
-#include "orrery/results/bandwidth.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/npu/record.hpp"
+#include "orrery/results/bandwidth.hpp"
 
 namespace orrery::results {
 namespace {

@@ -72,8 +72,7 @@ std::vector<npu::TimelineRecord> Timeline::rows(NpuId npu) const {
   const auto group = table.read<std::int32_t>("group", npu);
   std::vector<npu::TimelineRecord> records;
   for (std::size_t i = 0; i < node.size(); ++i) {
-    if (name[i] >= state_->names.size() || kind[i] < 0 ||
-        kind[i] > static_cast<std::int8_t>(trace::NodeKind::mem_store) ||
+    if (name[i] >= state_->names.size() || kind[i] < 0 || kind[i] > static_cast<std::int8_t>(trace::NodeKind::host) ||
         (group[i] >= 0 && static_cast<std::size_t>(group[i]) >= state_->groups.size()) || start[i] < 0 ||
         finish[i] < start[i])
       state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));

@@ -18,7 +18,7 @@ namespace format {
 namespace {
 
 std::vector<std::string> node_kinds() {
-  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store"};
+  return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store", "host"};
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ class GraphMaker {
   void read_collective(const ParsedNode& parsed, Node& node);
   void read_message(const ParsedNode& parsed, Node& node, bool sends);
   void read_access(const ParsedNode& parsed, Node& node, NodeKind kind);
+  void read_storage(const ParsedNode& parsed, Node& node, NodeKind kind);
   void read_tensors(std::uint32_t at);
   void read_tensor(std::uint32_t at, const ParsedNode& parsed, const ParsedTensor& entry);
   std::int32_t read_priority(const ParsedNode& parsed);
@@ -193,6 +194,15 @@ void GraphMaker::read_access(const ParsedNode& parsed, Node& node, NodeKind kind
   node.kind = kind;
 }
 
+/// Reads an access to storage. A recorded one takes its time, as work of the host does; else it is an access to remote
+/// memory.
+void GraphMaker::read_storage(const ParsedNode& parsed, Node& node, NodeKind kind) {
+  if (parsed.duration > 0 || parsed[Attribute::duration_ps].form != NumberForm::absent)
+    node.kind = NodeKind::cpu;
+  else if (parsed[Attribute::tensor_size].form != NumberForm::absent)
+    read_access(parsed, node, kind);
+}
+
 void GraphMaker::read_compute(const ParsedNode& parsed, Node& node) const {
   node.kind = NodeKind::compute;
   node.size = attributes(parsed).optional(Attribute::tensor_size);
@@ -202,7 +212,8 @@ void GraphMaker::read_compute(const ParsedNode& parsed, Node& node) const {
 Node GraphMaker::read_node(const ParsedNode& parsed) {
   const auto type = parsed_.numbering->node_type(parsed.type);
   if (!type)
-    attributes(parsed).fail(describe_node_type(parsed.type), "a node type of Chakra from METADATA to COMM_COLL");
+    attributes(parsed).fail(fmt::format("node type {} is not known", parsed.type),
+                            "a node type of Chakra from METADATA to CHECKPOINT");
   Node node{};
   node.kind = NodeKind::instant;
   const bool can_be_cpu = *type == NodeType::comp || *type == NodeType::comm_coll;
@@ -230,6 +241,13 @@ Node GraphMaker::read_node(const ParsedNode& parsed) {
     case NodeType::comm_coll:
       read_collective(parsed, node);
       break;
+    case NodeType::storage:
+    case NodeType::batch:
+      read_storage(parsed, node, NodeKind::mem_load);
+      break;
+    case NodeType::checkpoint:
+      read_storage(parsed, node, NodeKind::mem_store);
+      break;
   }
   return node;
 }
@@ -246,10 +264,12 @@ void GraphMaker::read_tensor(std::uint32_t at, const ParsedNode& parsed, const P
     values.fail_as_number(fmt::format("the size of tensor '{}' in {}", tensor_name(), list),
                           {entry.magnitude, entry.form});
   const bool did_fit = tensors_.size() <= Bytes::most();
-  if (const auto other = tensors_.list(at, entry.name, Bytes(entry.magnitude), entry.is_output))
-    values.fail(fmt::format("tensor '{}' in {} has {}, but {} where it was listed before", tensor_name(), list,
-                            counted(entry.magnitude, "byte"), other->count()),
-                "one size of a tensor");
+  if (const auto other = tensors_.list(at, entry.name, Bytes(entry.magnitude), entry.is_output)) {
+    const std::string found = fmt::format("tensor '{}' in {} has {}, but {} where it was listed before", tensor_name(),
+                                          list, counted(entry.magnitude, "byte"), other->count());
+    if (options_.memory_has_size) values.fail(found, "one size of a tensor");
+    contents_.notices.add("tensor-size", fmt::format("node {}: {}: the first size counts", parsed.id, found));
+  }
   if (did_fit && tensors_.size() > Bytes::most())
     values.fail(fmt::format("with tensor '{}' in {} the tensors of this trace have more than {} bytes", tensor_name(),
                             list, Bytes::most().count()),
@@ -338,6 +358,9 @@ TraceContents GraphMaker::make(Edges edges, Faults& faults) {
   graph.num_peer_slots = static_cast<std::uint32_t>(contents_.peers.size());
   graph.num_tag_slots = static_cast<std::uint32_t>(contents_.tags.size());
   graph.num_streams = static_cast<std::uint32_t>(number_of_stream_.size());
+  if (graph.num_streams > 0)
+    for (Node& node : graph.nodes)
+      if (node.kind == NodeKind::cpu) node.kind = NodeKind::host;
   return std::move(contents_);
 }
 

@@ -97,4 +97,9 @@ void read_group_definitions(std::string_view inputs, ParsedTrace& trace) {
   if (!good) ++trace.unreadable_definitions;
 }
 
+void read_group_list(std::string_view text, ParsedTrace& trace) {
+  if (text.find_first_not_of(" \t\r\n") != std::string_view::npos && !read_list(text, trace))
+    ++trace.unreadable_definitions;
+}
+
 }  // namespace orrery::trace

@@ -13,4 +13,7 @@ bool is_group_definition(std::string_view node_name);
 /// [{"pg_name": ..., "ranks": [...]}, ...]. A group without ranks has all NPUs. Counts text that is not understood.
 void read_group_definitions(std::string_view inputs, ParsedTrace& trace);
 
+/// Adds the groups of one such text.
+void read_group_list(std::string_view text, ParsedTrace& trace);
+
 }  // namespace orrery::trace

@@ -36,6 +36,7 @@ Groups::Groups(NamedGroups named, const ReadOptions& options)
     : named_(std::move(named)),
       num_npus_(options.npu_limit()),
       alone_(options.alone),
+      has_file_(!named_.empty()),
       unknown_(options.alone || options.groups_unknown) {}
 
 GroupId Groups::intern(std::string_view name, std::vector<NpuId> members) {
@@ -121,6 +122,15 @@ GroupId Groups::id_of_named(NamedGroups::const_iterator named) {
   return id;
 }
 
+void Groups::list(GroupId group, std::vector<NpuId> members) {
+  if (is_world(members, num_npus_)) members.clear();
+  Group& listed = groups_[group.index()];
+  listed.members = members;
+  ids_of_named_.emplace(listed.name, group);
+  named_.emplace(listed.name, std::move(members));
+  std::erase(unlisted_, group);
+}
+
 bool Groups::is_same(const GroupDefinition& definition, GroupId id) const {
   std::vector<NpuId> members;
   for (const std::uint64_t rank : definition.members) {
@@ -139,7 +149,12 @@ GroupId Groups::resolve(std::string_view name, const ParsedTrace& parsed, const 
     notices.add("group-number", fmt::format("process group '{}' is not defined: it is read as '{}'", name, whole));
     if (const auto known = find(whole, parsed, place, notices)) return *known;
   }
-  if (whole != "0") fail_unknown(name, parsed, place);
+  if (whole != "0" && has_file_) fail_unknown(name, parsed, place);
+  if (whole != "0") {
+    const GroupId unlisted = intern(whole, {});
+    if (std::ranges::find(unlisted_, unlisted) == unlisted_.end()) unlisted_.push_back(unlisted);
+    return unlisted;
+  }
   notices.add("group-0", "process group '0' is not defined: it is read as all NPUs");
   return world();
 }

@@ -41,6 +41,15 @@ class JsonReader {
     if (has_more()) fail(at_, fmt::format("the document goes on after its end, with {}", shown_byte()), "its end");
   }
 
+  /// Reads values that follow each other without commas.
+  void read_all() {
+    if (peek() == '[') return read();
+    do {
+      visit(element_, {}, largest_part);
+      skip_space();
+    } while (has_more());
+  }
+
  private:
   [[noreturn]] void fail(std::size_t at, std::string_view found, std::string_view expected) const {
     Place place = file_.place();
@@ -86,8 +95,8 @@ class JsonReader {
     return buffer_[at_];
   }
 
-  void expect(char wanted) {
-    if (peek() != wanted) fail(at_, fmt::format("there is {}", shown_byte()), fmt::format("'{}'", wanted));
+  void expect(char symbol) {
+    if (peek() != symbol) fail(at_, fmt::format("there is {}", shown_byte()), fmt::format("'{}'", symbol));
     ++at_;
     if (!is_kept_) mark_ = at_;
   }
@@ -201,6 +210,10 @@ class JsonReader {
 void read_json(TraceFile& file, std::span<const std::string_view> arrays, const JsonVisitor& element,
                const JsonVisitor& member) {
   JsonReader(file, arrays, element, member).read();
+}
+
+void read_json_objects(TraceFile& file, const JsonVisitor& element) {
+  JsonReader(file, {}, element, element).read_all();
 }
 
 }  // namespace orrery::trace

@@ -25,4 +25,8 @@ using JsonVisitor =
 void read_json(TraceFile& file, std::span<const std::string_view> arrays, const JsonVisitor& element,
                const JsonVisitor& member);
 
+/// Reads JSON objects that stand one after the other, with nothing but blanks between them, or in one array. Otherwise
+/// as read_json.
+void read_json_objects(TraceFile& file, const JsonVisitor& element);
+
 }  // namespace orrery::trace

@@ -5,7 +5,7 @@
 namespace orrery::trace {
 namespace {
 
-constexpr std::uint32_t num_node_types = 8;
+constexpr std::uint32_t num_node_types = 11;
 constexpr std::uint64_t reduce_scatter_block = 8;
 constexpr std::uint64_t last_collective = 9;
 
@@ -19,13 +19,6 @@ std::optional<NodeType> current_node_type(std::uint32_t number) {
 std::optional<CollectiveKind> current_collective_kind(std::uint64_t number) {
   if (number > last_collective) return std::nullopt;
   return number == reduce_scatter_block ? CollectiveKind::reduce_scatter : static_cast<CollectiveKind>(number);
-}
-
-std::string describe_node_type(std::uint32_t number) {
-  constexpr std::array<std::string_view, 3> proposed = {"storage", "batch", "checkpoint"};
-  if (number >= num_node_types && number < num_node_types + proposed.size())
-    return fmt::format("node type {} ({}) is not supported", number, proposed[number - num_node_types]);
-  return fmt::format("node type {} is not known", number);
 }
 
 Place ParsedTrace::place(const ParsedNode& node) const {

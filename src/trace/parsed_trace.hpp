@@ -27,8 +27,20 @@ namespace orrery::trace {
 // translates; it does not check whether peers exist, sizes make sense or dependencies have cycles. That is done once
 // for all formats (graph_maker.hpp, dependencies.hpp, groups.hpp).
 
-/// The node types of Chakra's current schema, in its numbering.
-enum class NodeType : std::uint8_t { invalid, metadata, mem_load, mem_store, comp, comm_send, comm_recv, comm_coll };
+/// The node types of Chakra's current schema and those that are proposed for the next one, in their numbering.
+enum class NodeType : std::uint8_t {
+  invalid,
+  metadata,
+  mem_load,
+  mem_store,
+  comp,
+  comm_send,
+  comm_recv,
+  comm_coll,
+  storage,     ///< proposed: an access to storage
+  batch,       ///< proposed: the next batch of data is read from storage
+  checkpoint,  ///< proposed: a checkpoint is written to storage
+};
 
 /// Says what the numbers of a file's node types and collective types mean. Both functions return nothing for a number
 /// that the format does not define.
@@ -166,8 +178,5 @@ struct ParsedTrace {
   /// Returns where a node is, for messages.
   Place place(const ParsedNode& node) const;
 };
-
-/// Says what is known of a node type that has no meaning: "node type 8 (storage) is not supported".
-std::string describe_node_type(std::uint32_t number);
 
 }  // namespace orrery::trace

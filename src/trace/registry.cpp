@@ -10,7 +10,8 @@
 namespace orrery::trace {
 
 // Each is in the source of its name.
-extern const Reader chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader, goal_reader, text_workload_reader;
+extern const Reader chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader, chakra_json_reader, goal_reader,
+    kineto_reader, pytorch_reader, text_workload_reader;
 
 const ReadOptions& TraceSink::options() const {
   static const ReadOptions of_a_lone_trace{.alone = true};
@@ -18,8 +19,8 @@ const ReadOptions& TraceSink::options() const {
 }
 
 std::span<const Reader> readers() {
-  static const std::array all = {chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader, text_workload_reader,
-                                 goal_reader};
+  static const std::array all = {chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader, chakra_json_reader,
+                                 goal_reader,   kineto_reader,        pytorch_reader,       text_workload_reader};
   return all;
 }
 

@@ -130,6 +130,12 @@ void Store::host_instead(std::function<bool(NpuId)> hosts) {
 
 const std::vector<Group>& Store::groups() const { return state_->context.groups.all(); }
 
+std::span<const GroupId> Store::unlisted_groups() const { return state_->context.groups.unlisted(); }
+
+void Store::list_group(GroupId group, std::vector<NpuId> members) {
+  state_->context.groups.list(group, std::move(members));
+}
+
 std::string_view Store::name(std::uint32_t index) const { return state_->context.names[index]; }
 
 const std::string& Store::file(const NpuTrace& trace) const { return state_->files[trace.file].name; }

@@ -49,7 +49,7 @@ TrainingLoop loop_of(std::string_view name, const LineReader& lines) {
 /// Goes to the next line that is not blank.
 bool next_filled(LineReader& lines) {
   while (lines.next())
-    if (!words_of(lines.line()).empty()) return true;
+    if (!words_in(lines.line()).empty()) return true;
   return false;
 }
 
@@ -134,7 +134,7 @@ void read_collective(std::string_view word, const LineReader& lines, TextPass& p
 }
 
 TextLayer read_layer(const LineReader& lines, const TextWorkload& workload) {
-  const auto words = words_of(lines.line());
+  const auto words = words_in(lines.line());
   const bool has_loop = workload.loop == TrainingLoop::hybrid_customized;
   const std::size_t num_columns = has_loop ? 13 : 12;
   if (words.size() != num_columns)
@@ -169,9 +169,9 @@ TextWorkload read_text_workload(LineReader& lines, Notices& notices) {
   TextWorkload workload;
   if (!next_filled(lines)) lines.fail("the file is empty", "the name of a training loop");
   const std::string first(lines.line());
-  Header(lines, words_of(first)).read(workload, notices);
+  Header(lines, words_in(first)).read(workload, notices);
   if (!next_filled(lines)) lines.fail("the file ends", "the number of layers");
-  const std::uint64_t said = number_of(words_of(lines.line()).front(), "the number of layers", lines);
+  const std::uint64_t said = number_of(words_in(lines.line()).front(), "the number of layers", lines);
   while (next_filled(lines)) workload.layers.push_back(read_layer(lines, workload));
   if (workload.layers.empty()) lines.fail("the file has no layer", "a line for each layer");
   if (workload.layers.size() != said)

@@ -302,7 +302,7 @@ bool recognises_text(std::string_view beginning) {
     beginning.remove_prefix(std::min(end + 1, beginning.size()));
   }
   if (lines.empty()) return false;
-  const std::string_view word = words_of(lines[0]).front();
+  const std::string_view word = words_in(lines[0]).front();
   if (find_training_loop(word)) return true;
   const auto is_name = [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; };
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

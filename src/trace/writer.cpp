@@ -239,6 +239,7 @@ void write_node(Writer& writer, const Writer::Common& common, const Node& node, 
     case NodeKind::instant:
       return writer.instant(common);
     case NodeKind::cpu:
+    case NodeKind::host:
       return writer.cpu(common);
     case NodeKind::compute:
       return writer.compute(common, node.detail, size);

@@ -83,6 +83,47 @@ void read_trace(benchmark::State& state, MakeNode make) {
 void stage(benchmark::State& state) { read_trace(state, stage_node); }
 void pytorch(benchmark::State& state) { read_trace(state, pytorch_node); }
 
+/// An operator, its call of the runtime and its kernel, as PyTorch's profiler writes them.
+std::string recorded_events(std::uint64_t at) {
+  const std::uint64_t ts = 1706850122825785 + 20 * at;
+  return fmt::format(
+      R"({{"ph": "X", "cat": "cpu_op", "name": "aten::add_{0}", "pid": 9, "tid": 9, "ts": {1}, "dur": 15, "args": {{"External id": {2}, "Concrete Inputs": ["", "4"], "Input type": ["c10::Half", "Scalar"], "Input Dims": [[4, 2048, 4096], []], "Ev Idx": {2}}}}},
+{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": {3}, "dur": 6, "args": {{"External id": {2}, "cbid": 211, "correlation": {2}}}}},
+{{"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, add_{0}>(int)", "pid": 0, "tid": 7, "ts": {4}, "dur": 12, "args": {
+    {
+      "External id" : {2},
+                      "queued" : 0,
+                      "device" : 0,
+                      "context" : 1,
+                      "stream" : 7,
+                      "correlation" : {2},
+                                      "registers per thread" : 91,
+                                      "grid" : [ 2048, 8, 1 ],
+                                               "block" : [ 32, 4, 1 ]
+    }}
+}
+}
+)",
+      at % 300, ts, at + 1, ts + 4, ts + 8);
+}
+
+void kineto(benchmark::State& state) {
+  std::string bytes = R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 64}, "traceEvents": [)";
+  for (std::int64_t at = 0; at < state.range(0); ++at)
+    bytes += (at == 0 ? "" : ",") + recorded_events(static_cast<std::uint64_t>(at));
+  bytes += "]}";
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "t.0.json";
+  et::write(path, bytes);
+  for (auto _ : state) {
+    Store store({.num_npus = 64}, {});
+    benchmark::DoNotOptimize(store.read(path, NpuId(0)));
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes.size()));
+}
+
+BENCHMARK(kineto)->Arg(5'000)->Arg(200'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(stage)->Arg(5'000)->Arg(500'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(pytorch)->Arg(5'000)->Arg(500'000)->Unit(benchmark::kMillisecond);
 

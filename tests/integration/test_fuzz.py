@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
 import harness  # noqa: E402
+import kineto  # noqa: E402
 import test_refusals  # noqa: E402
 
 OPTIONS = argparse.Namespace(seed=1, count=120)
@@ -156,6 +157,28 @@ class Fuzz(harness.Folder):
                         self.assertEqual(ran.code, 3, f"{what}: check refuses it, run does not\n{checked.err}")
                 except harness.TookTooLong as late:
                     self.fail(f"{what}: {late}")
+
+    def test_spoilt_recordings_end_in_order(self):
+        """60 jobs of two recordings of PyTorch's profiler, one of them spoilt: `check` and `run` accept or refuse each."""
+        configuration = self.folder / "recorded.yaml"
+        configuration.write_text("""system: {network: {dimensions: [{shape: Switch, size: 2, bandwidth: 10 GB/s, latency: 1 us}]}, compute: {roofline: false}}
+workload: {traces: [{npus: 0, file: "%(at)s/0.json"}, {npus: 1, file: "%(at)s/1.json"}]}
+run: {progress: none, watchdog: 20 s}
+""" % {"at": self.folder})
+        for number in range(OPTIONS.count // 2):
+            seed = OPTIONS.seed * 1_000_003 + number
+            draw = random.Random(seed)
+            with self.subTest(seed=seed):
+                for rank in range(2):
+                    path = kineto.write(self.folder / f"{rank}.json", kineto.step(0, 1000 * rank, ranks=[0, 1]), rank, 2)
+                path.write_bytes(spoil_text(draw, path.read_text()))
+                try:
+                    self.hold(harness.orrery("check", configuration), CHECKED, f"check, seed {seed}")
+                    ran = harness.orrery("run", configuration, "--communication-durations=recorded", f"--output={self.folder / 'results.h5'}",
+                                         "--force")
+                    self.hold(ran, RUN, f"run, seed {seed}")
+                except harness.TookTooLong as late:
+                    self.fail(f"seed {seed}: {late}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -18,6 +19,10 @@ enum class ErrorCode : int {
   output = 5,
   interrupted = 75,
 };
+
+/// Returns a text of the input as messages quote it: at most 200 bytes, with a question mark for each control
+/// character. Every message that quotes what a file holds quotes it so; Error does it for the names of its Place.
+std::string cited(std::string_view text, std::size_t most = 200);
 
 /// Where in the input a fault is, and what was expected there. Empty fields are left out of the message.
 struct Place {

@@ -67,6 +67,7 @@ struct PartitionCommand {
 struct ShowTraceCommand {
   std::filesystem::path file;
   trace::Dependencies dependencies = trace::Dependencies::automatic;
+  trace::StepChoice step;
   bool json = false;
 };
 

@@ -55,6 +55,7 @@ struct Workload {
   std::optional<InputText> groups_text;                  ///< what `groups` holds, if it was read. Not compared
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::automatic;
+  trace::RecordingOptions recording;
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
 
   /// Returns the name of an NPU's trace. A broken invariant if no entry holds the NPU. Cost O(log entries).

@@ -10,14 +10,16 @@
 namespace orrery::npu {
 
 /// What an NPU is busy with. A moment with several of them counts for the first in this order. `idle` stands for
-/// nothing, `communication` for collectives and sends.
-enum class Work : std::uint8_t { compute, cpu, communication, receive, memory, idle };
+/// nothing, `communication` for collectives and sends, `host` for the work of a CPU that launches what the others are.
+enum class Work : std::uint8_t { compute, cpu, communication, receive, memory, host, idle };
 constexpr std::size_t num_busy_works = static_cast<std::size_t>(Work::idle);
 
 constexpr Work work_of(trace::NodeKind kind) {
   switch (kind) {
     case trace::NodeKind::cpu:
       return Work::cpu;
+    case trace::NodeKind::host:
+      return Work::host;
     case trace::NodeKind::compute:
       return Work::compute;
     case trace::NodeKind::mem_load:

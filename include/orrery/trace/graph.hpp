@@ -22,6 +22,7 @@ enum class NodeKind : std::uint8_t {
   receive,
   mem_load,
   mem_store,
+  host,  ///< as cpu, beside streams of a GPU: it hides nothing that is in progress there
 };
 
 /// Chakra's collective types, in the numbering of its current schema.

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,20 +41,24 @@ enum class Streams : std::uint8_t {
 /// Collectives that run files of their own: by the id of the node, the number of the file, from 1 on.
 using CustomNodes = std::map<std::uint64_t, std::uint32_t>;
 
+/// Which step of a recording is executed.
+struct StepChoice {
+  enum class Kind : std::uint8_t {
+    last,  ///< the last one; all that was recorded if no steps were marked
+    all,   ///< all that was recorded
+    numbered,
+  };
+  Kind kind = Kind::last;
+  std::uint64_t number = 0;
+
+  friend bool operator==(const StepChoice&, const StepChoice&) = default;
+};
+
 /// What is taken of the recordings of a profiler (kineto).
 struct RecordingOptions {
-  enum class Step : std::uint8_t {
-    last,   ///< the last complete one
-    whole,  ///< all that was recorded
-    chosen,
-  };
-  Step step = Step::last;
-  std::uint64_t number = 0;  ///< of the chosen step
+  StepChoice step = {};
   /// Number of ranks that have a recording; the others are copies of them. 0: all have one.
   std::uint32_t replicate = 0;
-  /// PyTorch execution traces beside the recordings, a path in which "{npu}" stands for the number of the NPU; or
-  /// empty.
-  std::string execution_traces = {};
 
   friend bool operator==(const RecordingOptions&, const RecordingOptions&) = default;
 };
@@ -65,6 +70,8 @@ struct ReadOptions {
   CustomNodes custom_nodes = {};     ///< of every NPU's trace; an id whose node is not a collective has no effect
   std::uint32_t num_npus = 0;        ///< of the topology
   std::uint32_t num_dimensions = 0;  ///< of the topology; 0: not known
+  /// The local memory has a size: a tensor that is listed with different sizes is a fault, else a notice.
+  bool memory_has_size = false;
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
   bool alone = false;
   /// The given groups are not those of the system: the names that traces use are not looked up.
@@ -122,6 +129,11 @@ class Store {
 
   /// Returns the groups that the traces read so far name, in the order of their first use, each (name, members) once.
   const std::vector<Group>& groups() const;
+
+  /// Returns the groups that the traces read so far name, but that nobody lists, in the order of their first use.
+  std::span<const GroupId> unlisted_groups() const;
+  /// Says who the members of such a group are, in ascending order; then it is a group like others.
+  void list_group(GroupId group, std::vector<NpuId> members);
 
   std::string_view name(std::uint32_t index) const;
   std::string_view name_of(const NpuTrace& trace, NodeId node) const { return name(trace.labels->names[node.index()]); }

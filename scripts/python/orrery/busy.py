@@ -8,7 +8,7 @@ MOST_BANDS = 16
 MOST_OF_A_BAND = 64     # NPUs that are read for a band
 # An NPU is in the first of these states that any of the kinds of nodes puts it into, as in /npus of the results.
 STATES = [("compute", ["compute"]), ("CPU", ["cpu"]), ("exposed communication", ["collective", "send", "receive"]),
-          ("exposed remote memory", ["mem-load", "mem-store"])]
+          ("exposed remote memory", ["mem-load", "mem-store"]), ("CPU alone", ["host"])]
 
 
 def coverage(start, finish, edges):

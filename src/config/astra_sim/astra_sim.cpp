@@ -70,8 +70,9 @@ void warn_without_effect(const Section& section, const std::filesystem::path& fi
   for (const auto* entry : unknown) {
     if (names.size() == most_named) break;
     const auto near = nearest(entry->key, section.known());
-    names.push_back(near.empty() || entry->key.size() < 3 ? fmt::format("'{}'", entry->key)
-                                                          : fmt::format("'{}' (did you mean '{}'?)", entry->key, near));
+    names.push_back(near.empty() || entry->key.size() < 3
+                        ? fmt::format("'{}'", cited(entry->key))
+                        : fmt::format("'{}' (did you mean '{}'?)", cited(entry->key), near));
   }
   if (names.empty()) return;
   std::string text = fmt::format("{}: ignored, without meaning here: {}", file.string(), fmt::join(names, ", "));

@@ -101,6 +101,11 @@ void read_network_yml(const AstraSimInputs& files, Reading& reading) {
     Sections sections(Section(&root, "", root, reading.faults));
     NetworkLists lists;
     read_keys(network_yml_keys(), sections, lists, reading);
+    if (const Value* const links = sections.at("").find("faulty_links"))
+      reading.configuration.warnings.emplace_back(
+          Error(ErrorCode::bad_input, links->place("faulty_links"), "ignored: ASTRA-sim 2 does not know failed links",
+                "", "CONFIG.yaml does: perturbation.links: [{dimension: 0, npus: \"0,1\", failed: true}].")
+              .what());
     warn_without_effect(sections.at(""), files.network, reading);
     const std::size_t count = lists.shapes.size();
     // The dimensions stay unknown if their number or a size is.

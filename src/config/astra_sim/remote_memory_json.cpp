@@ -150,6 +150,7 @@ const Keys<Configuration>& remote_memory_json_keys() {
 
 void read_remote_memory_json(const AstraSimInputs& files, Reading& reading) {
   with_file(files.remote_memory, "remote_memory.json", reading, parse_json, [&](const Value& root) {
+    if (root.kind == Value::Kind::mapping && root.entries.empty()) return;  // {}: there is no remote memory
     Sections sections(Section(&root, "", root, reading.faults));
     read_keys(remote_memory_json_keys(), sections, reading.configuration, reading);
     warn_without_effect(sections.at(""), files.remote_memory, reading);

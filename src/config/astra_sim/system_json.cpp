@@ -37,21 +37,25 @@ std::filesystem::path as_working_path(const Value& value, const std::string& key
 
 /// Returns how the algorithms of a kind are read: one for each dimension of the network, or a single one for all.
 Handling<Configuration> algorithms_of(Algorithms collective::Options::*member) {
-  return {[=](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            const std::size_t num_dimensions = target.dimensions.size();
-            const std::string expected = fmt::format("a list of {}, one for each dimension of the network",
-                                                     counted(num_dimensions, "algorithm"));
-            const auto& items = as_list(value, path, expected);
-            auto& algorithms = target.collectives.*member;
-            algorithms = parse_algorithms(items, path, expected, reading.faults);
-            const bool is_whole = algorithms.size() == 1 && algorithms[0].whole_communicator;
-            if (num_dimensions > 0 && items.size() != num_dimensions && !is_whole)
-              throw Error(ErrorCode::bad_input, value.place(path),
-                          fmt::format("{} named, but 'topology' of the network has {}", items.size(), num_dimensions),
-                          expected, "Name one algorithm for each dimension.");
-          },
-          {},
-          {}};
+  return {
+      [=](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+        const std::size_t num_dimensions = target.dimensions.size();
+        const std::string expected =
+            fmt::format("a list of {}, one for each dimension of the network", counted(num_dimensions, "algorithm"));
+        const auto& items = as_list(value, path, expected);
+        auto& algorithms = target.collectives.*member;
+        algorithms = parse_algorithms(items, path, expected, reading.faults);
+        const bool is_whole = algorithms.size() == 1 && algorithms[0].whole_communicator;
+        if (num_dimensions == 0 || items.size() == num_dimensions || is_whole) return;
+        // Only a trace with such a collective needs the list, which check::algorithms sees.
+        algorithms.clear();
+        const Error unused(ErrorCode::bad_input, value.place(path),
+                           fmt::format("{} named, but 'topology' of the network has {}", items.size(), num_dimensions),
+                           expected, "The list is left out: a trace with such a collective is refused.");
+        reading.configuration.warnings.emplace_back(unused.what());
+      },
+      {},
+      {}};
 }
 
 void add_implementations(Keys<Configuration>& keys) {
@@ -67,14 +71,13 @@ void add_implementations(Keys<Configuration>& keys) {
          },
          {},
          {}});
-    keys.add_astra_sim(
-            {.name = name, .becomes = becomes, .help = "algorithm of each dimension", .otherwise = Default::none()},
-            {"list", "a list of algorithms, one for each dimension of the network", "-", "one for each dimension",
-             algorithm_words()},
-            algorithms_of(member))
-        .needed_if([kind = kind](const Configuration& c,
-                                 const Reading&) { return !c.collectives.custom.of_kind.contains(kind); },
-                   "its -custom key is not given");
+    keys.add_astra_sim({.name = name,
+                        .becomes = becomes,
+                        .help = "algorithm of each dimension; only a trace with such a collective needs it",
+                        .otherwise = Default::none()},
+                       {"list", "a list of algorithms, one for each dimension of the network", "-",
+                        "one for each dimension", algorithm_words()},
+                       algorithms_of(member));
   }
   keys.add_astra_sim(
       {.name = "per-node-custom-implementation",

@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
 
@@ -139,6 +141,21 @@ Type<std::optional<NpuRange>> npu_range() {
           }};
 }
 
+Type<trace::StepChoice> step() {
+  constexpr std::string_view expected = "last, all, or the number of a step";
+  return {{"step", std::string(expected), "-", std::string(expected)},
+          [=](const Value& value, const std::string& path, const Reading&) {
+            const std::string text = as_text(value, path, expected);
+            if (const auto choice = parse_step(text)) return *choice;
+            throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found '{}'", text), expected);
+          },
+          [](const trace::StepChoice& choice) -> std::optional<std::string> {
+            using Kind = trace::StepChoice::Kind;
+            if (choice.kind == Kind::numbered) return fmt::to_string(choice.number);
+            return choice.kind == Kind::last ? "last" : "all";
+          }};
+}
+
 bool needs_traces(const Configuration& c, const Reading& reading) {
   return !c.workload.generated && !reading.system_only;
 }
@@ -166,6 +183,28 @@ void add_policies(Keys<Configuration>& keys) {
                     .argument = "POLICY",
                     .commands = {Taker::run, Taker::check}}},
       word(stream_policies()), [](auto& c) -> auto& { return c.workload.streams; });
+  keys.add(
+      {.path = "workload.step",
+       .help = "step of a profiler's recording that the NPUs execute; `all` is all that was recorded",
+       .example = "12",
+       .otherwise = Default::built_in(),
+       .see = "inputs.md",
+       .flag = Flag{.name = "step",
+                    .heading = Heading::model,
+                    .argument = "N",
+                    .commands = {Taker::run, Taker::check, Taker::show_trace}}},
+      step(), [](auto& c) -> auto& { return c.workload.recording.step; });
+  keys.add(
+      {.path = "workload.replicate",
+       .help = "ranks 0 to N - 1 have a recording, and each other rank r is a copy of rank r modulo N; 0: all have one",
+       .example = "8",
+       .otherwise = Default::built_in(),
+       .see = "inputs.md",
+       .flag = Flag{.name = "replicate",
+                    .heading = Heading::model,
+                    .argument = "N",
+                    .commands = {Taker::run, Taker::check}}},
+      count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; });
   keys.add(
       {.path = "workload.replay-only",
        .help = "give every node, communication too, its recorded duration",
@@ -235,14 +274,15 @@ const Keys<Configuration>& generated_workload_keys() {
 const Keys<Configuration>& workload_keys() {
   static const Keys<Configuration> all = [] {
     Keys<Configuration> keys("workload");
-    keys.add(
-            {.path = "workload.traces",
-             .help = "traces that the NPUs execute",
-             .example = "traces/workload",
-             .otherwise = Default::none()},
-            {"files", "a prefix (PREFIX.<npu>.et), {all: FILE}, or a list such as [{npus: 0-31, file: \"a.{npu}.et\"}]",
-             "-", "a prefix, {all: FILE} or a list"},
-            traces())
+    keys.add({.path = "workload.traces",
+              .help = "traces that the NPUs execute",
+              .example = "traces/workload",
+              .otherwise = Default::none()},
+             {"files",
+              "a prefix (PREFIX.<npu>.et), a name with {npu} in it, {all: FILE}, or a list such as [{npus: 0-31, file: "
+              "\"a.{npu}.et\"}]",
+              "-", "a prefix, {all: FILE} or a list"},
+             traces())
         .needed_if(needs_traces, "there is no workload.model")
         .excludes("workload.model");
     keys.add({.path = "workload.groups",
@@ -277,8 +317,18 @@ const Keys<TraceEntry>& trace_keys() {
   return all;
 }
 
+std::optional<trace::StepChoice> parse_step(std::string_view text) {
+  using Kind = trace::StepChoice::Kind;
+  if (text == "last") return trace::StepChoice{};
+  if (text == "all") return trace::StepChoice{Kind::all, 0};
+  trace::StepChoice choice{Kind::numbered, 0};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), choice.number);
+  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return choice;
+}
+
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus) {
-  const bool is_whole = std::filesystem::is_regular_file(prefix);
+  const bool is_whole = prefix.find("{npu}") != std::string::npos || std::filesystem::is_regular_file(prefix);
   return {0, num_npus == 0 ? 0 : num_npus - 1, is_whole ? prefix : prefix + ".{npu}.et"};
 }
 

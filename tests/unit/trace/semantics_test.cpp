@@ -149,11 +149,21 @@ TEST_F(Semantics, AnAccessMayBeOfAGroup) {
 }
 
 TEST_F(Semantics, UnknownNodeTypesAreRefused) {
-  // Node types beyond those of the schema: each must be refused, the proposed ones by their name.
+  // A node type beyond those of the schema and those that are proposed for it must be refused.
   EXPECT_HAS(refused(et::Node(5, "x", 11)), "node 5 'x' (byte 9): node type 11 is not known");
-  EXPECT_HAS(refused(et::Node(5, "x", 8)), "node type 8 (storage) is not supported");
-  EXPECT_HAS(refused(et::Node(5, "x", 9)), "node type 9 (batch) is not supported");
-  EXPECT_HAS(refused(et::Node(5, "x", 10)), "node type 10 (checkpoint) is not supported");
+}
+
+TEST_F(Semantics, AccessesToStorageTakeTheirTimeOrAccessRemoteMemory) {
+  // Nodes of the proposed types 8 to 10: with a recorded duration they must be work of the host, with a size alone
+  // loads or stores, and with neither instant.
+  for (const std::uint32_t type : {8U, 9U, 10U}) {
+    const auto recorded = one(et::Node(5, "x", type).micros(7).uint64("tensor_size", 64));
+    EXPECT_EQ(recorded.kind, NodeKind::cpu);
+    const auto sized = one(et::Node(5, "x", type).uint64("tensor_size", 64));
+    EXPECT_EQ(sized.kind, type == 10 ? NodeKind::mem_store : NodeKind::mem_load);
+    EXPECT_EQ(sized.size, 64U);
+    EXPECT_EQ(one(et::Node(5, "x", type)).kind, NodeKind::instant);
+  }
 }
 
 TEST_F(Semantics, ADurationMustFitSimulatedTime) {

@@ -125,6 +125,17 @@ TEST_F(TensorsTest, HaveSizesThatAreWholeNumbers) {
   EXPECT_EQ(size_of("9223372036854775807"), Bytes::most().count());
 }
 
+TEST_F(TensorsTest, OfTwoSizesKeepTheFirstWithoutACapacity) {
+  // A tensor that three nodes list with different sizes, in a system whose memory has no size: the first size must
+  // count, and one notice must count the others.
+  const NpuTrace trace = read({et::compute(1, "a").inputs({"w", "5"}), et::compute(2, "b").inputs({"w", "6"}),
+                               et::compute(3, "c").outputs({"w", "7"})});
+  EXPECT_EQ(trace.graph->tensors.sizes, (std::vector<std::uint64_t>{5}));
+  const auto& said = store_.notices().entries().at("tensor-size");
+  EXPECT_EQ(said.count, 2U);
+  EXPECT_HAS(said.text, "node 2: tensor 'w' in inputs has 6 bytes, but 5 where it was listed before");
+}
+
 TEST_F(TensorsTest, AreRefusedWithTheirNode) {
   // Sizes that are no whole numbers, lists without a size, two sizes of a tensor, and more bytes than can be counted:
   // the message must give the node and the tensor.
@@ -138,6 +149,7 @@ TEST_F(TensorsTest, AreRefusedWithTheirNode) {
         std::pair("18446744073709551616", "does not fit 64 bits")})
     EXPECT_HAS(refused({"x", text}), std::string("node 2 'b' (byte 67): the size of tensor 'x' in inputs ") + what);
   EXPECT_HAS(refused({"x", "4", "y"}), "inputs ends with tensor 'y' without its bytes");
+  store_ = Store({.num_npus = 8, .memory_has_size = true}, {});
   EXPECT_HAS(refused({"w", "6"}), "tensor 'w' in inputs has 6 bytes, but 5 where it was listed before");
   EXPECT_HAS(refused({"w", "0"}), "tensor 'w' in inputs has 0 bytes, but 5 where it was listed before");
   EXPECT_HAS(refused({"x", "9223372036854775803"}),

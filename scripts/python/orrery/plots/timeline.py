@@ -8,7 +8,7 @@ np = load("numpy")
 BINS = 1400            # of time in the picture of single NPUs, about one for each pixel
 COARSE_BINS = 350      # of time in the picture of all NPUs, whose bands would look ragged with more
 MOST_BOXES = 300     # of a lane: more nodes are drawn as shares of time
-LANES = {"compute": ["compute"], "CPU": ["cpu"], "collectives": ["collective"], "sends": ["send"], "receives": ["receive"],
+LANES = {"compute": ["compute"], "CPU": ["cpu", "host"], "collectives": ["collective"], "sends": ["send"], "receives": ["receive"],
          "remote memory": ["mem-load", "mem-store"]}
 COLOURS = {"compute": style.BLUE, "CPU": style.ORANGE, "collectives": style.VERMILION, "sends": style.GREEN, "receives": style.SKY,
            "remote memory": style.PURPLE}

@@ -56,7 +56,7 @@ function element(tag, attributes = {}, ...children) {
 }
 
 const COLOURS = {
-  "compute": "#0072b2", "cpu": "#e69f00", "CPU": "#e69f00", "exposed communication": "#d55e00", "tensor": "#d55e00", "sequence": "#f0915a",
+  "compute": "#0072b2", "cpu": "#e69f00", "host": "#e69f00", "CPU": "#e69f00", "exposed communication": "#d55e00", "tensor": "#d55e00", "sequence": "#f0915a",
   "context": "#a63a50", "expert": "#8c1d40", "data": "#009e73", "pipeline": "#56b4e9", "bubble": "#93b7cc", "stragglers": "#8c6bb1",
   "memory": "#cc79a7", "exposed remote memory": "#cc79a7", "other": "#8a8a8a",
   "collective": "#d55e00", "send": "#009e73", "receive": "#56b4e9", "mem-load": "#cc79a7", "mem-store": "#b0558a",

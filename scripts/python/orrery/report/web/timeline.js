@@ -1,7 +1,7 @@
 "use strict";
 // The timeline: bands of all NPUs as shares of time, and lanes of some NPUs node by node. Both have one axis, which can be zoomed.
 
-const LANES = ["compute", "cpu", "collective", "send", "receive", "mem-load", "mem-store"];
+const LANES = ["compute", "cpu", "host", "collective", "send", "receive", "mem-load", "mem-store"];
 const BAND = 22, LANE = 15, GAP = 8, AXIS = 24, LEFT = 132, NARROW = 102;
 const SHORT = {"compute": "comp", "collective": "coll", "receive": "recv", "mem-load": "load", "mem-store": "store", "critical path": "critical"};
 

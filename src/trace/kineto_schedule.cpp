@@ -1,0 +1,250 @@
+#include "kineto_schedule.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace orrery::trace {
+namespace {
+
+/// Clocks of the host and the GPU may differ by so much, in ns.
+constexpr std::int64_t clock_slack = 5000;
+
+/// The operation that was launched last in each stream.
+using Launched = std::map<std::uint64_t, std::uint32_t>;
+
+/// What happens on the host at a moment.
+struct Moment {
+  enum class Kind : std::uint8_t { wait_begins, wait_ends, launch, operation };
+
+  std::int64_t time = 0;
+  std::uint32_t order = 0;  ///< of moments at one time
+  std::uint32_t index = 0;  ///< of the call; `operation`: of an operation whose launch was not recorded
+  Kind kind = Kind::launch;
+};
+
+class Scheduler {
+ public:
+  Scheduler(const Recording& recording, const RecordedSpan& span) : recording_(recording), span_(span) {}
+
+  Schedule make() {
+    choose_operations();
+    choose_moments();
+    frontier_ = span_.start;
+    schedule_.nodes.emplace_back();
+    for (const auto& [stream, operation] : earlier_) add_operation(operation, 0);
+    for (const Moment& moment : moments_) pass(moment);
+    work_until(span_.end, 0);
+    resolve();
+    return std::move(schedule_);
+  }
+
+ private:
+  bool is_within(std::int64_t time) const { return time >= span_.start && time < span_.end; }
+
+  /// Takes the operations that were launched within the span, or begin in it if no launch is known. What earlier ones
+  /// leave to do in a stream becomes one operation.
+  void choose_operations() {
+    std::map<std::uint64_t, GpuOperation> rest;
+    for (const GpuOperation& operation : recording_.operations) {
+      const bool is_launched = operation.launch != GpuOperation::none;
+      const std::int64_t begun = is_launched ? recording_.calls[operation.launch].start : operation.start;
+      if (is_within(begun)) {
+        schedule_.operations.push_back(operation);
+      } else if (begun < span_.start && operation.end > span_.start) {
+        GpuOperation& left = rest[operation.stream];
+        if (left.end == 0) left = operation;
+        left.start = span_.start;
+        left.end = std::max(left.end, operation.end);
+        left.communicates = false;
+        left.launch = GpuOperation::none;
+        left.name = "work launched before";
+      }
+    }
+    for (const auto& [stream, operation] : rest) {
+      earlier_[stream] = static_cast<std::uint32_t>(schedule_.operations.size());
+      schedule_.operations.push_back(operation);
+    }
+    node_of_operation_.resize(schedule_.operations.size());
+    launched_by_.resize(recording_.calls.size());
+    for (std::uint32_t i = 0; i < schedule_.operations.size(); ++i) {
+      const GpuOperation& operation = schedule_.operations[i];
+      in_stream_[operation.stream].push_back(i);
+      if (operation.launch != GpuOperation::none) launched_by_[operation.launch].push_back(i);
+    }
+    for (auto& [stream, all] : in_stream_) {
+      const auto is_first = [&](std::uint32_t i) { return earlier_.contains(stream) && earlier_[stream] == i; };
+      std::ranges::stable_partition(all, is_first);
+    }
+  }
+
+  /// Threads count that launch something in the span, and those in which steps are.
+  void choose_moments() {
+    std::set<std::uint32_t> threads;
+    for (const RecordedStep& step : recording_.steps) threads.insert(step.thread);
+    for (const GpuOperation& operation : schedule_.operations)
+      if (operation.launch != GpuOperation::none) threads.insert(recording_.calls[operation.launch].thread);
+    for (std::uint32_t i = 0; i < recording_.calls.size(); ++i) {
+      const HostCall& call = recording_.calls[i];
+      if (!is_within(call.start) || !threads.contains(call.thread)) continue;
+      const bool is_relevant = !launched_by_[i].empty() || call.kind != CallKind::other;
+      if (is_relevant) add_moment(call.start, i, Moment::Kind::launch);
+      if (!waits(i)) continue;
+      add_moment(call.start, i, Moment::Kind::wait_begins);
+      add_moment(std::min(call.end, span_.end), i, Moment::Kind::wait_ends);
+    }
+    for (std::uint32_t i = 0; i < schedule_.operations.size(); ++i) {
+      const GpuOperation& operation = schedule_.operations[i];
+      const auto before = earlier_.find(operation.stream);
+      if (operation.launch != GpuOperation::none || (before != earlier_.end() && before->second == i)) continue;
+      add_moment(operation.start, i, Moment::Kind::operation);
+      ++schedule_.without_launch;
+    }
+    std::ranges::sort(moments_, [](const Moment& a, const Moment& b) {
+      return a.time != b.time ? a.time < b.time : a.order < b.order;
+    });
+  }
+
+  void add_moment(std::int64_t time, std::uint32_t index, Moment::Kind kind) {
+    moments_.push_back({time, static_cast<std::uint32_t>(moments_.size()), index, kind});
+  }
+
+  /// Says whether the host waits in a call. A copy waits if the call ended after the copy.
+  bool waits(std::uint32_t call) const {
+    const CallKind kind = recording_.calls[call].kind;
+    if (kind == CallKind::stream_sync || kind == CallKind::event_sync || kind == CallKind::device_sync) return true;
+    return kind == CallKind::copy && !launched_by_[call].empty() &&
+           std::ranges::all_of(launched_by_[call], [&](std::uint32_t i) {
+             return schedule_.operations[i].end <= recording_.calls[call].end;
+           });
+  }
+
+  void pass(const Moment& moment) {
+    switch (moment.kind) {
+      case Moment::Kind::operation:
+        return add_operation(moment.index, host_);
+      case Moment::Kind::launch:
+        return launch(moment.index);
+      case Moment::Kind::wait_begins:
+        work_until(moment.time, recording_.calls[moment.index].position);
+        awaited_[moment.index] = awaited_by(moment.index);
+        return;
+      case Moment::Kind::wait_ends:
+        return end_wait(moment.index, moment.time);
+    }
+  }
+
+  void launch(std::uint32_t index) {
+    const HostCall& call = recording_.calls[index];
+    const auto said = recording_.syncs.find(call.correlation);
+    if (call.kind == CallKind::event_record) at_record_[call.correlation] = launched_;
+    if (call.kind == CallKind::stream_wait) {
+      if (said == recording_.syncs.end())
+        pending_ = launched_;
+      else if (said->second.stream)
+        add_recorded(said->second, waits_of_[*said->second.stream]);
+    }
+    if (launched_by_[index].empty()) return;
+    work_until(call.start, call.position);
+    for (const std::uint32_t operation : launched_by_[index]) add_operation(operation, host_);
+  }
+
+  /// Adds the operation that the event which is waited for follows.
+  void add_recorded(const SyncRecord& said, std::vector<std::uint32_t>& to) const {
+    const auto record = said.event_record ? at_record_.find(*said.event_record) : at_record_.end();
+    const Launched& there = record == at_record_.end() ? launched_ : record->second;
+    if (!said.waited_stream) return;
+    if (const auto last = there.find(*said.waited_stream); last != there.end()) to.push_back(last->second);
+  }
+
+  /// Returns the operations that the host waits for in a call. Where the recording does not say so, these are the last
+  /// of all streams which had ended when the call did.
+  std::vector<std::uint32_t> awaited_by(std::uint32_t index) const {
+    const HostCall& call = recording_.calls[index];
+    if (call.kind == CallKind::copy) return launched_by_[index];
+    std::vector<std::uint32_t> awaited;
+    const auto said = recording_.syncs.find(call.correlation);
+    if (said != recording_.syncs.end() && call.kind == CallKind::event_sync) {
+      add_recorded(said->second, awaited);
+      return awaited;
+    }
+    const bool is_stream_known = said != recording_.syncs.end() && said->second.stream;
+    for (const auto& [stream, last] : launched_) {
+      if (call.kind == CallKind::stream_sync && is_stream_known && stream != *said->second.stream) continue;
+      if (schedule_.operations[last].end <= call.end + clock_slack) awaited.push_back(last);
+    }
+    return awaited;
+  }
+
+  /// Ends a wait: what the call took after the last of the awaited operations had ended is work of the host.
+  void end_wait(std::uint32_t index, std::int64_t time) {
+    const HostCall& call = recording_.calls[index];
+    const auto awaited = awaited_.extract(index).mapped();
+    if (awaited.empty()) return work_until(time, call.position);
+    std::int64_t over = call.start;
+    for (const std::uint32_t operation : awaited) over = std::max(over, schedule_.operations[operation].end);
+    frontier_ = std::max(frontier_, std::min(over, time));
+    work_until(time, call.position);
+    schedule_.nodes.back().after_operation = awaited;
+  }
+
+  /// Adds the work of the host up to a moment.
+  void work_until(std::int64_t time, std::uint64_t position) {
+    ScheduledNode node;
+    node.duration = std::max<std::int64_t>(time - frontier_, 0);
+    node.after.push_back(host_);
+    node.position = position;
+    frontier_ = std::max(frontier_, time);
+    host_ = static_cast<std::uint32_t>(schedule_.nodes.size());
+    schedule_.nodes.push_back(std::move(node));
+  }
+
+  void add_operation(std::uint32_t index, std::uint32_t after) {
+    const GpuOperation& operation = schedule_.operations[index];
+    ScheduledNode node;
+    node.duration = operation.end - operation.start;
+    node.operation = index;
+    node.after.push_back(after);
+    node.position = operation.position;
+    node.after_operation = std::exchange(waits_of_[operation.stream], {});
+    for (const auto& [stream, last] : std::exchange(pending_, {}))
+      if (stream != operation.stream && schedule_.operations[last].end <= operation.start + clock_slack)
+        node.after_operation.push_back(last);
+    launched_[operation.stream] = index;
+    node_of_operation_[index] = static_cast<std::uint32_t>(schedule_.nodes.size());
+    schedule_.nodes.push_back(std::move(node));
+  }
+
+  /// Turns operations into nodes, and lets each wait for the one before it in its stream.
+  void resolve() {
+    for (const auto& [stream, all] : in_stream_)
+      for (std::size_t i = 1; i < all.size(); ++i)
+        schedule_.nodes[node_of_operation_[all[i]]].after_operation.push_back(all[i - 1]);
+    for (ScheduledNode& node : schedule_.nodes)
+      for (const std::uint32_t operation : node.after_operation) node.after.push_back(node_of_operation_[operation]);
+  }
+
+  const Recording& recording_;
+  const RecordedSpan& span_;
+  Schedule schedule_;
+  std::vector<Moment> moments_;
+  std::vector<std::vector<std::uint32_t>> launched_by_;  ///< [calls] operations
+  std::map<std::uint64_t, std::vector<std::uint32_t>> in_stream_;
+  Launched earlier_;  ///< what earlier steps left to do
+  Launched launched_;
+  Launched pending_;  ///< what the next operation waits for, where no stream is named
+  std::map<std::uint64_t, std::vector<std::uint32_t>> waits_of_;  ///< what the next operation of a stream waits for
+  std::map<std::uint64_t, Launched> at_record_;                   ///< by the correlation of the call
+  std::map<std::uint32_t, std::vector<std::uint32_t>> awaited_;   ///< by the call
+  std::vector<std::uint32_t> node_of_operation_;
+  std::int64_t frontier_ = 0;  ///< the host's work is done up to here
+  std::uint32_t host_ = 0;     ///< last node of the host
+};
+
+}  // namespace
+
+Schedule make_schedule(const Recording& recording, const RecordedSpan& span) {
+  return Scheduler(recording, span).make();
+}
+
+}  // namespace orrery::trace

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "trace_file.hpp"
+
+namespace orrery::trace {
+
+/// Gives the lines of a text file one after the other, without their ends (a line feed, or carriage return and line
+/// feed). Its memory is one chunk, or the longest line if that is more, of 16 MiB at most.
+class LineSource {
+ public:
+  explicit LineSource(TraceFile& file) : file_(file) {}
+
+  /// Returns the next line, or nothing at the end of the file. Valid until the next call. Throws Error (bad_input) for
+  /// a line that is too long, and for one with a zero byte, which no text has.
+  std::optional<std::string_view> next();
+  /// Returns the number of the line that `next` returned last, from 1 on.
+  std::uint64_t number() const { return number_; }
+  /// Returns the place of this line.
+  Place place() const;
+
+ private:
+  bool read_more();
+
+  TraceFile& file_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  ///< of the bytes that are not consumed
+  std::uint64_t number_ = 0;
+  bool is_over_ = false;
+};
+
+}  // namespace orrery::trace

@@ -1,0 +1,165 @@
+"""Facts of PyTorch's recordings: Kineto traces, sets of them with one for each rank, and execution traces."""
+import json
+import pathlib
+import tempfile
+
+import h5py
+import harness
+import numpy as np
+
+KINDS = {"AllReduce": "all-reduce", "Broadcast": "broadcast", "Reduce": "reduce"}  # whose bytes are those of a member
+GPU_KINDS = ("compute", "collective", "send", "receive")
+MOST_POINTS = 0.02  # by which a share of the time of a GPU may differ
+MOST_MEAN, MOST_WORST = 0.01, 0.03  # by which steps may
+
+
+def find(folder, name, taken):
+    """Returns the file of this name that no facts before were about."""
+    for path in sorted(folder.rglob(name)):
+        if path not in taken:
+            taken.add(path)
+            return path
+    return None
+
+
+def shown(path, *options):
+    """Returns what `show trace` prints of a file, or its message."""
+    outcome = harness.orrery("show", "trace", path, "--json", *options)
+    return json.loads(outcome.out) if outcome.code == 0 else outcome.err.strip()
+
+
+def differences(pairs):
+    return "; ".join(f"{what}: {found}, expected {expected}" for what, found, expected in pairs if found != expected)
+
+
+def check_file(path, facts):
+    """Compares one recording: GPU operations, streams, sums of durations, collectives and bytes."""
+    figures = shown(path, "--step", "all")
+    if isinstance(figures, str):
+        return figures
+    kinds, durations, collectives = (figures.get(key, {}) for key in ("kinds", "durations_ps", "collectives"))
+    messages = kinds.get("send", 0) + kinds.get("receive", 0)
+    communication = sum(durations.get(kind, 0) for kind in GPU_KINDS[1:])
+    pairs = [
+        ("GPU operations", sum(kinds.get(kind, 0) for kind in GPU_KINDS) + kinds.get("instant", 0), facts["gpu_ops"]),
+        ("by stream", sorted(figures.get("nodes_of_streams", [])), sorted(facts["gpu_ops_by_stream"].values()))]
+    as_kernels = sum("do not tell what they do" in text for text in figures.get("warnings", []))
+    if not as_kernels:
+        pairs += [("us of computation", round(durations.get("compute", 0) / 1e6, 3), facts["compute_sum"]),
+                  ("us of communication", round(communication / 1e6, 3), facts["nccl_sum"]),
+                  ("collectives", sum(each["count"] for each in collectives.values()) + messages, facts["collectives_gpu"])]
+    known = [each for each in facts["collectives"] if each["bytes"] is not None]
+    if all(each["kernel"] in KINDS or each["kernel"] == "SendRecv" for each in known) and not messages and not as_kernels:
+        total = sum(each["bytes"] for each in collectives.values())
+        pairs.append(("bytes", total - facts["collectives_without_size"], sum(each["bytes"] * each["count"] for each in known)))
+    return differences(pairs)
+
+
+def system(num_npus, files, folder):
+    """Writes a configuration for the replay of recorded durations, and returns its name."""
+    path = pathlib.Path(folder) / "replay.yaml"
+    path.write_text(json.dumps({
+        "system": {"network": {"dimensions": [{"shape": "Switch", "size": num_npus, "bandwidth": "100 GB/s", "latency": "1 us"}]},
+                   "compute": {"roofline": False}, "communication": {"durations": "recorded"}},
+        "workload": {"traces": [{"npus": npu, "file": str(file)} for npu, file in enumerate(files)]}}))
+    return path
+
+
+def check_refusal(path, facts):
+    """A recording of one rank of several must be refused by a system that has not as many, with its rank and world."""
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = harness.orrery("check", system(facts["world"] + 1, [path] * (facts["world"] + 1), folder))
+    said = f"rank {facts['rank']} of {facts['world']}"
+    return "" if outcome.code == 3 and said in outcome.err else f"refused without '{said}' (exit code {outcome.code}): {outcome.err[:200]}"
+
+
+def union(start, finish):
+    """Returns the length of the union of intervals that are sorted by their starts."""
+    finish = np.maximum.accumulate(finish)
+    return int(np.sum(np.maximum(finish - np.maximum(start, np.concatenate([[0], finish[:-1]])), 0)))
+
+
+def shares(rows, facts):
+    """Returns the shares of the time of a GPU: (found, expected) of computation, communication, the exposed part of it, and nothing."""
+    gpu = rows[np.isin(rows["kind"], list(GPU_KINDS))]
+    span = gpu["finish"].max() - gpu["start"].min()
+    computes, all_work = (union(part["start"].astype(np.int64), part["finish"].astype(np.int64))
+                          for part in (gpu[gpu["kind"] == "compute"], gpu))
+    talks = gpu[gpu["kind"] != "compute"]
+    talk = union(talks["start"], talks["finish"])
+    found = np.array([computes, talk, all_work - computes, span - all_work]) / span
+    return found, np.array([facts[key] for key in ("compute_busy", "nccl_busy", "nccl_exposed", "gpu_idle")]) / facts["gpu_span"]
+
+
+def timeline_of(results):
+    """Returns the rows of a timeline with texts, sorted by their starts."""
+    table = results["timeline"]
+    kinds = [str(kind) for kind in table["kind"].attrs["values"]]
+    names = [name.decode() for name in table["names"][:]]
+    rows = np.rec.fromarrays([table["npu"][:], table["start"][:], table["finish"][:], np.array(kinds)[table["kind"][:]],
+                              np.array(names, dtype=object)[table["name"][:]]], names="npu,start,finish,kind,name")
+    return rows[np.argsort(rows["start"], kind="stable")]
+
+
+def check_set(files, all_facts, facts):
+    """Replays a set and compares each rank's step, its GPU's time, and the collectives."""
+    errors, wrong = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder) / "r.h5"
+        outcome = harness.orrery("run", system(len(files), files, folder), f"--output={output}", "--timeline", "--quiet")
+        if outcome.code:
+            return outcome.err.strip()
+        with h5py.File(output) as results:
+            rows = timeline_of(results)
+            found = sorted((int(size), int(count)) for size, count in zip(*np.unique(results["collectives/bytes"][:], return_counts=True)))
+    for rank, of_rank in enumerate(all_facts):
+        mine = rows[rows["npu"] == rank]
+        offset, end = (next(row.finish for row in mine if test(row.name)) for test in
+                       (lambda name: name.startswith("later than"), lambda name: name.endswith(" ends")))
+        errors.append(abs((end - offset) / 1e6 / of_rank["steps"][-1][1] - 1))
+        if len(of_rank["steps"]) > 1:
+            continue
+        got, expected = shares(mine, of_rank)
+        if np.abs(got - expected).max() > MOST_POINTS:
+            wrong.append(f"rank {rank}: shares of time {np.round(got, 3)}, expected {np.round(expected, 3)}")
+    if np.mean(errors) > MOST_MEAN or max(errors) > MOST_WORST:
+        wrong.append(f"steps differ by {100 * np.mean(errors):.2f} %, at worst {100 * max(errors):.2f} %")
+    expected = sorted((each["bytes"], each["count"]) for each in all_facts[0]["collectives"])
+    is_plain = all(each["kernel"] in KINDS for each in all_facts[0]["collectives"]) and len(all_facts[0]["steps"]) < 2
+    if is_plain and found != expected:
+        wrong.append(f"collectives (bytes, count) {found}, expected {expected}")
+    return "; ".join(wrong)
+
+
+def check_execution_trace(path, facts):
+    """Compares an execution trace: nodes, and collectives with the bytes of their inputs."""
+    figures = shown(path)
+    if isinstance(figures, str):
+        return figures
+    named = sum(each["count"] for each in facts["collectives"])
+    size = sum(max(each["bytes_in"], each["bytes_out"]) * each["count"] for each in facts["collectives"])
+    found = figures.get("collectives", {}).values()
+    pairs = [("nodes", figures["nodes"], facts["nodes"]), ("collectives", sum(each["count"] for each in found), named)]
+    if all(each["op"].split(":")[1] in ("all_reduce", "broadcast", "reduce") for each in facts["collectives"]):
+        pairs.append(("bytes", sum(each["bytes"] for each in found), size))
+    return differences(pairs)
+
+
+def check(folder, facts):
+    """Yields (what, difference) for each file and set."""
+    taken, recordings = set(), []
+    for each in facts:
+        if "ranks" in each and "file" not in each:
+            members = recordings[-each["ranks"]:]
+            yield f"set of {each['ranks']} ranks", check_set([path for path, _ in members], [of for _, of in members], each)
+            continue
+        path = find(folder, each["file"], taken)
+        if path is None:
+            yield each["file"], "there is no such file"
+        elif "schema" in each:
+            yield each["file"], check_execution_trace(path, each)
+        else:
+            recordings.append((path, each))
+            yield each["file"], check_file(path, each)
+            if each["world"] and each["world"] > 1:
+                yield f"{each['file']} alone", check_refusal(path, each)
