@@ -239,6 +239,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         .recording = workload.recording,
                         .custom_nodes = workload.custom_nodes,
                         .num_npus = num_npus,
+                        .num_dimensions = static_cast<std::uint32_t>(configuration.dimensions.size()),
                         .memory_has_size = configuration.execution.room() != Bytes(0),
                         .groups_unknown = !groups.is_readable,
                         .hosts = is_one_of(partition.npus_of(world.rank()))},

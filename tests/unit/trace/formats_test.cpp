@@ -39,7 +39,8 @@ class Formats : public TraceTest {
              R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [
                  {"ph": "X", "cat": "kernel", "name": "k", "ts": 5, "dur": 2, "args": {"stream": 7}}]})"},
             {"pytorch",
-             R"({"schema": "1.0.1", "nodes": [{"name": "[pytorch|profiler|execution_trace|thread]", "id": 2}]})"}};
+             R"({"schema": "1.0.1", "nodes": [{"name": "[pytorch|profiler|execution_trace|thread]", "id": 2}]})"},
+            {"text-workload", "MODEL\n1\nlayer -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"}};
   }
 };
 
