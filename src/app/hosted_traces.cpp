@@ -144,15 +144,15 @@ void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
     users[std::string(at, size)].push_back(npu);
     at += size;
   }
-  for (const auto& [group, name] : name_of) {
-    auto& members = users[name];
-    if (members.empty()) continue;  // no trace with the name could be read
+  // Another partition may give this rank traces with names that it has not seen yet.
+  for (auto& [name, members] : users) {
     std::ranges::sort(members);
     if (std::ranges::binary_search(traces.npus, members.front()))
       traces.notices.add("unlisted-group", members.front().value(),
                          fmt::format("process group '{}' is named, but nothing lists its members: they are the {} that "
                                      "name it ({}); workload.groups names a file that lists them",
                                      cited(name), counted(members.size(), "NPU"), list(members)));
+    const GroupId group = traces.store.keep_group(name, {});
     traces.store.list_group(group, std::move(members));
   }
 }

@@ -3,13 +3,17 @@
 #include <fstream>
 #include <vector>
 
+#include "nccl_topology.hpp"
+
 namespace orrery::app {
 namespace {
 
 constexpr std::size_t bytes_looked_at = 4096;
 
 const std::vector<SystemFormat>& system_formats() {
-  static const std::vector<SystemFormat> all = {};
+  static const std::vector<SystemFormat> all = {
+      {"topology of NCCL or RCCL", is_nccl_topology, nccl_topology_to_yaml},
+  };
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <tuple>
 
 #include "custom_collective_builder.hpp"
@@ -58,9 +59,17 @@ std::size_t CustomCollective::memory() const {
          (first_.size() + first_successor_.size() + successors_.size()) * sizeof(std::uint32_t);
 }
 
+bool is_execution_plan(const std::filesystem::path& file) {
+  if (!std::filesystem::is_regular_file(file)) return false;
+  std::ifstream stream(file);
+  char first = ' ';
+  return stream >> first && first == '{';
+}
+
 std::shared_ptr<const CustomCollective> read_custom_collective(const std::filesystem::path& file, Kind kind,
                                                                const Place& named_by) {
-  return file.extension() == ".xml" ? read_msccl(file, kind, named_by) : read_chakra(file, named_by);
+  if (file.extension() == ".xml") return read_msccl(file, kind, named_by);
+  return is_execution_plan(file) ? read_mscclpp(file, kind, named_by) : read_chakra(file, named_by);
 }
 
 std::uint32_t CustomCollectiveBuilder::add(Operation operation) {

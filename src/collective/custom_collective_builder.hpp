@@ -53,8 +53,10 @@ class CustomCollectiveBuilder {
   std::vector<End> sends_, receives_;
 };
 
-// The readers of the two formats: see read_custom_collective.
+// The readers of the formats: see read_custom_collective.
 std::shared_ptr<const CustomCollective> read_msccl(const std::filesystem::path& file, Kind kind, const Place& named_by);
+std::shared_ptr<const CustomCollective> read_mscclpp(const std::filesystem::path& file, Kind kind,
+                                                     const Place& named_by);
 std::shared_ptr<const CustomCollective> read_chakra(const std::filesystem::path& prefix, const Place& named_by);
 
 }  // namespace orrery::collective

@@ -309,10 +309,11 @@ class MscclReader {
 }  // namespace
 
 Error Msccl::error(std::uint32_t gpu, const Step& step, std::string_view found, std::string_view expected) const {
-  return {ErrorCode::bad_input,
-          {.file = file, .line = static_cast<std::uint64_t>(step.line)},
-          fmt::format("rank {}, thread block {}, step {}: {}", gpu, step.block, step.number, found),
-          expected};
+  return {
+      ErrorCode::bad_input,
+      {.file = file, .line = step.line > 0 ? std::optional<std::uint64_t>(step.line) : std::nullopt},
+      fmt::format("rank {}, thread block {}, step {}: {}", step.of_gpu.value_or(gpu), step.block, step.number, found),
+      expected};
 }
 
 std::shared_ptr<const CustomCollective> read_msccl(const std::filesystem::path& file, Kind kind,

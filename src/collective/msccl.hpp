@@ -24,7 +24,9 @@ struct Msccl {
     int line = 0;
     std::string type;
     Location from, to;
-    std::uint32_t count = 0;  ///< chunks
+    std::uint32_t count = 0;              ///< chunks
+    std::uint32_t copies = 1;             ///< bytes of a message for each byte of data: packets have two
+    std::optional<std::uint32_t> of_gpu;  ///< whose thread block it is, if another GPU carries it out
     std::array<std::optional<std::uint32_t>, num_actions> operations;
     bool keeps = true;  ///< what is received or added up is written to `to`
 

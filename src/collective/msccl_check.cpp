@@ -133,7 +133,8 @@ class Follower {
     } else {
       return;
     }
-    if (moved_ != nullptr) note(operation, step.operations[Msccl::sends] == operation ? sent_[operation] : held);
+    if (moved_ != nullptr)
+      note(operation, step.operations[Msccl::sends] == operation ? sent_[operation] : held, step.copies);
     if (step.last() == operation) held = {};
   }
 
@@ -192,7 +193,7 @@ class Follower {
     if (step.keeps) write(rank, step, held);
   }
 
-  void note(std::uint32_t operation, const std::vector<Value>& values) {
+  void note(std::uint32_t operation, const std::vector<Value>& values, std::uint32_t copies) {
     std::vector<CustomCollective::Range> ranges;
     for (const Value& value : values) {
       if (!ranges.empty() && ranges.back().first + ranges.back().count == value.chunk)
@@ -200,6 +201,7 @@ class Follower {
       else
         ranges.push_back({value.chunk, 1});
     }
+    if (copies == 2) ranges.insert(ranges.end(), ranges.begin(), ranges.end());
     moved_->move(operation, ranges);
   }
 

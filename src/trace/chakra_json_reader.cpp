@@ -61,7 +61,6 @@ class NodeReader {
   void read(const element& value) {
     simdjson::dom::object members;
     if (value.get(members) != simdjson::SUCCESS) fail("there is a value that is no object", "a node");
-    node_.name = trace_.names.intern({});
     for (const auto& [name, member] : members) read_member(schema_name(name), member);
     finish();
   }
@@ -184,6 +183,7 @@ class NodeReader {
   }
 
   void finish() {
+    if (node_.name == no_name) node_.name = trace_.names.intern({});
     if (is_definition_) read_group_list(definitions_, trace_);
     const auto lacks = [&](Attribute which) { return node_[which].form == NumberForm::absent; };
     const Number on_cpu = node_[Attribute::is_cpu_op];

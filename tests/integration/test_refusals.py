@@ -210,8 +210,9 @@ def outputs_without_the_last_size(job):
 
 
 @case("tensor 'y' in inputs has 8191 bytes, but 8192 where it was listed before", place="gradients")
-def tensor_of_two_sizes(job):
+def tensor_of_two_sizes_in_a_memory_with_a_size(job):
     job.node("gradients").attributes["inputs"] = ["y", 8191]
+    job.system.flags = [*job.system.flags, "--local-memory-size=1 GiB"]
 
 
 @case("the size of tensor 'y' in inputs is not a whole number", place="gradients")

@@ -74,11 +74,14 @@ class CustomCollective {
   std::vector<Range> ranges_;
 };
 
-/// Reads an MSCCL XML if the name ends in .xml, else Chakra execution traces PREFIX.0.et, PREFIX.1.et, ..., one for
-/// each position. `named_by` is the place that names the file. Throws Error (bad_input) with file and line, or position
-/// and node: what cannot be read; another kind of collective than `kind`; sends without receives; operations that wait
-/// for each other in a circle; in an MSCCL XML, which says where data go, members that end without their result. Cost
-/// O(operations) and, of XML, O(chunks of all buffers).
+/// Says whether a file holds JSON, as execution plans of MSCCL++ do.
+bool is_execution_plan(const std::filesystem::path& file);
+
+/// Reads an MSCCL XML if the name ends in .xml, a plan of MSCCL++ if the file holds JSON, else Chakra execution traces
+/// PREFIX.0.et, PREFIX.1.et, ..., one for each position. `named_by` is the place that names the file. Throws Error
+/// (bad_input) with file and line, or position and node: what cannot be read; another kind of collective than `kind`;
+/// sends without receives; operations that wait for each other in a circle; in an MSCCL XML, which says where data go,
+/// members that end without their result. Cost O(operations) and, of XML, O(chunks of all buffers).
 std::shared_ptr<const CustomCollective> read_custom_collective(const std::filesystem::path& file, Kind kind,
                                                                const Place& named_by);
 

@@ -121,6 +121,9 @@ void read_custom(const Value& value, const std::string& path, Kind kind, PathOf 
     if (file.extension() == ".xml")
       result.inputs.emplace_back(fmt::format("{}-{}.xml", collective::name(kind), made->num_positions()),
                                  read_text(file));
+    else if (collective::is_execution_plan(file))
+      result.inputs.emplace_back(fmt::format("{}-{}.json", collective::name(kind), made->num_positions()),
+                                 read_text(file));
   };
   if (value.kind != Value::Kind::sequence) {
     read(value);
@@ -152,6 +155,9 @@ void read_custom_nodes(const Value& mapping, const std::string& path, PathOf pat
       if (prefix.extension() == ".xml")
         throw Error(ErrorCode::bad_input, value->place(at), "found an MSCCL XML, which spells out one kind only",
                     "PREFIX of Chakra traces (PREFIX.0.et, ...), or the XML for all collectives of its kind");
+      if (collective::is_execution_plan(prefix))
+        throw Error(ErrorCode::bad_input, value->place(at), "found a plan of MSCCL++, which spells out one kind only",
+                    "PREFIX of Chakra traces (PREFIX.0.et, ...), or the plan for all collectives of its kind");
       const auto known_before = numbers.find(prefix);
       if (known_before == numbers.end())
         known.push_back(collective::read_custom_collective(prefix, Kind::all_reduce, value->place(at)));

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace orrery::app {
+
+/// Says whether a file that begins with these bytes is XML with one of the roots that nccl_topology_to_yaml tells
+/// apart: `system` (a topology), `graphs` (what NCCL searched in one) and `topology` (hwloc).
+bool is_nccl_topology(std::string_view beginning);
+
+/// Returns the system of a topology that NCCL or RCCL wrote (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE) as the YAML of a
+/// configuration. Its comments give the facts of the file and each number that was assumed. Throws Error (bad_input)
+/// with the line, and for the XML of hwloc and NCCL's graphs, with what to give instead.
+std::string nccl_topology_to_yaml(const std::filesystem::path& path);
+
+}  // namespace orrery::app
