@@ -25,7 +25,7 @@ TEST_F(ChakraJson, TheFeedersGraphIsRead) {
   EXPECT_EQ(trace.graph->nodes[0].kind, NodeKind::cpu);
   EXPECT_EQ(trace.graph->nodes[1].kind, NodeKind::compute);
   EXPECT_EQ(trace.graph->nodes[2].kind, NodeKind::cpu);
-  EXPECT_EQ(trace.graph->duration_of(NodeId(1)), Time::from_us(3));
+  EXPECT_EQ(trace.graph->duration_of(NodeId(1)), Time::from_ns(3000));
   EXPECT_EQ(successors(trace, 0), (std::vector<std::uint32_t>{1, 2}));
   EXPECT_EQ(successors(trace, 2), std::vector<std::uint32_t>{1});
   EXPECT_EQ(store_.notices().entries().at("absent-dependency").count, 1U);
