@@ -75,7 +75,7 @@ class MscclppFile : public ::testing::Test {
     return sum;
   }
 
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(MscclppFile, PutsSendTheirBytesAndSignalsNone) {
