@@ -19,9 +19,13 @@ constexpr std::array<std::string_view, num_states> state_names = {"compute", "CP
 constexpr std::size_t num_busy = 4;
 
 inline NpuState state_of(npu::Work work) {
-  constexpr NpuState states[] = {
-      NpuState::compute,        NpuState::cpu, NpuState::exposed_communication, NpuState::exposed_communication,
-      NpuState::exposed_memory, NpuState::cpu, NpuState::idle};
+  constexpr NpuState states[] = {NpuState::compute,
+                                 NpuState::cpu,
+                                 NpuState::exposed_communication,
+                                 NpuState::exposed_communication,
+                                 NpuState::exposed_memory,
+                                 NpuState::cpu,
+                                 NpuState::idle};
   return states[static_cast<std::size_t>(work)];
 }
 

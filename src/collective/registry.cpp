@@ -24,7 +24,7 @@ namespace {
 constexpr Kinds reductions_and_gathers{Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter};
 constexpr Kinds all_four{Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all};
 
-constexpr AlgorithmEntry entries[] = {
+constexpr AlgorithmEntry registered[] = {
     {.name = "ring",
      .summary = "every position sends to the next one",
      .kinds = all_four,
@@ -68,16 +68,16 @@ std::uint32_t parse_window(std::string_view digits) {
 
 }  // namespace
 
-std::span<const AlgorithmEntry> algorithms() { return entries; }
+std::span<const AlgorithmEntry> algorithms() { return registered; }
 
 const AlgorithmEntry& entry_of(const Algorithm& algorithm) {
-  const auto found = std::ranges::find(entries, algorithm.name, &AlgorithmEntry::name);
-  ensure(found != std::end(entries), "an algorithm that the registry does not have");
+  const auto found = std::ranges::find(registered, algorithm.name, &AlgorithmEntry::name);
+  ensure(found != std::end(registered), "an algorithm that the registry does not have");
   return *found;
 }
 
 std::optional<Algorithm> find_algorithm(std::string_view name) {
-  for (const AlgorithmEntry& entry : entries)
+  for (const AlgorithmEntry& entry : registered)
     for (const bool is_whole : {false, true}) {
       const std::string_view known = is_whole ? entry.whole_name : entry.name;
       if (known.empty() || !name.starts_with(known)) continue;
@@ -90,8 +90,8 @@ std::optional<Algorithm> find_algorithm(std::string_view name) {
 
 std::vector<std::string_view> algorithm_names() {
   std::vector<std::string_view> names;
-  for (const AlgorithmEntry& entry : entries) names.push_back(entry.name);
-  for (const AlgorithmEntry& entry : entries)
+  for (const AlgorithmEntry& entry : registered) names.push_back(entry.name);
+  for (const AlgorithmEntry& entry : registered)
     if (!entry.whole_name.empty()) names.push_back(entry.whole_name);
   return names;
 }

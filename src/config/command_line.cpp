@@ -214,16 +214,27 @@ PackageCommand make_show_results(const Arguments& arguments) {
 }
 
 Command make_show_trace(const Arguments& arguments) {
+  constexpr std::pair<std::string_view, TraceForm> forms[] = {
+      {"json", TraceForm::json}, {"nodes", TraceForm::nodes}, {"dot", TraceForm::dot}, {"graphml", TraceForm::graphml}};
   ShowTraceCommand command;
-  if (!arguments.positional()) usage("orrery show trace: no file. Give an execution trace.");
-  command.file = *arguments.positional();
+  command.files.assign(arguments.positionals().begin(), arguments.positionals().end());
+  if (command.files.empty()) usage("orrery show trace: no file. Give an execution trace.");
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
   if (const auto text = arguments.text("step")) {
     const auto step = parse_step(*text);
     if (!step) arguments.refuse("step", "last, all, or the number of a step");
     command.step = *step;
   }
-  command.json = arguments.flag("json").value_or(false);
+  std::string_view given;
+  for (const auto& [name, form] : forms) {
+    if (!arguments.flag(name).value_or(false)) continue;
+    if (!given.empty())
+      usage(fmt::format("orrery show trace: both --{} and --{} are given. Give one of them.", given, name));
+    given = name;
+    command.form = form;
+  }
+  if (command.files.size() > 1 && command.form != TraceForm::text && command.form != TraceForm::json)
+    usage(fmt::format("orrery show trace: --{} is given with {} files. Give one file.", given, command.files.size()));
   return command;
 }
 

@@ -203,8 +203,16 @@ const Subcommand& show_results_subcommand() {
 
 const Subcommand& show_trace_subcommand() {
   static const Subcommand command{
-      "show trace", "Print what an execution trace holds.", "FILE", "  orrery show trace traces/workload.0.et",
-      key_groups(Taker::show_trace) + std::vector<OptionGroup>{{"Output", {json_option()}}}};
+      "show trace", "Print what execution traces hold.", "FILE ...",
+      "  orrery show trace traces/workload.0.et\n"
+      "  orrery show trace traces/workload.0.et --dot | dot -Tsvg > workload.svg",
+      key_groups(Taker::show_trace) +
+          std::vector<OptionGroup>{
+              {"Output",
+               {json_option(),
+                {"nodes", "", "print each node as JSON in a line, in the words of Chakra's schema"},
+                {"dot", "", "print the graph for Graphviz"},
+                {"graphml", "", "print the graph as GraphML, for networkx and others"}}}}};
   return command;
 }
 

@@ -36,7 +36,7 @@ Value& descend(Value& parent, const std::string& step, const std::string& path,
   parent.entries.push_back(
       {step,
        {},
-       Value{.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}}});
+       Value{.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}, .repeated = {}}});
   return parent.entries.back().value;
 }
 

@@ -86,25 +86,18 @@ void pytorch(benchmark::State& state) { read_trace(state, pytorch_node); }
 /// An operator, its call of the runtime and its kernel, as PyTorch's profiler writes them.
 std::string recorded_events(std::uint64_t at) {
   const std::uint64_t ts = 1706850122825785 + 20 * at;
-  return fmt::format(
-      R"({{"ph": "X", "cat": "cpu_op", "name": "aten::add_{0}", "pid": 9, "tid": 9, "ts": {1}, "dur": 15, "args": {{"External id": {2}, "Concrete Inputs": ["", "4"], "Input type": ["c10::Half", "Scalar"], "Input Dims": [[4, 2048, 4096], []], "Ev Idx": {2}}}}},
-{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": {3}, "dur": 6, "args": {{"External id": {2}, "cbid": 211, "correlation": {2}}}}},
-{{"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, add_{0}>(int)", "pid": 0, "tid": 7, "ts": {4}, "dur": 12, "args": {
-    {
-      "External id" : {2},
-                      "queued" : 0,
-                      "device" : 0,
-                      "context" : 1,
-                      "stream" : 7,
-                      "correlation" : {2},
-                                      "registers per thread" : 91,
-                                      "grid" : [ 2048, 8, 1 ],
-                                               "block" : [ 32, 4, 1 ]
-    }}
-}
-}
-)",
-      at % 300, ts, at + 1, ts + 4, ts + 8);
+  constexpr std::string_view events =
+      R"json({{"ph": "X", "cat": "cpu_op", "name": "aten::add_{0}", "pid": 9, "tid": 9, "ts": {1}, "dur": 15,
+ "args": {{"External id": {2}, "Concrete Inputs": ["", "4"], "Input type": ["c10::Half", "Scalar"],
+ "Input Dims": [[4, 2048, 4096], []], "Ev Idx": {2}}}}},
+{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": {3}, "dur": 6,
+ "args": {{"External id": {2}, "cbid": 211, "correlation": {2}}}}},
+{{"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, add_{0}>(int)", "pid": 0,
+ "tid": 7, "ts": {4}, "dur": 12, "args": {{"External id": {2}, "queued": 0, "device": 0, "context": 1, "stream": 7,
+ "correlation": {2}, "registers per thread": 91, "grid": [2048, 8, 1], "block": [32, 4, 1]}}}}
+)json";
+  return fmt::format(events,
+                     at % 300, ts, at + 1, ts + 4, ts + 8);
 }
 
 void kineto(benchmark::State& state) {

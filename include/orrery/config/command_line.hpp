@@ -63,12 +63,20 @@ struct PartitionCommand {
   bool force = false;  ///< replace an existing file
 };
 
-/// `orrery show trace FILE`.
+enum class TraceForm : std::uint8_t {
+  text,
+  json,
+  nodes,    ///< each node as JSON in a line, in the words of Chakra's schema
+  dot,      ///< the graph for Graphviz
+  graphml,  ///< the graph for networkx, Gephi and others
+};
+
+/// `orrery show trace FILE...`.
 struct ShowTraceCommand {
-  std::filesystem::path file;
+  std::vector<std::filesystem::path> files;  ///< one for all forms but text and JSON
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::StepChoice step;
-  bool json = false;
+  TraceForm form = TraceForm::text;
 };
 
 /// `orrery show topology CONFIG`.

@@ -198,8 +198,8 @@ TEST(CommandLine, Partition) {
 // own values, and missing or wrong ones are usage errors.
 TEST(CommandLine, Show) {
   const auto trace = as<ShowTraceCommand>({"show", "trace", "w.0.et", "--json", "--dependencies=ctrl"});
-  EXPECT_EQ(trace.file, "w.0.et");
-  EXPECT_TRUE(trace.json);
+  EXPECT_EQ(trace.files, std::vector<std::filesystem::path>{"w.0.et"});
+  EXPECT_EQ(trace.form, TraceForm::json);
   EXPECT_EQ(trace.dependencies, trace::Dependencies::ctrl);
   const auto topology = as<ShowTopologyCommand>({"show", "topology", "c.yaml", "--network=congestion-aware"});
   EXPECT_TRUE(topology.inputs.system_only);

@@ -177,7 +177,8 @@ class RankOfNpus {
                        .labels = labels,
                        .groups = {GroupId(0), GroupId(1)},
                        .peers = {NpuId(0), NpuId(1), NpuId(2), NpuId(3)},
-                       .tags = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}});
+                       .tags = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+                       .recorded = {}});
     NpuSpec spec{NpuId(static_cast<std::uint32_t>(specs_.size())), &traces_.back(), &programs_.back(), {}, nullptr};
     for (const auto& use : programs_.back().uses) spec.groups.emplace_back(use.group_slot);
     specs_.push_back(std::move(spec));
