@@ -233,13 +233,15 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   auto partition = agreed(world, [&] {
     return (by_graph ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
   });
+  const bool memory_has_size = configuration.execution.room() != Bytes(0);
   HostedTraces traces = agreed(world, [&] {
     trace::Store store({.dependencies = workload.dependencies,
                         .streams = workload.streams,
                         .recording = workload.recording,
                         .custom_nodes = workload.custom_nodes,
                         .num_npus = num_npus,
-                        .memory_has_size = configuration.execution.room() != Bytes(0),
+                        .num_dimensions = static_cast<std::uint32_t>(configuration.dimensions.size()),
+                        .memory_has_size = memory_has_size,
                         .groups_unknown = !groups.is_readable,
                         .hosts = is_one_of(partition.npus_of(world.rank()))},
                        std::move(groups.groups));

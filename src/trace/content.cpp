@@ -81,6 +81,9 @@ std::string describe_content(std::string_view beginning) {
     return fmt::format("the file is {}", signature->kind);
   if (is_text(beginning)) {
     const std::string_view text = trimmed(beginning, " \t\r\n");
+    if (text.find("comm_type,comm_group,comm_group_size") != std::string_view::npos)
+      return "the file is AICB's list of communication (CSV), which says nothing of the compute between it: take the "
+             "text workload that AICB writes beside it";
     const std::string_view kind = text.starts_with('{') || text.starts_with('[') ? "JSON"
                                   : text.starts_with('<')                        ? "XML"
                                                                                  : "text";

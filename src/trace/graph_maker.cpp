@@ -147,11 +147,18 @@ std::uint32_t GraphMaker::group_slot(const ParsedNode& parsed) {
   const auto known = slot_of_group_name_.find(parsed.group);
   if (known != slot_of_group_name_.end()) return known->second;
   Place place = parsed_.place(parsed);
+  if (parsed.group != no_name)
+    if (const auto regular = groups_.find_regular(parsed_.names[parsed.group], parsed_, place)) {
+      const auto slot = static_cast<std::uint32_t>(contents_.groups.size());
+      contents_.groups.push_back({parsed.group, std::move(place), regular});
+      slot_of_group_name_.emplace(parsed.group, slot);
+      return slot;
+    }
   const GroupId group = parsed.group == no_name
                             ? groups_.world()
                             : groups_.resolve(parsed_.names[parsed.group], parsed_, place, contents_.notices);
   const auto [slot, added] = group_slots_.of(group.value(), static_cast<std::uint32_t>(contents_.groups.size()));
-  if (added) contents_.groups.push_back({group.value(), std::move(place)});
+  if (added) contents_.groups.push_back({group.value(), std::move(place), {}});
   slot_of_group_name_.emplace(parsed.group, slot);
   return slot;
 }

@@ -20,7 +20,8 @@ struct TraceContents {
   /// An entry of the NPU's tables, with the place of the node that used it first.
   struct FirstUse {
     std::uint32_t value = 0;
-    Place place;  ///< of the NPU for which the file was read first
+    Place place;                               ///< of the NPU for which the file was read first
+    std::optional<RegularGroup> regular = {};  ///< of a group whose members follow from the NPU; value is its name
   };
 
   Graph graph;

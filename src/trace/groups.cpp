@@ -53,6 +53,32 @@ GroupId Groups::intern(std::string_view name, std::vector<NpuId> members) {
   return id;
 }
 
+std::optional<RegularGroup> Groups::find_regular(std::string_view name, const ParsedTrace& parsed,
+                                                 const Place& place) const {
+  if (unknown_ || named_.contains(name)) return {};
+  const auto defined = parsed.definitions.find(name);
+  if (defined == parsed.definitions.end() || !defined->second.regular) return {};
+  const auto [size, stride] = *defined->second.regular;
+  const bool fits = size > 0 && stride > 0 && size <= num_npus_ && stride <= num_npus_;
+  if (!fits || num_npus_ % (size * stride) != 0)
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("the groups '{}' have {} every {} NPUs, but the system has {}", shown(name),
+                            counted(size, "member"), stride, counted(num_npus_, "NPU")),
+                "a system of a multiple of both",
+                "Change the degrees of parallelism in the file, or the size of the system.");
+  return defined->second.regular;
+}
+
+GroupId Groups::intern(std::string_view name, const RegularGroup& regular, NpuId npu) {
+  const std::uint64_t block = regular.size * regular.stride;
+  std::uint64_t member = npu.value() / block * block + npu.value() % regular.stride;
+  std::vector<NpuId> members;
+  members.reserve(regular.size);
+  for (std::uint64_t i = 0; i < regular.size; ++i, member += regular.stride)
+    members.emplace_back(static_cast<std::uint32_t>(member));
+  return intern(name, std::move(members));
+}
+
 GroupId Groups::world() { return intern({}, {}); }
 
 std::vector<NpuId> Groups::checked_members(const GroupDefinition& definition, std::string_view name,

@@ -23,6 +23,11 @@ class Groups {
   /// defines. Without a communicator file, a name that nobody lists becomes one of the unlisted groups. Throws Error
   /// (bad_input) at `place` for a group that is faulty or unknown.
   GroupId resolve(std::string_view name, const ParsedTrace& parsed, const Place& place, Notices& notices);
+  /// Returns the form of a group that this trace defines for any NPU; nothing if it defines members, or a communicator
+  /// file does. Throws Error (bad_input) at `place` if such groups do not divide the system.
+  std::optional<RegularGroup> find_regular(std::string_view name, const ParsedTrace& parsed, const Place& place) const;
+  /// Returns the group of this form that holds the NPU. Cost O(members).
+  GroupId intern(std::string_view name, const RegularGroup& regular, NpuId npu);
   /// Returns the group of all NPUs.
   GroupId world();
   /// Returns the group with this name and these members, and adds it if need be; no members: all NPUs.

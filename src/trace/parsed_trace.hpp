@@ -112,10 +112,18 @@ struct ParsedTensor {
   bool is_output = false;
 };
 
+/// The group of an NPU where the groups of all NPUs have the same form: `size` members that are `stride` apart. The
+/// groups divide the NPUs of the system into blocks of size * stride neighbours.
+struct RegularGroup {
+  std::uint64_t size = 1;
+  std::uint64_t stride = 1;
+};
+
 /// A process group as a trace defines it. It is checked when a node uses it.
 struct GroupDefinition {
-  std::vector<std::uint64_t> members;  ///< empty: all NPUs
-  bool conflicting = false;            ///< the trace defines the name twice with different members
+  std::vector<std::uint64_t> members = {};   ///< empty: all NPUs
+  bool conflicting = false;                  ///< the trace defines the name twice with different members
+  std::optional<RegularGroup> regular = {};  ///< instead of members: of a trace that several NPUs execute
 };
 
 /// Where a node stands in its file: a byte, counted from 0, or a line, counted from 1.

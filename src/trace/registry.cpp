@@ -11,7 +11,7 @@ namespace orrery::trace {
 
 // Each is in the source of its name.
 extern const Reader chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader, chakra_json_reader, goal_reader,
-    kineto_reader, pytorch_reader;
+    kineto_reader, pytorch_reader, text_workload_reader;
 
 const ReadOptions& TraceSink::options() const {
   static const ReadOptions of_a_lone_trace{.alone = true};
@@ -20,7 +20,7 @@ const ReadOptions& TraceSink::options() const {
 
 std::span<const Reader> readers() {
   static const std::array all = {chakra_reader, chakra_v0_0_1_reader, chakra_v0_0_3_reader, chakra_json_reader,
-                                 goal_reader,   kineto_reader,        pytorch_reader};
+                                 goal_reader,   kineto_reader,        pytorch_reader,       text_workload_reader};
   return all;
 }
 

@@ -34,6 +34,7 @@ bool Store::State::check_npu(const TraceContents& contents, NpuId npu, Faults& f
     is_good = false;
   };
   for (const auto& use : contents.groups) {
+    if (use.regular) continue;
     const Group& group = context.groups[GroupId(use.value)];
     if (group.members.empty() || std::ranges::find(group.members, npu) != group.members.end()) continue;
     fail(use,
@@ -73,7 +74,10 @@ std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu
   trace.file = loaded->file;
   trace.recorded = contents.recorded;
   trace.groups.reserve(contents.groups.size());
-  for (const auto& use : contents.groups) trace.groups.emplace_back(use.value);
+  Groups& groups = state_->context.groups;
+  for (const auto& use : contents.groups)
+    trace.groups.push_back(use.regular ? groups.intern(state_->context.names[use.value], *use.regular, npu)
+                                       : GroupId(use.value));
   trace.peers.reserve(contents.peers.size());
   for (const auto& use : contents.peers) trace.peers.emplace_back(use.value);
   return trace;

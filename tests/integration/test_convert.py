@@ -3,6 +3,7 @@
 for the traces of shared/; it replaces and loses nothing; what it cannot do ends with one message."""
 import json
 import pathlib
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -10,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import chakra  # noqa: E402
 import harness  # noqa: E402
 from chakra import Node, Typed  # noqa: E402
+from harness import System  # noqa: E402
 
 SYSTEM = """system:
   network:
@@ -176,25 +178,61 @@ class Convert(harness.Folder):
 
 
 class Shared(harness.Folder):
-    def hold(self, arguments, traces, groups, count):
-        """Runs traces before and after conversion and compares the results."""
-        options = [f"--groups={groups}"] if groups else []
-        outcome = harness.orrery("convert", f"{traces}.{{npu}}.et", *options, f"--npus={count}", f"--output={self.folder / 'new'}", "--force")
+    def hold(self, prefix, files):
+        """Converts the traces PREFIX.<npu>.et, runs them before and after on the system that these flags name, and compares the results."""
+        groups = [one.partition("=")[2] for one in files if one.startswith("--comm-group-configuration=")]
+        outcome = harness.orrery("convert", f"{prefix}.{{npu}}.et", *[f"--groups={path}" for path in groups], f"--output={self.folder / 'new'}")
         self.assertEqual(outcome.code, 0, outcome.err)
-        before = quantities(self.run_once(arguments, "before.h5"))
-        kept = [one for one in arguments if not one.startswith(("--workload-configuration=", "--comm-group-configuration="))]
-        kept += [f"--workload-configuration={self.folder / 'new'}"]
+        before = quantities(self.run_once([f"--workload-configuration={prefix}", *files], "before.h5"))
+        kept = [one for one in files if not one.startswith("--comm-group-configuration=")]
         if json.loads((self.folder / "new.json").read_text()):
             kept.append(f"--comm-group-configuration={self.folder / 'new.json'}")
-        self.assertEqual(before, quantities(self.run_once(kept, "after.h5")))
+        self.assertEqual(before, quantities(self.run_once([f"--workload-configuration={self.folder / 'new'}", *kept], "after.h5")))
+        for path in self.folder.glob("new*"):
+            path.unlink()
 
     def test_traces_of_stage(self):
         """Traces of 64 NPUs that STAGE wrote: the same results before and after."""
         for name in harness.STAGE_TRACES[:1 if harness.FEWER_CASES else None]:
-            with self.subTest(name=name):
-                traces = harness.unpacked(f"stage-{name}") / name
-                self.hold(harness.stage_arguments(name), traces / "workload", traces / "workload.json", 64)
-                self.clear_folder()
+            with self.subTest(name):
+                traces, *files = harness.stage_arguments(name)
+                self.hold(traces.partition("=")[2], files)
+
+    def test_recorded_steps(self):
+        """DLRM on 8 GPUs, ResNet-50 on 64 NPUs, and two traces of PyTorch, one of them packed: the same results before and after."""
+        self.hold(harness.unpacked("dlrm-8gpu") / "dlrm", System(["FullyConnected"], [8], 300.0, 700.0).write(self.folder))
+        folder = harness.unpacked("resnet50-dp-64")
+        self.hold(folder / "resnet50_DataParallel", [f"--network-configuration={folder / 'network.yml'}", f"--system-configuration={folder / 'system.json'}",
+                                                     f"--remote-memory-configuration={self.folder / 'remote_memory.json'}"])
+        folder = harness.unpacked("chakra-pytorch-single")
+        shutil.copy(folder / "pytorch_schema1.1.0.0.et.gz", self.folder / "packed.0.et")
+        for prefix in (folder / "resnet_schema1.0.1", self.folder / "packed"):
+            self.hold(prefix, System(["Ring"], [1]).write(self.folder))
+
+    def test_small_traces_of_others(self):
+        """One trace set for each kind of node, collective and layout, and process groups on tori: the same results before and after."""
+        memory = {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}
+        folder = harness.unpacked("chakra-all-types")
+        for name in ("ALL_GATHER", "ALL_REDUCE", "ALL_TO_ALL", "BARRIER", "BROADCAST", "REDUCE_SCATTER", "one_comp_node", "one_metadata_node_all_types",
+                     "one_remote_mem_load_node", "one_remote_mem_store_node", "two_comp_nodes_dependent", "two_comp_nodes_independent"):
+            with self.subTest(name):
+                self.hold(folder / name, System(memory=memory).write(self.folder))
+        for name in ("legacy_v001", "legacy_v003"):
+            with self.subTest(name):
+                self.hold(harness.unpacked("chakra-legacy-schemas") / name, System(memory=memory).write(self.folder))
+        folder = harness.unpacked("astra-sim-examples")
+        with self.subTest("H100"):
+            self.hold(folder / "H100-HGX-Validated/AllReduce_1MB", System(["Switch"], [8], 400.0, 936.25).write(self.folder))
+        for kind in ("all_gather", "all_reduce", "all_to_all", "reduce_scatter"):
+            with self.subTest(kind):
+                self.hold(folder / f"microbenchmarks/{kind}/16npus_1MB/{kind}", System(["Ring"], [16]).write(self.folder))
+        for folder in sorted((harness.unpacked("torus-multitenant") / "examples").glob("T?D-analytical")):
+            inputs = folder / "inputs"
+            files = [f"--network-configuration={inputs / 'network.yml'}", f"--system-configuration={inputs / 'sys.json'}",
+                     f"--remote-memory-configuration={inputs / 'RemoteMemory.json'}"]
+            files += [f"--comm-group-configuration={path}" for path in inputs.glob("comm_group*.json")]
+            with self.subTest(folder.name):
+                self.hold(folder / "trace/trace", files)
 
 
 if __name__ == "__main__":

@@ -337,10 +337,17 @@ class Generated(harness.Folder):
                 self.assertEqual(refused.code, 3, refused.err)
                 for part in parts:
                     self.assertIn(part, refused.err)
-        config = self.write("config.yaml", system % "" + "workload: {model: {kind: layers, layers: [{parameters: 8, forward: 1500 ns}]}, parallel: {dp: 4}}\n")
-        refused = harness.orrery("generate", config, f"--output={self.folder / 'w'}")
-        self.assertEqual(refused.code, 3, refused.err)
-        self.assertIn("a node takes 1500000 ps, but traces hold whole microseconds", refused.err)
+
+    def test_traces_hold_picoseconds(self):
+        """A layer that computes for 1,500 ns on 4 NPUs: its traces take as long as the step that is simulated directly."""
+        system = "system: {network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}}\n"
+        config = self.write("config.yaml", system + "workload: {model: {kind: layers, layers: [{parameters: 8, forward: 1500 ns}]}, parallel: {dp: 4}}\n")
+        written = harness.orrery("generate", config, f"--output={self.folder / 'w'}")
+        self.assertEqual(written.code, 0, written.err)
+        traces = self.write("traces.yaml", system + "workload: {traces: w, groups: w.json}\n")
+        times = [harness.finish_times(self.run_once([path], f"{path.name}.h5")) for path in (config, traces)]
+        self.assertEqual(*times)
+        self.assertEqual(times[0][0] % 1_000_000 != 0, True, times[0])
 
     def test_metis_partitions_a_generated_workload(self):
         """METIS cuts a generated workload of 64 NPUs, and a run on 4 ranks with its map gives the results of one rank."""

@@ -40,10 +40,10 @@ FOREIGN = [
     (r"zlib\.h", ["trace", "src/app/text_output.cpp"]),
     (r"(hdf5|H5)", ["results"]),
     (r"yaml-cpp/", ["config"]),
-    (r"tinyxml2", ["collective"]),
+    (r"tinyxml2", ["collective", "app"]),
     (r"simdjson", ["trace"]),
     (r"cxxopts", ["config"]),
-    (r"nlohmann/", ["config", "trace", "workload", "app"]),
+    (r"nlohmann/", ["collective", "config", "trace", "workload", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["app", "src/main.cpp"]),
 ]

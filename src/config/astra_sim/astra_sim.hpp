@@ -32,6 +32,13 @@ void read_network_yml(const AstraSimInputs& files, Reading& reading);
 void read_system_json(const AstraSimInputs& files, Reading& reading);
 void read_remote_memory_json(const AstraSimInputs& files, Reading& reading);
 
+// The files of ASTRA-sim 1.0 are told by their content and read as if they were those of ASTRA-sim 2.
+
+/// Parses network.yml, or the network file (JSON) of ASTRA-sim 1.0.
+Value parse_astra_sim_network(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
+/// Parses system.json, or the system file (lines of `key: value`) of ASTRA-sim 1.0.
+Value parse_astra_sim_system(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults);
+
 /// Reads ASTRA-sim's files. Faults are noted; what is faulty keeps its default.
 Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faults& faults);
 

@@ -97,7 +97,7 @@ const Keys<NetworkLists>& network_yml_keys() {
 }
 
 void read_network_yml(const AstraSimInputs& files, Reading& reading) {
-  with_file(files.network, "network.yml", reading, parse_yaml, [&](const Value& root) {
+  with_file(files.network, "network.yml", reading, parse_astra_sim_network, [&](const Value& root) {
     Sections sections(Section(&root, "", root, reading.faults));
     NetworkLists lists;
     read_keys(network_yml_keys(), sections, lists, reading);

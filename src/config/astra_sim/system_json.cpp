@@ -301,7 +301,7 @@ const Keys<Configuration>& system_json_keys() {
 }
 
 void read_system_json(const AstraSimInputs& files, Reading& reading) {
-  with_file(files.system, "system.json", reading, parse_json, [&](const Value& root) {
+  with_file(files.system, "system.json", reading, parse_astra_sim_system, [&](const Value& root) {
     Configuration& result = reading.configuration;
     Sections sections(Section(&root, "", root, reading.faults));
     read_keys(system_json_keys(), sections, result, reading);

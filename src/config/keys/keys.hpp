@@ -106,7 +106,7 @@ void read_custom_nodes(const Value& mapping, const std::string& path, PathOf pat
 
 /// Reads "last", "all" or the number of a step; nothing for any other text.
 std::optional<trace::StepChoice> parse_step(std::string_view text);
-/// Returns the traces PREFIX.<npu>.et of all NPUs; a prefix with "{npu}" in it is the name of the files itself.
+/// Returns the traces PREFIX.<npu>.et of all NPUs; the prefix itself if "{npu}" is in it or there is such a file.
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 /// Returns what a fault of links is to topology::Links.
 topology::LinkFault link_fault(const Perturbation::Links& links);

@@ -75,9 +75,10 @@ class MscclppFile : public ::testing::Test {
     return sum;
   }
 
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
+// Two ranks put their half of the whole to each other: the messages have the bytes of the whole.
 TEST_F(MscclppFile, PutsSendTheirBytesAndSignalsNone) {
   const auto read_plan =
       read(plan(put(0) + "," + signal_peer + "," + wait_for_peer, put(1) + "," + signal_peer + "," + wait_for_peer));
@@ -85,26 +86,31 @@ TEST_F(MscclppFile, PutsSendTheirBytesAndSignalsNone) {
   EXPECT_EQ(sent(*read_plan, 2000), 2000U);
 }
 
+// The same with packets takes twice the bytes.
 TEST_F(MscclppFile, PacketsSendTwiceTheBytes) {
   const auto read_plan = read(plan(put_packets(0) + "," + unpack(1), put_packets(1) + "," + unpack(0)));
   EXPECT_EQ(sent(*read_plan, 2000), 4000U);
 }
 
+// Both ranks wait before they signal: the plan has no end.
 TEST_F(MscclppFile, RanksThatWaitForEachOtherAreRefused) {
   const std::string ops = wait_for_peer + "," + signal_peer + ",";
   EXPECT_NE(refusal(plan(ops + put(0), ops + put(1))).find("it waits for itself"), std::string::npos);
 }
 
+// A rank that nobody puts data to does not get its result.
 TEST_F(MscclppFile, DataThatDoNotArriveAreRefused) {
   const std::string found = refusal(plan(put(0), signal_peer + "," + wait_for_peer));
   EXPECT_NE(found, "accepted");
   EXPECT_NE(refusal(plan(put(0), "")).find("rank 0 does not get its result"), std::string::npos);
 }
 
+// A rank that reads packets needs another one that puts them there.
 TEST_F(MscclppFile, PacketsThatNobodyPutsAreRefused) {
   EXPECT_NE(refusal(plan(unpack(1), put(1))).find("it waits for packets that nobody puts there"), std::string::npos);
 }
 
+// What is not modelled is refused, and the message names the operation.
 TEST_F(MscclppFile, SwitchesAndPipelinesAreRefusedWithTheOperation) {
   const std::string nvls = refusal(plan(R"({"name": "glres"})", ""));
   EXPECT_NE(nvls.find("rank 0, thread block 0, operation 0 (glres): "), std::string::npos) << nvls;

@@ -50,6 +50,7 @@ TEST_F(ChakraJson, WhatTheJsonizerPrintsIsRead) {
   EXPECT_EQ(successors(trace, 1), std::vector<std::uint32_t>{2});
 }
 
+// A list of nodes, of which the first defines a process group and the second names it. The node must get the members.
 TEST_F(ChakraJson, ProcessGroupsOfATraceCount) {
   const NpuTrace trace = read_text(
       R"([{"id": "1", "name": "## process_group:init ##", "type": "METADATA_NODE",
@@ -60,6 +61,8 @@ TEST_F(ChakraJson, ProcessGroupsOfATraceCount) {
   EXPECT_EQ(store_.groups()[trace.groups[0].index()], (Group{"g", npus({0, 3})}));
 }
 
+// Graphs with one fault each: a member of a wrong type, a node that is no object, a file that is cut off, an unknown
+// type. The message must say what is wrong, and where.
 TEST_F(ChakraJson, FaultsHaveTheirByte) {
   EXPECT_HAS(refusal_of_text(graph_of(R"({"Id": -1})")), "(byte 20): 'id' of a node is no whole number");
   EXPECT_HAS(refusal_of_text(graph_of("5")), "there is a value that is no object; expected a node");

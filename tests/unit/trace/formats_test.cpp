@@ -34,12 +34,14 @@ class Formats : public TraceTest {
             {"chakra-0.0.1", v001.text()},
             {"chakra-0.0.3", v003("0.0.3", 4).text()},
             {"chakra-0.0.3", v003("0.0.2", 3).text()},
+            {"chakra-json", R"({"workload_graph": [{"Id": 1}]})"},
             {"goal", "# made\n\n num_ranks 1\nrank 0 {\n}\n"},
             {"kineto",
              R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [
                  {"ph": "X", "cat": "kernel", "name": "k", "ts": 5, "dur": 2, "args": {"stream": 7}}]})"},
             {"pytorch",
-             R"({"schema": "1.0.1", "nodes": [{"name": "[pytorch|profiler|execution_trace|thread]", "id": 2}]})"}};
+             R"({"schema": "1.0.1", "nodes": [{"name": "[pytorch|profiler|execution_trace|thread]", "id": 2}]})"},
+            {"text-workload", "MODEL\n1\nlayer -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"}};
   }
 };
 

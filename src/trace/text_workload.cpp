@@ -1,0 +1,183 @@
+#include "text_workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+
+#include "orrery/base/text.hpp"
+#include "source.hpp"
+
+namespace orrery::trace {
+namespace {
+
+constexpr std::array<std::string_view, 11> loop_names = {"DATA",
+                                                         "MODEL",
+                                                         "HYBRID_DATA_MODEL",
+                                                         "HYBRID_MODEL_DATA",
+                                                         "HYBRID_CUSTOMIZED",
+                                                         "HYBRID_TRANSFORMER",
+                                                         "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+                                                         "HYBRID_DLRM",
+                                                         "HYBRID_DLRM_ENHANCED",
+                                                         "MICRO",
+                                                         "DISTRIBUTED_INFERENCE"};
+
+struct CollectiveName {
+  std::string_view name;
+  CollectiveKind kind;
+};
+constexpr std::array collective_names = {
+    CollectiveName{"ALLREDUCE", CollectiveKind::all_reduce}, CollectiveName{"ALLGATHER", CollectiveKind::all_gather},
+    CollectiveName{"REDUCESCATTER", CollectiveKind::reduce_scatter},
+    CollectiveName{"ALLTOALL", CollectiveKind::all_to_all}, CollectiveName{"BROADCAST", CollectiveKind::broadcast}};
+
+std::uint64_t number_of(std::string_view word, std::string_view what, const LineReader& lines) {
+  std::uint64_t value = 0;
+  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (problem != std::errc{} || end != word.data() + word.size())
+    lines.fail(fmt::format("{} is '{}'", what, shown(word)), "a whole number of 0 or more");
+  return value;
+}
+
+TrainingLoop loop_of(std::string_view name, const LineReader& lines) {
+  if (const auto loop = find_training_loop(name)) return *loop;
+  lines.fail(fmt::format("a training loop '{}'", shown(name)), fmt::format("one of {}", fmt::join(loop_names, ", ")));
+}
+
+/// Goes to the next line that is not blank.
+bool next_filled(LineReader& lines) {
+  while (lines.next())
+    if (!words_in(lines.line()).empty()) return true;
+  return false;
+}
+
+/// Reads the parameters of the first line.
+class Header {
+ public:
+  Header(const LineReader& lines, std::span<const std::string_view> words) : lines_(lines), words_(words) {}
+
+  void read(TextWorkload& workload, Notices& notices) {
+    workload.loop = loop_of(words_.front(), lines_);
+    for (at_ = 1; at_ < words_.size();) {
+      std::string_view key = words_[at_++];
+      if (key.ends_with(':')) key.remove_suffix(1);
+      if (std::uint64_t* const value = number_for(key, workload))
+        *value = next(key);
+      else if (key == "checkpoints" || key == "checkpoint_initiates")
+        (key == "checkpoints" ? workload.checkpoints : workload.initiates) = next_list(key);
+      else
+        skip(key, notices);
+    }
+    for (const auto& [value, name] : {std::pair{workload.model_parallel, "model_parallel_NPU_group"},
+                                      std::pair{workload.expert_parallel, "ep"}, std::pair{workload.pipeline, "pp"}})
+      if (value == 0 || value > most_npus)
+        lines_.fail(fmt::format("{} is {}", name, value), fmt::format("1 to {}", most_npus));
+  }
+
+ private:
+  static constexpr std::uint64_t most_npus = std::uint64_t{1} << 20;
+
+  static std::uint64_t* number_for(std::string_view key, TextWorkload& workload) {
+    if (key == "model_parallel_NPU_group") return &workload.model_parallel;
+    if (key == "ep") return &workload.expert_parallel;
+    if (key == "pp") return &workload.pipeline;
+    if (key == "all_gpus") return &workload.all_gpus;
+    if (key == "pp_comm") return &workload.pipeline_bytes;
+    if (key == "DLRM_LAST_BOTTOM_LAYER") return &workload.last_bottom_layer;
+    return nullptr;
+  }
+
+  std::uint64_t next(std::string_view key) {
+    if (at_ == words_.size()) lines_.fail(fmt::format("{} without its value", shown(key)), "a whole number after it");
+    return number_of(words_[at_++], key, lines_);
+  }
+
+  std::set<std::uint64_t> next_list(std::string_view key) {
+    const std::uint64_t count = next(key);
+    std::set<std::uint64_t> values;
+    for (std::uint64_t i = 0; i < count; ++i) values.insert(next(key));
+    return values;
+  }
+
+  /// Skips a parameter that decides nothing here: vpp and ga, and those of newer programs.
+  void skip(std::string_view key, Notices& notices) {
+    if (key != "vpp" && key != "ga")
+      notices.add("text-parameter",
+                  fmt::format("parameter '{}' of the first line is not known: it is left out", shown(key)));
+    const auto is_number = [](std::string_view word) {
+      return std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+    };
+    while (at_ < words_.size() && is_number(words_[at_])) ++at_;
+  }
+
+  const LineReader& lines_;
+  std::span<const std::string_view> words_;
+  std::size_t at_ = 0;
+};
+
+void read_collective(std::string_view word, const LineReader& lines, TextPass& pass) {
+  pass.collective = word;
+  if (word == "NONE") return;
+  for (const auto& [name, kind] : collective_names) {
+    if (!word.starts_with(name)) continue;
+    const std::string_view suffix = word.substr(name.size());
+    if (suffix != "" && suffix != "_EP" && suffix != "_DP_EP") continue;
+    pass.kind = kind;
+    pass.group = suffix.empty() ? TextGroup::usual : suffix == "_EP" ? TextGroup::expert : TextGroup::data_of_expert;
+    return;
+  }
+  std::string names = "NONE";
+  for (const auto& entry : collective_names) names += fmt::format(", {}", entry.name);
+  lines.fail(fmt::format("a collective '{}'", shown(word)), names + ", or one of these with _EP or _DP_EP");
+}
+
+TextLayer read_layer(const LineReader& lines, const TextWorkload& workload) {
+  const auto words = words_in(lines.line());
+  const bool has_loop = workload.loop == TrainingLoop::hybrid_customized;
+  const std::size_t num_columns = has_loop ? 13 : 12;
+  if (words.size() != num_columns)
+    lines.fail(
+        fmt::format("a layer of {}", counted(words.size(), "column")), fmt::format("{} columns", num_columns),
+        "A layer has its name, a number, time, collective and bytes of three passes, and the time of the update" +
+            std::string(has_loop ? ", and its training loop." : "."));
+  TextLayer layer;
+  layer.name = words[0];
+  layer.line = lines.number();
+  for (std::size_t i = 0; i < 3; ++i) {
+    TextPass& pass = layer.passes[i];
+    pass.compute_ns = number_of(words[2 + 3 * i], fmt::format("the compute time (column {})", 3 + 3 * i), lines);
+    read_collective(words[3 + 3 * i], lines, pass);
+    pass.bytes =
+        number_of(words[4 + 3 * i], fmt::format("the size of the communication (column {})", 5 + 3 * i), lines);
+  }
+  layer.update_ns = number_of(words[11], "the time of the update (column 12)", lines);
+  layer.loop = has_loop ? loop_of(words[12], lines) : workload.loop;
+  return layer;
+}
+
+}  // namespace
+
+std::optional<TrainingLoop> find_training_loop(std::string_view name) {
+  const auto found = std::ranges::find(loop_names, name);
+  if (found == loop_names.end()) return {};
+  return static_cast<TrainingLoop>(found - loop_names.begin());
+}
+
+TextWorkload read_text_workload(LineReader& lines, Notices& notices) {
+  TextWorkload workload;
+  if (!next_filled(lines)) lines.fail("the file is empty", "the name of a training loop");
+  const std::string first(lines.line());
+  Header(lines, words_in(first)).read(workload, notices);
+  if (!next_filled(lines)) lines.fail("the file ends", "the number of layers");
+  const std::uint64_t said = number_of(words_in(lines.line()).front(), "the number of layers", lines);
+  while (next_filled(lines)) workload.layers.push_back(read_layer(lines, workload));
+  if (workload.layers.empty()) lines.fail("the file has no layer", "a line for each layer");
+  if (workload.layers.size() != said)
+    notices.add("text-layers", fmt::format("the second line says {}, but the file has {}: these are taken",
+                                           counted(said, "layer"), workload.layers.size()));
+  return workload;
+}
+
+}  // namespace orrery::trace
