@@ -359,8 +359,8 @@ TraceContents GraphMaker::make(Edges edges, Faults& faults) {
   graph.num_peer_slots = static_cast<std::uint32_t>(contents_.peers.size());
   graph.num_tag_slots = static_cast<std::uint32_t>(contents_.tags.size());
   graph.num_streams = static_cast<std::uint32_t>(number_of_stream_.size());
-  const auto is_of_gpu = [](const Node& node) { return node.kind == NodeKind::compute && node.stream > 0; };
-  if (std::ranges::any_of(graph.nodes, is_of_gpu))
+  const auto is_on_gpu = [](const Node& node) { return is_communication(node.kind) && node.stream > 0; };
+  if (std::ranges::any_of(graph.nodes, is_on_gpu))
     for (Node& node : graph.nodes)
       if (node.kind == NodeKind::cpu) node.kind = NodeKind::host;
   return std::move(contents_);
