@@ -96,14 +96,15 @@ std::string recorded_events(std::uint64_t at) {
  "tid": 7, "ts": {4}, "dur": 12, "args": {{"External id": {2}, "queued": 0, "device": 0, "context": 1, "stream": 7,
  "correlation": {2}, "registers per thread": 91, "grid": [2048, 8, 1], "block": [32, 4, 1]}}}}
 )json";
-  return fmt::format(events,
-                     at % 300, ts, at + 1, ts + 4, ts + 8);
+  return fmt::format(events, at % 300, ts, at + 1, ts + 4, ts + 8);
 }
 
 void kineto(benchmark::State& state) {
   std::string bytes = R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 64}, "traceEvents": [)";
-  for (std::int64_t at = 0; at < state.range(0); ++at)
-    bytes += (at == 0 ? "" : ",") + recorded_events(static_cast<std::uint64_t>(at));
+  for (std::int64_t at = 0; at < state.range(0); ++at) {
+    if (at > 0) bytes += ',';
+    bytes += recorded_events(static_cast<std::uint64_t>(at));
+  }
   bytes += "]}";
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "t.0.json";
