@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Holds every file of a folder of real inputs to its facts.
 
-    check_inputs.py DIR [FOLDER...]
+    check_inputs.py [DIR [FOLDER...]]
 
-DIR has one folder for each source of inputs (kineto, chakra-et, text, ...), each with `facts.txt`: one JSON object a
-line, which says what an importer must find in the file that it names. A module of tests/reference/inputs, named like
-the folder (with _ for -), knows how to ask the program for these facts. Prints one line for each input that differs
-from its facts, and a table of all folders. Returns 1 if any input differs, and 77 if there is no DIR.
+DIR (by default the folder inputs of shared/) has one folder for each source of inputs (kineto, chakra-et, text, ...),
+each with `facts.txt`: one JSON object a line, which says what an importer must find in the file that it names. A module
+of tests/reference/inputs, named like the folder (with _ for -), knows how to ask the program for these facts. Prints
+one line for each input that differs from its facts, and a table of all folders. Returns 1 if any input differs, and 77
+if there is no DIR.
 """
 
 import importlib
@@ -17,6 +18,8 @@ import sys
 here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent / "support")]
 
+import harness  # noqa: E402
+
 
 def read_facts(folder):
     """Returns the facts of a folder: the objects of facts.txt, without comments; none if there is no such file."""
@@ -26,10 +29,10 @@ def read_facts(folder):
 
 
 def main(arguments):
-    root = pathlib.Path(arguments[0])
+    root = pathlib.Path(arguments[0]) if arguments else harness.SHARED / "inputs"
     if not root.is_dir():
         print(f"{root} is not there: skipped")
-        return 77
+        return harness.SKIPPED
     known = sorted(path.stem for path in (here / "inputs").glob("*.py") if path.stem != "__init__")
     wanted = [name.replace("-", "_") for name in arguments[1:]] or known
     num_bad = 0

@@ -37,7 +37,7 @@ def check_trace(path):
     if outcome.code != 0:
         return f"refused: {outcome.err.strip()}"
     figures = json.loads(outcome.out)
-    found = figures["nodes"], figures["kinds"].get("cpu", 0), {kind: [each["count"], each["bytes"]]
+    found = figures["nodes"], sum(figures["kinds"].get(kind, 0) for kind in ("cpu", "host")), {kind: [each["count"], each["bytes"]]
                                                                for kind, each in figures.get("collectives", {}).items()}
     expected = counted(path)
     return "" if found == expected else f"found {found}, expected {expected}"

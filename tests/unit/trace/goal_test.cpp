@@ -49,6 +49,7 @@ TEST_F(Goal, ADependencyOnAStartIsOnWhatThatWaitsFor) {
   EXPECT_TRUE(successors(trace, 2).empty());
 }
 
+// Schedules of one or two ranks, each with one mistake: the message names it, and the first one its line.
 TEST_F(Goal, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_HAS(refusal_of_rank("a: dance 5\n"), "t.goal:3: NPU 0: found 'dance'");
   EXPECT_HAS(refusal_of_rank("a: send 5b to\n"), "found 'send'");
@@ -64,6 +65,7 @@ TEST_F(Goal, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_HAS(refusal_of_rank("a: calc 1\nb: calc 1\na requires b\nb requires a\n"), "cycle");
 }
 
+// Two ranks and a message of 0 bytes: it becomes a message of 1 byte, with a warning.
 TEST_F(Goal, MessagesOfNoByteKeepTheirOrder) {
   const NpuTrace trace = read_rank(0, "num_ranks 2\nrank 0 {\nsend 0b to 1\n}\nrank 1 {\nrecv 0b from 0\n}\n");
   EXPECT_EQ(trace.graph->nodes[0].kind, NodeKind::send);
