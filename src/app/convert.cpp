@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "orrery/base/faults.hpp"
+#include "orrery/base/notices.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/parallel/communicator.hpp"
 #include "orrery/trace/writer.hpp"
+#include "recorded_starts.hpp"
 #include "stop_request.hpp"
 #include "subcommands.hpp"
 #include "system_formats.hpp"
@@ -98,7 +101,9 @@ void convert_traces(const config::ConvertCommand& command, const std::vector<std
     traces.push_back(std::move(*trace));
   }
   faults.raise();
-  for (const auto& [kind, entry] : store.notices().entries())
+  Notices notices = store.notices();
+  keep_starts(traces, store, notices, *parallel::make_serial());
+  for (const auto& [kind, entry] : notices.entries())
     if (kind != "streams-of-trace") spdlog::warn("{} (NPU {})", entry.text, entry.npu);
   trace::write_traces(store, traces, command.output, command.force);
   fmt::print("{} of {} ({}), {}\n", counted(num_nodes, "node"), counted(num_npus, "NPU"), store.format(traces.front()),

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "agreed.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/workload/generator.hpp"
+#include "recorded_starts.hpp"
 #include "stop_request.hpp"
 #include "trace_files.hpp"
 
@@ -175,34 +175,6 @@ bool has_traces_of_all(const config::Workload& workload, std::uint32_t num_npus,
   return !any_faults(found, world);
 }
 
-/// Lets the NPUs of recordings begin as far apart as their ranks did. If they began further apart than a recorded step
-/// takes, their clocks were not the same one: then all begin together. Collective.
-void keep_starts(HostedTraces& traces, parallel::Communicator& world) {
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-  std::int64_t latest_and_earliest[2] = {-never, -never};  // the second is negative
-  std::int64_t longest = 0;
-  for (const trace::NpuTrace& trace : traces.traces)
-    if (trace.recorded) {
-      latest_and_earliest[0] = std::max(latest_and_earliest[0], trace.recorded->start_ns);
-      latest_and_earliest[1] = std::max(latest_and_earliest[1], -trace.recorded->start_ns);
-      longest = std::max(longest, trace.recorded->length_ns);
-    }
-  world.maximum(latest_and_earliest);
-  world.maximum(std::span(&longest, 1));
-  const std::int64_t earliest = -latest_and_earliest[1], spread = latest_and_earliest[0] - earliest;
-  if (latest_and_earliest[0] == -never || spread == 0) return;
-  if (spread > longest) {
-    if (world.is_root())
-      traces.notices.add("recording-clocks", 0,
-                         fmt::format("the recordings of the ranks begin {} apart, longer than a step: their clocks "
-                                     "differ, and all ranks begin together",
-                                     readable(Time::from_ps(spread > never / 1000 ? never : spread * 1000))));
-    return;
-  }
-  for (trace::NpuTrace& trace : traces.traces)
-    if (trace.recorded) traces.store.delay(trace, Time::from_ps((trace.recorded->start_ns - earliest) * 1000));
-}
-
 /// Returns the partition that the strategy makes of the graph on rank 0. Collective.
 partition::Partition partition_by_graph(const partition::PartitionOptions& options, const System& system,
                                         const partition::CommunicationGraph& graph, parallel::Communicator& world) {
@@ -254,13 +226,13 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   });
   if (any_faults(faults, world)) return traces;
   list_groups_by_use(traces, world);
-  keep_starts(traces, world);
+  keep_starts(traces.traces, traces.store, traces.notices, world);
   if (!by_graph || world.size() == 1) return traces;
   const auto graph = communication_graph(traces, configuration, system, world);
   auto by_traffic = partition_by_graph(options, system, graph, world);
   traces =
       agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
-  if (!any_faults(faults, world)) keep_starts(traces, world);
+  if (!any_faults(faults, world)) keep_starts(traces.traces, traces.store, traces.notices, world);
   return traces;
 }
 
