@@ -376,8 +376,9 @@ TEST(ReferenceCases, LoadOrAreRefusedByName) {
     if (refusal == refusals.end()) {
       ASSERT_TRUE(findings.faults.empty()) << name << ": " << findings.faults.texts().front();
       // A kind whose list is left out has no algorithm, and reads back with the default, which no trace uses.
-      if (name != "K_impl_too_short")
+      if (name != "K_impl_too_short") {
         EXPECT_TRUE(parse(findings.configuration->to_yaml(), name) == *findings.configuration) << name;
+      }
       ++loaded;
     } else {
       ASSERT_FALSE(findings.faults.empty()) << name;
