@@ -7,3 +7,7 @@ class ResultsError(Exception):
 
 class MissingPackage(ImportError):
     """Raised when a Python package is not installed. The message says how to install it."""
+
+
+class TraceError(ValueError):
+    """Raised when a node or a group of a trace cannot be what it is given as. The message says what was found and expected."""

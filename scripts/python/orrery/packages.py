@@ -3,8 +3,9 @@ import importlib
 
 from .errors import MissingPackage
 
-DEBIAN = {"h5py": "python3-h5py", "matplotlib": "python3-matplotlib", "numpy": "python3-numpy", "pandas": "python3-pandas", "yaml": "python3-yaml"}
-PYPI = {"yaml": "PyYAML"}
+DEBIAN = {"h5py": "python3-h5py", "matplotlib": "python3-matplotlib", "numpy": "python3-numpy", "google": "python3-protobuf", "pandas": "python3-pandas",
+          "yaml": "python3-yaml"}
+PYPI = {"google": "protobuf", "yaml": "PyYAML"}
 
 
 def load(name):
