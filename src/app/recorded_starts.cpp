@@ -23,8 +23,9 @@ void keep_starts(std::span<trace::NpuTrace> traces, trace::Store& store, Notices
     }
   world.maximum(latest_and_earliest);
   world.maximum(std::span(&longest, 1));
+  if (latest_and_earliest[0] == -never) return;
   const std::int64_t earliest = -latest_and_earliest[1], spread = latest_and_earliest[0] - earliest;
-  if (latest_and_earliest[0] == -never || spread == 0) return;
+  if (spread == 0) return;
   if (spread > longest) {
     if (world.is_root())
       notices.add("recording-clocks", 0,

@@ -21,7 +21,7 @@ Place LineSource::place() const {
 /// Returns whether there are more bytes in the buffer than before.
 bool LineSource::read_more() {
   if (is_over_) return false;
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  if (begin_ < end_) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
   if (buffer_.size() - end_ < line_chunk) buffer_.resize(buffer_.size() + line_chunk);
