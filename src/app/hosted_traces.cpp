@@ -61,7 +61,9 @@ struct TraceList {
 /// Reads the traces of these NPUs. Leaves out those that cannot be read.
 TraceList read_traces(const config::Workload& workload, std::span<const NpuId> npus, trace::Store& store,
                       Faults& faults) {
-  if (workload.generated) return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store)};
+  if (workload.generated)
+    return {{npus.begin(), npus.end()},
+            workload::assemble(*workload.generated, npus, store, workload.estimates.get())};
   TraceList list;
   list.traces.reserve(npus.size());
   std::size_t num_unreadable = 0;

@@ -61,7 +61,11 @@ void Configuration::share_settings() {
   if (!peaks.empty()) {
     const auto peak = peaks.find(precision());
     execution.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;
+    const auto bf16 = peaks.find(workload::Precision::bf16);
+    execution.compute.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
   }
+  if (workload.generated && execution.compute.model->estimates_operations && execution.compute.peak_flops > 0)
+    workload.estimates = compute::make_model(execution.compute);
   if (const std::uint32_t num_npus = count_npus(dimensions); num_npus > 0 && num_npus <= most_npus)
     execution.compute_speed = compute_speeds(perturbation, num_npus);
 }

@@ -77,9 +77,41 @@ void follow(Value* value, const Reference& reference, std::vector<InputText>& in
   });
 }
 
+/// Makes a value that names a file a mapping that stands on this file.
+void make_mapping(Value& value) {
+  if (value.kind != Value::Kind::scalar) return;
+  Value mapping;
+  mapping.kind = Value::Kind::mapping;
+  mapping.line = value.line;
+  mapping.origin = value.origin;
+  mapping.entries.push_back({"base", value.line, value});
+  value = std::move(mapping);
+}
+
+/// Puts the measured figures of a hardware and software stack below what the file itself says, and above the files that
+/// it stands on.
+void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
+  const Value* const name = root.find("stack");
+  if (name == nullptr) return;
+  faults.attempt([&] {
+    const auto path = find_preset(*name, "stack", "stacks");
+    std::string text = read_text(path, name->place("stack"));
+    Value stack = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
+    if (stack.kind != Value::Kind::mapping || stack.find("stack") != nullptr || stack.find("base") != nullptr)
+      throw Error(ErrorCode::bad_input, name->place("stack"), fmt::format("found {}", path.string()),
+                  "a file that has keys of `system` and `workload`, and names no other stack");
+    inputs.emplace_back("stack.yaml", std::move(text));
+    if (Value* const system = entry(root, "system")) make_mapping(*system);
+    put_above(stack, root);
+    root = std::move(stack);
+  });
+  std::erase_if(root.entries, [](const auto& entry) { return entry.key == "stack"; });
+}
+
 }  // namespace
 
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults) {
+  if (root.kind == Value::Kind::mapping) apply_stack(root, inputs, faults);
   follow(entry(root, "system"), {"system", "system.yaml", "systems"}, inputs, faults);
   if (Value* const workload = entry(root, "workload"))
     follow(entry(*workload, "model"), {"workload.model", "model.yaml", "models"}, inputs, faults);

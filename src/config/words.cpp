@@ -55,6 +55,11 @@ const Words<compute::ModelName>& compute_models() {
   return words;
 }
 
+const Words<compute::ProcessorName>& processors() {
+  static const Words<compute::ProcessorName> words = words_of<compute::ProcessorName>();
+  return words;
+}
+
 const Words<network::Switching>& network_switchings() {
   using network::Switching;
   static const Words<Switching> words = {
@@ -158,6 +163,14 @@ const Words<workload::Precision>& precisions() {
   static const Words<Precision> words = {{"bf16", Precision::bf16, "2 bytes for each value"},
                                          {"fp8", Precision::fp8, "operands and results of products in 1 byte"},
                                          {"fp32", Precision::fp32, "4 bytes for each value"}};
+  return words;
+}
+
+const Words<workload::ContextExchange>& context_exchanges() {
+  using workload::ContextExchange;
+  static const Words<ContextExchange> words = {
+      {"gather", ContextExchange::gather, "all are gathered before the core of attention"},
+      {"ring", ContextExchange::ring, "they are passed on beside the core of attention"}};
   return words;
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "estimates.hpp"
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/trace/writer.hpp"
@@ -16,12 +17,12 @@ namespace {
 /// Makes the structure of each stage once, and the tables of each NPU.
 class Assembler {
  public:
-  Assembler(const Description& description, trace::Store& store)
+  Assembler(const Description& description, trace::Store& store, const compute::ComputeModel* estimates)
       : model_(description.model),
         parallel_(description.parallel),
         store_(store),
         placement_(parallel_),
-        layers_(make_layers(description)),
+        layers_(layers_of(description, estimates)),
         assigned_(assign_layers(layers_, parallel_.num_virtual_stages())) {}
 
   trace::NpuTrace trace_of(NpuId npu) {
@@ -35,6 +36,12 @@ class Assembler {
   }
 
  private:
+  static std::vector<Layer> layers_of(const Description& description, const compute::ComputeModel* estimates) {
+    std::vector<Layer> layers = make_layers(description);
+    if (estimates != nullptr) estimate(layers, *estimates);
+    return layers;
+  }
+
   struct StageTrace {
     trace::NpuTrace trace;  ///< without groups and peers
     std::vector<std::uint32_t> groups, peers;
@@ -71,9 +78,9 @@ class Assembler {
 }  // namespace
 
 std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus,
-                                      trace::Store& store) {
+                                      trace::Store& store, const compute::ComputeModel* estimates) {
   description.validate();
-  Assembler assembler(description, store);
+  Assembler assembler(description, store, estimates);
   std::vector<trace::NpuTrace> traces;
   traces.reserve(npus.size());
   for (const NpuId npu : npus) traces.push_back(assembler.trace_of(npu));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "orrery/base/time.hpp"
+#include "orrery/compute/operation.hpp"
 #include "orrery/trace/graph.hpp"
 #include "orrery/workload/description.hpp"
 
@@ -33,9 +34,13 @@ struct Operator {
   const char* name = "";
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;  ///< moved by a compute operator; comm_size of a collective
-  Time duration = {};       ///< of a compute operator that is given by its time
+  Time duration = {};       ///< of a compute operator that is given by its time or that a compute model estimates
   trace::CollectiveKind collective{};
   GroupKind group{};
+  compute::Operation::Kind operation = compute::Operation::Kind::elementwise;  ///< of a compute operator
+  compute::ProductShape shape = {};                                            ///< of a product's or attention's scores
+  bool is_backward = false;                                                    ///< of a product or attention
+  bool is_causal = false;                                                      ///< of attention
 };
 
 /// A layer as one NPU executes it.

@@ -127,7 +127,7 @@ ModelStates::Fetched ModelStates::fetch_parameters(const Layer& layer, const std
         share.maker = there.back();
       }
       if (gathers) {
-        there = gather("all_gather", NodeKind::collective, own, std::move(there));
+        there = gather("all_gather", NodeKind::collective, own - rest_of(own), std::move(there));
         list_until(builder_, share, there.back());
       }
     }
@@ -135,6 +135,27 @@ ModelStates::Fetched ModelStates::fetch_parameters(const Layer& layer, const std
     fetched.parameters.push_back({name + "all", all, there.back()});
   }
   return fetched;
+}
+
+ModelStates::Nodes ModelStates::fetch_rest(const Layer& layer, const std::string& pass, const Nodes& after) {
+  Nodes there;
+  if (sharding_.zero < 3) return there;
+  for (const ParameterGroup& group : groups_of(layer))
+    if (const std::uint64_t bytes = rest_of(held(group, 3) * value_bytes(parallel_.precision));
+        bytes > 0 && group_size(parallel_, group.kind) > 1)
+      append(there, add_among_copies(fmt::format("{}.parameters.{}all_gather.rest", pass, group.prefix),
+                                     NodeKind::collective, CollectiveKind::all_gather, bytes, group.kind, after));
+  return there;
+}
+
+ModelStates::Nodes ModelStates::gather_updated(const Layer& layer, const Nodes& after) {
+  Nodes there;
+  for (const ParameterGroup& group : groups_of(layer))
+    if (group_size(parallel_, group.kind) > 1)
+      append(there, add_among_copies(fmt::format("parameters.{}{}.all_gather", group.prefix, layer.name),
+                                     NodeKind::collective, CollectiveKind::all_gather,
+                                     held(group, 1) * value_bytes(parallel_.precision), group.kind, after));
+  return there;
 }
 
 void ModelStates::add_gradients(const Layer& layer, std::uint32_t micro_batch, std::optional<NodeId> begin,
@@ -159,10 +180,17 @@ bool ModelStates::leaves_when_reduced(GroupKind group) const {
 }
 
 void ModelStates::close(Bucket& bucket) {
-  if (sharding_.zero == 3 && sharding_.overlap)
+  if (sharding_.zero == 3 && sharding_.overlap) {
+    const std::uint64_t rest = rest_of(bucket.parameters);
+    if (rest > 0 && group_size(parallel_, bucket.group) > 1) {
+      reduce({bucket.group, rest, bucket.name + ".rest", {}, {}}, bucket.ready);
+      append(awaited_, last_among_copies_);
+      bucket.parameters -= rest;
+    }
     reduce(bucket, bucket.ready);
-  else
+  } else {
     full_.push_back(bucket);
+  }
   bucket = {};
 }
 
@@ -278,7 +306,7 @@ std::optional<NodeId> ModelStates::add_optimizer(const UpdateUnit& unit, const N
 /// Brings new parameters to the NPUs that have not computed them and to the memory that keeps them.
 void ModelStates::distribute(const UpdateUnit& unit, const Nodes& after, const MadeTensor& fresh) {
   const std::uint64_t bytes = value_bytes(parallel_.precision);
-  const bool shares = sharding_.zero == 1 || sharding_.zero == 2;
+  const bool shares = (sharding_.zero == 1 || sharding_.zero == 2) && !sharding_.gather_before_forward;
   std::optional<NodeId> last;  // the last node that needs what the NPU has computed
   for (const Layer* layer : unit.layers)
     for (const ParameterGroup& group : groups_of(*layer)) {

@@ -33,6 +33,12 @@ class ModelStates {
   };
   /// Fetches the parameters of a layer for a pass, after the nodes of `after`.
   Fetched fetch_parameters(const Layer& layer, const std::string& pass, const Nodes& after);
+  /// Fetches the part of them that Sharding::exposed_share names; the pass waits for the nodes that this returns.
+  Nodes fetch_rest(const Layer& layer, const std::string& pass, const Nodes& after);
+  /// Gathers the parameters that the last step has updated (Sharding::gather_before_forward).
+  Nodes gather_updated(const Layer& layer, const Nodes& after);
+  /// Returns the reductions for which the next node of the chain waits, once.
+  Nodes take_awaited() { return std::exchange(awaited_, {}); }
 
   /// Takes the gradients of a layer and micro-batch. `begin` is the first node that makes them; they are complete after
   /// `after`. They are reduced when their bucket is full, or with `close_all`.
@@ -65,6 +71,10 @@ class ModelStates {
   };
 
   static std::vector<ParameterGroup> groups_of(const Layer& layer);
+  /// Returns the part of these bytes or parameters for which compute waits.
+  std::uint64_t rest_of(std::uint64_t all) const {
+    return static_cast<std::uint64_t>(static_cast<double>(all) * sharding_.exposed_share);
+  }
   std::vector<UpdateUnit> update_units() const;
   /// Returns for how many parameters the NPU keeps a state that ZeRO divides from this stage on.
   std::uint64_t held(const ParameterGroup& group, std::uint32_t stage) const;
@@ -96,6 +106,7 @@ class ModelStates {
   std::optional<NodeId> last_update_;
   Bucket dense_, experts_;
   std::vector<Bucket> full_;
+  Nodes awaited_;
 };
 
 /// What an NPU keeps in its local and in its remote memory.

@@ -29,7 +29,7 @@ std::uint32_t group_size(const Parallel& parallel, GroupKind group) {
 
 void add_collective(std::vector<Operator>& operators, const Parallel& parallel, Operator::Kind kind, const char* name,
                     trace::CollectiveKind collective, GroupKind group, std::uint64_t bytes) {
-  if (group_size(parallel, group) > 1)
+  if (group_size(parallel, group) > 1 && bytes > 0)
     operators.push_back({.kind = kind, .name = name, .bytes = bytes, .collective = collective, .group = group});
 }
 

@@ -15,12 +15,20 @@ class Operators {
   }
   /// Returns such a product with `weights` values of which each row needs only some, as those of experts.
   Operator weighted(const char* name, std::uint64_t m, std::uint64_t k, std::uint64_t n, std::uint64_t weights) const {
-    return {
-        .name = name, .flops = 2 * m * k * n, .bytes = operand_bytes(parallel_.precision) * (m * k + weights + m * n)};
+    return {.name = name,
+            .flops = 2 * m * k * n,
+            .bytes = operand_bytes(parallel_.precision) * (m * k + weights + m * n),
+            .operation = compute::Operation::Kind::product,
+            .shape = {m, k, n}};
   }
   /// Returns the backward pass of a product: the gradients of both operands.
   static Operator backward(const char* name, const Operator& product) {
-    return {.name = name, .flops = 2 * product.flops, .bytes = 2 * product.bytes};
+    return {.name = name,
+            .flops = 2 * product.flops,
+            .bytes = 2 * product.bytes,
+            .operation = product.operation,
+            .shape = product.shape,
+            .is_backward = true};
   }
   /// Returns work that memory limits: its FLOPs do not count.
   static Operator elementwise(const char* name, std::uint64_t bytes) { return {.name = name, .bytes = bytes}; }

@@ -30,6 +30,7 @@ class StepBuilder {
     if (start > Time::zero()) extend_chain(builder_.compute("late", 0, Bytes(0), {}, start));
     const auto passes = passes_of(parallel_, stage_);
     for (const Pass& pass : passes) list_layer_passes(pass);
+    gather_updated_parameters(passes);
     for (const Pass& pass : passes) add_pass(pass);
     wait_for_collectives();
     states_.update(after_);
@@ -58,6 +59,14 @@ class StepBuilder {
     return (stage_ + (next ? 1 : pp - 1)) % pp;
   }
 
+  /// Gathers what the last step has updated, in the order of the first forward passes.
+  void gather_updated_parameters(const std::vector<Pass>& passes) {
+    const Sharding& sharding = parallel_.sharding;
+    if (!sharding.gather_before_forward || sharding.zero == 0 || sharding.zero == 3) return;
+    for (const Pass& pass : passes)
+      if (pass.forward && pass.micro_batch == 0)
+        for (const Layer& layer : assigned_[virtual_stage(pass)]) updated_[&layer] = states_.gather_updated(layer, after_);
+  }
   void list_layer_passes(const Pass& pass) {
     const auto layers = assigned_[virtual_stage(pass)];
     for (std::size_t k = 0; k < layers.size(); ++k)
@@ -139,6 +148,11 @@ class StepBuilder {
   void add_layer_pass(const LayerPass& at) {
     ModelStates::Fetched fetched;
     if (parallel_.sharding.zero == 3 || parallel_.sharding.offload.parameters) fetched = fetch_parameters();
+    if (const auto gathered = updated_.find(at.layer); gathered != updated_.end() && at.pass.micro_batch == 0) {
+      finish_compute_node();
+      after_.insert(after_.end(), gathered->second.begin(), gathered->second.end());
+      updated_.erase(gathered);
+    }
     if (at.pass.forward)
       forward_begin_[{at.pass.micro_batch, at.layer}] = add_operators_of(at, at.layer->forward);
     else
@@ -165,6 +179,8 @@ class StepBuilder {
     if (!is_last && !every_one) return;
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
     states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (every_one || left_.size() == 1));
+    const auto awaited = states_.take_awaited();
+    after_.insert(after_.end(), awaited.begin(), awaited.end());
   }
   /// Fetches the parameters of up to `prefetch` layer passes ahead; this one waits for its own.
   ModelStates::Fetched fetch_parameters() {
@@ -174,7 +190,9 @@ class StepBuilder {
     }
     ModelStates::Fetched own = std::move(fetched_.front());
     fetched_.pop_front();
+    const auto rest = states_.fetch_rest(*left_.front().layer, name_of(left_.front()), after_);
     after_.insert(after_.end(), own.ready.begin(), own.ready.end());
+    after_.insert(after_.end(), rest.begin(), rest.end());
     return own;
   }
 
@@ -216,6 +234,7 @@ class StepBuilder {
   std::optional<NodeId> last_;                ///< the last node of the chain
   std::optional<NodeId> first_;               ///< its first node since the last reset
   MadeTensor received_;                       ///< what the next node of the chain needs
+  std::map<const Layer*, std::vector<NodeId>> updated_;  ///< the gathers of parameters that no pass has needed so far
   std::deque<ModelStates::Fetched> fetched_;  ///< [up to prefetch + 1] for the first of left_
   /// By micro-batch and layer: the first node of the forward pass.
   std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> forward_begin_;

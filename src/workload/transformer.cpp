@@ -50,9 +50,46 @@ class TransformerLayers {
   }
   /// Adds up the values of all tokens after a tensor-parallel part.
   void sum(std::vector<Operator>& operators, const char* name, std::uint64_t copies = 1) {
-    add_collective(operators, parallel_, collective, name,
+    add_sum(operators, collective, name, copies * tokens_ * hidden_ * bytes_);
+  }
+  void add_sum(std::vector<Operator>& operators, Operator::Kind kind, const char* name, std::uint64_t bytes) {
+    add_collective(operators, parallel_, kind, name,
                    parallel_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                   GroupKind::tensor, copies * tokens_ * hidden_ * bytes_);
+                   GroupKind::tensor, bytes);
+  }
+  /// Adds a product and the gather before it. A part of the bytes moves beside the product.
+  void gather_into(std::vector<Operator>& operators, const char* name, const Operator& product) {
+    const std::uint64_t all = own_tokens_ * hidden_ * bytes_, beside = share_beside(all);
+    if (parallel_.sequence_parallel) {
+      add_collective(operators, parallel_, collective, name, CollectiveKind::all_gather, GroupKind::tensor, all - beside);
+      add_collective(operators, parallel_, asynchronous, name, CollectiveKind::all_gather, GroupKind::tensor, beside);
+    }
+    operators.push_back(product);
+    if (parallel_.sequence_parallel && beside > 0) operators.push_back({.kind = wait});
+  }
+  /// Adds the backward pass of a part's last product, behind the gather of its gradient. What the part gathered in the
+  /// forward pass is gathered again, for a later product.
+  void gather_gradient_into(std::vector<Operator>& operators, const char* gradient, const char* input,
+                            const Operator& product) {
+    if (parallel_.tensor_overlap > 0) {
+      gather_into(operators, gradient, product);
+      gather(operators, input, asynchronous);
+    } else {
+      gather(operators, gradient);
+      gather(operators, input, asynchronous);
+      operators.push_back(product);
+    }
+  }
+  /// Adds a product and the sum of its results. A part of the bytes moves beside the product.
+  void sum_of(std::vector<Operator>& operators, const Operator& product, const char* name, std::uint64_t copies = 1) {
+    const std::uint64_t all = copies * tokens_ * hidden_ * bytes_, beside = share_beside(all);
+    add_sum(operators, asynchronous, name, beside);
+    operators.push_back(product);
+    if (beside > 0) operators.push_back({.kind = wait});
+    add_sum(operators, collective, name, all - beside);
+  }
+  std::uint64_t share_beside(std::uint64_t bytes) const {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * parallel_.tensor_overlap);
   }
   /// Returns an operator that moves `accesses` bytes for each value of the tokens that are the NPU's own: tp divides
   /// them only with sequence parallelism.
@@ -81,18 +118,45 @@ std::vector<Operator> TransformerLayers::core_forward() const {
   const std::uint64_t flops = 2 * tokens_ * model_.sequence * query_;
   const std::uint64_t all_kv = parallel_.micro_batch * model_.sequence * kv_ * bytes_;
   const std::uint64_t queries = tokens_ * query_ * bytes_;
+  const compute::ProductShape scores_of_head = {
+      .m = tokens_ / parallel_.micro_batch,
+      .k = model_.head_width(),
+      .n = model_.sequence,
+      .copies = parallel_.micro_batch * (model_.attention.heads / tp_),
+  };
   if (model_.attention.fused)
-    return {{.name = "attention.core", .flops = 2 * flops, .bytes = 2 * queries + 2 * all_kv}};
+    return {{.name = "attention.core",
+             .flops = 2 * flops,
+             .bytes = 2 * queries + 2 * all_kv,
+             .operation = compute::Operation::Kind::attention,
+             .shape = scores_of_head,
+             .is_causal = model_.attention.causal}};
   const std::uint64_t scores = tokens_ * model_.sequence * (model_.attention.heads / tp_);
-  return {{.name = "attention.scores", .flops = flops, .bytes = queries + all_kv + scores * bytes_},
+  const std::uint64_t bytes = queries + all_kv + scores * bytes_;
+  using compute::Operation;
+  return {{.name = "attention.scores",
+           .flops = flops,
+           .bytes = bytes,
+           .operation = Operation::Kind::product,
+           .shape = scores_of_head},
           Operators::elementwise("attention.softmax", scores * (model_.dropout ? 4 * bytes_ + 1 : 2 * bytes_)),
-          {.name = "attention.values", .flops = flops, .bytes = queries + all_kv + scores * bytes_}};
+          {.name = "attention.values",
+           .flops = flops,
+           .bytes = bytes,
+           .operation = Operation::Kind::product,
+           .shape = {scores_of_head.m, scores_of_head.n, scores_of_head.k, scores_of_head.copies}}};
 }
 
 std::vector<Operator> TransformerLayers::core_backward() const {
   const auto forward = core_forward();
   if (model_.attention.fused)  // computes the scores again
-    return {{.name = "attention.core", .flops = forward[0].flops / 2 * 5, .bytes = 2 * forward[0].bytes}};
+    return {{.name = "attention.core",
+             .flops = forward[0].flops / 2 * 5,
+             .bytes = 2 * forward[0].bytes,
+             .operation = forward[0].operation,
+             .shape = forward[0].shape,
+             .is_backward = true,
+             .is_causal = model_.attention.causal}};
   return {Operators::backward("attention.values", forward[2]), Operators::backward("attention.softmax", forward[1]),
           Operators::backward("attention.scores", forward[0])};
 }
@@ -102,35 +166,46 @@ void TransformerLayers::attention(Layer& layer) {
   const Operator qkv = operators_.product("attention.qkv", tokens_, hidden_, query_ + 2 * kv_);
   const Operator projection = operators_.product("attention.projection", tokens_, query_, hidden_);
   const Operator residual = own("attention.residual", 3 * bytes_ + mask_);
+  const Operator rotation = Operators::elementwise("attention.rotary", 2 * tokens_ * (query_ + kv_) * bytes_);
+  const bool is_ring = parallel_.context_exchange == ContextExchange::ring;
   const auto append = [](std::vector<Operator>& to, const std::vector<Operator>& ops) {
     to.insert(to.end(), ops.begin(), ops.end());
   };
 
   auto& forward = layer.forward;
   forward.push_back(norm);
-  gather(forward, "attention.all_gather");
-  forward.push_back(qkv);
+  gather_into(forward, "attention.all_gather", qkv);
+  if (model_.attention.rotary) forward.push_back(rotation);
+  const auto exchange = is_ring ? asynchronous : collective;
   for (const char* name : {"attention.keys.all_gather", "attention.values.all_gather"})
-    add_collective(forward, parallel_, collective, name, CollectiveKind::all_gather, GroupKind::context,
+    add_collective(forward, parallel_, exchange, name, CollectiveKind::all_gather, GroupKind::context,
                    tokens_ * kv_ * bytes_);
   append(forward, core_forward());
-  forward.push_back(projection);
-  sum(forward, "attention.sum");
+  if (is_ring) forward.push_back({.kind = wait});
+  sum_of(forward, projection, "attention.sum");
   forward.push_back(residual);
 
   auto& backward = layer.backward;
   backward.push_back(own("attention.residual", 2 * bytes_ + mask_));
-  gather(backward, "attention.gradient.all_gather");
-  gather(backward, "attention.input.all_gather", asynchronous);
-  backward.push_back(Operators::backward("attention.projection", projection));
+  gather_gradient_into(backward, "attention.gradient.all_gather", "attention.input.all_gather",
+                       Operators::backward("attention.projection", projection));
   if (parallel_.recompute == Recompute::selective && !model_.attention.fused) append(backward, core_forward());
+  const auto sum_keys = [&](Operator::Kind kind) {
+    for (const char* name : {"attention.keys.reduce_scatter", "attention.values.reduce_scatter"})
+      add_collective(backward, parallel_, kind, name, CollectiveKind::reduce_scatter, GroupKind::context,
+                     tokens_ * parallel_[Axis::cp] * kv_ * bytes_);
+  };
+  if (is_ring) {  // keys and values go around again, and their gradients with them
+    for (const char* name : {"attention.keys.all_gather", "attention.values.all_gather"})
+      add_collective(backward, parallel_, asynchronous, name, CollectiveKind::all_gather, GroupKind::context,
+                     tokens_ * kv_ * bytes_);
+    sum_keys(asynchronous);
+  }
   append(backward, core_backward());
-  for (const char* name : {"attention.keys.reduce_scatter", "attention.values.reduce_scatter"})
-    add_collective(backward, parallel_, collective, name, CollectiveKind::reduce_scatter, GroupKind::context,
-                   tokens_ * parallel_[Axis::cp] * kv_ * bytes_);
+  if (!is_ring) sum_keys(collective);
+  if (model_.attention.rotary) backward.push_back(rotation);
   backward.push_back({.kind = wait});
-  backward.push_back(Operators::backward("attention.qkv", qkv));
-  sum(backward, "attention.sum");
+  sum_of(backward, Operators::backward("attention.qkv", qkv), "attention.sum");
   backward.push_back(own("attention.norm", 4 * bytes_));
 
   const std::uint64_t copies = model_.kv_copies(parallel_[Axis::tp]);
@@ -147,18 +222,16 @@ void TransformerLayers::mlp(Layer& layer) {
 
   auto& forward = layer.forward;
   forward.push_back(own("mlp.norm", 2 * bytes_));
-  gather(forward, "mlp.all_gather");
-  forward.insert(forward.end(), {first, activation, second});
-  sum(forward, "mlp.sum");
+  gather_into(forward, "mlp.all_gather", first);
+  forward.push_back(activation);
+  sum_of(forward, second, "mlp.sum");
   forward.push_back(own("mlp.residual", 3 * bytes_ + mask_));
 
   std::vector<Operator> backward = {own("mlp.residual", 2 * bytes_ + mask_)};
-  gather(backward, "mlp.gradient.all_gather");
-  gather(backward, "mlp.input.all_gather", asynchronous);
-  backward.insert(backward.end(),
-                  {Operators::backward("mlp.second", second), Operators::backward("mlp.activation", activation),
-                   Operator{.kind = wait}, Operators::backward("mlp.first", first)});
-  sum(backward, "mlp.sum");
+  gather_gradient_into(backward, "mlp.gradient.all_gather", "mlp.input.all_gather",
+                       Operators::backward("mlp.second", second));
+  backward.insert(backward.end(), {Operators::backward("mlp.activation", activation), Operator{.kind = wait}});
+  sum_of(backward, Operators::backward("mlp.first", first), "mlp.sum");
   backward.push_back(own("mlp.norm", 4 * bytes_));
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
 
@@ -172,11 +245,16 @@ void TransformerLayers::experts(Layer& layer) {
   const std::uint64_t own_experts = model_.mlp.experts / parallel_[Axis::ep];
   const std::uint64_t rows = tokens_ * model_.mlp.top_k, own_rows = own_tokens_ * model_.mlp.top_k;
   const Operator router = operators_.product("experts.router", tokens_, hidden_ / tp_, model_.mlp.experts);
-  const Operator first =
+  Operator first =
       operators_.weighted("experts.first", rows, hidden_, into * mlp_width_, own_experts * hidden_ * into * mlp_width_);
   const Operator activation = Operators::elementwise("experts.activation", (into + 1) * bytes_ * rows * mlp_width_);
-  const Operator second =
+  Operator second =
       operators_.weighted("experts.second", rows, mlp_width_, hidden_, own_experts * mlp_width_ * hidden_);
+  // What all of an NPU's experts compute is as many products as it has experts.
+  for (Operator* const op : {&first, &second}) {
+    op->shape.m = std::max<std::uint64_t>(rows / own_experts, 1);
+    op->shape.copies = own_experts;
+  }
   const auto exchange = [&](std::vector<Operator>& operators, const char* name) {
     add_collective(operators, parallel_, collective, name, CollectiveKind::all_to_all, GroupKind::expert,
                    own_rows * hidden_ * bytes_);
@@ -285,7 +363,7 @@ Layer TransformerLayers::output() {
 
 void require_even_division(const Transformer& model, const Parallel& parallel) {
   const std::uint64_t tp = parallel[Axis::tp], cp = parallel[Axis::cp];
-  const auto& [heads, kv_heads, head_size, fused] = model.attention;
+  const auto& [heads, kv_heads, head_size, fused, causal, rotary] = model.attention;
   if (head_size == 0) require_multiple("workload.model.hidden", model.hidden, "heads", heads);
   if (kv_heads > 0) require_multiple("workload.model.heads", heads, "kv-heads", kv_heads);
   require_multiple("workload.model.heads", heads, "tp", tp);

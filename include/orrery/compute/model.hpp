@@ -7,6 +7,7 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
+#include "orrery/compute/operation.hpp"
 
 namespace orrery::compute {
 
@@ -29,6 +30,11 @@ class ComputeModel {
 
   /// Returns the duration of a node; max() if it does not fit.
   virtual Time duration(const ComputeNode& node) const = 0;
+  /// Returns the duration of an operation of a generated workload; max() if it does not fit. Only models with
+  /// ModelType::estimates_operations are asked.
+  virtual Time estimate(const Operation& operation) const {
+    return duration({operation.flops, Bytes(operation.bytes), shortest_recorded});
+  }
 };
 
 /// A compute model of the registry.
@@ -37,6 +43,9 @@ struct ModelType {
   std::string_view help;         ///< one line
   bool uses_recorded = false;    ///< durations are those that the trace recorded
   bool uses_operations = false;  ///< durations follow from the operations and bytes of nodes
+  /// Durations of generated workloads are those of their operations, one by one. Traces name no operations: their nodes
+  /// keep recorded durations.
+  bool estimates_operations = false;
   /// Throws Error (bad_input) that names the key of an option with which the model cannot work. Null: it works with
   /// all.
   void (*validate)(const Options& options) = nullptr;

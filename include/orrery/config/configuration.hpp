@@ -47,6 +47,8 @@ enum class SurplusTraces : std::uint8_t { of_no_concern, refused, ignored };
 /// What the NPUs execute: traces, or what is generated.
 struct Workload {
   std::optional<workload::Description> generated;
+  /// Estimates the operations of the generated workload, if the compute model does that. Not compared.
+  std::shared_ptr<const compute::ComputeModel> estimates;
   /// Every NPU of the topology in exactly one entry, ascending. A prefix is the pattern "PREFIX.{npu}.et"; one file for
   /// all NPUs is a pattern without "{npu}". Empty with `generated`, and where the command does not need a workload.
   std::vector<TraceFiles> traces;

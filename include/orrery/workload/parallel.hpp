@@ -18,6 +18,9 @@ constexpr std::size_t num_axes = 5;
 constexpr std::array<std::string_view, num_axes> axis_names = {"tp", "cp", "ep", "dp", "pp"};
 
 enum class Schedule : std::uint8_t { one_forward_one_backward, gpipe };
+/// How context parallelism brings keys and values to all: gathered before the core of attention, or passed on in a ring
+/// beside it.
+enum class ContextExchange : std::uint8_t { gather, ring };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Precision : std::uint8_t { bf16, fp8, fp32 };
 /// How fine compute nodes are: one for all operators between two communications, or one for each operator.
@@ -39,6 +42,9 @@ struct Sharding {
   std::uint32_t prefetch = 1;  ///< number of layers ahead whose parameters and optimizer state are fetched
   Bytes bucket;                ///< gradients are reduced as soon as there are so many; 0: after each layer
   bool overlap = true;         ///< gradients are reduced during the backward pass instead of after it
+  double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them
+  /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
+  bool gather_before_forward = false;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
@@ -50,6 +56,9 @@ struct Parallel {
   std::array<Axis, num_axes> placement = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
   std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
   bool sequence_parallel = false;  ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
+  /// Share of the bytes of tensor-parallel collectives that move beside the products next to them.
+  double tensor_overlap = 0;
+  ContextExchange context_exchange = ContextExchange::gather;
   Sharding sharding;
   std::uint64_t micro_batch = 1;    ///< samples
   std::uint32_t micro_batches = 1;  ///< number per step and replica

@@ -22,6 +22,8 @@ struct Transformer {
     std::uint32_t kv_heads = 0;   ///< heads of keys and values; 0: as many as heads
     std::uint64_t head_size = 0;  ///< 0: hidden / heads
     bool fused = true;            ///< scores stay on chip and are computed again in the backward pass
+    bool causal = true;           ///< a token attends to those before it only
+    bool rotary = false;          ///< positions are turned into queries and keys
 
     friend bool operator==(const Attention&, const Attention&) = default;
   };

@@ -88,6 +88,65 @@ void add_model(Keys<Configuration>& keys) {
       .excludes("system.compute.roofline");
 }
 
+bool has_products(const Configuration& c) { return c.execution.compute.model->estimates_operations; }
+
+void require_products(const Configuration& c, const Place& place, const Reading&) {
+  if (!has_products(c))
+    throw Error(ErrorCode::bad_input, place, "found without the compute model that alone uses it",
+                "system.compute.model: products with it");
+}
+
+/// Adds the shares that the model `products` works with.
+void add_products(Keys<Configuration>& keys) {
+  keys.add(
+          {.path = "system.compute.processor",
+           .help = "the processor whose measured kernels say what products reach, with `model: products`",
+           .example = "h100",
+           .otherwise = Default::built_in(),
+           .see = "compute.md"},
+          word(processors()), [](auto& c) -> auto& { return c.execution.compute.products.processor; })
+      .check(require_products)
+      .written_if(has_products);
+  keys.add(
+          {.path = "system.compute.attention",
+           .help = "share of the bf16 peak that fused attention reaches, with `model: products`",
+           .example = "0.5",
+           .otherwise = Default::described("the processor's"),
+           .see = "compute.md"},
+          efficiency(), [](auto& c) -> auto& { return c.execution.compute.products.attention_share; })
+      .check(require_products)
+      .written_if([](const Configuration& c) {
+        return has_products(c) && c.execution.compute.products.attention_share > 0;
+      });
+  keys.add(
+          {.path = "system.compute.elementwise",
+           .help = "share of the memory's bandwidth that operations without products reach, with `model: products`",
+           .example = "0.4",
+           .otherwise = Default::built_in(),
+           .see = "compute.md"},
+          efficiency(), [](auto& c) -> auto& { return c.execution.compute.products.elementwise_share; })
+      .check(require_products)
+      .written_if(has_products);
+  keys.add(
+          {.path = "system.compute.fp8",
+           .help = "share of fp8's peak that products reach, relative to bf16's, with `model: products`",
+           .example = "0.9",
+           .otherwise = Default::built_in(),
+           .see = "compute.md"},
+          efficiency(), [](auto& c) -> auto& { return c.execution.compute.products.fp8_share; })
+      .check(require_products)
+      .written_if(has_products);
+  keys.add(
+          {.path = "system.compute.kernel",
+           .help = "time of each memory-bound kernel besides its bytes, with `model: products`",
+           .example = "4 us",
+           .otherwise = Default::built_in(),
+           .see = "compute.md"},
+          duration(), [](auto& c) -> auto& { return c.execution.compute.products.kernel; })
+      .check(require_products)
+      .written_if(has_products);
+}
+
 /// Adds what the roofline is made of.
 void add_roofline(Keys<Configuration>& keys) {
   keys.add({.path = "system.compute.peak",
@@ -201,6 +260,7 @@ const Keys<Configuration>& compute_keys() {
     Keys<Configuration> keys("system.compute");
     add_model(keys);
     add_roofline(keys);
+    add_products(keys);
     add_levels(keys);
     keys.add(
         {.path = "system.compute.streams",

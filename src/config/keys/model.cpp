@@ -121,6 +121,18 @@ void add_variants(Keys<Transformer>& keys) {
        .example = "false",
        .otherwise = Default::built_in()},
       boolean(), [](auto& model) -> auto& { return model.attention.fused; });
+  keys.add(
+      {.path = "workload.model.causal",
+       .help = "a token attends to those before it only; `system.compute.model: products` then takes half of the scores",
+       .example = "false",
+       .otherwise = Default::built_in()},
+      boolean(), [](auto& model) -> auto& { return model.attention.causal; });
+  keys.add(
+      {.path = "workload.model.rotary",
+       .help = "rotary position embeddings, which queries and keys pass",
+       .example = "true",
+       .otherwise = Default::built_in()},
+      boolean(), [](auto& model) -> auto& { return model.attention.rotary; });
 }
 
 Handling<LayerList> layers() {

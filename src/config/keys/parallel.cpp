@@ -141,6 +141,38 @@ void add_axes(Keys<Parallel>& keys) {
       boolean(), [](auto& parallel) -> auto& { return parallel.sequence_parallel; });
 }
 
+/// Adds how communication and compute overlap.
+void add_overlap(Keys<Parallel>& keys) {
+  keys.add(
+      {.path = "workload.parallel.tp-overlap",
+       .help = "share of the bytes of tensor-parallel collectives that move beside the products next to them",
+       .example = "0.8",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Overlap*"},
+      share(), [](auto& parallel) -> auto& { return parallel.tensor_overlap; });
+  keys.add(
+      {.path = "workload.parallel.cp-exchange",
+       .help = "how context parallelism brings keys and values to all",
+       .example = "ring",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Overlap*"},
+      word(context_exchanges()), [](auto& parallel) -> auto& { return parallel.context_exchange; });
+  keys.add(
+      {.path = "workload.parallel.exposed-share",
+       .help = "share of the bytes of ZeRO 3's collectives for which compute waits; the rest moves beside it",
+       .example = "0.3",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Overlap*"},
+      share(), [](auto& parallel) -> auto& { return parallel.sharding.exposed_share; });
+  keys.add(
+      {.path = "workload.parallel.gather-before-forward",
+       .help = "ZeRO 1 and 2: gather new parameters before each layer's first forward pass, not after the update",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Overlap*"},
+      boolean(), [](auto& parallel) -> auto& { return parallel.sharding.gather_before_forward; });
+}
+
 void add_batches(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.micro-batch",
@@ -259,6 +291,7 @@ const Keys<Parallel>& parallel_keys() {
     add_batches(keys);
     add_pipeline(keys);
     add_gradients(keys);
+    add_overlap(keys);
     return keys;
   }();
   return all;

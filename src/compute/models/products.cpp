@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "orrery/base/error.hpp"
+#include "orrery/compute/options.hpp"
+
+namespace orrery::compute {
+namespace {
+
+/// Rows and columns of the result that a unit computes at a time.
+struct Tile {
+  std::uint64_t rows, columns;
+  int halvings;  ///< of the area of the largest
+};
+constexpr std::array tiles = {Tile{256, 128, 0}, Tile{128, 256, 0}, Tile{128, 128, 1},
+                              Tile{128, 64, 2},  Tile{64, 128, 2},  Tile{64, 64, 3}};
+
+std::uint64_t quotient_rounded_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b == 0 ? 0 : 1); }
+
+/// Matrix products by tiles and waves. The units compute one tile each at a time, so a product takes as many waves as
+/// its tiles need, the last of which may be nearly empty:
+///
+///   max(waves * (FLOPs of a tile / rate of a unit + time of a wave), bytes / bandwidth) + launch
+///
+/// for the best of several sizes of tiles; smaller tiles reach a smaller share of the peak, by a factor for each
+/// halving. Backward, a product is two: the gradients of both operands. In fp8, the operands are cast first: 3 bytes for
+/// each value.
+///
+/// Attention takes its FLOPs, of which causal attention leaves out half, at a share of the bf16 peak in any precision.
+/// What memory limits takes its bytes at a share of the bandwidth. Each kernel takes a time of its own besides.
+class Products final : public ComputeModel {
+ public:
+  explicit Products(const Options& options)
+      : options_(options.products),
+        processor_(*options.products.processor),
+        bandwidth_(options.local_memory.bytes_per_ns() * 1e9),
+        peak_(options.peak_flops * options.efficiency),
+        bf16_peak_(options.bf16_peak_flops > 0 ? options.bf16_peak_flops : options.peak_flops),
+        is_fp8_(peak_ > 1.5 * bf16_peak_ * options.efficiency),
+        rounding_(options.rounding) {}
+
+  /// Nodes of generated workloads carry their estimates. Nodes without are taken as one kernel.
+  Time duration(const ComputeNode& node) const override {
+    if (node.recorded > shortest_recorded) return node.recorded;
+    if (node.num_ops == 0 && node.tensor_size == Bytes(0)) return Time::zero();
+    const double flops = static_cast<double>(node.num_ops), bytes = static_cast<double>(node.tensor_size.count());
+    return rounded(std::max(flops / (peak_ * processor_.product_share), memory_seconds(bytes)) + kernel_seconds());
+  }
+
+  Time estimate(const Operation& operation) const override {
+    switch (operation.kind) {
+      case Operation::Kind::product: {
+        const auto& [m, k, n, copies] = operation.shape;
+        const double one = operation.is_backward ? product(m, n, k) + product(k, m, n) : product(m, k, n);
+        return rounded(static_cast<double>(copies) * one);
+      }
+      case Operation::Kind::attention: {
+        const double share = options_.attention_share > 0 ? options_.attention_share : processor_.attention_share;
+        const double flops = static_cast<double>(operation.flops) * (operation.is_causal ? 0.5 : 1);
+        return rounded(std::max(flops / (bf16_peak_ * share), memory_seconds(static_cast<double>(operation.bytes))) +
+                       kernel_seconds());
+      }
+      case Operation::Kind::elementwise:
+        break;
+    }
+    if (operation.bytes == 0) return Time::zero();
+    return rounded(memory_seconds(static_cast<double>(operation.bytes)) + kernel_seconds());
+  }
+
+ private:
+  double memory_seconds(double bytes) const { return bytes / (bandwidth_ * options_.elementwise_share); }
+  double kernel_seconds() const { return static_cast<double>(options_.kernel.ps()) * 1e-12; }
+  Time rounded(double seconds) const { return duration_from_ns(seconds * 1e9, rounding_); }
+
+  double product(std::uint64_t m, std::uint64_t k, std::uint64_t n) const {
+    const double unit_rate = (is_fp8_ ? options_.fp8_share : 1.0) * peak_ * processor_.product_share / processor_.num_units;
+    double best = HUGE_VAL;
+    for (const Tile& tile : tiles) {
+      const std::uint64_t num_tiles = quotient_rounded_up(m, tile.rows) * quotient_rounded_up(n, tile.columns);
+      const double waves = std::ceil(static_cast<double>(num_tiles) / processor_.num_units);
+      const double flops = 2.0 * static_cast<double>(tile.rows * tile.columns) * static_cast<double>(k);
+      const double rate = unit_rate * std::pow(processor_.half_tile_share, tile.halvings);
+      best = std::min(best, waves * (flops / rate + processor_.wave_seconds));
+    }
+    const double rows = static_cast<double>(m), inner = static_cast<double>(k), columns = static_cast<double>(n);
+    const double bytes = (is_fp8_ ? 1.0 : 2.0) * (rows * columns + columns * inner + rows * inner);
+    const double moving = bytes / (bandwidth_ * processor_.product_bandwidth_share);
+    const double cast = is_fp8_ ? memory_seconds(3 * (rows * inner + columns * inner)) : 0;
+    return std::max(best, moving) + processor_.launch_seconds + cast;
+  }
+
+  ProductsOptions options_;
+  const Processor& processor_;
+  double bandwidth_;  ///< bytes per second
+  double peak_, bf16_peak_;
+  bool is_fp8_;
+  Rounding rounding_;
+};
+
+void require_peak_and_memory(const Options& options) {
+  if (!(options.peak_flops > 0))
+    throw Error(ErrorCode::bad_input, {.key = "system.compute.peak"}, "the compute model products needs the peak",
+                "a positive rate");
+  if (!(options.local_memory.bytes_per_ns() > 0))
+    throw Error(ErrorCode::bad_input, {.key = "system.compute.local-memory.bandwidth"},
+                "the compute model products needs the bandwidth of the local memory", "a positive bandwidth");
+}
+
+}  // namespace
+
+extern const ModelType products_model;
+constinit const ModelType products_model{
+    .name = "products",
+    .help = "matrix products by tiles and waves, attention and memory-bound operations by measured shares",
+    .uses_operations = true,
+    .estimates_operations = true,
+    .validate = require_peak_and_memory,
+    .make = [](const Options& options) -> std::unique_ptr<const ComputeModel> {
+      return std::make_unique<Products>(options);
+    },
+};
+
+}  // namespace orrery::compute

@@ -1,0 +1,46 @@
+#include "orrery/compute/options.hpp"
+
+namespace orrery::compute {
+namespace {
+
+// Products: `scripts/studies/validation/fit_products.py` fits these figures to the products that the Vidur project
+// measured on A100 and H100 (microsoft/vidur, commit 7d47513, MIT; 58,440 products). Attention: shares that the training
+// steps of public reports come to (docs/validation.md). B200 has no measured products: its share of the peak is that of
+// measured largest products, the rest is H100's.
+
+constinit const Processor a100{.name = "a100",
+                               .help = "NVIDIA A100 SXM",
+                               .num_units = 108,
+                               .product_share = 0.784,
+                               .half_tile_share = 0.971,
+                               .wave_seconds = 1.75e-6,
+                               .launch_seconds = 9e-9,
+                               .product_bandwidth_share = 0.8,
+                               .attention_share = 0.45};
+constinit const Processor h100{.name = "h100",
+                               .help = "NVIDIA H100 SXM, H200",
+                               .num_units = 132,
+                               .product_share = 0.785,
+                               .half_tile_share = 0.928,
+                               .wave_seconds = 8e-10,
+                               .launch_seconds = 6.2e-6,
+                               .product_bandwidth_share = 0.5525,
+                               .attention_share = 0.5};
+constinit const Processor b200{.name = "b200",
+                               .help = "NVIDIA B200, GB200",
+                               .num_units = 148,
+                               .product_share = 0.7,
+                               .half_tile_share = 0.928,
+                               .wave_seconds = 8e-10,
+                               .launch_seconds = 6.2e-6,
+                               .product_bandwidth_share = 0.5525,
+                               .attention_share = 0.45};
+
+}  // namespace
+
+std::span<const Processor* const> Processor::registry() {
+  static constexpr const Processor* processors[] = {&h100, &a100, &b200};
+  return processors;
+}
+
+}  // namespace orrery::compute

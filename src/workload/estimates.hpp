@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+
+#include "layer.hpp"
+#include "orrery/compute/model.hpp"
+
+namespace orrery::workload {
+
+/// Sets the duration of each compute operator that has none to what the model estimates. Throws Error (bad_input) if a
+/// duration does not fit. Cost O(operators).
+void estimate(std::span<Layer> layers, const compute::ComputeModel& model);
+
+}  // namespace orrery::workload
