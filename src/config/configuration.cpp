@@ -64,7 +64,8 @@ void Configuration::share_settings() {
     const auto bf16 = peaks.find(workload::Precision::bf16);
     execution.compute.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
   }
-  if (workload.generated && execution.compute.model->estimates_operations && execution.compute.peak_flops > 0)
+  if (Faults of_compute; workload.generated && execution.compute.model->estimates_operations &&
+                         of_compute.attempt([this] { execution.compute.validate(); }))
     workload.estimates = compute::make_model(execution.compute);
   if (const std::uint32_t num_npus = count_npus(dimensions); num_npus > 0 && num_npus <= most_npus)
     execution.compute_speed = compute_speeds(perturbation, num_npus);

@@ -8,6 +8,7 @@
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/partition/strategy.hpp"
+#include "orrery/workload/generator.hpp"
 #include "references.hpp"
 #include "suggestion.hpp"
 
@@ -82,6 +83,9 @@ void warn_of_settings(Configuration& result) {
   if (result.workload.generated)
     if (auto warning = result.workload.generated->parallel.pipeline_warning())
       result.warnings.push_back(std::move(*warning));
+  if (result.workload.estimates != nullptr)
+    for (auto& doubt : workload::doubts(*result.workload.generated, *result.workload.estimates))
+      result.warnings.push_back("system.compute: " + std::move(doubt));
   if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "

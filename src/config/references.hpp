@@ -8,8 +8,8 @@
 namespace orrery::config {
 
 /// Puts what other files hold into the root, `system` and `workload.model`. `stack: FILE` of the root gives values for
-/// what the root itself does not say. In `system` and `workload.model` the name of a file stands for all that it holds, and
-/// in a mapping, that of a file too, `base: FILE` for what the mapping itself does not say. Files are found as
+/// what the root itself does not say. In `system` and `workload.model` the name of a file stands for all that it holds,
+/// and in a mapping, that of a file too, `base: FILE` for what the mapping itself does not say. Files are found as
 /// find_preset says, and their texts go to `inputs`. Faults are a file that cannot be read, one that stands on itself,
 /// and a chain of more than 64 files.
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults);

@@ -148,11 +148,12 @@ void Validation::validate_traces() {
 void Validation::validate_generated() {
   const auto& generated = *c_.workload.generated;
   const bool has_recorded = c_.execution.compute.model->uses_recorded;
+  const bool takes_times = has_recorded || c_.execution.compute.model->estimates_operations;
   const std::uint32_t npus = generated.parallel.num_npus();
   require(npus == topology_.num_npus(), "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
           fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
   const bool is_timed = generated.has_times();
-  require(!is_timed || has_recorded, "workload.model",
+  require(!is_timed || takes_times, "workload.model",
           fmt::format("times are given, but the compute model {} does not use them", c_.execution.compute.model.name()),
           "layers with flops and no late, or system.compute.model: recorded");
   require(is_timed || !has_recorded || c_.execution.replay_only, "system.compute.roofline",

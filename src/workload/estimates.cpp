@@ -2,21 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <utility>
+
 #include "orrery/base/error.hpp"
 
 namespace orrery::workload {
 namespace {
 
+compute::Operation operation_of(const Operator& op) {
+  return {.kind = op.operation,
+          .name = op.name,
+          .shape = op.shape,
+          .is_backward = op.is_backward,
+          .is_causal = op.is_causal,
+          .flops = op.flops,
+          .bytes = op.bytes};
+}
+
+/// Says whether the operator's duration is the model's affair.
+bool is_estimated(const Operator& op) { return op.kind == Operator::Kind::compute && op.duration == Time::zero(); }
+
 void estimate(std::vector<Operator>& operators, const compute::ComputeModel& model) {
   for (Operator& op : operators) {
-    if (op.kind != Operator::Kind::compute || op.duration > Time::zero()) continue;
-    op.duration = model.estimate({.kind = op.operation,
-                                  .name = op.name,
-                                  .shape = op.shape,
-                                  .is_backward = op.is_backward,
-                                  .is_causal = op.is_causal,
-                                  .flops = op.flops,
-                                  .bytes = op.bytes});
+    if (!is_estimated(op)) continue;
+    op.duration = model.estimate(operation_of(op));
     if (op.duration == Time::max())
       throw Error(ErrorCode::bad_input, {.key = "workload.model"},
                   fmt::format("operator {} takes longer than a run can simulate", op.name), "a smaller model");
@@ -28,6 +38,17 @@ void estimate(std::vector<Operator>& operators, const compute::ComputeModel& mod
 void estimate(std::span<Layer> layers, const compute::ComputeModel& model) {
   for (Layer& layer : layers)
     for (auto* const operators : {&layer.forward, &layer.backward, &layer.recomputation}) estimate(*operators, model);
+}
+
+std::vector<std::string> doubts_of(std::span<const Layer> layers, const compute::ComputeModel& model) {
+  std::set<std::string> doubts;
+  std::set<std::pair<std::string_view, bool>> seen;
+  for (const Layer& layer : layers)
+    for (const auto* const operators : {&layer.forward, &layer.backward})
+      for (const Operator& op : *operators)
+        if (is_estimated(op) && seen.emplace(op.name, op.is_backward).second)
+          if (auto doubt = model.doubt(operation_of(op))) doubts.insert(std::move(*doubt));
+  return {doubts.begin(), doubts.end()};
 }
 
 }  // namespace orrery::workload

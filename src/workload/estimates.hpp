@@ -11,4 +11,7 @@ namespace orrery::workload {
 /// duration does not fit. Cost O(operators).
 void estimate(std::span<Layer> layers, const compute::ComputeModel& model);
 
+/// Returns what the model doubts of its estimates, of each operator once.
+std::vector<std::string> doubts_of(std::span<const Layer> layers, const compute::ComputeModel& model);
+
 }  // namespace orrery::workload

@@ -77,14 +77,19 @@ class Assembler {
 
 }  // namespace
 
-std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus,
-                                      trace::Store& store, const compute::ComputeModel* estimates) {
+std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus, trace::Store& store,
+                                      const compute::ComputeModel* estimates) {
   description.validate();
   Assembler assembler(description, store, estimates);
   std::vector<trace::NpuTrace> traces;
   traces.reserve(npus.size());
   for (const NpuId npu : npus) traces.push_back(assembler.trace_of(npu));
   return traces;
+}
+
+std::vector<std::string> doubts(const Description& description, const compute::ComputeModel& estimates) {
+  description.validate();
+  return doubts_of(make_layers(description), estimates);
 }
 
 void write_traces(const Description& description, const std::filesystem::path& prefix, bool force) {

@@ -28,6 +28,8 @@ class StepBuilder {
 
   trace::Structure build(Time start) {
     if (start > Time::zero()) extend_chain(builder_.compute("late", 0, Bytes(0), {}, start));
+    if (parallel_.between_steps > Time::zero())
+      extend_chain(builder_.compute("between_steps", 0, Bytes(0), after_, parallel_.between_steps));
     const auto passes = passes_of(parallel_, stage_);
     for (const Pass& pass : passes) list_layer_passes(pass);
     gather_updated_parameters(passes);
@@ -65,7 +67,8 @@ class StepBuilder {
     if (!sharding.gather_before_forward || sharding.zero == 0 || sharding.zero == 3) return;
     for (const Pass& pass : passes)
       if (pass.forward && pass.micro_batch == 0)
-        for (const Layer& layer : assigned_[virtual_stage(pass)]) updated_[&layer] = states_.gather_updated(layer, after_);
+        for (const Layer& layer : assigned_[virtual_stage(pass)])
+          updated_[&layer] = states_.gather_updated(layer, after_);
   }
   void list_layer_passes(const Pass& pass) {
     const auto layers = assigned_[virtual_stage(pass)];
@@ -231,11 +234,11 @@ class StepBuilder {
   std::vector<NodeId> asynchronous_;  ///< collectives for which nothing waits so far
   Operator merged_;                   ///< the sum of compute operators that are not a node yet
   std::string merged_name_;
-  std::optional<NodeId> last_;                ///< the last node of the chain
-  std::optional<NodeId> first_;               ///< its first node since the last reset
-  MadeTensor received_;                       ///< what the next node of the chain needs
+  std::optional<NodeId> last_;                           ///< the last node of the chain
+  std::optional<NodeId> first_;                          ///< its first node since the last reset
+  MadeTensor received_;                                  ///< what the next node of the chain needs
   std::map<const Layer*, std::vector<NodeId>> updated_;  ///< the gathers of parameters that no pass has needed so far
-  std::deque<ModelStates::Fetched> fetched_;  ///< [up to prefetch + 1] for the first of left_
+  std::deque<ModelStates::Fetched> fetched_;             ///< [up to prefetch + 1] for the first of left_
   /// By micro-batch and layer: the first node of the forward pass.
   std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> forward_begin_;
   ModelStates states_;

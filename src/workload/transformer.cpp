@@ -61,7 +61,8 @@ class TransformerLayers {
   void gather_into(std::vector<Operator>& operators, const char* name, const Operator& product) {
     const std::uint64_t all = own_tokens_ * hidden_ * bytes_, beside = share_beside(all);
     if (parallel_.sequence_parallel) {
-      add_collective(operators, parallel_, collective, name, CollectiveKind::all_gather, GroupKind::tensor, all - beside);
+      add_collective(operators, parallel_, collective, name, CollectiveKind::all_gather, GroupKind::tensor,
+                     all - beside);
       add_collective(operators, parallel_, asynchronous, name, CollectiveKind::all_gather, GroupKind::tensor, beside);
     }
     operators.push_back(product);

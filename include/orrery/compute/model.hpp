@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "orrery/base/quantity.hpp"
@@ -35,6 +37,8 @@ class ComputeModel {
   virtual Time estimate(const Operation& operation) const {
     return duration({operation.flops, Bytes(operation.bytes), shortest_recorded});
   }
+  /// Returns why an estimate is less certain than others; none if it is not.
+  virtual std::optional<std::string> doubt(const Operation&) const { return {}; }
 };
 
 /// A compute model of the registry.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+
 #include "orrery/base/quantity.hpp"
 #include "orrery/compute/model.hpp"
 
@@ -22,14 +24,14 @@ struct ExpandedMemoryOptions {
 /// What measured kernels of a processor reach. Sources: src/compute/processor_registry.cpp.
 struct Processor {
   std::string_view name;
-  std::string_view help;        ///< one line
-  double num_units = 0;         ///< streaming multiprocessors
-  double product_share = 0;     ///< of the peak, reached by a product of full tiles
-  double half_tile_share = 0;   ///< of the above, with tiles of half the size
-  double wave_seconds = 0;      ///< time of a wave of tiles besides its FLOPs
-  double launch_seconds = 0;    ///< time of a product besides its waves
+  std::string_view help;               ///< one line
+  double num_units = 0;                ///< streaming multiprocessors
+  double product_share = 0;            ///< of the peak, reached by a product of full tiles
+  double half_tile_share = 0;          ///< of the above, with tiles of half the size
+  double wave_seconds = 0;             ///< time of a wave of tiles besides its FLOPs
+  double launch_seconds = 0;           ///< time of a product besides its waves
   double product_bandwidth_share = 0;  ///< of the memory's bandwidth, reached by products
-  double attention_share = 0;   ///< of the bf16 peak, reached by fused attention, forward and backward together
+  double attention_share = 0;          ///< of the bf16 peak, reached by fused attention, forward and backward together
 
   static std::span<const Processor* const> registry();
 };
@@ -38,9 +40,9 @@ using ProcessorName = Registered<Processor>;
 /// What `products` needs beside the peak and the memory.
 struct ProductsOptions {
   ProcessorName processor;
-  double attention_share = 0;     ///< 0: the processor's
-  double elementwise_share = 0.8; ///< of the memory's bandwidth, reached by operations that memory limits
-  double fp8_share = 0.9;         ///< of the rate that bf16's share of the peak would give
+  double attention_share = 0;         ///< 0: the processor's
+  double elementwise_share = 0.8;     ///< of the memory's bandwidth, reached by operations that memory limits
+  double fp8_share = 0.9;             ///< of the rate that bf16's share of the peak would give
   Time kernel = Time::from_ns(4000);  ///< of a memory-bound kernel besides its bytes
 };
 
@@ -59,6 +61,7 @@ struct Options {
   bool ignore_nodes_without_bytes = false;
   double efficiency = 1;  ///< share of the peak that nodes reach at most; `products`: factor of product rates
   ProductsOptions products = {};
+  std::filesystem::path table = {};  ///< measured kernels, of the model `table`
 
   /// Throws Error (bad_input) that names the key of an option with which the model cannot work.
   void validate() const {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -17,6 +18,9 @@ namespace orrery::workload {
 /// Compute nodes have the durations that `estimates` gives, if there is one.
 std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus, trace::Store& store,
                                       const compute::ComputeModel* estimates = nullptr);
+
+/// Returns what the model doubts of its estimates, of each operator once. Cost O(operators).
+std::vector<std::string> doubts(const Description& description, const compute::ComputeModel& estimates);
 
 /// Writes PREFIX.<npu>.et (Chakra, version 0.0.4) for every NPU, and the groups to PREFIX.json. Makes the folder if
 /// need be. Replaces files that exist only with `force`, and only when all new ones are complete. Throws Error

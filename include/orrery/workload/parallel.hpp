@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "orrery/base/quantity.hpp"
+#include "orrery/base/time.hpp"
 
 namespace orrery::workload {
 
@@ -42,7 +43,7 @@ struct Sharding {
   std::uint32_t prefetch = 1;  ///< number of layers ahead whose parameters and optimizer state are fetched
   Bytes bucket;                ///< gradients are reduced as soon as there are so many; 0: after each layer
   bool overlap = true;         ///< gradients are reduced during the backward pass instead of after it
-  double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them
+  double exposed_share = 0;    ///< of the bytes of ZeRO 3's collectives: compute waits for them
   /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
   bool gather_before_forward = false;
 
@@ -65,6 +66,7 @@ struct Parallel {
   Schedule schedule = Schedule::one_forward_one_backward;
   Recompute recompute = Recompute::none;
   Precision precision = Precision::bf16;
+  Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
   Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32
   Detail detail = Detail::block;
 

@@ -25,8 +25,8 @@ std::uint64_t quotient_rounded_up(std::uint64_t a, std::uint64_t b) { return a /
 ///   max(waves * (FLOPs of a tile / rate of a unit + time of a wave), bytes / bandwidth) + launch
 ///
 /// for the best of several sizes of tiles; smaller tiles reach a smaller share of the peak, by a factor for each
-/// halving. Backward, a product is two: the gradients of both operands. In fp8, the operands are cast first: 3 bytes for
-/// each value.
+/// halving. Backward, a product is two: the gradients of both operands. In fp8, the operands are cast first: 3 bytes
+/// for each value.
 ///
 /// Attention takes its FLOPs, of which causal attention leaves out half, at a share of the bf16 peak in any precision.
 /// What memory limits takes its bytes at a share of the bandwidth. Each kernel takes a time of its own besides.
@@ -75,7 +75,8 @@ class Products final : public ComputeModel {
   Time rounded(double seconds) const { return duration_from_ns(seconds * 1e9, rounding_); }
 
   double product(std::uint64_t m, std::uint64_t k, std::uint64_t n) const {
-    const double unit_rate = (is_fp8_ ? options_.fp8_share : 1.0) * peak_ * processor_.product_share / processor_.num_units;
+    const double unit_rate =
+        (is_fp8_ ? options_.fp8_share : 1.0) * peak_ * processor_.product_share / processor_.num_units;
     double best = HUGE_VAL;
     for (const Tile& tile : tiles) {
       const std::uint64_t num_tiles = quotient_rounded_up(m, tile.rows) * quotient_rounded_up(n, tile.columns);

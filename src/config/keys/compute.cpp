@@ -88,7 +88,8 @@ void add_model(Keys<Configuration>& keys) {
       .excludes("system.compute.roofline");
 }
 
-bool has_products(const Configuration& c) { return c.execution.compute.model->estimates_operations; }
+bool has_products(const Configuration& c) { return c.execution.compute.model == compute::ModelName("products"); }
+bool has_table(const Configuration& c) { return c.execution.compute.model == compute::ModelName("table"); }
 
 void require_products(const Configuration& c, const Place& place, const Reading&) {
   if (!has_products(c))
@@ -115,9 +116,8 @@ void add_products(Keys<Configuration>& keys) {
            .see = "compute.md"},
           efficiency(), [](auto& c) -> auto& { return c.execution.compute.products.attention_share; })
       .check(require_products)
-      .written_if([](const Configuration& c) {
-        return has_products(c) && c.execution.compute.products.attention_share > 0;
-      });
+      .written_if(
+          [](const Configuration& c) { return has_products(c) && c.execution.compute.products.attention_share > 0; });
   keys.add(
           {.path = "system.compute.elementwise",
            .help = "share of the memory's bandwidth that operations without products reach, with `model: products`",
@@ -145,6 +145,23 @@ void add_products(Keys<Configuration>& keys) {
           duration(), [](auto& c) -> auto& { return c.execution.compute.products.kernel; })
       .check(require_products)
       .written_if(has_products);
+}
+
+void add_table(Keys<Configuration>& keys) {
+  keys.add(
+          {.path = "system.compute.table",
+           .help = "CSV of measured kernels, with `model: table`",
+           .example = "kernels.csv",
+           .otherwise = Default::none(),
+           .see = "compute.md"},
+          file(), [](auto& c) -> auto& { return c.execution.compute.table; })
+      .check([](const Configuration& c, const Place& place, const Reading&) {
+        if (!has_table(c))
+          throw Error(ErrorCode::bad_input, place, "found without the compute model that alone uses it",
+                      "system.compute.model: table with it");
+      })
+      .needed_if([](const Configuration& c, const Reading&) { return has_table(c); }, "the model is table")
+      .written_if(has_table);
 }
 
 /// Adds what the roofline is made of.
@@ -261,6 +278,7 @@ const Keys<Configuration>& compute_keys() {
     add_model(keys);
     add_roofline(keys);
     add_products(keys);
+    add_table(keys);
     add_levels(keys);
     keys.add(
         {.path = "system.compute.streams",

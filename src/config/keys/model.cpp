@@ -123,7 +123,8 @@ void add_variants(Keys<Transformer>& keys) {
       boolean(), [](auto& model) -> auto& { return model.attention.fused; });
   keys.add(
       {.path = "workload.model.causal",
-       .help = "a token attends to those before it only; `system.compute.model: products` then takes half of the scores",
+       .help =
+           "a token attends to those before it only; `system.compute.model: products` then takes half of the scores",
        .example = "false",
        .otherwise = Default::built_in()},
       boolean(), [](auto& model) -> auto& { return model.attention.causal; });

@@ -171,6 +171,15 @@ void add_overlap(Keys<Parallel>& keys) {
        .otherwise = Default::built_in(),
        .see = "workloads.md, *Overlap*"},
       boolean(), [](auto& parallel) -> auto& { return parallel.sharding.gather_before_forward; });
+  keys.add(
+      {.path = "workload.parallel.between-steps",
+       .help =
+           "time before each step in which NPUs do nothing of the model: loading data, logging, waiting for the host; "
+           "only compute models that use durations know it",
+       .example = "20 ms",
+       .otherwise = Default::described("0 ns"),
+       .see = "workloads.md, *Overlap*"},
+      duration(), [](auto& parallel) -> auto& { return parallel.between_steps; });
 }
 
 void add_batches(Keys<Parallel>& keys) {
