@@ -193,14 +193,14 @@ Time product(const Options& options, const ProductShape& shape, bool is_backward
 }
 
 // 132 units compute tiles of 256 x 128. 2,816 rows and 1,536 columns are 132 tiles, one wave. One more row needs a
-// second wave of such tiles; smaller tiles do better, but not by far. Computed by hand: 2 * 256 * 128 * 8192 FLOPs /
-// (989e12 * 0.785 / 132) + 0.8 ns + 6.2 us launch.
+// second wave of such tiles; smaller tiles need five waves of a quarter each, at a lower rate. Computed by hand: 2 *
+// 256 * 128 * 8192 FLOPs / (989e12 * 0.785 / 132) + 0.8 ns + 6.2 us launch.
 TEST(Products, TakeWholeWaves) {
   const Time one_wave = product(h100(), {.m = 11 * 256, .k = 8192, .n = 12 * 128});
   EXPECT_NEAR(static_cast<double>(one_wave.ps()),
               (2.0 * 256 * 128 * 8192 / (989e12 * 0.785 / 132) + 0.8e-9 + 6.2e-6) * 1e12, 2);
   const Time more = product(h100(), {.m = 11 * 256 + 1, .k = 8192, .n = 12 * 128});
-  EXPECT_GT((more - ns(6200)).ps(), 3 * (one_wave - ns(6200)).ps() / 2);
+  EXPECT_GT((more - ns(6200)).ps(), 13 * (one_wave - ns(6200)).ps() / 10);
 }
 
 // Backward, a product is that of the gradient with the weights and that of the inputs with the gradient.
