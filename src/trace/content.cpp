@@ -72,6 +72,58 @@ std::string excerpt(std::string_view text) {
   return result;
 }
 
+bool contains(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+/// Says whether a text begins as a topology of ns-3: the numbers of nodes, switches and links, the switches, and links
+/// such as "0 32 200Gbps 0.0005ms 0".
+bool is_ns3_topology(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find('\n'));
+  return first.find_first_not_of("0123456789 \r") == std::string_view::npos &&
+         std::ranges::count(trimmed(first, " \r"), ' ') == 2 && (contains(text, "Gbps") || contains(text, "Mbps"));
+}
+
+/// Texts that users have beside traces. What they are is told together with what takes them.
+struct DescribedText {
+  bool (*recognises)(std::string_view text);
+  std::string_view kind;
+};
+constexpr std::array described_texts = {
+    DescribedText{[](std::string_view text) { return contains(text, "comm_type,comm_group,comm_group_size"); },
+                  "AICB's list of communication (CSV), which says nothing of the compute between it: take the text "
+                  "workload that AICB writes beside it"},
+    DescribedText{is_ns3_topology,
+                  "a topology of ns-3, a network that Orrery does not have: describe the network as dimensions "
+                  "(system.network.dimensions, or npus_count of ASTRA-sim's network.yml)"},
+    DescribedText{[](std::string_view text) { return contains(text, "\"logical-dims\""); },
+                  "a logical topology for ns-3: its dimensions belong into system.network.dimensions, or npus_count of "
+                  "ASTRA-sim's network.yml"},
+    DescribedText{[](std::string_view text) {
+                    return contains(text, "ENABLE_QCN") || contains(text, "USE_DYNAMIC_PFC_THRESHOLD");
+                  },
+                  "a configuration of ns-3, a network that Orrery does not have: describe the network as dimensions "
+                  "(system.network.dimensions)"},
+    DescribedText{[](std::string_view text) {
+                    return text.starts_with("Nodes ") && (contains(text, "\nTiers ") || contains(text, "\nPodsize "));
+                  },
+                  "a topology of htsim, a network that Orrery does not have: describe the network as dimensions "
+                  "(system.network.dimensions)"},
+    DescribedText{[](std::string_view text) {
+                    return text.starts_with("infrastructure:") ||
+                           (text.starts_with("device") && contains(text, "components:"));
+                  },
+                  "a description by InfraGraph, which Orrery does not read: describe the network as dimensions "
+                  "(system.network.dimensions)"},
+    DescribedText{
+        [](std::string_view text) { return contains(text, "npus_count:") || contains(text, "\"npus_count\""); },
+        "a network of ASTRA-sim: it belongs to --network-configuration"},
+    DescribedText{[](std::string_view text) {
+                    return contains(text, "-implementation\"") || contains(text, "\"preferred-dataset-splits\"");
+                  },
+                  "a system of ASTRA-sim: it belongs to --system-configuration"},
+    DescribedText{[](std::string_view text) { return contains(text, "\"memory-type\""); },
+                  "a remote memory of ASTRA-sim: it belongs to --remote-memory-configuration"},
+};
+
 }  // namespace
 
 bool is_known_kind(std::string_view beginning) { return find_signature(beginning) != nullptr || is_text(beginning); }
@@ -81,9 +133,8 @@ std::string describe_content(std::string_view beginning) {
     return fmt::format("the file is {}", signature->kind);
   if (is_text(beginning)) {
     const std::string_view text = trimmed(beginning, " \t\r\n");
-    if (text.find("comm_type,comm_group,comm_group_size") != std::string_view::npos)
-      return "the file is AICB's list of communication (CSV), which says nothing of the compute between it: take the "
-             "text workload that AICB writes beside it";
+    for (const auto& [recognises, kind] : described_texts)
+      if (recognises(text)) return fmt::format("the file is {}", kind);
     const std::string_view kind = text.starts_with('{') || text.starts_with('[') ? "JSON"
                                   : text.starts_with('<')                        ? "XML"
                                                                                  : "text";
