@@ -68,9 +68,9 @@ Row row_of(CollectiveTimer& timer, Kind kind, Bytes size) {
 std::vector<std::string> texts_of(const collective::CollectiveFigures& figures) {
   std::vector<std::string> texts;
   for (const auto& phase : figures.phases)
-    texts.push_back(fmt::format("dimension {}: {} ({} among {} in {})", fmt::join(phase.dimensions, " and "),
+    texts.push_back(fmt::format("dimension {}: {} ({} among {}{})", fmt::join(phase.dimensions, " and "),
                                 phase.algorithm, collective::name(phase.kind), phase.size,
-                                counted(phase.steps, "step")));
+                                phase.steps > 0 ? fmt::format(" in {}", counted(phase.steps, "step")) : ""));
   return texts;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -61,6 +62,10 @@ struct Engine::State {
 
   Memo& memo(const GroupLayout& layout, Kind kind, Bytes size);
   Time minimum_duration(const GroupLayout& layout) const;
+  bool has_library() const { return options.library.library.has_value(); }
+  LibraryTime library_time(const GroupLayout& layout, Kind kind, Bytes size) const;
+  /// Returns what a collective takes from its last arrival by the library's figures; max() if that does not fit.
+  Time library_duration(const GroupLayout& layout, Kind kind, Bytes size);
   /// Returns the completions of members that arrive together at 0 and do not complete together.
   const std::vector<Ps>& relative(Memo& memo, std::size_t num_members);
   void finish_unequal(const Memo& memo, std::span<const Time> arrivals, Time first, std::span<Time> completions);
@@ -74,6 +79,7 @@ struct Engine::State {
   std::unordered_map<Key, std::shared_ptr<const MessageProgram>, KeyHash> programs;
   std::size_t program_bytes = 0;  ///< of the programs, roughly
   std::unordered_map<const GroupLayout*, Time> minimum_durations;
+  std::unordered_map<Key, Time, KeyHash> library_durations;
   Workspace workspace;
   std::vector<Ps> arrivals, completions;  ///< of the call in progress
 };
@@ -147,6 +153,11 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
     completions[0] = arrivals[0];
     return;
   }
+  if (state_->has_library()) {
+    const Time last = std::ranges::max(arrivals);
+    std::ranges::fill(completions, last + state_->library_duration(layout, kind, size));
+    return;
+  }
   Memo& memo = state_->memo(layout, kind, size);
   const auto [first, last] = std::ranges::minmax(arrivals);
   const Time least = last + tick(state_->delays.rounding());
@@ -165,6 +176,47 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
     for (std::size_t i = 0; i < completions.size(); ++i) completions[i] = first + Time::from_ps(relative[i]);
   }
   for (Time& completion : completions) completion = std::max(completion, least);
+}
+
+namespace {
+
+/// Returns the number of nodes that a group spans: of different coordinates in the dimensions between nodes.
+std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions) {
+  std::uint32_t nodes = 1;
+  if (!layout.axes.empty()) {
+    for (const Axis& axis : layout.axes)
+      if (axis.dimensions.front() >= node_dimensions) nodes *= axis.size;
+    return nodes;
+  }
+  const Axis& whole = *layout.whole;
+  std::set<std::vector<std::uint32_t>> different;
+  for (std::uint32_t position = 0; position < whole.size; ++position) {
+    std::vector<std::uint32_t> node;
+    for (std::size_t d = 0; d < whole.dimensions.size(); ++d)
+      if (whole.dimensions[d] >= node_dimensions) node.push_back(whole.coordinate(d, position));
+    different.insert(std::move(node));
+  }
+  return static_cast<std::uint32_t>(different.size());
+}
+
+}  // namespace
+
+LibraryTime Engine::State::library_time(const GroupLayout& layout, Kind kind, Bytes size) const {
+  const topology::Topology& topology = delays.topology();
+  LibraryGroup group{.ranks = layout.num_members, .nodes = nodes_of(layout, options.library.node_dimensions)};
+  if (options.library.node_dimensions < topology.num_dimensions())
+    group.nic = topology.dimension(options.library.node_dimensions).bandwidth.bytes_per_ns() * 1e9;
+  const bool is_share = kind == Kind::all_gather || kind == Kind::gather;
+  const double bytes = static_cast<double>(size.count()) * (is_share ? layout.num_members : 1);
+  return collective::library_time(options.library, kind, group, kind == Kind::barrier ? 0 : bytes);
+}
+
+Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
+  const auto [known, is_new] = library_durations.try_emplace({&layout, kind, size});
+  if (is_new)
+    known->second = std::max(duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding()),
+                             tick(delays.rounding()));
+  return known->second;
 }
 
 Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size) {
@@ -202,6 +254,7 @@ void Engine::State::finish_unequal(const Memo& memo, std::span<const Time> since
 
 Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   if (layout.num_members == 1) return Time::zero();
+  if (state_->has_library()) return state_->library_duration(layout, kind, size);
   Memo& memo = state_->memo(layout, kind, size);
   const Ps least =
       memo.plan.completes_together() ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members));
@@ -232,6 +285,8 @@ std::vector<std::uint32_t> Engine::equivalence_classes(const GroupLayout& layout
 
 Time Engine::minimum_duration(const GroupLayout& layout) {
   if (layout.num_members == 1) return Time::zero();
+  // A measured series may correct a time down, so that no more than a tick is certain.
+  if (state_->has_library()) return tick(state_->delays.rounding());
   const auto [known, is_new] = state_->minimum_durations.try_emplace(&layout);
   if (is_new) known->second = state_->minimum_duration(layout);
   return known->second;
@@ -266,6 +321,17 @@ const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kin
 CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes size) const {
   if (layout.num_members == 1) return {};
   const Options& options = state_->options;
+  if (state_->has_library()) {
+    PhaseFigures whole;
+    for (const Axis& axis : layout.axes)
+      whole.dimensions.insert(whole.dimensions.end(), axis.dimensions.begin(), axis.dimensions.end());
+    if (layout.axes.empty()) whole.dimensions = layout.whole->dimensions;
+    whole.size = layout.num_members;
+    whole.algorithm = state_->library_time(layout, kind, size).algorithm;
+    whole.kind = kind;
+    whole.bytes = size;
+    return {1, {whole}};
+  }
   const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
   const Routes routes = routes_of(state_->delays, options, layout, kind, chunks);
   CollectiveFigures result{chunks.count, {}};
@@ -286,7 +352,7 @@ CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes si
 
 bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
   try {
-    (void)least_duration(layout, kind, size);
+    if (least_duration(layout, kind, size) == Time::max()) return false;
     (void)traffic(layout, kind, size);
     return true;
   } catch (const OutOfRange&) {

@@ -19,6 +19,7 @@ class Validation {
     validate_network();
     validate_streams();
     validate_recorded_communication();
+    validate_library();
     validate_traces();
     if (c_.workload.generated && attempt([&] { c_.workload.generated->validate(); })) validate_generated();
   }
@@ -56,6 +57,7 @@ class Validation {
   void validate_modules();
   void validate_network();
   void validate_recorded_communication();
+  void validate_library();
   void validate_streams();
   void validate_traces();
   void validate_generated();
@@ -102,6 +104,23 @@ void Validation::validate_network() {
                         fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
                                     "shape; expected {}, or system.network.model: congestion-aware",
                                     d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
+}
+
+/// A library's times are of whole collectives, whatever goes over which link.
+void Validation::validate_library() {
+  const auto& library = c_.collectives.library;
+  if (!library.library) return;
+  const std::string_view key = "system.collectives.library.name";
+  require(c_.rule_set == RuleSet::physical, key, "found a library with ASTRA-sim's rules, which know algorithms only",
+          "no library, or rules: physical");
+  require(!c_.execution.network.model->simulates_links(), key,
+          "found a library in the congestion-aware network, whose links carry the messages of algorithms",
+          "no library, or system.network.model: congestion-unaware");
+  require(c_.collectives.custom.of_kind.empty() && c_.collectives.custom.of_nodes.empty(), key,
+          "found a library beside custom collectives, which it would replace", "one of the two");
+  require(library.node_dimensions <= topology_.num_dimensions(), "system.collectives.library.node-dimensions",
+          fmt::format("found {}", library.node_dimensions),
+          fmt::format("at most the {} of the network", counted(topology_.num_dimensions(), "dimension")));
 }
 
 /// Recorded durations leave nothing to the links, to rounds of a generated workload, and to a replay.

@@ -68,6 +68,18 @@ const Words<network::Switching>& network_switchings() {
   return words;
 }
 
+const Words<collective::LibraryName>& collective_libraries() {
+  static const Words<collective::LibraryName> words = words_of<collective::LibraryName>();
+  return words;
+}
+
+const Words<collective::Fabric>& fabrics() {
+  using collective::Fabric;
+  static const Words<Fabric> words = {{"infiniband", Fabric::infiniband, "InfiniBand or RoCE"},
+                                      {"efa", Fabric::efa, "Amazon's Elastic Fabric Adapter"}};
+  return words;
+}
+
 const Words<collective::Kind>& collective_kinds() {
   using collective::Kind;
   static const Words<Kind> words = {{"all-reduce", Kind::all_reduce, "all have the sum"},

@@ -54,6 +54,8 @@ const Words<RuleSet>& rule_sets();
 const Words<network::ModelName>& network_models();
 const Words<network::Switching>& network_switchings();
 const Words<collective::Kind>& collective_kinds();
+const Words<collective::LibraryName>& collective_libraries();
+const Words<collective::Fabric>& fabrics();
 const Words<collective::Optimization>& collective_optimizations();
 const Words<collective::DimensionOrder>& dimension_orders();
 const Words<collective::ChunkOrder>& chunk_orders();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
+#include "orrery/collective/library.hpp"
 #include "orrery/topology/topology.hpp"
 
 namespace orrery::collective {
@@ -105,6 +106,7 @@ struct Options {
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
+  LibraryOptions library = {};  ///< what decides the times in place of algorithms, if it names a library
   Rules rules = {};
 
   /// Returns whether some dimension has an algorithm that the switch carries out.

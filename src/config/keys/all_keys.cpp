@@ -28,6 +28,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
                                                    &network_keys(),
                                                    &collective_keys(),
                                                    &custom_collective_keys(),
+                                                   &collective_library_keys(),
                                                    &compute_keys(),
                                                    &communication_keys(),
                                                    &remote_memory_keys(),

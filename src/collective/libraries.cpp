@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/collective/library.hpp"
+#include "orrery/collective/options.hpp"
+
+namespace orrery::collective {
+namespace {
+
+// Rings within a node reach what nccl-tests show on these machines, which NCCL's own tables of links give too
+// (NVIDIA/nccl at 5067397c, src/graph/topo.h: A100 12 links of 20, H100 18 of 20.6, B200 18 of 40.1 GB/s). All-reduces
+// in the switch (NVLS) reach 0.61 of an H100's links and 0.53 of a B200's. The ramps are fitted to public runs of
+// all_reduce_perf: A100 node; H200 node; AWS p4de, p5 and p6-B200 (aws-samples/awsome-distributed-training at 7217859)
+// for EFA; GB200 of OCI. No public run tells the ramp of InfiniBand apart: its figures are assumptions.
+constexpr Ramp assumed_infiniband{15e-6, 100e-6, 16e6};
+
+constinit const Library nccl_a100{.name = "nccl-a100",
+                                  .help = "NCCL on nodes of NVIDIA A100",
+                                  .ring = 235e9,
+                                  .within_node = {45e-6, 180e-6, 8e6},
+                                  .infiniband = assumed_infiniband,
+                                  .efa = {120e-6, 800e-6, 8e6}};
+constinit const Library nccl_h100{.name = "nccl-h100",
+                                  .help = "NCCL on nodes of NVIDIA H100 or H200",
+                                  .ring = 365e9,
+                                  .in_switch = 272e9,
+                                  .within_node = {38e-6, 60e-6, 12e6},
+                                  .infiniband = assumed_infiniband,
+                                  .efa = {45e-6, 400e-6, 32e6}};
+constinit const Library nccl_b200{.name = "nccl-b200",
+                                  .help = "NCCL on nodes of NVIDIA B200 or GB200",
+                                  .ring = 680e9,
+                                  .in_switch = 476e9,
+                                  .within_node = {34e-6, 120e-6, 32e6},
+                                  .infiniband = assumed_infiniband,
+                                  .efa = {165e-6, 300e-6, 64e6}};
+
+constexpr std::uint32_t fewest_in_switch = 5;  ///< ranks from which on the switch is faster than a ring
+constexpr double nic_share = 0.96;             ///< of the bandwidth of NICs, in rings
+constexpr double tree_share = 0.85;            ///< of the bandwidth of NICs, in trees of two nodes
+constexpr double in_switch_tree_share = 0.95;  ///< of `in_switch`, over two nodes
+constexpr double ring_tree_share = 0.8;        ///< of `ring`, in trees without a switch that reduces
+constexpr double all_to_all_share = 0.95;      ///< of `ring`
+constexpr double all_to_all_nic_share = 0.25;  ///< of the bandwidth of NICs
+
+/// Returns which part of the buffer a rank sends: what nccl-tests calls the factor of the bus bandwidth.
+double part_sent(Kind kind, double ranks) {
+  switch (kind) {
+    case Kind::all_reduce:
+      return 2 * (ranks - 1) / ranks;
+    case Kind::broadcast:
+    case Kind::reduce:
+      return 1;
+    case Kind::barrier:
+      return 0;
+    default:
+      return (ranks - 1) / ranks;
+  }
+}
+
+/// Returns the time of the bytes alone, by the fastest algorithm.
+LibraryTime moving(const Library& library, Kind kind, const LibraryGroup& group, double bytes) {
+  const double ranks = group.ranks, of_node = ranks / group.nodes, nics = of_node * group.nic;
+  const double sent = part_sent(kind, ranks) * bytes;
+  if (kind == Kind::all_to_all) {
+    const double within = sent / (all_to_all_share * library.ring);
+    if (group.nodes == 1) return {"direct", within};
+    return {"direct", std::max(within, bytes * (1 - 1.0 / group.nodes) / (all_to_all_nic_share * group.nic))};
+  }
+  LibraryTime best{"ring", sent / (group.nodes == 1 ? library.ring : std::min(library.ring, nic_share * nics))};
+  if (kind != Kind::all_reduce) return best;
+  const auto try_other = [&](std::string_view algorithm, double bandwidth) {
+    if (bytes / bandwidth < best.seconds) best = {algorithm, bytes / bandwidth};
+  };
+  const bool has_switch = library.in_switch > 0 && of_node >= fewest_in_switch;
+  if (group.nodes == 1 && has_switch) try_other("NVLS", library.in_switch);
+  if (group.nodes == 2)
+    try_other(has_switch ? "NVLSTree" : "tree",
+              std::min(tree_share * nics,
+                       has_switch ? in_switch_tree_share * library.in_switch : ring_tree_share * library.ring));
+  return best;
+}
+
+LibraryTime uncorrected(const LibraryOptions& options, Kind kind, const LibraryGroup& group, double bytes) {
+  const Library& library = **options.library;
+  LibraryTime time = moving(library, kind, group, bytes);
+  time.seconds += library.within_node.seconds(bytes);
+  if (group.nodes > 1) {
+    const Ramp& between = options.fabric == Fabric::efa ? library.efa : library.infiniband;
+    time.seconds += std::log2(group.nodes) * between.seconds(bytes);
+  }
+  return time;
+}
+
+/// Returns the ratio of what was measured to what the library's figures give, at a size.
+double correction(const LibraryOptions& options, Kind kind, const LibraryGroup& group, double bytes) {
+  const auto found = options.measured.find(kind);
+  if (found == options.measured.end() || bytes <= 0) return 1;
+  const auto distance = [&](const MeasuredSeries& series) {
+    return std::pair(std::abs(std::log2(static_cast<double>(series.nodes) / group.nodes)),
+                     std::abs(std::log2(static_cast<double>(series.ranks) / group.ranks)));
+  };
+  const MeasuredSeries& series = *std::ranges::min_element(found->second, {}, distance);
+  const LibraryGroup measured{series.ranks, series.nodes, group.nic};
+  const auto ratio = [&](const MeasuredCollective& point) {
+    return std::log(point.seconds / uncorrected(options, kind, measured, point.bytes).seconds);
+  };
+  const auto& points = series.points;
+  const auto above = std::ranges::lower_bound(points, bytes, {}, &MeasuredCollective::bytes);
+  if (above == points.begin()) return std::exp(ratio(points.front()));
+  if (above == points.end()) return std::exp(ratio(points.back()));
+  const auto below = above - 1;
+  const double share = std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
+  return std::exp(ratio(*below) + share * (ratio(*above) - ratio(*below)));
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = line.find_first_not_of(" \t\r"); at != std::string_view::npos;) {
+    const auto end = std::min(line.find_first_of(" \t\r", at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(" \t\r", end);
+  }
+  return words;
+}
+
+std::optional<double> number(std::string_view word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+}  // namespace
+
+std::span<const Library* const> Library::registry() {
+  static constexpr const Library* libraries[] = {&nccl_h100, &nccl_a100, &nccl_b200};
+  return libraries;
+}
+
+MeasuredSeries read_nccl_tests(const std::filesystem::path& file) {
+  return parse_nccl_tests(read_text(file), file.string());
+}
+
+/// The lines of ranks are "#  Rank  0 Group  0 Pid 1234 on HOST device  0 ...", those of results
+/// "size count type redop root time algbw busbw ...": times in microseconds, out of place first.
+MeasuredSeries parse_nccl_tests(std::string_view text, const std::string& name) {
+  MeasuredSeries series;
+  std::set<std::string_view> hosts;
+  std::uint64_t line_number = 0;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const auto words = words_of(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    ++line_number;
+    if (words.size() > 2 && words[0] == "#" && words[1] == "Rank") {
+      ++series.ranks;
+      if (const auto on = std::ranges::find(words, "on"); on != words.end() && on + 1 != words.end())
+        hosts.insert(on[1]);
+    }
+    if (words.size() < 8 || !number(words[0]) || !number(words[1])) continue;
+    const auto bytes = number(words[0]), us = number(words[5]);
+    if (!bytes || !us || !(*us > 0))
+      throw Error(ErrorCode::bad_input, {.file = name, .line = line_number}, "this is no line of results of nccl-tests",
+                  "size, count, type, redop, root, time in microseconds, and more");
+    if (*bytes > 0) series.points.push_back({*bytes, *us * 1e-6});
+  }
+  if (series.points.empty() || series.ranks < 2)
+    throw Error(ErrorCode::bad_input, {.file = name},
+                fmt::format("found {} and {}", counted(series.ranks, "rank"), counted(series.points.size(), "result")),
+                "what nccl-tests print: a line '#  Rank ...' for each of two or more ranks, and a line for each size");
+  series.nodes = static_cast<std::uint32_t>(std::max<std::size_t>(hosts.size(), 1));
+  std::ranges::sort(series.points, {}, &MeasuredCollective::bytes);
+  const auto same = std::ranges::unique(series.points, {}, &MeasuredCollective::bytes);
+  series.points.erase(same.begin(), same.end());
+  return series;
+}
+
+LibraryTime library_time(const LibraryOptions& options, Kind kind, const LibraryGroup& group, double bytes) {
+  LibraryTime time = uncorrected(options, kind, group, bytes);
+  time.seconds *= correction(options, kind, group, bytes);
+  return time;
+}
+
+}  // namespace orrery::collective
