@@ -55,8 +55,10 @@ int run_package(const config::PackageCommand& command) {
     return not_installed;
   }
   set_path(folder);
+  std::error_code error;
+  ::setenv("ORRERY_PROGRAM", fs::read_symlink("/proc/self/exe", error).c_str(), 1);
   // The file and not `-m orrery.report`, so that it can say which package is missing.
-  std::vector<std::string> words = {python(), folder / "orrery/report/__main__.py"};
+  std::vector<std::string> words = {python(), folder / "orrery" / command.module / "__main__.py"};
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

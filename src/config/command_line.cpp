@@ -15,7 +15,7 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",      "check",   "report",    "compare",
+constexpr std::string_view commands[] = {"run",      "check",   "report",    "compare", "calibrate",
                                          "generate", "convert", "partition", "show"};
 constexpr std::string_view shown[] = {"results",  "trace", "topology",   "collective", "kernel",
                                       "timeline", "keys",  "completion", "man"};
@@ -208,6 +208,26 @@ PackageCommand make_compare(const Arguments& arguments) {
   return with_files({{"compare", format_argument(arguments)}}, arguments);
 }
 
+PackageCommand make_calibrate(const Arguments& arguments) {
+  const auto& words = arguments.positionals();
+  constexpr std::string_view subjects[] = {"step", "collectives"};
+  if (words.empty() || std::ranges::find(subjects, words.front()) == std::end(subjects))
+    usage("orrery calibrate: of what? Give step or collectives.");
+  if (words.size() < 2)
+    usage(fmt::format("orrery calibrate {}: no file. Give {}.", words.front(),
+                      words.front() == "step" ? "CONFIG.yaml" : "what nccl-tests printed"));
+  if (words.front() == "step" && !arguments.has("measured"))
+    usage("orrery calibrate step: --measured missing. Give the measured time of a step, such as --measured 1.42s.");
+  if (words.front() == "collectives" && !arguments.has("library"))
+    usage("orrery calibrate collectives: --library missing. Give the library to correct, such as nccl-h100.");
+  PackageCommand command{{words.front()}, "calibrate"};
+  for (const std::string_view option : {"measured", "key", "library", "kind", "fabric", "nic"})
+    if (const auto text = arguments.text(option)) command.arguments.push_back(fmt::format("--{}={}", option, *text));
+  command.arguments.emplace_back("--");
+  command.arguments.insert(command.arguments.end(), words.begin() + 1, words.end());
+  return command;
+}
+
 PackageCommand make_show_results(const Arguments& arguments) {
   if (!arguments.positional()) usage("orrery show results: no file. Give the results of a run.");
   return with_files({{"show", format_argument(arguments)}}, arguments);
@@ -343,6 +363,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "check") return make(check_subcommand(), rest, make_check);
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
+  if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);
   if (first == "generate") return make(generate_subcommand(), rest, make_generate);
   if (first == "convert") return make(convert_subcommand(), rest, make_convert);
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);

@@ -192,6 +192,25 @@ const Subcommand& compare_subcommand() {
   return command;
 }
 
+const Subcommand& calibrate_subcommand() {
+  static const Subcommand command{
+      "calibrate",
+      "Fit a number of a configuration to what was measured on a machine.",
+      "step|collectives FILE ...",
+      "  orrery calibrate step config.yaml --measured 1.42s\n"
+      "  orrery calibrate collectives all_reduce_perf.txt --library nccl-h100",
+      {{"A step",
+        {{"measured", "TIME", "the measured time of a step; needed"},
+         {"key", "KEY", "the number that is fitted, from 0.01 to 1 (default: system.compute.efficiency)"}}},
+       {"Collectives",
+        {{"library", "NAME", "the library to correct, such as nccl-h100; needed"},
+         {"kind", "KIND", "of the collectives that were measured (default: all-reduce)"},
+         {"fabric", "NAME", "network between nodes, infiniband or efa (default: infiniband)"},
+         {"nic", "BANDWIDTH", "bandwidth of a rank to other nodes (default: 400 Gb/s)"}}}},
+      {"step", "collectives"}};
+  return command;
+}
+
 const Subcommand& show_results_subcommand() {
   static const Subcommand command{"show results",
                                   "Print where the time of a step goes, and how busy network and memory are.",
@@ -303,13 +322,15 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {
-      &run_subcommand(),           &check_subcommand(),           &report_subcommand(),
-      &compare_subcommand(),       &generate_subcommand(),        &convert_subcommand(),
-      &partition_subcommand(),     &show_results_subcommand(),    &show_trace_subcommand(),
-      &show_topology_subcommand(), &show_collective_subcommand(), &show_kernel_subcommand(),
-      &show_timeline_subcommand(), &show_keys_subcommand(),       &show_completion_subcommand(),
-      &show_man_subcommand()};
+  static const Subcommand* const all[] = {&run_subcommand(),           &check_subcommand(),
+                                          &report_subcommand(),        &compare_subcommand(),
+                                          &calibrate_subcommand(),     &generate_subcommand(),
+                                          &convert_subcommand(),       &partition_subcommand(),
+                                          &show_results_subcommand(),  &show_trace_subcommand(),
+                                          &show_topology_subcommand(), &show_collective_subcommand(),
+                                          &show_kernel_subcommand(),   &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),     &show_completion_subcommand(),
+                                          &show_man_subcommand()};
   return all;
 }
 

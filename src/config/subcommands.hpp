@@ -16,6 +16,7 @@ const Subcommand& convert_subcommand();
 const Subcommand& partition_subcommand();
 const Subcommand& report_subcommand();
 const Subcommand& compare_subcommand();
+const Subcommand& calibrate_subcommand();
 const Subcommand& show_results_subcommand();
 const Subcommand& show_trace_subcommand();
 const Subcommand& show_topology_subcommand();

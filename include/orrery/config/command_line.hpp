@@ -111,9 +111,10 @@ struct ShowTimelineCommand {
   bool force = false;               ///< replace an existing file
 };
 
-/// `orrery report`, `orrery compare` and `orrery show results`: what the Python package makes of results.
+/// `orrery report`, `orrery compare`, `orrery show results` and `orrery calibrate`: what the Python package does.
 struct PackageCommand {
-  std::vector<std::string> arguments;  ///< as orrery/report/__main__.py takes them
+  std::vector<std::string> arguments;  ///< as orrery/<module>/__main__.py takes them
+  std::string_view module = "report";
 };
 
 /// `orrery show keys [KEY]`: what can be configured.
