@@ -27,6 +27,8 @@ void estimate(std::vector<Operator>& operators, const compute::ComputeModel& mod
   for (Operator& op : operators) {
     if (!is_estimated(op)) continue;
     op.duration = model.estimate(operation_of(op));
+    if (op.share < 1 && op.duration < Time::max())
+      op.duration = Time::from_ps(static_cast<std::int64_t>(static_cast<double>(op.duration.ps()) * op.share));
     if (op.duration == Time::max())
       throw Error(ErrorCode::bad_input, {.key = "workload.model"},
                   fmt::format("operator {} takes longer than a run can simulate", op.name), "a smaller model");

@@ -41,6 +41,7 @@ struct Operator {
   compute::ProductShape shape = {};                                            ///< of a product's or attention's scores
   bool is_backward = false;                                                    ///< of a product or attention
   bool is_causal = false;                                                      ///< of attention
+  double share = 1;  ///< of the operation, which the operator computes
 };
 
 /// A layer as one NPU executes it.

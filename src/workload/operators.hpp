@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "layer.hpp"
 
 namespace orrery::workload {
@@ -29,6 +31,18 @@ class Operators {
             .operation = product.operation,
             .shape = product.shape,
             .is_backward = true};
+  }
+  /// Returns two operators that together are one. The first is this share of it.
+  static std::pair<Operator, Operator> split(const Operator& whole, double share) {
+    Operator first = whole, second = whole;
+    const auto part = [share](std::uint64_t of) { return static_cast<std::uint64_t>(static_cast<double>(of) * share); };
+    first.flops = part(whole.flops);
+    first.bytes = part(whole.bytes);
+    first.share = whole.share * share;
+    second.flops = whole.flops - first.flops;
+    second.bytes = whole.bytes - first.bytes;
+    second.share = whole.share - first.share;
+    return {first, second};
   }
   /// Returns work that memory limits: its FLOPs do not count.
   static Operator elementwise(const char* name, std::uint64_t bytes) { return {.name = name, .bytes = bytes}; }

@@ -185,18 +185,24 @@ class StepBuilder {
     const auto awaited = states_.take_awaited();
     after_.insert(after_.end(), awaited.begin(), awaited.end());
   }
-  /// Fetches the parameters of up to `prefetch` layer passes ahead; this one waits for its own.
+  /// Fetches the parameters of up to `prefetch` layer passes ahead; this one waits for its own. Its own go first, so
+  /// that they do not queue behind those of later passes.
   ModelStates::Fetched fetch_parameters() {
-    while (fetched_.size() <= parallel_.sharding.prefetch && fetched_.size() < left_.size()) {
-      const LayerPass& ahead = left_[fetched_.size()];
-      fetched_.push_back(states_.fetch_parameters(*ahead.layer, name_of(ahead), after_));
-    }
+    fetch_ahead(1);
+    const auto rest = states_.fetch_rest(*left_.front().layer, name_of(left_.front()), after_);
+    fetch_ahead(std::size_t{parallel_.sharding.prefetch} + 1);
     ModelStates::Fetched own = std::move(fetched_.front());
     fetched_.pop_front();
-    const auto rest = states_.fetch_rest(*left_.front().layer, name_of(left_.front()), after_);
     after_.insert(after_.end(), own.ready.begin(), own.ready.end());
     after_.insert(after_.end(), rest.begin(), rest.end());
     return own;
+  }
+  /// Fetches the parameters of the first `count` of the layer passes that are left.
+  void fetch_ahead(std::size_t count) {
+    while (fetched_.size() < std::min(count, left_.size())) {
+      const LayerPass& ahead = left_[fetched_.size()];
+      fetched_.push_back(states_.fetch_parameters(*ahead.layer, name_of(ahead), after_));
+    }
   }
 
   /// Receives activations from the virtual stage before, or their gradients from the one after.

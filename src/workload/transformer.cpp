@@ -57,16 +57,16 @@ class TransformerLayers {
                    parallel_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
                    GroupKind::tensor, bytes);
   }
-  /// Adds a product and the gather before it. A part of the bytes moves beside the product.
+  /// Adds a product and the gather before it. A part of the product is computed beside the gather.
   void gather_into(std::vector<Operator>& operators, const char* name, const Operator& product) {
-    const std::uint64_t all = own_tokens_ * hidden_ * bytes_, beside = share_beside(all);
-    if (parallel_.sequence_parallel) {
-      add_collective(operators, parallel_, collective, name, CollectiveKind::all_gather, GroupKind::tensor,
-                     all - beside);
-      add_collective(operators, parallel_, asynchronous, name, CollectiveKind::all_gather, GroupKind::tensor, beside);
+    if (!parallel_.sequence_parallel || parallel_.tensor_overlap == 0) {
+      gather(operators, name);
+      operators.push_back(product);
+      return;
     }
-    operators.push_back(product);
-    if (parallel_.sequence_parallel && beside > 0) operators.push_back({.kind = wait});
+    gather(operators, name, asynchronous);
+    const auto [beside, rest] = Operators::split(product, parallel_.tensor_overlap);
+    operators.insert(operators.end(), {beside, {.kind = wait}, rest});
   }
   /// Adds the backward pass of a part's last product, behind the gather of its gradient. What the part gathered in the
   /// forward pass is gathered again, for a later product.
@@ -81,16 +81,17 @@ class TransformerLayers {
       operators.push_back(product);
     }
   }
-  /// Adds a product and the sum of its results. A part of the bytes moves beside the product.
-  void sum_of(std::vector<Operator>& operators, const Operator& product, const char* name, std::uint64_t copies = 1) {
-    const std::uint64_t all = copies * tokens_ * hidden_ * bytes_, beside = share_beside(all);
-    add_sum(operators, asynchronous, name, beside);
-    operators.push_back(product);
-    if (beside > 0) operators.push_back({.kind = wait});
-    add_sum(operators, collective, name, all - beside);
-  }
-  std::uint64_t share_beside(std::uint64_t bytes) const {
-    return static_cast<std::uint64_t>(static_cast<double>(bytes) * parallel_.tensor_overlap);
+  /// Adds a product and the sum of its results. A part of the product is computed beside the sum.
+  void sum_of(std::vector<Operator>& operators, const Operator& product, const char* name) {
+    if (parallel_.tensor_overlap == 0) {
+      operators.push_back(product);
+      sum(operators, name);
+      return;
+    }
+    const auto [beside, before] = Operators::split(product, parallel_.tensor_overlap);
+    operators.push_back(before);
+    add_sum(operators, asynchronous, name, tokens_ * hidden_ * bytes_);
+    operators.insert(operators.end(), {beside, {.kind = wait}});
   }
   /// Returns an operator that moves `accesses` bytes for each value of the tokens that are the NPU's own: tp divides
   /// them only with sequence parallelism.

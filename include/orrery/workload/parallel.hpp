@@ -57,7 +57,7 @@ struct Parallel {
   std::array<Axis, num_axes> placement = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
   std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
   bool sequence_parallel = false;  ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
-  /// Share of the bytes of tensor-parallel collectives that move beside the products next to them.
+  /// Share of the products next to tensor-parallel collectives that is computed beside these.
   double tensor_overlap = 0;
   ContextExchange context_exchange = ContextExchange::gather;
   Sharding sharding;

@@ -145,7 +145,7 @@ void add_axes(Keys<Parallel>& keys) {
 void add_overlap(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.tp-overlap",
-       .help = "share of the bytes of tensor-parallel collectives that move beside the products next to them",
+       .help = "share of the products next to tensor-parallel collectives that is computed beside these",
        .example = "0.8",
        .otherwise = Default::built_in(),
        .see = "workloads.md, *Overlap*"},

@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""Predictions by measured figures: compute models that estimate operations, libraries of collectives, stacks, overlap and calibration."""
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+PRESETS = harness.SOURCE / "configs"
+MODEL = "{kind: transformer, layers: 4, hidden: 2048, heads: 16, kv-heads: 8, ffn: 8192, vocabulary: 32000, sequence: 2048, gated: true, rotary: true}"
+CONFIG = """stack: %(stack)s
+system:
+  base: systems/dgx-h100-superpod.yaml
+  network: {dimensions: [{shape: Switch, size: 8, bandwidth: 450 GB/s, latency: 468 ns}, {shape: Switch, size: 2, bandwidth: 400 Gb/s, latency: 1 us}]}
+workload:
+  model: """ + MODEL + """
+  parallel: {%(parallel)s}
+"""
+NCCL_TESTS = """# nThread 1 nGpus 1 minBytes 1024 maxBytes 67108864
+#  Rank  0 Group  0 Pid   11 on  node1 device  0 [0x00] NVIDIA H100
+#  Rank  1 Group  0 Pid   12 on  node1 device  1 [0x00] NVIDIA H100
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+        1024           256     float     sum      -1    50.00    0.02    0.02       0    49.00    0.02    0.02       0
+    16777216       4194304     float     sum      -1   200.00   83.89   83.89       0   199.00   84.31   84.31       0
+    67108864      16777216     float     sum      -1   500.00  134.22  134.22       0   499.00  134.49  134.49       0
+"""
+
+
+def step_ps(outcome):
+    """Returns the step time that a run printed."""
+    value, unit = re.search(r"^step time ([\d.]+) (\w+)", outcome.out, re.MULTILINE).groups()
+    return float(value) * {"s": 1e12, "ms": 1e9, "us": 1e6, "ns": 1e3, "ps": 1}[unit]
+
+
+class Predictions(harness.Folder):
+    def config(self, parallel="tp: 4, sp: true, dp: 4, micro-batches: 2, zero: 1", stack="h100-nemo", name="config.yaml"):
+        path = self.folder / name
+        path.write_text(CONFIG % {"stack": stack, "parallel": parallel})
+        return path
+
+    def step(self, *arguments, name="results.h5"):
+        ran = harness.orrery("run", *arguments, f"--output={self.folder / name}", "--force", "--progress=none")
+        self.assertEqual(ran.code, 0, ran.err)
+        return step_ps(ran)
+
+    def refused(self, *arguments):
+        ran = harness.orrery("run", *arguments, f"--output={self.folder / 'refused.h5'}", "--progress=none")
+        self.assertEqual(ran.code, 3, ran.err)
+        return ran.err
+
+    def test_one_answer(self):
+        """16 NPUs in two nodes with a stack: every NPU finishes at the same time on 1 to 4 ranks, in any partition and folded. So do they
+        with a pipeline, context parallelism as a ring, split tensor-parallel collectives, and with ZeRO 3 whose collectives are half
+        exposed."""
+        for parallel in ["tp: 4, sp: true, dp: 4, micro-batches: 2, zero: 1, tp-overlap: 0.7, between-steps: 1 ms",
+                         "tp: 2, sp: true, cp: 2, pp: 2, dp: 2, micro-batches: 4, zero: 1, cp-exchange: ring",
+                         "dp: 16, zero: 3, exposed-share: 0.5, micro-batch: 1"]:
+            with self.subTest(parallel=parallel):
+                config = self.config(parallel)
+                self.check_one_answer([config], 16, ranks=(1, 2, 3, 4))
+                plain, folded = self.run_once([config], "plain.h5"), self.run_once([config, "--fold"], "folded.h5")
+                self.assertEqual(list(harness.finish_times(plain)), list(harness.finish_times(folded)))
+
+    def test_stack_stands_between_file_and_preset(self):
+        """A stack takes the place of what the system's preset says, and CONFIG.yaml that of what the stack says. --set stack chooses one as
+        the file would, and an unknown one is refused with the places where Orrery searched."""
+        config = self.config()
+        with_stack = self.step(config)
+        other = self.step(self.config(stack="h100-fsdp", name="other.yaml"))
+        self.assertNotEqual(with_stack, other)
+        self.assertEqual(self.step(config, "--set=stack=h100-fsdp"), other)
+        slower = self.step(config, "--set=system.compute.efficiency=0.4")
+        self.assertGreater(slower, 1.15 * with_stack)
+        own = self.folder / "own.yaml"
+        own.write_text(config.read_text().replace("  base:", "  compute: {efficiency: 0.4}\n  base:"))
+        self.assertEqual(self.step(own), slower)
+        self.assertIn("no-such-stack", self.refused(self.config(stack="no-such-stack", name="wrong.yaml")))
+
+    def test_overlap_never_makes_a_step_longer(self):
+        """The step with more of the communication beside compute is never longer: split tensor-parallel collectives, keys and values in a
+        ring (of long sequences: the ring moves them once more), parameters gathered before the forward pass, and less exposed ZeRO 3 (of
+        large layers: each part pays a latency)."""
+        for parallel, key, values, more in [("tp: 8, sp: true, dp: 2, micro-batches: 2", "tp-overlap", (0, 0.3, 0.6, 0.9), []),
+                                            ("cp: 4, dp: 4", "cp-exchange", ("gather", "ring"), ["--set=workload.model.sequence=65536"]),
+                                            ("dp: 16, zero: 1", "gather-before-forward", ("false", "true"), []),
+                                            ("dp: 16, zero: 3", "exposed-share", (0.9, 0.6, 0.3, 0), ["--set=workload.model.hidden=8192"])]:
+            with self.subTest(key=key):
+                times = [self.step(self.config(f"{parallel}, {key}: {value}"), *more) for value in values]
+                self.assertEqual(times, sorted(times, reverse=True))
+                self.assertGreater(times[0], times[-1])
+
+    def test_library_decides_collectives(self):
+        """All NPUs complete a collective of NCCL together. The table of nccl-tests corrects it: at measured sizes it takes what was measured
+        in groups of the measured kind, and other kinds stay as they are."""
+        table = self.folder / "all-reduce.txt"
+        table.write_text(NCCL_TESTS)
+        config = self.folder / "library.yaml"
+
+        def times(kind, correction=""):
+            config.write_text("system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 450 GB/s, latency: 500 ns}]}\n"
+                              f"  collectives: {{library: {{name: nccl-h100{correction}}}}}\n")
+            shown = harness.orrery("show", "collective", config, f"--kind={kind}", "--bytes=16777216 B", "--json")
+            self.assertEqual(shown.code, 0, shown.err)
+            figures = json.loads(shown.out)
+            return figures["first_done_ps"], figures["last_done_ps"]
+        first, last = times("all-reduce")
+        self.assertEqual(first, last)
+        measured = times("all-reduce", f", all-reduce: {table}")
+        self.assertEqual(measured[0], measured[1])
+        self.assertAlmostEqual(measured[1], 200e6, delta=2)
+        self.assertEqual(times("all-to-all"), times("all-to-all", f", all-reduce: {table}"))
+
+    def test_refusals(self):
+        """A library, a table and keys without their model are refused with the key and what to do."""
+        config = self.config()
+        self.assertIn("congestion-aware network", self.refused(config, "--set=system.network.model=congestion-aware"))
+        plain = self.folder / "plain.yaml"
+        plain.write_text(config.read_text().split("\n", 1)[1])
+        self.assertIn("system.compute.model: products", self.refused(plain, "--set=system.compute.attention=0.5"))
+        self.assertIn("system.collectives.library.name", self.refused(plain, "--set=system.collectives.library.fabric=efa"))
+        table = self.folder / "kernels.csv"
+        table.write_text("operator,m,k,n,microseconds\nproduct,1,2,x,4\n")
+        self.assertIn("kernels.csv:2: key 'n': found 'x'", self.refused(plain, "--set=system.compute.model=table", f"--set=system.compute.table={table}"))
+        table.write_text("operator,m,k,n,microseconds\nproduct,1024,1024,1024,4\n")
+        config.write_text(plain.read_text())
+        self.assertIn("no kernel for the operator", self.refused(config, "--set=system.compute.model=table", f"--set=system.compute.table={table}"))
+
+    def test_table_gives_what_it_holds(self):
+        """A table whose kernels take 1 us for each 2^30 multiplications or 10^6 bytes: the step of one NPU takes the sum of its operations.
+        A warning names an operator whose sizes lie outside of the table."""
+        table = self.folder / "kernels.csv"
+        lines = ["operator,pass,m,k,n,bytes,microseconds"]
+        for m, k, n in [(512, 512, 512), (8192, 8192, 32768)]:
+            lines += [f"product,,{m},{k},{n},,{m * k * n / 2**30}"]
+        lines += [f"attention,{p},{m},128,2048,,{m * 128 * 2048 / 2**30}" for p in ("", "backward") for m in (1024, 65536)]
+        lines += [f"elementwise,{p},,,,{b},{b / 1e6}" for p in ("", "backward") for b in (1000, 10**9)]
+        table.write_text("\n".join(lines) + "\n")
+        config = self.config("dp: 16")
+        config.write_text(config.read_text().split("\n", 1)[1])
+        arguments = [config, "--set=system.compute.model=table", f"--set=system.compute.table={table}"]
+        ran = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", "--set=workload.model.layers=1",
+                             "--set=workload.model.vocabulary=0")
+        self.assertEqual(ran.code, 0, ran.err)
+        multiplications = 2048 * 2048 * (2048 + 2 * 1024) + 2048 * 2048 * 2048 + 3 * 2048 * 2048 * 8192
+        attention = 16 * 2048 * 128 * 2048
+        import h5py
+        with h5py.File(self.folder / "results.h5") as results:
+            compute = int(results["npus"]["compute_busy"][0]) if "compute_busy" in results["npus"] else None
+        if compute is not None:
+            least = (3 * multiplications + 2 * attention) / 2**30 * 1e6
+            self.assertGreater(compute, least)
+            self.assertLess(compute, least + 1e9)
+        table.write_text(table.read_text().replace("512,512,512,,0.125", "4096,4096,4096,,64"))
+        warned = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none")
+        self.assertRegex(warned.err, r"attention\.qkv: m 2048 lies outside of the 4096 to 8192 that were measured")
+
+    def test_calibration_finds_the_number_again(self):
+        """The step of a configuration with efficiency 0.5, given as the measured one, gives 0.5 back. A time that no efficiency gives is
+        refused with the range."""
+        config = self.config()
+        measured = self.step(config, "--set=system.compute.efficiency=0.5") / 1e12
+        fitted = harness.orrery("calibrate", "step", config, "--measured", f"{measured:.6f}s")
+        self.assertEqual(fitted.code, 0, fitted.err)
+        self.assertAlmostEqual(float(re.match(r"system\.compute\.efficiency: ([\d.]+)", fitted.out)[1]), 0.5, delta=0.001)
+        self.assertRegex(fitted.out, r"1 % more of it makes the step 0\.\d+ % shorter")
+        refused = harness.orrery("calibrate", "step", config, "--measured", "1us")
+        self.assertEqual(refused.code, 3)
+        self.assertIn("expected the measured 1e-06 s between them", refused.err)
+        self.assertEqual(harness.orrery("calibrate", "step", config).code, 2)
+
+    def test_calibration_of_collectives(self):
+        """nccl-tests' output, as it is: the errors with and without correction, and the keys to use it."""
+        table = self.folder / "all-reduce.txt"
+        table.write_text(NCCL_TESTS)
+        done = harness.orrery("calibrate", "collectives", table, "--library=nccl-h100")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("all-reduce among 2 ranks on 1 node, 3 sizes", done.out)
+        self.assertRegex(done.out, r"67108864 +500\.0 us +[+-][\d.]+ % +[+-]0\.0 %")
+        self.assertIn(f'all-reduce: ["{table}"]', done.out)
+        table.write_text("nothing\n")
+        self.assertEqual(harness.orrery("calibrate", "collectives", table, "--library=nccl-h100").code, 3)
+
+
+if __name__ == "__main__":
+    harness.main()
