@@ -54,6 +54,7 @@ class Validation {
     return place;
   }
 
+  void validate_uses();
   void validate_modules();
   void validate_network();
   void validate_recorded_communication();
@@ -73,7 +74,26 @@ std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// Refuses keys of one compute model beside another one, and keys of a library without one.
+void Validation::validate_uses() {
+  constexpr std::string_view of_products[] = {"system.compute.processor", "system.compute.attention",
+                                              "system.compute.elementwise", "system.compute.fp8",
+                                              "system.compute.kernel"};
+  const auto require_use = [this](std::string_view key, bool is_used, std::string_view user) {
+    require(is_used || !c_.places.contains(key), key, "found without what alone uses it",
+            fmt::format("{} with it", user));
+  };
+  for (const std::string_view key : of_products)
+    require_use(key, c_.execution.compute.model == compute::ModelName("products"), "system.compute.model: products");
+  require_use("system.compute.table", c_.execution.compute.model == compute::ModelName("table"),
+              "system.compute.model: table");
+  for (const auto& [key, place] : c_.places)
+    if (key.starts_with("system.collectives.library.") && key != "system.collectives.library.name")
+      require_use(key, c_.collectives.library.library.has_value(), "system.collectives.library.name");
+}
+
 void Validation::validate_modules() {
+  validate_uses();
   attempt([&] { c_.collectives.validate(topology_); });
   const bool knows_peak =
       c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.execution.compute.model->uses_operations;

@@ -12,11 +12,6 @@ using collective::LibraryName;
 
 bool has_library(const Configuration& c) { return c.collectives.library.library.has_value(); }
 
-void require_library(const Configuration& c, const Place& place, const Reading&) {
-  if (!has_library(c))
-    throw Error(ErrorCode::bad_input, place, "found without a library", "system.collectives.library.name with it");
-}
-
 /// The kinds of collectives that measured tables may correct.
 struct MeasuredKind {
   Kind kind;
@@ -92,7 +87,6 @@ const Keys<Configuration>& collective_library_keys() {
              .example = "efa",
              .otherwise = Default::built_in()},
             word(fabrics()), [](auto& c) -> auto& { return c.collectives.library.fabric; })
-        .check(require_library)
         .written_if(has_library);
     keys.add(
             {.path = "system.collectives.library.node-dimensions",
@@ -100,13 +94,11 @@ const Keys<Configuration>& collective_library_keys() {
              .example = "1",
              .otherwise = Default::built_in()},
             count(), [](auto& c) -> auto& { return c.collectives.library.node_dimensions; })
-        .check(require_library)
         .written_if(has_library);
     for (const auto& [kind, path, help, example] : measured_kinds)
       keys.add({.path = path, .help = help, .example = example, .otherwise = Default::none()},
                {"files", "the output of nccl-tests, or a list of them", "-", "one for each group that was measured"},
-               measured(kind, path.string()))
-          .check(require_library);
+               measured(kind, path.string()));
     return keys;
   }();
   return all;

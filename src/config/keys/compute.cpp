@@ -91,12 +91,6 @@ void add_model(Keys<Configuration>& keys) {
 bool has_products(const Configuration& c) { return c.execution.compute.model == compute::ModelName("products"); }
 bool has_table(const Configuration& c) { return c.execution.compute.model == compute::ModelName("table"); }
 
-void require_products(const Configuration& c, const Place& place, const Reading&) {
-  if (!has_products(c))
-    throw Error(ErrorCode::bad_input, place, "found without the compute model that alone uses it",
-                "system.compute.model: products with it");
-}
-
 /// Adds the shares that the model `products` works with.
 void add_products(Keys<Configuration>& keys) {
   keys.add(
@@ -106,7 +100,6 @@ void add_products(Keys<Configuration>& keys) {
            .otherwise = Default::built_in(),
            .see = "compute.md"},
           word(processors()), [](auto& c) -> auto& { return c.execution.compute.products.processor; })
-      .check(require_products)
       .written_if(has_products);
   keys.add(
           {.path = "system.compute.attention",
@@ -115,7 +108,6 @@ void add_products(Keys<Configuration>& keys) {
            .otherwise = Default::described("the processor's"),
            .see = "compute.md"},
           efficiency(), [](auto& c) -> auto& { return c.execution.compute.products.attention_share; })
-      .check(require_products)
       .written_if(
           [](const Configuration& c) { return has_products(c) && c.execution.compute.products.attention_share > 0; });
   keys.add(
@@ -125,7 +117,6 @@ void add_products(Keys<Configuration>& keys) {
            .otherwise = Default::built_in(),
            .see = "compute.md"},
           efficiency(), [](auto& c) -> auto& { return c.execution.compute.products.elementwise_share; })
-      .check(require_products)
       .written_if(has_products);
   keys.add(
           {.path = "system.compute.fp8",
@@ -134,7 +125,6 @@ void add_products(Keys<Configuration>& keys) {
            .otherwise = Default::built_in(),
            .see = "compute.md"},
           efficiency(), [](auto& c) -> auto& { return c.execution.compute.products.fp8_share; })
-      .check(require_products)
       .written_if(has_products);
   keys.add(
           {.path = "system.compute.kernel",
@@ -143,25 +133,33 @@ void add_products(Keys<Configuration>& keys) {
            .otherwise = Default::built_in(),
            .see = "compute.md"},
           duration(), [](auto& c) -> auto& { return c.execution.compute.products.kernel; })
-      .check(require_products)
       .written_if(has_products);
 }
 
+/// The name of a file; empty if there is none.
+Handling<Configuration> table_of_kernels() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+            target.execution.compute.table = as_path(value, path);
+          },
+          [](const Configuration& c, Writer& writer) {
+            if (has_table(c)) writer.put("system.compute.table", in_quotes(normal_path(c.execution.compute.table)));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            const auto name = [](const Configuration& c) {
+              return c.execution.compute.table.empty() ? "" : normal_path(c.execution.compute.table);
+            };
+            return name(a) == name(b);
+          }};
+}
+
 void add_table(Keys<Configuration>& keys) {
-  keys.add(
-          {.path = "system.compute.table",
-           .help = "CSV of measured kernels, with `model: table`",
-           .example = "kernels.csv",
-           .otherwise = Default::none(),
-           .see = "compute.md"},
-          file(), [](auto& c) -> auto& { return c.execution.compute.table; })
-      .check([](const Configuration& c, const Place& place, const Reading&) {
-        if (!has_table(c))
-          throw Error(ErrorCode::bad_input, place, "found without the compute model that alone uses it",
-                      "system.compute.model: table with it");
-      })
-      .needed_if([](const Configuration& c, const Reading&) { return has_table(c); }, "the model is table")
-      .written_if(has_table);
+  keys.add({.path = "system.compute.table",
+            .help = "CSV of measured kernels, with `model: table`",
+            .example = "kernels.csv",
+            .otherwise = Default::none(),
+            .see = "compute.md"},
+           file().info, table_of_kernels())
+      .needed_if([](const Configuration& c, const Reading&) { return has_table(c); }, "the model is table");
 }
 
 /// Adds what the roofline is made of.
