@@ -3,7 +3,7 @@
 namespace orrery::compute {
 namespace {
 
-// Products: `scripts/studies/validation/fit_products.py` fits these figures to the products that the Vidur project
+// Products: `scripts/studies/products` fits these figures to the products that the Vidur project
 // measured on A100 and H100 (microsoft/vidur, commit 7d47513, MIT; 58,440 products). Attention: shares that the
 // training steps of public reports come to (docs/validation.md). B200 has no measured products: its share of the peak
 // is that of measured largest products, the rest is H100's.

@@ -148,14 +148,13 @@ ModelStates::Nodes ModelStates::fetch_rest(const Layer& layer, const std::string
   return there;
 }
 
-ModelStates::Nodes ModelStates::gather_updated(const Layer& layer, const Nodes& after) {
-  Nodes there;
+void ModelStates::gather_updated(const Layer& layer, const Nodes& after) {
+  Nodes& there = updated_[&layer];
   for (const ParameterGroup& group : groups_of(layer))
     if (group_size(parallel_, group.kind) > 1)
       append(there, add_among_copies(fmt::format("parameters.{}{}.all_gather", group.prefix, layer.name),
                                      NodeKind::collective, CollectiveKind::all_gather,
                                      held(group, 1) * value_bytes(parallel_.precision), group.kind, after));
-  return there;
 }
 
 void ModelStates::add_gradients(const Layer& layer, std::uint32_t micro_batch, std::optional<NodeId> begin,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,7 +37,9 @@ class ModelStates {
   /// Fetches the part of them that Sharding::exposed_share names; the pass waits for the nodes that this returns.
   Nodes fetch_rest(const Layer& layer, const std::string& pass, const Nodes& after);
   /// Gathers the parameters that the last step has updated (Sharding::gather_before_forward).
-  Nodes gather_updated(const Layer& layer, const Nodes& after);
+  void gather_updated(const Layer& layer, const Nodes& after);
+  /// Returns the nodes of this gather for which the layer's first pass waits, once.
+  Nodes take_updated(const Layer& layer) { return std::exchange(updated_[&layer], {}); }
   /// Returns the reductions for which the next node of the chain waits, once.
   Nodes take_awaited() { return std::exchange(awaited_, {}); }
 
@@ -107,6 +110,7 @@ class ModelStates {
   Bucket dense_, experts_;
   std::vector<Bucket> full_;
   Nodes awaited_;
+  std::map<const Layer*, Nodes> updated_;
 };
 
 /// What an NPU keeps in its local and in its remote memory.

@@ -67,8 +67,7 @@ class StepBuilder {
     if (!sharding.gather_before_forward || sharding.zero == 0 || sharding.zero == 3) return;
     for (const Pass& pass : passes)
       if (pass.forward && pass.micro_batch == 0)
-        for (const Layer& layer : assigned_[virtual_stage(pass)])
-          updated_[&layer] = states_.gather_updated(layer, after_);
+        for (const Layer& layer : assigned_[virtual_stage(pass)]) states_.gather_updated(layer, after_);
   }
   void list_layer_passes(const Pass& pass) {
     const auto layers = assigned_[virtual_stage(pass)];
@@ -151,10 +150,9 @@ class StepBuilder {
   void add_layer_pass(const LayerPass& at) {
     ModelStates::Fetched fetched;
     if (parallel_.sharding.zero == 3 || parallel_.sharding.offload.parameters) fetched = fetch_parameters();
-    if (const auto gathered = updated_.find(at.layer); gathered != updated_.end() && at.pass.micro_batch == 0) {
+    if (const auto gathered = states_.take_updated(*at.layer); !gathered.empty()) {
       finish_compute_node();
-      after_.insert(after_.end(), gathered->second.begin(), gathered->second.end());
-      updated_.erase(gathered);
+      after_.insert(after_.end(), gathered.begin(), gathered.end());
     }
     if (at.pass.forward)
       forward_begin_[{at.pass.micro_batch, at.layer}] = add_operators_of(at, at.layer->forward);
@@ -240,11 +238,10 @@ class StepBuilder {
   std::vector<NodeId> asynchronous_;  ///< collectives for which nothing waits so far
   Operator merged_;                   ///< the sum of compute operators that are not a node yet
   std::string merged_name_;
-  std::optional<NodeId> last_;                           ///< the last node of the chain
-  std::optional<NodeId> first_;                          ///< its first node since the last reset
-  MadeTensor received_;                                  ///< what the next node of the chain needs
-  std::map<const Layer*, std::vector<NodeId>> updated_;  ///< the gathers of parameters that no pass has needed so far
-  std::deque<ModelStates::Fetched> fetched_;             ///< [up to prefetch + 1] for the first of left_
+  std::optional<NodeId> last_;                ///< the last node of the chain
+  std::optional<NodeId> first_;               ///< its first node since the last reset
+  MadeTensor received_;                       ///< what the next node of the chain needs
+  std::deque<ModelStates::Fetched> fetched_;  ///< [up to prefetch + 1] for the first of left_
   /// By micro-batch and layer: the first node of the forward pass.
   std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> forward_begin_;
   ModelStates states_;

@@ -50,8 +50,7 @@ struct ProductsOptions {
 struct Options {
   ModelName model;
   // For models that compute durations (ModelType::uses_operations):
-  double peak_flops = 0;       ///< per second, in the precision of the workload
-  double bf16_peak_flops = 0;  ///< 0: peak_flops
+  double peak_flops = 0;  ///< per second, in the precision of the workload
   Bandwidth local_memory;
   double local_memory_latency_ns = 0;
   CacheOptions cache = {};
@@ -59,7 +58,8 @@ struct Options {
   Rounding rounding = Rounding::up_to_ps;
   /// A node without bytes takes no time, whatever it computes; else num_ops / peak.
   bool ignore_nodes_without_bytes = false;
-  double efficiency = 1;  ///< share of the peak that nodes reach at most; `products`: factor of product rates
+  double efficiency = 1;       ///< share of the peak that nodes reach at most; `products`: factor of product rates
+  double bf16_peak_flops = 0;  ///< per second; 0: peak_flops
   ProductsOptions products = {};
   std::filesystem::path table = {};  ///< measured kernels, of the model `table`
 
