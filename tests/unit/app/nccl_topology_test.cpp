@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::app {
 namespace {
@@ -35,12 +36,6 @@ std::string node(const std::vector<Links>& gpus, std::string_view kind = "sm=\"8
 
 class NcclTopology : public testing::Test {
  protected:
-  void SetUp() override {
-    path_ = std::filesystem::path(testing::TempDir()) /
-            fmt::format("{}.xml", testing::UnitTest::GetInstance()->current_test_info()->name());
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-
   std::string yaml(std::string_view xml, std::optional<std::uint32_t> num_nodes = {}) const {
     std::ofstream(path_) << xml;
     return nccl_topology_to_yaml(path_, num_nodes);
@@ -53,7 +48,8 @@ class NcclTopology : public testing::Test {
     }
   }
 
-  std::filesystem::path path_;
+  test::TemporaryFolder folder_;
+  std::filesystem::path path_ = folder_.path() / "topo.xml";
 };
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)

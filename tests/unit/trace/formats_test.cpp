@@ -102,11 +102,6 @@ TEST_F(Formats, AnUnknownFileIsRefusedWithWhatItHolds) {
        "the file is JSON and begins with '{ \"traceEvents\": [{\"ph\": \"X\"}] }'"},
       {"[1, 2]", "the file is JSON and begins with '[1, 2]'"},
       {"<algo name=\"a\">", "the file is XML and begins with '<algo name=\"a\">'"},
-      {"37 5 64\n32 33 34 35 36\n0 32 200Gbps 0.0005ms 0\n", "the file is a topology of ASTRA-sim's ns-3 network"},
-      {"{\"logical-dims\": [\"8\", \"4\"]}", "the file is a logical topology of ASTRA-sim's ns-3 network"},
-      {"ENABLE_QCN 0\nTOPOLOGY_FILE topology.txt\n", "the file is a configuration of ASTRA-sim's ns-3 network"},
-      {"Nodes 8\nTiers 3\nPodsize 4\n", "the file is a topology of htsim"},
-      {"devices:\n  - name: server\n    components:\n", "the file is a description of InfraGraph"},
       {"Once upon a time there was no trace", "the file is text and begins with 'Once upon a time there was no trace'"},
       {std::string(100, 'x'), "the file is text and begins with '" + std::string(60, 'x') + "...'"},
       {"\x89HDF\r\n\x1a\n and more"s, "the file is an HDF5 file, perhaps the results of a run"},
@@ -131,6 +126,22 @@ TEST_F(Formats, AnUnknownFileIsRefusedWithWhatItHolds) {
   }
   EXPECT_HAS(refusal_of_bytes(""),
              "t.0.et: NPU 0: the file is empty; expected an execution trace in one of the formats");
+}
+
+TEST_F(Formats, NetworksOfOtherSimulatorsAreRefusedByName) {
+  // Small files of ns-3, htsim and InfraGraph: the message names the kind, and where to describe the network.
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"37 5 64\n32 33 34 35 36\n0 32 200Gbps 0.0005ms 0\n", "the file is a topology of ASTRA-sim's ns-3 network"},
+      {"{\"logical-dims\": [\"8\", \"4\"]}", "the file is a logical topology of ASTRA-sim's ns-3 network"},
+      {"ENABLE_QCN 0\nTOPOLOGY_FILE topology.txt\n", "the file is a configuration of ASTRA-sim's ns-3 network"},
+      {"Nodes 8\nTiers 3\nPodsize 4\n", "the file is a topology of htsim"},
+      {"devices:\n  - name: server\n    components:\n", "the file is a description of InfraGraph"},
+  };
+  for (const auto& [bytes, what] : cases) {
+    const std::string text = refusal_of_bytes(bytes);
+    EXPECT_HAS(text, "this is not a trace that Orrery can read: " + what);
+    EXPECT_HAS(text, "system.network.dimensions");
+  }
 }
 
 TEST_F(Formats, GzipDataAreUnpackedOnce) {
