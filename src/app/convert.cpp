@@ -25,6 +25,12 @@ namespace {
 
 constexpr std::string_view placeholder = "{npu}";
 
+/// Returns how many NPUs have a trace of their own; nothing if the inputs decide it.
+std::optional<std::uint32_t> num_recorded(const config::ConvertCommand& command) {
+  const std::uint32_t replicate = command.recording.replicate;
+  return replicate > 0 ? replicate : command.npus;
+}
+
 /// Returns the files that the inputs name: those of NPUs 0, 1, ... for a name with {npu}.
 std::vector<std::filesystem::path> files_of(const config::ConvertCommand& command) {
   std::vector<std::filesystem::path> files;
@@ -41,25 +47,28 @@ std::vector<std::filesystem::path> files_of(const config::ConvertCommand& comman
       return std::string(input).replace(at, placeholder.size(), fmt::to_string(npu));
     };
     do files.emplace_back(name_of(files.size()));
-    while (command.npus ? files.size() < *command.npus : std::filesystem::exists(name_of(files.size())));
+    while (num_recorded(command) ? files.size() < *num_recorded(command)
+                                 : std::filesystem::exists(name_of(files.size())));
   }
   return files;
 }
 
-/// Returns the file of each NPU. A file may say whose trace it holds, or hold those of several; otherwise files are
-/// those of NPUs 0, 1, ... in their order. A single file that does not say it is the trace of every NPU.
+/// Returns the file of each NPU that has one. A file may say whose trace it holds, or hold those of several; otherwise
+/// files are those of NPUs 0, 1, ... in their order. A single file that does not say it is the trace of every NPU.
 std::vector<std::filesystem::path> file_of_each(const config::ConvertCommand& command,
                                                 const std::vector<std::filesystem::path>& files) {
   const bool is_single = files.size() == 1;
   if (is_single && command.npus) return {*command.npus, files.front()};
-  const trace::ReadOptions options{.num_npus = command.npus.value_or(0)};
-  std::vector<std::optional<std::filesystem::path>> found(command.npus.value_or(0));
+  const auto recorded = num_recorded(command);
+  const trace::ReadOptions options{.recording = {.step = command.recording.step}, .num_npus = command.npus.value_or(0)};
+  std::vector<std::optional<std::filesystem::path>> found(recorded.value_or(0));
   Faults faults;
   const auto take = [&](std::uint32_t npu, const std::filesystem::path& file) {
-    if (npu >= found.size() && command.npus)
+    if (npu >= found.size() && recorded)
       throw Error(ErrorCode::bad_input, {.file = file.string()},
-                  fmt::format("the trace of NPU {}, but --npus says {}", npu, *command.npus),
-                  fmt::format("NPUs 0 to {}", *command.npus - 1));
+                  fmt::format("the trace of NPU {}, but --{} says {}", npu,
+                              command.recording.replicate > 0 ? "replicate" : "npus", *recorded),
+                  fmt::format("NPUs 0 to {}", *recorded - 1));
     if (npu >= found.size()) found.resize(npu + 1);
     if (found[npu])
       throw Error(ErrorCode::bad_input, {.file = file.string()},
@@ -85,17 +94,20 @@ std::vector<std::filesystem::path> file_of_each(const config::ConvertCommand& co
 }
 
 void convert_traces(const config::ConvertCommand& command, const std::vector<std::filesystem::path>& files) {
-  const auto num_npus = static_cast<std::uint32_t>(files.size());
+  const auto num_npus = command.npus.value_or(static_cast<std::uint32_t>(files.size()));
   trace::NamedGroups groups;
   if (command.groups) groups = trace::read_group_file(*command.groups, num_npus);
-  trace::Store store({.dependencies = command.dependencies, .streams = trace::Streams::by_name, .num_npus = num_npus},
+  trace::Store store({.dependencies = command.dependencies,
+                      .streams = trace::Streams::by_name,
+                      .recording = command.recording,
+                      .num_npus = num_npus},
                      std::move(groups));
   std::vector<trace::NpuTrace> traces;
   Faults faults;
   std::uint64_t num_nodes = 0;
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
     end_if_signalled();
-    auto trace = store.read(files[npu], NpuId(npu), faults);
+    auto trace = store.read(files[npu % files.size()], NpuId(npu), faults);
     if (!trace) continue;
     num_nodes += trace->graph->num_nodes();
     traces.push_back(std::move(*trace));
@@ -114,6 +126,9 @@ void convert_traces(const config::ConvertCommand& command, const std::vector<std
 }  // namespace
 
 void convert(const config::ConvertCommand& command) {
+  if (command.recording.replicate > 0 && !command.npus)
+    throw Error(ErrorCode::usage, {}, "--replicate is given without --npus",
+                "--npus with the number of ranks of the whole job");
   const auto files = files_of(command);
   if (const SystemFormat* const format = find_system_format(files.front())) {
     if (files.size() > 1)
@@ -121,11 +136,14 @@ void convert(const config::ConvertCommand& command) {
                   fmt::format("{} after a system ({})", counted(files.size() - 1, "file"), format->name), "one file");
     check_output(command.output, command.force);
     PartialFile output(command.output);
-    output.write(format->to_yaml(files.front()));
+    output.write(format->to_yaml(files.front(), command.nodes));
     output.commit();
     fmt::print("system in {}\n", command.output.string());
     return;
   }
+  if (command.nodes)
+    throw Error(ErrorCode::usage, {.file = files.front().string()}, "--nodes is given for a trace",
+                "--nodes with the topology of a node, or --npus with traces");
   convert_traces(command, file_of_each(command, files));
 }
 

@@ -27,7 +27,9 @@ constexpr double most_nic_mbps = 3.2e6;    // above it a driver gave kbit/s
 constexpr std::uint32_t most_gpus = 1024;  // of one node
 constexpr std::uint32_t assumed_nodes = 2;
 
-/// GB/s of one NVLink in one direction, by the compute capability of the GPU.
+/// GB/s of one NVLink in one direction, by the compute capability of the GPU. These are the rates of the wires that
+/// NVIDIA's data sheets give. NCCL counts with what its protocols reach of them (src/graph/topo.h): 20 for 70 and 80,
+/// 12 for 86, 20.6 for 90 and 40.1 for 100.
 constexpr std::pair<int, double> nvlink_rates[] = {{60, 20},      {70, 25}, {72, 25},  {75, 25}, {80, 25},
                                                    {86, 14.0625}, {90, 25}, {100, 50}, {103, 50}};
 /// GB/s of one xGMI link in one direction, by the GPU as RCCL names it.
@@ -287,7 +289,7 @@ class SystemMaker {
 };
 
 /// Returns the dimension between nodes. `comments` get what it takes from the file and what it assumes.
-Dimension between_nodes(const TopologyReader& topology, std::size_t num_gpus) {
+Dimension between_nodes(const TopologyReader& topology, std::size_t num_gpus, std::optional<std::uint32_t> num_nodes) {
   double sum = 0, fastest = 0;  // Mbit/s
   std::size_t used = 0;
   std::string comment;
@@ -316,8 +318,8 @@ Dimension between_nodes(const TopologyReader& topology, std::size_t num_gpus) {
     sum = assumed;
     comment = fmt::format("the file has no NIC: one of 100 Gbit/s is assumed, shared by {}", counted(num_gpus, "GPU"));
   }
-  return {"Switch", assumed_nodes, sum / 8000 / static_cast<double>(num_gpus), "2 us",
-          comment + "; the number of nodes and the latency are assumed"};
+  comment += num_nodes ? "; the latency is assumed" : "; the number of nodes and the latency are assumed";
+  return {"Switch", num_nodes.value_or(assumed_nodes), sum / 8000 / static_cast<double>(num_gpus), "2 us", comment};
 }
 
 /// Returns the facts of a file, one comment each.
@@ -371,7 +373,7 @@ bool is_nccl_topology(std::string_view beginning) {
   return false;
 }
 
-std::string nccl_topology_to_yaml(const std::filesystem::path& path) {
+std::string nccl_topology_to_yaml(const std::filesystem::path& path, std::optional<std::uint32_t> num_nodes) {
   const std::string file = path.string(), text = read_text(path);
   tinyxml2::XMLDocument document;
   const auto parsed = document.Parse(text.data(), text.size());
@@ -388,7 +390,7 @@ std::string nccl_topology_to_yaml(const std::filesystem::path& path) {
     topology.fail(*document.RootElement(), fmt::format("the topology has {}", counted(gpus.size(), "GPU")),
                   fmt::format("1 to {} GPUs of one node", most_gpus));
   std::vector<Dimension> dimensions = SystemMaker(gpus, links_are_told).dimensions();
-  dimensions.push_back(between_nodes(topology, gpus.size()));
+  if (num_nodes != 1U || dimensions.empty()) dimensions.push_back(between_nodes(topology, gpus.size(), num_nodes));
   std::string yaml = "# A system made from a topology of NCCL or RCCL. The file says:\n" + facts(topology) +
                      "system:\n  network:\n    dimensions:\n";
   for (const Dimension& dimension : dimensions)

@@ -99,8 +99,8 @@ void add_group(const Entry& entry, Attributes& attributes) {
   if (const std::string group = entry.group(); !group.empty()) attributes.add("pg_name", "stringVal", group);
   if (node.detail == trace::all_dimensions) return;
   std::vector<bool> flags;
-  for (int d = 0; d < 64 - std::countl_zero(node.detail); ++d) flags.push_back((node.detail >> d & 1) != 0);
-  flags.push_back(false);
+  const int listed = std::min(64, 65 - std::countl_zero(node.detail));
+  for (int d = 0; d < listed; ++d) flags.push_back((node.detail >> d & 1) != 0);
   attributes.add("involved_dim", "boolList", {{"values", flags}});
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,8 +13,9 @@ struct SystemFormat {
   std::string_view name;  ///< as messages give it
   /// Says whether a file that begins with these bytes is of this format.
   bool (*recognises)(std::string_view beginning);
-  /// Returns the YAML text. Throws Error (bad_input) with the line.
-  std::string (*to_yaml)(const std::filesystem::path& path);
+  /// Returns the YAML text of a system of so many nodes, or of as many as are assumed. Throws Error (bad_input) with
+  /// the line.
+  std::string (*to_yaml)(const std::filesystem::path& path, std::optional<std::uint32_t> num_nodes);
 };
 
 /// Returns the format of a file; null if it describes no system.

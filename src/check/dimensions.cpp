@@ -11,8 +11,9 @@ namespace {
 void check_dimensions(const Subject& subject, Findings findings) {
   const auto num_dimensions = subject.run.topology().num_dimensions();
   const std::uint64_t beyond = num_dimensions < 64 ? trace::all_dimensions << num_dimensions : 0;
+  constexpr std::uint64_t last = std::uint64_t{1} << 63;  // a list with this dimension names all further ones too
   NodesWhere nodes([beyond](const trace::Node& node) {
-    return node.is_of_group() && node.detail != trace::all_dimensions && (node.detail & beyond) != 0;
+    return node.is_of_group() && (node.detail & last) == 0 && (node.detail & beyond) != 0;
   });
   for (const auto& npu : subject.run.npus)
     for (const NodeId id : nodes.of(*npu.trace->graph)) {

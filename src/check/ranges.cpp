@@ -97,6 +97,18 @@ class RangeSearch {
     }
   }
 
+  /// Checks that a file that spells out a collective is for its size.
+  void check_size(const npu::NpuSpec& npu, NodeId id, const collective::CustomCollective& custom, collective::Kind kind,
+                  Bytes size) {
+    const bool is_gathered = kind == collective::Kind::all_gather || kind == collective::Kind::gather;
+    const Bytes whole = is_gathered ? size * custom.num_positions() : size;
+    if (whole >= custom.least() && whole <= custom.most()) return;
+    refuse(npu, id,
+           fmt::format("the collective has {} bytes in all, but {} is for {} to {} bytes", whole.count(),
+                       custom.file().string(), custom.least().count(), custom.most().count()),
+           "Give a plan for this size (min_message_size, max_message_size), or leave out collectives.custom.");
+  }
+
   void check_collective(const npu::NpuSpec& npu, NodeId id, const communicator::CommunicatorSpec& spec) {
     const auto& node = npu.program->graph->nodes[id.index()];
     const auto kind = collective::kind_of(node.collective);
@@ -108,6 +120,7 @@ class RangeSearch {
                                                                                 : spec.group->members.size());
     const auto what = fmt::format("{} of {} bytes among {} NPUs", trace::name(node.collective), node.size, members);
     const auto* const custom = context_.engine.custom_collective(*layout, kind);
+    if (custom) check_size(npu, id, *custom, kind, Bytes(node.size));
     const std::string hint = fmt::format(
         "Correct comm_size{}, or the bandwidth and latency of the network.",
         custom && custom->has_fixed_sizes() ? fmt::format(" in {}", custom->file().string()) : std::string());

@@ -143,10 +143,13 @@ std::vector<std::uint32_t> CustomCollectiveBuilder::order(bool last_first, const
 }
 
 std::shared_ptr<const CustomCollective> CustomCollectiveBuilder::finish(std::filesystem::path file,
-                                                                        std::uint32_t num_chunks) {
+                                                                        std::uint32_t num_chunks,
+                                                                        std::pair<Bytes, Bytes> sizes) {
   auto made = std::make_shared<CustomCollective>();
   made->file_ = std::move(file);
   made->num_chunks_ = num_chunks;
+  made->least_ = sizes.first;
+  made->most_ = sizes.second;
   for (const Operation& operation : operations_) ++first_[operation.position + 1];
   for (std::size_t position = 1; position < first_.size(); ++position) first_[position] += first_[position - 1];
   std::ranges::sort(edges_);

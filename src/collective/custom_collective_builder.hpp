@@ -37,7 +37,9 @@ class CustomCollectiveBuilder {
   /// that became ready last is next. Throws fault(operation, ...) for operations that wait for each other in a circle.
   std::vector<std::uint32_t> order(bool last_first, const Fault& fault) const;
   /// Returns the custom collective. `num_chunks`: of the whole; 0 for sizes in bytes.
-  std::shared_ptr<const CustomCollective> finish(std::filesystem::path file, std::uint32_t num_chunks);
+  /// `sizes`: the least and the most bytes that the whole may have.
+  std::shared_ptr<const CustomCollective> finish(std::filesystem::path file, std::uint32_t num_chunks,
+                                                 std::pair<Bytes, Bytes> sizes = {Bytes(0), Bytes(~std::uint64_t{0})});
 
  private:
   struct End {

@@ -41,6 +41,7 @@ class MscclppReader : PlanSteps {
     }
     try {
       read_head(plan, named_by);
+      read_sizes(plan);
       for (at_.gpu = 0; at_.gpu < algorithm_.num_gpus; ++at_.gpu) read_gpu(plan.at("gpus")[at_.gpu]);
     } catch (const Json::exception&) {
       fail("a key is missing or has a value of another type", "a plan as MSCCL++'s DSL writes it");
@@ -67,6 +68,19 @@ class MscclppReader : PlanSteps {
   static const Json& list(const Json& at, const char* key) {
     static const Json none = Json::array();
     return at.contains(key) ? at.at(key).get_ref<const Json::array_t&>(), at.at(key) : none;
+  }
+
+  void read_sizes(const Json& plan) {
+    const auto size = [&](const char* key, Bytes fallback) {
+      if (!plan.contains(key)) return fallback;
+      if (!plan.at(key).is_number_unsigned())
+        fail(fmt::format("{} is {}", key, cited(plan.at(key).dump())), "a number of bytes, 0 to 2^64 - 1");
+      return Bytes(plan.at(key).get<std::uint64_t>());
+    };
+    sizes_ = {size("min_message_size", sizes_.first), size("max_message_size", sizes_.second)};
+    if (sizes_.second < sizes_.first)
+      fail(fmt::format("max_message_size is {}", sizes_.second.count()),
+           fmt::format("{} or more, which is min_message_size", sizes_.first.count()));
   }
 
   void read_head(const Json& plan, const Place& named_by) {

@@ -72,7 +72,7 @@ std::shared_ptr<const CustomCollective> PlanSteps::build() {
   builder.match(fault);
   follow_data(algorithm_, of_operation_, builder.order(false, fault), &builder, builder);
   follow_data(algorithm_, of_operation_, builder.order(true, fault), nullptr, builder);
-  return builder.finish(file_, algorithm_.num_chunks);
+  return builder.finish(file_, algorithm_.num_chunks, sizes_);
 }
 
 }  // namespace orrery::collective

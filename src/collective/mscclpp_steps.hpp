@@ -141,7 +141,8 @@ class PlanSteps {
 
   std::filesystem::path file_;
   Msccl algorithm_;
-  std::uint32_t parts_ = 1;  ///< of a chunk of the file
+  std::uint32_t parts_ = 1;                                            ///< of a chunk of the file
+  std::pair<Bytes, Bytes> sizes_{Bytes(0), Bytes(~std::uint64_t{0})};  ///< of the whole
   Cursor at_;
   std::map<StepOf, Extra> extras_;
   std::vector<std::pair<StepOf, StepOf>> waits_;                     ///< before, after

@@ -168,6 +168,15 @@ Command make_generate(const Arguments& arguments) {
   return command;
 }
 
+/// Returns the step that --step names, if it is given.
+std::optional<trace::StepChoice> step_of(const Arguments& arguments) {
+  const auto text = arguments.text("step");
+  if (!text) return {};
+  const auto step = parse_step(*text);
+  if (!step) arguments.refuse("step", "last, all, or the number of a step");
+  return step;
+}
+
 Command make_convert(const Arguments& arguments) {
   ConvertCommand command;
   command.inputs = arguments.positionals();
@@ -175,6 +184,9 @@ Command make_convert(const Arguments& arguments) {
   command.output = needed(arguments, "convert", "output", "traces/workload");
   if (const auto groups = arguments.text("groups")) command.groups = *groups;
   command.npus = arguments.count("npus");
+  command.nodes = arguments.count("nodes");
+  command.recording.step = step_of(arguments).value_or(command.recording.step);
+  command.recording.replicate = arguments.count("replicate", 0).value_or(0);
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
   command.force = arguments.flag("force").value_or(false);
   return command;
@@ -240,11 +252,7 @@ Command make_show_trace(const Arguments& arguments) {
   command.files.assign(arguments.positionals().begin(), arguments.positionals().end());
   if (command.files.empty()) usage("orrery show trace: no file. Give an execution trace.");
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
-  if (const auto text = arguments.text("step")) {
-    const auto step = parse_step(*text);
-    if (!step) arguments.refuse("step", "last, all, or the number of a step");
-    command.step = *step;
-  }
+  command.step = step_of(arguments).value_or(command.step);
   std::string_view given;
   for (const auto& [name, form] : forms) {
     if (!arguments.flag(name).value_or(false)) continue;

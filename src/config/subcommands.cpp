@@ -141,6 +141,7 @@ const Subcommand& convert_subcommand() {
   static const Subcommand command{
       "convert", "Write traces of any format as Chakra execution traces, or a system as YAML.", "INPUT ...",
       "  orrery convert rank0.json rank1.json --output traces/workload\n"
+      "  orrery convert topo.xml --nodes 16 --output system.yaml\n"
       "  orrery convert 'old/trace.{npu}.et' --groups old/groups.json --output traces/workload",
       std::vector<OptionGroup>{
           {"Output",
@@ -149,7 +150,9 @@ const Subcommand& convert_subcommand() {
             {"force", "", "replace existing files"}}},
           {"Traces",
            {{"npus", "N", "number of NPUs of the system (default: as many as there are traces)"},
-            {"groups", "FILE", "communicator file: the members of the process groups that the traces name"}}}} +
+            {"groups", "FILE", "communicator file: the members of the process groups that the traces name"}}},
+          {"System",
+           {{"nodes", "N", "number of nodes like that of the topology (default: 2); 1: no network of NICs"}}}} +
           key_groups(Taker::convert)};
   return command;
 }

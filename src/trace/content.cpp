@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "line_reader.hpp"
 #include "orrery/base/text.hpp"
 #include "source.hpp"
 
@@ -72,56 +73,52 @@ std::string excerpt(std::string_view text) {
   return result;
 }
 
-bool contains(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
-
-/// Says whether a text begins as a topology of ns-3: the numbers of nodes, switches and links, the switches, and links
-/// such as "0 32 200Gbps 0.0005ms 0".
-bool is_ns3_topology(std::string_view text) {
-  const std::string_view first = text.substr(0, text.find('\n'));
-  return first.find_first_not_of("0123456789 \r") == std::string_view::npos &&
-         std::ranges::count(trimmed(first, " \r"), ' ') == 2 && (contains(text, "Gbps") || contains(text, "Mbps"));
+/// Says whether a text begins with a line of so many whole numbers.
+bool begins_with_numbers(std::string_view text, std::size_t wanted) {
+  const auto words = words_in(text.substr(0, text.find_first_of("\r\n")));
+  return words.size() == wanted && std::ranges::all_of(words, [](std::string_view word) {
+           return word.find_first_not_of("0123456789") == std::string_view::npos;
+         });
 }
 
-/// Texts that users have beside traces. What they are is told together with what takes them.
-struct DescribedText {
+/// Texts of other tools, which no reader takes, and what to give in their place.
+struct ForeignText {
   bool (*recognises)(std::string_view text);
-  std::string_view kind;
+  std::string_view description;
 };
-constexpr std::array described_texts = {
-    DescribedText{[](std::string_view text) { return contains(text, "comm_type,comm_group,comm_group_size"); },
-                  "AICB's list of communication (CSV), which says nothing of the compute between it: take the text "
-                  "workload that AICB writes beside it"},
-    DescribedText{is_ns3_topology,
-                  "a topology of ns-3, a network that Orrery does not have: describe the network as dimensions "
-                  "(system.network.dimensions, or npus_count of ASTRA-sim's network.yml)"},
-    DescribedText{[](std::string_view text) { return contains(text, "\"logical-dims\""); },
-                  "a logical topology for ns-3: its dimensions belong into system.network.dimensions, or npus_count of "
-                  "ASTRA-sim's network.yml"},
-    DescribedText{[](std::string_view text) {
-                    return contains(text, "ENABLE_QCN") || contains(text, "USE_DYNAMIC_PFC_THRESHOLD");
-                  },
-                  "a configuration of ns-3, a network that Orrery does not have: describe the network as dimensions "
-                  "(system.network.dimensions)"},
-    DescribedText{[](std::string_view text) {
-                    return text.starts_with("Nodes ") && (contains(text, "\nTiers ") || contains(text, "\nPodsize "));
-                  },
-                  "a topology of htsim, a network that Orrery does not have: describe the network as dimensions "
-                  "(system.network.dimensions)"},
-    DescribedText{[](std::string_view text) {
-                    return text.starts_with("infrastructure:") ||
-                           (text.starts_with("device") && contains(text, "components:"));
-                  },
-                  "a description by InfraGraph, which Orrery does not read: describe the network as dimensions "
-                  "(system.network.dimensions)"},
-    DescribedText{
-        [](std::string_view text) { return contains(text, "npus_count:") || contains(text, "\"npus_count\""); },
-        "a network of ASTRA-sim: it belongs to --network-configuration"},
-    DescribedText{[](std::string_view text) {
-                    return contains(text, "-implementation\"") || contains(text, "\"preferred-dataset-splits\"");
-                  },
-                  "a system of ASTRA-sim: it belongs to --system-configuration"},
-    DescribedText{[](std::string_view text) { return contains(text, "\"memory-type\""); },
-                  "a remote memory of ASTRA-sim: it belongs to --remote-memory-configuration"},
+
+constexpr bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+constexpr std::array foreign_texts = {
+    ForeignText{[](std::string_view text) { return has(text, "comm_type,comm_group,comm_group_size"); },
+                "AICB's list of communication (CSV), which says nothing of the compute between it: take the text "
+                "workload that AICB writes beside it"},
+    ForeignText{[](std::string_view text) { return has(text, "logical-dims"); },
+                "a logical topology of ASTRA-sim's ns-3 network: write its dimensions as system.network.dimensions, "
+                "with a shape, a bandwidth and a latency for each"},
+    ForeignText{[](std::string_view text) { return has(text, "TOPOLOGY_FILE ") || has(text, "ENABLE_QCN "); },
+                "a configuration of ASTRA-sim's ns-3 network, whose packets and queues Orrery does not model: describe "
+                "the network as system.network.dimensions"},
+    ForeignText{
+        [](std::string_view text) { return begins_with_numbers(text, 3) && (has(text, "Gbps") || has(text, "Mbps")); },
+        "a topology of ASTRA-sim's ns-3 network, which lists links one by one: describe the network as "
+        "system.network.dimensions; a dimension of shape FatTree or Switch has such links"},
+    ForeignText{[](std::string_view text) { return text.starts_with("Nodes ") && has(text, "Tiers "); },
+                "a topology of htsim: describe its tiers as a dimension of shape FatTree in system.network.dimensions"},
+    ForeignText{[](std::string_view text) {
+                  return text.starts_with("infrastructure:") ||
+                         (has(text, "components:") && (text.starts_with("device:") || text.starts_with("devices:")));
+                },
+                "a description of InfraGraph, which lists devices and links one by one: describe the network as "
+                "system.network.dimensions, or convert a topology of NCCL of the same machine"},
+    ForeignText{[](std::string_view text) { return has(text, "npus_count:") || has(text, "\"npus_count\""); },
+                "a network of ASTRA-sim: it belongs to --network-configuration"},
+    ForeignText{[](std::string_view text) {
+                  return has(text, "-implementation\"") || has(text, "\"preferred-dataset-splits\"");
+                },
+                "a system of ASTRA-sim: it belongs to --system-configuration"},
+    ForeignText{[](std::string_view text) { return has(text, "\"memory-type\""); },
+                "a remote memory of ASTRA-sim: it belongs to --remote-memory-configuration"},
 };
 
 }  // namespace
@@ -133,8 +130,8 @@ std::string describe_content(std::string_view beginning) {
     return fmt::format("the file is {}", signature->kind);
   if (is_text(beginning)) {
     const std::string_view text = trimmed(beginning, " \t\r\n");
-    for (const auto& [recognises, kind] : described_texts)
-      if (recognises(text)) return fmt::format("the file is {}", kind);
+    const auto foreign = std::ranges::find_if(foreign_texts, [&](const auto& each) { return each.recognises(text); });
+    if (foreign != foreign_texts.end()) return fmt::format("the file is {}", foreign->description);
     const std::string_view kind = text.starts_with('{') || text.starts_with('[') ? "JSON"
                                   : text.starts_with('<')                        ? "XML"
                                                                                  : "text";

@@ -88,7 +88,7 @@ std::string attribute(std::string_view name, std::span<const Writer::Tensor> ten
 }
 
 /// Returns the dimensions that take part as a list of bools. It ends with one that does not, as a list in which all do
-/// stands for all dimensions of whichever system.
+/// stands for all dimensions of whichever system, or with dimension 63, which stands for all further ones.
 std::string dimensions_attribute(std::uint64_t dimensions) {
   const int listed = std::min(64, 65 - std::countl_zero(dimensions));
   std::string flags;

@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
 import harness  # noqa: E402
+import kineto  # noqa: E402
 from chakra import Node, Typed  # noqa: E402
 from harness import System  # noqa: E402
 
@@ -162,6 +163,70 @@ class Convert(harness.Folder):
         self.convert(self.folder / "all.et", "--npus=4", f"--output={self.folder / 'four'}")
         self.assertEqual(len(list(self.folder.glob("four.*.et"))), 4)
         self.assertEqual(json.loads((self.folder / "four.json").read_text()), {})
+
+    def test_loops_of_text_workloads(self):
+        """Two layers in a text workload of each loop on switches of 4 and 2 NPUs: the converted traces, which know nothing of the dimensions,
+        give the same results."""
+        rows = "".join(f"{name} -1 1000 ALLGATHER 1000 1000 REDUCESCATTER 2000 1000 ALLREDUCE 4000 5%s\n" for name in ("one", "two"))
+        loops = {loop: "" for loop in ("DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", "HYBRID_DLRM", "HYBRID_DLRM_ENHANCED", "MICRO",
+                                       "DISTRIBUTED_INFERENCE", "HYBRID_TRANSFORMER model_parallel_NPU_group: 4",
+                                       "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1")}
+        for loop, column in (loops | {"HYBRID_CUSTOMIZED": " HYBRID_DATA_MODEL", "HYBRID_CUSTOMIZED ": " HYBRID_MODEL_DATA"}).items():
+            with self.subTest(loop + column):
+                (self.folder / "loop.txt").write_text(f"{loop}\n2\n" + rows.replace("%s", column))
+                self.convert(self.folder / "loop.txt", "--npus=8", f"--output={self.folder / 'new'}", "--force")
+                found = []
+                for name, traces in (("before", "{all: loop.txt}"), ("after", "new, groups: new.json")):
+                    (self.folder / f"{name}.yaml").write_text("""system:
+  network:
+    dimensions: [{shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 0 ns}, {shape: Switch, size: 2, bandwidth: 1 GB/s, latency: 0 ns}]
+workload: {traces: %s}
+""" % traces)
+                    found.append(quantities(self.run_once([self.folder / f"{name}.yaml"], f"{name}.h5")))
+                    (self.folder / f"{name}.h5").unlink()
+                self.assertEqual(*found)
+
+    def test_step_and_replicas(self):
+        """Recordings of ranks 0 and 1 of 4, with steps 7 (all-reduce of 64 MiB) and 8 (of 4 MiB): --step and --replicate give what a run of the
+        recordings with the same options gives. Without --replicate ranks are missing; without --npus it is not clear how many there are."""
+        for rank in range(2):
+            events = kineto.step(0, 1000 * rank, ranks=[0, 1]) + kineto.step(20000, 1000 * rank, number=8, ranks=[0, 1], elements=2**20)
+            kineto.write(self.folder / f"{rank}.json", events, rank, 4)
+        inputs, output = [self.folder / f"{rank}.json" for rank in range(2)], f"--output={self.folder / 'new'}"
+        self.refused(["no input holds the trace of this NPU of 4"], *inputs, "--npus=4", output)
+        self.refused(["--replicate", "--npus"], *inputs, "--replicate=2", output, code=2)
+        self.refused(["rank", "workload.replicate is 3"], inputs[0], "--npus=4", "--replicate=3", output)
+        (self.folder / "none.json").write_text("{}")
+        sizes = set()
+        for step in ("7", "8"):
+            with self.subTest(step=step):
+                for given in (inputs, [self.folder / "{npu}.json"]):
+                    self.convert(*given, f"--step={step}", "--npus=4", "--replicate=2", output, "--force")
+                before = self.run_traces("before", f'"{self.folder}/{{npu}}.json", step: {step}, replicate: 2', "none.json")
+                after = self.run_traces("after", "new", "new.json")
+                self.assertEqual(before["npus/finish_time"], after["npus/finish_time"])
+                sizes.add(json.loads(harness.orrery("show", "trace", self.folder / "new.3.et", "--json").out)["collectives"]["all-reduce"]["bytes"])
+                self.clear_results()
+        self.assertEqual(sizes, {2**26, 2**22})
+
+    def test_nodes_of_a_topology(self):
+        """A topology of two GPUs with a NIC: --nodes gives the size of the last dimension, and with one node there is no such dimension. Traces
+        have no --nodes."""
+        (self.folder / "topo.xml").write_text("""<system version="1"><cpu numaid="0">
+<pci busid="0000:0f:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"><gpu dev="0" sm="80" rank="0">
+<nvlink target="0000:10:00.0" count="12" tclass="0x030200"/></gpu></pci>
+<pci busid="0000:10:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"><gpu dev="1" sm="80" rank="1">
+<nvlink target="0000:0f:00.0" count="12" tclass="0x030200"/></gpu></pci>
+<nic><net name="mlx5_0" dev="0" speed="200000"/></nic></cpu></system>
+""")
+        made = self.folder / "system.yaml"
+        for more, sizes in (((), [2, 2]), (("--nodes=16",), [2, 16]), (("--nodes=1",), [2])):
+            with self.subTest(more):
+                self.convert(self.folder / "topo.xml", *more, f"--output={made}", "--force")
+                found = json.loads(harness.orrery("show", "topology", made, "--json").out)
+                self.assertEqual([dimension["size"] for dimension in found["dimensions"]], sizes)
+                self.assertEqual("number of nodes" in made.read_text(), not more)
+        self.refused(["--nodes"], *self.write_every_kind(), "--nodes=2", f"--output={self.folder / 'new'}", code=2)
 
     def test_faults_end_with_one_message(self):
         """No input, no output, a pattern among several names, a missing file, too few traces, text that is no trace."""

@@ -55,6 +55,55 @@ class Folder(harness.Folder):
         self.assertFalse((self.folder / "none.h5").exists())
 
 
+def gather_plan(ranks, **more):
+    """Returns a plan of MSCCL++ for an all-gather: each rank puts its chunk to each other one, signals it, and waits for the others."""
+    gpus = []
+    for rank in range(ranks):
+        peers = [peer for peer in range(ranks) if peer != rank]
+        own = {"index": rank, "size": 1}
+        ops = [{"name": "put", "channel_type": "memory", "src_buff": [{"type": "o", **own}], "dst_buff": [{"buffer_id": k, **own}]} for k in range(ranks - 1)]
+        ops += [{"name": name, "channel_type": "memory", "channel_ids": [k]} for name in ("signal", "wait") for k in range(ranks - 1)]
+        gpus.append({"id": rank, "input_chunks": 1, "output_chunks": ranks, "scratch_chunks": 0,
+                     "channels": [{"channel_type": "memory", "connected_to": peers}],
+                     "remote_buffers": [{"rank": peer, "type": "o", "access_channel_types": ["memory"]} for peer in peers],
+                     "threadblocks": [{"id": 0, "channels": [{"channel_type": "memory", "channel_ids": list(range(ranks - 1))}],
+                                       "remote_buffer_refs": [{"access_channel_type": "memory", "remote_buffer_ids": list(range(ranks - 1))}], "ops": ops}]})
+    return json.dumps({"name": "gather", "collective": "allgather", "protocol": "Simple", "inplace": True, "gpus": gpus, **more})
+
+
+class Plans(Folder):
+    def test_one_answer(self):
+        """16 NPUs that come at different times to all-gathers of rows of 4, which a plan of MSCCL++ spells out: one answer on 1, 2, 3 and 4
+        ranks, in both network models."""
+        (self.folder / "gather.json").write_text(gather_plan(4))
+        (self.folder / "groups.json").write_text(json.dumps(ROWS))
+        for npu in range(16):
+            nodes = [Node(0, chakra.COMP, duration=1 + npu * 7 % 16)]
+            for size in (1 << 20, 999_999):
+                nodes.append(Node(len(nodes), chakra.COLL, data_deps=[len(nodes) - 1], comm_type=chakra.ALL_GATHER, comm_size=size,
+                                  pg_name=f"row{npu // 4}"))
+            chakra.write(self.folder / f"w.{npu}.et", nodes)
+        for model in MODELS:
+            with self.subTest(model=model):
+                config = self.config("custom: {all-gather: gather.json}", model=model)
+                self.check_one_answer([config], 16, ranks=(1, 2, 3, 4))
+
+    def test_sizes_outside_the_range(self):
+        """An all-gather of 4 members with 1 MB each, which a plan spells out for up to 4 MB, or up to 1 byte less, or from 1 byte more on: the
+        first runs, the others are refused with the range."""
+        for npu in range(16):
+            chakra.write(self.folder / f"w.{npu}.et", [Node(0, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=10**6, pg_name=f"row{npu // 4}")])
+        (self.folder / "groups.json").write_text(json.dumps(ROWS))
+        config = self.config("custom: {all-gather: gather.json}")
+        (self.folder / "gather.json").write_text(gather_plan(4, min_message_size=0, max_message_size=4 * 10**6))
+        self.run_once([config])
+        for low, high in ((0, 4 * 10**6 - 1), (4 * 10**6 + 1, 2**64 - 1)):
+            (self.folder / "gather.json").write_text(gather_plan(4, min_message_size=low, max_message_size=high))
+            self.refused([config], "gather.json", "4000000 bytes", f"{low} to {high} bytes")
+        (self.folder / "gather.json").write_text(gather_plan(4, min_message_size=9, max_message_size=8))
+        self.refused([config], "gather.json", "max_message_size is 8")
+
+
 class Custom(Folder):
     def workload(self, kinds=(chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.ALL_TO_ALL, chakra.BROADCAST)):
         """Writes the traces of 16 NPUs that come at different times to collectives of all, of rows and of columns, of each kind and two

@@ -57,6 +57,9 @@ class CustomCollective {
   /// Returns what an operation moves if the data have `whole` bytes. Chunk c of N is the bytes from whole * c / N to
   /// whole * (c + 1) / N, each without the remainder: all chunks together are the whole.
   Bytes bytes(std::uint32_t operation, Bytes whole) const;
+  /// Returns the least and the most bytes that the whole may have.
+  Bytes least() const { return least_; }
+  Bytes most() const { return most_; }
   /// Returns the file, or what the names of the files begin with.
   const std::filesystem::path& file() const { return file_; }
   /// Returns the bytes that it holds, within a factor of two.
@@ -67,6 +70,7 @@ class CustomCollective {
 
   std::filesystem::path file_;
   std::uint32_t num_chunks_ = 0;  ///< of the whole; 0: sizes are fixed
+  Bytes least_, most_{~std::uint64_t{0}};
   std::vector<Operation> operations_;
   std::vector<std::uint32_t> first_;            ///< [positions + 1]
   std::vector<std::uint32_t> first_successor_;  ///< [operations + 1]

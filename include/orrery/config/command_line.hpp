@@ -50,6 +50,8 @@ struct ConvertCommand {
   std::filesystem::path output;                 ///< PREFIX of PREFIX.<npu>.et, or the name of the YAML file
   std::optional<std::filesystem::path> groups;  ///< communicator file of the traces
   std::optional<std::uint32_t> npus;            ///< of the system; none: as many as there are traces
+  std::optional<std::uint32_t> nodes;           ///< of a system that is made from the topology of one node
+  trace::RecordingOptions recording;
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   bool force = false;  ///< replace existing files
 };

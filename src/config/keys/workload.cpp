@@ -170,7 +170,7 @@ void add_recording(Keys<Configuration>& keys) {
        .flag = Flag{.name = "step",
                     .heading = Heading::model,
                     .argument = "N",
-                    .commands = {Taker::run, Taker::check, Taker::show_trace}}},
+                    .commands = {Taker::run, Taker::check, Taker::convert, Taker::show_trace}}},
       step(), [](auto& c) -> auto& { return c.workload.recording.step; });
   keys.add(
       {.path = "workload.replicate",
@@ -181,7 +181,7 @@ void add_recording(Keys<Configuration>& keys) {
        .flag = Flag{.name = "replicate",
                     .heading = Heading::model,
                     .argument = "N",
-                    .commands = {Taker::run, Taker::check}}},
+                    .commands = {Taker::run, Taker::check, Taker::convert}}},
       count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; });
 }
 

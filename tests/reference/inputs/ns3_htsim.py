@@ -1,17 +1,21 @@
-"""Topologies and configurations of ns-3 and htsim: refused by name, with what to use instead. Files of ASTRA-sim's other backends stand
-beside them."""
+"""Files of ASTRA-sim's ns-3 network and of htsim: each topology of the facts, and each other file of these simulators, is refused by its name,
+with what to give in its place."""
 import harness
 
-WORDS = {"topology.txt": "a topology of ns-3", "physical_network.txt": "a topology of ns-3", "logical": "a logical topology for ns-3",
-         "nc-topology": "a topology of ns-3", ".topo": "a topology of htsim", "ns3_config": "a configuration of ns-3",
-         "network_config.txt": "a configuration of ns-3", "astra_system": "a system of ASTRA-sim", "memory": "a remote memory of ASTRA-sim"}
+KINDS = {"topology.txt": "a topology of ASTRA-sim's ns-3 network", "nc-topology-file.txt": "a topology of ASTRA-sim's ns-3 network",
+         "physical_network.txt": "a topology of ASTRA-sim's ns-3 network", "logical_topo.json": "a logical topology of ASTRA-sim's ns-3 network",
+         "logical.json": "a logical topology of ASTRA-sim's ns-3 network", "ns3_config.txt": "a configuration of ASTRA-sim's ns-3 network",
+         "network_config.txt": "a configuration of ASTRA-sim's ns-3 network"}
 
 
 def check(folder, facts):
-    for path in sorted(folder.rglob("*.*")):
-        word = next((word for part, word in WORDS.items() if part in path.name), None)
-        if word is None:
+    topologies = {fact["file"].split("/")[-1] for fact in facts}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        kind = "a topology of htsim" if path.suffix == ".topo" else KINDS.get(path.name)
+        if kind is None and path.name in topologies:
+            kind = "a topology of ASTRA-sim's ns-3 network"
+        if kind is None:
             continue
-        done = harness.orrery("convert", path, "--output=/dev/null", "--force")
-        agrees = done.code == 3 and f"the file is {word}" in done.err
-        yield str(path.relative_to(folder)), "" if agrees else f"exit code {done.code}: {done.err.strip()}"
+        done = harness.orrery("show", "trace", path)
+        agrees = done.code == 3 and f"the file is {kind}" in done.err and "system.network.dimensions" in done.err
+        yield str(path.relative_to(folder)), "" if agrees else f"exit code {done.code}, not refused as {kind}: {done.err.strip()}"

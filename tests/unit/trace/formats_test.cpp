@@ -128,6 +128,22 @@ TEST_F(Formats, AnUnknownFileIsRefusedWithWhatItHolds) {
              "t.0.et: NPU 0: the file is empty; expected an execution trace in one of the formats");
 }
 
+TEST_F(Formats, NetworksOfOtherSimulatorsAreRefusedByName) {
+  // Small files of ns-3, htsim and InfraGraph: the message names the kind, and where to describe the network.
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"37 5 64\n32 33 34 35 36\n0 32 200Gbps 0.0005ms 0\n", "the file is a topology of ASTRA-sim's ns-3 network"},
+      {"{\"logical-dims\": [\"8\", \"4\"]}", "the file is a logical topology of ASTRA-sim's ns-3 network"},
+      {"ENABLE_QCN 0\nTOPOLOGY_FILE topology.txt\n", "the file is a configuration of ASTRA-sim's ns-3 network"},
+      {"Nodes 8\nTiers 3\nPodsize 4\n", "the file is a topology of htsim"},
+      {"devices:\n  - name: server\n    components:\n", "the file is a description of InfraGraph"},
+  };
+  for (const auto& [bytes, what] : cases) {
+    const std::string text = refusal_of_bytes(bytes);
+    EXPECT_HAS(text, "this is not a trace that Orrery can read: " + what);
+    EXPECT_HAS(text, "system.network.dimensions");
+  }
+}
+
 TEST_F(Formats, GzipDataAreUnpackedOnce) {
   // A trace that was packed twice: the message says that there is gzip data within gzip data.
   const auto packed = [&](const std::string& bytes) {
