@@ -142,9 +142,8 @@ std::vector<std::uint32_t> CustomCollectiveBuilder::order(bool last_first, const
   return order;
 }
 
-std::shared_ptr<const CustomCollective> CustomCollectiveBuilder::finish(std::filesystem::path file,
-                                                                        std::uint32_t num_chunks,
-                                                                        std::pair<Bytes, Bytes> sizes) {
+std::shared_ptr<CustomCollective> CustomCollectiveBuilder::finish(std::filesystem::path file, std::uint32_t num_chunks,
+                                                                  std::pair<Bytes, Bytes> sizes) {
   auto made = std::make_shared<CustomCollective>();
   made->file_ = std::move(file);
   made->num_chunks_ = num_chunks;

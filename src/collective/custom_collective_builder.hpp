@@ -38,8 +38,13 @@ class CustomCollectiveBuilder {
   std::vector<std::uint32_t> order(bool last_first, const Fault& fault) const;
   /// Returns the custom collective. `num_chunks`: of the whole; 0 for sizes in bytes.
   /// `sizes`: the least and the most bytes that the whole may have.
-  std::shared_ptr<const CustomCollective> finish(std::filesystem::path file, std::uint32_t num_chunks,
-                                                 std::pair<Bytes, Bytes> sizes = {Bytes(0), Bytes(~std::uint64_t{0})});
+  std::shared_ptr<CustomCollective> finish(std::filesystem::path file, std::uint32_t num_chunks,
+                                           std::pair<Bytes, Bytes> sizes = {Bytes(0), Bytes(~std::uint64_t{0})});
+  /// Lets another custom collective stand for one, depending on the size of the data.
+  static void depend_on_size(CustomCollective& collective,
+                             std::function<const CustomCollective&(Bytes whole)> of_size) {
+    collective.of_size_ = std::move(of_size);
+  }
 
  private:
   struct End {

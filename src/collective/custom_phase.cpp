@@ -60,6 +60,7 @@ Ps duration_of(const CustomCollective& custom, std::uint32_t operation, Bytes wh
   }
   if (rules.bare_custom_collectives) return std::max(of.duration, tick(context.delays.rounding())).ps();
   if (of.kind == OperationKind::compute) return of.duration.ps();
+  if (of.in_switch) return 0;
   return context.memory(custom.bytes(operation, whole), of.kind == OperationKind::copy ? 2 : 3);
 }
 
@@ -258,7 +259,7 @@ CustomEvent CustomEvaluator::event_of(CustomEvent::Kind kind, std::uint32_t oper
     while (!differs(k)) leaves ? ++k : --k;
     const Bytes size = custom_.bytes(operation, whole_);
     event.link = number_of({2 * here + (leaves ? 0 : 1), k, link_of(context, k, here, there, leaves)});
-    event.holds = context.holds(k, here, there, size);
+    event.holds = custom_[operation].in_switch ? 0 : context.holds(k, here, there, size);
     if (leaves) event.delay = context.link(here, there, size);
   }
   return event;
@@ -314,7 +315,7 @@ class CustomPhase final : public PhaseAlgorithm {
   }
   void count_bytes(std::uint64_t chunks, SentBytes& sent) const override {
     for (std::uint32_t o = 0; o < custom_.operations().size(); ++o)
-      if (custom_[o].kind == OperationKind::send)
+      if (custom_[o].kind == OperationKind::send && !custom_[o].in_switch)
         sent.add(custom_[o].position, custom_[custom_[o].partner].position, chunks, custom_.bytes(o, whole_));
   }
   /// A position may have nothing to do.
@@ -339,7 +340,7 @@ std::shared_ptr<const PhaseAlgorithm> make_custom_phase(const PhaseShape& shape,
                                                         const Rules& rules) {
   ensure(shape.custom != nullptr, "no custom collective for so many members");
   const Bytes whole = shape.kind == Kind::all_gather ? times(shape.size, size) : shape.size;
-  return std::make_shared<const CustomPhase>(*shape.custom, whole, rules.bare_custom_collectives);
+  return std::make_shared<const CustomPhase>(shape.custom->for_whole(whole), whole, rules.bare_custom_collectives);
 }
 
 }  // namespace orrery::collective

@@ -28,7 +28,9 @@ struct Msccl {
     std::uint32_t copies = 1;             ///< bytes of a message for each byte of data: packets have two
     std::optional<std::uint32_t> of_gpu;  ///< whose thread block it is, if another GPU carries it out
     std::array<std::optional<std::uint32_t>, num_actions> operations;
-    bool keeps = true;  ///< what is received or added up is written to `to`
+    bool in_switch = false;       ///< see CustomCollective::Operation
+    bool adds_in_switch = false;  ///< only what it adds up is added up in the switch
+    bool keeps = true;            ///< what is received or added up is written to `to`
 
     /// Returns the last operation of the step.
     std::uint32_t last() const {

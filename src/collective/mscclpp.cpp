@@ -26,12 +26,18 @@ constexpr std::pair<std::string_view, Kind> plan_kinds[] = {{"allreduce", Kind::
                                                             {"broadcast", Kind::broadcast},
                                                             {"alltoall", Kind::all_to_all}};
 
+constexpr std::uint64_t most_iterations = 64;  // of a pipeline; of more, as many equal ones stand for all
+
 class MscclppReader : PlanSteps {
  public:
-  MscclppReader(const std::filesystem::path& file, Kind kind) : PlanSteps(file) { algorithm_.kind = kind; }
+  /// Reads a plan for data of `whole` bytes; 0: of any size, with one iteration of each pipeline.
+  MscclppReader(const std::filesystem::path& file, Kind kind, Bytes whole = Bytes(0)) : PlanSteps(file), whole_(whole) {
+    algorithm_.kind = kind;
+  }
 
-  std::shared_ptr<const CustomCollective> read(const Place& named_by) {
-    const std::string text = read_text(file_, named_by);
+  bool has_pipelines() const { return has_pipelines_; }
+
+  std::shared_ptr<CustomCollective> read(const std::string& text, const Place& named_by) {
     Json plan;
     try {
       plan = Json::parse(text);
@@ -98,11 +104,12 @@ class MscclppReader : PlanSteps {
     algorithm_.num_gpus = static_cast<std::uint32_t>(gpus.size());
     if (gpus.size() < 2 || gpus.size() > most_plan_gpus)
       fail(fmt::format("the plan has {}", counted(gpus.size(), "GPU")), fmt::format("2 to {}", most_plan_gpus));
-    find_parts(gpus);
     const auto chunks = [&](std::uint32_t rank, const char* key) {
       return count(gpus[rank], key, 0, most_plan_chunks);
     };
     const std::uint32_t in = chunks(0, "input_chunks"), out = chunks(0, "output_chunks");
+    input_chunks_ = std::max(in > 0 ? in : out, 1U);
+    find_parts(gpus);
     algorithm_.num_chunks = parts_ * (algorithm_.kind == Kind::all_gather ? (out > 0 ? out : in * algorithm_.num_gpus)
                                                                           : (in > 0 ? in : out));
     if (algorithm_.kind == Kind::reduce_scatter && in == 0) algorithm_.num_chunks *= algorithm_.num_gpus;
@@ -125,13 +132,24 @@ class MscclppReader : PlanSteps {
     for (std::uint32_t rank = 0; rank < gpus.size(); ++rank) read_channels(gpus[rank], rank);
   }
 
-  /// Finds into how many parts chunks have to be cut, so that groups of thread blocks share whole ones.
+  /// Finds into how many parts chunks have to be cut, so that groups of thread blocks and iterations of pipelines have
+  /// whole ones.
   void find_parts(const Json& gpus) {
+    std::uint32_t of_groups = 1, of_pipelines = 1;
+    const auto look = [&](const Json& operation) {
+      if (operation.contains("tbg_info"))
+        of_groups = std::lcm(of_groups, count(operation.at("tbg_info"), "tbg_size", 1, most_of_group));
+    };
     for (const Json& gpu : gpus)
       for (const Json& block : list(gpu, "threadblocks"))
-        for (const Json& operation : list(block, "ops"))
-          if (operation.contains("tbg_info"))
-            parts_ = std::lcm(parts_, count(operation.at("tbg_info"), "tbg_size", 1, most_of_group));
+        for (const Json& operation : list(block, "ops")) {
+          look(operation);
+          if (operation.at("name").get<std::string>() != "pipeline") continue;
+          has_pipelines_ = true;
+          of_pipelines = std::lcm(of_pipelines, iterations_of(operation));
+          for (const Json& inner : list(operation, "ops")) look(inner);
+        }
+    parts_ = of_groups * of_pipelines;
     if (parts_ > most_plan_chunks / 256)
       fail("groups of thread blocks have too many sizes", "sizes that divide each other");
   }
@@ -141,7 +159,10 @@ class MscclppReader : PlanSteps {
     std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> known;  // channels of a type to a GPU
     for (const Json& entry : list(gpu, "channels")) {
       const auto type = entry.at("channel_type").get<std::string>();
-      if (type == "switch") continue;  // refused where an operation uses it
+      if (type == "switch") {
+        read_switch_channel(entry);
+        continue;
+      }
       for (const Json& peer : list(entry, "connected_to")) {
         const std::uint32_t to = whole(peer, "connected_to", 0, algorithm_.num_gpus - 1);
         if (to == rank) fail(fmt::format("GPU {} has a channel to itself", rank), "another GPU");
@@ -150,8 +171,23 @@ class MscclppReader : PlanSteps {
     }
   }
 
+  void read_switch_channel(const Json& entry) {
+    const auto type = entry.value(entry.contains("buffer_type") ? "buffer_type" : "buff", std::string("i"));
+    for (const Json& group : list(entry, "rank_groups")) {
+      SwitchChannel& channel = switches_[static_cast<std::uint32_t>(channels_.size() - 1)].emplace_back();
+      channel.type = type;
+      for (const Json& rank : list(group, "ranks"))
+        channel.ranks.push_back(whole(rank, "ranks", 0, algorithm_.num_gpus - 1));
+    }
+  }
+
   void read_gpu(const Json& gpu) {
     barriers_.clear();
+    acquired_.clear();
+    released_.clear();
+    initial_.clear();
+    for (const Json& semaphore : list(gpu, "semaphores"))
+      initial_.push_back(count(semaphore, "init_value", 0, most_plan_chunks, 0));
     std::set<std::uint32_t> ids;
     for (const Json& block : list(gpu, "threadblocks")) {
       at_.block = -1;
@@ -163,13 +199,13 @@ class MscclppReader : PlanSteps {
       barriers_of_block_.clear();
       at_.number = 0;
       for (const Json& operation : list(block, "ops")) {
-        at_.operation = operation.at("name").get<std::string>();
-        read_operation(gpu, block, operation);
+        read_named(gpu, block, operation);
         ++at_.number;
       }
       at_.operation.clear();
     }
     at_.block = -1;
+    match_semaphores();
     for (const auto& [key, found] : barriers_)
       if (found.second.size() != found.first)
         fail(fmt::format("{} of {} come to barrier {}", counted(found.second.size(), "thread block"), found.first,
@@ -180,12 +216,85 @@ class MscclppReader : PlanSteps {
         for (const auto& other : found.second) waits_.emplace_back(other.first, leaves);
   }
 
+  void read_named(const Json& gpu, const Json& block, const Json& operation) {
+    at_.operation = operation.at("name").get<std::string>();
+    if (at_.operation != "pipeline") return read_operation(gpu, block, operation);
+    if (at_.iterations > 1) fail("it is in a pipeline itself", "pipelines that hold other operations");
+    const std::uint32_t iterations = iterations_of(operation);
+    for (at_.iteration = 0; at_.iteration < iterations; ++at_.iteration) {
+      at_.iterations = iterations;
+      for (const Json& inner : list(operation, "ops")) {
+        at_.operation = inner.at("name").get<std::string>();
+        if (at_.operation == "pipeline") fail("it is in a pipeline itself", "pipelines that hold other operations");
+        read_operation(gpu, block, inner);
+      }
+    }
+    at_.iteration = 0;
+    at_.iterations = 1;
+  }
+
+  /// Returns the iterations of a pipeline: as many as units are in its chunks.
+  std::uint32_t iterations_of(const Json& pipeline) const {
+    const Json& context = pipeline.at("iter_context");
+    const std::uint64_t unit = count(context, "unit_size", 1, std::int64_t{1} << 32);
+    const std::uint64_t chunks = count(context, "num_chunks", 1, most_plan_chunks);
+    const std::uint64_t bytes = whole_.count() / input_chunks_ * chunks;
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((bytes + unit - 1) / unit, 1, most_iterations));
+  }
+
+  /// Semaphores join thread blocks of a GPU: the k-th acquisition waits for the release that gives the k-th unit.
+  void pass_semaphores(const Json& operation, bool acquires) {
+    for (const Json& index : list(operation, "semaphore_ids")) {
+      const std::uint32_t id =
+          whole(index, "semaphore_ids", 0, std::max<std::int64_t>(static_cast<std::int64_t>(initial_.size()) - 1, 0));
+      auto& [block, steps] = (acquires ? acquired_ : released_)[id];
+      if (!steps.empty() && block != at_.block)
+        fail(fmt::format("thread block {} does so with semaphore {} too", block, id),
+             "one thread block that acquires a semaphore, and one that releases it");
+      block = at_.block;
+      steps.push_back(add("nop"));
+    }
+  }
+  void match_semaphores() {
+    for (const auto& [id, acquired] : acquired_) {
+      const auto& steps = acquired.second;
+      for (std::size_t k = initial_.empty() ? 0 : initial_.at(id); k < steps.size(); ++k) {
+        const std::size_t release = k - (initial_.empty() ? 0 : initial_.at(id));
+        if (release >= released_[id].second.size())
+          fail(fmt::format("semaphore {} is acquired {}, and released {}", id, counted(steps.size(), "time"),
+                           counted(released_[id].second.size(), "time")),
+               "as many releases as acquisitions beyond its first value");
+        waits_.emplace_back(released_[id].second[release], steps[k]);
+      }
+    }
+  }
+
+  void use_switch(const Json& block, const Json& operation) {
+    const std::string& name = at_.operation;
+    const bool packets = name == "gstorepkt";
+    const auto of_group = [&](const char* key) { return buffers_of_group(block, operation, key); };
+    auto [own_target, targets] = of_group("dst_buff");
+    if (name == "glres") {
+      const auto [own, others] = of_group("src_buff");
+      const bool moves = own.at.buffer != own_target.at.buffer || own.at.offset != own_target.at.offset;
+      reduce_in_switch(others, own);
+      if (moves) calculate("cpy", own, own_target, false, false);
+    } else {
+      calculate("cpy", local(operation, "src_buff", 0), own_target, packets, packets);
+    }
+    multicast(own_target, targets, packets);
+  }
+
   void read_operation(const Json& gpu, const Json& block, const Json& operation) {
     const std::string& name = at_.operation;
     if (name == "nop" || name == "flush") {
       add("nop");
     } else if (name == "barrier") {
       pass_barrier(operation);
+    } else if (name == "sem_acquire" || name == "sem_release") {
+      pass_semaphores(operation, name == "sem_acquire");
+    } else if (name == "glres" || name == "gstore" || name == "gstorepkt") {
+      use_switch(block, operation);
     } else if (name == "signal" || name == "rlxsignal") {
       signal(block, operation);
     } else if (name == "wait" || name == "rlxwait") {
@@ -238,13 +347,7 @@ class MscclppReader : PlanSteps {
   }
 
   [[noreturn]] void refuse(const std::string& name) const {
-    if (name == "glres" || name == "glre" || name == "gstore" || name == "gstorepkt")
-      fail("it reduces or stores through the switch (NVLS), which custom collectives do not model",
-           "a plan with memory or port channels; in-switch-operations of a Switch with the algorithm inSwitch model "
-           "NVLS");
-    if (name == "pipeline" || name == "sem_acquire" || name == "sem_release")
-      fail("its number of iterations depends on the size of the message, which custom collectives do not model",
-           "a plan without pipelines and semaphores");
+    if (name == "glre") fail("MSCCL++'s own executor does not know it", "glres, which also stores the sum");
     fail("the operation is not known", "put, get, copy, signal, wait, packets, reductions, nop or barrier");
   }
 
@@ -263,6 +366,9 @@ class MscclppReader : PlanSteps {
       first = whole * tb / size;
       last = whole * (tb + 1) / size;
     }
+    const std::uint64_t width = last - first;
+    last = first + width * (at_.iteration + 1) / at_.iterations;
+    first += width * at_.iteration / at_.iterations;
     const std::uint64_t at = std::uint64_t{count(buffer, "index", 0, most_plan_chunks)} * parts_ + first;
     if (at + (last - first) > std::uint64_t{most_plan_chunks} * 256) fail("a buffer ends too far away", "fewer chunks");
     return {rank, {which, static_cast<std::uint32_t>(at)}, static_cast<std::uint32_t>(last - first)};
@@ -271,8 +377,31 @@ class MscclppReader : PlanSteps {
     const Json& buffers = list(operation, key);
     if (k >= buffers.size())
       fail(fmt::format("{} has {}", key, counted(buffers.size(), "entry", "entries")), "one more");
-    if (buffers[k].contains("switch_channel_id")) refuse("glres");
+    if (buffers[k].contains("switch_channel_id"))
+      fail(fmt::format("{} {} is that of a switch", key, k), "a buffer of a GPU");
     return buffers[k];
+  }
+  /// Returns what a switch channel names: the GPU's own buffer, and those of the others of its group.
+  std::pair<PlanBuffer, std::vector<PlanBuffer>> buffers_of_group(const Json& block, const Json& operation,
+                                                                  const char* key) const {
+    const Json& buffers = list(operation, key);
+    if (buffers.size() != 1 || !buffers[0].contains("switch_channel_id"))
+      fail(fmt::format("{} names no switch channel", key), "one entry with a switch_channel_id");
+    const auto of_gpu = switches_.find(at_.gpu);
+    for (const Json& refs : list(block, "channels")) {
+      if (refs.at("channel_type").get<std::string>() != "switch" || of_gpu == switches_.end()) continue;
+      const Json& ids = list(refs, "channel_ids");
+      const std::uint32_t at = count(buffers[0], "switch_channel_id", 0, static_cast<std::int64_t>(ids.size()) - 1);
+      const auto& channel =
+          of_gpu->second[whole(ids[at], "channel_ids", 0, static_cast<std::int64_t>(of_gpu->second.size()) - 1)];
+      if (std::ranges::find(channel.ranks, at_.gpu) == channel.ranks.end())
+        fail("the group of the switch channel lacks this GPU", "a group with it");
+      std::vector<PlanBuffer> others;
+      for (const std::uint32_t rank : channel.ranks)
+        if (rank != at_.gpu) others.push_back(cut(operation, buffers[0], rank, channel.type));
+      return {cut(operation, buffers[0], at_.gpu, channel.type), others};
+    }
+    fail("its thread block has no switch channel", "channels of the type switch");
   }
   PlanBuffer local(const Json& operation, const char* key, std::size_t k) const {
     const Json& buffer = entry(operation, key, k);
@@ -299,7 +428,6 @@ class MscclppReader : PlanSteps {
   /// Returns the channels of an operation, each in the direction in which its message goes.
   std::vector<PlanChannel> channels_of(const Json& block, const Json& operation, bool sends) const {
     const auto type = operation.at("channel_type").get<std::string>();
-    if (type == "switch") refuse("glres");
     const auto of_gpu = channels_[at_.gpu].find(type);
     std::vector<PlanChannel> found;
     for (const Json& index : list(operation, "channel_ids"))
@@ -341,13 +469,36 @@ class MscclppReader : PlanSteps {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::vector<std::pair<StepOf, StepOf>>>>
       barriers_;  ///< by id and turn
   std::map<std::uint32_t, std::uint32_t> barriers_of_block_;
+  struct SwitchChannel {
+    std::string type;  ///< of the buffer
+    std::vector<std::uint32_t> ranks;
+  };
+  std::map<std::uint32_t, std::vector<SwitchChannel>> switches_;  ///< by GPU
+  using OfBlock = std::pair<std::int64_t, std::vector<StepOf>>;   ///< thread block, and its steps
+  std::map<std::uint32_t, OfBlock> acquired_, released_;          ///< by semaphore of the GPU
+  std::vector<std::uint32_t> initial_;                            ///< [semaphores of the GPU]
+  Bytes whole_;                                                   ///< 0: any
+  std::uint32_t input_chunks_ = 1;
+  bool has_pipelines_ = false;
 };
 
 }  // namespace
 
 std::shared_ptr<const CustomCollective> read_mscclpp(const std::filesystem::path& file, Kind kind,
                                                      const Place& named_by) {
-  return MscclppReader(file, kind).read(named_by);
+  const std::string text = read_text(file, named_by);
+  MscclppReader reader(file, kind);
+  const auto plan = reader.read(text, named_by);
+  if (!reader.has_pipelines()) return plan;
+  // The number of iterations depends on the size, so each size is read anew. Sizes with equal numbers of operations are
+  // equal, but few sizes occur in a run.
+  const auto known = std::make_shared<std::map<Bytes, std::shared_ptr<const CustomCollective>>>();
+  CustomCollectiveBuilder::depend_on_size(*plan, [=](Bytes whole) -> const CustomCollective& {
+    auto& of_size = (*known)[whole];
+    if (!of_size) of_size = MscclppReader(file, kind, whole).read(text, named_by);
+    return *of_size;
+  });
+  return plan;
 }
 
 }  // namespace orrery::collective

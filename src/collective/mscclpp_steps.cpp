@@ -31,9 +31,14 @@ void PlanSteps::add_operations(CustomCollectiveBuilder& builder) {
         tag = next_tag_ + signals.emplace(*extra.message, signals.size()).first->second;
       }
       follow(sends ? Msccl::sends : Msccl::receives,
-             builder.add_message({.kind = sends ? OperationKind::send : OperationKind::receive, .position = rank}, peer,
-                                 tag));
-      if (step.type == "rrc") follow(Msccl::calculates, builder.add({.kind = OperationKind::reduce, .position = rank}));
+             builder.add_message({.kind = sends ? OperationKind::send : OperationKind::receive,
+                                  .position = rank,
+                                  .in_switch = step.in_switch},
+                                 peer, tag));
+      if (step.type == "rrc")
+        follow(Msccl::calculates, builder.add({.kind = OperationKind::reduce,
+                                               .position = rank,
+                                               .in_switch = step.in_switch || step.adds_in_switch}));
     }
 }
 
@@ -56,7 +61,7 @@ void PlanSteps::find_waits() {
   waits_.erase(std::ranges::unique(waits_).begin(), waits_.end());
 }
 
-std::shared_ptr<const CustomCollective> PlanSteps::build() {
+std::shared_ptr<CustomCollective> PlanSteps::build() {
   find_waits();
   CustomCollectiveBuilder builder(algorithm_.num_gpus);
   add_operations(builder);

@@ -37,8 +37,9 @@ class PlanSteps {
     std::uint32_t gpu = ~std::uint32_t{0}, number = 0;
     std::int64_t block = -1;
     std::string operation;
-    std::optional<StepOf> before;     ///< the step before in this thread block
-    std::vector<StepOf> unsignalled;  ///< puts of this thread block that no signal has carried
+    std::optional<StepOf> before;                 ///< the step before in this thread block
+    std::vector<StepOf> unsignalled;              ///< puts of this thread block that no signal has carried
+    std::uint32_t iteration = 0, iterations = 1;  ///< of a pipeline
   };
 
   explicit PlanSteps(const std::filesystem::path& file) : file_(file) { algorithm_.file = file.string(); }
@@ -122,6 +123,30 @@ class PlanSteps {
     made(receives).from = made(receives).to = to.at;
     made(sends).count = made(receives).count = from.count;
   }
+  /// Adds up what stands in the same place of several GPUs, in the switch: all of them send at once, and the sum comes
+  /// by one link, in the time of one message.
+  void reduce_in_switch(const std::vector<PlanBuffer>& others, const PlanBuffer& sum) {
+    const std::optional<StepOf> before = at_.before;
+    std::vector<StepOf> ends;
+    for (const PlanBuffer& other : others) {
+      at_.before = before;
+      fetch(other, sum, true);
+      made(*at_.before).adds_in_switch = true;
+      made(*at_.before).in_switch = !ends.empty();
+      ends.push_back(*at_.before);
+    }
+    const StepOf together = add("nop");
+    for (const StepOf end : ends)
+      if (end != ends.back()) waits_.emplace_back(end, together);
+  }
+  /// Writes to several GPUs through the switch, which multiplies one message.
+  void multicast(const PlanBuffer& from, const std::vector<PlanBuffer>& to, bool packets) {
+    for (std::size_t k = 0; k < to.size(); ++k) {
+      write(from, to[k], packets);
+      // Of those that leave at one time the first number goes first, and the last one holds the link.
+      made(*at_.before).in_switch = k + 1 < to.size();
+    }
+  }
   void calculate(std::string type, const PlanBuffer& from, const PlanBuffer& to, bool awaits, bool arrives) {
     same_size(from, to);
     const StepOf step = add(std::move(type));
@@ -137,7 +162,7 @@ class PlanSteps {
       fail(fmt::format("thread block {} uses the same channel", found->second), "one thread block for each connection");
   }
 
-  std::shared_ptr<const CustomCollective> build();
+  std::shared_ptr<CustomCollective> build();
 
   std::filesystem::path file_;
   Msccl algorithm_;

@@ -66,6 +66,15 @@ void validate_custom(const Options& options, const GroupLayout& layout, const Ph
                 "1 chunk (chunks, preferred-dataset-splits), or messages in parts of the whole");
 }
 
+void validate_switch_of_custom(const topology::Topology& topology, const Options& options, const Axis& axis,
+                               const CustomCollective& custom) {
+  const std::string why = fault_of_switch(topology, options, axis);
+  if (!why.empty())
+    throw Error(ErrorCode::bad_input, Place{},
+                fmt::format("{} lets the switch add up and multiply data, but {}", custom.file().string(), why),
+                "members in one Switch with in-switch-operations, or a plan with memory or port channels");
+}
+
 }  // namespace
 
 std::uint64_t switch_operations(const topology::Topology& topology, const Options& options, const Axis& axis) {
@@ -83,7 +92,11 @@ void validate_phase(const topology::Topology& topology, const Options& options, 
                     const Phase& phase, Kind asked) {
   const PhaseShape& shape = phase.shape;
   const std::uint32_t n = phase.axis->size;
-  if (shape.is_custom) return validate_custom(options, layout, shape, asked);
+  if (shape.is_custom) {
+    validate_custom(options, layout, shape, asked);
+    if (shape.custom->uses_switch()) validate_switch_of_custom(topology, options, *phase.axis, *shape.custom);
+    return;
+  }
   const AlgorithmEntry& entry = entry_of(shape.algorithm);
   std::string why = fault_of_algorithm(entry, shape.kind, n);
   if (why.empty() && entry.is_in_switch) why = fault_of_switch(topology, options, *phase.axis);

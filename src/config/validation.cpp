@@ -2,6 +2,7 @@
 
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/topology/fabric.hpp"
 
@@ -113,6 +114,11 @@ void Validation::validate_network() {
           "system.network.switching: cut-through, or no packet size");
   if (network.model->simulates_links()) {
     attempt([&] { const topology::Fabric links(topology_); });
+    for (const auto& [kind, files] : c_.collectives.custom.of_kind)
+      for (const auto& custom : files)
+        require(!custom->uses_switch(), fmt::format("system.collectives.custom.{}", collective::name(kind)),
+                fmt::format("found {}, which lets the switch add up and multiply data", custom->file().string()),
+                "a plan with memory or port channels, or system.network.model: congestion-unaware");
     require(!c_.run.fold, "run.fold",
             "found true with the congestion-aware network, where NPUs that are alike still meet at different links",
             "false (no --fold), or the network model congestion-unaware");

@@ -71,6 +71,21 @@ def gather_plan(ranks, **more):
     return json.dumps({"name": "gather", "collective": "allgather", "protocol": "Simple", "inplace": True, "gpus": gpus, **more})
 
 
+def switch_plan(ranks):
+    """Returns a plan of MSCCL++ for an all-reduce: each rank adds up its chunk of all in the switch, in a pipeline, and stores it at all."""
+    gpus = []
+    for rank in range(ranks):
+        buffer = [{"switch_channel_id": 0, "index": rank, "size": 1}]
+        meet = [{"name": name, "channel_type": "memory", "channel_ids": list(range(ranks - 1))} for name in ("signal", "wait")]
+        pipeline = {"name": "pipeline", "iter_context": {"unit_size": 16384, "num_chunks": 1}, "ops": [{"name": "glres", "src_buff": buffer, "dst_buff": buffer}]}
+        channels = [{"channel_type": "memory", "connected_to": [peer for peer in range(ranks) if peer != rank]},
+                    {"channel_type": "switch", "buffer_type": "i", "rank_groups": [{"size": ranks, "ranks": list(range(ranks))}]}]
+        used = [{"channel_type": "memory", "channel_ids": list(range(ranks - 1))}, {"channel_type": "switch", "channel_ids": [0]}]
+        gpus.append({"id": rank, "input_chunks": ranks, "output_chunks": ranks, "scratch_chunks": 0, "channels": channels, "remote_buffers": [],
+                     "threadblocks": [{"id": 0, "channels": used, "remote_buffer_refs": [], "ops": [*meet, pipeline, *meet]}]})
+    return json.dumps({"name": "sum", "collective": "allreduce", "protocol": "Simple", "inplace": True, "gpus": gpus})
+
+
 class Plans(Folder):
     def test_one_answer(self):
         """16 NPUs that come at different times to all-gathers of rows of 4, which a plan of MSCCL++ spells out: one answer on 1, 2, 3 and 4
@@ -87,6 +102,28 @@ class Plans(Folder):
             with self.subTest(model=model):
                 config = self.config("custom: {all-gather: gather.json}", model=model)
                 self.check_one_answer([config], 16, ranks=(1, 2, 3, 4))
+
+    def test_one_answer_through_the_switch(self):
+        """8 NPUs that come at different times to all-reduces through their switch, in a pipeline: one answer on 1, 2, 3 and 4 ranks. Without
+        operations of the switch, and in the congestion-aware network, the plan is refused."""
+        (self.folder / "sum.json").write_text(switch_plan(8))
+        for npu in range(8):
+            nodes = [Node(0, chakra.COMP, duration=1 + npu * 5 % 8)]
+            for size in (1 << 20, 999_999):
+                nodes.append(Node(len(nodes), chakra.COLL, data_deps=[len(nodes) - 1], comm_type=chakra.ALL_REDUCE, comm_size=size))
+            chakra.write(self.folder / f"s.{npu}.et", nodes)
+        config = self.folder / "switch.yaml"
+        text = """system:
+  network: {dimensions: [{shape: Switch, size: 8, bandwidth: 100 GB/s, latency: 500 ns, in-switch-operations: 8}]}
+  collectives: {custom: {all-reduce: sum.json}}
+workload: {traces: "s.{npu}.et"}
+"""
+        config.write_text(text)
+        self.check_one_answer([config], 8)
+        config.write_text(text.replace(", in-switch-operations: 8", ""))
+        self.refused([config], "sum.json", "its switch only forwards")
+        config.write_text(text.replace("network: {", "network: {model: congestion-aware, "))
+        self.refused([config], "sum.json", "congestion-unaware")
 
     def test_sizes_outside_the_range(self):
         """An all-gather of 4 members with 1 MB each, which a plan spells out for up to 4 MB, or up to 1 byte less, or from 1 byte more on: the

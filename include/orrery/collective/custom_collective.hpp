@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,6 +42,9 @@ class CustomCollective {
     std::uint32_t num_ranges = 0;
     Bytes fixed = {};    ///< or in bytes, whatever the size of the collective
     Time duration = {};  ///< of a computation
+    /// The switch carries it out: a reduction takes no time, and a message holds the link of its sender (a send) or of
+    /// its receiver (a receive) together with others that hold it instead.
+    bool in_switch = false;
   };
 
   std::uint32_t num_positions() const { return static_cast<std::uint32_t>(first_.size() - 1); }
@@ -60,6 +65,11 @@ class CustomCollective {
   /// Returns the least and the most bytes that the whole may have.
   Bytes least() const { return least_; }
   Bytes most() const { return most_; }
+  /// Returns whether switches combine or multiply messages.
+  bool uses_switch() const { return std::ranges::any_of(operations_, &Operation::in_switch); }
+  /// Returns the custom collective for data of `whole` bytes: another one if the number of operations depends on the
+  /// size, which lives as long as this one. Cost O(operations) for the first call with a number of operations.
+  const CustomCollective& for_whole(Bytes whole) const { return of_size_ ? of_size_(whole) : *this; }
   /// Returns the file, or what the names of the files begin with.
   const std::filesystem::path& file() const { return file_; }
   /// Returns the bytes that it holds, within a factor of two.
@@ -76,6 +86,7 @@ class CustomCollective {
   std::vector<std::uint32_t> first_successor_;  ///< [operations + 1]
   std::vector<std::uint32_t> successors_;
   std::vector<Range> ranges_;
+  std::function<const CustomCollective&(Bytes whole)> of_size_;  ///< null: the operations do not depend on the size
 };
 
 /// Says whether a file holds JSON, as execution plans of MSCCL++ do.

@@ -1,8 +1,11 @@
-// Execution plans of MSCCL++: an all-gather of two ranks, each of which puts its chunk to the other one.
+// Execution plans of MSCCL++: an all-gather of two ranks, each of which puts its chunk to the other one, and
+// all-reduces through the switch.
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "orrery/base/error.hpp"
 #include "orrery/collective/custom_collective.hpp"
@@ -110,12 +113,113 @@ TEST_F(MscclppFile, PacketsThatNobodyPutsAreRefused) {
   EXPECT_NE(refusal(plan(unpack(1), put(1))).find("it waits for packets that nobody puts there"), std::string::npos);
 }
 
-// What is not modelled is refused, and the message names the operation.
-TEST_F(MscclppFile, SwitchesAndPipelinesAreRefusedWithTheOperation) {
-  const std::string nvls = refusal(plan(R"({"name": "glres"})", ""));
-  EXPECT_NE(nvls.find("rank 0, thread block 0, operation 0 (glres): "), std::string::npos) << nvls;
-  EXPECT_NE(refusal(plan(R"({"name": "pipeline", "ops": []})", "")).find("size of the message"), std::string::npos);
+// What the format does not know, and text that is no plan, is refused; the message names the operation.
+TEST_F(MscclppFile, OtherOperationsAreRefused) {
+  const std::string unknown = refusal(plan(R"({"name": "glre"})", ""));
+  EXPECT_NE(unknown.find("rank 0, thread block 0, operation 0 (glre): "), std::string::npos) << unknown;
+  EXPECT_NE(refusal(plan(R"({"name": "glres", "src_buff": [], "dst_buff": []})", "")).find("names no switch channel"),
+            std::string::npos);
   EXPECT_NE(refusal("{").find("this is no JSON"), std::string::npos);
+}
+
+/// An all-reduce of `ranks` ranks through the switch: each adds up its chunk of all and stores the sum at all, after
+/// all have signalled that their data are there. `wrap` makes of the operation what stands in the plan.
+std::string in_switch(int ranks, const std::function<std::string(std::string)>& wrap) {
+  std::string gpus;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::string all, peers, ids;
+    for (int other = 0; other < ranks; ++other) {
+      all += (other > 0 ? ", " : "") + std::to_string(other);
+      if (other == rank) continue;
+      peers += (peers.empty() ? "" : ", ") + std::to_string(other);
+      ids += (ids.empty() ? "" : ", ") + std::to_string(other - (other > rank ? 1 : 0));
+    }
+    const auto with_all = [&](const char* name) {
+      return R"({"name": ")" + std::string(name) + R"(", "channel_type": "memory", "channel_ids": [)" + ids + "]}, ";
+    };
+    const std::string buffer = R"([{"switch_channel_id": 0, "index": )" + std::to_string(rank) + R"(, "size": 1}])";
+    const std::string sum = R"({"name": "glres", "src_buff": )" + buffer + R"(, "dst_buff": )" + buffer + "}";
+    gpus += (rank > 0 ? ", " : "") + R"({"id": )" + std::to_string(rank) + R"(, "input_chunks": )" +
+            std::to_string(ranks) + R"(, "output_chunks": )" + std::to_string(ranks) +
+            R"(, "semaphores": [{"init_value": 0}], "channels": [{"channel_type": "memory", "connected_to": [)" +
+            peers + R"(]}, {"channel_type": "switch", "buffer_type": "i", "rank_groups": [{"size": 1, "ranks": [)" +
+            all +
+            R"(]}]}], "remote_buffers": [], "threadblocks": [{"id": 0, "channels": [
+                {"channel_type": "memory", "channel_ids": [)" +
+            ids + R"(]}, {"channel_type": "switch", "channel_ids": [0]}], "ops": [)" + with_all("signal") +
+            with_all("wait") + wrap(sum) + ", " + with_all("signal") + with_all("wait") + R"({"name": "nop"}]}]})";
+  }
+  return R"({"name": "nvls", "collective": "allreduce", "protocol": "Simple", "inplace": true, "gpus": [)" + gpus +
+         "]}";
+}
+
+std::string alone(std::string operation) { return operation; }
+std::string in_pipeline(std::string operation) {
+  return R"({"name": "pipeline", "iter_context": {"unit_size": 1024, "num_chunks": 1}, "ops": [)" + operation + "]}";
+}
+
+/// The messages with data that hold a link: of senders or of receivers.
+std::uint64_t held(const CustomCollective& collective, OperationKind end, std::uint64_t whole) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t o = 0; o < collective.operations().size(); ++o)
+    if (collective[o].kind == end && !collective[o].in_switch) sum += collective.bytes(o, Bytes(whole)).count();
+  return sum;
+}
+
+class MscclppSwitch : public MscclppFile {
+ protected:
+  std::shared_ptr<const CustomCollective> read_sum(const std::string& text) {
+    const auto file = folder_.path() / "nvls.json";
+    std::ofstream(file) << text;
+    return read_custom_collective(file, Kind::all_reduce, {.key = "the key"});
+  }
+};
+
+// Four ranks add up chunks of 1000 bytes in the switch. Each sends its part of three sums and stores one sum: 4000
+// bytes leave by each of four links, and as many come: one sum, and the three of the others.
+TEST_F(MscclppSwitch, ALinkHoldsWhatTheSwitchLeavesToIt) {
+  const auto read_plan = read_sum(in_switch(4, alone));
+  EXPECT_TRUE(read_plan->uses_switch());
+  EXPECT_EQ(held(*read_plan, OperationKind::send, 4000), 4U * 4000);
+  EXPECT_EQ(held(*read_plan, OperationKind::receive, 4000), 4U * 4000);
+  EXPECT_FALSE(
+      read(plan(put(0) + "," + signal_peer + "," + wait_for_peer, put(1) + "," + signal_peer + "," + wait_for_peer))
+          ->uses_switch());
+}
+
+// A pipeline over chunks of 1024 bytes in units of 1024 has one iteration, over chunks of 4 KiB four, and over large
+// ones 64, the most. Whatever their number, all of them move the same bytes.
+TEST_F(MscclppSwitch, APipelineHasAsManyIterationsAsUnits) {
+  const auto read_plan = read_sum(in_switch(4, in_pipeline));
+  const auto sums = [&](std::uint64_t whole) {
+    const CustomCollective& of_size = read_plan->for_whole(Bytes(whole));
+    EXPECT_EQ(held(of_size, OperationKind::send, whole), 4 * whole) << whole;
+    std::uint64_t count = 0;
+    for (const auto& operation : of_size.operations()) count += operation.kind == OperationKind::reduce;
+    return count;
+  };
+  EXPECT_EQ(sums(4 * 1024), 4U * 3);
+  EXPECT_EQ(sums(4 * 4096), 4U * 3 * 4);
+  EXPECT_EQ(sums(std::uint64_t{4} << 24), 4U * 3 * 64);
+  EXPECT_EQ(&read_plan->for_whole(Bytes(16384)), &read_plan->for_whole(Bytes(16384)));
+}
+
+// A semaphore that nobody releases would never let its acquirer pass: the message says so.
+TEST_F(MscclppSwitch, SemaphoresNeedReleases) {
+  const auto acquire = [](std::string operation) {
+    return R"({"name": "sem_acquire", "semaphore_ids": [0]}, )" + operation;
+  };
+  try {
+    (void)read_sum(in_switch(2, acquire));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("semaphore 0 is acquired 1 time, and released 0 times"), std::string::npos)
+        << error.what();
+  }
+  const auto both = [&](std::string operation) {
+    return R"({"name": "sem_release", "semaphore_ids": [0]}, )" + acquire(std::move(operation));
+  };
+  EXPECT_NO_THROW((void)read_sum(in_switch(2, both)));
 }
 
 }  // namespace
