@@ -255,20 +255,6 @@ class MscclppReader : PlanSteps {
       steps.push_back(add("nop"));
     }
   }
-  void match_semaphores() {
-    for (const auto& [id, acquired] : acquired_) {
-      const auto& steps = acquired.second;
-      for (std::size_t k = initial_.empty() ? 0 : initial_.at(id); k < steps.size(); ++k) {
-        const std::size_t release = k - (initial_.empty() ? 0 : initial_.at(id));
-        if (release >= released_[id].second.size())
-          fail(fmt::format("semaphore {} is acquired {}, and released {}", id, counted(steps.size(), "time"),
-                           counted(released_[id].second.size(), "time")),
-               "as many releases as acquisitions beyond its first value");
-        waits_.emplace_back(released_[id].second[release], steps[k]);
-      }
-    }
-  }
-
   void use_switch(const Json& block, const Json& operation) {
     const std::string& name = at_.operation;
     const bool packets = name == "gstorepkt";
@@ -474,9 +460,6 @@ class MscclppReader : PlanSteps {
     std::vector<std::uint32_t> ranks;
   };
   std::map<std::uint32_t, std::vector<SwitchChannel>> switches_;  ///< by GPU
-  using OfBlock = std::pair<std::int64_t, std::vector<StepOf>>;   ///< thread block, and its steps
-  std::map<std::uint32_t, OfBlock> acquired_, released_;          ///< by semaphore of the GPU
-  std::vector<std::uint32_t> initial_;                            ///< [semaphores of the GPU]
   Bytes whole_;                                                   ///< 0: any
   std::uint32_t input_chunks_ = 1;
   bool has_pipelines_ = false;

@@ -61,6 +61,20 @@ void PlanSteps::find_waits() {
   waits_.erase(std::ranges::unique(waits_).begin(), waits_.end());
 }
 
+void PlanSteps::match_semaphores() {
+  for (const auto& [id, acquired] : acquired_) {
+    const auto& steps = acquired.second;
+    for (std::size_t k = initial_.empty() ? 0 : initial_.at(id); k < steps.size(); ++k) {
+      const std::size_t release = k - (initial_.empty() ? 0 : initial_.at(id));
+      if (release >= released_[id].second.size())
+        fail(fmt::format("semaphore {} is acquired {}, and released {}", id, counted(steps.size(), "time"),
+                         counted(released_[id].second.size(), "time")),
+             "as many releases as acquisitions beyond its first value");
+      waits_.emplace_back(released_[id].second[release], steps[k]);
+    }
+  }
+}
+
 std::shared_ptr<CustomCollective> PlanSteps::build() {
   find_waits();
   CustomCollectiveBuilder builder(algorithm_.num_gpus);

@@ -162,6 +162,8 @@ class PlanSteps {
       fail(fmt::format("thread block {} uses the same channel", found->second), "one thread block for each connection");
   }
 
+  /// Lets acquisitions of semaphores of a GPU wait for the releases that give them their unit.
+  void match_semaphores();
   std::shared_ptr<CustomCollective> build();
 
   std::filesystem::path file_;
@@ -174,6 +176,10 @@ class PlanSteps {
   std::map<PlanChannel, std::vector<std::vector<StepOf>>> carried_;  ///< the puts that each signal carries
   std::map<PlanChannel, std::vector<StepOf>> waits_of_;
   std::map<PlanChannel, std::int64_t> signallers_, waiters_;  ///< the thread block
+
+  using OfBlock = std::pair<std::int64_t, std::vector<StepOf>>;  ///< thread block, and its steps
+  std::map<std::uint32_t, OfBlock> acquired_, released_;         ///< by semaphore of the GPU
+  std::vector<std::uint32_t> initial_;                           ///< [semaphores of the GPU]
 
  private:
   void add_operations(CustomCollectiveBuilder& builder);

@@ -129,17 +129,17 @@ std::string in_switch(int ranks, const std::function<std::string(std::string)>& 
   for (int rank = 0; rank < ranks; ++rank) {
     std::string all, peers, ids;
     for (int other = 0; other < ranks; ++other) {
-      all += (other > 0 ? ", " : "") + std::to_string(other);
+      all += std::string(other > 0 ? ", " : "") + std::to_string(other);
       if (other == rank) continue;
-      peers += (peers.empty() ? "" : ", ") + std::to_string(other);
-      ids += (ids.empty() ? "" : ", ") + std::to_string(other - (other > rank ? 1 : 0));
+      peers += std::string(peers.empty() ? "" : ", ") + std::to_string(other);
+      ids += std::string(ids.empty() ? "" : ", ") + std::to_string(other - (other > rank ? 1 : 0));
     }
     const auto with_all = [&](const char* name) {
       return R"({"name": ")" + std::string(name) + R"(", "channel_type": "memory", "channel_ids": [)" + ids + "]}, ";
     };
     const std::string buffer = R"([{"switch_channel_id": 0, "index": )" + std::to_string(rank) + R"(, "size": 1}])";
     const std::string sum = R"({"name": "glres", "src_buff": )" + buffer + R"(, "dst_buff": )" + buffer + "}";
-    gpus += (rank > 0 ? ", " : "") + R"({"id": )" + std::to_string(rank) + R"(, "input_chunks": )" +
+    gpus += std::string(rank > 0 ? ", " : "") + R"({"id": )" + std::to_string(rank) + R"(, "input_chunks": )" +
             std::to_string(ranks) + R"(, "output_chunks": )" + std::to_string(ranks) +
             R"(, "semaphores": [{"init_value": 0}], "channels": [{"channel_type": "memory", "connected_to": [)" +
             peers + R"(]}, {"channel_type": "switch", "buffer_type": "i", "rank_groups": [{"size": 1, "ranks": [)" +
