@@ -42,6 +42,15 @@ class PlanSteps {
     std::uint32_t iteration = 0, iterations = 1;  ///< of a pipeline
   };
 
+  /// The semaphores of a GPU, by number.
+  struct Semaphores {
+    using OfBlock = std::pair<std::int64_t, std::vector<StepOf>>;  ///< thread block, and its steps
+    std::map<std::uint32_t, OfBlock> acquired, released;
+    std::vector<std::uint32_t> initial;  ///< values; empty: 0
+
+    std::uint32_t initial_of(std::uint32_t id) const { return initial.empty() ? 0 : initial.at(id); }
+  };
+
   explicit PlanSteps(const std::filesystem::path& file) : file_(file) { algorithm_.file = file.string(); }
 
   [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
@@ -177,9 +186,7 @@ class PlanSteps {
   std::map<PlanChannel, std::vector<StepOf>> waits_of_;
   std::map<PlanChannel, std::int64_t> signallers_, waiters_;  ///< the thread block
 
-  using OfBlock = std::pair<std::int64_t, std::vector<StepOf>>;  ///< thread block, and its steps
-  std::map<std::uint32_t, OfBlock> acquired_, released_;         ///< by semaphore of the GPU
-  std::vector<std::uint32_t> initial_;                           ///< [semaphores of the GPU]
+  Semaphores semaphores_;
 
  private:
   void add_operations(CustomCollectiveBuilder& builder);
