@@ -183,9 +183,9 @@ class MscclppReader : PlanSteps {
 
   void read_gpu(const Json& gpu) {
     barriers_.clear();
-    semaphores_ = {};
+    at_.semaphores = {};
     for (const Json& semaphore : list(gpu, "semaphores"))
-      semaphores_.initial.push_back(count(semaphore, "init_value", 0, most_plan_chunks, 0));
+      at_.semaphores.initial.push_back(count(semaphore, "init_value", 0, most_plan_chunks, 0));
     std::set<std::uint32_t> ids;
     for (const Json& block : list(gpu, "threadblocks")) {
       at_.block = -1;
@@ -245,8 +245,8 @@ class MscclppReader : PlanSteps {
     for (const Json& index : list(operation, "semaphore_ids")) {
       const std::uint32_t id =
           whole(index, "semaphore_ids", 0,
-                std::max<std::int64_t>(static_cast<std::int64_t>(semaphores_.initial.size()) - 1, 0));
-      auto& [block, steps] = (acquires ? semaphores_.acquired : semaphores_.released)[id];
+                std::max<std::int64_t>(static_cast<std::int64_t>(at_.semaphores.initial.size()) - 1, 0));
+      auto& [block, steps] = (acquires ? at_.semaphores.acquired : at_.semaphores.released)[id];
       if (!steps.empty() && block != at_.block)
         fail(fmt::format("thread block {} does so with semaphore {} too", block, id),
              "one thread block that acquires a semaphore, and one that releases it");

@@ -62,15 +62,15 @@ void PlanSteps::find_waits() {
 }
 
 void PlanSteps::match_semaphores() {
-  for (const auto& [id, acquired] : semaphores_.acquired) {
+  for (const auto& [id, acquired] : at_.semaphores.acquired) {
     const auto& steps = acquired.second;
-    for (std::size_t k = semaphores_.initial_of(id); k < steps.size(); ++k) {
-      const std::size_t release = k - semaphores_.initial_of(id);
-      if (release >= semaphores_.released[id].second.size())
+    for (std::size_t k = at_.semaphores.initial_of(id); k < steps.size(); ++k) {
+      const std::size_t release = k - at_.semaphores.initial_of(id);
+      if (release >= at_.semaphores.released[id].second.size())
         fail(fmt::format("semaphore {} is acquired {}, and released {}", id, counted(steps.size(), "time"),
-                         counted(semaphores_.released[id].second.size(), "time")),
+                         counted(at_.semaphores.released[id].second.size(), "time")),
              "as many releases as acquisitions beyond its first value");
-      waits_.emplace_back(semaphores_.released[id].second[release], steps[k]);
+      waits_.emplace_back(at_.semaphores.released[id].second[release], steps[k]);
     }
   }
 }

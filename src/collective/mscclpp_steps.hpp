@@ -32,16 +32,6 @@ using PlanChannel = std::tuple<std::uint32_t, std::uint32_t, std::string, std::u
 class PlanSteps {
  protected:
   using Step = Msccl::Step;
-  /// Where reading is.
-  struct Cursor {
-    std::uint32_t gpu = ~std::uint32_t{0}, number = 0;
-    std::int64_t block = -1;
-    std::string operation;
-    std::optional<StepOf> before;                 ///< the step before in this thread block
-    std::vector<StepOf> unsignalled;              ///< puts of this thread block that no signal has carried
-    std::uint32_t iteration = 0, iterations = 1;  ///< of a pipeline
-  };
-
   /// The semaphores of a GPU, by number.
   struct Semaphores {
     using OfBlock = std::pair<std::int64_t, std::vector<StepOf>>;  ///< thread block, and its steps
@@ -49,6 +39,16 @@ class PlanSteps {
     std::vector<std::uint32_t> initial;  ///< values; empty: 0
 
     std::uint32_t initial_of(std::uint32_t id) const { return initial.empty() ? 0 : initial.at(id); }
+  };
+  /// Where reading is.
+  struct Cursor {
+    std::uint32_t gpu = ~std::uint32_t{0}, number = 0;
+    std::int64_t block = -1;
+    std::string operation;
+    std::optional<StepOf> before;                 ///< the step before in this thread block
+    std::vector<StepOf> unsignalled;              ///< puts of this thread block that no signal has carried
+    Semaphores semaphores;                        ///< of the GPU
+    std::uint32_t iteration = 0, iterations = 1;  ///< of a pipeline
   };
 
   explicit PlanSteps(const std::filesystem::path& file) : file_(file) { algorithm_.file = file.string(); }
@@ -185,8 +185,6 @@ class PlanSteps {
   std::map<PlanChannel, std::vector<std::vector<StepOf>>> carried_;  ///< the puts that each signal carries
   std::map<PlanChannel, std::vector<StepOf>> waits_of_;
   std::map<PlanChannel, std::int64_t> signallers_, waiters_;  ///< the thread block
-
-  Semaphores semaphores_;
 
  private:
   void add_operations(CustomCollectiveBuilder& builder);
