@@ -3,10 +3,10 @@
 namespace orrery::compute {
 
 // Each is in a file of its own in src/compute/models.
-extern const ModelType products_model, recorded_model, roofline_model, table_model;
+extern const ModelType products_model, recorded_model, roofline_model, systolic_model, table_model;
 
 std::span<const ModelType* const> ModelType::registry() {
-  static constexpr const ModelType* models[] = {&recorded_model, &roofline_model, &products_model, &table_model};
+  static constexpr const ModelType* models[] = {&recorded_model, &roofline_model, &products_model, &table_model, &systolic_model};
   return models;
 }
 

@@ -88,6 +88,9 @@ void Validation::validate_uses() {
     require_use(key, c_.execution.compute.model == compute::ModelName("products"), "system.compute.model: products");
   require_use("system.compute.table", c_.execution.compute.model == compute::ModelName("table"),
               "system.compute.model: table");
+  for (const std::string_view key : {"system.compute.array.rows", "system.compute.array.columns",
+                                     "system.compute.array.cycle", "system.compute.array.dataflow"})
+    require_use(key, c_.execution.compute.model == compute::ModelName("systolic"), "system.compute.model: systolic");
   for (const auto& [key, place] : c_.places)
     if (key.starts_with("system.collectives.library.") && key != "system.collectives.library.name")
       require_use(key, c_.collectives.library.library.has_value(), "system.collectives.library.name");

@@ -55,6 +55,14 @@ const Words<compute::ModelName>& compute_models() {
   return words;
 }
 
+const Words<compute::Dataflow>& dataflows() {
+  using compute::Dataflow;
+  static const Words<Dataflow> words = {{"weight-stationary", Dataflow::weight_stationary, "weights stay in the array"},
+                                        {"output-stationary", Dataflow::output_stationary, "results stay in the array"},
+                                        {"input-stationary", Dataflow::input_stationary, "inputs stay in the array"}};
+  return words;
+}
+
 const Words<compute::ProcessorName>& processors() {
   static const Words<compute::ProcessorName> words = words_of<compute::ProcessorName>();
   return words;

@@ -61,6 +61,7 @@ const Words<collective::DimensionOrder>& dimension_orders();
 const Words<collective::ChunkOrder>& chunk_orders();
 const Words<compute::ModelName>& compute_models();
 const Words<compute::ProcessorName>& processors();
+const Words<compute::Dataflow>& dataflows();
 const Words<npu::CommOrder>& communication_orders();
 const Words<bool>& communication_durations();
 const Words<memory::RemoteMemoryKind>& remote_memory_kinds();

@@ -46,6 +46,15 @@ struct ProductsOptions {
   Time kernel = Time::from_ns(4000);  ///< of a memory-bound kernel besides its bytes
 };
 
+/// What stays in a systolic array while the rest passes it.
+enum class Dataflow : std::uint8_t { weight_stationary, output_stationary, input_stationary };
+
+struct SystolicOptions {
+  std::uint32_t rows = 0, columns = 0;
+  double cycle_ns = 0;
+  Dataflow dataflow = Dataflow::weight_stationary;
+};
+
 /// How long a compute node takes.
 struct Options {
   ModelName model;
@@ -61,6 +70,7 @@ struct Options {
   double efficiency = 1;       ///< share of the peak that nodes reach at most; `products`: factor of product rates
   double bf16_peak_flops = 0;  ///< per second; 0: peak_flops
   ProductsOptions products = {};
+  SystolicOptions systolic = {};
   std::filesystem::path table = {};  ///< measured kernels, of the model `table`
 
   /// Throws Error (bad_input) that names the key of an option with which the model cannot work.

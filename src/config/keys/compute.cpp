@@ -136,6 +136,42 @@ void add_products(Keys<Configuration>& keys) {
       .written_if(has_products);
 }
 
+/// Adds the array of the model `systolic`.
+void add_array(Keys<Configuration>& keys) {
+  const auto has_array = [](const Configuration& c) {
+    return c.execution.compute.model == compute::ModelName("systolic");
+  };
+  keys.add(
+          {.path = "system.compute.array.rows",
+           .help = "rows of the systolic array",
+           .example = "128",
+           .otherwise = Default::needed_in_mapping(),
+           .see = "compute.md"},
+          count(), [](auto& c) -> auto& { return c.execution.compute.systolic.rows; })
+      .written_if(has_array);
+  keys.add(
+          {.path = "system.compute.array.columns",
+           .help = "its columns",
+           .example = "128",
+           .otherwise = Default::needed_in_mapping()},
+          count(), [](auto& c) -> auto& { return c.execution.compute.systolic.columns; })
+      .written_if(has_array);
+  keys.add(
+          {.path = "system.compute.array.cycle",
+           .help = "time of a cycle",
+           .example = "1.06 ns",
+           .otherwise = Default::needed_in_mapping()},
+          nanoseconds(), [](auto& c) -> auto& { return c.execution.compute.systolic.cycle_ns; })
+      .written_if(has_array);
+  keys.add(
+          {.path = "system.compute.array.dataflow",
+           .help = "what stays in the array",
+           .example = "output-stationary",
+           .otherwise = Default::built_in()},
+          word(dataflows()), [](auto& c) -> auto& { return c.execution.compute.systolic.dataflow; })
+      .written_if(has_array);
+}
+
 /// The name of a file; empty if there is none.
 Handling<Configuration> table_of_kernels() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
@@ -277,6 +313,7 @@ const Keys<Configuration>& compute_keys() {
     add_roofline(keys);
     add_products(keys);
     add_table(keys);
+    add_array(keys);
     add_levels(keys);
     keys.add(
         {.path = "system.compute.streams",

@@ -303,5 +303,42 @@ TEST(KernelTable, NamesTheLine) {
   EXPECT_NE(message("operator,microseconds\n").find("found no kernel"), std::string::npos);
 }
 
+/// An array of this many rows and columns, with cycles of 1 ns and memory that is never the limit.
+Time on_array(std::uint32_t rows, std::uint32_t columns, Dataflow dataflow, const Operation& operation) {
+  Options options;
+  options.model = ModelName("systolic");
+  options.systolic = {rows, columns, 1, dataflow};
+  options.local_memory = Bandwidth::from_bytes_per_ns(1e9);
+  options.validate();
+  return make_model(options)->estimate(operation);
+}
+
+// The first layer of AlexNet as a product: 55 x 55 results of 11 * 11 * 3 values each, for 96 filters. SCALE-Sim 2
+// publishes 112,283 cycles for 32 x 32 units with stationary weights (scalesim-project/scale-sim-v2,
+// test/golden_trace).
+TEST(Systolic, TakesThePublishedCycles) {
+  const Operation layer{.kind = Operation::Kind::product, .name = "conv1", .shape = {.m = 55 * 55, .k = 363, .n = 96}};
+  EXPECT_EQ(on_array(32, 32, Dataflow::weight_stationary, layer), ns(112'283));
+}
+
+// 4 x 2 folds of 4 x 8 units, by hand: m lies on rows and n on columns, and k passes.
+TEST(Systolic, FoldsByHand) {
+  const Operation product{.kind = Operation::Kind::product, .name = "p", .shape = {.m = 13, .k = 100, .n = 9}};
+  EXPECT_EQ(on_array(4, 8, Dataflow::output_stationary, product), ns(4 * 2 * (2 * 4 + 8 + 100 - 2) - 1));
+  EXPECT_EQ(on_array(4, 8, Dataflow::weight_stationary, product), ns(25 * 2 * (2 * 4 + 8 + 13 - 2) - 1));
+  EXPECT_EQ(on_array(4, 8, Dataflow::input_stationary, product), ns(25 * 2 * (2 * 4 + 8 + 9 - 2) - 1));
+}
+
+// A product whose bytes take longer than its cycles takes what they take.
+TEST(Systolic, IsBoundedByMemory) {
+  Options options;
+  options.model = ModelName("systolic");
+  options.systolic = {128, 128, 1, Dataflow::weight_stationary};
+  options.local_memory = Bandwidth::from_bytes_per_ns(1);
+  const Operation product{
+      .kind = Operation::Kind::product, .name = "p", .shape = {.m = 1, .k = 1, .n = 1}, .bytes = 5000};
+  EXPECT_EQ(make_model(options)->estimate(product), ns(5000));
+}
+
 }  // namespace
 }  // namespace orrery::compute
