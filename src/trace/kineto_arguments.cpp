@@ -139,14 +139,18 @@ void settle_members(const KinetoArguments& all, CommunicationRecord& record) {
 
 }  // namespace
 
-std::optional<std::uint64_t> whole_in(const Json& value) {
+std::optional<std::uint64_t> whole_in(std::string_view text) {
   std::uint64_t number = 0;
-  if (value.get(number) == simdjson::SUCCESS) return number;
-  std::string_view text;
-  if (value.get(text) != simdjson::SUCCESS) return std::nullopt;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+std::optional<std::uint64_t> whole_in(const Json& value) {
+  std::uint64_t number = 0;
+  if (value.get(number) == simdjson::SUCCESS) return number;
+  const auto text = text_in(value);
+  return text ? whole_in(*text) : std::nullopt;
 }
 
 std::optional<std::string_view> text_in(const Json& value) {

@@ -27,6 +27,7 @@ CommunicationRecord make_record(KinetoArguments& all, bool is_operator);
 
 /// Returns a whole number of 0 or more, or the text of one.
 std::optional<std::uint64_t> whole_in(const simdjson::dom::element& value);
+std::optional<std::uint64_t> whole_in(std::string_view text);
 std::optional<std::string_view> text_in(const simdjson::dom::element& value);
 
 }  // namespace orrery::trace

@@ -163,14 +163,22 @@ void KinetoCommunication::keep_as_kernel(ParsedNode& node) {
                      "computed");
 }
 
+/// Returns the rank in the world that a message goes to or comes from. A recording tells its position in the group, so
+/// the members must be known, or be all ranks.
+std::optional<std::uint64_t> KinetoCommunication::peer_of(const CommunicationRecord& record) const {
+  const std::uint64_t size = record.group_size.value_or(world_size());
+  const bool are_listed = record.members && !record.members->empty();
+  if (!are_listed) return size == world_size() || options_.alone ? record.peer : std::nullopt;
+  if (!record.peer || record.is_cut || *record.peer >= record.members->size()) return std::nullopt;
+  return (*record.members)[*record.peer];
+}
+
 void KinetoCommunication::write_message(const CommunicationRecord& record, bool sends, ParsedNode& node) {
-  const auto& members = record.members;
-  const bool is_listed = members && record.peer && *record.peer < members->size();
-  if (!record.peer || (members && !members->empty() && !is_listed)) return keep_as_kernel(node);
-  const std::uint64_t peer = is_listed ? (*members)[*record.peer] : *record.peer;
+  const auto peer = peer_of(record);
+  if (!peer) return keep_as_kernel(node);
   const std::uint64_t shift = npu_ - recording_.rank.value_or(npu_);
   node.type = static_cast<std::uint32_t>(sends ? NodeType::comm_send : NodeType::comm_recv);
-  node.set(sends ? Attribute::comm_dst : Attribute::comm_src, whole_number(peer + shift));
+  node.set(sends ? Attribute::comm_dst : Attribute::comm_src, whole_number(*peer + shift));
   const std::uint64_t bytes = std::max(record.in_bytes.value_or(0), record.out_bytes.value_or(0));
   node.set(Attribute::comm_size, whole_number(std::max<std::uint64_t>(bytes, 1)));
   if (bytes == 0) trace_.notices.add("kineto-size", "communication kernels do not tell their bytes: 1 is assumed");

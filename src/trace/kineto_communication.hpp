@@ -38,6 +38,7 @@ class KinetoCommunication {
   CommunicationRecord record_of(const GpuOperation& operation) const;
   void complete_group(CommunicationRecord& record) const;
   void set_group(const CommunicationRecord& record, const GpuOperation& operation, ParsedNode& node);
+  std::optional<std::uint64_t> peer_of(const CommunicationRecord& record) const;
   void write_message(const CommunicationRecord& record, bool sends, ParsedNode& node);
   std::optional<std::uint64_t> bytes_of(const CommunicationRecord& record, CollectiveKind kind) const;
   void keep_as_kernel(ParsedNode& node);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kineto_communication.hpp"
+#include "kineto_companion.hpp"
 #include "kineto_recording.hpp"
 #include "kineto_schedule.hpp"
 #include "orrery/base/text.hpp"
@@ -32,6 +33,7 @@ class KinetoReader {
 
   void read() {
     check_ranks();
+    complete_from_execution_trace(file_, recording_);
     const RecordedSpan span = span_of_step();
     const Schedule schedule = make_schedule(recording_, span);
     if (!recording_.rank) return write(schedule, span, file_.source().npu.value_or(0), sink_.begin());

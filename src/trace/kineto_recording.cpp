@@ -160,12 +160,12 @@ class RecordingReader {
     call.position = event.position;
     call.thread = thread_of(event);
     call.kind = kind_of_call(event.name);
-    if (event.args) call.correlation = read_correlation(*event.args).value_or(0);
+    if (event.args) call.correlation = read_number(*event.args, "correlation").value_or(0);
   }
 
-  static std::optional<std::uint64_t> read_correlation(const Json& args) {
+  static std::optional<std::uint64_t> read_number(const Json& args, std::string_view key) {
     Json value;
-    return args["correlation"].get(value) == simdjson::SUCCESS ? whole_in(value) : std::nullopt;
+    return args[key].get(value) == simdjson::SUCCESS ? whole_in(value) : std::nullopt;
   }
 
   void read_operation(const Event& event) {
@@ -196,6 +196,14 @@ class RecordingReader {
     return device == *device_ ? stream : stream + ((device + 1) << 32U);
   }
 
+  /// Returns the peer that the name of an operator tells: 1 for "nccl:send 0->1" and for "nccl:recv 0<-1".
+  static std::optional<std::uint64_t> peer_named(std::string_view name) {
+    const auto arrow = name.starts_with("nccl:send ") ? name.find("->") : name.find("<-");
+    if (arrow == std::string_view::npos || !(name.starts_with("nccl:send ") || name.starts_with("nccl:recv ")))
+      return std::nullopt;
+    return whole_in(name.substr(arrow + 2));
+  }
+
   void read_operator(const Event& event) {
     CommunicationOperator op;
     op.start = time(event.ts, "ts", event);
@@ -203,6 +211,8 @@ class RecordingReader {
     op.thread = thread_of(event);
     op.record = static_cast<std::uint32_t>(recording_.records.size());
     KinetoArguments all = event.args ? read_arguments(*event.args) : KinetoArguments();
+    if (event.args) op.function = read_number(*event.args, "Record function id").value_or(0);
+    if (!all.record.peer) all.record.peer = peer_named(event.name);
     CommunicationRecord record = make_record(all, true);
     if (record.name.empty() && event.name.starts_with("nccl:")) record.name = event.name;
     recording_.records.push_back(std::move(record));

@@ -59,6 +59,7 @@ struct GpuOperation {
 struct CommunicationOperator {
   std::int64_t start = 0;
   std::int64_t end = 0;
+  std::uint64_t function = 0;  ///< its record function id; 0: not recorded
   std::uint32_t thread = 0;
   std::uint32_t record = 0;
 };

@@ -2,11 +2,11 @@
 // rank with their tensors, without times. They can be looked at; a run needs the profiler's recording.
 #include <fmt/format.h>
 
-#include <array>
-#include <optional>
+#include <algorithm>
 
 #include "json_elements.hpp"
 #include "kineto_communication.hpp"
+#include "pytorch_node.hpp"
 #include "reader.hpp"
 
 namespace orrery::trace {
@@ -19,36 +19,6 @@ bool recognises_pytorch(std::string_view beginning) {
   const auto has = [&](std::string_view part) { return beginning.find(part) != std::string_view::npos; };
   return start != std::string_view::npos && beginning[start] == '{' && has("\"schema\"") && has("\"nodes\"") &&
          (has("[pytorch|profiler|execution_") || has("\"rf_id\""));
-}
-
-/// Returns the bytes of a tensor, [tensor, storage, offset, elements, bytes of an element, device]; nothing for any
-/// other list.
-std::optional<std::uint64_t> bytes_of_tensor(const simdjson::dom::array& list) {
-  constexpr std::size_t size = 6;
-  if (list.size() != size || !list.at(size - 1).value().is_string()) return std::nullopt;
-  std::array<std::uint64_t, size - 1> numbers{};
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    if (list.at(i).get(numbers[i]) != simdjson::SUCCESS) return std::nullopt;
-  const std::uint64_t elements = numbers[3], bytes = numbers[4];
-  if (bytes != 0 && elements > Bytes::most().count() / bytes) return std::nullopt;
-  return elements * bytes;
-}
-
-/// Returns the bytes of all tensors within a value.
-std::uint64_t bytes_within(const Json& value) {
-  simdjson::dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return 0;
-  if (const auto bytes = bytes_of_tensor(list)) return *bytes;
-  std::uint64_t sum = 0;
-  for (const Json item : list) sum += bytes_within(item);
-  return sum;
-}
-
-/// Returns the bytes of the tensors of "inputs" or "outputs": a list, or an object with the list "values".
-std::uint64_t bytes_of(const simdjson::dom::object& node, std::string_view key) {
-  Json value, values;
-  if (node[key].get(value) != simdjson::SUCCESS) return 0;
-  return bytes_within(value.is_object() && value["values"].get(values) == simdjson::SUCCESS ? values : value);
 }
 
 class PytorchReader {
@@ -88,7 +58,7 @@ class PytorchReader {
     if (!kind) return;
     node.type = static_cast<std::uint32_t>(NodeType::comm_coll);
     node.set(Attribute::comm_type, whole_number(static_cast<std::uint64_t>(*kind)));
-    const std::uint64_t bytes = std::max(bytes_of(object, "inputs"), bytes_of(object, "outputs"));
+    const std::uint64_t bytes = std::max(tensor_bytes(object, "inputs"), tensor_bytes(object, "outputs"));
     node.set(Attribute::comm_size, whole_number(bytes));
   }
 

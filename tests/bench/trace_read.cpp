@@ -1,5 +1,6 @@
-// Reading of Chakra execution traces: nodes per second, and bytes kept per node. The files are made here and resemble
-// what STAGE (about 300 bytes a node) and the PyTorch converter (about 600) write.
+// Reading of traces: nodes per second, bytes per second, and bytes kept per node. The files are made here and resemble
+// what STAGE (about 300 bytes a node), the PyTorch converter (about 600), Chakra's jsonizer and PyTorch's profiler
+// write.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -99,13 +100,22 @@ std::string recorded_events(std::uint64_t at) {
   return fmt::format(events, at % 300, ts, at + 1, ts + 4, ts + 8);
 }
 
-void kineto(benchmark::State& state) {
-  std::string bytes = R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 64}, "traceEvents": [)";
-  for (std::int64_t at = 0; at < state.range(0); ++at) {
-    if (at > 0) bytes += ',';
-    bytes += recorded_events(static_cast<std::uint64_t>(at));
-  }
-  bytes += "]}";
+/// A node of PyTorch as Chakra's jsonizer prints it.
+std::string printed_node(std::uint64_t at) {
+  constexpr std::string_view node = R"json({{
+  "id": "{0}", "name": "aten::operation_{1}", "type": "COMP_NODE", "ctrlDeps": ["{2}"], "dataDeps": ["{2}"],
+  "durationMicros": "{3}",
+  "inputs": {{"values": "[[723, 724, 0, 6144, 4, 'cuda:0'], '<Object>', -1]", "shapes": "[[6144], [], []]",
+    "types": "['Tensor(float)', 'Object', 'Int']"}},
+  "attr": [{{"name": "rf_id", "int64Val": "{0}"}}, {{"name": "fw_parent", "int64Val": "0"}},
+    {{"name": "op_schema", "stringVal": "aten::add.Tensor(Tensor self, Tensor other) -> Tensor"}},
+    {{"name": "is_cpu_op", "boolVal": true}}, {{"name": "stream", "int64Val": "7"}}]
+}}
+)json";
+  return fmt::format(node, at + 2, at % 300, at + 1, at % 97);
+}
+
+void read_json_text(benchmark::State& state, const std::string& bytes) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "t.0.json";
   et::write(path, bytes);
@@ -117,7 +127,24 @@ void kineto(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes.size()));
 }
 
+void kineto(benchmark::State& state) {
+  std::string bytes = R"({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 64}, "traceEvents": [)";
+  for (std::int64_t at = 0; at < state.range(0); ++at) {
+    if (at > 0) bytes += ',';
+    bytes += recorded_events(static_cast<std::uint64_t>(at));
+  }
+  read_json_text(state, bytes + "]}");
+}
+
+void chakra_json(benchmark::State& state) {
+  std::string bytes = R"({"version": "0.0.4"})"
+                      "\n";
+  for (std::int64_t at = 0; at < state.range(0); ++at) bytes += printed_node(static_cast<std::uint64_t>(at));
+  read_json_text(state, bytes);
+}
+
 BENCHMARK(kineto)->Arg(5'000)->Arg(200'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(chakra_json)->Arg(5'000)->Arg(200'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(stage)->Arg(5'000)->Arg(500'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(pytorch)->Arg(5'000)->Arg(500'000)->Unit(benchmark::kMillisecond);
 

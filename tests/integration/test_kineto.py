@@ -94,6 +94,86 @@ class Recordings(harness.Folder):
         with h5py.File(self.folder / "r.h5") as results:
             self.assertEqual(results["groups/members"][:].tolist(), [0, 1, 2, 3])
 
+    def record_message(self, members, size):
+        """Writes recordings of ranks 0 to 3: rank 1 sends 1.35 MB to rank 3 by old kernels, whose operators alone name the peer."""
+        group = {"Process Group Name": "pp", "Process Group Ranks": str(members)} if members else {}
+        names = {members[0] if members else 1: "nccl:send 0->1", members[1] if members else 3: "nccl:recv 1<-0"}
+        for rank in range(4):
+            events = [kineto.event("user_annotation", "ProfilerStep#7", 0, 1000), kineto.event("cuda_runtime", "cudaLaunchKernel", 10, 5, correlation=1)]
+            if rank in names:
+                tensors = {"Input Dims": [[1350000]], "Input type": ["signed char"], "Group size": size} | group
+                events += [kineto.event("user_annotation", names[rank], 5, 20, **tensors),
+                           kineto.event("kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", 20, 200, stream=7, correlation=1)]
+            else:
+                events.append(kineto.event("kernel", "gemm", 20, 1, stream=7, correlation=1))
+            kineto.write(self.folder / f"step.{rank}.json", events, rank, 4)
+
+    def test_operators_name_the_peer(self):
+        """The group is ranks 1 and 3, so "nccl:send 0->1" is from rank 1 to rank 3: the timeline names them as
+        each other's peer."""
+        self.record_message([1, 3], 2)
+        outcome = harness.orrery("run", self.configuration(4), f"--output={self.folder / 'r.h5'}", "--timeline")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertNotIn("do not tell what they do", outcome.err)
+        with h5py.File(self.folder / "r.h5") as results:
+            timeline = results["timeline"]
+            messages = [(int(n), int(p)) for n, p, b in zip(timeline["npu"][:], timeline["peer"][:], timeline["bytes"][:]) if b == 1350000]
+        self.assertEqual(sorted(messages), [(1, 3), (3, 1)])
+
+    def test_a_peer_in_an_unknown_group_is_none(self):
+        """The operators name a peer in a group of two whose members nobody lists: the kernels remain kernels, with a warning."""
+        self.record_message(None, 2)
+        outcome = harness.orrery("check", self.configuration(4))
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn("communication kernels do not tell what they do", outcome.err + outcome.out)
+
+    def record_without_sizes(self, rank):
+        """Writes the recording of a rank of 4 whose all-reduce has a record function id, but neither size nor group."""
+        events = [kineto.event("user_annotation", "ProfilerStep#7", 0, 1000), kineto.event("cuda_runtime", "cudaLaunchKernel", 10, 5, correlation=1),
+                  kineto.event("user_annotation", "nccl:all_reduce", 8, 10, **{"Record function id": 93}),
+                  kineto.event("cpu_op", "record_param_comms", 7, 12, **{"Record function id": 92}),
+                  kineto.event("kernel", "ncclKernel_AllReduce_RING_LL_Sum_half(x)", 20, 200, stream=7, correlation=1)]
+        kineto.write(self.folder / f"step.{rank}.json", events, rank, 4)
+
+    def execution_trace(self, rank, is_new):
+        """Writes the execution trace beside it: 67,108,864 bytes of half precision in the groups of ranks 0 and 2, and 1 and 3."""
+        tensor, group = [131, 132, 0, 33554432, 2, "cuda:0"], json.dumps([{"pg_name": str(i), "ranks": [i, i + 2], "group_size": 2} for i in range(2)])
+        inputs = {"## process_group:init ##": (2, [group]), "nccl:all_reduce": (93, [tensor]),
+                  "record_param_comms": (92, [[tensor], 337, [str(rank % 2), "dp"], 0, "allreduce", [], [], 2])}
+        nodes = [{"name": "[pytorch|profiler|execution_trace|thread]", "id": 2, "rf_id": 0}]
+        for at, (name, (function, values)) in enumerate(inputs.items()):
+            form = {"inputs": {"values": values}, "attrs": [{"name": "rf_id", "type": "uint64", "value": function}]} if is_new else {
+                "inputs": values, "rf_id": function}
+            nodes.append({"name": name, "id": 3 + at} | form)
+        path = self.folder / f"step.{rank}.et.json"
+        path.write_text(json.dumps({"schema": "1.1.0-chakra.0.0.4" if is_new else "1.0.1", "pid": 1, "nodes": nodes}))
+
+    def test_an_execution_trace_beside_the_recording_completes_it(self):
+        """Four ranks, whose all-reduce lacks size and group. Alone it has 1 byte and is of all ranks; with execution traces of both schemas
+        it has their bytes and is of the pairs 0, 2 and 1, 3."""
+        for rank in range(4):
+            self.record_without_sizes(rank)
+        self.assertIn("do not tell their bytes: 1 is assumed", harness.orrery("check", self.configuration(4)).err)
+        for is_new in (False, True):
+            for rank in range(4):
+                self.execution_trace(rank, is_new)
+            outcome = harness.orrery("run", self.configuration(4), f"--output={self.folder / 'r.h5'}", "--force")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertNotIn("1 is assumed", outcome.err)
+            with h5py.File(self.folder / "r.h5") as results:
+                self.assertEqual(set(results["collectives/bytes"][:].tolist()), {67108864})
+                self.assertEqual(sorted(results["groups/members"][:].tolist()), [0, 1, 2, 3])
+
+    def test_a_file_beside_the_recording_must_be_an_execution_trace(self):
+        """step.0.et.json is a recording: it is refused by its name."""
+        for rank in range(4):
+            self.record_without_sizes(rank)
+        (self.folder / "step.0.et.json").write_bytes((self.folder / "step.0.json").read_bytes())
+        outcome = harness.orrery("check", self.configuration(4))
+        self.assertEqual(outcome.code, 3)
+        self.assertIn("step.0.et.json", outcome.err)
+        self.assertIn("this is a file of the format kineto; expected the PyTorch execution trace of the recording", outcome.err)
+
     def test_ranks_of_the_job_do_not_matter(self):
         """The replay of ranks that begin apart gives the same on 1 and 2 MPI ranks."""
         self.record(begin=(0, 700))
