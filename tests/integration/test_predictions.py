@@ -9,6 +9,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 
+sys.path.insert(0, str(harness.SOURCE / "scripts/studies"))
+
+import trends  # noqa: E402
+
 PRESETS = harness.SOURCE / "configs"
 MODEL = "{kind: transformer, layers: 4, hidden: 2048, heads: 16, kv-heads: 8, ffn: 8192, vocabulary: 32000, sequence: 2048, gated: true, rotary: true}"
 CONFIG = """stack: %(stack)s
@@ -182,6 +186,31 @@ class Predictions(harness.Folder):
         self.assertIn(f'all-reduce: ["{table}"]', done.out)
         table.write_text("nothing\n")
         self.assertEqual(harness.orrery("calibrate", "collectives", table, "--library=nccl-h100").code, 3)
+
+    def test_training_memory(self):
+        """Nine published figures of the memory of Megatron's models, 22 to 1,008 billion parameters on A100: 8 % on the mean, 12 % at worst."""
+        file = self.folder / "memory.json"
+        done = harness.run_script("scripts/studies/training_memory", f"--json={file}", f"--orrery={harness.BINARY}")
+        self.assertEqual(done.code, 0, done.err)
+        found = json.loads(file.read_text())
+        self.assertEqual(len(found["rows"]), 9)
+        self.assertLess(found["mean"], 0.08)
+        self.assertLess(max(abs(row["error"]) for row in found["rows"]), 0.12)
+
+    def test_trends(self):
+        """Steps of four rows: a longer sequence halves the rate, twice the NPUs at the same batch take a tenth of it, FP8 adds a half. The
+        predictions take other shares, and one has the wrong sign."""
+        def row(gpus, micro_batches, measured, predicted, sequence=2048, precision="bf16"):
+            config = {"model": {"sequence": sequence}, "parallel": {"dp": gpus, "micro-batches": micro_batches, "precision": precision}}
+            entry = {"config": json.dumps(config), "gpus": str(gpus), "precision": precision, "hardware": "h100"}
+            return {"stack": "s", "settings": trends.settings_of(entry), "flops": 100 / gpus * sequence / 2048, "measured": measured, "predicted": predicted}
+
+        found = trends.trends([row(1, 4, 1.0, 1.0), row(2, 2, 0.5 / 0.9, 0.5 / 0.95), row(1, 4, 4.0, 3.2, sequence=4096),
+                               row(1, 4, 1 / 1.5, 1 / 0.9, precision="fp8")])
+        self.assertEqual(sorted(found), ["FP8 against BF16", "sequence", "strong scaling"])
+        for name, error, signs in (("strong scaling", 0.05, 1), ("sequence", 0.125, 1), ("FP8 against BF16", 0.6, 0)):
+            self.assertAlmostEqual(found[name]["mean"], error)
+            self.assertEqual((found[name]["pairs"], found[name]["signs"]), (1, signs))
 
 
 if __name__ == "__main__":

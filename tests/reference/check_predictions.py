@@ -5,7 +5,8 @@
 
 FILE.csv is a table of measured steps and collectives (by default that of shared/). Training steps must be predicted with a mean error of
 5 %, nine of ten within 12 %, and no group of five or more above 8 %; collectives with 15 % as they are, and 8 % with three measured points
-of each series. Returns 77 if there is no such file.
+of each series. Where rows differ in one thing only, nine of ten changes above the noise must have the right sign, and the rate must change
+by what was measured within 5 points on the mean. Returns 77 if there is no such file.
 """
 import json
 import pathlib
@@ -33,9 +34,12 @@ def main(arguments):
     if not rows.is_file():
         print(f"{rows} is not there: skipped")
         return harness.SKIPPED
-    steps = errors_of("validation", rows)["groups"]
+    validation = errors_of("validation", rows)
+    steps = validation["groups"]
     found = [("mean error of steps", steps["all"]["mean"], 0.05), ("nine of ten steps", steps["all"]["p90"], 0.12)]
     found += [(f"mean error of {name}", group["mean"], 0.08) for name, group in steps.items() if group["rows"] >= 5]
+    found += [(f"change by {name}", trend["mean"], 0.05) for name, trend in validation["trends"].items()]
+    found += [(f"wrong signs of {name}", 1 - trend["signs"] / trend["clear"], 0.1) for name, trend in validation["trends"].items() if trend["clear"] >= 10]
     found += [("collectives", errors_of("collectives", rows)["mean"], 0.15),
               ("corrected collectives", errors_of("collectives", rows, "--calibrate")["mean"], 0.08)]
     wrong = [f"{what}: {100 * error:.1f} %, more than {100 * most:.0f} %" for what, error, most in found if error > most]
