@@ -15,7 +15,10 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
     : execution_(npu, lookahead, context, overrun),
       messaging_(make_messaging(context)),
       collectives_(context.services.links ? std::make_unique<LinkCollectives>() : nullptr),
-      memberships_(std::move(memberships)) {}
+      memberships_(std::move(memberships)) {
+  const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
+  if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
+}
 
 bool Npu::handle(const pdes::Event& event) {
   const NodeId id(event.node);
@@ -23,6 +26,8 @@ bool Npu::handle(const pdes::Event& event) {
     case EventKind::start:
       return true;
     case EventKind::complete:
+      if (yielding_ && is_put_off(id, event.time)) return false;
+      [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
       return true;
@@ -82,6 +87,21 @@ void Npu::issue(NodeId id, Time now) {
   }
 }
 
+/// Says whether a node ends later because it yields. If so, its end is put off; else it counts for those that do.
+bool Npu::is_put_off(NodeId id, Time now) {
+  if (execution_.node(id).kind != NodeKind::collective || membership(id).members == 1) return false;
+  const std::size_t set = set_of(id);
+  const Time since = execution_.running(id).last.time;
+  if (!yields(*execution_.npu().program->graph, id)) {
+    yielding_->count(set, since, now);
+    return false;
+  }
+  const Time owed = yielding_->take_owed(set, since, now);
+  if (owed == Time::zero()) return false;
+  execution_.end_at(id, now, now + owed);
+  return true;
+}
+
 /// Returns the time of a compute or CPU node. The draw depends on the seed, the NPU, the node and the iteration alone.
 Time Npu::compute_time(NodeId id) const {
   const Options& options = execution_.context().options;
@@ -102,6 +122,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now);
+  if (yielding_ && yields(*execution_.npu().program->graph, id)) yielding_->begin(set_of(id));
   execution_.awaited().add(awaited_by(id));
   execution_.context().services.communicators.join(
       membership, {this->id(), id, execution_.npu().trace->id_of(id), collective::kind_of(node.collective),

@@ -59,6 +59,7 @@ class Npu {
   void issue(NodeId id, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
+  bool is_put_off(NodeId id, Time now);
   Time compute_time(NodeId id) const;
   pdes::Awaited awaited_by(NodeId id) const;
   Time least_lead(std::size_t resource, const Distances& distances) const;
@@ -67,11 +68,17 @@ class Npu {
   const communicator::Membership& membership(NodeId id) const {
     return memberships_[execution_.npu().program->use_of_node(id)];
   }
+  /// Returns the set of dimensions in which a collective takes its turns.
+  std::size_t set_of(NodeId id) const {
+    const GroupId group = execution_.npu().groups[execution_.npu().program->use_of_node(id)];
+    return execution_.context().streams.of_group[group.index()] - std::size_t{1};
+  }
 
   Execution execution_;
   std::unique_ptr<Messaging> messaging_;
   std::unique_ptr<LinkCollectives> collectives_;       // null if hosts of communicators carry collectives out
   std::vector<communicator::Membership> memberships_;  // [uses]
+  std::unique_ptr<Yielding> yielding_;                 // null if no collective yields here
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool has_settled_ = false;                           // its first nodes have begun
   bool has_broken_off_ = false;                        // `settle`, because of doubts

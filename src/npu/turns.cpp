@@ -41,7 +41,8 @@ DimensionStreams dimension_streams_of(const RunContext& run) {
       if ((together[set] & mask) != 0) stream = static_cast<std::uint16_t>(set + 1);
     streams.of_group.push_back(stream);
   }
-  streams.sends = static_cast<std::uint16_t>(std::max<std::size_t>(together.size(), 1) + 1);
+  streams.num_sets = static_cast<std::uint16_t>(std::max<std::size_t>(together.size(), 1));
+  streams.sends = static_cast<std::uint16_t>(2 * streams.num_sets + 1);
   return streams;
 }
 
@@ -52,9 +53,11 @@ std::uint16_t ResourceMap::of(NodeId id) const {
   if (node.kind == NodeKind::compute) return compute;
   if (node.kind == NodeKind::receive) return unlimited;
   if (streams_.sends == 0 || node.is_access()) return communication;
-  const std::uint16_t stream = node.kind == NodeKind::send
-                                   ? streams_.sends
-                                   : streams_.of_group[npu_.groups[npu_.program->use_of_node(id)].index()];
+  std::uint16_t stream = streams_.sends;
+  if (node.kind != NodeKind::send) {
+    stream = streams_.of_group[npu_.groups[npu_.program->use_of_node(id)].index()];
+    if (yields(graph(), id)) stream = static_cast<std::uint16_t>(stream + streams_.num_sets);
+  }
   return static_cast<std::uint16_t>(first_dimension_stream() + stream - 1);
 }
 

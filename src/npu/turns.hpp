@@ -7,14 +7,17 @@
 #include "orrery/npu/run_context.hpp"
 #include "orrery/npu/spec.hpp"
 #include "orrery/trace/graph.hpp"
+#include "yielding.hpp"
 
 namespace orrery::npu {
 
 /// Which communication nodes take turns under Options::dimension_streams: collectives that use the same dimensions,
-/// also if others connect these dimensions; and sends. Streams are numbered from 1.
+/// also if others connect these dimensions; those of them that yield (yielding.hpp), among themselves; and sends.
+/// Streams are numbered from 1: those of the sets of dimensions, those of what yields in each set, that of sends.
 struct DimensionStreams {
   std::vector<std::uint16_t> of_group;  ///< [communicators]
-  std::uint16_t sends = 0;              ///< the last stream; 0: nodes do not take turns so
+  std::uint16_t num_sets = 0;
+  std::uint16_t sends = 0;  ///< the last stream; 0: nodes do not take turns so
 };
 
 /// Returns a mask: bit d is set if members of the communicator differ in dimension d. O(members * dimensions).

@@ -57,12 +57,17 @@ NodeId Builder::compute(std::string name, std::uint64_t num_ops, Bytes tensor_si
 }
 
 NodeId Builder::collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group,
-                           Dependencies dependencies) {
+                           Dependencies dependencies, std::int32_t priority) {
   ensure(size.count() > 0, "a collective of 0 bytes");
   Node node{};
   node.kind = NodeKind::collective;
   node.size = size.count();
-  return of_group(std::move(name), node, kind, group, dependencies);
+  const NodeId id = of_group(std::move(name), node, kind, group, dependencies);
+  if (priority != 0) {
+    structure_.graph.priorities.resize(id.index() + 1);
+    structure_.graph.priorities.back() = priority;
+  }
+  return id;
 }
 
 NodeId Builder::of_group(std::string name, Node node, CollectiveKind collective, std::uint32_t group,
@@ -130,6 +135,7 @@ Structure Builder::finish() {
   finish_tensors();
   Graph& graph = structure_.graph;
   if (!graph.durations.empty()) graph.durations.resize(graph.nodes.size());
+  if (!graph.priorities.empty()) graph.priorities.resize(graph.nodes.size());
   graph.nodes.push_back(Node{});
   // Edges are in the order of their ends: a stable sort by their starts leaves the successors of each node ascending.
   std::vector<std::uint32_t> next(graph.nodes.size(), 0);

@@ -12,6 +12,7 @@ using trace::NodeKind;
 namespace {
 
 constexpr std::uint64_t optimizer_flops = 12;  ///< of Adam, for each parameter
+constexpr std::int32_t yielding = -1;          ///< comm_priority: collectives among copies yield to those of passes
 
 /// Returns the bytes that Adam moves for each parameter: it reads the gradient, reads and writes its state, and writes
 /// the parameter.
@@ -91,7 +92,7 @@ ModelStates::Nodes ModelStates::add_among_copies(std::string name, NodeKind kind
     return kind == NodeKind::collective ? after : add_access(std::move(name), kind, bytes, std::move(after));
   append(after, last_among_copies_);
   if (kind == NodeKind::collective)
-    last_among_copies_ = builder_.collective(std::move(name), collective, Bytes(bytes), number, after);
+    last_among_copies_ = builder_.collective(std::move(name), collective, Bytes(bytes), number, after, yielding);
   else
     last_among_copies_ = builder_.access(std::move(name), kind, Bytes(bytes), collective, number, after);
   return {*last_among_copies_};

@@ -92,6 +92,47 @@ class Streams(harness.Folder):
         path.write_text(text % "  rules: astra-sim\n")
         self.assertGreaterEqual(timeline(self.run_once([path, "--timeline"]))[0][4][0], 18 * US)
 
+    def test_collectives_of_negative_priority_yield(self):
+        """Two NPUs. An all-gather of priority -1 takes 11 us alone. Beside it, all-gathers of 6 us from 2 to 8 and of 4 us from 9 to 13 take
+        what they take alone: it ends 10 us later, at 21. Another one of priority -1 follows. One that has ended before the others
+        begin is not delayed. With equal priorities, counted, and under the rules of ASTRA-sim all take turns."""
+        def nodes(priority):
+            gather = {"comm_type": chakra.ALL_GATHER}
+            return [Node(1, chakra.COLL, comm_size=10000, comm_priority=priority, **gather),
+                    Node(2, chakra.COMP, duration=2), Node(3, chakra.COLL, "", [2], comm_size=5000, **gather),
+                    Node(4, chakra.COMP, "", [3], duration=1), Node(5, chakra.COLL, "", [4], comm_size=3000, **gather),
+                    Node(6, chakra.COLL, comm_size=1000, comm_priority=priority, **gather)]
+
+        (self.folder / "yielding").mkdir()
+        (self.folder / "equal").mkdir()
+        yielding = self.config(traces_of(self.folder / "yielding", [nodes(-1)] * 2))
+        expected = {1: (0, 21), 2: (0, 2), 3: (2, 8), 4: (8, 9), 5: (9, 13), 6: (21, 23)}
+        trace = timeline(self.check_one_answer([yielding, "--timeline"], 2, ranks=(2,)))
+        for npu in range(2):
+            self.assertEqual(trace[npu], {node: (start * US, end * US) for node, (start, end) in expected.items()})
+        for arguments in (["--streams=counted"], ["--set=system.rules=astra-sim"]):
+            trace = timeline(self.run_once([yielding, "--timeline"] + arguments))
+            self.assertGreaterEqual(trace[0][3][0], 11 * US, arguments)
+        equal = timeline(self.run_once([self.config(traces_of(self.folder / "equal", [nodes(0)] * 2)), "--timeline"]))
+        self.assertEqual(equal[0][3][0], 11 * US)
+
+    def test_yielding_collectives_hold_nobody_up(self):
+        """Four NPUs in pairs of two kinds: 0 and 3 begin with the pair whose collective yields, 1 and 2 with the other one. Each other pair
+        waits for a member that waits in the first. All end, because what yields holds nobody up."""
+        pairs = {"rows 0": [0, 1], "rows 1": [2, 3], "columns 0": [0, 2], "columns 1": [1, 3]}
+        traces = []
+        for npu in range(4):
+            late = npu in (0, 3)
+            traces.append([Node(1, chakra.COMP, duration=1 if late else 5), Node(2, chakra.COMP, "", [] if late else [1], duration=5 if late else 1),
+                           Node(3, chakra.COLL, "", [1], comm_type=chakra.ALL_REDUCE, comm_size=5000, comm_priority=-1, pg_name=f"columns {npu % 2}"),
+                           Node(4, chakra.COLL, "", [2] if late else [], comm_type=chakra.ALL_REDUCE, comm_size=5000, pg_name=f"rows {npu // 2}")])
+        (self.folder / "groups.json").write_text(json.dumps(pairs))
+        path = self.folder / "config.yaml"
+        path.write_text("system:\n  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 1 us}]}\n"
+                        f"workload: {{{traces_of(self.folder, traces)}, groups: {self.folder / 'groups.json'}}}\n")
+        trace = timeline(self.check_one_answer([path, "--timeline"], 4, ranks=(2, 3)))
+        self.assertEqual([len(trace[npu]) for npu in range(4)], [4] * 4)
+
     def test_dimensions_that_collectives_connect_take_turns(self):
         """Two NPUs in each of two dimensions. An all-gather of all four uses both dimensions, so that one along dimension 0 alone waits for
         it although dimension 0 is free again before."""

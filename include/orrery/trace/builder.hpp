@@ -34,8 +34,9 @@ class Builder {
   NodeId compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies,
                  Time recorded = Time::zero());
   /// Adds a collective. `size` is that of comm_size, in bytes, positive: the shard of an all-gather, else the whole
-  /// buffer of a member.
-  NodeId collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group, Dependencies dependencies);
+  /// buffer of a member. `priority` is that of comm_priority.
+  NodeId collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group, Dependencies dependencies,
+                    std::int32_t priority = 0);
   /// Adds an access to remote memory by the NPU alone. `kind` is mem_load or mem_store; `size` is positive.
   NodeId access(std::string name, NodeKind kind, Bytes size, Dependencies dependencies);
   /// Adds an access by all members of a group: a load with an all-gather, a store with a reduce-scatter or an
