@@ -1,5 +1,7 @@
 #include "npu.hpp"
 
+#include <algorithm>
+
 #include "noise.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
@@ -18,6 +20,8 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       memberships_(std::move(memberships)) {
   const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
+  if (const double share = context.options.collectives_compute_share; share > 0)
+    shared_units_ = std::make_unique<SharedUnits>(share);
 }
 
 bool Npu::handle(const pdes::Event& event) {
@@ -26,7 +30,7 @@ bool Npu::handle(const pdes::Event& event) {
     case EventKind::start:
       return true;
     case EventKind::complete:
-      if (yielding_ && is_put_off(id, event.time)) return false;
+      if ((yielding_ || shared_units_) && is_put_off(id, event.time)) return false;
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -87,19 +91,43 @@ void Npu::issue(NodeId id, Time now) {
   }
 }
 
-/// Says whether a node ends later because it yields. If so, its end is put off; else it counts for those that do.
+/// Says whether a node ends later than was known, and puts off its end.
 bool Npu::is_put_off(NodeId id, Time now) {
-  if (execution_.node(id).kind != NodeKind::collective || membership(id).members == 1) return false;
-  const std::size_t set = set_of(id);
+  const NodeKind kind = execution_.node(id).kind;
+  Time owed = Time::zero();
+  if (kind == NodeKind::compute)
+    owed = owed_to_compute(id, now);
+  else if (kind == NodeKind::collective && membership(id).members > 1)
+    owed = owed_to_collective(id, now);
+  if (owed > Time::zero()) execution_.end_at(id, now, now + owed);
+  return owed > Time::zero();
+}
+
+/// Returns how much later a collective ends because it yields. One that ends counts for those that do, and for compute
+/// nodes.
+Time Npu::owed_to_collective(NodeId id, Time now) {
   const Time since = execution_.running(id).last.time;
-  if (!yields(*execution_.npu().program->graph, id)) {
-    yielding_->count(set, since, now);
-    return false;
+  if (yielding_) {
+    if (!yields(*execution_.npu().program->graph, id))
+      yielding_->count(set_of(id), since, now);
+    else if (const Time owed = yielding_->take_owed(set_of(id), since, now); owed > Time::zero())
+      return owed;
   }
-  const Time owed = yielding_->take_owed(set, since, now);
-  if (owed == Time::zero()) return false;
-  execution_.end_at(id, now, now + owed);
-  return true;
+  if (!shared_units_) return Time::zero();
+  Time beside = Time::zero();
+  for (const RunningNode& running : execution_.all_running())
+    if (execution_.node(running.node).kind == NodeKind::compute && running.start < now)
+      beside += now - std::max(running.start, std::min(since, now));
+  shared_units_->end_transfer(since, beside);
+  return Time::zero();
+}
+
+/// Returns how much later a compute node ends because collectives took compute units.
+Time Npu::owed_to_compute(NodeId id, Time now) {
+  if (!shared_units_) return Time::zero();
+  const Time owed = shared_units_->take_owed();
+  if (owed == Time::zero()) shared_units_->count_compute(execution_.running(id).start, now);
+  return owed;
 }
 
 /// Returns the time of a compute or CPU node. The draw depends on the seed, the NPU, the node and the iteration alone.
@@ -123,6 +151,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now);
   if (yielding_ && yields(*execution_.npu().program->graph, id)) yielding_->begin(set_of(id));
+  if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
   execution_.context().services.communicators.join(
       membership, {this->id(), id, execution_.npu().trace->id_of(id), collective::kind_of(node.collective),

@@ -15,6 +15,8 @@
 #include "orrery/npu/wait.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
+#include "shared_units.hpp"
+#include "yielding.hpp"
 
 namespace orrery::npu {
 
@@ -60,6 +62,8 @@ class Npu {
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
   bool is_put_off(NodeId id, Time now);
+  Time owed_to_collective(NodeId id, Time now);
+  Time owed_to_compute(NodeId id, Time now);
   Time compute_time(NodeId id) const;
   pdes::Awaited awaited_by(NodeId id) const;
   Time least_lead(std::size_t resource, const Distances& distances) const;
@@ -79,6 +83,7 @@ class Npu {
   std::unique_ptr<LinkCollectives> collectives_;       // null if hosts of communicators carry collectives out
   std::vector<communicator::Membership> memberships_;  // [uses]
   std::unique_ptr<Yielding> yielding_;                 // null if no collective yields here
+  std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool has_settled_ = false;                           // its first nodes have begun
   bool has_broken_off_ = false;                        // `settle`, because of doubts

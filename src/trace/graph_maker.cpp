@@ -110,7 +110,9 @@ std::uint16_t GraphMaker::read_stream(const ParsedNode& parsed) {
 std::int32_t GraphMaker::read_priority(const ParsedNode& parsed) {
   const std::int32_t priority = attributes(parsed).priority();
   if (priority != 0)
-    contents_.notices.add("comm-priority", "comm_priority matters with communication.order priority, and below 0 with workload.streams dimension or named: such collectives yield");
+    contents_.notices.add("comm-priority",
+                          "comm_priority matters with communication.order priority, and below 0 with workload.streams "
+                          "dimension or named: such collectives yield");
   return priority;
 }
 

@@ -133,6 +133,24 @@ class Streams(harness.Folder):
         trace = timeline(self.check_one_answer([path, "--timeline"], 4, ranks=(2, 3)))
         self.assertEqual([len(trace[npu]) for npu in range(4)], [4] * 4)
 
+    def test_collectives_take_compute_units(self):
+        """Two NPUs. An all-gather of 11 us takes a tenth of the compute units. Of three compute nodes of 4 us in a row, all of the first two
+        and 3 us of the third run beside it: the third ends 1.1 us later, at 13.1. A fourth runs alone. Nobody takes any by default, and the
+        rules of ASTRA-sim and the congestion-aware network refuse it."""
+        nodes = [Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=10000)] + [
+            Node(id, chakra.COMP, "", [id - 1] if id > 2 else [], duration=4) for id in (2, 3, 4, 5)]
+        config = self.config(traces_of(self.folder, [nodes] * 2))
+        share = "--set=system.collectives.compute-share=0.1"
+        expected = {1: (0, 11), 2: (0, 4), 3: (4, 8), 4: (8, 13.1), 5: (13.1, 17.1)}
+        trace = timeline(self.check_one_answer([config, "--timeline", share], 2, ranks=(2,)))
+        for npu in range(2):
+            self.assertEqual(trace[npu], {node: (round(start * US), round(end * US)) for node, (start, end) in expected.items()})
+        self.assertEqual(timeline(self.run_once([config, "--timeline"]))[0][5], (12 * US, 16 * US))
+        for other in ("--set=system.rules=astra-sim", "--set=system.network.model=congestion-aware"):
+            refused = harness.orrery("run", config, share, other, f"--output={self.folder / 'refused.h5'}")
+            self.assertEqual(refused.code, 3, refused.err)
+            self.assertIn("system.collectives.compute-share", refused.err)
+
     def test_dimensions_that_collectives_connect_take_turns(self):
         """Two NPUs in each of two dimensions. An all-gather of all four uses both dimensions, so that one along dimension 0 alone waits for
         it although dimension 0 is free again before."""

@@ -161,6 +161,13 @@ void add_scheduling(Keys<Configuration>& keys) {
        .example = "20 ns",
        .otherwise = Default::built_in()},
       endpoint_delay(), [](auto& c) -> auto& { return c.collectives.endpoint_delay; });
+  keys.add(
+      {.path = "system.collectives.compute-share",
+       .help = "share of an NPU's compute units that a collective takes: compute beside it takes longer",
+       .example = "0.1",
+       .otherwise = Default::built_in(),
+       .see = "model.md, *Streams*"},
+      share(), [](auto& c) -> auto& { return c.execution.collectives_compute_share; });
 }
 
 }  // namespace
