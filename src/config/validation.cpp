@@ -95,8 +95,8 @@ void Validation::validate_uses() {
     if (key.starts_with("system.collectives.library.") && key != "system.collectives.library.name")
       require_use(key, c_.collectives.library.library.has_value(), "system.collectives.library.name");
   const bool may_share = c_.rule_set == RuleSet::physical && !c_.execution.network.model->simulates_links();
-  require(may_share || c_.execution.collectives_compute_share == 0, "system.collectives.compute-share",
-          fmt::format("found {}", c_.execution.collectives_compute_share),
+  require(may_share || c_.execution.compute.collectives_share == 0, "system.collectives.compute-share",
+          fmt::format("found {}", c_.execution.compute.collectives_share),
           "0 with ASTRA-sim's rules and in the congestion-aware network");
 }
 

@@ -20,7 +20,7 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       memberships_(std::move(memberships)) {
   const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
-  if (const double share = context.options.collectives_compute_share; share > 0)
+  if (const double share = context.options.compute.collectives_share; share > 0)
     shared_units_ = std::make_unique<SharedUnits>(share);
 }
 

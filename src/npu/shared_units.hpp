@@ -8,9 +8,9 @@
 
 namespace orrery::npu {
 
-/// The compute units of an NPU that its collectives take while they transfer (Options::collectives_compute_share). Each
-/// collective takes that share of them from when its last member has come until it ends. What compute nodes lose is
-/// owed to them: the node under way at the collective's end, or the next one, takes so much longer.
+/// The compute units of an NPU that its collectives take while they transfer (compute::Options::collectives_share).
+/// Each collective takes that share of them from when its last member has come until it ends. What compute nodes lose
+/// is owed to them: the node under way at the collective's end, or the next one, takes so much longer.
 ///
 /// The NPU decides by itself, from ends that it has handled, so results do not depend on ranks.
 class SharedUnits {

@@ -67,8 +67,9 @@ struct Options {
   Rounding rounding = Rounding::up_to_ps;
   /// A node without bytes takes no time, whatever it computes; else num_ops / peak.
   bool ignore_nodes_without_bytes = false;
-  double efficiency = 1;       ///< share of the peak that nodes reach at most; `products`: factor of product rates
-  double bf16_peak_flops = 0;  ///< per second; 0: peak_flops
+  double collectives_share = 0;  ///< of the compute units, which a collective takes while it transfers
+  double efficiency = 1;         ///< share of the peak that nodes reach at most; `products`: factor of product rates
+  double bf16_peak_flops = 0;    ///< per second; 0: peak_flops
   ProductsOptions products = {};
   SystolicOptions systolic = {};
   std::filesystem::path table = {};  ///< measured kernels, of the model `table`

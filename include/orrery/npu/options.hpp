@@ -32,8 +32,6 @@ struct Options {
   /// Instead, collectives that use the same dimensions take turns, and sends do. Accesses to memory have comm_streams.
   bool dimension_streams = false;
   CommOrder comm_order = CommOrder::lowest_id;
-  /// Of the compute units, what a collective takes while it transfers, 0 to 1; 0 for collectives over links.
-  double collectives_compute_share = 0;
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   ComputeNoise noise;

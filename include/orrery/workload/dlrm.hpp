@@ -18,10 +18,16 @@ struct Dlrm {
   static constexpr std::string_view help = "recommendation model of two MLPs and embedding tables";
 
   std::uint64_t dense_features = 13;
-  std::vector<std::uint64_t> bottom;  ///< widths of the MLP over dense features; the last is that of the tables
-  std::vector<std::uint64_t> tables;  ///< rows of each table
-  std::uint64_t pooling = 1;          ///< rows of a table that a sample looks up
-  std::vector<std::uint64_t> top;     ///< widths of the MLP over the interaction
+  std::vector<std::uint64_t> bottom;         ///< widths of the MLP over dense features; the last is that of the tables
+  std::vector<std::uint64_t> tables;         ///< rows of each table
+  std::uint64_t pooling = 1;                 ///< rows of a table that a sample looks up
+  std::vector<std::uint64_t> poolings = {};  ///< [tables] the same of each table, in place of `pooling`; or empty
+  std::uint32_t cross_layers = 0;  ///< of low rank (Wang et al., DCN V2, arXiv 2008.13535); 0: dot products instead
+  std::uint64_t cross_rank = 512;
+  std::vector<std::uint64_t> top;  ///< widths of the MLP over the interaction
+
+  /// Returns the rows that a sample looks up in all tables.
+  std::uint64_t lookups() const;
 
   void validate(const Parallel& parallel) const;
   std::vector<Layer> make_layers(const Parallel& parallel) const;

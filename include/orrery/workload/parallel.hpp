@@ -50,6 +50,15 @@ struct Sharding {
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
+/// What of a layer is computed beside its communication.
+struct LayerOverlap {
+  double tensor = 0;  ///< share of the products next to tensor-parallel collectives
+  ContextExchange context = ContextExchange::gather;
+  bool experts = false;  ///< experts that every token passes, while tokens travel to others
+
+  friend bool operator==(const LayerOverlap&, const LayerOverlap&) = default;
+};
+
 /// How the training of a model is divided among NPUs.
 struct Parallel {
   std::array<std::uint32_t, num_axes> sizes = {1, 1, 1, 1, 1};  ///< by Axis
@@ -57,9 +66,9 @@ struct Parallel {
   std::array<Axis, num_axes> placement = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
   std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
   bool sequence_parallel = false;  ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
-  /// Share of the products next to tensor-parallel collectives that is computed beside these.
-  double tensor_overlap = 0;
-  ContextExchange context_exchange = ContextExchange::gather;
+  LayerOverlap overlap;
+  /// Rows of experts' products, of an even share of the tokens: fewer are padded, and what is more is dropped.
+  double expert_capacity = 1;
   Sharding sharding;
   std::uint64_t micro_batch = 1;    ///< samples
   std::uint32_t micro_batches = 1;  ///< number per step and replica

@@ -167,7 +167,7 @@ void add_scheduling(Keys<Configuration>& keys) {
        .example = "0.1",
        .otherwise = Default::built_in(),
        .see = "model.md, *Streams*"},
-      share(), [](auto& c) -> auto& { return c.execution.collectives_compute_share; });
+      share(), [](auto& c) -> auto& { return c.execution.compute.collectives_share; });
 }
 
 }  // namespace

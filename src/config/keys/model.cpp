@@ -84,6 +84,74 @@ void add_optional_sizes(Keys<Transformer>& keys) {
       count(0), [](auto& model) -> auto& { return model.mlp.top_k; });
 }
 
+void add_expert_layers(Keys<Transformer>& keys) {
+  keys.add(
+      {.path = "workload.model.shared-experts",
+       .help = "further experts, which every token passes",
+       .example = "1",
+       .otherwise = Default::built_in()},
+      count(0), [](auto& model) -> auto& { return model.mlp.shared_experts; });
+  keys.add(
+      {.path = "workload.model.dense-layers",
+       .help = "first layers, which have no experts",
+       .example = "3",
+       .otherwise = Default::built_in()},
+      count(0), [](auto& model) -> auto& { return model.mlp.dense_layers; });
+  keys.add(
+      {.path = "workload.model.expert-interval",
+       .help = "after those, the last of so many layers has experts",
+       .example = "2",
+       .otherwise = Default::built_in()},
+      count(), [](auto& model) -> auto& { return model.mlp.interval; });
+  keys.add(
+      {.path = "workload.model.dense-ffn",
+       .help = "inner width of the MLP of layers without experts; 0: `ffn`",
+       .example = "18432",
+       .otherwise = Default::built_in()},
+      large_count(), [](auto& model) -> auto& { return model.mlp.dense_width; });
+  keys.add(
+      {.path = "workload.model.router-bias",
+       .help = "the router has a bias, which balances experts without a loss of their own",
+       .example = "true",
+       .otherwise = Default::built_in()},
+      boolean(), [](auto& model) -> auto& { return model.mlp.router_bias; });
+  keys.add(
+      {.path = "workload.model.further-tokens",
+       .help = "tokens after the next one that the model predicts, each by a block of its own",
+       .example = "1",
+       .otherwise = Default::built_in()},
+      count(0), [](auto& model) -> auto& { return model.further_tokens; });
+}
+
+/// Adds the widths of multi-head latent attention.
+void add_latent(Keys<Transformer>& keys) {
+  keys.add(
+      {.path = "workload.model.latent.key-value",
+       .help = "latent attention: width of the vector of which keys and values are made; 0: none",
+       .example = "512",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Models*"},
+      large_count(), [](auto& model) -> auto& { return model.latent.key_value; });
+  keys.add(
+      {.path = "workload.model.latent.query",
+       .help = "width of the vector of which queries are made; 0: they are made of the token",
+       .example = "1536",
+       .otherwise = Default::built_in()},
+      large_count(), [](auto& model) -> auto& { return model.latent.query; });
+  keys.add(
+      {.path = "workload.model.latent.rotary",
+       .help = "width of the part of queries and keys that positions turn, besides `head-size`",
+       .example = "64",
+       .otherwise = Default::built_in()},
+      large_count(), [](auto& model) -> auto& { return model.latent.rotary; });
+  keys.add(
+      {.path = "workload.model.latent.value",
+       .help = "width of the values of a head; 0: that of a head",
+       .example = "128",
+       .otherwise = Default::built_in()},
+      large_count(), [](auto& model) -> auto& { return model.latent.value; });
+}
+
 void add_variants(Keys<Transformer>& keys) {
   keys.add(
       {.path = "workload.model.gated",
@@ -134,6 +202,12 @@ void add_variants(Keys<Transformer>& keys) {
        .example = "true",
        .otherwise = Default::built_in()},
       boolean(), [](auto& model) -> auto& { return model.attention.rotary; });
+  keys.add(
+      {.path = "workload.model.head-norms",
+       .help = "norms of the heads of queries and keys",
+       .example = "true",
+       .otherwise = Default::built_in()},
+      boolean(), [](auto& model) -> auto& { return model.attention.head_norms; });
 }
 
 Handling<LayerList> layers() {
@@ -205,6 +279,8 @@ const Keys<Transformer>& transformer_keys() {
     Keys<Transformer> keys("workload.model, kind: transformer", "workload.model");
     add_sizes(keys);
     add_optional_sizes(keys);
+    add_expert_layers(keys);
+    add_latent(keys);
     add_variants(keys);
     return keys;
   }();
@@ -226,6 +302,24 @@ const Keys<Dlrm>& dlrm_keys() {
          .example = "20",
          .otherwise = Default::built_in()},
         large_count(1), [](auto& model) -> auto& { return model.pooling; });
+    keys.add(
+        {.path = "workload.model.poolings",
+         .help = "rows of each table that a sample looks up, in place of `pooling`",
+         .example = "[3, 20]",
+         .otherwise = Default::none()},
+        large_counts(), [](auto& model) -> auto& { return model.poolings; });
+    keys.add(
+        {.path = "workload.model.cross-layers",
+         .help = "cross layers of low rank (DCN V2) between tables and `top`; 0: products of all pairs",
+         .example = "3",
+         .otherwise = Default::built_in()},
+        count(0), [](auto& model) -> auto& { return model.cross_layers; });
+    keys.add(
+        {.path = "workload.model.cross-rank",
+         .help = "rank of the cross layers",
+         .example = "512",
+         .otherwise = Default::built_in()},
+        large_count(1), [](auto& model) -> auto& { return model.cross_rank; });
     keys.add(
         {.path = "workload.model.bottom",
          .help = "widths of the MLP over dense features; the last is that of the tables",

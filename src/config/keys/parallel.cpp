@@ -149,14 +149,28 @@ void add_overlap(Keys<Parallel>& keys) {
        .example = "0.8",
        .otherwise = Default::built_in(),
        .see = "workloads.md, *Overlap*"},
-      share(), [](auto& parallel) -> auto& { return parallel.tensor_overlap; });
+      share(), [](auto& parallel) -> auto& { return parallel.overlap.tensor; });
   keys.add(
       {.path = "workload.parallel.cp-exchange",
        .help = "how context parallelism brings keys and values to all",
        .example = "ring",
        .otherwise = Default::built_in(),
        .see = "workloads.md, *Overlap*"},
-      word(context_exchanges()), [](auto& parallel) -> auto& { return parallel.context_exchange; });
+      word(context_exchanges()), [](auto& parallel) -> auto& { return parallel.overlap.context; });
+  keys.add(
+      {.path = "workload.parallel.expert-capacity",
+       .help = "rows that experts compute, of an even share of the tokens: fewer are padded, more are dropped",
+       .example = "1.25",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Models*"},
+      factor(), [](auto& parallel) -> auto& { return parallel.expert_capacity; });
+  keys.add(
+      {.path = "workload.parallel.expert-overlap",
+       .help = "experts that every token passes are computed while tokens travel to the others",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Overlap*"},
+      boolean(), [](auto& parallel) -> auto& { return parallel.overlap.experts; });
   keys.add(
       {.path = "workload.parallel.exposed-share",
        .help = "share of the bytes of ZeRO 3's collectives for which compute waits; the rest moves beside it",

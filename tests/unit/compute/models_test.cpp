@@ -321,6 +321,30 @@ TEST(Systolic, TakesThePublishedCycles) {
   EXPECT_EQ(on_array(32, 32, Dataflow::weight_stationary, layer), ns(112'283));
 }
 
+// Layers of a MobileNet (96 x 96 pixels, a quarter of the width) as products, on 4 x 4 units with stationary weights:
+// the cycles that SCALE-Sim publishes (scalesim-project/SCALE-Sim at 2c78b613, edgeTPU_experiment_results/edgeTPU_ws).
+// A depthwise layer is a product with one column.
+TEST(Systolic, TakesThePublishedCyclesOfMobileNet) {
+  struct Layer {
+    compute::ProductShape shape;
+    std::int64_t cycles;
+  };
+  const Layer layers[] = {
+      {{.m = 2304, .k = 27, .n = 8}, 32'395}, {{.m = 2116, .k = 72, .n = 1}, 38'267},
+      {{.m = 2304, .k = 8, .n = 16}, 18'511}, {{.m = 576, .k = 144, .n = 1}, 21'095},
+      {{.m = 576, .k = 16, .n = 32}, 18'751}, {{.m = 484, .k = 288, .n = 1}, 35'567},
+      {{.m = 576, .k = 32, .n = 32}, 37'503}, {{.m = 144, .k = 288, .n = 1}, 11'087},
+      {{.m = 144, .k = 32, .n = 64}, 19'711}, {{.m = 144, .k = 64, .n = 64}, 39'423},
+      {{.m = 36, .k = 64, .n = 128}, 23'551}, {{.m = 36, .k = 128, .n = 128}, 47'103},
+      {{.m = 9, .k = 128, .n = 256}, 38'911}, {{.m = 9, .k = 256, .n = 256}, 77'823},
+      {{.m = 1, .k = 256, .n = 2}, 703},
+  };
+  for (const Layer& layer : layers) {
+    const Operation product{.kind = Operation::Kind::product, .name = "layer", .shape = layer.shape};
+    EXPECT_EQ(on_array(4, 4, Dataflow::weight_stationary, product), ns(layer.cycles)) << layer.cycles;
+  }
+}
+
 // 4 x 2 folds of 4 x 8 units, by hand: m lies on rows and n on columns, and k passes.
 TEST(Systolic, FoldsByHand) {
   const Operation product{.kind = Operation::Kind::product, .name = "p", .shape = {.m = 13, .k = 100, .n = 9}};

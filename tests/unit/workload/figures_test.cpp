@@ -37,6 +37,44 @@ TEST(Figures, FlopsOfGptAreAsPublished) {
   EXPECT_NEAR(figures(description).model_flops / expected, 1, 1e-4);  // the embedding's sums
 }
 
+TEST(Figures, FlopsOfLatentAttentionAndSharedExpertsByHand) {
+  // One dense layer and one with experts, on one NPU. For a token: attention takes products of 64 x 88, 48 x 96, 32 x
+  // 128 and 64 x 64, and a core of 32 x (96 + 64); the dense MLP three of 64 x 128; the router 64 x 8, and two experts
+  // and a shared one three of 64 x 32 each. The backward pass takes twice that.
+  const Description description{Transformer{.layers = 2,
+                                            .hidden = 64,
+                                            .sequence = 32,
+                                            .attention = {.heads = 4, .head_size = 16},
+                                            .latent = {.key_value = 32, .query = 48, .rotary = 8, .value = 16},
+                                            .mlp = {.width = 32,
+                                                    .gated = true,
+                                                    .experts = 8,
+                                                    .top_k = 2,
+                                                    .shared_experts = 1,
+                                                    .dense_layers = 1,
+                                                    .dense_width = 128}},
+                                {}};
+  const std::uint64_t attention = 64 * 88 + 48 * 96 + 32 * 128 + 64 * 64, core = 32 * (96 + 64);
+  const std::uint64_t dense = 3 * 64 * 128, expert = 3 * 64 * 32;
+  const std::uint64_t forward = 2 * (attention + core) + dense + 64 * 8 + 3 * expert;
+  EXPECT_DOUBLE_EQ(figures(description).model_flops, static_cast<double>(3 * 2 * 32 * forward));
+  const std::uint64_t norms = 2 * 2 * 64 + 2 * (48 + 32);
+  EXPECT_EQ(figures(description).parameters, 2 * attention + dense + 64 * 8 + 9 * expert + norms);
+}
+
+TEST(Figures, CrossLayersOfDlrmByHand) {
+  // Two tables of 10 rows of 4 values, of which a sample reads 3 and 1; two cross layers of rank 2 on 12 values.
+  // Forward, for a sample: lookups add up 16 values; MLPs have products of 2 x 4 and 12 x 1; each cross layer has 12 x
+  // 2 twice.
+  Dlrm model{.dense_features = 2, .bottom = {4}, .tables = {10, 10}, .top = {1}};
+  model.poolings = {3, 1};
+  model.cross_layers = 2;
+  model.cross_rank = 2;
+  const Figures all = figures({model, {}});
+  EXPECT_EQ(all.parameters, 2 * 10 * 4 + (2 + 1) * 4 + (12 + 1) * 1 + 2 * 12 * (2 * 2 + 1));
+  EXPECT_DOUBLE_EQ(all.model_flops, 3.0 * (16 + 2 * (2 * 4 + 12 * 1 + 2 * 2 * 12 * 2)));
+}
+
 TEST(Figures, FlopsOfTrainingRunsAreAsPublished) {
   // GPT-3 took 3.14e23 FLOPs for 300 G tokens (Brown et al., 2020, table D.1), Llama 3 405B took 3.8e25 for 15.6 T
   // (Llama Team, 2024, section 3.4). These counts have 6 FLOPs for a parameter and token and leave attention out, 12

@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "transformer/layers.hpp"
+
+namespace orrery::workload {
+
+using trace::CollectiveKind;
+using enum Operator::Kind;
+
+/// Each token goes to top_k experts, which are spread over ep NPUs, and comes back. All experts get the same number, or
+/// as many as their capacity. Experts that every token passes compute while tokens travel, if the workload says so.
+void TransformerLayers::experts(Layer& layer) {
+  const Transformer::Mlp& mlp = model_.mlp;
+  const std::uint64_t into = matrices_into(model_), width = model_.mlp_width() / tp_;
+  const std::uint64_t own_experts = mlp.experts / parallel_[Axis::ep];
+  const auto routed = [&](std::uint64_t tokens) {
+    return static_cast<std::uint64_t>(static_cast<double>(tokens * mlp.top_k) * parallel_.expert_capacity);
+  };
+  const std::uint64_t rows = routed(tokens_), own_rows = routed(own_tokens_);
+  const Operator router = operators_.product("experts.router", tokens_, hidden_ / tp_, mlp.experts);
+  Operator first =
+      operators_.weighted("experts.first", rows, hidden_, into * width, own_experts * hidden_ * into * width);
+  const Operator activation = Operators::elementwise("experts.activation", (into + 1) * bytes_ * rows * width);
+  Operator second = operators_.weighted("experts.second", rows, width, hidden_, own_experts * width * hidden_);
+  // What all of an NPU's experts compute is as many products as it has experts.
+  for (Operator* const op : {&first, &second}) {
+    op->shape.m = std::max<std::uint64_t>(rows / own_experts, 1);
+    op->shape.copies = own_experts;
+  }
+  // Tokens travel, and half of the shared expert is computed beside that or after it.
+  const auto exchange = [&](std::vector<Operator>& operators, const char* name, const std::vector<Operator>& beside) {
+    const bool overlaps = parallel_.overlap.experts && !beside.empty();
+    add_collective(operators, parallel_, overlaps ? asynchronous : collective, name, CollectiveKind::all_to_all,
+                   GroupKind::expert, own_rows * hidden_ * bytes_);
+    operators.insert(operators.end(), beside.begin(), beside.end());
+    if (overlaps) operators.push_back({.kind = wait});
+  };
+  const auto gather_rows = [&](std::vector<Operator>& operators, const char* name, Operator::Kind kind) {
+    if (parallel_.sequence_parallel)
+      add_collective(operators, parallel_, kind, name, CollectiveKind::all_gather, GroupKind::tensor,
+                     own_rows * hidden_ * bytes_);
+  };
+  const SharedExpert shared = shared_forward(), shared_back = shared_backward();
+
+  auto& forward = layer.forward;
+  forward.insert(forward.end(), {own("experts.norm", 2 * bytes_), router});
+  exchange(forward, "experts.dispatch", shared.first);
+  gather_rows(forward, "experts.all_gather", collective);
+  forward.insert(forward.end(), {first, activation, second});
+  add_sum(forward, collective, "experts.sum", rows * hidden_ * bytes_);
+  exchange(forward, "experts.combine", shared.second);
+  forward.push_back(own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_));
+
+  std::vector<Operator> backward = {own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_)};
+  exchange(backward, "experts.combine", shared_back.second);
+  gather_rows(backward, "experts.gradient.all_gather", collective);
+  gather_rows(backward, "experts.input.all_gather", asynchronous);
+  backward.insert(backward.end(),
+                  {Operators::backward("experts.second", second), Operators::backward("experts.activation", activation),
+                   Operator{.kind = wait}, Operators::backward("experts.first", first)});
+  add_sum(backward, collective, "experts.sum", rows * hidden_ * bytes_);
+  exchange(backward, "experts.dispatch", shared_back.first);
+  backward.insert(backward.end(), {Operators::backward("experts.router", router), own("experts.norm", 4 * bytes_)});
+  layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
+
+  layer.dense += hidden_ * mlp.experts + (mlp.router_bias ? mlp.experts : 0) + norm_parameters(model_);
+  layer.dense += (into + 1) * hidden_ * mlp.shared_experts * width;
+  layer.experts += own_experts * (into + 1) * hidden_ * width;
+}
+
+/// The shared expert gathers its tokens and computes its first product, and later its second one, whose results it adds
+/// up.
+TransformerLayers::SharedExpert TransformerLayers::shared_forward() {
+  const std::uint64_t into = matrices_into(model_), width = model_.mlp.shared_experts * model_.mlp_width() / tp_;
+  if (width == 0) return {};
+  SharedExpert made;
+  gather(made.first, "shared.all_gather");
+  made.first.push_back(operators_.product("shared.first", tokens_, hidden_, into * width));
+  made.second = {Operators::elementwise("shared.activation", (into + 1) * bytes_ * tokens_ * width),
+                 operators_.product("shared.second", tokens_, width, hidden_)};
+  sum(made.second, "shared.sum");
+  return made;
+}
+
+TransformerLayers::SharedExpert TransformerLayers::shared_backward() {
+  const std::uint64_t into = matrices_into(model_), width = model_.mlp.shared_experts * model_.mlp_width() / tp_;
+  if (width == 0) return {};
+  SharedExpert made;
+  gather(made.second, "shared.gradient.all_gather");
+  made.second.push_back(
+      Operators::backward("shared.second", operators_.product("shared.second", tokens_, width, hidden_)));
+  made.second.push_back(Operators::elementwise("shared.activation", 2 * (into + 1) * bytes_ * tokens_ * width));
+  gather(made.first, "shared.input.all_gather");
+  made.first.push_back(
+      Operators::backward("shared.first", operators_.product("shared.first", tokens_, hidden_, into * width)));
+  sum(made.first, "shared.sum");
+  return made;
+}
+
+}  // namespace orrery::workload
