@@ -317,7 +317,7 @@ const Keys<Dlrm>& dlrm_keys() {
     keys.add(
         {.path = "workload.model.cross-rank",
          .help = "rank of the cross layers",
-         .example = "512",
+         .example = "256",
          .otherwise = Default::built_in()},
         large_count(1), [](auto& model) -> auto& { return model.cross_rank; });
     keys.add(
