@@ -34,6 +34,37 @@ std::uint32_t Parallel::num_npus() const {
   return static_cast<std::uint32_t>(product);
 }
 
+std::uint32_t Parallel::virtual_stage(std::uint32_t stage, std::uint32_t chunk) const {
+  const std::uint32_t pp = (*this)[Axis::pp];
+  if (is_folded()) return chunk == 0 ? stage : 2 * pp - 1 - stage;
+  if (is_mirrored()) return chunk == 0 ? stage : pp - 1 - stage;
+  return chunk * pp + stage;
+}
+
+std::uint32_t Parallel::stage_of(std::uint32_t virtual_stage, std::uint32_t chunk) const {
+  const std::uint32_t pp = (*this)[Axis::pp];
+  if (is_folded()) return virtual_stage < pp ? virtual_stage : 2 * pp - 1 - virtual_stage;
+  if (is_mirrored()) return chunk == 0 ? virtual_stage : pp - 1 - virtual_stage;
+  return virtual_stage % pp;
+}
+
+double Parallel::ideal_bubble() const {
+  const double stages = (*this)[Axis::pp], waits = stages - 1, batches = micro_batches;
+  const auto share = [](double idle, double work) { return idle / (work + idle); };
+  switch (schedule) {
+    case Schedule::zb_h1:
+      return share(waits, 3 * batches);
+    case Schedule::zb_v:
+      return share(waits, 6 * batches);
+    case Schedule::dual_pipe:
+      return share(stages - 2, 3 * batches);
+    case Schedule::one_forward_one_backward:
+    case Schedule::gpipe:
+      break;
+  }
+  return share(waits, interleaving * batches);
+}
+
 std::optional<std::string> Parallel::pipeline_warning() const {
   const std::uint32_t stages = (*this)[Axis::pp];
   if (stages == 1 || micro_batches > 1) return {};

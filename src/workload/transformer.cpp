@@ -355,7 +355,7 @@ Layer TransformerLayers::output() {
   layer.backward.push_back(Operators::backward("logits", logits));
   sum(layer.backward, "sum");
   layer.backward.push_back(own("norm", 4 * bytes_));
-  const bool has_own = !model_.embedding.tied || parallel_[Axis::pp] > 1;
+  const bool has_own = !model_.embedding.tied || has_ends_apart(parallel_);
   layer.dense = (has_own ? words * hidden_ : 0) + norm_parameters(model_);
   if (model_.embedding.tied && has_own) layer.tied = words * hidden_;
   layer.activations = 2 * own_tokens_ * hidden_ * bytes_ + tokens_ * words * 4;

@@ -207,7 +207,7 @@ void add_batches(Keys<Parallel>& keys) {
 void add_pipeline(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.interleaving",
-       .help = "virtual stages on each NPU; above 1, `micro-batches` is a multiple of pp",
+       .help = "virtual stages on each NPU, for 1f1b; above 1, `micro-batches` is a multiple of pp",
        .example = "2",
        .otherwise = Default::built_in()},
       count(), [](auto& parallel) -> auto& { return parallel.interleaving; });
@@ -217,6 +217,19 @@ void add_pipeline(Keys<Parallel>& keys) {
        .example = "gpipe",
        .otherwise = Default::built_in()},
       word(schedules()), [](auto& parallel) -> auto& { return parallel.schedule; });
+  keys.add(
+      {.path = "workload.parallel.delayed-weight-gradients",
+       .help = "compute the gradients of weights after those of inputs have been sent; zero-bubble schedules always do",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Schedules*"},
+      boolean(), [](auto& parallel) -> auto& { return parallel.delayed_weight_gradients; });
+  keys.add(
+      {.path = "workload.parallel.stage-layers",
+       .help = "layers of each virtual stage, without embedding and output layer; their sum is that of the model",
+       .example = "[7, 9, 9, 7]",
+       .otherwise = Default::described("as evenly as possible")},
+      large_counts(), [](auto& parallel) -> auto& { return parallel.stage_layers; });
   keys.add(
       {.path = "workload.parallel.recompute",
        .help = "what the backward pass computes again instead of keeping it",
