@@ -90,6 +90,8 @@ void Parallel::validate() const {
   require_positive("workload.parallel.interleaving", interleaving);
   require_positive("workload.parallel.micro-batch", micro_batch);
   require_positive("workload.parallel.micro-batches", micro_batches);
+  if (recompute_layers && recompute != Recompute::full)
+    refuse("workload.parallel.recompute-layers", *recompute_layers, "no number, or workload.parallel.recompute: full");
   if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
   require_collective_for_path(sharding);
   if (gradients == Precision::fp8)

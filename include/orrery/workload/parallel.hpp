@@ -69,6 +69,8 @@ struct Parallel {
   /// The blocks of each virtual stage; empty: as evenly as possible.
   std::vector<std::uint64_t> stage_layers = {};
   Recompute recompute = Recompute::none;
+  /// With full recomputation: how many layers of each virtual stage are computed again; empty: all.
+  std::optional<std::uint32_t> recompute_layers = {};
   Precision precision = Precision::bf16;
   Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
   Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32

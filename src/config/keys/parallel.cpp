@@ -123,6 +123,16 @@ Handling<Parallel> global_batch() {
           [](const Parallel&, Writer&) {}, [](const Parallel&, const Parallel&) { return true; }};
 }
 
+Type<std::optional<std::uint32_t>> count_or_all() {
+  return {count(0).info,
+          [](const Value& value, const std::string& key, const Reading& reading) {
+            return std::optional(count(0).read(value, key, reading));
+          },
+          [](const std::optional<std::uint32_t>& number) {
+            return number ? std::optional(fmt::to_string(*number)) : std::nullopt;
+          }};
+}
+
 void add_axes(Keys<Parallel>& keys) {
   for (const auto& [axis, name, path, help] : axis_keys)
     keys.add(
@@ -236,6 +246,12 @@ void add_pipeline(Keys<Parallel>& keys) {
        .example = "selective",
        .otherwise = Default::built_in()},
       word(recompute_policies()), [](auto& parallel) -> auto& { return parallel.recompute; });
+  keys.add(
+      {.path = "workload.parallel.recompute-layers",
+       .help = "with `recompute: full`, how many layers of each virtual stage are computed again",
+       .example = "2",
+       .otherwise = Default::described("all of them")},
+      count_or_all(), [](auto& parallel) -> auto& { return parallel.recompute_layers; });
 }
 
 void add_memory_keys(Keys<Parallel>& keys) {
