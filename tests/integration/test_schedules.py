@@ -56,6 +56,12 @@ class Schedules(harness.Folder):
         self.assertEqual(self.microseconds(self.write(2, 1, "1f1b", layers=4), layers), 12000)
         self.assertEqual(self.microseconds(self.write(2, 4, "1f1b", layers=4), layers), 39000)
 
+    def test_only_some_layers_are_computed_again(self):
+        """One NPU, 4 layers of 1 ms forward and 2 ms backward: 12 ms, and 1 ms for each layer that is computed again, at most 4."""
+        for number, extra in ((0, 0), (3, 3), (9, 4)):
+            again = ["--set=workload.parallel.recompute=full", f"--set=workload.parallel.recompute-layers={number}"]
+            self.assertEqual(self.microseconds(self.write(1, 1, "1f1b", layers=4), *again), 1000 * (12 + extra))
+
     def test_ranks_and_folding_do_not_change_results(self):
         """Four stages, two replicas, gradients of 2 MB for each layer, on 1, 2 and 3 ranks and folded: the same results."""
         for schedule in ("zb-h1", "zb-v", "dualpipe"):
@@ -79,6 +85,7 @@ class Schedules(harness.Folder):
             ("gather-before-forward", "expected false", 4, 8, "dualpipe", ["gather-before-forward=true"]),
             ("stage-layers", "found 2 numbers; expected one for each of 4", 4, 8, "1f1b", ["stage-layers=[4, 4]"]),
             ("stage-layers", "found 9 layers in all; expected 8", 4, 8, "1f1b", ["stage-layers=[3, 2, 2, 2]"]),
+            ("recompute-layers", "found 2; expected no number", 4, 8, "1f1b", ["recompute-layers=2"]),
             ("stage-layers", "found 0; expected 1 or more", 4, 8, "1f1b", ["stage-layers=[8, 0, 0, 0]"]),
         ]
         for key, words, stages, batches, schedule, settings in cases:
