@@ -49,6 +49,10 @@ class StepBuilder {
     Pass pass;
     const Layer* layer;
   };
+  /// The first nodes of a micro-batch in a layer.
+  struct Begun {
+    std::optional<NodeId> forward, recomputation;
+  };
 
   static void require_countable_tensors(const trace::Tensors& tensors) {
     Bytes sum;
@@ -58,6 +62,12 @@ class StepBuilder {
                   "the tensors of an NPU in a step exceed 8 EiB in all", "fewer layers, samples or micro-batches");
   }
   std::uint32_t virtual_stage(const Pass& pass) const { return parallel_.virtual_stage(stage_, pass.chunk); }
+  /// Returns the micro-batch that is the last to add gradients of weights in the chunk of a pass. With two directions
+  /// the first half of the micro-batches is that of chunk 0.
+  std::uint32_t last_batch(const Pass& pass) const {
+    const bool is_first_half = parallel_.is_mirrored() && pass.chunk == 0;
+    return parallel_.micro_batches / (is_first_half ? 2 : 1) - 1;
+  }
   /// Returns the stage that holds the part of the model after that of a pass, or before it.
   std::uint32_t neighbour(const Pass& pass, bool next) const {
     const std::uint32_t here = virtual_stage(pass);
@@ -76,7 +86,6 @@ class StepBuilder {
     const auto layers = assigned_[virtual_stage(pass)];
     for (std::size_t k = 0; k < layers.size(); ++k)
       left_.push_back({pass, &layers[pass.is_forward() ? k : layers.size() - 1 - k]});
-    if (pass.makes_weight_gradients()) last_batch_[pass.chunk] = pass.micro_batch;
   }
 
   /// Adds passes one after the other. Those of a pair receive before they begin and send when both have ended.
@@ -165,7 +174,7 @@ class StepBuilder {
       after_.insert(after_.end(), gathered.begin(), gathered.end());
     }
     if (at.pass.is_forward())
-      forward_begin_[{at.pass.micro_batch, at.layer}] = add_operators_of(at, at.layer->forward);
+      begun_[{at.pass.micro_batch, at.layer}].forward = add_operators_of(at, at.layer->forward);
     else if (at.pass.kind == Pass::Kind::weights)
       end_backward(at, add_operators_of(at, weights_part(at.layer->backward)));
     else
@@ -181,7 +190,7 @@ class StepBuilder {
   }
   void add_backward(const LayerPass& at) {
     const Layer& layer = *at.layer;
-    recomputed_[{at.pass.micro_batch, &layer}] = add_operators_of(at, layer.recomputation);
+    begun_[{at.pass.micro_batch, &layer}].recomputation = add_operators_of(at, layer.recomputation);
     if (at.pass.kind == Pass::Kind::inputs)
       add_operators_of(at, inputs_part(layer.backward));
     else
@@ -195,9 +204,10 @@ class StepBuilder {
     const auto list = [&](std::string_view what, std::uint64_t bytes, std::optional<NodeId> maker) {
       list_until(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker}, last_);
     };
-    list("recomputed", layer.recomputed, recomputed_.extract({micro_batch, &layer}).mapped());
-    list("activations", layer.activations, forward_begin_.extract({micro_batch, &layer}).mapped());
-    const bool is_last = micro_batch == last_batch_.at(at.pass.chunk), every_one = parallel_.sharding.zero >= 2;
+    const Begun begun = begun_.extract({micro_batch, &layer}).mapped();
+    list("recomputed", layer.recomputed, begun.recomputation);
+    list("activations", layer.activations, begun.forward);
+    const bool is_last = micro_batch == last_batch(at.pass), every_one = parallel_.sharding.zero >= 2;
     if (!is_last && !every_one) return;
     const bool closes_each_chunk = every_one || parallel_.is_mirrored();
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
@@ -270,13 +280,11 @@ class StepBuilder {
   std::vector<NodeId> asynchronous_;  ///< collectives for which nothing waits so far
   Operator merged_;                   ///< the sum of compute operators that are not a node yet
   std::string merged_name_;
-  std::optional<NodeId> last_;                ///< the last node of the chain
-  std::optional<NodeId> first_;               ///< its first node since the last reset
-  std::vector<MadeTensor> received_;          ///< what the next node of the chain needs
-  std::deque<ModelStates::Fetched> fetched_;  ///< [up to prefetch + 1] for the first of left_
-  /// By micro-batch and layer: the first node of the forward pass, and of its recomputation.
-  std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> forward_begin_, recomputed_;
-  std::map<std::uint32_t, std::uint32_t> last_batch_;  ///< by chunk: the micro-batch that adds the last gradients
+  std::optional<NodeId> last_;                                     ///< the last node of the chain
+  std::optional<NodeId> first_;                                    ///< its first node since the last reset
+  std::vector<MadeTensor> received_;                               ///< what the next node of the chain needs
+  std::deque<ModelStates::Fetched> fetched_;                       ///< [up to prefetch + 1] for the first of left_
+  std::map<std::pair<std::uint32_t, const Layer*>, Begun> begun_;  ///< by micro-batch and layer
   ModelStates states_;
 };
 
