@@ -41,7 +41,7 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
           .executed_flops = figures.executed_flops,
           .peak_flops = configuration.execution.compute.peak_flops,
           .stages = generated.parallel[workload::Axis::pp],
-          .interleaving = generated.parallel.interleaving,
+          .ideal_bubble = generated.parallel.ideal_bubble(),
           .micro_batches = generated.parallel.micro_batches};
 }
 

@@ -198,7 +198,10 @@ const Words<workload::Schedule>& schedules() {
   using workload::Schedule;
   static const Words<Schedule> words = {
       {"1f1b", Schedule::one_forward_one_backward, "one forward and one backward pass in turn"},
-      {"gpipe", Schedule::gpipe, "all forward passes first"}};
+      {"gpipe", Schedule::gpipe, "all forward passes first"},
+      {"zb-h1", Schedule::zb_h1, "1f1b with gradients of weights put off, in the memory of 1f1b"},
+      {"zb-v", Schedule::zb_v, "zero bubble: two chunks on each NPU, down the stages and back up"},
+      {"dualpipe", Schedule::dual_pipe, "two directions, each with its copy of the parameters"}};
   return words;
 }
 

@@ -42,13 +42,6 @@ TrainingRates training_rates(const TrainingStep& step, std::size_t num_npus, Tim
   return rates;
 }
 
-/// Returns (p - 1) / (v m + p - 1) for p stages, v virtual stages on each NPU and m micro-batches. Source:
-/// docs/results.md.
-double ideal_bubble(const TrainingStep& step) {
-  const double waits = step.stages - 1;
-  return waits / (double{1} * step.interleaving * step.micro_batches + waits);
-}
-
 }  // namespace
 
 std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveSum> sums) {
@@ -98,7 +91,7 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, const Network
   if (!step) return metrics;
   if (metrics.step_time > Time::zero()) metrics.training = training_rates(*step, npus.size(), metrics.step_time);
   if (step->stages > 1)
-    metrics.bubble = {share(sum_over(npus, &NpuRecord::exposed_receive) + idle), ideal_bubble(*step)};
+    metrics.bubble = {share(sum_over(npus, &NpuRecord::exposed_receive) + idle), step->ideal_bubble};
   return metrics;
 }
 

@@ -72,8 +72,8 @@ const std::array<Figure<Number>, 12> numbers{{
      [](const Metrics& m) { return m.bubble ? Number(m.bubble->measured) : Number(); }},
     {"ideal_pipeline_bubble",
      {"1", "ideal pipeline bubble",
-      "(stages - 1) / (interleaving * micro-batches + stages - 1): all stages take the same time and messages take "
-      "none"},
+      "share of the time of the passes in which NPUs wait because of the schedule: all stages take the same time and "
+      "messages take none"},
      [](const Metrics& m) { return m.bubble ? Number(m.bubble->ideal) : Number(); }},
 }};
 

@@ -2,20 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
-#include "requirements.hpp"
+#include "schedule.hpp"
 
 namespace orrery::workload {
 namespace {
 
-void require_interleaving(const Parallel& parallel) {
-  constexpr std::string_view key = "workload.parallel.interleaving";
-  if (parallel.interleaving == 1) return;
-  if (parallel[Axis::pp] == 1) refuse(key, parallel.interleaving, "1 without a pipeline");
-  if (parallel.schedule == Schedule::gpipe) refuse(key, parallel.interleaving, "1 with the GPipe schedule");
-  require_multiple("workload.parallel.micro-batches", parallel.micro_batches, "pp (the schedule is interleaved)",
-                   parallel[Axis::pp]);
+/// Each virtual stage has as many blocks as `stage-layers` says.
+void require_stage_layers(const Parallel& parallel, std::uint64_t blocks) {
+  constexpr std::string_view key = "workload.parallel.stage-layers";
+  const auto& counts = parallel.stage_layers;
+  if (counts.empty()) return;
+  const auto refuse_list = [&](const std::string& found, const std::string& expected) {
+    throw Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected);
+  };
+  if (counts.size() != parallel.num_virtual_stages())
+    refuse_list(fmt::format("found {} numbers", counts.size()),
+                fmt::format("one for each of {} virtual stages", parallel.num_virtual_stages()));
+  if (std::ranges::find(counts, 0U) != counts.end()) refuse_list("found 0", "1 or more for each virtual stage");
+  const std::uint64_t sum = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  if (sum != blocks)
+    refuse_list(fmt::format("found {} layers in all", sum), fmt::format("{}, those of the model", blocks));
 }
 
 }  // namespace
@@ -28,7 +39,8 @@ void Description::validate() const {
     throw Error(ErrorCode::bad_input, {.key = "workload.parallel.pp"},
                 fmt::format("{} layers cannot be shared by {} pipeline stages", blocks, parallel.num_virtual_stages()),
                 "a layer or more for each of pp * interleaving stages");
-  require_interleaving(parallel);
+  require_possible_schedule(parallel);
+  require_stage_layers(parallel, blocks);
 }
 
 bool Description::has_times() const {

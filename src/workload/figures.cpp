@@ -22,8 +22,11 @@ using AssignedLayers = std::vector<std::span<const Layer>>;
 std::uint64_t peak_activations(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
   std::int64_t kept = 0, peak = 0;
   for (const Pass& pass : passes_of(parallel, stage)) {
-    for (const Layer& layer : assigned[pass.chunk * parallel[Axis::pp] + stage])
-      kept += (pass.forward ? 1 : -1) * static_cast<std::int64_t>(layer.activations);
+    for (const Layer& layer : assigned[parallel.virtual_stage(stage, pass.chunk)])
+      kept += (pass.is_forward()               ? 1
+               : pass.makes_weight_gradients() ? -1
+                                               : 0) *
+              static_cast<std::int64_t>(layer.activations);
     peak = std::max(peak, kept);
   }
   return static_cast<std::uint64_t>(peak);
@@ -86,7 +89,7 @@ Figures figures(const Description& description) {
   description.validate();
   const Parallel& parallel = description.parallel;
   const auto layers = make_layers(description);
-  const auto assigned = assign_layers(layers, parallel.num_virtual_stages());
+  const auto assigned = assign_layers(layers, parallel);
   Figures result;
   result.num_npus = parallel.num_npus();
   const auto parameters = count_parameters(description.model);

@@ -23,7 +23,7 @@ class Assembler {
         store_(store),
         placement_(parallel_),
         layers_(layers_of(description, estimates)),
-        assigned_(assign_layers(layers_, parallel_.num_virtual_stages())) {}
+        assigned_(assign_layers(layers_, parallel_)) {}
 
   trace::NpuTrace trace_of(NpuId npu) {
     const StageTrace& made = stage_trace(placement_.stage(npu), start_of(model_, npu, parallel_.num_npus()));

@@ -41,7 +41,8 @@ struct Operator {
   compute::ProductShape shape = {};                                            ///< of a product's or attention's scores
   bool is_backward = false;                                                    ///< of a product or attention
   bool is_causal = false;                                                      ///< of attention
-  double share = 1;  ///< of the operation, which the operator computes
+  bool has_weights = false;  ///< of a product: one operand is parameters, so that half of its backward pass is theirs
+  double share = 1;          ///< of the operation, which the operator computes
 };
 
 /// A layer as one NPU executes it.

@@ -33,10 +33,11 @@ Layer make_layer(const LayerList::Layer& given, std::uint64_t input, const Paral
   if (given.is_timed()) {
     layer.forward = timed("forward", given.forward);
     layer.backward = timed("backward", given.backward);
+    for (Operator& op : layer.backward) op.has_weights = true;
     layer.update = given.update;
   } else {
     layer.forward = {{.name = "forward", .flops = flops, .bytes = moved}};
-    layer.backward = {{.name = "backward", .flops = double_flops, .bytes = 2 * moved}};
+    layer.backward = {{.name = "backward", .flops = double_flops, .bytes = 2 * moved, .has_weights = true}};
   }
   sum(layer.forward, given.activations);
   if (input > 0) sum(layer.backward, input);

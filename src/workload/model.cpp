@@ -5,6 +5,7 @@
 
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
+#include "step.hpp"
 
 namespace orrery::workload {
 namespace {
@@ -19,6 +20,19 @@ struct Registry<std::variant<Families...>> {
   static constexpr std::array<Model (*)(), sizeof...(Families)> makers = {+[] { return Model(Families()); }...};
 };
 
+/// Lets the layers of each virtual stage after the first Parallel::recompute_layers keep what they would compute again.
+void keep_other_activations(std::vector<Layer>& layers, const Parallel& parallel) {
+  for (const auto stage : assign_layers(layers, parallel)) {
+    std::uint32_t recomputed = 0;
+    for (const Layer& assigned : stage) {
+      if (assigned.recomputation.empty() || ++recomputed <= *parallel.recompute_layers) continue;
+      Layer& layer = layers[static_cast<std::size_t>(&assigned - layers.data())];
+      layer.activations += std::exchange(layer.recomputed, 0);
+      layer.recomputation.clear();
+    }
+  }
+}
+
 }  // namespace
 
 std::span<const ModelFamily> model_families() { return Registry<Model>::names; }
@@ -29,7 +43,10 @@ Model default_model(std::size_t number) {
 }
 
 std::vector<Layer> make_layers(const Description& description) {
-  return std::visit([&](const auto& model) { return model.make_layers(description.parallel); }, description.model);
+  const Parallel& parallel = description.parallel;
+  auto layers = std::visit([&](const auto& model) { return model.make_layers(parallel); }, description.model);
+  if (parallel.recompute_layers) keep_other_activations(layers, parallel);
+  return layers;
 }
 
 ParameterCount count_parameters(const Model& model) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "operators.hpp"
 
 namespace orrery::workload {
@@ -165,7 +167,7 @@ void ModelStates::add_gradients(const Layer& layer, std::uint32_t micro_batch, s
     Bucket& bucket = group.kind == GroupKind::data ? dense_ : experts_;
     std::string name = fmt::format("gradient.{}{}{}", group.prefix,
                                    sharding_.zero >= 2 ? fmt::format("micro_batch_{}.", micro_batch) : "", layer.name);
-    if (bucket.parameters == 0) bucket = {group.kind, 0, name, {}, {}};
+    if (bucket.parameters == 0) bucket = {group.kind, 0, name, {}, {}, &layer};
     bucket.parameters += group.parameters;
     bucket.ready = after;
     if (leaves_when_reduced(group.kind)) bucket.tensors.push_back({std::move(name), group.parameters * bytes, begin});
@@ -183,7 +185,7 @@ void ModelStates::close(Bucket& bucket) {
   if (sharding_.zero == 3 && sharding_.overlap) {
     const std::uint64_t rest = rest_of(bucket.parameters);
     if (rest > 0 && group_size(parallel_, bucket.group) > 1) {
-      reduce({bucket.group, rest, bucket.name + ".rest", {}, {}}, bucket.ready);
+      reduce({bucket.group, rest, bucket.name + ".rest", {}, {}, bucket.first_layer}, bucket.ready);
       append(awaited_, last_among_copies_);
       bucket.parameters -= rest;
     }
@@ -222,6 +224,8 @@ void ModelStates::reduce(const Bucket& bucket, Nodes after) {
 }
 
 void ModelStates::update(const Nodes& after) {
+  // Two stages that hold the same layers close their buckets in different orders; the members of a group need one.
+  if (parallel_.is_mirrored()) std::ranges::stable_sort(full_, {}, &Bucket::first_layer);
   for (const Bucket& bucket : full_) reduce(bucket, sharding_.overlap ? bucket.ready : after);
   reduce_tied_embedding(after);
   Nodes ready = after;

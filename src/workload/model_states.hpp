@@ -66,6 +66,7 @@ class ModelStates {
     std::string name;
     Nodes ready;                      ///< the nodes after which they are complete
     std::vector<MadeTensor> tensors;  ///< gradients that are needed until they are reduced
+    const Layer* first_layer = nullptr;
   };
   /// Layers that are updated together.
   struct UpdateUnit {

@@ -10,6 +10,7 @@ std::uint64_t operand_bytes(Precision precision) {
 std::uint64_t value_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
 
 std::uint32_t group_size(const Parallel& parallel, GroupKind group) {
+  const std::uint32_t directions = parallel.is_mirrored() ? 2 : 1;
   switch (group) {
     case GroupKind::tensor:
       return parallel[Axis::tp];
@@ -18,13 +19,30 @@ std::uint32_t group_size(const Parallel& parallel, GroupKind group) {
     case GroupKind::expert:
       return parallel[Axis::ep];
     case GroupKind::data:
-      return parallel[Axis::cp] * parallel[Axis::ep] * parallel[Axis::dp];
+      return directions * parallel[Axis::cp] * parallel[Axis::ep] * parallel[Axis::dp];
     case GroupKind::expert_data:
-      return parallel[Axis::cp] * parallel[Axis::dp];
+      return directions * parallel[Axis::cp] * parallel[Axis::dp];
     case GroupKind::embedding:
-      return parallel[Axis::pp] > 1 ? 2 : 1;
+      return has_ends_apart(parallel) ? 2 : 1;
   }
   return 1;
+}
+
+bool has_ends_apart(const Parallel& parallel) {
+  return parallel[Axis::pp] > 1 && !parallel.is_folded() && !parallel.is_mirrored();
+}
+
+std::vector<Operator> inputs_part(const std::vector<Operator>& backward) {
+  std::vector<Operator> part;
+  for (const Operator& op : backward) part.push_back(op.has_weights ? Operators::split(op, 0.5).first : op);
+  return part;
+}
+
+std::vector<Operator> weights_part(const std::vector<Operator>& backward) {
+  std::vector<Operator> part;
+  for (const Operator& op : backward)
+    if (op.has_weights) part.push_back(Operators::split(op, 0.5).second);
+  return part;
 }
 
 void add_collective(std::vector<Operator>& operators, const Parallel& parallel, Operator::Kind kind, const char* name,

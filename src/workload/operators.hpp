@@ -21,7 +21,8 @@ class Operators {
             .flops = 2 * m * k * n,
             .bytes = operand_bytes(parallel_.precision) * (m * k + weights + m * n),
             .operation = compute::Operation::Kind::product,
-            .shape = {m, k, n}};
+            .shape = {m, k, n},
+            .has_weights = true};
   }
   /// Returns the backward pass of a product: the gradients of both operands.
   static Operator backward(const char* name, const Operator& product) {
@@ -30,7 +31,8 @@ class Operators {
             .bytes = 2 * product.bytes,
             .operation = product.operation,
             .shape = product.shape,
-            .is_backward = true};
+            .is_backward = true,
+            .has_weights = product.has_weights};
   }
   /// Returns two operators that together are one. The first is this share of it.
   static std::pair<Operator, Operator> split(const Operator& whole, double share) {
@@ -38,9 +40,11 @@ class Operators {
     const auto part = [share](std::uint64_t of) { return static_cast<std::uint64_t>(static_cast<double>(of) * share); };
     first.flops = part(whole.flops);
     first.bytes = part(whole.bytes);
+    first.duration = Time::from_ps(static_cast<std::int64_t>(part(static_cast<std::uint64_t>(whole.duration.ps()))));
     first.share = whole.share * share;
     second.flops = whole.flops - first.flops;
     second.bytes = whole.bytes - first.bytes;
+    second.duration = whole.duration - first.duration;
     second.share = whole.share - first.share;
     return {first, second};
   }
@@ -54,6 +58,14 @@ class Operators {
 /// Adds a collective, unless its group is a single NPU.
 void add_collective(std::vector<Operator>& operators, const Parallel& parallel, Operator::Kind kind, const char* name,
                     trace::CollectiveKind collective, GroupKind group, std::uint64_t bytes);
+
+/// Returns the part of a backward pass that makes the gradients of inputs, with all communication, or the part that
+/// makes the gradients of weights, which is half of each product with weights.
+std::vector<Operator> inputs_part(const std::vector<Operator>& backward);
+std::vector<Operator> weights_part(const std::vector<Operator>& backward);
+
+/// Says whether the first and the last part of the model are on different NPUs, so that both hold a tied embedding.
+bool has_ends_apart(const Parallel& parallel);
 
 /// Returns the number of NPUs of a group.
 std::uint32_t group_size(const Parallel& parallel, GroupKind group);

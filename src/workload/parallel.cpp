@@ -34,6 +34,37 @@ std::uint32_t Parallel::num_npus() const {
   return static_cast<std::uint32_t>(product);
 }
 
+std::uint32_t Parallel::virtual_stage(std::uint32_t stage, std::uint32_t chunk) const {
+  const std::uint32_t pp = (*this)[Axis::pp];
+  if (is_folded()) return chunk == 0 ? stage : 2 * pp - 1 - stage;
+  if (is_mirrored()) return chunk == 0 ? stage : pp - 1 - stage;
+  return chunk * pp + stage;
+}
+
+std::uint32_t Parallel::stage_of(std::uint32_t virtual_stage, std::uint32_t chunk) const {
+  const std::uint32_t pp = (*this)[Axis::pp];
+  if (is_folded()) return virtual_stage < pp ? virtual_stage : 2 * pp - 1 - virtual_stage;
+  if (is_mirrored()) return chunk == 0 ? virtual_stage : pp - 1 - virtual_stage;
+  return virtual_stage % pp;
+}
+
+double Parallel::ideal_bubble() const {
+  const double stages = (*this)[Axis::pp], waits = stages - 1, batches = micro_batches;
+  const auto share = [](double idle, double work) { return idle / (work + idle); };
+  switch (schedule) {
+    case Schedule::zb_h1:
+      return share(waits, 3 * batches);
+    case Schedule::zb_v:
+      return share(waits, 6 * batches);
+    case Schedule::dual_pipe:
+      return share(stages - 2, 3 * batches);
+    case Schedule::one_forward_one_backward:
+    case Schedule::gpipe:
+      break;
+  }
+  return share(waits, interleaving * batches);
+}
+
 std::optional<std::string> Parallel::pipeline_warning() const {
   const std::uint32_t stages = (*this)[Axis::pp];
   if (stages == 1 || micro_batches > 1) return {};
@@ -59,6 +90,8 @@ void Parallel::validate() const {
   require_positive("workload.parallel.interleaving", interleaving);
   require_positive("workload.parallel.micro-batch", micro_batch);
   require_positive("workload.parallel.micro-batches", micro_batches);
+  if (recompute_layers && recompute != Recompute::full)
+    refuse("workload.parallel.recompute-layers", *recompute_layers, "no number, or workload.parallel.recompute: full");
   if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
   require_collective_for_path(sharding);
   if (gradients == Precision::fp8)

@@ -62,9 +62,16 @@ NpuId Placement::in_stage(NpuId npu, std::uint32_t stage) const {
   return this->npu(own);
 }
 
+bool Placement::has_mirror(GroupKind kind) const {
+  return parallel_.is_mirrored() && (kind == GroupKind::data || kind == GroupKind::expert_data);
+}
+
+std::uint32_t Placement::mirror(const Coordinates& of) const { return parallel_[Axis::pp] - 1 - of[at(Axis::pp)]; }
+
 NpuId Placement::first_member(GroupKind kind, NpuId npu) const {
   Coordinates first = coordinates(npu);
   for (const Axis axis : axes_of(kind)) first[at(axis)] = 0;
+  if (has_mirror(kind)) first[at(Axis::pp)] = std::min(first[at(Axis::pp)], mirror(first));
   return this->npu(first);
 }
 
@@ -79,6 +86,10 @@ std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
     for (std::uint32_t i = 1; i < count; ++i)
       for (std::size_t k = 0; k < before; ++k) result.emplace_back(result[k].value() + i * step * strides_[at(axis)]);
   }
+  if (has_mirror(kind)) {
+    const std::size_t before = result.size();
+    for (std::size_t k = 0; k < before; ++k) result.push_back(in_stage(result[k], mirror(coordinates(result[k]))));
+  }
   std::ranges::sort(result);
   return result;
 }
@@ -86,7 +97,7 @@ std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
 std::string Placement::group_name(GroupKind kind, NpuId npu) const {
   std::string name(workload::name(kind));
   const auto along = axes_of(kind);
-  const Coordinates own = coordinates(npu);
+  const Coordinates own = coordinates(first_member(kind, npu));
   for (std::size_t i = 0; i < num_axes; ++i) {
     const bool varies = std::ranges::find(along, static_cast<Axis>(i)) != along.end();
     if (!varies && parallel_.sizes[i] > 1) name += fmt::format("_{}{}", axis_names[i], own[i]);

@@ -35,6 +35,11 @@ class Placement {
   std::string group_name(GroupKind kind, NpuId npu) const;
 
  private:
+  /// Says whether the copies of such parameters are in two stages of a pipeline, one for each direction.
+  bool has_mirror(GroupKind kind) const;
+  /// Returns the stage that holds the same layers.
+  std::uint32_t mirror(const Coordinates& of) const;
+
   const Parallel& parallel_;
   std::array<std::uint32_t, num_axes> strides_{};  ///< by Axis
 };

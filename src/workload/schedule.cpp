@@ -1,9 +1,18 @@
 #include "schedule.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "folded_schedule.hpp"
+#include "mirrored_schedule.hpp"
+#include "orrery/base/error.hpp"
+#include "requirements.hpp"
 
 namespace orrery::workload {
 namespace {
+
+using enum Pass::Kind;
 
 /// Returns the forward passes of the warm-up, then one forward and one backward pass in turn, then the backward passes
 /// that are left. `forward` and `backward` return the pass with a number; both count in the order of the stage.
@@ -19,26 +28,95 @@ std::vector<Pass> alternate(std::uint32_t warm_up, std::uint32_t count, Forward 
   return passes;
 }
 
+/// Divides each backward pass in two. The gradients of weights follow those of inputs after `delay` more of these, and
+/// at the end at the latest.
+std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
+  std::vector<Pass> passes, waiting;
+  std::size_t next = 0;
+  const auto add_weights = [&] { passes.push_back(waiting[next++]); };
+  for (Pass pass : whole) {
+    if (pass.kind == backward) pass.kind = inputs;
+    passes.push_back(pass);
+    if (pass.is_forward()) continue;
+    waiting.push_back({weights, pass.micro_batch, pass.chunk});
+    if (waiting.size() - next > delay) add_weights();
+  }
+  while (next < waiting.size()) add_weights();
+  return passes;
+}
+
+std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
+  const std::uint32_t pp = parallel[Axis::pp], batches = parallel.micro_batches, chunks = parallel.interleaving;
+  const auto plain = [](Pass::Kind kind) { return [kind](std::uint32_t k) { return Pass{kind, k, 0}; }; };
+  if (parallel.schedule == Schedule::gpipe) return alternate(batches, batches, plain(forward), plain(backward));
+  if (chunks == 1) return alternate(std::min(pp - stage - 1, batches), batches, plain(forward), plain(backward));
+  const auto unit = [&](Pass::Kind kind) {
+    return [=](std::uint32_t k) {
+      const std::uint32_t chunk = k / pp % chunks;
+      return Pass{kind, k / (pp * chunks) * pp + k % pp, kind == forward ? chunk : chunks - 1 - chunk};
+    };
+  };
+  const std::uint32_t count = batches * chunks;
+  const std::uint32_t warm_up = std::min((pp - stage - 1) * 2 + (chunks - 1) * pp, count);
+  return alternate(warm_up, count, unit(forward), unit(backward));
+}
+
+void require_interleaving(const Parallel& parallel) {
+  constexpr std::string_view key = "workload.parallel.interleaving";
+  if (parallel.interleaving == 1) return;
+  if (parallel[Axis::pp] == 1) refuse(key, parallel.interleaving, "1 without a pipeline");
+  if (parallel.schedule == Schedule::gpipe) refuse(key, parallel.interleaving, "1 with the GPipe schedule");
+  if (parallel.schedule != Schedule::one_forward_one_backward)
+    refuse(key, parallel.interleaving, "1, or workload.parallel.schedule: 1f1b, which alone can be interleaved");
+  require_multiple("workload.parallel.micro-batches", parallel.micro_batches, "pp (the schedule is interleaved)",
+                   parallel[Axis::pp]);
+}
+
+void require_micro_batches(const Parallel& parallel, std::uint32_t fewest, std::string_view schedule) {
+  if (parallel.micro_batches < fewest)
+    refuse("workload.parallel.micro-batches", parallel.micro_batches,
+           fmt::format("{} or more for schedule {} with {} stages", fewest, schedule, parallel[Axis::pp]));
+}
+
+void require_two_directions(const Parallel& parallel) {
+  if (parallel[Axis::pp] % 2 != 0)
+    refuse("workload.parallel.pp", parallel[Axis::pp], "an even number of stages for schedule dualpipe");
+  if (parallel.micro_batches % 2 != 0)
+    refuse("workload.parallel.micro-batches", parallel.micro_batches,
+           "an even number for schedule dualpipe, half of them for each direction");
+  require_micro_batches(parallel, 2 * parallel[Axis::pp], "dualpipe");
+  if (parallel.sharding.zero > 1)
+    refuse("workload.parallel.zero", parallel.sharding.zero,
+           "0 or 1: with schedule dualpipe two stages have the same layers and reach them at different times");
+  if (parallel.sharding.gather_before_forward)
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.gather-before-forward"},
+                "found true, but the two directions of schedule dualpipe need parameters in different orders", "false");
+}
+
 }  // namespace
 
 // Sources: GPipe: Huang et al., NeurIPS 2019. 1F1B and its interleaved form: Narayanan et al., SC 2021, section 2.2.
 // With interleaving, micro-batches go through the chunks in groups of pp, backward from the last chunk to the first.
 // For the last stage to have work, stage p must be 2 (pp - p - 1) passes ahead in its first chunk, and one group more
-// for each further chunk.
+// for each further chunk. ZB-H1: Qi et al., ICLR 2024, section 3.1: stage p puts p gradients of weights off, so that
+// each stage keeps the activations of pp micro-batches, as the first stage of 1F1B does.
 std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage) {
-  const std::uint32_t pp = parallel[Axis::pp], batches = parallel.micro_batches, chunks = parallel.interleaving;
-  const auto plain = [](bool forward) { return [forward](std::uint32_t k) { return Pass{forward, k, 0}; }; };
-  if (parallel.schedule == Schedule::gpipe) return alternate(batches, batches, plain(true), plain(false));
-  if (chunks == 1) return alternate(std::min(pp - stage - 1, batches), batches, plain(true), plain(false));
-  const auto unit = [&](bool forward) {
-    return [=](std::uint32_t k) {
-      const std::uint32_t chunk = k / pp % chunks;
-      return Pass{forward, k / (pp * chunks) * pp + k % pp, forward ? chunk : chunks - 1 - chunk};
-    };
-  };
-  const std::uint32_t count = batches * chunks;
-  const std::uint32_t warm_up = std::min((pp - stage - 1) * 2 + (chunks - 1) * pp, count);
-  return alternate(warm_up, count, unit(true), unit(false));
+  if (parallel.is_folded()) return folded_passes(parallel[Axis::pp], parallel.micro_batches)[stage];
+  if (parallel.is_mirrored()) return mirrored_passes(parallel[Axis::pp], parallel.micro_batches, stage);
+  auto passes = plain_passes(parallel, stage);
+  if (parallel.schedule == Schedule::zb_h1) return divided(passes, stage);
+  return parallel.delayed_weight_gradients ? divided(passes, 0) : passes;
+}
+
+void require_possible_schedule(const Parallel& parallel) {
+  require_interleaving(parallel);
+  const std::uint32_t stages = parallel[Axis::pp];
+  const bool is_plain = parallel.schedule == Schedule::one_forward_one_backward || parallel.schedule == Schedule::gpipe;
+  if (!is_plain && stages == 1)
+    refuse("workload.parallel.pp", stages, "2 or more, or workload.parallel.schedule: 1f1b without a pipeline");
+  if (parallel.schedule == Schedule::zb_h1) require_micro_batches(parallel, stages, "zb-h1");
+  if (parallel.is_folded()) require_micro_batches(parallel, 2 * stages, "zb-v");
+  if (parallel.is_mirrored()) require_two_directions(parallel);
 }
 
 }  // namespace orrery::workload

@@ -6,8 +6,10 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "model_states.hpp"
+#include "operators.hpp"
 #include "orrery/base/error.hpp"
 #include "schedule.hpp"
 #include "tensor_lifetimes.hpp"
@@ -33,7 +35,7 @@ class StepBuilder {
     const auto passes = passes_of(parallel_, stage_);
     for (const Pass& pass : passes) list_layer_passes(pass);
     gather_updated_parameters(passes);
-    for (const Pass& pass : passes) add_pass(pass);
+    add_passes(passes);
     wait_for_collectives();
     states_.update(after_);
     auto structure = builder_.finish();
@@ -47,6 +49,10 @@ class StepBuilder {
     Pass pass;
     const Layer* layer;
   };
+  /// The first nodes of a micro-batch in a layer.
+  struct Begun {
+    std::optional<NodeId> forward, recomputation;
+  };
 
   static void require_countable_tensors(const trace::Tensors& tensors) {
     Bytes sum;
@@ -55,10 +61,17 @@ class StepBuilder {
       throw Error(ErrorCode::bad_input, {.key = "workload.model"},
                   "the tensors of an NPU in a step exceed 8 EiB in all", "fewer layers, samples or micro-batches");
   }
-  std::uint32_t virtual_stage(const Pass& pass) const { return pass.chunk * parallel_[Axis::pp] + stage_; }
-  std::uint32_t neighbour(bool next) const {
-    const std::uint32_t pp = parallel_[Axis::pp];
-    return (stage_ + (next ? 1 : pp - 1)) % pp;
+  std::uint32_t virtual_stage(const Pass& pass) const { return parallel_.virtual_stage(stage_, pass.chunk); }
+  /// Returns the micro-batch that is the last to add gradients of weights in the chunk of a pass. With two directions
+  /// the first half of the micro-batches is that of chunk 0.
+  std::uint32_t last_batch(const Pass& pass) const {
+    const bool is_first_half = parallel_.is_mirrored() && pass.chunk == 0;
+    return parallel_.micro_batches / (is_first_half ? 2 : 1) - 1;
+  }
+  /// Returns the stage that holds the part of the model after that of a pass, or before it.
+  std::uint32_t neighbour(const Pass& pass, bool next) const {
+    const std::uint32_t here = virtual_stage(pass);
+    return parallel_.stage_of(next ? here + 1 : here - 1, pass.chunk);
   }
 
   /// Gathers what the last step has updated, in the order of the first forward passes.
@@ -66,23 +79,31 @@ class StepBuilder {
     const Sharding& sharding = parallel_.sharding;
     if (!sharding.gather_before_forward || sharding.zero == 0 || sharding.zero == 3) return;
     for (const Pass& pass : passes)
-      if (pass.forward && pass.micro_batch == 0)
+      if (pass.is_forward() && pass.micro_batch == 0)
         for (const Layer& layer : assigned_[virtual_stage(pass)]) states_.gather_updated(layer, after_);
   }
   void list_layer_passes(const Pass& pass) {
     const auto layers = assigned_[virtual_stage(pass)];
     for (std::size_t k = 0; k < layers.size(); ++k)
-      left_.push_back({pass, &layers[pass.forward ? k : layers.size() - 1 - k]});
+      left_.push_back({pass, &layers[pass.is_forward() ? k : layers.size() - 1 - k]});
   }
 
-  void add_pass(const Pass& pass) {
-    add_receive(pass);
+  /// Adds passes one after the other. Those of a pair receive before they begin and send when both have ended.
+  void add_passes(std::span<const Pass> passes) {
+    while (!passes.empty()) {
+      const auto pair = passes.first(passes.front().is_with_next ? 2 : 1);
+      for (const Pass& pass : pair) add_receive(pass);
+      for (const Pass& pass : pair) add_layers(pass);
+      for (const Pass& pass : pair) add_send(pass);
+      passes = passes.subspan(pair.size());
+    }
+  }
+  void add_layers(const Pass& pass) {
     for (std::size_t k = assigned_[virtual_stage(pass)].size(); k > 0; --k) {
       add_layer_pass(left_.front());
       left_.pop_front();
     }
     finish_compute_node();
-    add_send(pass);
   }
 
   // ---- the chain ----
@@ -91,8 +112,7 @@ class StepBuilder {
     after_ = {node};
     last_ = node;
     if (!first_) first_ = node;
-    list_until(builder_, received_, node);
-    received_ = {};
+    for (const MadeTensor& received : std::exchange(received_, {})) list_until(builder_, received, node);
   }
   void wait_for_collectives() {
     after_.insert(after_.end(), asynchronous_.begin(), asynchronous_.end());
@@ -144,8 +164,7 @@ class StepBuilder {
   }
 
   static std::string name_of(const LayerPass& at) {
-    return fmt::format("{}.micro_batch_{}.{}", at.pass.forward ? "forward" : "backward", at.pass.micro_batch,
-                       at.layer->name);
+    return fmt::format("{}.micro_batch_{}.{}", at.pass.name(), at.pass.micro_batch, at.layer->name);
   }
   void add_layer_pass(const LayerPass& at) {
     ModelStates::Fetched fetched;
@@ -154,8 +173,10 @@ class StepBuilder {
       finish_compute_node();
       after_.insert(after_.end(), gathered.begin(), gathered.end());
     }
-    if (at.pass.forward)
-      forward_begin_[{at.pass.micro_batch, at.layer}] = add_operators_of(at, at.layer->forward);
+    if (at.pass.is_forward())
+      begun_[{at.pass.micro_batch, at.layer}].forward = add_operators_of(at, at.layer->forward);
+    else if (at.pass.kind == Pass::Kind::weights)
+      end_backward(at, add_operators_of(at, weights_part(at.layer->backward)));
     else
       add_backward(at);
     for (const MadeTensor& parameters : fetched.parameters) list_until(builder_, parameters, last_);
@@ -169,17 +190,28 @@ class StepBuilder {
   }
   void add_backward(const LayerPass& at) {
     const Layer& layer = *at.layer;
+    begun_[{at.pass.micro_batch, &layer}].recomputation = add_operators_of(at, layer.recomputation);
+    if (at.pass.kind == Pass::Kind::inputs)
+      add_operators_of(at, inputs_part(layer.backward));
+    else
+      end_backward(at, add_operators_of(at, layer.backward));
+  }
+  /// Ends the backward pass of a micro-batch through a layer. `begin` is the first node that makes gradients of
+  /// weights.
+  void end_backward(const LayerPass& at, std::optional<NodeId> begin) {
+    const Layer& layer = *at.layer;
     const std::uint32_t micro_batch = at.pass.micro_batch;
-    const auto recomputation = add_operators_of(at, layer.recomputation), begin = add_operators_of(at, layer.backward);
     const auto list = [&](std::string_view what, std::uint64_t bytes, std::optional<NodeId> maker) {
       list_until(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker}, last_);
     };
-    list("recomputed", layer.recomputed, recomputation);
-    list("activations", layer.activations, forward_begin_.extract({micro_batch, &layer}).mapped());
-    const bool is_last = micro_batch + 1 == parallel_.micro_batches, every_one = parallel_.sharding.zero >= 2;
+    const Begun begun = begun_.extract({micro_batch, &layer}).mapped();
+    list("recomputed", layer.recomputed, begun.recomputation);
+    list("activations", layer.activations, begun.forward);
+    const bool is_last = micro_batch == last_batch(at.pass), every_one = parallel_.sharding.zero >= 2;
     if (!is_last && !every_one) return;
+    const bool closes_each_chunk = every_one || parallel_.is_mirrored();
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
-    states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (every_one || left_.size() == 1));
+    states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (closes_each_chunk || left_.size() == 1));
     const auto awaited = states_.take_awaited();
     after_.insert(after_.end(), awaited.begin(), awaited.end());
   }
@@ -187,7 +219,8 @@ class StepBuilder {
   /// that they do not queue behind those of later passes.
   ModelStates::Fetched fetch_parameters() {
     fetch_ahead(1);
-    const auto rest = states_.fetch_rest(*left_.front().layer, name_of(left_.front()), after_);
+    const LayerPass& at = left_.front();
+    const auto rest = needs_parameters(at) ? states_.fetch_rest(*at.layer, name_of(at), after_) : ModelStates::Nodes{};
     fetch_ahead(std::size_t{parallel_.sharding.prefetch} + 1);
     ModelStates::Fetched own = std::move(fetched_.front());
     fetched_.pop_front();
@@ -199,34 +232,43 @@ class StepBuilder {
   void fetch_ahead(std::size_t count) {
     while (fetched_.size() < std::min(count, left_.size())) {
       const LayerPass& ahead = left_[fetched_.size()];
-      fetched_.push_back(states_.fetch_parameters(*ahead.layer, name_of(ahead), after_));
+      fetched_.push_back(needs_parameters(ahead) ? states_.fetch_parameters(*ahead.layer, name_of(ahead), after_)
+                                                 : ModelStates::Fetched{});
     }
   }
+  /// The gradients of weights are products of what was kept and of gradients.
+  static bool needs_parameters(const LayerPass& at) { return at.pass.kind != Pass::Kind::weights; }
 
   /// Receives activations from the virtual stage before, or their gradients from the one after.
   void add_receive(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
-    if (here == (pass.forward ? 0 : assigned_.size() - 1)) return;
-    const std::uint32_t boundary = pass.forward ? here - 1 : here;
+    if (pass.kind == Pass::Kind::weights || here == (pass.is_forward() ? 0 : assigned_.size() - 1)) return;
+    const std::uint32_t boundary = pass.is_forward() ? here - 1 : here, from = neighbour(pass, !pass.is_forward());
+    if (from == stage_) return;
     const std::uint64_t bytes = assigned_[boundary].back().output;
     const std::string name = message_name("receive", pass);
-    const NodeId node = builder_.receive(name, neighbour(!pass.forward), tag(pass, boundary), Bytes(bytes), after_);
+    const NodeId node = builder_.receive(name, from, tag(pass, boundary), Bytes(bytes), after_);
+    auto received = std::exchange(received_, {});
     extend_chain(node);
-    received_ = {name, bytes, node};
+    received_ = std::move(received);
+    received_.push_back({name, bytes, node});
   }
   void add_send(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
-    if (here == (pass.forward ? assigned_.size() - 1 : 0)) return;
-    const std::uint32_t boundary = pass.forward ? here : here - 1;
+    if (pass.kind == Pass::Kind::weights || here == (pass.is_forward() ? assigned_.size() - 1 : 0)) return;
+    const std::uint32_t boundary = pass.is_forward() ? here : here - 1, to = neighbour(pass, pass.is_forward());
+    if (to == stage_) return;
     const std::uint64_t bytes = assigned_[boundary].back().output;
     const std::string name = message_name("send", pass);
-    const NodeId node = builder_.send(name, neighbour(pass.forward), tag(pass, boundary), Bytes(bytes), after_);
+    const NodeId node = builder_.send(name, to, tag(pass, boundary), Bytes(bytes), after_);
     list_until(builder_, {name, bytes, last_}, node);
   }
-  static std::uint64_t tag(const Pass& pass, std::uint32_t boundary) { return 2 * boundary + (pass.forward ? 0 : 1); }
+  static std::uint64_t tag(const Pass& pass, std::uint32_t boundary) {
+    return 2 * boundary + (pass.is_forward() ? 0 : 1);
+  }
   std::string message_name(std::string_view what, const Pass& pass) const {
-    return fmt::format("{}.{}.micro_batch_{}{}", what, pass.forward ? "forward" : "backward", pass.micro_batch,
-                       parallel_.interleaving > 1 ? fmt::format(".chunk_{}", pass.chunk) : "");
+    return fmt::format("{}.{}.micro_batch_{}{}", what, pass.name(), pass.micro_batch,
+                       parallel_.num_chunks() > 1 ? fmt::format(".chunk_{}", pass.chunk) : "");
   }
 
   const Parallel& parallel_;
@@ -238,18 +280,18 @@ class StepBuilder {
   std::vector<NodeId> asynchronous_;  ///< collectives for which nothing waits so far
   Operator merged_;                   ///< the sum of compute operators that are not a node yet
   std::string merged_name_;
-  std::optional<NodeId> last_;                ///< the last node of the chain
-  std::optional<NodeId> first_;               ///< its first node since the last reset
-  MadeTensor received_;                       ///< what the next node of the chain needs
-  std::deque<ModelStates::Fetched> fetched_;  ///< [up to prefetch + 1] for the first of left_
-  /// By micro-batch and layer: the first node of the forward pass.
-  std::map<std::pair<std::uint32_t, const Layer*>, std::optional<NodeId>> forward_begin_;
+  std::optional<NodeId> last_;                                     ///< the last node of the chain
+  std::optional<NodeId> first_;                                    ///< its first node since the last reset
+  std::vector<MadeTensor> received_;                               ///< what the next node of the chain needs
+  std::deque<ModelStates::Fetched> fetched_;                       ///< [up to prefetch + 1] for the first of left_
+  std::map<std::pair<std::uint32_t, const Layer*>, Begun> begun_;  ///< by micro-batch and layer
   ModelStates states_;
 };
 
 }  // namespace
 
-std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers, std::uint32_t num_virtual_stages) {
+std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers, const Parallel& parallel) {
+  const std::uint32_t num_virtual_stages = parallel.num_virtual_stages();
   const bool first_extra = layers.front().is_beside_blocks, last_extra = layers.back().is_beside_blocks;
   const std::size_t blocks = layers.size() - (first_extra ? 1 : 0) - (last_extra ? 1 : 0);
   const std::size_t each = blocks / num_virtual_stages, more = blocks % num_virtual_stages;
@@ -258,6 +300,7 @@ std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers,
   std::size_t at = 0;
   for (std::size_t i = 0; i < num_virtual_stages; ++i) {
     std::size_t count = each + (i >= first_with_more && i < first_with_more + more ? 1 : 0);
+    if (!parallel.stage_layers.empty()) count = parallel.stage_layers[i];
     if (i == 0 && first_extra) ++count;
     if (i + 1 == num_virtual_stages) count = layers.size() - at;
     assigned.push_back(layers.subspan(at, count));
@@ -269,8 +312,10 @@ std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers,
 std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                                           std::uint32_t stage) {
   std::vector<const Layer*> layers;
-  for (std::uint32_t chunk = 0; chunk < parallel.interleaving; ++chunk)
-    for (const Layer& layer : assigned[chunk * parallel[Axis::pp] + stage]) layers.push_back(&layer);
+  for (std::uint32_t chunk = 0; chunk < parallel.num_chunks(); ++chunk)
+    for (const Layer& layer : assigned[parallel.virtual_stage(stage, chunk)]) layers.push_back(&layer);
+  // Two stages of DualPipe hold the same layers, whose copies are kept equal in one order.
+  std::ranges::sort(layers);
   return layers;
 }
 

@@ -9,9 +9,10 @@
 
 namespace orrery::workload {
 
-/// Assigns layers to virtual stages, as evenly as possible. What is left over goes to the middle stages, so that the
-/// first and the last, which also hold the embedding and the output layer, have fewer. [num_virtual_stages]
-std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers, std::uint32_t num_virtual_stages);
+/// Assigns layers to virtual stages, as Parallel::stage_layers says or as evenly as possible. What is left over goes to
+/// the middle stages, so that the first and the last, which also hold the embedding and the output layer, have fewer.
+/// [num_virtual_stages]
+std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers, const Parallel& parallel);
 
 /// Returns the layers of a stage, in the order of a forward pass. `assigned` is what `assign_layers` returns.
 std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,

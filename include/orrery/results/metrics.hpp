@@ -20,7 +20,7 @@ struct TrainingStep {
   double executed_flops = 0;  ///< of all compute nodes of all NPUs
   double peak_flops = 0;      ///< of one NPU, per second; 0: not known
   std::uint32_t stages = 1;   ///< of the pipeline
-  std::uint32_t interleaving = 1;
+  double ideal_bubble = 0;    ///< share of the time of the passes in which NPUs wait, of the schedule alone
   std::uint32_t micro_batches = 1;
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
@@ -18,7 +19,7 @@ enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 constexpr std::size_t num_axes = 5;
 constexpr std::array<std::string_view, num_axes> axis_names = {"tp", "cp", "ep", "dp", "pp"};
 
-enum class Schedule : std::uint8_t { one_forward_one_backward, gpipe };
+enum class Schedule : std::uint8_t { one_forward_one_backward, gpipe, zb_h1, zb_v, dual_pipe };
 /// How context parallelism brings keys and values to all: gathered before the core of attention, or passed on in a ring
 /// beside it.
 enum class ContextExchange : std::uint8_t { gather, ring };
@@ -73,7 +74,12 @@ struct Parallel {
   std::uint64_t micro_batch = 1;    ///< samples
   std::uint32_t micro_batches = 1;  ///< number per step and replica
   Schedule schedule = Schedule::one_forward_one_backward;
+  bool delayed_weight_gradients = false;  ///< gradients of weights are computed after those of inputs have been sent
+  /// The blocks of each virtual stage; empty: as evenly as possible.
+  std::vector<std::uint64_t> stage_layers = {};
   Recompute recompute = Recompute::none;
+  /// With full recomputation: how many layers of each virtual stage are computed again; empty: all.
+  std::optional<std::uint32_t> recompute_layers = {};
   Precision precision = Precision::bf16;
   Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
   Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32
@@ -83,7 +89,22 @@ struct Parallel {
   std::uint32_t& operator[](Axis axis) { return sizes[static_cast<std::size_t>(axis)]; }
   /// Returns the product of the sizes. Throws Error (bad_input) if it is more than 2^32 - 1.
   std::uint32_t num_npus() const;
-  std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * interleaving; }
+  /// Returns the number of virtual stages on each NPU.
+  std::uint32_t num_chunks() const { return interleaving * (is_folded() || is_mirrored() ? 2 : 1); }
+  /// Returns the number of parts of the model. With DualPipe two NPUs have a copy of each.
+  std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * (is_mirrored() ? 1 : num_chunks()); }
+  /// Says whether virtual stages go down the NPUs of a pipeline and back up, in a V.
+  bool is_folded() const { return schedule == Schedule::zb_v; }
+  /// Says whether two directions of a pipeline have copies of the model: stage p of the one is stage pp - 1 - p of the
+  /// other.
+  bool is_mirrored() const { return schedule == Schedule::dual_pipe; }
+  /// Returns which virtual stage a chunk of a stage is.
+  std::uint32_t virtual_stage(std::uint32_t stage, std::uint32_t chunk) const;
+  /// Returns the stage whose chunk is a virtual stage, for a micro-batch that passes through this chunk elsewhere.
+  std::uint32_t stage_of(std::uint32_t virtual_stage, std::uint32_t chunk) const;
+  /// Returns the share of the time of the passes that NPUs wait if passes are alike and messages take no time. Sources:
+  /// docs/workloads.md, *Schedules*.
+  double ideal_bubble() const;
   std::uint32_t num_replicas() const { return (*this)[Axis::dp] * (*this)[Axis::ep]; }
 
   /// Returns a warning that names the key of CONFIG.yaml if there are several stages and a single micro-batch.

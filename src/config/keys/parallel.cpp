@@ -123,6 +123,16 @@ Handling<Parallel> global_batch() {
           [](const Parallel&, Writer&) {}, [](const Parallel&, const Parallel&) { return true; }};
 }
 
+Type<std::optional<std::uint32_t>> count_or_all() {
+  return {count(0).info,
+          [](const Value& value, const std::string& key, const Reading& reading) {
+            return std::optional(count(0).read(value, key, reading));
+          },
+          [](const std::optional<std::uint32_t>& number) {
+            return number ? std::optional(fmt::to_string(*number)) : std::nullopt;
+          }};
+}
+
 void add_axes(Keys<Parallel>& keys) {
   for (const auto& [axis, name, path, help] : axis_keys)
     keys.add(
@@ -221,7 +231,7 @@ void add_batches(Keys<Parallel>& keys) {
 void add_pipeline(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.interleaving",
-       .help = "virtual stages on each NPU; above 1, `micro-batches` is a multiple of pp",
+       .help = "virtual stages on each NPU, for 1f1b; above 1, `micro-batches` is a multiple of pp",
        .example = "2",
        .otherwise = Default::built_in()},
       count(), [](auto& parallel) -> auto& { return parallel.interleaving; });
@@ -232,11 +242,30 @@ void add_pipeline(Keys<Parallel>& keys) {
        .otherwise = Default::built_in()},
       word(schedules()), [](auto& parallel) -> auto& { return parallel.schedule; });
   keys.add(
+      {.path = "workload.parallel.delayed-weight-gradients",
+       .help = "compute the gradients of weights after those of inputs have been sent; zero-bubble schedules always do",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Schedules*"},
+      boolean(), [](auto& parallel) -> auto& { return parallel.delayed_weight_gradients; });
+  keys.add(
+      {.path = "workload.parallel.stage-layers",
+       .help = "layers of each virtual stage, without embedding and output layer; their sum is that of the model",
+       .example = "[7, 9, 9, 7]",
+       .otherwise = Default::described("as evenly as possible")},
+      large_counts(), [](auto& parallel) -> auto& { return parallel.stage_layers; });
+  keys.add(
       {.path = "workload.parallel.recompute",
        .help = "what the backward pass computes again instead of keeping it",
        .example = "selective",
        .otherwise = Default::built_in()},
       word(recompute_policies()), [](auto& parallel) -> auto& { return parallel.recompute; });
+  keys.add(
+      {.path = "workload.parallel.recompute-layers",
+       .help = "with `recompute: full`, how many layers of each virtual stage are computed again",
+       .example = "2",
+       .otherwise = Default::described("all of them")},
+      count_or_all(), [](auto& parallel) -> auto& { return parallel.recompute_layers; });
 }
 
 void add_memory_keys(Keys<Parallel>& keys) {

@@ -65,7 +65,7 @@ Layer TransformerLayers::output() {
   add_logits(layer);
   for (std::uint32_t i = 0; i < model_.further_tokens; ++i) add_further_token(layer);
   const std::uint64_t words = model_.embedding.vocabulary / tp_;
-  const bool has_own = !model_.embedding.tied || parallel_[Axis::pp] > 1;
+  const bool has_own = !model_.embedding.tied || has_ends_apart(parallel_);
   layer.dense += (has_own ? words * hidden_ : 0) + norm_parameters(model_);
   if (model_.embedding.tied && has_own) layer.tied = words * hidden_;
   layer.output = 0;

@@ -70,7 +70,7 @@ TEST(Metrics, TrainingStep) {
                           .executed_flops = 5e6,
                           .peak_flops = 1e14,
                           .stages = 4,
-                          .interleaving = 2,
+                          .ideal_bubble = 0.2,
                           .micro_batches = 6};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
   ASSERT_TRUE(metrics);
@@ -81,7 +81,7 @@ TEST(Metrics, TrainingStep) {
   EXPECT_DOUBLE_EQ(metrics->training.hardware_flops_utilisation.value(), 0.25);
   ASSERT_TRUE(metrics->bubble);
   EXPECT_DOUBLE_EQ(metrics->bubble->measured, (10 + 10 + 50) / 200.0);  // receives alone, and idle time
-  EXPECT_DOUBLE_EQ(metrics->bubble->ideal, 3.0 / (2 * 6 + 3));
+  EXPECT_DOUBLE_EQ(metrics->bubble->ideal, 0.2);
 }
 
 // A step has no tokens, no peak and no pipeline. Only the samples per second are known.

@@ -1,0 +1,109 @@
+#include "../../../src/workload/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace orrery::workload {
+namespace {
+
+Parallel pipeline(Schedule schedule, std::uint32_t stages, std::uint32_t micro_batches) {
+  Parallel parallel;
+  parallel.schedule = schedule;
+  parallel[Axis::pp] = stages;
+  parallel.micro_batches = micro_batches;
+  return parallel;
+}
+
+/// Returns "F0 F1 B0 ..."; I and W are the two parts of a backward pass, lower case is chunk 1, + joins pairs.
+std::string text(const std::vector<Pass>& passes) {
+  std::string result;
+  for (const Pass& pass : passes) {
+    const char letter = (pass.chunk == 0 ? "FBIW" : "fbiw")[static_cast<std::size_t>(pass.kind)];
+    result += letter + std::to_string(pass.micro_batch) + (pass.is_with_next ? "+" : " ");
+  }
+  return result;
+}
+
+/// Returns the largest number of passes whose activations are kept at a time.
+int most_kept(const std::vector<Pass>& passes) {
+  int kept = 0, most = 0;
+  for (const Pass& pass : passes) {
+    kept += pass.is_forward() ? 1 : pass.makes_weight_gradients() ? -1 : 0;
+    most = std::max(most, kept);
+  }
+  return most;
+}
+
+// Two stages and four micro-batches. Stage 1 puts one gradient of weights off with ZB-H1; ZB-V goes down and back up;
+// DualPipe is the same on both stages but for the direction.
+TEST(Schedule, Orders) {
+  const auto order = [](Schedule schedule, std::uint32_t stage) {
+    return text(passes_of(pipeline(schedule, 2, 4), stage));
+  };
+  EXPECT_EQ(order(Schedule::one_forward_one_backward, 0), "F0 F1 B0 F2 B1 F3 B2 B3 ");
+  EXPECT_EQ(order(Schedule::zb_h1, 0), "F0 F1 I0 W0 F2 I1 W1 F3 I2 W2 I3 W3 ");
+  EXPECT_EQ(order(Schedule::zb_h1, 1), "F0 I0 F1 I1 W0 F2 I2 W1 F3 I3 W2 W3 ");
+  EXPECT_EQ(order(Schedule::dual_pipe, 0), "F0 f2 F1 b2 f3+B0 b3 I1 W1 ");
+  EXPECT_EQ(order(Schedule::dual_pipe, 1), "f2 F0 f3 B0 F1+b2 B1 i3 w3 ");
+  EXPECT_TRUE(order(Schedule::zb_v, 1).starts_with("F0 f0 F1 f1 "));
+}
+
+// 1F1B with delayed gradients of weights: they follow those of inputs of the same micro-batch.
+TEST(Schedule, DelayedWeightGradients) {
+  auto parallel = pipeline(Schedule::one_forward_one_backward, 2, 2);
+  parallel.delayed_weight_gradients = true;
+  EXPECT_EQ(text(passes_of(parallel, 0)), "F0 F1 I0 W0 I1 W1 ");
+}
+
+// Pipelines of 2 to 8 stages. Each micro-batch passes each part of the model once forward, then for the gradients of
+// inputs, then for those of weights.
+TEST(Schedule, EachPassOnceAndInOrder) {
+  for (const Schedule schedule : {Schedule::zb_h1, Schedule::zb_v, Schedule::dual_pipe})
+    for (const std::uint32_t stages : {2U, 4U, 8U}) {
+      const auto parallel = pipeline(schedule, stages, 3 * stages);
+      std::map<std::tuple<std::uint32_t, std::uint32_t>, int> state;  // 1: forward, 2: inputs, 3: all
+      for (std::uint32_t stage = 0; stage < stages; ++stage)
+        for (const Pass& pass : passes_of(parallel, stage)) {
+          int& at = state[{pass.micro_batch, parallel.virtual_stage(stage, pass.chunk)}];
+          EXPECT_EQ(at, pass.is_forward() ? 0 : pass.kind == Pass::Kind::weights ? 2 : 1);
+          at = pass.is_forward() ? 1 : pass.makes_weight_gradients() ? 3 : 2;
+        }
+      EXPECT_EQ(state.size(), std::size_t{3} * stages * parallel.num_virtual_stages());
+      for (const auto& [key, at] : state) EXPECT_EQ(at, 3);
+    }
+}
+
+// Pipelines of 2 to 8 stages. ZB-H1 keeps the activations of as many micro-batches as the first stage of 1F1B, ZB-V as
+// many passes of half a stage twice, and DualPipe one more than there are stages.
+TEST(Schedule, KeptActivations) {
+  for (const std::uint32_t stages : {2U, 4U, 8U})
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      const auto kept = [&](Schedule schedule) {
+        return most_kept(passes_of(pipeline(schedule, stages, 3 * stages), stage));
+      };
+      const int all = static_cast<int>(stages);
+      EXPECT_EQ(kept(Schedule::one_forward_one_backward), all - static_cast<int>(stage));
+      EXPECT_EQ(kept(Schedule::zb_h1), all);
+      EXPECT_LE(kept(Schedule::zb_v), 2 * all);
+      EXPECT_EQ(kept(Schedule::dual_pipe), all + 1);
+    }
+}
+
+// A pipeline whose two directions have copies: stage p holds parts p and pp - 1 - p. With ZB-V it holds p and
+// 2 pp - 1 - p.
+TEST(Schedule, VirtualStages) {
+  for (const Schedule schedule : {Schedule::zb_v, Schedule::dual_pipe}) {
+    const auto parallel = pipeline(schedule, 4, 8);
+    for (std::uint32_t stage = 0; stage < 4; ++stage)
+      for (const std::uint32_t chunk : {0U, 1U})
+        EXPECT_EQ(parallel.stage_of(parallel.virtual_stage(stage, chunk), chunk), stage);
+    EXPECT_EQ(parallel.virtual_stage(1, 1), schedule == Schedule::zb_v ? 6 : 2);
+  }
+}
+
+}  // namespace
+}  // namespace orrery::workload
