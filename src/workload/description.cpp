@@ -15,7 +15,7 @@ namespace {
 /// Each virtual stage has as many blocks as `stage-layers` says.
 void require_stage_layers(const Parallel& parallel, std::uint64_t blocks) {
   constexpr std::string_view key = "workload.parallel.stage-layers";
-  const auto& counts = parallel.stage_layers;
+  const auto& counts = parallel.pipeline.stage_layers;
   if (counts.empty()) return;
   const auto refuse_list = [&](const std::string& found, const std::string& expected) {
     throw Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected);

@@ -158,7 +158,7 @@ void require_division_by_dp(const Parallel& parallel) {
   };
   refuse_unless(parallel.sequence_parallel == defaults.sequence_parallel, "sp", "false");
   refuse_unless(parallel.sharding.prefetch == defaults.sharding.prefetch, "prefetch", "nothing");
-  refuse_unless(parallel.schedule == defaults.schedule, "schedule", "nothing");
+  refuse_unless(parallel.pipeline.schedule == defaults.pipeline.schedule, "schedule", "nothing");
   refuse_unless(parallel.recompute == defaults.recompute, "recompute", "none");
   refuse_unless(parallel.detail == defaults.detail, "detail", "block");
 }

@@ -25,7 +25,7 @@ void keep_other_activations(std::vector<Layer>& layers, const Parallel& parallel
   for (const auto stage : assign_layers(layers, parallel)) {
     std::uint32_t recomputed = 0;
     for (const Layer& assigned : stage) {
-      if (assigned.recomputation.empty() || ++recomputed <= *parallel.recompute_layers) continue;
+      if (assigned.recomputation.empty() || ++recomputed <= *parallel.pipeline.recompute_layers) continue;
       Layer& layer = layers[static_cast<std::size_t>(&assigned - layers.data())];
       layer.activations += std::exchange(layer.recomputed, 0);
       layer.recomputation.clear();
@@ -45,7 +45,7 @@ Model default_model(std::size_t number) {
 std::vector<Layer> make_layers(const Description& description) {
   const Parallel& parallel = description.parallel;
   auto layers = std::visit([&](const auto& model) { return model.make_layers(parallel); }, description.model);
-  if (parallel.recompute_layers) keep_other_activations(layers, parallel);
+  if (parallel.pipeline.recompute_layers) keep_other_activations(layers, parallel);
   return layers;
 }
 

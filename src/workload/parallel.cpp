@@ -51,7 +51,7 @@ std::uint32_t Parallel::stage_of(std::uint32_t virtual_stage, std::uint32_t chun
 double Parallel::ideal_bubble() const {
   const double stages = (*this)[Axis::pp], waits = stages - 1, batches = micro_batches;
   const auto share = [](double idle, double work) { return idle / (work + idle); };
-  switch (schedule) {
+  switch (pipeline.schedule) {
     case Schedule::zb_h1:
       return share(waits, 3 * batches);
     case Schedule::zb_v:
@@ -90,8 +90,8 @@ void Parallel::validate() const {
   require_positive("workload.parallel.interleaving", interleaving);
   require_positive("workload.parallel.micro-batch", micro_batch);
   require_positive("workload.parallel.micro-batches", micro_batches);
-  if (recompute_layers && recompute != Recompute::full)
-    refuse("workload.parallel.recompute-layers", *recompute_layers, "no number, or workload.parallel.recompute: full");
+  if (pipeline.recompute_layers && recompute != Recompute::full)
+    refuse("workload.parallel.recompute-layers", *pipeline.recompute_layers, "no number, or workload.parallel.recompute: full");
   if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
   require_collective_for_path(sharding);
   if (gradients == Precision::fp8)

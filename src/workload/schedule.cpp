@@ -48,7 +48,7 @@ std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
 std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   const std::uint32_t pp = parallel[Axis::pp], batches = parallel.micro_batches, chunks = parallel.interleaving;
   const auto plain = [](Pass::Kind kind) { return [kind](std::uint32_t k) { return Pass{kind, k, 0}; }; };
-  if (parallel.schedule == Schedule::gpipe) return alternate(batches, batches, plain(forward), plain(backward));
+  if (parallel.pipeline.schedule == Schedule::gpipe) return alternate(batches, batches, plain(forward), plain(backward));
   if (chunks == 1) return alternate(std::min(pp - stage - 1, batches), batches, plain(forward), plain(backward));
   const auto unit = [&](Pass::Kind kind) {
     return [=](std::uint32_t k) {
@@ -65,8 +65,8 @@ void require_interleaving(const Parallel& parallel) {
   constexpr std::string_view key = "workload.parallel.interleaving";
   if (parallel.interleaving == 1) return;
   if (parallel[Axis::pp] == 1) refuse(key, parallel.interleaving, "1 without a pipeline");
-  if (parallel.schedule == Schedule::gpipe) refuse(key, parallel.interleaving, "1 with the GPipe schedule");
-  if (parallel.schedule != Schedule::one_forward_one_backward)
+  if (parallel.pipeline.schedule == Schedule::gpipe) refuse(key, parallel.interleaving, "1 with the GPipe schedule");
+  if (parallel.pipeline.schedule != Schedule::one_forward_one_backward)
     refuse(key, parallel.interleaving, "1, or workload.parallel.schedule: 1f1b, which alone can be interleaved");
   require_multiple("workload.parallel.micro-batches", parallel.micro_batches, "pp (the schedule is interleaved)",
                    parallel[Axis::pp]);
@@ -104,17 +104,17 @@ std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage) {
   if (parallel.is_folded()) return folded_passes(parallel[Axis::pp], parallel.micro_batches)[stage];
   if (parallel.is_mirrored()) return mirrored_passes(parallel[Axis::pp], parallel.micro_batches, stage);
   auto passes = plain_passes(parallel, stage);
-  if (parallel.schedule == Schedule::zb_h1) return divided(passes, stage);
-  return parallel.delayed_weight_gradients ? divided(passes, 0) : passes;
+  if (parallel.pipeline.schedule == Schedule::zb_h1) return divided(passes, stage);
+  return parallel.pipeline.delayed_weight_gradients ? divided(passes, 0) : passes;
 }
 
 void require_possible_schedule(const Parallel& parallel) {
   require_interleaving(parallel);
   const std::uint32_t stages = parallel[Axis::pp];
-  const bool is_plain = parallel.schedule == Schedule::one_forward_one_backward || parallel.schedule == Schedule::gpipe;
+  const bool is_plain = parallel.pipeline.schedule == Schedule::one_forward_one_backward || parallel.pipeline.schedule == Schedule::gpipe;
   if (!is_plain && stages == 1)
     refuse("workload.parallel.pp", stages, "2 or more, or workload.parallel.schedule: 1f1b without a pipeline");
-  if (parallel.schedule == Schedule::zb_h1) require_micro_batches(parallel, stages, "zb-h1");
+  if (parallel.pipeline.schedule == Schedule::zb_h1) require_micro_batches(parallel, stages, "zb-h1");
   if (parallel.is_folded()) require_micro_batches(parallel, 2 * stages, "zb-v");
   if (parallel.is_mirrored()) require_two_directions(parallel);
 }

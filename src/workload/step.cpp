@@ -300,7 +300,7 @@ std::vector<std::span<const Layer>> assign_layers(std::span<const Layer> layers,
   std::size_t at = 0;
   for (std::size_t i = 0; i < num_virtual_stages; ++i) {
     std::size_t count = each + (i >= first_with_more && i < first_with_more + more ? 1 : 0);
-    if (!parallel.stage_layers.empty()) count = parallel.stage_layers[i];
+    if (!parallel.pipeline.stage_layers.empty()) count = parallel.pipeline.stage_layers[i];
     if (i == 0 && first_extra) ++count;
     if (i + 1 == num_virtual_stages) count = layers.size() - at;
     assigned.push_back(layers.subspan(at, count));

@@ -60,6 +60,18 @@ struct LayerOverlap {
   friend bool operator==(const LayerOverlap&, const LayerOverlap&) = default;
 };
 
+/// What the stages of a pipeline hold, and in which order they execute their passes.
+struct Pipeline {
+  Schedule schedule = Schedule::one_forward_one_backward;
+  bool delayed_weight_gradients = false;  ///< gradients of weights are computed after those of inputs have been sent
+  /// The blocks of each virtual stage; empty: as evenly as possible.
+  std::vector<std::uint64_t> stage_layers = {};
+  /// With full recomputation: how many layers of each virtual stage are computed again; empty: all.
+  std::optional<std::uint32_t> recompute_layers = {};
+
+  friend bool operator==(const Pipeline&, const Pipeline&) = default;
+};
+
 /// How the training of a model is divided among NPUs.
 struct Parallel {
   std::array<std::uint32_t, num_axes> sizes = {1, 1, 1, 1, 1};  ///< by Axis
@@ -73,13 +85,8 @@ struct Parallel {
   Sharding sharding;
   std::uint64_t micro_batch = 1;    ///< samples
   std::uint32_t micro_batches = 1;  ///< number per step and replica
-  Schedule schedule = Schedule::one_forward_one_backward;
-  bool delayed_weight_gradients = false;  ///< gradients of weights are computed after those of inputs have been sent
-  /// The blocks of each virtual stage; empty: as evenly as possible.
-  std::vector<std::uint64_t> stage_layers = {};
+  Pipeline pipeline;
   Recompute recompute = Recompute::none;
-  /// With full recomputation: how many layers of each virtual stage are computed again; empty: all.
-  std::optional<std::uint32_t> recompute_layers = {};
   Precision precision = Precision::bf16;
   Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
   Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32
@@ -94,10 +101,10 @@ struct Parallel {
   /// Returns the number of parts of the model. With DualPipe two NPUs have a copy of each.
   std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * (is_mirrored() ? 1 : num_chunks()); }
   /// Says whether virtual stages go down the NPUs of a pipeline and back up, in a V.
-  bool is_folded() const { return schedule == Schedule::zb_v; }
+  bool is_folded() const { return pipeline.schedule == Schedule::zb_v; }
   /// Says whether two directions of a pipeline have copies of the model: stage p of the one is stage pp - 1 - p of the
   /// other.
-  bool is_mirrored() const { return schedule == Schedule::dual_pipe; }
+  bool is_mirrored() const { return pipeline.schedule == Schedule::dual_pipe; }
   /// Returns which virtual stage a chunk of a stage is.
   std::uint32_t virtual_stage(std::uint32_t stage, std::uint32_t chunk) const;
   /// Returns the stage whose chunk is a virtual stage, for a micro-batch that passes through this chunk elsewhere.

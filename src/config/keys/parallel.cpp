@@ -240,20 +240,20 @@ void add_pipeline(Keys<Parallel>& keys) {
        .help = "order of the passes in the pipeline",
        .example = "gpipe",
        .otherwise = Default::built_in()},
-      word(schedules()), [](auto& parallel) -> auto& { return parallel.schedule; });
+      word(schedules()), [](auto& parallel) -> auto& { return parallel.pipeline.schedule; });
   keys.add(
       {.path = "workload.parallel.delayed-weight-gradients",
        .help = "compute the gradients of weights after those of inputs have been sent; zero-bubble schedules always do",
        .example = "true",
        .otherwise = Default::built_in(),
        .see = "workloads.md, *Schedules*"},
-      boolean(), [](auto& parallel) -> auto& { return parallel.delayed_weight_gradients; });
+      boolean(), [](auto& parallel) -> auto& { return parallel.pipeline.delayed_weight_gradients; });
   keys.add(
       {.path = "workload.parallel.stage-layers",
        .help = "layers of each virtual stage, without embedding and output layer; their sum is that of the model",
        .example = "[7, 9, 9, 7]",
        .otherwise = Default::described("as evenly as possible")},
-      large_counts(), [](auto& parallel) -> auto& { return parallel.stage_layers; });
+      large_counts(), [](auto& parallel) -> auto& { return parallel.pipeline.stage_layers; });
   keys.add(
       {.path = "workload.parallel.recompute",
        .help = "what the backward pass computes again instead of keeping it",
@@ -265,7 +265,7 @@ void add_pipeline(Keys<Parallel>& keys) {
        .help = "with `recompute: full`, how many layers of each virtual stage are computed again",
        .example = "2",
        .otherwise = Default::described("all of them")},
-      count_or_all(), [](auto& parallel) -> auto& { return parallel.recompute_layers; });
+      count_or_all(), [](auto& parallel) -> auto& { return parallel.pipeline.recompute_layers; });
 }
 
 void add_memory_keys(Keys<Parallel>& keys) {

@@ -154,7 +154,7 @@ TEST(Figures, ActivationsOfAPipelineDependOnTheSchedule) {
   parallel.interleaving = 2;
   EXPECT_EQ(kept(0), 8U + 8 * 3 / 8);
   parallel.interleaving = 1;
-  parallel.schedule = Schedule::gpipe;
+  parallel.pipeline.schedule = Schedule::gpipe;
   EXPECT_EQ(kept(0), 8U * 2);
   EXPECT_EQ(kept(3), 8U * 2);
 }

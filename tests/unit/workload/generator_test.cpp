@@ -440,7 +440,7 @@ TEST(Generator, OneForwardOneBackward) {
 TEST(Generator, GpipeDoesAllForwardPassesFirst) {
   // The second of three stages with the GPipe schedule: all forward passes must come first.
   Description description = example();
-  description.parallel.schedule = Schedule::gpipe;
+  description.parallel.pipeline.schedule = Schedule::gpipe;
   EXPECT_EQ(schedule(Assembled(description), 4), "F0 F1 F2 F3 F4 B0 B1 B2 B3 B4");
 }
 

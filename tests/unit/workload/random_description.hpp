@@ -28,7 +28,7 @@ inline Description random_description(std::uint32_t seed) {
   parallel.sharding.prefetch = pick({0, 1, 3});
   parallel.micro_batch = pick({1, 2});
   parallel.micro_batches = pick({1, 2, 4, 8});
-  parallel.schedule = static_cast<Schedule>(pick({0, 0, 1}));
+  parallel.pipeline.schedule = static_cast<Schedule>(pick({0, 0, 1}));
   parallel.recompute = static_cast<Recompute>(pick({0, 1, 2}));
   parallel.sharding.bucket = Bytes(pick({0, 100'000, 10'000'000}));
   parallel.sharding.overlap = random() % 4 != 0;
@@ -42,7 +42,7 @@ inline Description random_description(std::uint32_t seed) {
     description.model =
         Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}};
     parallel.sharding.prefetch = Parallel().sharding.prefetch;
-    parallel.schedule = Parallel().schedule;
+    parallel.pipeline.schedule = Parallel().pipeline.schedule;
     parallel.recompute = Parallel().recompute;
     parallel.detail = Parallel().detail;
     return description;
@@ -78,7 +78,7 @@ inline Description random_description(std::uint32_t seed) {
   }
   description.model = model;
   const std::uint32_t stages = parallel[Axis::pp];
-  if (stages > 1 && parallel.micro_batches % stages == 0 && parallel.schedule != Schedule::gpipe)
+  if (stages > 1 && parallel.micro_batches % stages == 0 && parallel.pipeline.schedule != Schedule::gpipe)
     parallel.interleaving = pick({1, 2});
   return description;
 }

@@ -12,7 +12,7 @@ namespace {
 
 Parallel pipeline(Schedule schedule, std::uint32_t stages, std::uint32_t micro_batches) {
   Parallel parallel;
-  parallel.schedule = schedule;
+  parallel.pipeline.schedule = schedule;
   parallel[Axis::pp] = stages;
   parallel.micro_batches = micro_batches;
   return parallel;
@@ -55,7 +55,7 @@ TEST(Schedule, Orders) {
 // 1F1B with delayed gradients of weights: they follow those of inputs of the same micro-batch.
 TEST(Schedule, DelayedWeightGradients) {
   auto parallel = pipeline(Schedule::one_forward_one_backward, 2, 2);
-  parallel.delayed_weight_gradients = true;
+  parallel.pipeline.delayed_weight_gradients = true;
   EXPECT_EQ(text(passes_of(parallel, 0)), "F0 F1 I0 W0 I1 W1 ");
 }
 

@@ -221,7 +221,7 @@ TEST(Tensors, AreRefusedIfTheyCannotBeCounted) {
   for (const char* name : {"first", "second"})
     list.layers.push_back({.name = name, .flops = 1, .activations = std::uint64_t{1} << 54U});
   Description description{list, {}};
-  description.parallel.schedule = Schedule::gpipe;
+  description.parallel.pipeline.schedule = Schedule::gpipe;
   description.parallel.micro_batches = 100;
   EXPECT_NO_THROW(figures(description));
   description.parallel.micro_batches = 600;
