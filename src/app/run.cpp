@@ -42,7 +42,8 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
           .peak_flops = configuration.execution.compute.peak_flops,
           .stages = generated.parallel[workload::Axis::pp],
           .ideal_bubble = generated.parallel.ideal_bubble(),
-          .micro_batches = generated.parallel.micro_batches};
+          .micro_batches = generated.parallel.micro_batches,
+          .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase)};
 }
 
 /// Ends all ranks with the exit code of a run that was stopped on request. Collective.

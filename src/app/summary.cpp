@@ -27,6 +27,10 @@ std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share);
 void print_training(const results::Metrics& metrics) {
   std::vector<std::string> parts;
   const auto& rates = metrics.training;
+  if (rates.time_to_first_token)
+    parts.push_back(fmt::format("first token after {:.4g} ms", 1e3 * *rates.time_to_first_token));
+  if (rates.time_per_output_token)
+    parts.push_back(fmt::format("{:.4g} ms per token", 1e3 * *rates.time_per_output_token));
   if (rates.tokens_per_second)
     parts.push_back(fmt::format("{} tokens/s, {} tokens/s/NPU", with_prefix(*rates.tokens_per_second),
                                 with_prefix(*rates.tokens_per_second_per_npu)));
@@ -35,7 +39,8 @@ void print_training(const results::Metrics& metrics) {
   if (rates.model_flops_utilisation)
     parts.push_back(fmt::format("MFU {}, HFU {}", percent(*rates.model_flops_utilisation),
                                 percent(*rates.hardware_flops_utilisation)));
-  if (!parts.empty()) fmt::print("training: {}\n", fmt::join(parts, "; "));
+  const bool is_inference = rates.time_to_first_token || rates.time_per_output_token;
+  if (!parts.empty()) fmt::print("{}: {}\n", is_inference ? "inference" : "training", fmt::join(parts, "; "));
   if (metrics.bubble)
     fmt::print("pipeline: NPUs receive or stand idle for {} of the step; the ideal bubble is {} of the passes alone\n",
                percent(metrics.bubble->measured), percent(metrics.bubble->ideal));

@@ -194,6 +194,14 @@ const Words<workload::ContextExchange>& context_exchanges() {
   return words;
 }
 
+const Words<workload::Phase>& phases() {
+  using workload::Phase;
+  static const Words<Phase> words = {{"training", Phase::training, "forward and backward passes, and the update"},
+                                     {"prefill", Phase::prefill, "inference: prompts are read"},
+                                     {"decode", Phase::decode, "inference: one more token of each sequence"}};
+  return words;
+}
+
 const Words<workload::Schedule>& schedules() {
   using workload::Schedule;
   static const Words<Schedule> words = {

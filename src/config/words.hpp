@@ -70,6 +70,7 @@ const Words<trace::Streams>& stream_policies();
 const Words<workload::Precision>& precisions();
 const Words<workload::Schedule>& schedules();
 const Words<workload::ContextExchange>& context_exchanges();
+const Words<workload::Phase>& phases();
 const Words<workload::Recompute>& recompute_policies();
 const Words<workload::Detail>& details();
 const Words<Progress>& progress_kinds();

@@ -35,6 +35,8 @@ TrainingRates training_rates(const TrainingStep& step, std::size_t num_npus, Tim
     rates.tokens_per_second = step.tokens / seconds;
     rates.tokens_per_second_per_npu = step.tokens / seconds / npus;
   }
+  if (step.phase == TrainingStep::Phase::prefill) rates.time_to_first_token = seconds;
+  if (step.phase == TrainingStep::Phase::decode) rates.time_per_output_token = seconds;
   if (step.peak_flops > 0 && step.model_flops > 0) {
     rates.model_flops_utilisation = step.model_flops / (seconds * npus * step.peak_flops);
     rates.hardware_flops_utilisation = step.executed_flops / (seconds * npus * step.peak_flops);

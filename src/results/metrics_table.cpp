@@ -33,7 +33,7 @@ const std::array<Figure<Time>, 2> times{{
      [](const Metrics& m) { return m.exposed_communication_time; }},
 }};
 
-const std::array<Figure<Number>, 12> numbers{{
+const std::array<Figure<Number>, 14> numbers{{
     {"compute_share", {"1", "compute share", share_of_time}, [](const Metrics& m) { return Number(m.shares.compute); }},
     {"cpu_share", {"1", "CPU share", share_of_time}, [](const Metrics& m) { return Number(m.shares.cpu); }},
     {"exposed_communication_share",
@@ -56,6 +56,12 @@ const std::array<Figure<Number>, 12> numbers{{
     {"tokens_per_second_per_npu",
      {"1/s", "tokens per second and NPU", "tokens per second over the number of NPUs"},
      [](const Metrics& m) { return m.training.tokens_per_second_per_npu; }},
+    {"time_to_first_token",
+     {"s", "time to the first token", "step time of a prefill: from the prompts to the first token of each"},
+     [](const Metrics& m) { return m.training.time_to_first_token; }},
+    {"time_per_output_token",
+     {"s", "time per output token", "step time of decoding: from one token of each sequence to the next"},
+     [](const Metrics& m) { return m.training.time_per_output_token; }},
     {"model_flops_utilisation",
      {"1", "model FLOPs utilisation (MFU)",
       "FLOPs of the model in a step, without recomputation, over the product of step time, NPUs and peak of an NPU"},

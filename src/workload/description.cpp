@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "inference.hpp"
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
 #include "schedule.hpp"
@@ -39,6 +40,7 @@ void Description::validate() const {
     throw Error(ErrorCode::bad_input, {.key = "workload.parallel.pp"},
                 fmt::format("{} layers cannot be shared by {} pipeline stages", blocks, parallel.num_virtual_stages()),
                 "a layer or more for each of pp * interleaving stages");
+  require_possible_inference(*this);
   require_possible_schedule(parallel);
   require_stage_layers(parallel, blocks);
 }

@@ -20,6 +20,7 @@ using trace::NodeKind;
 using AssignedLayers = std::vector<std::span<const Layer>>;
 
 std::uint64_t peak_activations(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
+  if (parallel.is_inference()) return 0;
   std::int64_t kept = 0, peak = 0;
   for (const Pass& pass : passes_of(parallel, stage)) {
     for (const Layer& layer : assigned[parallel.virtual_stage(stage, pass.chunk)])
@@ -62,6 +63,9 @@ StageFigures figures_of(const Parallel& parallel, const AssignedLayers& assigned
 
 std::string memory_text(const MemoryUse& memory, bool is_local) {
   const auto text = [](std::uint64_t bytes) { return size_text(bytes, 0); };
+  if (memory.cache > 0)
+    return fmt::format("parameters {}, cache {}: {}", text(memory.parameters), text(memory.cache),
+                       text(memory.total()));
   return fmt::format("parameters {}, gradients {}, optimizer {}{}: {}", text(memory.parameters), text(memory.gradients),
                      text(memory.optimizer), is_local ? fmt::format(", activations {}", text(memory.activations)) : "",
                      text(memory.total()));
@@ -96,14 +100,15 @@ Figures figures(const Description& description) {
   result.parameters = parameters.all;
   result.active_parameters = parameters.active;
   result.samples = parallel.micro_batch * parallel.micro_batches * parallel.num_replicas();
-  result.tokens = result.samples * tokens_per_sample(description.model);
+  result.tokens = result.samples;
+  if (parallel.pipeline.phase != Phase::decode) result.tokens *= tokens_per_sample(description.model);
   const double stage_npus = result.num_npus / parallel[Axis::pp];
   double forward = 0;
   for (const Layer& layer : layers) {
     for (const Operator& op : layer.forward) forward += static_cast<double>(op.flops);
     forward -= static_cast<double>(layer.repeated_flops);
   }
-  result.model_flops = 3 * forward * parallel.micro_batches * stage_npus;
+  result.model_flops = (parallel.is_inference() ? 1 : 3) * forward * parallel.micro_batches * stage_npus;
   for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage) {
     result.stages.push_back(figures_of(parallel, assigned, stage));
     result.executed_flops += static_cast<double>(result.stages.back().flops) * stage_npus;

@@ -56,6 +56,7 @@ struct Layer {
   std::uint64_t sharded = 0;                 ///< parameters without copies, which the backward pass updates
   std::uint64_t tied = 0;                    ///< those of `dense` that have copies in its embedding group too
   std::uint64_t activations = 0;             ///< bytes kept for the backward pass of a micro-batch
+  std::uint64_t cache = 0;                   ///< inference: bytes of keys and values of a micro-batch's sequences
   std::uint64_t recomputed = 0;              ///< bytes that `recomputation` makes and `backward` needs
   std::uint64_t output = 0;                  ///< bytes handed to the next layer for a micro-batch
   std::optional<Time> update = {};           ///< the optimizer's time for it, if its parameters do not say

@@ -48,6 +48,11 @@ MemoryUses model_states(const Parallel& parallel, std::span<const Layer* const> 
   const std::uint64_t parameter = value_bytes(parallel.precision), gradient = value_bytes(parallel.gradients);
   const auto& offload = parallel.sharding.offload;
   MemoryUses uses;
+  if (parallel.is_inference()) {
+    uses.local.parameters = parameter * (dense + experts);
+    for (const Layer* layer : layers) uses.local.cache += layer->cache * parallel.micro_batches;
+    return uses;
+  }
   uses.local.parameters = parameter * sharded;
   (offload.parameters ? uses.remote : uses.local).parameters += parameter * held(3);
   if (offload.gradients) uses.remote.gradients = gradient * held(1);

@@ -91,7 +91,8 @@ void Parallel::validate() const {
   require_positive("workload.parallel.micro-batch", micro_batch);
   require_positive("workload.parallel.micro-batches", micro_batches);
   if (pipeline.recompute_layers && recompute != Recompute::full)
-    refuse("workload.parallel.recompute-layers", *pipeline.recompute_layers, "no number, or workload.parallel.recompute: full");
+    refuse("workload.parallel.recompute-layers", *pipeline.recompute_layers,
+           "no number, or workload.parallel.recompute: full");
   if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
   require_collective_for_path(sharding);
   if (gradients == Precision::fp8)

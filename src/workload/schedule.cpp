@@ -48,7 +48,8 @@ std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
 std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   const std::uint32_t pp = parallel[Axis::pp], batches = parallel.micro_batches, chunks = parallel.interleaving;
   const auto plain = [](Pass::Kind kind) { return [kind](std::uint32_t k) { return Pass{kind, k, 0}; }; };
-  if (parallel.pipeline.schedule == Schedule::gpipe) return alternate(batches, batches, plain(forward), plain(backward));
+  if (parallel.pipeline.schedule == Schedule::gpipe)
+    return alternate(batches, batches, plain(forward), plain(backward));
   if (chunks == 1) return alternate(std::min(pp - stage - 1, batches), batches, plain(forward), plain(backward));
   const auto unit = [&](Pass::Kind kind) {
     return [=](std::uint32_t k) {
@@ -101,6 +102,11 @@ void require_two_directions(const Parallel& parallel) {
 // for each further chunk. ZB-H1: Qi et al., ICLR 2024, section 3.1: stage p puts p gradients of weights off, so that
 // each stage keeps the activations of pp micro-batches, as the first stage of 1F1B does.
 std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage) {
+  if (parallel.is_inference()) {
+    std::vector<Pass> passes;
+    for (std::uint32_t k = 0; k < parallel.micro_batches; ++k) passes.push_back({forward, k, 0});
+    return passes;
+  }
   if (parallel.is_folded()) return folded_passes(parallel[Axis::pp], parallel.micro_batches)[stage];
   if (parallel.is_mirrored()) return mirrored_passes(parallel[Axis::pp], parallel.micro_batches, stage);
   auto passes = plain_passes(parallel, stage);
@@ -111,7 +117,8 @@ std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage) {
 void require_possible_schedule(const Parallel& parallel) {
   require_interleaving(parallel);
   const std::uint32_t stages = parallel[Axis::pp];
-  const bool is_plain = parallel.pipeline.schedule == Schedule::one_forward_one_backward || parallel.pipeline.schedule == Schedule::gpipe;
+  const bool is_plain =
+      parallel.pipeline.schedule == Schedule::one_forward_one_backward || parallel.pipeline.schedule == Schedule::gpipe;
   if (!is_plain && stages == 1)
     refuse("workload.parallel.pp", stages, "2 or more, or workload.parallel.schedule: 1f1b without a pipeline");
   if (parallel.pipeline.schedule == Schedule::zb_h1) require_micro_batches(parallel, stages, "zb-h1");

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "inference.hpp"
 #include "model_states.hpp"
 #include "operators.hpp"
 #include "orrery/base/error.hpp"
@@ -37,7 +38,10 @@ class StepBuilder {
     gather_updated_parameters(passes);
     add_passes(passes);
     wait_for_collectives();
-    states_.update(after_);
+    if (parallel_.is_inference())
+      list_inference_memory(parallel_, layers_of_stage(parallel_, assigned_, stage_), builder_, *last_);
+    else
+      states_.update(after_);
     auto structure = builder_.finish();
     require_countable_tensors(structure.graph.tensors);
     return structure;

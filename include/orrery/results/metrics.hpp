@@ -22,6 +22,8 @@ struct TrainingStep {
   std::uint32_t stages = 1;   ///< of the pipeline
   double ideal_bubble = 0;    ///< share of the time of the passes in which NPUs wait, of the schedule alone
   std::uint32_t micro_batches = 1;
+  enum class Phase : std::uint8_t { training, prefill, decode };
+  Phase phase = Phase::training;
 };
 
 /// All collectives of one kind and number of members, and the bus bandwidth that they reached.
@@ -47,6 +49,7 @@ struct TimeShares {
 struct TrainingRates {
   std::optional<double> samples_per_second, tokens_per_second, tokens_per_second_per_npu;
   std::optional<double> model_flops_utilisation, hardware_flops_utilisation;
+  std::optional<double> time_to_first_token, time_per_output_token;  ///< seconds, of inference
 };
 
 /// Shares of time that the NPUs of a pipeline wait; for two stages or more.

@@ -15,8 +15,9 @@ namespace orrery::workload {
 struct MemoryUse {
   std::uint64_t parameters = 0, gradients = 0, optimizer = 0;
   std::uint64_t activations = 0;  ///< at their peak
+  std::uint64_t cache = 0;        ///< inference: keys and values of all sequences
 
-  std::uint64_t total() const { return parameters + gradients + optimizer + activations; }
+  std::uint64_t total() const { return parameters + gradients + optimizer + activations + cache; }
 };
 
 /// The sum over the nodes of one kind on one NPU.

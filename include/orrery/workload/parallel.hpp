@@ -20,6 +20,8 @@ constexpr std::size_t num_axes = 5;
 constexpr std::array<std::string_view, num_axes> axis_names = {"tp", "cp", "ep", "dp", "pp"};
 
 enum class Schedule : std::uint8_t { one_forward_one_backward, gpipe, zb_h1, zb_v, dual_pipe };
+/// What a step is: one of training; or of inference, in which prompts are read, or one token is made for each sequence.
+enum class Phase : std::uint8_t { training, prefill, decode };
 /// How context parallelism brings keys and values to all: gathered before the core of attention, or passed on in a ring
 /// beside it.
 enum class ContextExchange : std::uint8_t { gather, ring };
@@ -60,8 +62,9 @@ struct LayerOverlap {
   friend bool operator==(const LayerOverlap&, const LayerOverlap&) = default;
 };
 
-/// What the stages of a pipeline hold, and in which order they execute their passes.
+/// What the stages of a pipeline hold, and which passes they execute in which order.
 struct Pipeline {
+  Phase phase = Phase::training;
   Schedule schedule = Schedule::one_forward_one_backward;
   bool delayed_weight_gradients = false;  ///< gradients of weights are computed after those of inputs have been sent
   /// The blocks of each virtual stage; empty: as evenly as possible.
@@ -100,6 +103,7 @@ struct Parallel {
   std::uint32_t num_chunks() const { return interleaving * (is_folded() || is_mirrored() ? 2 : 1); }
   /// Returns the number of parts of the model. With DualPipe two NPUs have a copy of each.
   std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * (is_mirrored() ? 1 : num_chunks()); }
+  bool is_inference() const { return pipeline.phase != Phase::training; }
   /// Says whether virtual stages go down the NPUs of a pipeline and back up, in a V.
   bool is_folded() const { return pipeline.schedule == Schedule::zb_v; }
   /// Says whether two directions of a pipeline have copies of the model: stage p of the one is stage pp - 1 - p of the

@@ -242,6 +242,13 @@ void add_pipeline(Keys<Parallel>& keys) {
        .otherwise = Default::built_in()},
       word(schedules()), [](auto& parallel) -> auto& { return parallel.pipeline.schedule; });
   keys.add(
+      {.path = "workload.parallel.phase",
+       .help = "what a step is",
+       .example = "decode",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Inference*"},
+      word(phases()), [](auto& parallel) -> auto& { return parallel.pipeline.phase; });
+  keys.add(
       {.path = "workload.parallel.delayed-weight-gradients",
        .help = "compute the gradients of weights after those of inputs have been sent; zero-bubble schedules always do",
        .example = "true",

@@ -9,6 +9,7 @@ using enum Operator::Kind;
 /// the weighted values: 4 s FLOPs for each query value.
 std::vector<Operator> TransformerLayers::core_forward() const {
   const std::uint64_t pairs = tokens_ * model_.sequence;
+  if (is_decode()) return {decoding_core(pairs)};
   const std::uint64_t for_scores = 2 * pairs * query_, for_values = 2 * pairs * result_;
   const std::uint64_t all_tokens = parallel_.micro_batch * model_.sequence;
   const std::uint64_t queries = tokens_ * query_ * bytes_, results = tokens_ * result_ * bytes_;
@@ -41,7 +42,29 @@ std::vector<Operator> TransformerLayers::core_forward() const {
            .shape = {scores_of_head.m, scores_of_head.n, scores_of_head.k, scores_of_head.copies}}};
 }
 
+/// Returns how many values of a token and layer the NPU keeps for the tokens after it.
+std::uint64_t TransformerLayers::cache_width() const {
+  return model_.is_latent() ? model_.latent.key_value + model_.latent.rotary : keys_ + values_;
+}
+
+/// Returns the core of attention for one token of each sequence, which reads the cache. With latent attention queries
+/// are compared with the small vectors themselves, whose products with the heads' matrices are those of `up_keys`.
+Operator TransformerLayers::decoding_core(std::uint64_t pairs) const {
+  const std::uint64_t heads = model_.attention.heads / tp_, small = model_.latent.key_value;
+  const std::uint64_t scored = model_.is_latent() ? heads * (small + model_.latent.rotary) : query_;
+  const std::uint64_t summed = model_.is_latent() ? heads * small : result_;
+  return {.name = "attention.core",
+          .flops = 2 * pairs * (scored + summed),
+          .bytes = (pairs * cache_width() + tokens_ * (query_ + result_)) * bytes_,
+          .operation = compute::Operation::Kind::attention,
+          .shape = {.m = 1,
+                    .k = (model_.query_head() + model_.value_head()) / 2,
+                    .n = model_.sequence,
+                    .copies = tokens_ * heads}};
+}
+
 std::vector<Operator> TransformerLayers::core_backward() const {
+  if (parallel_.is_inference()) return {};
   const auto forward = core_forward();
   if (model_.attention.fused)  // computes the scores again
     return {{.name = "attention.core",

@@ -40,6 +40,10 @@ Layer TransformerLayers::block(std::uint32_t index) {
   layer.activations = is_recomputed ? own_tokens_ * hidden_ * bytes_ : all;
   layer.recomputed = all - layer.activations;
   layer.output = own_tokens_ * hidden_ * bytes_;
+  if (parallel_.is_inference()) {
+    layer.cache = parallel_.micro_batch * model_.sequence / parallel_[Axis::cp] * cache_width() * bytes_;
+    layer.activations = layer.recomputed = 0;
+  }
   return layer;
 }
 

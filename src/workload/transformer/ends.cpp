@@ -60,7 +60,21 @@ void TransformerLayers::add_further_token(Layer& layer) {
   add_logits(layer);
 }
 
+/// Returns the output layer of inference: of each sequence, the last token's product with the words, of which one is
+/// chosen among all NPUs of the tensor group.
+Layer TransformerLayers::next_words() {
+  Layer layer{.name = "output", .is_beside_blocks = true};
+  const std::uint64_t words = model_.embedding.vocabulary / tp_, sequences = parallel_.micro_batch;
+  layer.forward.push_back(Operators::elementwise("norm", 2 * sequences * hidden_ * bytes_));
+  layer.forward.push_back(operators_.product("logits", sequences, hidden_, words));
+  add_collective(layer.forward, parallel_, collective, "logits.all_gather", CollectiveKind::all_gather,
+                 GroupKind::tensor, sequences * words * bytes_);
+  layer.dense = (model_.embedding.tied && !has_ends_apart(parallel_) ? 0 : words * hidden_) + norm_parameters(model_);
+  return layer;
+}
+
 Layer TransformerLayers::output() {
+  if (parallel_.is_inference()) return next_words();
   Layer layer{.name = "output", .is_beside_blocks = true};
   add_logits(layer);
   for (std::uint32_t i = 0; i < model_.further_tokens; ++i) add_further_token(layer);

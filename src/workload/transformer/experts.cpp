@@ -17,15 +17,17 @@ void TransformerLayers::experts(Layer& layer) {
     return static_cast<std::uint64_t>(static_cast<double>(tokens * mlp.top_k) * parallel_.expert_capacity);
   };
   const std::uint64_t rows = routed(tokens_), own_rows = routed(own_tokens_);
+  // A step of inference may have fewer rows than experts: it reads the weights of those that have one.
+  const std::uint64_t read_experts = parallel_.is_inference() ? std::min(own_experts, rows) : own_experts;
   const Operator router = operators_.product("experts.router", tokens_, hidden_ / tp_, mlp.experts);
   Operator first =
-      operators_.weighted("experts.first", rows, hidden_, into * width, own_experts * hidden_ * into * width);
+      operators_.weighted("experts.first", rows, hidden_, into * width, read_experts * hidden_ * into * width);
   const Operator activation = Operators::elementwise("experts.activation", (into + 1) * bytes_ * rows * width);
-  Operator second = operators_.weighted("experts.second", rows, width, hidden_, own_experts * width * hidden_);
+  Operator second = operators_.weighted("experts.second", rows, width, hidden_, read_experts * width * hidden_);
   // What all of an NPU's experts compute is as many products as it has experts.
   for (Operator* const op : {&first, &second}) {
-    op->shape.m = std::max<std::uint64_t>(rows / own_experts, 1);
-    op->shape.copies = own_experts;
+    op->shape.m = std::max<std::uint64_t>(rows / read_experts, 1);
+    op->shape.copies = read_experts;
   }
   // Tokens travel, and half of the shared expert is computed beside that or after it.
   const auto exchange = [&](std::vector<Operator>& operators, const char* name, const std::vector<Operator>& beside) {

@@ -23,7 +23,7 @@ class TransformerLayers {
         parallel_(parallel),
         operators_(parallel),
         tp_(parallel[Axis::tp]),
-        tokens_(parallel.micro_batch * model.sequence / parallel[Axis::cp]),
+        tokens_(parallel.micro_batch * (is_decode() ? 1 : model.sequence) / parallel[Axis::cp]),
         own_tokens_(parallel.sequence_parallel ? tokens_ / tp_ : tokens_),
         bytes_(value_bytes(parallel.precision)),
         hidden_(model.hidden),
@@ -40,6 +40,7 @@ class TransformerLayers {
   Layer output();
 
  private:
+  bool is_decode() const { return parallel_.pipeline.phase == Phase::decode; }
   /// Gathers the values of all tokens before a tensor-parallel part.
   void gather(std::vector<Operator>& operators, const char* name, Operator::Kind kind = Operator::Kind::collective) {
     if (!parallel_.sequence_parallel) return;
@@ -99,6 +100,8 @@ class TransformerLayers {
   }
 
   void add_logits(Layer& layer);
+  Layer next_words();
+  std::uint64_t cache_width() const;
   void add_further_token(Layer& layer);
   /// Adds the attention of a block, or its MLP of this inner width.
   void attention(Layer& layer);
@@ -115,6 +118,7 @@ class TransformerLayers {
   Inputs plain_inputs();
   Inputs latent_inputs();
   std::vector<Operator> core_forward() const;
+  Operator decoding_core(std::uint64_t pairs) const;
   std::vector<Operator> core_backward() const;
   void add_positions(Inputs& inputs) const;
   std::uint64_t attention_parameters() const;

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""Steps of inference: what they compute, move and keep, one answer on any number of ranks, and what is refused."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+SYSTEM = ("system:\n  network: {dimensions: [{shape: Switch, size: %d, bandwidth: 100 GB/s, latency: 1 us}]}\n"
+          "  compute: {model: roofline, peak: {bf16: 100 TFLOPS}, local-memory: {bandwidth: 1000 GB/s}}\n")
+DENSE = "{kind: transformer, layers: 2, hidden: 1024, heads: 8, ffn: 4096, vocabulary: 8192, sequence: 512%s}"
+LATENT = "{kind: transformer, layers: 2, hidden: 1024, heads: 8, head-size: 64, latent: {key-value: 128, query: 256, rotary: 32}, ffn: 512, " \
+         "vocabulary: 8192, sequence: 512, gated: true, experts: 16, top-k: 2, shared-experts: 1}"
+
+
+class Inference(harness.Folder):
+    def config(self, model, parallel, npus=1, name="config.yaml"):
+        path = self.folder / name
+        path.write_text(SYSTEM % npus + f"workload: {{model: {model}, parallel: {{{parallel}}}}}\n")
+        return path
+
+    def metric(self, config, name, *arguments):
+        import h5py
+        with h5py.File(self.run_once([config, *arguments], "metric.h5")) as results:
+            return float(results[f"metrics/{name}"][()])
+
+    def dry_run(self, config):
+        shown = harness.orrery("generate", config, "--dry-run")
+        self.assertEqual(shown.code, 0, shown.err)
+        return shown.out
+
+    def test_decoding_by_hand(self):
+        """One NPU of 1,000 GB/s decodes 4 sequences of 512 tokens with two layers of width 1024, which memory limits everywhere. Each
+        layer moves weights of 2 x (4 x 1024^2 + 2 x 1024 x 4096) bytes, the operands and results of its products, its keys and values
+        of 2 x 2 x 4 x 512 x 1024 bytes, and what norms, activations and residuals move; the output layer 2 x 1024 x 8192 and its
+        operands; the embedding its sums. The sum of all is the time per output token."""
+        h, f, b, s, v = 1024, 4096, 4, 512, 8192
+        products = sum(m + w + n for m, w, n in [(b * h, 3 * h * h, 3 * b * h), (b * h, h * h, b * h), (b * h, h * f, b * f), (b * f, h * f, b * h)])
+        core = 2 * b * s * h + 2 * b * h
+        other = b * h * (2 + 3 + 2 + 3) + 2 * b * f
+        layer = 2 * (products + core) + 2 * (b * h * (2 + 3 + 2 + 3) / 1 + 2 * b * f) if other else 0
+        output = 2 * (b * h + h * v + b * v) + 2 * 2 * b * h
+        embedding = 2 * 2 * b * h
+        expected = (2 * layer + output + embedding) / 1000e9
+        found = self.metric(self.config(DENSE % "", "phase: decode, micro-batch: 4"), "time_per_output_token")
+        self.assertAlmostEqual(found / expected, 1, delta=2e-3)
+
+    def test_memory_and_flops(self):
+        """A prefill has a third of the FLOPs of training, but for the output layer, which has one token of each sequence. Decoding has
+        those of one token, and keeps the keys and values of all: 2 layers x 4 sequences x 512 tokens x 2 x 1024 values. Latent
+        attention keeps 160 values of a token in place of them."""
+        def flops(phase, model=DENSE % ""):
+            text = self.dry_run(self.config(model, f"phase: {phase}, micro-batch: 4"))
+            number, prefix = re.search(r"tokens, ([\d.]+) ([kMGTP])FLOPs of the model", text).groups()
+            return float(number) * {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}[prefix], text
+
+        training, prefill, (decode, text) = flops("training")[0], flops("prefill")[0], flops("decode")
+        logits = 2 * 1024 * 8192
+        self.assertAlmostEqual((prefill - 4 * logits) / (training / 3 - 4 * 512 * logits), 1, delta=2e-3)
+        self.assertAlmostEqual(decode / (prefill / 512 + 4 * logits * (1 - 1 / 512)), 1, delta=2e-3)
+        self.assertIn("cache 16.78 MB", text)
+        self.assertNotIn("optimizer", text)
+        self.assertIn("cache 1.31 MB", flops("decode", LATENT)[1])
+
+    def test_one_answer(self):
+        """Decoding and prefill on 8 NPUs, dense with two stages, and with latent attention and experts: every NPU ends at the same time on
+        1, 2 and 3 ranks, and folded. Twice the sequences do not take twice the time, because weights are read once."""
+        for model, parallel in ((DENSE % ", kv-heads: 2", "tp: 2, pp: 2, dp: 2, micro-batches: 2"), (LATENT, "tp: 2, ep: 4")):
+            for phase in ("prefill", "decode"):
+                with self.subTest(parallel=parallel, phase=phase):
+                    config = self.config(model, f"{parallel}, phase: {phase}, micro-batch: 2", 8)
+                    one = self.check_one_answer([config], 8, ranks=(2, 3))
+                    self.assertEqual(harness.finish_times(self.run_once([config, "--fold"], "folded.h5")), harness.finish_times(one))
+        few = self.metric(self.config(DENSE % "", "phase: decode, micro-batch: 4"), "time_per_output_token")
+        more = self.metric(self.config(DENSE % "", "phase: decode, micro-batch: 8"), "time_per_output_token")
+        self.assertTrue(few < more < 1.5 * few, (few, more))
+
+    def test_figures_of_a_run(self):
+        """A prefill says when the first tokens are there, decoding how long a token takes; training says neither."""
+        for phase, line, metric in (("prefill", "inference: first token after", "time_to_first_token"), ("decode", "ms per token; ", "time_per_output_token")):
+            config = self.config(DENSE % "", f"phase: {phase}, micro-batch: 4")
+            ran = harness.orrery("run", config, f"--output={self.folder / phase}.h5", "--progress=none")
+            self.assertEqual(ran.code, 0, ran.err)
+            self.assertIn(line, ran.out)
+            self.assertGreater(self.metric(config, metric), 0)
+        self.assertIn("training: ", harness.orrery("run", self.config(DENSE % "", "dp: 1"), f"--output={self.folder / 't'}.h5", "--progress=none").out)
+
+    def test_refusals(self):
+        """What a step of inference does not have is refused by its key."""
+        for parallel, key, model in (("zero: 1", "zero", DENSE % ""), ("recompute: full", "recompute", DENSE % ""),
+                                     ("schedule: gpipe", "schedule", DENSE % ""), ("tp: 2, sp: true", "sp", DENSE % ""), ("cp: 2", "cp", DENSE % ""),
+                                     ("dp: 1", "phase", "{kind: layers, layers: [{parameters: 8, flops: 8, activations: 1}]}")):
+            with self.subTest(key):
+                refused = harness.orrery("generate", self.config(model, f"{parallel}, phase: decode"), "--dry-run")
+                self.assertEqual(refused.code, 3, refused.err)
+                self.assertIn(f"workload.parallel.{key}", refused.err)
+
+
+if __name__ == "__main__":
+    harness.main()
