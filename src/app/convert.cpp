@@ -116,7 +116,7 @@ void convert_traces(const config::ConvertCommand& command, const std::vector<std
   Notices notices = store.notices();
   keep_starts(traces, store, notices, *parallel::make_serial());
   for (const auto& [kind, entry] : notices.entries())
-    if (kind != "streams-of-trace") spdlog::warn("{} (NPU {})", entry.text, entry.npu);
+    if (!kind.starts_with("streams-")) spdlog::warn("{} (NPU {})", entry.text, entry.npu);
   trace::write_traces(store, traces, command.output, command.force);
   fmt::print("{} of {} ({}), {}\n", counted(num_nodes, "node"), counted(num_npus, "NPU"), store.format(traces.front()),
              counted(store.groups().size(), "group"));

@@ -16,18 +16,20 @@ std::vector<std::uint32_t> first_uses(std::span<const GroupId> groups) {
   return result;
 }
 
-void append(Sequence& sequence, const trace::Graph& graph, std::uint32_t node) {
-  const auto& of_group = graph.nodes[node];
-  const auto label = label_of(of_group.kind, of_group.collective, of_group.size);
+}  // namespace
+
+void Sequences::append(Sequence& sequence, const trace::Graph& graph, std::uint32_t node) const {
+  const auto label = label_of(graph.nodes[node]);
   sequence.nodes.push_back(node);
   sequence.contents += label;
   sequence.order = mix(sequence.order, label);
 }
 
-}  // namespace
-
-std::uint64_t label_of(trace::NodeKind node, trace::CollectiveKind kind, std::uint64_t size) {
-  return mix(static_cast<std::uint64_t>(node) << 8U | (static_cast<std::uint64_t>(kind) + 1), size);
+std::uint64_t Sequences::label_of(const trace::Node& node) const {
+  const bool is_uneven = may_be_uneven_ && node.kind == trace::NodeKind::collective &&
+                         node.collective == trace::CollectiveKind::all_to_all;
+  return mix(static_cast<std::uint64_t>(node.kind) << 8U | (static_cast<std::uint64_t>(node.collective) + 1),
+             is_uneven ? 0 : node.size);
 }
 
 const std::vector<Sequence>& Sequences::of(const npu::NpuSpec& npu) {

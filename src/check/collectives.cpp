@@ -110,9 +110,9 @@ class DisputeSearch {
 /// Returns the first node that `account` has more often than `other`.
 const MemberAccount::Node* surplus(const MemberAccount& account, const MemberAccount& other) {
   std::map<std::uint64_t, std::size_t> left;
-  for (const auto& node : other.nodes) ++left[node.label()];
+  for (const auto& node : other.nodes) ++left[node.label];
   for (const auto& node : account.nodes)
-    if (left[node.label()]-- == 0) return &node;
+    if (left[node.label]-- == 0) return &node;
   return nullptr;
 }
 
@@ -170,7 +170,8 @@ void add_faults(const Subject& subject, const std::vector<Dispute>& disputes,
 void check_collectives(const Subject& subject, parallel::Communicator& world, Findings findings) {
   if (subject.run.options.replay_only || !subject.readable.groups) return;
   const auto checked = checked_npus(subject, world);
-  Sequences sequences;
+  const bool goes_over_links = subject.run.options.goes_over_links();
+  Sequences sequences(!goes_over_links && subject.run.engine.rules().uneven_all_to_all);
   const auto digests = exchange_digests(subject, sequences, world);
   const auto here = DisputeSearch(subject, checked).run(digests);
   auto disputes = world.all_gather(std::span<const Dispute>(here));

@@ -30,6 +30,7 @@ void put_account(parallel::Packer& packer, const Subject& subject, const npu::Np
     packer.put(graph.nodes[i].size);
     packer.put(graph.nodes[i].kind);
     packer.put(graph.nodes[i].collective);
+    packer.put(sequences.label_of(graph.nodes[i]));
     packer.put_text(subject.store.name_of(*npu.trace, NodeId(i)));
   }
   std::vector<std::uint32_t> first_successor;
@@ -50,8 +51,9 @@ MemberAccount get_account(parallel::Unpacker& unpacker, std::uint32_t npu) {
     node.size = unpacker.get<std::uint64_t>();
     node.node = unpacker.get<trace::NodeKind>();
     node.kind = unpacker.get<trace::CollectiveKind>();
+    node.label = unpacker.get<std::uint64_t>();
     node.name = unpacker.get_text();
-    account.calls.labels.push_back(node.label());
+    account.calls.labels.push_back(node.label);
   }
   account.calls.first_successor = unpacker.get_all<std::uint32_t>();
   account.calls.successors = unpacker.get_all<std::uint32_t>();

@@ -20,8 +20,8 @@ struct MemberAccount {
     trace::NodeKind node{};
     trace::CollectiveKind kind{};
     std::string name;
+    std::uint64_t label = 0;  ///< Sequences::label_of
 
-    std::uint64_t label() const { return label_of(node, kind, size); }
     std::string text() const;
   };
   std::uint32_t npu = 0;

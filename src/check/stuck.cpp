@@ -126,7 +126,8 @@ std::string report_stuck(const model::RankModel& model, const trace::Store& stor
   if (num_waits > shown) report += fmt::format("  and {} more\n", num_waits - shown);
   if (num_waits == 0) report += "  no node of theirs is under way\n";
   return report +
-         "Correct what these nodes wait for in the traces (--dependencies=data leaves control dependencies out), or let "
+         "Correct what these nodes wait for in the traces (--dependencies=data leaves control dependencies out), or "
+         "let "
          "NPUs be in several collectives at a time (--set system.communication.streams=2). docs/user-guide.md, Stuck, "
          "lists usual causes.";
 }

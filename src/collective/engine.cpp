@@ -91,6 +91,8 @@ Engine::Engine(const network::DelayModel& delays, Options options)
 
 Engine::~Engine() = default;
 
+const Rules& Engine::rules() const { return state_->options.rules; }
+
 void Engine::share_among(std::vector<std::uint32_t> sharers) {
   ensure(state_->memos.empty(), "collectives have been computed already");
   state_->options.sharers = std::move(sharers);

@@ -72,7 +72,7 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
     pending.arrivals.resize(hosted.spec.num_participants(setup_.hosting.num_npus()));
     pending.missing = static_cast<std::uint32_t>(hosted.ranks.size());
   }
-  require_same(pending.report, report, hosted.spec, setup_.place_of);
+  agree(pending.report, report, may_be_uneven(), hosted.spec, setup_.place_of);
   if (hosted.ranks.size() > 1 && computes_at_host()) {
     const Time least = setup_.engine.least_duration(*hosted.layout, kind_of(report), Bytes(report.size));
     pending.reply = std::min(pending.reply, first + std::min(least, setup_.least_recorded));

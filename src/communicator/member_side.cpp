@@ -97,7 +97,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
     pending.first = join.now;
     begun_.emplace_back(membership.communicator, report.ordinal);
   }
-  require_same(pending.report, report, communicator.spec, setup_.place_of);
+  agree(pending.report, report, may_be_uneven(), communicator.spec, setup_.place_of);
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);

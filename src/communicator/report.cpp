@@ -1,17 +1,25 @@
 #include "orrery/communicator/report.hpp"
 
-#include <tuple>
-
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "orrery/base/text.hpp"
 #include "orrery/collective/collective.hpp"
 
 namespace orrery::communicator {
 
-void require_same(const Report& first, const Report& other, const CommunicatorSpec& spec, const PlaceOf& place_of) {
-  if (first.collective == other.collective && first.size == other.size) return;
-  const auto& [low, high] = first.npu < other.npu ? std::tie(first, other) : std::tie(other, first);
+void agree(Report& first, const Report& other, bool may_be_uneven, const CommunicatorSpec& spec,
+           const PlaceOf& place_of) {
+  const bool is_uneven = may_be_uneven && other.collective == static_cast<std::uint8_t>(collective::Kind::all_to_all);
+  if (first.collective == other.collective && (first.size == other.size || is_uneven)) {
+    first.size = std::max(first.size, other.size);
+    return;
+  }
+  const auto& [low, high] =
+      first.npu < other.npu ? std::tie(std::as_const(first), other) : std::tie(other, std::as_const(first));
   const auto describe = [](const Report& report) {
     return fmt::format("{} of {}", collective::name(static_cast<collective::Kind>(report.collective)),
                        counted(report.size, "byte"));

@@ -34,7 +34,8 @@ void Configuration::follow(RuleSet rules) {
                        .fixed_subgroup_endpoint_delay = astra_sim,
                        .subgroup_is_ring = astra_sim,
                        .share_bandwidth = !astra_sim,
-                       .bare_custom_collectives = astra_sim};
+                       .bare_custom_collectives = astra_sim,
+                       .uneven_all_to_all = !astra_sim};
 }
 
 /// Chooses the streams where none were chosen: NPUs of ASTRA-sim count theirs, as those do that are told how many they

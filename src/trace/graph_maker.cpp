@@ -87,6 +87,10 @@ class GraphMaker {
 std::uint16_t GraphMaker::read_stream(const ParsedNode& parsed) {
   const Number value = parsed[Attribute::stream];
   const bool is_optional = options_.streams == Streams::by_name;
+  if (options_.streams == Streams::by_count && value.form == NumberForm::whole && !parsed_.recorded)
+    contents_.notices.add("streams-unused",
+                          "nodes name streams, which have no effect: as many run at a time as the system says "
+                          "(workload.streams: named, or --streams named, lets those of a stream take turns)");
   if (!is_optional && options_.streams != Streams::of_trace) return 0;
   if (is_optional && value.form != NumberForm::whole) return 0;
   if (value.form == NumberForm::absent || value.form == NumberForm::negative) {
@@ -95,7 +99,7 @@ std::uint16_t GraphMaker::read_stream(const ParsedNode& parsed) {
                           "compute.streams and communication.streams count");
     return 0;
   }
-  if (is_optional)
+  if (is_optional && !parsed_.recorded)
     contents_.notices.add("streams-of-trace",
                           "nodes name streams: those of a stream take turns, and streams run side by side "
                           "(workload.streams: named; dimension leaves the streams of traces out)");

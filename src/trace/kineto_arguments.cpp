@@ -99,8 +99,10 @@ void read_communication(std::string_view key, const Json& value, KinetoArguments
     all.first_rank = whole_in(value);
   } else if (key == "Global rank stride") {
     all.stride = whole_in(value);
-  } else if (key == "Src Rank" || key == "Dst Rank") {
-    all.record.peer = whole_in(value);
+  } else if (key == "Src Rank") {
+    all.ends.source = whole_in(value);
+  } else if (key == "Dst Rank") {
+    all.ends.destination = whole_in(value);
   }
 }
 
@@ -188,6 +190,12 @@ KinetoArguments read_arguments(const Json& args) {
 
 CommunicationRecord make_record(KinetoArguments& all, bool is_operator) {
   CommunicationRecord record = std::move(all.record);
+  // A message of some versions names both ends: the peer is the other one.
+  const bool is_receive = record.name.find("recv") != std::string::npos;
+  if (const auto& other = is_receive ? all.ends.source : all.ends.destination)
+    record.peer = other;
+  else if (const auto& only = is_receive ? all.ends.destination : all.ends.source)
+    record.peer = only;
   if (all.element_size) {
     if (all.in_elements) record.in_bytes = product(*all.in_elements, *all.element_size);
     if (all.out_elements) record.out_bytes = product(*all.out_elements, *all.element_size);

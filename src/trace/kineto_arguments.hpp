@@ -10,11 +10,17 @@
 
 namespace orrery::trace {
 
+/// The ranks of a message.
+struct MessageEnds {
+  std::optional<std::uint64_t> source, destination;
+};
+
 /// The arguments of an event that have a meaning here.
 struct KinetoArguments {
   std::optional<std::uint64_t> correlation, stream, device, waited_stream, event_record;
   CommunicationRecord record;
   std::optional<std::uint64_t> in_elements, out_elements, element_size, first_rank, stride;
+  MessageEnds ends;
   std::optional<simdjson::dom::element> dimensions, types, values;
   std::optional<std::string_view> members;
 };

@@ -133,6 +133,27 @@ class Streams(harness.Folder):
         trace = timeline(self.check_one_answer([path, "--timeline"], 4, ranks=(2, 3)))
         self.assertEqual([len(trace[npu]) for npu in range(4)], [4] * 4)
 
+    def test_all_to_all_may_be_uneven(self):
+        """Two NPUs give 5,000 and 3,000 bytes for an all-to-all: it takes what one of 5,000 bytes takes. check finds nothing wrong. An
+        all-gather of two sizes is refused, and so is the all-to-all under the rules of ASTRA-sim and over links."""
+        def config(kind, sizes):
+            folder = self.folder / f"{kind}-{sizes[1]}"
+            folder.mkdir()
+            return self.config(traces_of(folder, [[Node(1, chakra.COLL, comm_type=kind, comm_size=size)] for size in sizes]))
+
+        even = harness.finish_times(self.run_once([config(chakra.ALL_TO_ALL, (5000, 5000))]))
+        uneven = config(chakra.ALL_TO_ALL, (5000, 3000))
+        self.assertEqual(harness.finish_times(self.check_one_answer([uneven], 2, ranks=(2,))), even)
+        self.assertEqual(harness.orrery("check", uneven).code, 0)
+        refused = [["run", uneven, "--set=system.rules=astra-sim"], ["run", uneven, "--set=system.network.model=congestion-aware"]]
+        for arguments in refused:
+            ran = harness.orrery(*arguments, f"--output={self.folder / 'refused.h5'}")
+            self.assertEqual(ran.code, 3, arguments)
+            self.assertIn("disagree", ran.err)
+        gather = harness.orrery("run", config(chakra.ALL_GATHER, (5000, 3000)), f"--output={self.folder / 'refused.h5'}")
+        self.assertEqual(gather.code, 3)
+        self.assertIn("disagree", gather.err)
+
     def test_collectives_take_compute_units(self):
         """Two NPUs. An all-gather of 11 us takes a tenth of the compute units. Of three compute nodes of 4 us in a row, all of the first two
         and 3 us of the third run beside it: the third ends 1.1 us later, at 13.1. A fourth runs alone. Nobody takes any by default, and the

@@ -6,8 +6,8 @@
 DIR (by default the folder inputs of shared/) has one folder for each source of inputs (kineto, chakra-et, text, ...),
 each with `facts.txt`: one JSON object a line, which says what an importer must find in the file that it names. A module
 of tests/reference/inputs, named like the folder (with _ for -), knows how to ask the program for these facts. Prints
-one line for each input that differs from its facts, and a table of all folders. Returns 1 if any input differs, and 77
-if there is no DIR.
+one line for each input that differs from its facts, and a table of all folders. Returns 1 if any input differs, or if
+no such folder is there, and 77 if there is no DIR.
 """
 
 import importlib
@@ -35,7 +35,15 @@ def main(arguments):
         return harness.SKIPPED
     known = sorted(path.stem for path in (here / "inputs").glob("*.py") if path.stem != "__init__")
     wanted = [name.replace("-", "_") for name in arguments[1:]] or known
+    there = [name for name in wanted if (root / name.replace("_", "-")).is_dir()]
+    if not there:
+        print(f"{root}: found no folder of inputs; expected one of {', '.join(name.replace('_', '-') for name in wanted)}")
+        return 1
     num_bad = 0
+    for path in sorted(root.glob("*/facts.txt")):
+        if path.parent.name.replace("-", "_") not in known:
+            print(f"{path.parent.name:<14} has facts, but nothing here knows how to ask for them")
+            num_bad += 1
     for name in wanted:
         folder = root / name.replace("_", "-")
         if not folder.is_dir():

@@ -51,6 +51,8 @@ class Engine {
   Engine(const network::DelayModel& delays, Options options);
   ~Engine();
 
+  const Rules& rules() const;
+
   /// Sets Options::sharers. Call it before asking for anything that depends on sizes.
   void share_among(std::vector<std::uint32_t> sharers);
 

@@ -86,6 +86,8 @@ struct Rules {
   /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, the recorded duration or 1 ns for a
   /// computation, and a send ends when its message has been delivered. Else docs/collectives.md, Custom collectives.
   bool bare_custom_collectives = false;
+  /// Members of an all-to-all may give different sizes, of which it has the largest. Not over links.
+  bool uneven_all_to_all = true;
 };
 
 /// Everything of the system that a collective depends on, besides the topology.

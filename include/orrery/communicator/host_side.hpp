@@ -80,6 +80,7 @@ class HostSide {
   void record(const Hosted& hosted, const Pending& pending, Time end);
   void track(Hosted& hosted);
   bool computes_at_host() const { return setup_.execution == Execution::at_host; }
+  bool may_be_uneven() const { return computes_at_host() && setup_.engine.rules().uneven_all_to_all; }
 
   static constexpr std::uint32_t none = ~0U;
 

@@ -44,7 +44,9 @@ using SendReport = std::function<void(Rank to, const Report& report, std::span<c
 /// Says where a node of an NPU's trace is, for errors. May read the trace of another rank's NPU.
 using PlaceOf = std::function<Place(NpuId, std::uint64_t node)>;
 
-/// Throws Error (bad_input) that names both nodes if two reports about one collective disagree on its kind or size.
-void require_same(const Report& first, const Report& other, const CommunicatorSpec& spec, const PlaceOf& place_of);
+/// Gives the first of two reports about one collective the larger size, which only an all-to-all that may be uneven
+/// has. Throws Error (bad_input) that names both nodes if they disagree on its kind or size.
+void agree(Report& first, const Report& other, bool may_be_uneven, const CommunicatorSpec& spec,
+           const PlaceOf& place_of);
 
 }  // namespace orrery::communicator

@@ -148,12 +148,13 @@ class Npu:
                          comm_size=("int64_val", _whole(f"size of message {name!r}", size, least=1)))
 
     def _add(self, name, kind, seconds, more, **attributes):
-        """Adds a node. `more`: `after`, nodes of this NPU on which it depends; `stream`, the stream that it holds; `inputs` and `outputs`,
+        """Adds a node. `more`: `after`, a node of this NPU on which it depends, or several; `stream`, the stream that it holds; `inputs` and `outputs`,
         {name: bytes} of tensors in local memory."""
         unknown = set(more) - {"after", "stream", "inputs", "outputs"}
         if unknown:
             raise TraceError(f"node {name!r}: unknown {', '.join(sorted(unknown))}; expected after, stream, inputs or outputs")
         after = more.get("after", ())
+        after = after if hasattr(after, "__iter__") else [after]
         for node in after:
             if not any(node is known for known in (self.nodes[node.id:node.id + 1] if hasattr(node, "id") else ())):
                 raise TraceError(f"node {name!r} of NPU {self.number}: `after` has what is no earlier node of this NPU")
