@@ -96,9 +96,9 @@ void read_communication(std::string_view key, const Json& value, KinetoArguments
   } else if (key == "Group size") {
     all.record.group_size = whole_in(value);
   } else if (key == "Global rank start") {
-    all.first_rank = whole_in(value);
+    all.ranks.first = whole_in(value);
   } else if (key == "Global rank stride") {
-    all.stride = whole_in(value);
+    all.ranks.stride = whole_in(value);
   } else if (key == "Src Rank") {
     all.ends.source = whole_in(value);
   } else if (key == "Dst Rank") {
@@ -125,8 +125,9 @@ void settle_members(const KinetoArguments& all, CommunicationRecord& record) {
   const bool is_complete =
       record.members && !record.is_cut && (record.members->empty() || record.members->size() == size);
   if (is_complete || size < 2 || size > most_members) return;
-  if (all.first_rank && all.stride && *all.stride > 0 && *all.stride < most_members && *all.first_rank < most_members) {
-    record.members = regular(*all.first_rank, *all.stride, size);
+  if (all.ranks.first && all.ranks.stride && *all.ranks.stride > 0 && *all.ranks.stride < most_members &&
+      *all.ranks.first < most_members) {
+    record.members = regular(*all.ranks.first, *all.ranks.stride, size);
     record.is_cut = false;
   } else if (record.is_cut && record.members->size() > 2) {  // all but the last are the first ones
     const auto& known = *record.members;

@@ -15,11 +15,17 @@ struct MessageEnds {
   std::optional<std::uint64_t> source, destination;
 };
 
+/// The ranks of a group that lie regularly.
+struct RegularRanks {
+  std::optional<std::uint64_t> first, stride;
+};
+
 /// The arguments of an event that have a meaning here.
 struct KinetoArguments {
   std::optional<std::uint64_t> correlation, stream, device, waited_stream, event_record;
   CommunicationRecord record;
-  std::optional<std::uint64_t> in_elements, out_elements, element_size, first_rank, stride;
+  std::optional<std::uint64_t> in_elements, out_elements, element_size;
+  RegularRanks ranks;
   MessageEnds ends;
   std::optional<simdjson::dom::element> dimensions, types, values;
   std::optional<std::string_view> members;
