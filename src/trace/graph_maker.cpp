@@ -113,10 +113,12 @@ std::uint16_t GraphMaker::read_stream(const ParsedNode& parsed) {
 
 std::int32_t GraphMaker::read_priority(const ParsedNode& parsed) {
   const std::int32_t priority = attributes(parsed).priority();
-  if (priority != 0)
+  const bool yields =
+      priority < 0 && (options_.streams == Streams::by_name || options_.streams == Streams::by_dimension);
+  if (priority != 0 && !yields)
     contents_.notices.add("comm-priority",
-                          "comm_priority matters with communication.order priority, and below 0 with workload.streams "
-                          "dimension or named: such collectives yield");
+                          "comm_priority matters with communication.order priority, and below 0 with "
+                          "workload.streams named or dimension");
   return priority;
 }
 
