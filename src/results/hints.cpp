@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "orrery/base/text.hpp"
 #include "orrery/results/breakdown.hpp"
@@ -41,22 +43,24 @@ void look_at_bubble(const Metrics& metrics, const RunDescription& run, std::vect
                                                          counted(step.stages, "stage"), enough)});
 }
 
-/// Tells what to do about exposed communication and memory of one kind, if there is much of it.
-void look_at_waits(const Metrics& metrics, std::vector<Hint>& hints) {
-  const auto tell = [&](double share, const char* what) {
+/// Tells what to do about exposed communication and memory of one kind, if there is much of it. Only a generated
+/// workload has keys that say how it is divided.
+void look_at_waits(const Metrics& metrics, const RunDescription& run, std::vector<Hint>& hints) {
+  const auto tell = [&](double share, std::string_view what) {
     if (share >= worth_telling)
       hints.push_back({share, fmt::format("{} of the NPUs' time is {}", percent(share), what)});
   };
+  const auto tell_of = [&](double share, std::string_view kind, std::string_view generated) {
+    tell(share,
+         fmt::format("exposed communication of {} parallelism: try {}more bandwidth in the dimensions of its groups.",
+                     kind, run.step ? generated : ""));
+  };
   using npu::Cause;
-  tell(share_of(metrics, Cause::tensor) + share_of(metrics, Cause::sequence),
-       "exposed communication of tensor parallelism: try a smaller workload.parallel.tp, or more bandwidth in the "
-       "dimensions of its groups.");
-  tell(share_of(metrics, Cause::context),
-       "exposed communication of context parallelism: try a smaller workload.parallel.cp, or more bandwidth in the "
-       "dimensions of its groups.");
-  tell(share_of(metrics, Cause::expert),
-       "exposed communication of expert parallelism: try a smaller workload.parallel.ep, or place it in a faster "
-       "dimension (workload.parallel.placement).");
+  const double sequence = share_of(metrics, Cause::sequence);
+  tell_of(share_of(metrics, Cause::tensor) + sequence, sequence > 0 ? "tensor and sequence" : "tensor",
+          "a smaller workload.parallel.tp, or ");
+  tell_of(share_of(metrics, Cause::context), "context", "a smaller workload.parallel.cp, or ");
+  tell_of(share_of(metrics, Cause::expert), "expert", "a smaller workload.parallel.ep, another placement, or ");
   tell(share_of(metrics, Cause::data),
        "exposed communication of data parallelism: try more bandwidth in its dimensions, or more "
        "micro-batches.");
@@ -101,7 +105,7 @@ std::vector<std::string> hints_of(const Metrics& metrics, const RunDescription& 
                                   std::span<const npu::NpuRecord> npus) {
   std::vector<Hint> hints;
   look_at_bubble(metrics, run, hints);
-  look_at_waits(metrics, hints);
+  look_at_waits(metrics, run, hints);
   look_at_stragglers(metrics, npus, hints);
   look_at_dimensions(metrics, run, hints);
   std::ranges::stable_sort(hints, std::greater(), &Hint::share);

@@ -96,7 +96,7 @@ function drawing(height, draw, about) {
     context.font = "12px system-ui, 'DejaVu Sans', sans-serif";
     draw(context, width, high);
   };
-  new ResizeObserver(redraw).observe(canvas);
+  new ResizeObserver(() => requestAnimationFrame(redraw)).observe(canvas);
   redraws.add(redraw);
   canvas.redraw = redraw;
   canvas.addEventListener("pointerleave", (event) => showTip(event, ""));

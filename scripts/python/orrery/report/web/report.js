@@ -137,10 +137,10 @@ function memoryChart(memory) {
       scales: {x: {time: false}, y: {range: [0, 1.06 * largest / bytes || 1]}}, cursor: {drag: {x: true, y: false}}}, values, holder);
   };
   let before = 0;
-  new ResizeObserver(() => {
+  new ResizeObserver(() => requestAnimationFrame(() => {
     if (holder.clientWidth !== before) draw();
     before = holder.clientWidth;
-  }).observe(holder);
+  })).observe(holder);
   redraws.add(draw);
   return holder;
 }
