@@ -102,6 +102,7 @@ void convert_traces(const config::ConvertCommand& command, const std::vector<std
                       .recording = command.recording,
                       .num_npus = num_npus},
                      std::move(groups));
+  std::vector<NpuId> npus;
   std::vector<trace::NpuTrace> traces;
   Faults faults;
   std::uint64_t num_nodes = 0;
@@ -110,11 +111,12 @@ void convert_traces(const config::ConvertCommand& command, const std::vector<std
     auto trace = store.read(files[npu % files.size()], NpuId(npu), faults);
     if (!trace) continue;
     num_nodes += trace->graph->num_nodes();
+    npus.emplace_back(npu);
     traces.push_back(std::move(*trace));
   }
   faults.raise();
   Notices notices = store.notices();
-  keep_starts(traces, store, notices, *parallel::make_serial());
+  keep_starts(npus, traces, store, notices, *parallel::make_serial());
   for (const auto& [kind, entry] : notices.entries())
     if (!kind.starts_with("streams-")) spdlog::warn("{} (NPU {})", entry.text, entry.npu);
   trace::write_traces(store, traces, command.output, command.force);

@@ -228,13 +228,13 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   });
   if (any_faults(faults, world)) return traces;
   list_groups_by_use(traces, world);
-  keep_starts(traces.traces, traces.store, traces.notices, world);
+  keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
   if (!by_graph || world.size() == 1) return traces;
   const auto graph = communication_graph(traces, configuration, system, world);
   auto by_traffic = partition_by_graph(options, system, graph, world);
   traces =
       agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
-  if (!any_faults(faults, world)) keep_starts(traces.traces, traces.store, traces.notices, world);
+  if (!any_faults(faults, world)) keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
   return traces;
 }
 

@@ -7,35 +7,47 @@
 #include <limits>
 
 #include "orrery/base/text.hpp"
+#include "recorded_clocks.hpp"
 
 namespace orrery::app {
 
-void keep_starts(std::span<trace::NpuTrace> traces, trace::Store& store, Notices& notices,
+void keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces, trace::Store& store, Notices& notices,
                  parallel::Communicator& world) {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-  std::int64_t latest_and_earliest[2] = {-never, -never};  // the second is negative
-  std::int64_t longest = 0;
-  for (const trace::NpuTrace& trace : traces)
-    if (trace.recorded) {
-      latest_and_earliest[0] = std::max(latest_and_earliest[0], trace.recorded->start_ns);
-      latest_and_earliest[1] = std::max(latest_and_earliest[1], -trace.recorded->start_ns);
-      longest = std::max(longest, trace.recorded->length_ns);
+  const auto readable_ns = [](std::int64_t ns) {
+    return readable(Time::from_ps(ns > never / 1000 ? never : ns * 1000));
+  };
+  const std::vector<std::int64_t> offsets = clock_offsets(npus, traces, store, world);
+  // The latest and the earliest start, the largest offset of a clock to either side, and the longest recording.
+  std::int64_t extremes[] = {-never, -never, 0, 0, 0};
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    if (const auto& recorded = traces[i].recorded) {
+      const std::int64_t start = recorded->start_ns - offsets[i];
+      const std::int64_t values[] = {start, -start, offsets[i], -offsets[i], recorded->length_ns};
+      for (std::size_t k = 0; k < std::size(extremes); ++k) extremes[k] = std::max(extremes[k], values[k]);
     }
-  world.maximum(latest_and_earliest);
-  world.maximum(std::span(&longest, 1));
-  if (latest_and_earliest[0] == -never) return;
-  const std::int64_t earliest = -latest_and_earliest[1], spread = latest_and_earliest[0] - earliest;
+  world.maximum(extremes);
+  const auto& [latest, negative_earliest, ahead, behind, longest] = extremes;
+  if (latest == -never) return;
+  if (ahead + behind > longest / 100 && world.is_root())
+    notices.add("recording-clocks", 0,
+                fmt::format("the clocks of the recordings differ by up to {}: they are set by the ends of the "
+                            "collectives and messages that ranks share",
+                            readable_ns(ahead + behind)));
+  const std::int64_t earliest = -negative_earliest, spread = latest - earliest;
   if (spread == 0) return;
   if (spread > longest) {
     if (world.is_root())
-      notices.add("recording-clocks", 0,
-                  fmt::format("the recordings of the ranks begin {} apart, longer than a step: their clocks "
-                              "differ, and all ranks begin together",
-                              readable(Time::from_ps(spread > never / 1000 ? never : spread * 1000))));
+      notices.add(
+          "recording-starts", 0,
+          fmt::format("the recordings of the ranks begin {} apart, longer than a step, and share no collectives "
+                      "that could set their clocks: all ranks begin together",
+                      readable_ns(spread)));
     return;
   }
-  for (trace::NpuTrace& trace : traces)
-    if (trace.recorded) store.delay(trace, Time::from_ps((trace.recorded->start_ns - earliest) * 1000));
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    if (const auto& recorded = traces[i].recorded)
+      store.delay(traces[i], Time::from_ps((recorded->start_ns - offsets[i] - earliest) * 1000));
 }
 
 }  // namespace orrery::app

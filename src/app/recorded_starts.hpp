@@ -8,9 +8,10 @@
 
 namespace orrery::app {
 
-/// Lets the NPUs of recordings begin as far apart as their ranks did. If they began further apart than a recorded step
-/// takes, their clocks were not the same one: then all begin together. Collective.
-void keep_starts(std::span<trace::NpuTrace> traces, trace::Store& store, Notices& notices,
+/// Lets the NPUs of recordings begin as far apart as their ranks did, by clocks that the ends of their collectives have
+/// set (clock_offsets). If they began further apart than a recorded step takes even so, nothing ties their clocks: then
+/// all begin together. `npus` says whose traces these are. Collective.
+void keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces, trace::Store& store, Notices& notices,
                  parallel::Communicator& world);
 
 }  // namespace orrery::app

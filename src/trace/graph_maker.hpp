@@ -30,7 +30,7 @@ struct TraceContents {
   std::vector<FirstUse> groups;  ///< [num_group_slots] GroupIds
   std::vector<FirstUse> peers;   ///< [num_peer_slots] NPUs, in range
   std::vector<std::uint64_t> tags;
-  std::optional<RecordedTime> recorded;  ///< ParsedTrace::recorded
+  std::shared_ptr<const RecordedTime> recorded;  ///< ParsedTrace::recorded
   std::optional<FirstUse> own_end;       ///< the NPU at which messages of this trace start and end, if a node says so
   Notices notices;
 };

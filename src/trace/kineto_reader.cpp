@@ -106,7 +106,7 @@ class KinetoReader {
 
   void write(const Schedule& schedule, const RecordedSpan& span, std::uint64_t npu, ParsedTrace& trace) const {
     trace.duration_unit = {1000, "nanosecond"};
-    trace.recorded = RecordedTime{recording_.clock_base + span.start, span.end - span.start};
+    std::vector<RecordedEnd> ends;
     if (schedule.without_launch > 0)
       trace.notices.add("kineto-launch", "the launches of GPU operations were not recorded: streams alone order them",
                         schedule.without_launch);
@@ -128,8 +128,12 @@ class KinetoReader {
       const GpuOperation& operation = schedule.operations[planned.operation];
       node.name = trace.names.intern(operation.name);
       node.set(Attribute::stream, whole_number(operation.stream));
-      if (operation.communicates) communication.write(operation, node);
+      if (!operation.communicates) continue;
+      communication.write(operation, node);
+      ends.push_back({NodeId(i), operation.end - span.start});
     }
+    trace.recorded = std::make_shared<const RecordedTime>(
+        RecordedTime{recording_.clock_base + span.start, span.end - span.start, std::move(ends)});
     trace.nodes.front().name = trace.names.intern("later than the first rank");
     trace.nodes.back().name = trace.names.intern(fmt::format("{} ends", span.name));
   }

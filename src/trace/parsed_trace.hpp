@@ -150,7 +150,7 @@ struct ParsedTrace {
   std::vector<ParsedTensor> tensors;
   std::map<std::string, GroupDefinition, std::less<>> definitions;  ///< process groups by name
   Notices notices;                                                  ///< what the reader has to say
-  std::optional<RecordedTime> recorded;      ///< of a recording, whose first node Store::delay sets
+  std::shared_ptr<const RecordedTime> recorded;  ///< of a recording, whose first node Store::delay sets
   std::uint64_t unreadable_definitions = 0;  ///< process_group:init nodes whose text is not understood
 
   /// Adds a node at a position of the file and returns it; it stays valid until the next call. What is appended to

@@ -34,9 +34,11 @@ class Recordings(harness.Folder):
             return tuple([round(int(value) / 1e6, 2) for value in results[f"npus/{name}"]] for name in
                          ("finish_time", "compute_time", "exposed_communication_time"))
 
-    def record(self, late=(0, 1000), begin=(0, 0), **group):
-        for rank, (of_rank, start) in enumerate(zip(late, begin)):
-            kineto.write(self.folder / f"step.{rank}.json", kineto.step(start, of_rank, **group), rank, len(late))
+    def record(self, late=(0, 1000), begin=(0, 0), ahead=(0, 0)):
+        """Records ranks that begin at these times and launch so much later, with clocks that are ahead by these times, in us."""
+        for rank, (of_rank, start, clock) in enumerate(zip(late, begin, ahead)):
+            events = kineto.step(start + clock, of_rank, wait=max(begin) - start)
+            kineto.write(self.folder / f"step.{rank}.json", events, rank, len(late))
 
     def test_the_replay_gives_the_recorded_step(self):
         """Two ranks, of which one launches 1 ms late: 10.1 ms, and each GPU computes 3 ms; what remains of the all-reduce is exposed."""
@@ -51,12 +53,34 @@ class Recordings(harness.Folder):
         self.assertEqual(finish, [12100.0, 12100.0])
         self.assertEqual(exposed, [8000.0, 6000.0])
 
-    def test_clocks_that_differ_are_told(self):
-        """Rank 1's clock is an hour ahead: both begin together, with a warning."""
-        self.record(begin=(0, 3_600_000_000), late=(0, 0))
+    def test_clocks_that_differ_are_set(self):
+        """Rank 1's clock is 2 ms or an hour ahead, which the end of the all-reduce shows: the replay is that of equal clocks, with a
+        warning; by 50 us, which is less than a hundredth of the step, without one."""
+        for ahead, told in ((50, None), (2000, "2 ms"), (-2000, "2 ms"), (3_600_000_000, "3.6e+03 s")):
+            self.record(begin=(9000, 9700), late=(0, 0), ahead=(0, ahead))
+            outcome = harness.orrery("check", self.configuration(2))
+            self.assertEqual(outcome.code, 0, outcome.err)
+            expected = f"the clocks of the recordings differ by up to {told}: they are set by the ends"
+            (self.assertIn if told else self.assertNotIn)(expected if told else "clocks", outcome.err + outcome.out)
+            finish, _, exposed = self.run_job("--communication-durations=recorded", num_npus=2)
+            self.assertEqual((finish, exposed), ([10800.0, 10800.0], [6700.0, 6000.0]), ahead)
+
+    def test_messages_set_clocks(self):
+        """Rank 3 is tied to the others by a message alone, and its clock is 0.4 ms ahead."""
+        finish = []
+        for ahead in (0, 400):
+            self.record_message([1, 3], 2, ahead)
+            finish.append(self.run_job("--communication-durations=recorded", num_npus=4)[0])
+        self.assertEqual(finish[0], finish[1])
+
+    def test_ranks_that_share_nothing_begin_together(self):
+        """Two ranks have all-reduces of their own, and begin an hour apart: both begin together, with a warning."""
+        for rank in range(2):
+            events = kineto.step(rank * 3_600_000_000, 0, ranks=[rank], group=f"own {rank}", size=1)
+            kineto.write(self.folder / f"step.{rank}.json", events, rank, 2)
         outcome = harness.orrery("check", self.configuration(2))
         self.assertEqual(outcome.code, 0, outcome.err)
-        self.assertIn("their clocks differ, and all ranks begin together", outcome.err + outcome.out)
+        self.assertIn("share no collectives that could set their clocks: all ranks begin together", outcome.err + outcome.out)
         self.assertEqual(self.run_job("--communication-durations=recorded", num_npus=2)[0], [10100.0, 10100.0])
 
     def test_the_network_answers_what_if(self):
@@ -94,8 +118,9 @@ class Recordings(harness.Folder):
         with h5py.File(self.folder / "r.h5") as results:
             self.assertEqual(results["groups/members"][:].tolist(), [0, 1, 2, 3])
 
-    def record_message(self, members, size):
-        """Writes recordings of ranks 0 to 3: rank 1 sends 1.35 MB to rank 3 by old kernels, whose operators alone name the peer."""
+    def record_message(self, members, size, ahead=0):
+        """Writes recordings of ranks 0 to 3: rank 1 sends 1.35 MB to rank 3 by old kernels, whose operators alone name the peer.
+        The clock of rank 3 is `ahead` us ahead."""
         group = {"Process Group Name": "pp", "Process Group Ranks": str(members)} if members else {}
         names = {members[0] if members else 1: "nccl:send 0->1", members[1] if members else 3: "nccl:recv 1<-0"}
         for rank in range(4):
@@ -106,6 +131,8 @@ class Recordings(harness.Folder):
                            kineto.event("kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", 20, 200, stream=7, correlation=1)]
             else:
                 events.append(kineto.event("kernel", "gemm", 20, 1, stream=7, correlation=1))
+            for event in events:
+                event["ts"] += ahead if rank == 3 else 0
             kineto.write(self.folder / f"step.{rank}.json", events, rank, 4)
 
     def test_operators_name_the_peer(self):

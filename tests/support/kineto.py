@@ -15,11 +15,12 @@ def all_reduce(ts, dur, correlation, elements=2**24, ranks=None, group="0", size
     return event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", ts, dur, stream=24, correlation=correlation, **said)
 
 
-def step(begin, late, number=7, **group):
+def step(begin, late, number=7, wait=0, **group):
     """Returns the events of a step of 10.1 ms that begins at this time: a kernel of 3 ms, launched `late` us later than by others, an
-    all-reduce that all are ready for when the last one is, and that takes 5 ms, and a synchronisation; late is at most 1000."""
-    at, ready = begin + late, begin + 4100
-    return [event("user_annotation", f"ProfilerStep#{number}", begin, 10100),
+    all-reduce that all are ready for when the last one is, and that takes 5 ms, and a synchronisation; late is at most 1000. The step is
+    `wait` us longer if the last one is ready so much later."""
+    at, ready = begin + late, begin + 4100 + wait
+    return [event("user_annotation", f"ProfilerStep#{number}", begin, 10100 + wait),
             event("cuda_runtime", "cudaLaunchKernel", at + 100, 10, correlation=begin + 1),
             event("kernel", "gemm", at + 100, 3000, stream=7, correlation=begin + 1),
             event("cuda_runtime", "cudaStreamWaitEvent", at + 120, 1, correlation=begin + 2),

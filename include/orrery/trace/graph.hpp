@@ -135,10 +135,17 @@ struct Labels {
   std::vector<std::uint32_t> tensors;  ///< [num_tensors] index into the Store's names
 };
 
+/// When a communication node of a recording ended, counted from the start of what was recorded.
+struct RecordedEnd {
+  NodeId node;
+  std::int64_t ns = 0;
+};
+
 /// When a recording was made, by its clock.
 struct RecordedTime {
   std::int64_t start_ns = 0;
   std::int64_t length_ns = 0;
+  std::vector<RecordedEnd> ends;  ///< of collectives and messages, by node
 };
 
 /// The trace of one NPU.
@@ -146,11 +153,11 @@ struct NpuTrace {
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<const Labels> labels;
   std::uint64_t first_id = 0;
-  std::vector<GroupId> groups;           ///< [num_group_slots]
-  std::vector<NpuId> peers;              ///< [num_peer_slots]
-  std::vector<std::uint64_t> tags;       ///< [num_tag_slots]
-  std::uint32_t file = 0;                ///< index into the Store's files
-  std::optional<RecordedTime> recorded;  ///< of a recording
+  std::vector<GroupId> groups;                   ///< [num_group_slots]
+  std::vector<NpuId> peers;                      ///< [num_peer_slots]
+  std::vector<std::uint64_t> tags;               ///< [num_tag_slots]
+  std::uint32_t file = 0;                        ///< index into the Store's files
+  std::shared_ptr<const RecordedTime> recorded;  ///< of a recording
 
   std::uint64_t id_of(NodeId node) const { return first_id + labels->ids[node.index()]; }
 };
