@@ -9,6 +9,7 @@
 
 #include "json_elements.hpp"
 #include "kineto_arguments.hpp"
+#include "kineto_launches.hpp"
 #include "orrery/base/error.hpp"
 
 namespace orrery::trace {
@@ -60,7 +61,7 @@ class RecordingReader {
         [this](std::string_view name, const Json& value, std::uint64_t position) {
           read_member(name, value, position);
         });
-    finish();
+    find_launches(recording_);
     return std::move(recording_);
   }
 
@@ -267,22 +268,6 @@ class RecordingReader {
       for (const Json member : members)
         if (const auto rank = whole_in(member)) all.push_back(*rank);
       if (all.size() == members.size()) recording_.groups.emplace(*text_in(name), std::move(all));
-    }
-  }
-
-  /// Sorts calls and operations, and finds the call that launched each operation.
-  void finish() {
-    auto& calls = recording_.calls;
-    std::ranges::stable_sort(calls, {}, &HostCall::start);
-    std::ranges::stable_sort(recording_.operations, {}, &GpuOperation::start);
-    std::ranges::stable_sort(recording_.operators, {}, &CommunicationOperator::start);
-    std::ranges::stable_sort(recording_.steps, {}, &RecordedStep::start);
-    std::unordered_map<std::uint64_t, std::uint32_t> by_correlation;
-    for (std::uint32_t i = 0; i < calls.size(); ++i)
-      if (calls[i].correlation != 0) by_correlation.try_emplace(calls[i].correlation, i);
-    for (GpuOperation& operation : recording_.operations) {
-      const auto found = by_correlation.find(operation.correlation);
-      if (found != by_correlation.end()) operation.launch = found->second;
     }
   }
 

@@ -14,6 +14,14 @@ constexpr std::int64_t clock_slack = 5000;
 /// The operation that was launched last in each stream.
 using Launched = std::map<std::uint64_t, std::uint32_t>;
 
+/// What is known of an operation beside its recording.
+struct Placement {
+  std::int64_t begun = 0;     ///< when it was launched: at the latest, if that was not recorded
+  std::uint32_t node = 0;     ///< index into Schedule::nodes
+  std::uint32_t next = none;  ///< operation in its stream
+  static constexpr std::uint32_t none = ~0U;
+};
+
 /// What happens on the host at a moment.
 struct Moment {
   enum class Kind : std::uint8_t { wait_begins, wait_ends, launch, operation };
@@ -47,11 +55,13 @@ class Scheduler {
   /// leave to do in a stream becomes one operation.
   void choose_operations() {
     std::map<std::uint64_t, GpuOperation> rest;
-    for (const GpuOperation& operation : recording_.operations) {
-      const bool is_launched = operation.launch != GpuOperation::none;
-      const std::int64_t begun = is_launched ? recording_.calls[operation.launch].start : operation.start;
+    const auto all_begun = launch_times();
+    for (std::size_t i = 0; i < recording_.operations.size(); ++i) {
+      const GpuOperation& operation = recording_.operations[i];
+      const std::int64_t begun = all_begun[i];
       if (is_within(begun)) {
         schedule_.operations.push_back(operation);
+        placements_.push_back({.begun = begun});
       } else if (begun < span_.start && operation.end > span_.start) {
         GpuOperation& left = rest[operation.stream];
         if (left.end == 0) left = operation;
@@ -66,7 +76,7 @@ class Scheduler {
       earlier_[stream] = static_cast<std::uint32_t>(schedule_.operations.size());
       schedule_.operations.push_back(operation);
     }
-    node_of_operation_.resize(schedule_.operations.size());
+    placements_.resize(schedule_.operations.size());
     launched_by_.resize(recording_.calls.size());
     for (std::uint32_t i = 0; i < schedule_.operations.size(); ++i) {
       const GpuOperation& operation = schedule_.operations[i];
@@ -76,15 +86,39 @@ class Scheduler {
     for (auto& [stream, all] : in_stream_) {
       const auto is_first = [&](std::uint32_t i) { return earlier_.contains(stream) && earlier_[stream] == i; };
       std::ranges::stable_partition(all, is_first);
+      for (std::size_t i = 1; i < all.size(); ++i) placements_[all[i - 1]].next = all[i];
     }
   }
 
-  /// Threads count that launch something in the span, and those in which steps are.
+  /// Returns when each operation of the recording was launched. Where that was not recorded, it is before the next one
+  /// in its stream was launched, and before it began.
+  std::vector<std::int64_t> launch_times() const {
+    std::vector<std::int64_t> times(recording_.operations.size());
+    std::map<std::uint64_t, std::int64_t> next;
+    for (std::size_t i = times.size(); i-- > 0;) {
+      const GpuOperation& operation = recording_.operations[i];
+      const auto after = next.find(operation.stream);
+      times[i] = after == next.end() ? operation.start : std::min(operation.start, after->second);
+      if (operation.launch != GpuOperation::none)
+        next[operation.stream] = times[i] = recording_.calls[operation.launch].start;
+    }
+    return times;
+  }
+
+  /// Threads count that launch something in the span, and those in which steps are. An operation whose launch was not
+  /// recorded comes before the call that launched the next one.
   void choose_moments() {
     std::set<std::uint32_t> threads;
     for (const RecordedStep& step : recording_.steps) threads.insert(step.thread);
     for (const GpuOperation& operation : schedule_.operations)
       if (operation.launch != GpuOperation::none) threads.insert(recording_.calls[operation.launch].thread);
+    for (std::uint32_t i = 0; i < schedule_.operations.size(); ++i) {
+      const GpuOperation& operation = schedule_.operations[i];
+      const auto before = earlier_.find(operation.stream);
+      if (operation.launch != GpuOperation::none || (before != earlier_.end() && before->second == i)) continue;
+      add_moment(placements_[i].begun, i, Moment::Kind::operation);
+      ++schedule_.without_launch;
+    }
     for (std::uint32_t i = 0; i < recording_.calls.size(); ++i) {
       const HostCall& call = recording_.calls[i];
       if (!is_within(call.start) || !threads.contains(call.thread)) continue;
@@ -93,13 +127,6 @@ class Scheduler {
       if (!waits(i)) continue;
       add_moment(call.start, i, Moment::Kind::wait_begins);
       add_moment(std::min(call.end, span_.end), i, Moment::Kind::wait_ends);
-    }
-    for (std::uint32_t i = 0; i < schedule_.operations.size(); ++i) {
-      const GpuOperation& operation = schedule_.operations[i];
-      const auto before = earlier_.find(operation.stream);
-      if (operation.launch != GpuOperation::none || (before != earlier_.end() && before->second == i)) continue;
-      add_moment(operation.start, i, Moment::Kind::operation);
-      ++schedule_.without_launch;
     }
     std::ranges::sort(moments_, [](const Moment& a, const Moment& b) {
       return a.time != b.time ? a.time < b.time : a.order < b.order;
@@ -148,6 +175,35 @@ class Scheduler {
     if (launched_by_[index].empty()) return;
     work_until(call.start, call.position);
     for (const std::uint32_t operation : launched_by_[index]) add_operation(operation, host_);
+    if (launched_by_[index].size() > 1) order_graph(launched_by_[index]);
+  }
+
+  /// Orders the operations of one launch, a CUDA graph, whose edges are not recorded: each follows the last one of
+  /// every other stream that had ended when it began. They are in the order of their starts.
+  void order_graph(const std::vector<std::uint32_t>& graph) {
+    std::map<std::uint64_t, std::vector<std::uint32_t>> streams;
+    for (const std::uint32_t i : graph) streams[schedule_.operations[i].stream].push_back(i);
+    for (const auto& [stream, own] : streams)
+      for (const auto& [other, all] : streams) {
+        if (stream == other) continue;
+        std::size_t ended = 0;
+        for (const std::uint32_t i : own) {
+          const std::size_t before = ended;
+          while (ended < all.size() && schedule_.operations[all[ended]].end <= schedule_.operations[i].start) ++ended;
+          if (ended > before) schedule_.nodes[placements_[i].node].after_operation.push_back(all[ended - 1]);
+        }
+      }
+  }
+
+  /// Returns the last operation of the stream that had ended by a moment, from `index` on, whose launch was recorded,
+  /// to before the next one with a recorded launch.
+  std::uint32_t last_ended(std::uint32_t index, std::int64_t by) const {
+    for (std::uint32_t next = placements_[index].next; next != Placement::none; next = placements_[next].next) {
+      const GpuOperation& operation = schedule_.operations[next];
+      if (operation.launch != GpuOperation::none || operation.end > by) break;
+      index = next;
+    }
+    return index;
   }
 
   /// Adds the operation that the event which is waited for follows.
@@ -172,7 +228,9 @@ class Scheduler {
     const bool is_stream_known = said != recording_.syncs.end() && said->second.stream;
     for (const auto& [stream, last] : launched_) {
       if (call.kind == CallKind::stream_sync && is_stream_known && stream != *said->second.stream) continue;
-      if (schedule_.operations[last].end <= call.end + clock_slack) awaited.push_back(last);
+      const GpuOperation& operation = schedule_.operations[last];
+      if (operation.start <= call.end && operation.end <= call.end + clock_slack)
+        awaited.push_back(last_ended(last, call.end));
     }
     return awaited;
   }
@@ -207,12 +265,18 @@ class Scheduler {
     node.operation = index;
     node.after.push_back(after);
     node.position = operation.position;
-    node.after_operation = std::exchange(waits_of_[operation.stream], {});
-    for (const auto& [stream, last] : std::exchange(pending_, {}))
-      if (stream != operation.stream && schedule_.operations[last].end <= operation.start + clock_slack)
-        node.after_operation.push_back(last);
+    for (const std::uint32_t last : std::exchange(waits_of_[operation.stream], {}))
+      node.after_operation.push_back(last_ended(last, operation.start));
+    // An operation that may have been launched before the wait leaves to later ones what it cannot have waited for.
+    for (const auto& [stream, last] : std::exchange(pending_, {})) {
+      const bool has_ended = schedule_.operations[last].end <= operation.start + clock_slack;
+      if (has_ended && stream != operation.stream)
+        node.after_operation.push_back(last_ended(last, operation.start));
+      else if (!has_ended && operation.launch == GpuOperation::none)
+        pending_[stream] = last;
+    }
     launched_[operation.stream] = index;
-    node_of_operation_[index] = static_cast<std::uint32_t>(schedule_.nodes.size());
+    placements_[index].node = static_cast<std::uint32_t>(schedule_.nodes.size());
     schedule_.nodes.push_back(std::move(node));
   }
 
@@ -220,9 +284,9 @@ class Scheduler {
   void resolve() {
     for (const auto& [stream, all] : in_stream_)
       for (std::size_t i = 1; i < all.size(); ++i)
-        schedule_.nodes[node_of_operation_[all[i]]].after_operation.push_back(all[i - 1]);
+        schedule_.nodes[placements_[all[i]].node].after_operation.push_back(all[i - 1]);
     for (ScheduledNode& node : schedule_.nodes)
-      for (const std::uint32_t operation : node.after_operation) node.after.push_back(node_of_operation_[operation]);
+      for (const std::uint32_t operation : node.after_operation) node.after.push_back(placements_[operation].node);
   }
 
   const Recording& recording_;
@@ -237,9 +301,9 @@ class Scheduler {
   std::map<std::uint64_t, std::vector<std::uint32_t>> waits_of_;  ///< what the next operation of a stream waits for
   std::map<std::uint64_t, Launched> at_record_;                   ///< by the correlation of the call
   std::map<std::uint32_t, std::vector<std::uint32_t>> awaited_;   ///< by the call
-  std::vector<std::uint32_t> node_of_operation_;
-  std::int64_t frontier_ = 0;  ///< the host's work is done up to here
-  std::uint32_t host_ = 0;     ///< last node of the host
+  std::vector<Placement> placements_;                             ///< [Schedule::operations]
+  std::int64_t frontier_ = 0;                                     ///< the host's work is done up to here
+  std::uint32_t host_ = 0;                                        ///< last node of the host
 };
 
 }  // namespace
