@@ -108,8 +108,11 @@ class KinetoReader {
     trace.duration_unit = {1000, "nanosecond"};
     std::vector<RecordedEnd> ends;
     if (schedule.without_launch > 0)
-      trace.notices.add("kineto-launch", "the launches of GPU operations were not recorded: streams alone order them",
-                        schedule.without_launch);
+      trace.notices.add(
+          "kineto-launch",
+          "the launches of GPU operations were not recorded: they are taken to be before their beginning, and before "
+          "the next launch of their streams",
+          schedule.without_launch);
     KinetoCommunication communication(recording_, options_, npu, trace);
     trace.nodes.reserve(schedule.nodes.size());
     const auto host = trace.names.intern("host");

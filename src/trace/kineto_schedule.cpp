@@ -150,6 +150,7 @@ class Scheduler {
   void pass(const Moment& moment) {
     switch (moment.kind) {
       case Moment::Kind::operation:
+        if (awaited_.empty()) work_until(moment.time, schedule_.operations[moment.index].position);
         return add_operation(moment.index, host_);
       case Moment::Kind::launch:
         return launch(moment.index);

@@ -83,6 +83,37 @@ class Recordings(harness.Folder):
         self.assertIn("share no collectives that could set their clocks: all ranks begin together", outcome.err + outcome.out)
         self.assertEqual(self.run_job("--communication-durations=recorded", num_npus=2)[0], [10100.0, 10100.0])
 
+    def test_lost_launches_change_nothing(self):
+        """Two ranks whose launches are lost: all, those of the all-reduce, whose bytes the operator tells, or those of the kernel
+        before it. The step is the recorded one, and the all-reduce has its bytes and waits for the kernel."""
+        lost = {"none": (), "all-reduce": (3,), "kernel": (1,), "both": (1, 3)}
+        for name, correlations in lost.items():
+            for rank, late in enumerate((0, 1000)):
+                events = kineto.step(100, late)
+                for event in events:
+                    if event["name"].startswith("nccl"):
+                        event["args"] = {key: event["args"][key] for key in ("stream", "correlation")}
+                events.append(kineto.event("cpu_op", "record_param_comms", 100 + late + 125, 20, **{
+                    "Concrete Inputs": ["", "1", "0", "0", "", "[]", "[]", "2"], "Input type": ["float"], "Input Dims": [[2**24]]}))
+                events = [event for event in events if event["cat"] != "cuda_runtime" or event["args"]["correlation"] - 100 not in correlations]
+                kineto.write(self.folder / f"step.{rank}.json", events, rank, 2)
+            finish, compute, exposed = self.run_job("--communication-durations=recorded", num_npus=2)
+            self.assertEqual((finish, compute, exposed), ([10100.0, 10100.0], [3000.0, 3000.0], [6000.0, 5000.0]), name)
+            with h5py.File(self.folder / "r.h5") as results:
+                self.assertEqual(set(results["collectives/bytes"][:].tolist()), {2**26}, name)
+
+    def test_a_cuda_graph_keeps_its_order(self):
+        """One launch starts two kernels on stream 7 and one on stream 9 that began when the first had ended, as did the second when the
+        one of stream 9 had: 1 + 2 + 1 ms one after the other."""
+        for rank in range(2):
+            kernels = [kineto.event("kernel", f"k{stream}", ts, dur, stream=stream, correlation=1)
+                       for stream, ts, dur in ((7, 200, 1000), (9, 1210, 2000), (7, 3220, 1000))]
+            kineto.write(self.folder / f"step.{rank}.json", [
+                kineto.event("user_annotation", "ProfilerStep#1", 0, 5000), kineto.event("cuda_runtime", "cudaGraphLaunch", 100, 10, correlation=1),
+                *kernels, kineto.event("cuda_runtime", "cudaDeviceSynchronize", 120, 4110, correlation=2)], rank, 2)
+        finish, compute, _ = self.run_job(num_npus=2)
+        self.assertEqual((finish, compute), ([4880.0, 4880.0], [4000.0, 4000.0]))
+
     def test_the_network_answers_what_if(self):
         """Without recorded durations, twice the bandwidth takes half of the all-reduce of 64 MiB: 5 ms become 2.5 ms."""
         self.record()
