@@ -187,6 +187,7 @@ Command make_convert(const Arguments& arguments) {
   command.nodes = arguments.count("nodes");
   command.recording.step = step_of(arguments).value_or(command.recording.step);
   command.recording.replicate = arguments.count("replicate", 0).value_or(0);
+  command.recording.execution_traces = arguments.text("execution-traces").value_or("");
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
   command.force = arguments.flag("force").value_or(false);
   return command;

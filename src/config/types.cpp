@@ -197,7 +197,7 @@ Type<std::vector<NpuRange>> npu_list() {
 }
 
 std::string normal_path(const std::filesystem::path& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
+  return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
 }
 
 std::string in_quotes(std::string_view text) {

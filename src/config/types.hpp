@@ -95,7 +95,7 @@ Type<T> word(const Words<T>& words) {
   return type;
 }
 
-/// Returns a file's absolute name without dots, which is the same for all names of one file.
+/// Returns a file's absolute name without dots, which is the same for all names of one file; nothing of no name.
 std::string normal_path(const std::filesystem::path& path);
 /// Returns a text in double quotes, which YAML reads back as it is.
 std::string in_quotes(std::string_view text);

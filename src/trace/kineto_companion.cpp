@@ -16,6 +16,16 @@
 namespace orrery::trace {
 namespace {
 
+/// Returns the file of a rank by a name in which {npu} stands for it.
+std::filesystem::path file_of_rank(const std::filesystem::path& name, std::uint64_t rank) {
+  constexpr std::string_view placeholder = "{npu}";
+  std::string path = name.string();
+  const std::string number = fmt::to_string(rank);
+  for (auto at = path.find(placeholder); at != std::string::npos; at = path.find(placeholder, at + number.size()))
+    path.replace(at, placeholder.size(), number);
+  return path;
+}
+
 std::optional<std::filesystem::path> execution_trace_beside(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   for (const std::string_view ending : {".json.gz", ".json"}) {
@@ -42,7 +52,7 @@ class CompanionReader {
     if (format != "pytorch")
       throw Error(ErrorCode::bad_input, file_.place(), fmt::format("this is a file of the format {}", format),
                   "the PyTorch execution trace of the recording beside it",
-                  "The name says so: t.et.json belongs to t.json.");
+                  "workload.execution-traces or the name says so: t.et.json belongs to t.json.");
     constexpr std::array<std::string_view, 1> arrays = {"nodes"};
     read_json(
         file_, arrays, [this](auto, const simdjson::dom::element& value, auto) { read_node(value); },
@@ -118,8 +128,12 @@ class CompanionReader {
 
 }  // namespace
 
-void complete_from_execution_trace(const TraceFile& file, Recording& recording) {
-  const auto path = execution_trace_beside(file.path());
+void complete_from_execution_trace(const TraceFile& file, const std::filesystem::path& name, Recording& recording) {
+  std::optional<std::filesystem::path> path;
+  if (name.empty())
+    path = execution_trace_beside(file.path());
+  else
+    path = file_of_rank(name, recording.rank.value_or(file.source().npu.value_or(0)));
   if (!path) return;
   CompanionReader reader(*path, file.source());
   reader.read();

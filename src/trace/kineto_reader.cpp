@@ -33,7 +33,7 @@ class KinetoReader {
 
   void read() {
     check_ranks();
-    complete_from_execution_trace(file_, recording_);
+    complete_from_execution_trace(file_, options_.recording.execution_traces, recording_);
     const RecordedSpan span = span_of_step();
     const Schedule schedule = make_schedule(recording_, span);
     if (!recording_.rank) return write(schedule, span, file_.source().npu.value_or(0), sink_.begin());

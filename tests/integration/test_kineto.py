@@ -222,6 +222,23 @@ class Recordings(harness.Folder):
                 self.assertEqual(set(results["collectives/bytes"][:].tolist()), {67108864})
                 self.assertEqual(sorted(results["groups/members"][:].tolist()), [0, 1, 2, 3])
 
+    def test_execution_traces_are_named(self):
+        """The execution traces lie elsewhere, and a key or a flag names them; a rank without one is an error that names the file."""
+        for rank in range(4):
+            self.record_without_sizes(rank)
+            self.execution_trace(rank, True)
+            (self.folder / f"step.{rank}.et.json").rename(self.folder / f"et_{rank}.json")
+        names = str(self.folder / "et_{npu}.json")
+        for outcome in (harness.orrery("run", self.configuration(4), "--execution-traces", names, f"--output={self.folder / 'r.h5'}"),
+                        harness.orrery("run", self.configuration(4, **{"execution-traces": names}), f"--output={self.folder / 'r.h5'}", "--force")):
+            self.assertEqual(outcome.code, 0, outcome.err)
+            with h5py.File(self.folder / "r.h5") as results:
+                self.assertEqual(set(results["collectives/bytes"][:].tolist()), {67108864})
+        (self.folder / "et_2.json").unlink()
+        outcome = harness.orrery("check", self.configuration(4), "--execution-traces", names)
+        self.assertEqual(outcome.code, 3)
+        self.assertIn("et_2.json", outcome.err)
+
     def test_a_file_beside_the_recording_must_be_an_execution_trace(self):
         """step.0.et.json is a recording: it is refused by its name."""
         for rank in range(4):

@@ -59,6 +59,9 @@ struct RecordingOptions {
   StepChoice step = {};
   /// Number of ranks that have a recording; the others are copies of them. 0: all have one.
   std::uint32_t replicate = 0;
+  /// Names of the PyTorch execution traces that belong to recordings, in which {npu} stands for the rank; empty: such a
+  /// trace is looked for beside each recording.
+  std::filesystem::path execution_traces = {};
 
   friend bool operator==(const RecordingOptions&, const RecordingOptions&) = default;
 };

@@ -183,6 +183,19 @@ void add_recording(Keys<Configuration>& keys) {
                     .argument = "N",
                     .commands = {Taker::run, Taker::check, Taker::convert}}},
       count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; });
+  keys.add(
+          {.path = "workload.execution-traces",
+           .help = "name of the PyTorch execution traces that belong to the recordings, in which {npu} stands for the "
+                   "rank; otherwise t.et.json beside t.json does",
+           .example = "\"et_{npu}.json\"",
+           .otherwise = Default::none(),
+           .see = "inputs.md",
+           .flag = Flag{.name = "execution-traces",
+                        .heading = Heading::model,
+                        .argument = "NAME",
+                        .commands = {Taker::run, Taker::check, Taker::convert}}},
+          file(), [](auto& c) -> auto& { return c.workload.recording.execution_traces; })
+      .written_unless_default();
 }
 
 void add_policies(Keys<Configuration>& keys) {
