@@ -11,8 +11,36 @@
 
 namespace orrery::app {
 
+namespace {
+
+/// Throws Error (bad_input) if the NPUs do not execute the same step of their recordings. Collective.
+void check_steps(std::span<const NpuId> npus, std::span<const trace::NpuTrace> traces, parallel::Communicator& world) {
+  constexpr std::int64_t none = -1;
+  std::int64_t extremes[] = {none, std::numeric_limits<std::int64_t>::min()};  // step and NPU: largest, less smallest
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    if (const auto& recorded = traces[i].recorded; recorded && recorded->step) {
+      const auto both = static_cast<std::int64_t>(std::uint64_t{*recorded->step} << 32U | npus[i].value());
+      extremes[0] = std::max(extremes[0], both);
+      extremes[1] = std::max(extremes[1], -both);
+    }
+  world.maximum(extremes);
+  if (extremes[0] == none) return;
+  const std::int64_t last = extremes[0], first = -extremes[1];
+  if (last >> 32U == first >> 32U) return;
+  world.agree([&] {
+    if (!world.is_root()) return;
+    throw Error(ErrorCode::bad_input, {.npu = static_cast<std::uint32_t>(first)},
+                fmt::format("the recording's last step is ProfilerStep#{}, but that of NPU {} is ProfilerStep#{}",
+                            first >> 32U, static_cast<std::uint32_t>(last), last >> 32U),
+                "the same step of all ranks", "--step N (workload.step) chooses a step that all recordings hold.");
+  });
+}
+
+}  // namespace
+
 void keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces, trace::Store& store, Notices& notices,
                  parallel::Communicator& world) {
+  check_steps(npus, traces, world);
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   const auto readable_ns = [](std::int64_t ns) {
     return readable(Time::from_ps(ns > never / 1000 ? never : ns * 1000));

@@ -72,7 +72,7 @@ class KinetoReader {
 
   RecordedSpan whole() const {
     RecordedSpan span{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
-                      "the recording"};
+                      "the recording", std::nullopt};
     const auto add = [&](const auto& all) {
       for (const auto& event : all) {
         span.start = std::min(span.start, event.start);
@@ -86,7 +86,21 @@ class KinetoReader {
   }
 
   static RecordedSpan span_of(const RecordedStep& step) {
-    return {step.start, step.end, fmt::format("ProfilerStep#{}", step.number)};
+    return {step.start, step.end, fmt::format("ProfilerStep#{}", step.number), static_cast<std::uint32_t>(step.number)};
+  }
+
+  /// Says whether something was recorded in the last quarter of a step: a recording that was cut off holds less.
+  bool is_complete(const RecordedStep& step) const {
+    const std::int64_t from = step.end - (step.end - step.start) / 4;
+    const auto is_in = [&](const auto& event) { return event.start < step.end && event.end >= from; };
+    return std::ranges::any_of(recording_.calls, is_in) || std::ranges::any_of(recording_.operations, is_in);
+  }
+
+  /// Returns the last complete step; the last one if none is.
+  const RecordedStep& last_step() const {
+    const auto& steps = recording_.steps;
+    const auto found = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) { return is_complete(step); });
+    return found == steps.rend() ? steps.back() : *found;
   }
 
   RecordedSpan span_of_step() const {
@@ -94,7 +108,7 @@ class KinetoReader {
     const auto& steps = recording_.steps;
     const auto [kind, number] = options_.recording.step;
     if (kind == Kind::all || (kind == Kind::last && steps.empty())) return whole();
-    if (kind == Kind::last) return span_of(steps.back());
+    if (kind == Kind::last) return span_of(last_step());
     const auto found = std::ranges::find(steps, number, &RecordedStep::number);
     if (found != steps.end()) return span_of(*found);
     std::string known;
@@ -136,7 +150,10 @@ class KinetoReader {
       ends.push_back({NodeId(i), operation.end - span.start});
     }
     trace.recorded = std::make_shared<const RecordedTime>(
-        RecordedTime{recording_.clock_base + span.start, span.end - span.start, std::move(ends)});
+        RecordedTime{recording_.clock_base + span.start, span.end - span.start, span.step, std::move(ends)});
+    if (options_.recording.step.kind == StepChoice::Kind::last && span.step &&
+        *span.step != recording_.steps.back().number)
+      trace.notices.add("kineto-step", fmt::format("the recording ends within its last step: {} is taken", span.name));
     trace.nodes.front().name = trace.names.intern("later than the first rank");
     trace.nodes.back().name = trace.names.intern(fmt::format("{} ends", span.name));
   }

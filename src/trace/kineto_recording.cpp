@@ -230,7 +230,7 @@ class RecordingReader {
     RecordedStep step;
     const std::string_view number = event.name.substr(step_name.size());
     const auto result = std::from_chars(number.data(), number.data() + number.size(), step.number);
-    if (result.ec != std::errc()) return;
+    if (result.ec != std::errc() || step.number > std::numeric_limits<std::int32_t>::max()) return;
     step.start = time(event.ts, "ts", event);
     step.end = end_of(event, step.start);
     step.thread = thread_of(event);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "kineto_recording.hpp"
@@ -11,7 +13,8 @@ namespace orrery::trace {
 struct RecordedSpan {
   std::int64_t start = 0;
   std::int64_t end = 0;
-  std::string name;  ///< "ProfilerStep#3", or "the recording"
+  std::string name;                   ///< "ProfilerStep#3", or "the recording"
+  std::optional<std::uint32_t> step;  ///< its number, if it is a step
 };
 
 /// A node that a recording becomes: work of the host, or a GPU operation.

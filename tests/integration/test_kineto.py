@@ -132,6 +132,25 @@ class Recordings(harness.Folder):
         self.assertEqual(outcome.code, 3)
         self.assertIn("it holds no ProfilerStep#9; expected one of the steps 7, 8", outcome.err)
 
+    def test_a_step_that_was_cut_is_not_taken(self):
+        """Of step 8 nothing is there after 2 ms: step 7 is taken, with a warning. If that is so for one rank alone, the ranks would execute
+        different steps, which is refused."""
+        for cut in ((0, 1), (1,)):
+            for rank in range(2):
+                events = kineto.step(0, 0) + kineto.step(10100, 0, number=8)
+                if rank in cut:
+                    events = [event for event in events if event["ts"] + event["dur"] < 12100 or event["cat"] == "user_annotation"]
+                kineto.write(self.folder / f"step.{rank}.json", events, rank, 2)
+            outcome = harness.orrery("check", self.configuration(2))
+            if len(cut) == 2:
+                self.assertEqual(outcome.code, 0, outcome.err)
+                self.assertIn("the recording ends within its last step: ProfilerStep#7 is taken", outcome.err + outcome.out)
+                self.assertEqual(self.run_job("--communication-durations=recorded", num_npus=2)[0], [10100.0, 10100.0])
+            else:
+                self.assertEqual(outcome.code, 3)
+                self.assertIn("the recording's last step is ProfilerStep#7, but that of NPU 0 is ProfilerStep#8", outcome.err)
+                self.assertEqual(harness.orrery("check", self.configuration(2), "--step=7").code, 0)
+
     def test_missing_ranks_are_refused_or_copied(self):
         """Recordings of ranks 0 and 1 of 4, whose all-reduce is among the two: refused, but with --replicate=2 NPUs 2 and 3 are copies with
         a group of their own."""

@@ -145,7 +145,8 @@ struct RecordedEnd {
 struct RecordedTime {
   std::int64_t start_ns = 0;
   std::int64_t length_ns = 0;
-  std::vector<RecordedEnd> ends;  ///< of collectives and messages, by node
+  std::optional<std::uint32_t> step;  ///< number of the step, if it is one
+  std::vector<RecordedEnd> ends;      ///< of collectives and messages, by node
 };
 
 /// The trace of one NPU.
