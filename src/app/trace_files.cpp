@@ -12,6 +12,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/trace/store.hpp"
 
 namespace orrery::app {
 namespace {
@@ -63,6 +64,18 @@ std::optional<FilesThere> files_there(const std::string& pattern, std::uint32_t 
   return there;
 }
 
+/// Returns what to do about NPUs that have no file, of which `missing` is the lowest.
+std::string hint_for_missing(const std::string& pattern, std::uint32_t missing) {
+  try {
+    if (missing > 0 && trace::describe_file(name_of(pattern, 0), {}, true).format == "kineto")
+      return fmt::format("These are recordings of PyTorch's profiler (kineto), of which each rank has one. "
+                         "--replicate {} (workload.replicate) makes the other ranks from those that are there.",
+                         missing);
+  } catch (const Error&) {  // what is wrong with the file is told when it is read
+  }
+  return "Change workload.traces, or system.network.dimensions, whose sizes multiply to the NPUs.";
+}
+
 }  // namespace
 
 void compare_trace_files(const config::Workload& workload, std::uint32_t num_npus, Faults& faults, Notices& notices) {
@@ -80,12 +93,16 @@ void compare_trace_files(const config::Workload& workload, std::uint32_t num_npu
                                   : fmt::format("there is no such file: there are traces for {}, but the system has {}",
                                                 counted(missing, "NPU"), num_npus),
                      fmt::format("traces for {}", counted(num_npus, "NPU")),
-                     "Change workload.traces, or system.network.dimensions, whose sizes multiply to the NPUs."));
+                     hint_for_missing(pattern, missing)));
   if (there->beyond == 0 || workload.surplus == config::SurplusTraces::of_no_concern) return;
   const Place place{.file = name_of(pattern, there->highest), .npu = there->highest};
   const auto found =
       fmt::format("there are traces for {} more than the {} of the system", counted(there->beyond, "NPU"), num_npus);
-  if (workload.surplus == config::SurplusTraces::ignored)
+  if (workload.recording.replicate > 0)
+    notices.add("surplus-traces", num_npus,
+                fmt::format("workload.replicate makes all ranks from the first {}: the recordings of {} are not used",
+                            num_npus, counted(there->beyond, "other rank")));
+  else if (workload.surplus == config::SurplusTraces::ignored)
     notices.add("surplus-traces", num_npus, fmt::format("{}: {}: ignored, as in ASTRA-sim", place.file, found));
   else
     faults.add(Error(ErrorCode::bad_input, place, found, fmt::format("traces for {}", counted(num_npus, "NPU")),

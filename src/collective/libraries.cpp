@@ -87,11 +87,20 @@ LibraryTime moving(const Library& library, Kind kind, const LibraryGroup& group,
   return best;
 }
 
+/// Returns the share of an all-reduce's ramp that a collective has within a node. A ring takes n - 1 steps for all-gather
+/// and reduce-scatter, and twice as many for an all-reduce, by whose runs the ramps are fitted. NCCL counts 8.4 us and
+/// 3.4 us for each step over NVLink (src/graph/tuning.cc, protocol Simple).
+double share_of_ramp(Kind kind, std::uint32_t ranks) {
+  if (kind != Kind::all_gather && kind != Kind::reduce_scatter) return 1;
+  constexpr double base = 8.4, of_step = 3.4;
+  return (base + (ranks - 1) * of_step) / (base + 2 * (ranks - 1) * of_step);
+}
+
 LibraryTime uncorrected(const LibraryOptions& options, Kind kind, const LibraryGroup& group, double bytes) {
   const Library& library = **options.library;
   LibraryTime time = moving(library, kind, group, bytes);
   if (group.nodes == 1) {
-    time.seconds += library.within_node.seconds(bytes);
+    time.seconds += share_of_ramp(kind, group.ranks) * library.within_node.seconds(bytes);
   } else {  // the links between nodes are filled last
     const Ramp& between = options.fabric == Fabric::efa ? library.efa : library.infiniband;
     time.seconds += library.within_node.latency + std::log2(group.nodes) * between.seconds(bytes);

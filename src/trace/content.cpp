@@ -89,6 +89,29 @@ struct ForeignText {
 
 constexpr bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
+/// Says whether a text is JSON whose first member is a list of whole numbers.
+bool begins_with_group(std::string_view text) {
+  constexpr std::string_view blank = " \t\r\n";
+  const auto expect = [&](char wanted) {
+    text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
+    if (!text.starts_with(wanted)) return false;
+    text.remove_prefix(1);
+    return true;
+  };
+  if (!expect('{') || !expect('"')) return false;
+  text.remove_prefix(std::min(text.find('"'), text.size()));
+  if (!expect('"') || !expect(':') || !expect('[')) return false;
+  text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
+  return !text.empty() && text.front() >= '0' && text.front() <= '9';
+}
+
+/// Says whether a line of a text begins with a word.
+bool has_line(std::string_view text, std::string_view word) {
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+    if (at == 0 || text[at - 1] == '\n') return true;
+  return false;
+}
+
 constexpr std::array foreign_texts = {
     ForeignText{[](std::string_view text) { return has(text, "comm_type,comm_group,comm_group_size"); },
                 "AICB's list of communication (CSV), which says nothing of the compute between it: take the text "
@@ -111,6 +134,36 @@ constexpr std::array foreign_texts = {
                 },
                 "a description of InfraGraph, which lists devices and links one by one: describe the network as "
                 "system.network.dimensions, or convert a topology of NCCL of the same machine"},
+    ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "<graphs"); },
+                "a graph of NCCL, which lists channels and no bandwidths of links: take the topology, which NCCL writes "
+                "to NCCL_TOPO_DUMP_FILE"},
+    ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "type=\"Machine\""); },
+                "a topology of hwloc, which knows no links between GPUs: take that of NCCL, which NCCL writes to "
+                "NCCL_TOPO_DUMP_FILE"},
+    ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "<system") && has(text, "<cpu"); },
+                "a topology of NCCL or RCCL: 'orrery convert FILE --output system.yaml' makes a system of it"},
+    ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "<algo"); },
+                "an algorithm of MSCCL (XML): it belongs to system.collectives.custom"},
+    ForeignText{[](std::string_view text) {
+                  return text.starts_with('{') && has(text, "\"collective\"") &&
+                         (has(text, "\"gpus\"") || has(text, "\"num_threads_per_block\""));
+                },
+                "an execution plan of MSCCL++: it belongs to system.collectives.custom"},
+    ForeignText{[](std::string_view text) { return has(text, "\"traceEvents\""); },
+                "a trace for Chrome's viewer without the events of PyTorch's profiler: record with "
+                "ProfilerActivity.CPU and ProfilerActivity.CUDA"},
+    ForeignText{[](std::string_view text) { return text.starts_with('[') && has(text, "\"ph\""); },
+                "a list of events for Chrome's viewer without those of PyTorch's profiler: record with "
+                "ProfilerActivity.CPU and ProfilerActivity.CUDA"},
+    ForeignText{begins_with_group, "a list of process groups: it belongs to workload.groups (--groups)"},
+    ForeignText{[](std::string_view text) { return has(text, "\"topology-name\""); },
+                "a network of ASTRA-sim 1.0: it belongs to --network-configuration"},
+    ForeignText{[](std::string_view text) { return has_line(text, "scheduling-policy:") && has(text, "implementation:"); },
+                "a system of ASTRA-sim 1.0: it belongs to --system-configuration"},
+    ForeignText{[](std::string_view text) { return has_line(text, "topology:") && has(text, "["); },
+                "a network of ASTRA-sim: it belongs to --network-configuration"},
+    ForeignText{[](std::string_view text) { return has_line(text, "system:") || has_line(text, "workload:"); },
+                "a configuration of Orrery: 'orrery check FILE' and 'orrery run FILE' take it"},
     ForeignText{[](std::string_view text) { return has(text, "npus_count:") || has(text, "\"npus_count\""); },
                 "a network of ASTRA-sim: it belongs to --network-configuration"},
     ForeignText{[](std::string_view text) {

@@ -18,11 +18,14 @@ namespace {
 
 bool recognises_kineto(std::string_view beginning) {
   const auto start = beginning.find_first_not_of(" \t\r\n");
-  if (start == std::string_view::npos || beginning[start] != '{') return false;
+  if (start == std::string_view::npos) return false;
   const auto has = [&](std::string_view part) { return beginning.find(part) != std::string_view::npos; };
   constexpr std::array marks = {"\"schemaVersion\"", "\"distributedInfo\"", "\"cpu_op\"",
                                 "\"cuda_runtime\"",  "\"hip_runtime\"",     "\"kernel\""};
-  return (has("\"traceEvents\"") || has("\"deviceProperties\"")) && std::ranges::any_of(marks, has);
+  const bool has_events =
+      beginning[start] == '{' ? has("\"traceEvents\"") || has("\"deviceProperties\"")
+                              : beginning[start] == '[' && has("\"ph\"");
+  return has_events && std::ranges::any_of(marks, has);
 }
 
 /// Writes the trace of one rank, and of its copies.

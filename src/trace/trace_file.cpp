@@ -16,6 +16,13 @@ constexpr std::size_t largest_beginning = std::size_t{1} << 18;
 constexpr std::size_t packed_chunk = std::size_t{1} << 16;
 constexpr int gzip_only = 15 + 16;  // zlib: largest window, gzip header required
 
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors write it before a text in UTF-8
+
+bool has_byte_order_mark(std::string_view beginning) {
+  return beginning.starts_with(byte_order_mark) && beginning.size() > byte_order_mark.size() &&
+         beginning[byte_order_mark.size()] >= ' ' && beginning[byte_order_mark.size()] <= '~';
+}
+
 }  // namespace
 
 struct TraceFile::Inflater {
@@ -47,6 +54,7 @@ TraceFile::TraceFile(const std::filesystem::path& path, Source source) : path_(p
     got = read_on({first_bytes_.get(), room});
   }
   beginning_ = {reinterpret_cast<const char*>(first_bytes_.get()), got};
+  if (has_byte_order_mark(beginning_)) beginning_.remove_prefix(byte_order_mark.size());
 }
 
 TraceFile::~TraceFile() = default;
@@ -67,7 +75,7 @@ void TraceFile::open() {
 
 std::size_t TraceFile::read(std::span<std::uint8_t> to) {
   const std::size_t ahead = std::min(to.size(), beginning_.size() - given_);
-  std::ranges::copy(std::span(first_bytes_.get() + given_, ahead), to.begin());
+  std::ranges::copy(beginning_.substr(given_, ahead), to.begin());
   given_ += ahead;
   return ahead + read_on(to.subspan(ahead));
 }

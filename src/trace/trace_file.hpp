@@ -12,8 +12,8 @@
 
 namespace orrery::trace {
 
-/// The bytes of a trace file from the first to the last, unpacked if the file is gzip (first bytes 1f 8b). Holds the
-/// file open as long as it lives, and its first 256 KiB at most in memory.
+/// The bytes of a trace file from the first to the last, unpacked if the file is gzip (first bytes 1f 8b), and
+/// without the mark of UTF-8 before a text. Holds the file open as long as it lives, and its first 256 KiB at most in memory.
 class TraceFile {
  public:
   /// Opens the file. `source.file` names it in messages. Throws Error (bad_input) if it is not a regular file or cannot
