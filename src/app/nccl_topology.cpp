@@ -15,6 +15,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/trace/store.hpp"
 
 namespace orrery::app {
 namespace {
@@ -374,7 +375,7 @@ bool is_nccl_topology(std::string_view beginning) {
 }
 
 std::string nccl_topology_to_yaml(const std::filesystem::path& path, std::optional<std::uint32_t> num_nodes) {
-  const std::string file = path.string(), text = read_text(path);
+  const std::string file = path.string(), text = trace::read_unpacked(path);
   tinyxml2::XMLDocument document;
   const auto parsed = document.Parse(text.data(), text.size());
   if (parsed != tinyxml2::XML_SUCCESS)

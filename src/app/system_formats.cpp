@@ -1,9 +1,9 @@
 #include "system_formats.hpp"
 
-#include <fstream>
 #include <vector>
 
 #include "nccl_topology.hpp"
+#include "orrery/trace/store.hpp"
 
 namespace orrery::app {
 namespace {
@@ -20,10 +20,9 @@ const std::vector<SystemFormat>& system_formats() {
 }  // namespace
 
 const SystemFormat* find_system_format(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string beginning(bytes_looked_at, '\0');
-  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  beginning.resize(static_cast<std::size_t>(file.gcount()));
+  if (trace::format_of(path)) return nullptr;
+  const std::string text = trace::read_unpacked(path);
+  const std::string_view beginning = std::string_view(text).substr(0, bytes_looked_at);
   for (const SystemFormat& format : system_formats())
     if (format.recognises(beginning)) return &format;
   return nullptr;

@@ -49,6 +49,11 @@ class MscclppReader : PlanSteps {
       read_head(plan, named_by);
       read_sizes(plan);
       for (at_.gpu = 0; at_.gpu < algorithm_.num_gpus; ++at_.gpu) read_gpu(plan.at("gpus")[at_.gpu]);
+    } catch (const Json::out_of_range& error) {
+      const std::string_view what = error.what();
+      const auto from = std::min(what.find("key '"), what.size());
+      fail(fmt::format("the {} is missing", what.substr(from, what.find(" not found") - from)),
+           "a plan as MSCCL++'s DSL writes it");
     } catch (const Json::exception&) {
       fail("a key is missing or has a value of another type", "a plan as MSCCL++'s DSL writes it");
     }

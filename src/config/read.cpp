@@ -8,6 +8,7 @@
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/partition/strategy.hpp"
+#include "orrery/trace/store.hpp"
 #include "orrery/workload/generator.hpp"
 #include "references.hpp"
 #include "suggestion.hpp"
@@ -146,6 +147,17 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
                                                                                           : std::nullopt;
 }
 
+/// Puts one fault in place of all others if the file is something else than a configuration.
+void name_other_file(const std::filesystem::path& file, Findings& findings) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(file, failure)) return;
+  const auto other = trace::describe_other(file);
+  if (!other) return;
+  findings = {};
+  findings.faults.add(Error(ErrorCode::bad_input, {.file = file.string()}, fmt::format("the file is {}", *other),
+                            "a configuration, CONFIG.yaml"));
+}
+
 }  // namespace
 
 std::optional<std::string> Inputs::flag(std::string_view key) const {
@@ -156,6 +168,7 @@ std::optional<std::string> Inputs::flag(std::string_view key) const {
 Findings examine(const Inputs& inputs) {
   Findings findings;
   findings.configuration = resolve(inputs, findings.faults);
+  if (!findings.faults.empty() && !inputs.file.empty()) name_other_file(inputs.file, findings);
   if (findings.configuration && !findings.faults.empty())
     findings.configuration = enough_for_traces(*findings.configuration);
   return findings;

@@ -225,7 +225,9 @@ std::string_view first_member(std::string_view beginning) {
 bool recognises_chakra_json(std::string_view beginning) {
   const std::string_view first = first_member(beginning);
   if (first == graph_member) return true;
-  const bool has_node = beginning.find("_NODE\"") != std::string_view::npos;
+  const auto has = [&](std::string_view part) { return beginning.find(part) != std::string_view::npos; };
+  // Node types are names or numbers.
+  const bool has_node = has("_NODE\"") || (has("\"type\"") && has("\"attr\"") && (has("Deps\"") || has("_deps\"")));
   return has_node && (first == "version" || first == "id" || first == "name" || first == "type" || first == "attr");
 }
 

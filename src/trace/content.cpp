@@ -112,6 +112,8 @@ bool has_line(std::string_view text, std::string_view word) {
   return false;
 }
 
+bool is_configuration(std::string_view text) { return has_line(text, "system:") || has_line(text, "workload:"); }
+
 constexpr std::array foreign_texts = {
     ForeignText{[](std::string_view text) { return has(text, "comm_type,comm_group,comm_group_size"); },
                 "AICB's list of communication (CSV), which says nothing of the compute between it: take the text "
@@ -162,7 +164,7 @@ constexpr std::array foreign_texts = {
                 "a system of ASTRA-sim 1.0: it belongs to --system-configuration"},
     ForeignText{[](std::string_view text) { return has_line(text, "topology:") && has(text, "["); },
                 "a network of ASTRA-sim: it belongs to --network-configuration"},
-    ForeignText{[](std::string_view text) { return has_line(text, "system:") || has_line(text, "workload:"); },
+    ForeignText{is_configuration,
                 "a configuration of Orrery: 'orrery check FILE' and 'orrery run FILE' take it"},
     ForeignText{[](std::string_view text) { return has(text, "npus_count:") || has(text, "\"npus_count\""); },
                 "a network of ASTRA-sim: it belongs to --network-configuration"},
@@ -174,17 +176,30 @@ constexpr std::array foreign_texts = {
                 "a remote memory of ASTRA-sim: it belongs to --remote-memory-configuration"},
 };
 
+/// Returns the first entry that recognises a text; the end if none does.
+auto find_foreign(std::string_view beginning) {
+  const std::string_view text = trimmed(beginning, " \t\r\n");
+  return std::ranges::find_if(foreign_texts, [&](const auto& each) { return each.recognises(text); });
+}
+
 }  // namespace
 
 bool is_known_kind(std::string_view beginning) { return find_signature(beginning) != nullptr || is_text(beginning); }
+
+std::optional<std::string> describe_foreign(std::string_view beginning) {
+  if (!is_text(beginning)) return std::nullopt;
+  const auto found = find_foreign(beginning);
+  if (found == foreign_texts.end() || found->recognises == is_configuration) return std::nullopt;
+  return std::string(found->description);
+}
 
 std::string describe_content(std::string_view beginning) {
   if (const Signature* const signature = find_signature(beginning))
     return fmt::format("the file is {}", signature->kind);
   if (is_text(beginning)) {
     const std::string_view text = trimmed(beginning, " \t\r\n");
-    const auto foreign = std::ranges::find_if(foreign_texts, [&](const auto& each) { return each.recognises(text); });
-    if (foreign != foreign_texts.end()) return fmt::format("the file is {}", foreign->description);
+    if (const auto foreign = find_foreign(beginning); foreign != foreign_texts.end())
+      return fmt::format("the file is {}", foreign->description);
     const std::string_view kind = text.starts_with('{') || text.starts_with('[') ? "JSON"
                                   : text.starts_with('<')                        ? "XML"
                                                                                  : "text";

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <set>
 
+#include "content.hpp"
 #include "orrery/trace/store.hpp"
 #include "reader.hpp"
 #include "registry.hpp"
@@ -44,6 +47,33 @@ FileDescription describe_file(const std::filesystem::path& path, ReadOptions opt
   } catch (const Enough&) {
   }
   return {reader.name, {sink.owners().begin(), sink.owners().end()}};
+}
+
+std::optional<std::string_view> format_of(const std::filesystem::path& path) {
+  const TraceFile file(path, {.file = path.string(), .npu = {}});
+  for (const Reader& reader : readers())
+    if (reader.recognises(file.beginning())) return reader.name;
+  return std::nullopt;
+}
+
+std::optional<std::string> describe_other(const std::filesystem::path& path) {
+  if (const auto format = format_of(path))
+    return fmt::format("a trace ({}): it belongs to workload.traces of a configuration", *format);
+  const TraceFile file(path, {.file = path.string(), .npu = {}});
+  return describe_foreign(file.beginning());
+}
+
+std::string read_unpacked(const std::filesystem::path& path) {
+  constexpr std::size_t chunk = std::size_t{1} << 18;
+  TraceFile file(path, {.file = path.string(), .npu = {}});
+  std::string text;
+  for (std::size_t got = chunk; got == chunk;) {
+    const std::size_t before = text.size();
+    text.resize(before + chunk);
+    got = file.read({reinterpret_cast<std::uint8_t*>(text.data() + before), chunk});
+    text.resize(before + got);
+  }
+  return text;
 }
 
 }  // namespace orrery::trace

@@ -252,8 +252,9 @@ class RecordingReader {
       if (key == "world_size") recording_.world_size = whole_in(field);
       if (key == "pg_config") read_groups(field);
     }
-    if (!recording_.rank || !recording_.world_size || *recording_.rank >= *recording_.world_size)
-      fail(position, "distributedInfo does not say which rank of how many this is", "rank, and world_size above it");
+    if (recording_.rank && (!recording_.world_size || *recording_.rank >= *recording_.world_size))
+      fail(position, "distributedInfo does not say of how many this is rank " + fmt::to_string(*recording_.rank),
+           "world_size above the rank");
   }
 
   void read_groups(const Json& list) {

@@ -19,8 +19,9 @@ constexpr int gzip_only = 15 + 16;  // zlib: largest window, gzip header require
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors write it before a text in UTF-8
 
 bool has_byte_order_mark(std::string_view beginning) {
-  return beginning.starts_with(byte_order_mark) && beginning.size() > byte_order_mark.size() &&
-         beginning[byte_order_mark.size()] >= ' ' && beginning[byte_order_mark.size()] <= '~';
+  if (!beginning.starts_with(byte_order_mark) || beginning.size() == byte_order_mark.size()) return false;
+  const char next = beginning[byte_order_mark.size()];
+  return (next >= ' ' && next <= '~') || next == '\n' || next == '\r' || next == '\t';
 }
 
 }  // namespace

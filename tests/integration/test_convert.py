@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """`orrery convert`: the traces that it writes give the results of the traces that it read, to the picosecond, for every kind of node and
 for the traces of shared/; it replaces and loses nothing; what it cannot do ends with one message."""
+import gzip
 import json
 import pathlib
 import shutil
@@ -219,6 +220,9 @@ workload: {traces: %s}
 <nvlink target="0000:0f:00.0" count="12" tclass="0x030200"/></gpu></pci>
 <nic><net name="mlx5_0" dev="0" speed="200000"/></nic></cpu></system>
 """)
+        with gzip.open(self.folder / "topo.xml.gz", "wb") as packed:
+            packed.write((self.folder / "topo.xml").read_bytes())
+        self.convert(self.folder / "topo.xml.gz", f"--output={self.folder / 'packed.yaml'}")
         made = self.folder / "system.yaml"
         for more, sizes in (((), [2, 2]), (("--nodes=16",), [2, 16]), (("--nodes=1",), [2])):
             with self.subTest(more):
@@ -226,6 +230,8 @@ workload: {traces: %s}
                 found = json.loads(harness.orrery("show", "topology", made, "--json").out)
                 self.assertEqual([dimension["size"] for dimension in found["dimensions"]], sizes)
                 self.assertEqual("number of nodes" in made.read_text(), not more)
+                if not more:
+                    self.assertEqual(made.read_text(), (self.folder / "packed.yaml").read_text())
         self.refused(["--nodes"], *self.write_every_kind(), "--nodes=2", f"--output={self.folder / 'new'}", code=2)
 
     def test_faults_end_with_one_message(self):

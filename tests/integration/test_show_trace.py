@@ -61,6 +61,19 @@ class ShowTrace(harness.Folder):
         self.assertEqual(re.findall(r'"(\d+)" -> "(\d+)";', text), [("1", "2"), ("1", "5"), ("2", "5")])
         self.assertEqual(len(re.findall(r'"\d+" \[label="(?:[^"\\]|\\.)*", fillcolor="#[0-9a-f]{6}"\];', text)), 3)
 
+    def test_a_lone_trace_is_checked(self):
+        """orrery check takes a trace: it counts its nodes, or tells what is wrong with it. A run names what it is instead of a configuration."""
+        outcome = harness.orrery("check", self.first)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn("a trace of 1 NPU (chakra), 3 nodes: nothing wrong was found in the file alone", outcome.out)
+        chakra.write(self.second, [Node(1, chakra.COMP, "a", [7], num_ops=1)])
+        outcome = harness.orrery("check", self.second)
+        self.assertEqual(outcome.code, 3)
+        self.assertIn("7", outcome.err)
+        outcome = harness.orrery("run", self.first)
+        self.assertEqual(outcome.code, 3)
+        self.assertIn("the file is a trace (chakra): it belongs to workload.traces of a configuration; expected a configuration", outcome.err)
+
     def test_forms_exclude_each_other(self):
         """Two forms at once, and a graph of two files, are errors of usage."""
         for arguments in ((self.first, "--dot", "--graphml"), (self.first, self.second, "--dot")):

@@ -96,6 +96,18 @@ struct FileDescription {
 /// them. Throws Error (bad_input) for what is no trace, as far as it was read. Cost O(bytes).
 FileDescription describe_file(const std::filesystem::path& path, ReadOptions options, bool only_first);
 
+/// Returns the name of the format of a trace file (docs/traces.md), by its first bytes; nothing if it is no trace. Throws
+/// Error (bad_input) if the file cannot be read.
+std::optional<std::string_view> format_of(const std::filesystem::path& path);
+
+/// Says of a file that is given for a configuration what it is in truth, and where it belongs: "a trace (kineto): ...".
+/// Returns nothing if it may be a configuration. Throws Error (bad_input) if the file cannot be read.
+std::optional<std::string> describe_other(const std::filesystem::path& path);
+
+/// Returns a file's text, unpacked if it is gzip, without the mark of UTF-8 before it. Throws Error (bad_input) if the
+/// file cannot be read.
+std::string read_unpacked(const std::filesystem::path& path);
+
 /// Reads the text of a communicator file, `{"name": [npu, ...], ...}`; `file` names it in messages. These are faults
 /// with their line: a member out of range or listed twice, an empty group, a name that is empty or defined twice.
 /// Anything else is a fault that ends the reading.

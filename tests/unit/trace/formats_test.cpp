@@ -144,6 +144,33 @@ TEST_F(Formats, NetworksOfOtherSimulatorsAreRefusedByName) {
   }
 }
 
+TEST_F(Formats, FilesThatBelongElsewhereAreRefusedByName) {
+  // What is known but no trace: the message names it and says where it belongs.
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"<!-- x --> <system version=\"2\"><cpu numaid=\"0\"/></system>", "a topology of NCCL or RCCL: 'orrery convert"},
+      {"<graphs version=\"1\"></graphs>", "a graph of NCCL"},
+      {"<?xml version=\"1.0\"?><topology><object type=\"Machine\"/></topology>", "a topology of hwloc"},
+      {"<algo name=\"x\" proto=\"LL\"></algo>", "an algorithm of MSCCL (XML)"},
+      {"{\"name\": \"x\", \"collective\": \"allreduce\", \"gpus\": []}", "an execution plan of MSCCL++"},
+      {"{\"traceEvents\": []}", "a trace for Chrome's viewer without the events"},
+      {"[{\"ph\": \"X\", \"name\": \"a\"}]", "a list of events for Chrome's viewer"},
+      {"{ \"tp\" : [ 0, 1]}", "a list of process groups: it belongs to workload.groups"},
+      {"{\"topology-name\": \"Hierarchical\"}", "a network of ASTRA-sim 1.0"},
+      {"scheduling-policy: LIFO\nall-reduce-implementation: ring\n", "a system of ASTRA-sim 1.0"},
+      {"# mine\ntopology: [Custom]\n", "a network of ASTRA-sim: it belongs to --network-configuration"},
+      {"system:\n  base: x\n", "a configuration of Orrery"},
+  };
+  for (const auto& [bytes, what] : cases)
+    EXPECT_HAS(refusal_of_bytes(bytes), "this is not a trace that Orrery can read: the file is " + what);
+}
+
+TEST_F(Formats, AMarkOfUtf8BeforeATextIsLeftOut) {
+  // A GOAL program with the three bytes that some editors write first.
+  const NpuTrace trace = read_bytes("\xef\xbb\xbfnum_ranks 1\nrank 0 {\nl1: calc 5\n}\n");
+  EXPECT_EQ(store_.format(trace), "goal");
+  EXPECT_EQ(trace.graph->num_nodes(), 1u);
+}
+
 TEST_F(Formats, GzipDataAreUnpackedOnce) {
   // A trace that was packed twice: the message says that there is gzip data within gzip data.
   const auto packed = [&](const std::string& bytes) {
