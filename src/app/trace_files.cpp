@@ -68,9 +68,10 @@ std::optional<FilesThere> files_there(const std::string& pattern, std::uint32_t 
 std::string hint_for_missing(const std::string& pattern, std::uint32_t missing) {
   try {
     if (missing > 0 && trace::describe_file(name_of(pattern, 0), {}, true).format == "kineto")
-      return fmt::format("These are recordings of PyTorch's profiler (kineto), of which each rank has one. "
-                         "--replicate {} (workload.replicate) makes the other ranks from those that are there.",
-                         missing);
+      return fmt::format(
+          "These are recordings of PyTorch's profiler (kineto), of which each rank has one. "
+          "--replicate {} (workload.replicate) makes the other ranks from those that are there.",
+          missing);
   } catch (const Error&) {  // what is wrong with the file is told when it is read
   }
   return "Change workload.traces, or system.network.dimensions, whose sizes multiply to the NPUs.";
@@ -92,8 +93,7 @@ void compare_trace_files(const config::Workload& workload, std::uint32_t num_npu
                      missing == 0 ? "there is no such file, nor that of any other NPU"
                                   : fmt::format("there is no such file: there are traces for {}, but the system has {}",
                                                 counted(missing, "NPU"), num_npus),
-                     fmt::format("traces for {}", counted(num_npus, "NPU")),
-                     hint_for_missing(pattern, missing)));
+                     fmt::format("traces for {}", counted(num_npus, "NPU")), hint_for_missing(pattern, missing)));
   if (there->beyond == 0 || workload.surplus == config::SurplusTraces::of_no_concern) return;
   const Place place{.file = name_of(pattern, there->highest), .npu = there->highest};
   const auto found =

@@ -87,9 +87,9 @@ LibraryTime moving(const Library& library, Kind kind, const LibraryGroup& group,
   return best;
 }
 
-/// Returns the share of an all-reduce's ramp that a collective has within a node. A ring takes n - 1 steps for all-gather
-/// and reduce-scatter, and twice as many for an all-reduce, by whose runs the ramps are fitted. NCCL counts 8.4 us and
-/// 3.4 us for each step over NVLink (src/graph/tuning.cc, protocol Simple).
+/// Returns the share of an all-reduce's ramp that a collective has within a node. A ring takes n - 1 steps for
+/// all-gather and reduce-scatter, and twice as many for an all-reduce, by whose runs the ramps are fitted. NCCL
+/// counts 8.4 us and 3.4 us for each step over NVLink (src/graph/tuning.cc, protocol Simple).
 double share_of_ramp(Kind kind, std::uint32_t ranks) {
   if (kind != Kind::all_gather && kind != Kind::reduce_scatter) return 1;
   constexpr double base = 8.4, of_step = 3.4;

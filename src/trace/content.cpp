@@ -136,14 +136,16 @@ constexpr std::array foreign_texts = {
                 },
                 "a description of InfraGraph, which lists devices and links one by one: describe the network as "
                 "system.network.dimensions, or convert a topology of NCCL of the same machine"},
-    ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "<graphs"); },
-                "a graph of NCCL, which lists channels and no bandwidths of links: take the topology, which NCCL writes "
-                "to NCCL_TOPO_DUMP_FILE"},
+    ForeignText{
+        [](std::string_view text) { return text.starts_with('<') && has(text, "<graphs"); },
+        "a graph of NCCL, which lists channels and no bandwidths of links: take the topology, which NCCL writes "
+        "to NCCL_TOPO_DUMP_FILE"},
     ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "type=\"Machine\""); },
                 "a topology of hwloc, which knows no links between GPUs: take that of NCCL, which NCCL writes to "
                 "NCCL_TOPO_DUMP_FILE"},
-    ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "<system") && has(text, "<cpu"); },
-                "a topology of NCCL or RCCL: 'orrery convert FILE --output system.yaml' makes a system of it"},
+    ForeignText{
+        [](std::string_view text) { return text.starts_with('<') && has(text, "<system") && has(text, "<cpu"); },
+        "a topology of NCCL or RCCL: 'orrery convert FILE --output system.yaml' makes a system of it"},
     ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "<algo"); },
                 "an algorithm of MSCCL (XML): it belongs to system.collectives.custom"},
     ForeignText{[](std::string_view text) {
@@ -160,12 +162,12 @@ constexpr std::array foreign_texts = {
     ForeignText{begins_with_group, "a list of process groups: it belongs to workload.groups (--groups)"},
     ForeignText{[](std::string_view text) { return has(text, "\"topology-name\""); },
                 "a network of ASTRA-sim 1.0: it belongs to --network-configuration"},
-    ForeignText{[](std::string_view text) { return has_line(text, "scheduling-policy:") && has(text, "implementation:"); },
-                "a system of ASTRA-sim 1.0: it belongs to --system-configuration"},
+    ForeignText{
+        [](std::string_view text) { return has_line(text, "scheduling-policy:") && has(text, "implementation:"); },
+        "a system of ASTRA-sim 1.0: it belongs to --system-configuration"},
     ForeignText{[](std::string_view text) { return has_line(text, "topology:") && has(text, "["); },
                 "a network of ASTRA-sim: it belongs to --network-configuration"},
-    ForeignText{is_configuration,
-                "a configuration of Orrery: 'orrery check FILE' and 'orrery run FILE' take it"},
+    ForeignText{is_configuration, "a configuration of Orrery: 'orrery check FILE' and 'orrery run FILE' take it"},
     ForeignText{[](std::string_view text) { return has(text, "npus_count:") || has(text, "\"npus_count\""); },
                 "a network of ASTRA-sim: it belongs to --network-configuration"},
     ForeignText{[](std::string_view text) {

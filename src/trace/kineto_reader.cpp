@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "kineto_communication.hpp"
 #include "kineto_companion.hpp"
@@ -22,9 +23,8 @@ bool recognises_kineto(std::string_view beginning) {
   const auto has = [&](std::string_view part) { return beginning.find(part) != std::string_view::npos; };
   constexpr std::array marks = {"\"schemaVersion\"", "\"distributedInfo\"", "\"cpu_op\"",
                                 "\"cuda_runtime\"",  "\"hip_runtime\"",     "\"kernel\""};
-  const bool has_events =
-      beginning[start] == '{' ? has("\"traceEvents\"") || has("\"deviceProperties\"")
-                              : beginning[start] == '[' && has("\"ph\"");
+  const bool has_events = beginning[start] == '{' ? has("\"traceEvents\"") || has("\"deviceProperties\"")
+                                                  : beginning[start] == '[' && has("\"ph\"");
   return has_events && std::ranges::any_of(marks, has);
 }
 
@@ -92,18 +92,25 @@ class KinetoReader {
     return {step.start, step.end, fmt::format("ProfilerStep#{}", step.number), static_cast<std::uint32_t>(step.number)};
   }
 
-  /// Says whether something was recorded in the last quarter of a step: a recording that was cut off holds less.
-  bool is_complete(const RecordedStep& step) const {
+  /// Says whether a recording was cut off within a step: nothing is there in its last quarter, and it has fewer
+  /// operations than the step before.
+  bool is_cut(const RecordedStep& step, const RecordedStep& before) const {
+    const auto& [calls, operations] = std::tie(recording_.calls, recording_.operations);
     const std::int64_t from = step.end - (step.end - step.start) / 4;
-    const auto is_in = [&](const auto& event) { return event.start < step.end && event.end >= from; };
-    return std::ranges::any_of(recording_.calls, is_in) || std::ranges::any_of(recording_.operations, is_in);
+    const auto is_late = [&](const auto& event) { return event.start < step.end && event.end >= from; };
+    if (std::ranges::any_of(calls, is_late) || std::ranges::any_of(operations, is_late)) return false;
+    const auto count = [&](const RecordedStep& of) {
+      return std::ranges::count_if(operations,
+                                   [&](const auto& each) { return each.start >= of.start && each.start < of.end; });
+    };
+    return count(step) < count(before);
   }
 
-  /// Returns the last complete step; the last one if none is.
+  /// Returns the last step that was not cut off.
   const RecordedStep& last_step() const {
-    const auto& steps = recording_.steps;
-    const auto found = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) { return is_complete(step); });
-    return found == steps.rend() ? steps.back() : *found;
+    std::size_t last = recording_.steps.size() - 1;
+    while (last > 0 && is_cut(recording_.steps[last], recording_.steps[last - 1])) --last;
+    return recording_.steps[last];
   }
 
   RecordedSpan span_of_step() const {

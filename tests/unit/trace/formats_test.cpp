@@ -98,10 +98,10 @@ TEST_F(Formats, AnUnknownFileIsRefusedWithWhatItHolds) {
   // Files of kinds that users give by mistake: the message names the kind, the first bytes and the known formats.
   using namespace std::string_literals;
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"{\n  \"traceEvents\": [{\"ph\": \"X\"}]\n}\n",
-       "the file is JSON and begins with '{ \"traceEvents\": [{\"ph\": \"X\"}] }'"},
+      {"{\n  \"events\": [{\"ph\": \"X\"}]\n}\n",
+       "the file is JSON and begins with '{ \"events\": [{\"ph\": \"X\"}] }'"},
       {"[1, 2]", "the file is JSON and begins with '[1, 2]'"},
-      {"<algo name=\"a\">", "the file is XML and begins with '<algo name=\"a\">'"},
+      {"<rule name=\"a\">", "the file is XML and begins with '<rule name=\"a\">'"},
       {"Once upon a time there was no trace", "the file is text and begins with 'Once upon a time there was no trace'"},
       {std::string(100, 'x'), "the file is text and begins with '" + std::string(60, 'x') + "...'"},
       {"\x89HDF\r\n\x1a\n and more"s, "the file is an HDF5 file, perhaps the results of a run"},

@@ -187,12 +187,13 @@ TEST_F(Kineto, WithoutStepsTheWholeRecordingCounts) {
 }
 
 TEST_F(Kineto, OperationsWithoutALaunchFollowTheirStream) {
-  // Of two kernels the second has no launch: it waits for the first and for the host's last launch before it, and a
+  // Of two kernels the second has no launch: it waits for the first and for the host's work up to its beginning, and a
   // notice counts it. Annotations on GPU streams are no kernels.
   const auto all = nodes_of({step(3, 0, 100), launch(10, 1, 1), kernel("a", 15, 5, 7, 1), kernel("b", 20, 5, 7, 99),
                              event("gpu_user_annotation", "ProfilerStep#3", 15, 10, R"("stream": 7)")});
-  EXPECT_EQ(all[3], "3:b 5000 < 1:host 2:a");
-  EXPECT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[3], "3:host 10000 < 1:host");
+  EXPECT_EQ(all[4], "4:b 5000 < 2:a 3:host");
+  EXPECT_EQ(all.size(), 6u);
   EXPECT_EQ(store_.notices().entries().at("kineto-launch").count, 1u);
 }
 
@@ -291,7 +292,7 @@ TEST_F(Kineto, RefusesWhatIsNoRecording) {
   EXPECT_HAS(refusal_of([&] { read({R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1})"}); }),
              "the GPU operation 'k' names no stream");
   EXPECT_HAS(refusal_of([&] { store_.read(write(file_with({launch(1, 1, 1)}, 9, 8), "t.json"), NpuId(0)); }),
-             "distributedInfo does not say which rank of how many this is");
+             "distributedInfo does not say of how many this is rank 9");
   EXPECT_HAS(refusal_of([&] { read({"3"}); }), "an event of traceEvents is no object");
 }
 
