@@ -3,11 +3,27 @@
 #include <algorithm>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/mix.hpp"
 
 namespace orrery::communicator {
 namespace {
 
 collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
+
+/// Returns a digest of what a communicator is, which does not depend on how communicators are numbered.
+std::uint64_t digest(const CommunicatorSpec& spec) {
+  std::uint64_t bits = mix(spec.dimensions, spec.group->members.size());
+  for (const char letter : spec.group->name) bits = mix(bits, static_cast<unsigned char>(letter));
+  for (const NpuId member : spec.group->members) bits = mix(bits, member.value());
+  return bits;
+}
+
+/// Returns a completion of a collective whose time from the last arrival on is stretched.
+Time stretched(Time completion, Time last, double factor) {
+  if (completion <= last || completion == Time::max()) return completion;
+  const double more = static_cast<double>((completion - last).ps()) * (factor - 1);
+  return more < 0x1p63 ? completion + Time::from_ps(static_cast<std::int64_t>(more)) : Time::max();
+}
 
 }  // namespace
 
@@ -34,6 +50,7 @@ void HostSide::add(const CommunicatorSpec& spec) {
   hosted.spec = spec;
   hosted.members = spec.num_members(num_npus);
   hosted.layout = setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+  if (setup_.variations != nullptr && setup_.variations->has(DrawnPer::collective)) hosted.draws_as = digest(spec);
   auto& ranks = hosted.ranks;
   for (std::uint32_t number = 0; number < spec.num_participants(num_npus); ++number) {
     const Rank rank = setup_.hosting.of_npu[spec.participant(number).index()];
@@ -127,27 +144,35 @@ Time HostSide::pending_reply(Rank to) const {
   return least;
 }
 
+/// Computes scratch_.completions from the arrivals of all members.
+void HostSide::finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals) {
+  auto& completions = scratch_.completions;
+  completions.resize(hosted.members);
+  setup_.engine.finish(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size), arrivals, completions);
+  if (setup_.variations == nullptr || !setup_.variations->has(DrawnPer::collective)) return;
+  const Time last = *std::ranges::max_element(arrivals);
+  const double factor = setup_.variations->factor(DrawnPer::collective, {hosted.draws_as, pending.report.ordinal});
+  for (Time& completion : completions) completion = stretched(completion, last, factor);
+}
+
 /// Returns the completions of all participants, valid until the next call. In a folded run members with the same
 /// representative complete together, or the fold is wrong.
 std::span<const Time> HostSide::completions(const Hosted& hosted, const Pending& pending) {
-  const auto kind = kind_of(pending.report);
-  const Bytes size(pending.report.size);
   auto& completions = scratch_.completions;
   if (pending.report.recorded > Time::zero()) {
     const Time last = *std::ranges::max_element(pending.arrivals);
     completions.assign(pending.arrivals.size(), last + pending.report.recorded);
     return completions;
   }
-  completions.resize(hosted.members);
   if (!hosted.spec.representatives) {
-    setup_.engine.finish(*hosted.layout, kind, size, pending.arrivals, completions);
+    finish_members(hosted, pending, pending.arrivals);
     return completions;
   }
   const auto& of_member = hosted.spec.representatives->of_member;
   auto& arrivals = scratch_.arrivals;
   arrivals.resize(hosted.members);
   for (std::size_t i = 0; i < arrivals.size(); ++i) arrivals[i] = pending.arrivals[of_member[i]];
-  setup_.engine.finish(*hosted.layout, kind, size, arrivals, completions);
+  finish_members(hosted, pending, arrivals);
   auto& participants = scratch_.participants;
   participants.resize(pending.arrivals.size());
   for (std::size_t i = completions.size(); i-- > 0;) participants[of_member[i]] = completions[i];

@@ -243,6 +243,7 @@ std::vector<KeySection> key_sections() {
   add_section(late_keys(), sections);
   add_section(parallel_keys(), sections);
   add_section(perturbation_keys(), sections);
+  add_section(distribution_keys(), sections);
   add_section(slow_npu_keys(), sections);
   add_section(link_keys(), sections);
   add_section(run_keys(), sections);

@@ -74,7 +74,9 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
 /// Notes settings that have no effect together with others, or one that nobody wants.
 void warn_of_settings(Configuration& result) {
   const auto& network = result.execution.network;
-  if (result.execution.replay_only && (!result.perturbation.empty() || result.execution.noise.amplitude > 0))
+  const bool perturbs = !result.perturbation.empty() || result.execution.noise.amplitude > 0 ||
+                        !result.execution.variations.all().empty();
+  if (result.execution.replay_only && perturbs)
     result.warnings.emplace_back(
         "perturbation has no effect with workload.replay-only: every node takes what was recorded");
   if (!network.model->simulates_links() && network.switching == network::Switching::cut_through)

@@ -113,6 +113,7 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults) {
   if (root.kind == Value::Kind::mapping) apply_stack(root, inputs, faults);
   follow(entry(root, "system"), {"system", "system.yaml", "systems"}, inputs, faults);
+  follow(entry(root, "perturbation"), {"perturbation", "perturbation.yaml", "perturbations"}, inputs, faults);
   if (Value* const workload = entry(root, "workload"))
     follow(entry(*workload, "model"), {"workload.model", "model.yaml", "models"}, inputs, faults);
 }

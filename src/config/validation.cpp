@@ -119,6 +119,12 @@ void Validation::validate_network() {
   require(network.packet == Bytes(0) || network.switching == network::Switching::cut_through,
           "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
           "system.network.switching: cut-through, or no packet size");
+  for (const DrawnPer per : {DrawnPer::collective, DrawnPer::message})
+    require(
+        !network.model->simulates_links() || !c_.execution.variations.has(per), "perturbation.distributions",
+        fmt::format("found a distribution per {} in the congestion-aware network, where times follow from the links",
+                    text_of(drawn_per(), per)),
+        "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
   if (network.model->simulates_links()) {
     attempt([&] { const topology::Fabric links(topology_); });
     for (const auto& [kind, files] : c_.collectives.custom.of_kind)

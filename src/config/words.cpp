@@ -242,6 +242,29 @@ const Words<ExcessPolicy>& excess_policies() {
   return words;
 }
 
+const Words<DrawnPer>& drawn_per() {
+  static const Words<DrawnPer> words = {
+      {"machine", DrawnPer::machine, "once for all NPUs of a machine: the time of their compute nodes"},
+      {"npu", DrawnPer::npu, "once for each NPU: the time of its compute nodes"},
+      {"step", DrawnPer::step, "for each NPU and iteration: the time of its compute nodes and of its host work"},
+      {"node", DrawnPer::node, "for each NPU, node and iteration: the time of the compute node or of the host work"},
+      {"collective", DrawnPer::collective, "for each collective of a communicator: its time from the last arrival on"},
+      {"message", DrawnPer::message, "for each two NPUs, tag and iteration: the time of messages between them"}};
+  return words;
+}
+
+const Words<DistributionKind>& distribution_kinds() {
+  static const Words<DistributionKind> words = {
+      {"uniform", DistributionKind::uniform, "all factors from `least` to `most` alike"},
+      {"normal", DistributionKind::normal, "a normal distribution, cut off at `least` and `most`"},
+      {"lognormal", DistributionKind::lognormal, "factors whose logarithm is normal, cut off at `least` and `most`"},
+      {"tail", DistributionKind::tail, "`factor` with `probability`, else 1"},
+      {"exponential", DistributionKind::exponential,
+       "with `probability` 1 plus an exponential distribution, cut off at `most`; else 1"},
+      {"values", DistributionKind::values, "one of the measured factors in `values`, all alike"}};
+  return words;
+}
+
 const Words<ShapeWord>& shapes() {
   using topology::Shape;
   static const Words<ShapeWord> words = [] {

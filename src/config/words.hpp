@@ -75,6 +75,8 @@ const Words<workload::Recompute>& recompute_policies();
 const Words<workload::Detail>& details();
 const Words<Progress>& progress_kinds();
 const Words<ExcessPolicy>& excess_policies();
+const Words<DrawnPer>& drawn_per();
+const Words<DistributionKind>& distribution_kinds();
 
 /// What an entry of system.network.dimensions may be called: a shape, or a shorthand for several dimensions of a shape,
 /// such as a torus, which stands for so many Rings.

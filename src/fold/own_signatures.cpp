@@ -12,6 +12,8 @@ namespace {
 
 using Signature = std::vector<std::uint32_t>;
 
+constexpr std::uint32_t most_compared_steps = 64;  // iterations of which the factors of NPUs are compared
+
 void append(Signature& signature, double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number);
   signature.push_back(static_cast<std::uint32_t>(bits));
@@ -30,13 +32,14 @@ class SignatureWriter {
     Signature signature;
     for (const npu::NpuSpec& npu : context_.npus) {
       const Structure& structure = structure_of(*npu.program);
-      const bool is_noisy = context_.options.noise.amplitude > 0 && structure.takes_time;
+      const bool is_noisy = draws_for_itself(structure);
       const bool is_sharing = context_.memory.num_servers() > 0 && structure.accesses_memory;
       result.counts.noisy += is_noisy;
       result.counts.sharing += is_sharing;
       signature = {structure.number, is_noisy || is_sharing ? npu.id.value() + 1 : 0};
       (void)without_speeds.of(signature);
       append(signature, structure.takes_time ? context_.options.speed_of(npu.id) : 1);
+      if (!is_noisy && structure.takes_time) append_steps(npu.id, signature);
       (void)without_routes.of(signature);
       if (streams_ != nullptr) append_tables(npu, signature);
       result.of_npu.push_back(whole.of(signature));
@@ -50,8 +53,25 @@ class SignatureWriter {
  private:
   struct Structure {
     std::uint32_t number = 0;
-    bool takes_time = false, accesses_memory = false;
+    bool takes_time = false, accesses_memory = false, sends = false;
   };
+
+  /// Says whether what is drawn for NPUs of this structure tells each of them apart. Factors of steps do not where they
+  /// are few: NPUs for which the same ones are drawn are alike.
+  bool draws_for_itself(const Structure& structure) const {
+    const npu::Options& options = context_.options;
+    const Variations& variations = options.variations;
+    const bool draws_steps = variations.has(DrawnPer::step) && options.iterations > most_compared_steps;
+    const bool draws_compute = options.noise.amplitude > 0 || variations.has(DrawnPer::node) || draws_steps;
+    return (structure.takes_time && draws_compute) || (structure.sends && variations.has(DrawnPer::message));
+  }
+
+  void append_steps(NpuId npu, Signature& signature) const {
+    const npu::Options& options = context_.options;
+    if (!options.variations.has(DrawnPer::step)) return;
+    for (std::uint32_t iteration = 0; iteration < options.iterations; ++iteration)
+      append(signature, options.variations.factor(DrawnPer::step, {npu.value(), iteration}));
+  }
 
   const Structure& structure_of(const npu::Program& program) {
     const auto [found, added] = structures_.try_emplace(&program);
@@ -60,7 +80,10 @@ class SignatureWriter {
     structure.number = static_cast<std::uint32_t>(structures_.size() - 1);
     if (context_.options.replay_only) return structure;
     structure.takes_time = std::ranges::any_of(program.durations, [](Time time) { return time > Time::zero(); });
-    for (const auto& node : program.graph->nodes) structure.accesses_memory |= node.is_access();
+    for (const auto& node : program.graph->nodes) {
+      structure.accesses_memory |= node.is_access();
+      structure.sends |= node.kind == trace::NodeKind::send;
+    }
     return structure;
   }
 

@@ -27,7 +27,8 @@ struct RankModel::Parts {
                        .place_of = model.run_.place_of,
                        .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
                                                                          : communicator::Execution::at_host,
-                       .least_recorded = model.run_.least_recorded},
+                       .least_recorded = model.run_.least_recorded,
+                       .variations = &model.run_.options.variations},
                       [this](const communicator::Completion& completion) { npus.announce(completion); }),
         servers(
             kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,

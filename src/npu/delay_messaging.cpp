@@ -1,5 +1,6 @@
 #include "delay_messaging.hpp"
 
+#include "noise.hpp"
 #include "orrery/collective/message_program.hpp"
 #include "orrery/npu/recorded.hpp"
 
@@ -12,10 +13,22 @@ pdes::Awaited awaited_from(const Execution& npu, NpuId peer) {
   return {.here = is_here, .sends = !is_here};
 }
 
+/// Returns how long the data of a send or a receive of `npu` are under way. Sender and receiver draw one factor, as
+/// they are in the same iteration.
+Time data_delay(const Execution& npu, NodeId id, NpuId from, NpuId to) {
+  const Context& context = npu.context();
+  const Time exact = context.services.network.delay(from, to, Bytes(npu.node(id).size));
+  const Variations& variations = context.options.variations;
+  if (!variations.has(DrawnPer::message)) return exact;
+  const std::uint64_t receiver_and_tag = std::uint64_t{to.value()} << 32U | channel_of(npu.npu(), id).tag;
+  return times_factor(
+      exact, variations.factor(DrawnPer::message, {from.value(), receiver_and_tag, npu.schedule().iteration()}));
+}
+
 /// Returns who sent the message that ends a receive at `there`, and when.
 LastArrival sender_of(const Execution& npu, NodeId receive, Time there) {
   const NpuId sender = channel_of(npu.npu(), receive).other;
-  const Time takes = npu.context().services.network.delay(sender, npu.npu().id, Bytes(npu.node(receive).size));
+  const Time takes = data_delay(npu, receive, sender, npu.npu().id);
   return {there - std::min(takes, there), sender};
 }
 
@@ -37,7 +50,7 @@ Time clearance_delay(const Context& context, NpuId receiver, NpuId sender) {
 /// Returns when data that leave now are at the receiver.
 Time arrival(const Execution& npu, NodeId send, Time now) {
   const NpuId peer = channel_of(npu.npu(), send).other;
-  return now + npu.context().services.network.delay(npu.npu().id, peer, Bytes(npu.node(send).size));
+  return now + data_delay(npu, send, npu.npu().id, peer);
 }
 
 /// Returns the same for data that leave now because of the clear to send, which says what the receiver recorded. If

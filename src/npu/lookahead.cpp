@@ -48,10 +48,11 @@ class TailFinder {
         longest_(graph_.num_nodes()),
         seen_by_(graph_.num_nodes(), none) {
     const double speed = options.replay_only ? 1 : options.highest_speed();
+    const double factor = options.replay_only ? 1 : options.least_factor();
     for (std::uint32_t i = 0; i < graph_.num_nodes(); ++i) {
       Time& duration = durations_[i];
       if (graph_.nodes[i].kind == NodeKind::compute) duration = at_speed(duration, speed);
-      duration = least_noisy(duration, options.noise.amplitude);
+      duration = times_factor(duration, factor);
     }
     repeats_ = options.iterations > 1;
   }

@@ -15,16 +15,15 @@ inline Time at_speed(Time exact, double speed) {
   return ps < 0x1p63 ? Time::from_ps(std::llround(ps)) : Time::max();
 }
 
-/// Returns `exact` times 1 + noise * (2 draw - 1), draw in [0, 1). It is not less than for a draw of 0. max() if it
-/// does not fit.
-inline Time noisy(Time exact, double noise, double draw) {
-  if (exact == Time::max()) return exact;
-  const double factor = 1 + noise * (2 * draw - 1);
+/// Returns the factor 1 + noise * (2 draw - 1), draw in [0, 1). It is not less than for a draw of 0.
+inline double noise_factor(double noise, double draw) { return 1 + noise * (2 * draw - 1); }
+
+/// Returns `exact` times a positive factor, in whole ps. It does not fall as the factor grows. max() if it does not
+/// fit.
+inline Time times_factor(Time exact, double factor) {
+  if (factor == 1 || exact == Time::max()) return exact;
   const double ps = static_cast<double>(exact.ps()) * factor;
   return ps < 0x1p63 ? Time::from_ps(static_cast<std::int64_t>(ps)) : Time::max();
 }
-
-/// Returns the least that `noisy` gives.
-inline Time least_noisy(Time exact, double noise) { return noise == 0 ? exact : noisy(exact, noise, 0); }
 
 }  // namespace orrery::npu

@@ -130,17 +130,22 @@ Time Npu::owed_to_compute(NodeId id, Time now) {
   return owed;
 }
 
-/// Returns the time of a compute or CPU node. The draw depends on the seed, the NPU, the node and the iteration alone.
+/// Returns the time of a compute or CPU node. The draws depend on the seed, the NPU, the node and the iteration alone.
 Time Npu::compute_time(NodeId id) const {
   const Options& options = execution_.context().options;
   const NpuId npu = execution_.npu().id;
   Time exact = execution_.npu().program->durations[id.index()];
   if (execution_.node(id).kind == NodeKind::compute) exact = at_speed(exact, options.speed_of(npu));
-  if (options.noise.amplitude == 0) return exact;
-  const std::uint64_t bits =
-      mix(mix(mix(options.noise.seed, npu.value()), id.value()), execution_.schedule().iteration());
-  const double draw = static_cast<double>(bits >> 11U) * 0x1p-53;  // [0, 1)
-  return noisy(exact, options.noise.amplitude, draw);
+  if (!options.varies_compute()) return exact;
+  const std::uint64_t iteration = execution_.schedule().iteration();
+  double factor = 1;
+  if (options.noise.amplitude > 0) {
+    const std::uint64_t bits = mix(mix(mix(options.noise.seed, npu.value()), id.value()), iteration);
+    factor = noise_factor(options.noise.amplitude, static_cast<double>(bits >> 11U) * 0x1p-53);
+  }
+  factor *= options.variations.factor(DrawnPer::step, {npu.value(), iteration});
+  factor *= options.variations.factor(DrawnPer::node, {npu.value(), id.value(), iteration});
+  return times_factor(exact, factor);
 }
 
 void Npu::issue_collective(NodeId id, Time now) {

@@ -10,6 +10,14 @@ namespace orrery::npu {
 
 double Options::highest_speed() const { return compute_speed.empty() ? 1 : *std::ranges::max_element(compute_speed); }
 
+// The factors are multiplied in the order of Npu::compute_time, so that the bound holds to the last bit.
+double Options::least_factor() const {
+  double factor = 1 - noise.amplitude;
+  factor *= variations.lowest(DrawnPer::step);
+  factor *= variations.lowest(DrawnPer::node);
+  return factor;
+}
+
 Bytes Options::room() const {
   if (compute.expanded.share == 0) return local_memory_size;
   return Bytes(

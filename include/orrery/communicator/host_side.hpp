@@ -58,6 +58,7 @@ class HostSide {
     CommunicatorSpec spec;
     std::shared_ptr<const collective::GroupLayout> layout;
     std::uint32_t members = 0;
+    std::uint64_t draws_as = 0;       ///< what its draws are keyed by: the same in every run of the workload
     std::vector<Participants> ranks;  ///< ascending in rank
     Window<Pending> pending;
     bool is_open = false;  ///< some collective is pending
@@ -77,6 +78,7 @@ class HostSide {
   static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
   std::span<const Time> completions(const Hosted& hosted, const Pending& pending);
+  void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);
   void track(Hosted& hosted);
   bool computes_at_host() const { return setup_.execution == Execution::at_host; }

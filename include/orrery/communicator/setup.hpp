@@ -5,6 +5,7 @@
 
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/ids.hpp"
+#include "orrery/base/variations.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/spec.hpp"
@@ -29,7 +30,8 @@ struct Setup {
   LpId first_lp;  ///< of the communicator of group 0
   const PlaceOf& place_of;
   Execution execution = Execution::at_host;
-  Time least_recorded = Time::max();  ///< no collective that all its members recorded takes less; at_host only
+  Time least_recorded = Time::max();       ///< no collective that all its members recorded takes less; at_host only
+  const Variations* variations = nullptr;  ///< factors of the times of collectives; null: none. at_host only
 };
 
 }  // namespace orrery::communicator

@@ -64,7 +64,8 @@ struct Workload {
   std::filesystem::path trace_of(NpuId npu) const;
 };
 
-/// How NPUs and links differ from what the system says. The speeds of NPUs are in npu::Options::compute_speed too.
+/// How NPUs and links differ from what the system says. The speeds of NPUs are in npu::Options::compute_speed too;
+/// distributions are in npu::Options::variations.
 struct Perturbation {
   struct SlowNpus {
     std::vector<NpuRange> npus;
@@ -150,6 +151,8 @@ struct Configuration {
   /// Makes choices that were left to Orrery, and copies settings that several modules need from where they are
   /// configured to the options of the others.
   void share_settings();
+  /// Sets the seed of all draws, and draws again what is drawn once for a run. `share_settings` comes first.
+  void draw_with(std::uint32_t seed);
   /// Returns the topology with the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;
   network::DelayModel delays() const { return network::DelayModel(topology(), execution.network.rules); }

@@ -5,6 +5,7 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/base/variations.hpp"
 #include "orrery/compute/options.hpp"
 #include "orrery/network/options.hpp"
 
@@ -35,6 +36,7 @@ struct Options {
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   ComputeNoise noise;
+  Variations variations = {};  ///< with the seed of the noise; those per machine and NPU are in compute_speed
   /// [num_npus] by what the time of compute nodes is divided; positive. Empty = 1 for all.
   std::vector<double> compute_speed = {};
   network::Options network;
@@ -49,6 +51,13 @@ struct Options {
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }
   /// Returns the largest of `speed_of`.
   double highest_speed() const;
+
+  /// Says whether factors of the time of compute nodes and of host work are drawn during the run.
+  bool varies_compute() const {
+    return noise.amplitude > 0 || variations.has(DrawnPer::step) || variations.has(DrawnPer::node);
+  }
+  /// Returns a bound that no such factor is below.
+  double least_factor() const;
 
   /// Throws Error (bad_input) that names the key.
   void validate() const;

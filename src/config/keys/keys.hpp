@@ -76,6 +76,12 @@ struct LinkEntry {
   bool has_factors = false;  ///< it gives a bandwidth or a latency
 };
 const Keys<Perturbation::SlowNpus>& slow_npu_keys();
+const Keys<Variation>& distribution_keys();
+/// Returns how perturbation.distributions is read: a list of distributions.
+Handling<Configuration> distributions();
+/// Returns the factors of a text with one in each line; lines that are empty or begin with # do not count. Throws Error
+/// (bad_input) with the line of what is no factor.
+std::vector<double> parse_factors(const std::string& text, const std::string& file);
 const Keys<LinkEntry>& link_keys();
 
 /// An entry of workload.traces.
@@ -111,8 +117,10 @@ std::optional<trace::StepChoice> parse_step(std::string_view text);
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 /// Returns what a fault of links is to topology::Links.
 topology::LinkFault link_fault(const Perturbation::Links& links);
-/// Returns [num_npus] the factors of compute speed, those for the same NPU multiplied; none if no NPU has one.
-std::vector<double> compute_speeds(const Perturbation& perturbation, std::uint32_t num_npus);
+/// Returns [num_npus] the factors of compute speed, also those that are drawn once, those for the same NPU multiplied;
+/// none if no NPU has one.
+std::vector<double> compute_speeds(const Perturbation& perturbation, const Variations& variations,
+                                   std::uint32_t num_npus);
 /// Throws Error (bad_input) at `place` unless `found` divides `of`, a number of `what`; 0 is not known.
 void require_divisor(std::uint32_t found, std::uint32_t of, std::string_view what, const Place& place);
 

@@ -8,30 +8,13 @@
 namespace orrery::config {
 namespace {
 
-/// Returns the numbers of a text with one in each line; lines that are empty or begin with # do not count.
-std::vector<double> parse_speeds(const std::string& text, const std::string& file) {
-  std::vector<double> speeds;
-  std::uint64_t number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find('\n', at), text.size());
-    std::string_view line = std::string_view(text).substr(at, end - at);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    at = end + 1;
-    const Place place{.file = file, .line = ++number};
-    if (line.empty() || line.starts_with('#')) continue;
-    speeds.push_back(parse_number(line, place));
-    require_factor(speeds.back(), place);
-  }
-  return speeds;
-}
-
 void read_compute_speed(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   Perturbation& perturbation = target.perturbation;
   perturbation.compute_speed.clear();
   if (value.kind == Value::Kind::scalar) {
     const auto file = as_path(value, path);
     std::string text = read_text(file, value.place(path));
-    perturbation.compute_speed = parse_speeds(text, file.string());
+    perturbation.compute_speed = parse_factors(text, file.string());
     perturbation.compute_speed_file = file;
     target.inputs.emplace_back("compute-speed.txt", std::move(text));
   } else {
@@ -142,6 +125,11 @@ Handling<LinkEntry> factor_of(double topology::Port::*member, std::string_view p
 const Keys<Configuration>& perturbation_keys() {
   static const Keys<Configuration> all = [] {
     Keys<Configuration> keys("perturbation");
+    keys.add({.path = "perturbation.base",
+              .help = "file whose keys hold where `perturbation` has none of its own",
+              .example = "perturbations/megascale.yaml",
+              .otherwise = Default::none()},
+             file().info, replaced_before());
     keys.add(
             {.path = "perturbation.noise",
              .help = "share by which compute times vary: each is multiplied by 1 + noise r, with r in [-1, 1) drawn "
@@ -165,6 +153,15 @@ const Keys<Configuration>& perturbation_keys() {
                           .commands = {Taker::run, Taker::check}}},
             count(0), [](auto& c) -> auto& { return c.execution.noise.seed; })
         .excludes("system.compute.noise-seed");
+    keys.add(
+        {.path = "perturbation.distributions",
+         .help = "distributions from which factors of times are drawn: of compute per machine, NPU, step and node, "
+                 "and of the network per collective and message; the keys of an entry are those of "
+                 "`perturbation.distributions`",
+         .example = "[{per: machine, kind: tail, probability: 0.005, factor: 1.1}]",
+         .otherwise = Default::none(),
+         .see = "model.md, *Distributions of times*"},
+        {"list", "a list of distributions", "-", "any"}, distributions());
     keys.add({.path = "perturbation.slow-npus",
               .help = "NPUs that compute faster or slower; the keys of an entry are those of `perturbation.slow-npus`",
               .example = "[{npus: \"3,64-71\", compute: 0.8}]",
@@ -255,12 +252,32 @@ topology::LinkFault link_fault(const Perturbation::Links& links) {
   return fault;
 }
 
-std::vector<double> compute_speeds(const Perturbation& perturbation, std::uint32_t num_npus) {
+std::vector<double> parse_factors(const std::string& text, const std::string& file) {
+  std::vector<double> factors;
+  std::uint64_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    at = end + 1;
+    const Place place{.file = file, .line = ++number};
+    if (line.empty() || line.starts_with('#')) continue;
+    factors.push_back(parse_number(line, place));
+    require_factor(factors.back(), place);
+  }
+  return factors;
+}
+
+std::vector<double> compute_speeds(const Perturbation& perturbation, const Variations& variations,
+                                   std::uint32_t num_npus) {
   std::vector<double> speeds = perturbation.compute_speed;
-  if (!perturbation.slow_npus.empty()) speeds.resize(num_npus, 1);
+  const bool are_drawn = variations.has(DrawnPer::machine) || variations.has(DrawnPer::npu);
+  if (are_drawn || !perturbation.slow_npus.empty()) speeds.resize(num_npus, 1);
   for (const auto& slow : perturbation.slow_npus)
     for (const NpuRange& range : slow.npus)
       for (std::size_t npu = range.first; npu <= range.last; ++npu) speeds[npu] *= slow.compute;
+  for (std::size_t npu = 0; are_drawn && npu < speeds.size(); ++npu)
+    speeds[npu] /= variations.factor(DrawnPer::machine, {npu}) * variations.factor(DrawnPer::npu, {npu});
   return speeds;
 }
 

@@ -42,6 +42,29 @@ class HostSideTest : public ::testing::Test {
   std::vector<SentReport> reports;
 };
 
+// What is drawn for a collective lengthens its time from the last arrival on, for all members alike; the next
+// collective has a factor of its own.
+TEST_F(HostSideTest, AFactorLengthensTheTimeFromTheLastArrivalOn) {
+  Variations variations;
+  variations.add({DrawnPer::collective, 8, {.kind = DistributionKind::uniform, .least = 1, .most = 3}});
+  system->setup.variations = &variations;
+  side.emplace(system->setup, keep_in(reports));
+  const auto exact = system->completions({ns(10), ns(20), ns(30), ns(900)});
+  std::vector<double> factors;
+  for (std::uint32_t ordinal = 0; ordinal < 2; ++ordinal) {
+    reports.clear();
+    arrive(0, {ns(10), ns(20), ns(30)}, ordinal);
+    arrive(1, {ns(900)}, ordinal);
+    ASSERT_EQ(reports.size(), 2U);
+    factors.push_back((reports[1].times[0] - ns(900)).seconds() / (exact[3] - ns(900)).seconds());
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR((reports[0].times[i] - ns(900)).seconds(), (exact[i] - ns(900)).seconds() * factors.back(), 2e-12);
+  }
+  EXPECT_GT(factors[0], 1);
+  EXPECT_LT(factors[0], 3);
+  EXPECT_NE(factors[0], factors[1]);
+}
+
 // Both ranks report arrivals, in either order. Each is told the completions of its own members, as the engine computes
 // them.
 TEST_F(HostSideTest, EachRankIsToldTheCompletionsOfItsMembers) {

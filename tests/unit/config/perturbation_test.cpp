@@ -101,7 +101,7 @@ TEST(Perturbation, SaysWhatIsWrongAndWhere) {
                        {"links.0.npus", "no neighbours on the Ring"});
   refused_perturbation("{links: [{dimension: 1, npus: \"0,4\", failed: true}]}", {"links.0.npus", "no third NPU"});
   refused_perturbation("{links: [{npus: 0, bandwidth: 0.5}]}", {"links.0.dimension", "missing"});
-  refused_perturbation("3", {"perturbation", "a mapping"});
+  refused_perturbation("3", {"perturbation", "the name of a file or of a preset"});
 }
 
 }  // namespace

@@ -1,0 +1,222 @@
+#include <algorithm>
+
+#include "keys.hpp"
+#include "orrery/base/text.hpp"
+
+namespace orrery::config {
+namespace {
+
+using Kind = DistributionKind;
+
+bool is_of_network(DrawnPer per) { return per == DrawnPer::collective || per == DrawnPer::message; }
+
+/// Says whether a distribution is of one of these kinds.
+template <Kind... kinds>
+bool is_kind(const Variation& v) {
+  return ((v.distribution.kind == kinds) || ...);
+}
+
+/// The same for Key::needed_if.
+template <Kind... kinds>
+bool needs_kind(const Variation& v, const Reading&) {
+  return is_kind<kinds...>(v);
+}
+
+void read_values(const Value& value, const std::string& path, Variation& target, Reading& reading) {
+  std::vector<double>& values = target.distribution.values;
+  values.clear();
+  if (value.kind == Value::Kind::scalar) {
+    const auto file = as_path(value, path);
+    std::string text = read_text(file, value.place(path));
+    values = parse_factors(text, file.string());
+    if (values.empty())
+      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found no factor in {}", file.string()),
+                  "a file with one factor in each line");
+    reading.configuration.inputs.emplace_back("factors.txt", std::move(text));
+  } else {
+    const auto type = factor();
+    const auto& items = as_list(value, path, "a list of factors, or a file that has one a line");
+    for (std::size_t i = 0; i < items.size(); ++i)
+      values.push_back(type.read(items[i], fmt::format("{}.{}", path, i), reading));
+  }
+  std::ranges::sort(values);
+}
+
+Handling<Variation> measured_values() {
+  return {read_values,
+          [](const Variation& v, Writer& writer) {
+            writer.put("perturbation.distributions.values",
+                       fmt::format("[{}]", fmt::join(v.distribution.values, ", ")));
+          },
+          [](const Variation& a, const Variation& b) { return a.distribution.values == b.distribution.values; }};
+}
+
+/// Throws Error (bad_input) for a distribution whose parameters contradict each other or what it is drawn for.
+void require_sound(const Variation& v, Place place) {
+  const Distribution& d = v.distribution;
+  const auto at = [&](std::string_view key) {
+    Place result = place;
+    result.key += fmt::format(".{}", key);
+    return result;
+  };
+  const bool is_exponential = d.kind == Kind::exponential;
+  const bool has_bounds = is_exponential || is_kind<Kind::uniform, Kind::normal, Kind::lognormal>(v);
+  const double least = is_exponential ? 1 : d.least;
+  if (has_bounds && d.most < least)
+    throw Error(ErrorCode::bad_input, at("most"), fmt::format("found {}", d.most), fmt::format("{} or more", least));
+  if (is_of_network(v.per) && d.lowest() < 1)
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("found factors down to {} per {}", d.lowest(), text_of(drawn_per(), v.per)), "1 or more",
+                "Factors of the network only lengthen times: the times of the model are those without disturbance.");
+  if ((d.kind == Kind::normal && (d.mean < d.least || d.mean > d.most)) ||
+      (d.kind == Kind::lognormal && (d.median < d.least || d.median > d.most)))
+    throw Error(ErrorCode::bad_input, at(d.kind == Kind::normal ? "mean" : "median"),
+                fmt::format("found {}", d.kind == Kind::normal ? d.mean : d.median),
+                fmt::format("a number from 'least', {}, to 'most', {}", d.least, d.most));
+}
+
+void add_subject(Keys<Variation>& keys) {
+  keys.add(
+      {.path = "perturbation.distributions.per",
+       .help = "for what a factor is drawn, and which time it multiplies",
+       .example = "machine",
+       .otherwise = Default::needed()},
+      word(drawn_per()), [](auto& v) -> auto& { return v.per; });
+  keys.add(
+          {.path = "perturbation.distributions.machine-size",
+           .help = "NPUs of a machine; they have consecutive numbers",
+           .example = "4",
+           .otherwise = Default::built_in()},
+          count(1), [](auto& v) -> auto& { return v.machine_size; })
+      .only_if([](const Variation& v) { return v.per == DrawnPer::machine; }, "per: machine");
+  keys.add(
+      {.path = "perturbation.distributions.kind",
+       .help = "how the factors are spread",
+       .example = "tail",
+       .otherwise = Default::needed()},
+      word(distribution_kinds()), [](auto& v) -> auto& { return v.distribution.kind; });
+}
+
+void add_bounds(Keys<Variation>& keys) {
+  keys.add(
+          {.path = "perturbation.distributions.least",
+           .help =
+               "least factor; for other kinds than uniform 0.5, and 1 per collective and message, if it is not given",
+           .example = "0.9",
+           .otherwise = Default::described("0.5; 1 per collective and message")},
+          factor(), [](auto& v) -> auto& { return v.distribution.least; })
+      .prepare([](Variation& v) { v.distribution.least = is_of_network(v.per) ? 1 : 0.5; })
+      .needed_if(needs_kind<Kind::uniform>, "the kind is uniform")
+      .only_if(is_kind<Kind::uniform, Kind::normal, Kind::lognormal>, "kind: uniform, normal or lognormal");
+  keys.add(
+          {.path = "perturbation.distributions.most",
+           .help = "largest factor; for other kinds than uniform 100 if it is not given",
+           .example = "1.2",
+           .otherwise = Default::described("100")},
+          factor(), [](auto& v) -> auto& { return v.distribution.most; })
+      .needed_if(needs_kind<Kind::uniform>, "the kind is uniform")
+      .only_if(is_kind<Kind::uniform, Kind::normal, Kind::lognormal, Kind::exponential>,
+               "kind: uniform, normal, lognormal or exponential");
+}
+
+void add_shape(Keys<Variation>& keys) {
+  keys.add(
+          {.path = "perturbation.distributions.mean",
+           .help = "mean of the factors before they are cut off",
+           .example = "1.02",
+           .otherwise = Default::built_in()},
+          factor(), [](auto& v) -> auto& { return v.distribution.mean; })
+      .only_if(is_kind<Kind::normal>, "kind: normal");
+  keys.add(
+          {.path = "perturbation.distributions.median",
+           .help = "median of the factors before they are cut off",
+           .example = "1.02",
+           .otherwise = Default::built_in()},
+          factor(), [](auto& v) -> auto& { return v.distribution.median; })
+      .only_if(is_kind<Kind::lognormal>, "kind: lognormal");
+  keys.add(
+          {.path = "perturbation.distributions.deviation",
+           .help =
+               "standard deviation before factors are cut off: of the factors, or with lognormal of their logarithm",
+           .example = "0.02",
+           .otherwise = Default::none()},
+          factor(), [](auto& v) -> auto& { return v.distribution.deviation; })
+      .needed_if(needs_kind<Kind::normal, Kind::lognormal>, "the kind is normal or lognormal")
+      .only_if(is_kind<Kind::normal, Kind::lognormal>, "kind: normal or lognormal");
+}
+
+void add_tail(Keys<Variation>& keys) {
+  keys.add(
+          {.path = "perturbation.distributions.probability",
+           .help = "share of the draws that are not 1",
+           .example = "0.005",
+           .otherwise = Default::built_in()},
+          number("0 to 1"), [](auto& v) -> auto& { return v.distribution.probability; })
+      .check([](const Variation& v, const Place& place, const Reading&) {
+        if (const double found = v.distribution.probability; found > 1)
+          throw Error(ErrorCode::bad_input, place, fmt::format("found {}", found), "a number, 0 to 1");
+      })
+      .only_if(is_kind<Kind::tail, Kind::exponential>, "kind: tail or exponential");
+  keys.add(
+          {.path = "perturbation.distributions.factor",
+           .help = "factor of the draws that are not 1",
+           .example = "1.1",
+           .otherwise = Default::none()},
+          factor(), [](auto& v) -> auto& { return v.distribution.factor; })
+      .needed_if(needs_kind<Kind::tail>, "the kind is tail")
+      .only_if(is_kind<Kind::tail>, "kind: tail");
+  keys.add(
+          {.path = "perturbation.distributions.excess",
+           .help = "mean by which the draws that are not 1 exceed it, before they are cut off",
+           .example = "0.1",
+           .otherwise = Default::none()},
+          factor(), [](auto& v) -> auto& { return v.distribution.excess; })
+      .needed_if(needs_kind<Kind::exponential>, "the kind is exponential")
+      .only_if(is_kind<Kind::exponential>, "kind: exponential");
+  keys.add({.path = "perturbation.distributions.values",
+            .help = "measured factors: a list, or a file with one in each line (empty lines and lines with `#` do not "
+                    "count)",
+            .example = "factors.txt",
+            .otherwise = Default::none()},
+           {"list or file", "a list of factors, or a file that has one a line", "-", "1e-6 to 1e6 each"},
+           measured_values())
+      .needed_if(needs_kind<Kind::values>, "the kind is values")
+      .only_if(is_kind<Kind::values>, "kind: values");
+}
+
+}  // namespace
+
+const Keys<Variation>& distribution_keys() {
+  static const Keys<Variation> all = [] {
+    Keys<Variation> keys("perturbation.distributions", "perturbation.distributions");
+    add_subject(keys);
+    add_bounds(keys);
+    add_shape(keys);
+    add_tail(keys);
+    return keys;
+  }();
+  return all;
+}
+
+Handling<Configuration> distributions() {
+  return {
+      [](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+        const auto& items = as_list(value, path, find_key("perturbation.distributions")->info().expected({}));
+        Variations& variations = target.execution.variations;
+        variations = {};
+        read_items(distribution_keys(), items, path, reading,
+                   [&](Variation&& variation, const Place& place, bool is_faultless) {
+                     if (is_faultless && reading.faults.attempt([&] { require_sound(variation, place); }))
+                       variations.add(std::move(variation));
+                   });
+      },
+      [](const Configuration& c, Writer& writer) {
+        std::vector<std::string> items;
+        for (const auto& variation : c.execution.variations.all())
+          items.push_back(flow_text(distribution_keys(), variation));
+        if (!items.empty()) writer.put_list("perturbation.distributions", items);
+      },
+      [](const Configuration& a, const Configuration& b) { return a.execution.variations == b.execution.variations; }};
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+"""Distributions of compute and network times: times by hand, results on any number of ranks, folded or not, and repetitions.
+
+The system of tests by hand: 4 NPUs on a ring with 10 GB/s and 100 ns."""
+import math
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+from chakra import Node  # noqa: E402
+
+SYSTEM = """system:
+  network:
+    dimensions: [{shape: Ring, size: 4, bandwidth: 10 GB/s, latency: 100 ns}]
+"""
+US = 10**6  # ps
+
+STEP = """system:
+  network:
+    dimensions:
+      - {shape: FullyConnected, size: 4, bandwidth: 150 GB/s, latency: 500 ns}
+      - {shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}
+      - {shape: Switch, size: 4, bandwidth: 400 Gb/s, latency: 1 us}
+  collectives: {chunks: 4}
+  communication: {streams: 2, rendezvous: %s}
+  compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}
+workload:
+  model: {layers: 4, hidden: 2048, heads: 32, sequence: 1024}
+  parallel: %s
+  iterations: 2
+"""
+PIPELINED = "{tp: 4, sp: true, dp: 4, pp: 4, micro-batches: 4}"
+
+EVERYTHING = """perturbation:
+  noise: 0.05
+  distributions:
+    - {per: machine, machine-size: 4, kind: tail, probability: 0.2, factor: 1.3}
+    - {per: npu, kind: normal, deviation: 0.02}
+    - {per: step, kind: exponential, probability: 0.3, excess: 0.2}
+    - {per: node, kind: lognormal, deviation: 0.1, least: 0.8}
+    - {per: collective, kind: exponential, excess: 0.5, most: 5}
+    - {per: message, kind: values, values: [1, 1, 1, 3]}
+"""
+
+
+class Stragglers(harness.Folder):
+    def config(self, text, name="config.yaml"):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def traced(self, nodes, distributions, more=()):
+        """Returns the finish times in ps of four NPUs, NPU i with the nodes nodes(i)."""
+        for npu in range(4):
+            chakra.write(self.folder / f"w.{npu}.et", nodes(npu))
+        config = self.config(f"{SYSTEM}workload: {{traces: w}}\nperturbation: {{distributions: {distributions}}}\n")
+        return harness.finish_times(self.run_once([config, *more]))
+
+    def test_certain_factors_by_hand(self):
+        """Factors that are drawn with certainty: those of machines and NPUs lengthen 10 us of compute and not 3 us of the CPU; those of
+        steps and nodes lengthen both."""
+        nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False), Node(2, chakra.COMP, data_deps=[1], duration=3, is_cpu_op=True)]  # noqa: E731
+        for per, expected in (("machine", 23), ("npu", 23), ("step", 26), ("node", 26)):
+            self.assertEqual(self.traced(nodes, f"[{{per: {per}, kind: tail, factor: 2}}]"), [expected * US] * 4, per)
+        self.assertEqual(self.traced(nodes, "[{per: npu, kind: tail, factor: 2}, {per: step, kind: values, values: [0.5]}, {per: node, kind: tail, factor: 3}]"),
+                         [(2 * 10 + 3) * US * 3 // 2] * 4)
+        self.assertEqual(self.traced(nodes, "[{per: step, kind: tail, factor: 2}]", ["--iterations=3"]), [3 * 26 * US] * 4)
+
+    def test_machines_are_slow_together(self):
+        """NPUs of one machine have one compute time, and each NPU its own where it is drawn per NPU."""
+        nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False)]  # noqa: E731
+        first, second, third, fourth = self.traced(nodes, "[{per: machine, machine-size: 2, kind: uniform, least: 0.5, most: 2}]")
+        self.assertEqual((first, third), (second, fourth))
+        self.assertNotEqual(first, third)
+        self.assertEqual(len(set(self.traced(nodes, "[{per: npu, kind: uniform, least: 0.5, most: 2}]"))), 4)
+
+    def test_collectives_and_messages_by_hand(self):
+        """A factor of 3 for a message of 10,000 B, which takes 1.1 us, and of 2 for an all-reduce of 6 messages of 210 ns each, whose last
+        member comes after 5 us of compute. Twice as long counts from then on."""
+        def message(npu):
+            if npu > 1:
+                return [Node(1, chakra.COMP, duration=1)]
+            return [Node(1, chakra.SEND if npu == 0 else chakra.RECV, comm_src=0, comm_dst=1, comm_tag=0, comm_size=10_000)]
+        self.assertEqual(self.traced(message, "[{per: message, kind: tail, factor: 3}]")[1], 3_300_000)
+        self.assertEqual(self.traced(message, "[{per: collective, kind: tail, factor: 3}]")[1], 1_100_000)
+
+        def collective(npu):
+            late = [Node(1, chakra.COMP, duration=5)] if npu == 2 else []
+            return late + [Node(2, chakra.COLL, data_deps=[1] if late else [], comm_type=chakra.ALL_REDUCE, comm_size=4000)]
+        plain = self.traced(collective, "[{per: message, kind: tail, factor: 2}]")
+        self.assertGreater(min(plain), 5 * US)
+        self.assertEqual(self.traced(collective, "[{per: collective, kind: tail, factor: 2}]"), [2 * time - 5 * US for time in plain])
+
+    def test_results_are_the_same_on_any_number_of_ranks(self):
+        """A step of 64 NPUs with every kind of draw gives the same results on 1 to 8 ranks and with a scattered partition, eager and with
+        rendezvous, and other results than without draws."""
+        for rendezvous in ("false", "true"):
+            with self.subTest(rendezvous=rendezvous):
+                text = STEP % (rendezvous, PIPELINED)
+                config = self.config(text + EVERYTHING)
+                first = self.check_one_answer([config, "--timeline"], 64, ranks=(1, 2, 3) if harness.FEWER_CASES else (1, 2, 3, 4, 8))
+                plain = self.run_once([self.config(text, "plain.yaml"), "--timeline"], "plain.h5")
+                self.assertNotEqual(harness.finish_times(first), harness.finish_times(plain))
+
+    def test_folded_runs_give_the_same_results(self):
+        """What is drawn keeps NPUs apart where it differs, and folds those for which the same is drawn. Folded and not, on several ranks,
+        the results are the same."""
+        import h5py
+        cases = [(PIPELINED, "[{per: machine, machine-size: 16, kind: tail, probability: 0.3, factor: 1.3}]", 4),
+                 (PIPELINED, "[{per: step, kind: tail, probability: 0.05, factor: 1.5}]", 64),
+                 ("{dp: 64}", "[{per: collective, kind: exponential, excess: 0.5}]", 1),
+                 (PIPELINED, "[{per: collective, kind: exponential, excess: 0.5}]", 64),
+                 ("{dp: 64}", "[{per: message, kind: tail, factor: 2}]", 1),
+                 (PIPELINED, "[{per: message, kind: exponential, excess: 0.5}]", 64),
+                 ("{tp: 32, dp: 2}", "[{per: npu, kind: tail, probability: 0.05, factor: 0.5}, {per: collective, kind: tail, probability: 0.5, factor: 4}]", 64)]
+        for parallel, distributions, most in cases:
+            with self.subTest(parallel=parallel, distributions=distributions):
+                config = self.config(STEP % ("false", parallel) + f"perturbation: {{distributions: {distributions}}}\n")
+                plain = self.run_once([config], "plain.h5")
+                for ranks in (0, 2):
+                    folded = self.run_once([config, "--fold"], "folded.h5", ranks=ranks)
+                    self.assertEqual(harness.difference(plain, folded), "")
+                with h5py.File(folded) as results:
+                    self.assertLessEqual(int(results.attrs["num_classes"]), most)
+
+    def test_the_resolved_configuration_gives_the_same_results(self):
+        """The resolved configuration holds measured factors and all bounds: it gives the same times and resolves to itself."""
+        import h5py
+        (self.folder / "factors.txt").write_text("# slow, then fast\n1.3\n0.9\n1\n")
+        more = "    - {per: node, kind: values, values: factors.txt}\n"
+        first = self.run_once([self.config(STEP % ("false", PIPELINED) + EVERYTHING + more)])
+        with h5py.File(first) as results:
+            again = self.config(results["config/resolved"][()].decode(), "again.yaml")
+            self.assertIn("values: [0.9, 1, 1.3]", again.read_text())
+            self.assertIn(b"slow, then fast", results["config/inputs/factors.txt"][()])
+        repeated = self.run_once([again], "again.h5")
+        self.assertEqual(harness.finish_times(first), harness.finish_times(repeated))
+        with h5py.File(first) as results, h5py.File(repeated) as other:
+            self.assertEqual(results["config/resolved"][()], other["config/resolved"][()])
+
+    def test_a_replay_warns(self):
+        """A replay takes what was recorded, and says that distributions have no effect."""
+        nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False)]  # noqa: E731
+        self.assertEqual(self.traced(nodes, "[{per: node, kind: tail, factor: 2}]", ["--set=workload.replay-only=true"]), [10 * US] * 4)
+        outcome = harness.orrery("check", self.folder / "config.yaml", "--set=workload.replay-only=true")
+        self.assertIn("perturbation has no effect", outcome.err)
+
+
+if __name__ == "__main__":
+    harness.main()
