@@ -17,6 +17,7 @@
 #include "orrery/topology/fabric.hpp"
 #include "orrery/workload/figures.hpp"
 #include "preparation.hpp"
+#include "repeat.hpp"
 #include "simulation.hpp"
 #include "stop_request.hpp"
 #include "subcommands.hpp"
@@ -75,13 +76,13 @@ config::Configuration read_configuration(const config::Inputs& inputs, parallel:
   return configuration;
 }
 
-/// Prints what the user asked for, on rank 0.
+/// Prints what the user asked for, on rank 0. `folding`: how the run was folded; empty if it was not.
 void print_results(const results::Gathered& all, const results::RunDescription& description,
-                   const config::Configuration& configuration, const Preparation& preparation,
+                   const config::Configuration& configuration, const std::string& folding,
                    const std::optional<workload::Figures>& figures) {
   if (configuration.run.print_npus) print_npus(all.npus);
   if (configuration.run.quiet) return;
-  if (preparation.folding()) fmt::print("{}\n", preparation.folding()->description());
+  if (!folding.empty()) fmt::print("{}\n", folding);
   if (figures) fmt::print("{}", workload::report(*configuration.workload.generated, *figures));
   print_summary(all, description, configuration);
 }
@@ -91,14 +92,16 @@ void print_results(const results::Gathered& all, const results::RunDescription& 
 void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world) {
   const auto start = std::chrono::steady_clock::now();
   heed_signals();
-  const config::Configuration configuration = read_configuration(command.inputs, world);
-  const auto preparation = prepare(configuration, world);
+  config::Configuration configuration = read_configuration(command.inputs, world);
+  auto preparation = prepare(configuration, world);
   if (world.is_root()) log_warnings(configuration, preparation->notices());
-  Simulation simulation(*preparation, configuration.run, stop_request(configuration.run.max_walltime_s, start), world);
-  simulation.run();
+  const auto stop_requested = stop_request(configuration.run.max_walltime_s, start);
+  auto simulation = std::make_unique<Simulation>(*preparation, configuration.run, stop_requested, world);
+  simulation->run();
 
-  const auto mine = collect(*preparation, simulation);
-  auto description = describe(configuration, *preparation, simulation, command_line);
+  const auto mine = collect(*preparation, *simulation);
+  auto description = describe(configuration, *preparation, *simulation, command_line);
+  const std::string folding = preparation->folding() ? preparation->folding()->description() : "";
   std::optional<workload::Figures> figures;
   if (world.is_root() && configuration.workload.generated) {
     figures = workload::figures(*configuration.workload.generated);
@@ -106,9 +109,16 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   }
   if (world.is_root() && description.network.has_links)
     description.network.switches = topology::Fabric(preparation->system().topology()).switches();
+  std::optional<Time> stopped_at = simulation->stopped_at();
+  if (!stopped_at && configuration.perturbation.repetitions > 1) {
+    description.repetitions = {repetition_of(*simulation, configuration, world)};
+    simulation.reset();
+    stopped_at = repeat(configuration, preparation, stop_requested, world, description.repetitions);
+    if (stopped_at) description.status = results::Status::interrupted;
+  }
   const auto all = results::write(configuration.run.output, description, mine, world);
-  if (simulation.stopped_at()) end_interrupted(*simulation.stopped_at(), configuration.run, world);
-  if (world.is_root()) print_results(all, description, configuration, *preparation, figures);
+  if (stopped_at) end_interrupted(*stopped_at, configuration.run, world);
+  if (world.is_root()) print_results(all, description, configuration, folding, figures);
 }
 
 }  // namespace orrery::app

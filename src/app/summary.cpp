@@ -1,6 +1,7 @@
 #include "summary.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -158,12 +159,28 @@ void print_step(const results::Gathered& all, Time finish) {
               : "");
 }
 
+/// Prints what the step time of several repetitions is.
+void print_repetitions(const results::RunDescription& run) {
+  if (run.repetitions.size() < 2) return;
+  const auto figures = results::figures_of(run.repetitions);
+  const auto text = [&](double ps) {
+    return readable(Time::from_ps(std::llround(ps / static_cast<double>(run.iterations))));
+  };
+  fmt::print(
+      "step time of {} (seeds {} to {}): mean {}, 95 % confidence interval {} to {}, standard deviation {}, "
+      "least {}, most {}; all else is of the first\n",
+      counted(run.repetitions.size(), "repetition"), run.repetitions.front().seed, run.repetitions.back().seed,
+      text(figures.mean), text(figures.low), text(figures.high), text(figures.deviation), text(figures.least),
+      text(figures.most));
+}
+
 }  // namespace
 
 void print_summary(const results::Gathered& all, const results::RunDescription& run,
                    const config::Configuration& configuration) {
   const Time end = std::ranges::max_element(all.npus, {}, &npu::NpuRecord::finish)->finish;
   print_step(all, end);
+  print_repetitions(run);
   if (all.metrics) {
     print_training(*all.metrics);
     print_breakdown(all, end);

@@ -68,15 +68,15 @@ void Configuration::share_settings() {
   if (Faults of_compute; workload.generated && execution.compute.model->estimates_operations &&
                          of_compute.attempt([this] { execution.compute.validate(); }))
     workload.estimates = compute::make_model(execution.compute);
-  execution.variations.seed = execution.noise.seed;
+  execution.noise.variations.seed = execution.noise.seed;
   if (const std::uint32_t num_npus = count_npus(dimensions); num_npus > 0 && num_npus <= most_npus)
-    execution.compute_speed = compute_speeds(perturbation, execution.variations, num_npus);
+    execution.compute_speed = compute_speeds(perturbation, execution.noise.variations, num_npus);
 }
 
 void Configuration::draw_with(std::uint32_t seed) {
-  execution.noise.seed = execution.variations.seed = seed;
-  if (execution.variations.has(DrawnPer::machine) || execution.variations.has(DrawnPer::npu))
-    execution.compute_speed = compute_speeds(perturbation, execution.variations, count_npus(dimensions));
+  execution.noise.seed = execution.noise.variations.seed = seed;
+  if (execution.noise.variations.has(DrawnPer::machine) || execution.noise.variations.has(DrawnPer::npu))
+    execution.compute_speed = compute_speeds(perturbation, execution.noise.variations, count_npus(dimensions));
 }
 
 topology::Topology Configuration::topology() const {

@@ -74,9 +74,12 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
 /// Notes settings that have no effect together with others, or one that nobody wants.
 void warn_of_settings(Configuration& result) {
   const auto& network = result.execution.network;
-  const bool perturbs = !result.perturbation.empty() || result.execution.noise.amplitude > 0 ||
-                        !result.execution.variations.all().empty();
-  if (result.execution.replay_only && perturbs)
+  const bool draws = result.execution.noise.amplitude > 0 || !result.execution.noise.variations.all().empty();
+  if (result.perturbation.repetitions > 1 && (!draws || result.execution.replay_only))
+    result.warnings.emplace_back(
+        "perturbation.repetitions repeats one and the same run: nothing is drawn. Give perturbation.distributions or "
+        "perturbation.noise, and no workload.replay-only");
+  if (result.execution.replay_only && (draws || !result.perturbation.empty()))
     result.warnings.emplace_back(
         "perturbation has no effect with workload.replay-only: every node takes what was recorded");
   if (!network.model->simulates_links() && network.switching == network::Switching::cut_through)

@@ -121,7 +121,7 @@ void Validation::validate_network() {
           "system.network.switching: cut-through, or no packet size");
   for (const DrawnPer per : {DrawnPer::collective, DrawnPer::message})
     require(
-        !network.model->simulates_links() || !c_.execution.variations.has(per), "perturbation.distributions",
+        !network.model->simulates_links() || !c_.execution.noise.variations.has(per), "perturbation.distributions",
         fmt::format("found a distribution per {} in the congestion-aware network, where times follow from the links",
                     text_of(drawn_per(), per)),
         "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");

@@ -121,7 +121,7 @@ void add_groups(const npu::RunContext& context, SignatureGraph& graph) {
     const auto& first = members.front();
     const auto layout = layout_of(spec);
     // What is drawn for the collectives of a group tells it apart from all others.
-    const bool draws = context.options.variations.has(DrawnPer::collective) && members.size() > 1;
+    const bool draws = context.options.noise.variations.has(DrawnPer::collective) && members.size() > 1;
     graph.layouts.push_back(draws ? ~spec.id.value() : collectives->number_of_layout(*layout));
     graph.completes_together.push_back(first.use == SignatureGraph::none ||
                                        collectives->complete_together(*layout,

@@ -60,7 +60,7 @@ class SignatureWriter {
   /// are few: NPUs for which the same ones are drawn are alike.
   bool draws_for_itself(const Structure& structure) const {
     const npu::Options& options = context_.options;
-    const Variations& variations = options.variations;
+    const Variations& variations = options.noise.variations;
     const bool draws_steps = variations.has(DrawnPer::step) && options.iterations > most_compared_steps;
     const bool draws_compute = options.noise.amplitude > 0 || variations.has(DrawnPer::node) || draws_steps;
     return (structure.takes_time && draws_compute) || (structure.sends && variations.has(DrawnPer::message));
@@ -68,9 +68,9 @@ class SignatureWriter {
 
   void append_steps(NpuId npu, Signature& signature) const {
     const npu::Options& options = context_.options;
-    if (!options.variations.has(DrawnPer::step)) return;
+    if (!options.noise.variations.has(DrawnPer::step)) return;
     for (std::uint32_t iteration = 0; iteration < options.iterations; ++iteration)
-      append(signature, options.variations.factor(DrawnPer::step, {npu.value(), iteration}));
+      append(signature, options.noise.variations.factor(DrawnPer::step, {npu.value(), iteration}));
   }
 
   const Structure& structure_of(const npu::Program& program) {

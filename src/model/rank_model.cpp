@@ -28,7 +28,7 @@ struct RankModel::Parts {
                        .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
                                                                          : communicator::Execution::at_host,
                        .least_recorded = model.run_.least_recorded,
-                       .variations = &model.run_.options.variations},
+                       .variations = &model.run_.options.noise.variations},
                       [this](const communicator::Completion& completion) { npus.announce(completion); }),
         servers(
             kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,

@@ -18,7 +18,7 @@ pdes::Awaited awaited_from(const Execution& npu, NpuId peer) {
 Time data_delay(const Execution& npu, NodeId id, NpuId from, NpuId to) {
   const Context& context = npu.context();
   const Time exact = context.services.network.delay(from, to, Bytes(npu.node(id).size));
-  const Variations& variations = context.options.variations;
+  const Variations& variations = context.options.noise.variations;
   if (!variations.has(DrawnPer::message)) return exact;
   const std::uint64_t receiver_and_tag = std::uint64_t{to.value()} << 32U | channel_of(npu.npu(), id).tag;
   return times_factor(

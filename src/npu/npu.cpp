@@ -143,8 +143,8 @@ Time Npu::compute_time(NodeId id) const {
     const std::uint64_t bits = mix(mix(mix(options.noise.seed, npu.value()), id.value()), iteration);
     factor = noise_factor(options.noise.amplitude, static_cast<double>(bits >> 11U) * 0x1p-53);
   }
-  factor *= options.variations.factor(DrawnPer::step, {npu.value(), iteration});
-  factor *= options.variations.factor(DrawnPer::node, {npu.value(), id.value(), iteration});
+  factor *= options.noise.variations.factor(DrawnPer::step, {npu.value(), iteration});
+  factor *= options.noise.variations.factor(DrawnPer::node, {npu.value(), id.value(), iteration});
   return times_factor(exact, factor);
 }
 

@@ -13,8 +13,8 @@ double Options::highest_speed() const { return compute_speed.empty() ? 1 : *std:
 // The factors are multiplied in the order of Npu::compute_time, so that the bound holds to the last bit.
 double Options::least_factor() const {
   double factor = 1 - noise.amplitude;
-  factor *= variations.lowest(DrawnPer::step);
-  factor *= variations.lowest(DrawnPer::node);
+  factor *= noise.variations.lowest(DrawnPer::step);
+  factor *= noise.variations.lowest(DrawnPer::node);
   return factor;
 }
 

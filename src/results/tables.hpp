@@ -50,6 +50,9 @@ std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, 
 PathFigures write_timeline(Output& output, const RunDescription& run, const RankResults& mine,
                            std::span<const std::uint32_t> group_position, std::int64_t nodes_completed);
 
+/// Writes /repetitions if there are several.
+void write_repetitions(Output& output, std::span<const Repetition> repetitions);
+
 /// Writes /local_memory if any rank has records.
 void write_local_memory(Output& output, const RunDescription& run, std::span<const memory::UsageRecord> mine);
 

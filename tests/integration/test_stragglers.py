@@ -141,6 +141,54 @@ class Stragglers(harness.Folder):
         with h5py.File(first) as results, h5py.File(repeated) as other:
             self.assertEqual(results["config/resolved"][()], other["config/resolved"][()])
 
+    def test_repetitions(self):
+        """Five repetitions, folded or not, on any number of ranks: each has the time of a run with its seed, the statistics are those of
+        Python, and the results of NPUs are those of the first."""
+        import h5py
+        import numpy
+        text = STEP % ("false", "{tp: 32, dp: 2}")
+        for distributions in ("[{per: npu, kind: tail, probability: 0.02, factor: 1.5}]", "[{per: node, kind: normal, deviation: 0.1}, {per: collective, kind: tail, probability: 0.5, factor: 2}]"):
+            config = self.config(text + f"perturbation: {{noise-seed: 7, distributions: {distributions}}}\n")
+            path = self.check_one_answer([config, "--repetitions=5"], 64, ranks=(2, 3))
+            folded = self.run_once([config, "--repetitions=5", "--fold"], "folded.h5", ranks=2)
+            self.assertEqual(harness.difference(path, folded), "")
+            single = [self.run_once([config, f"--noise-seed={seed}"], f"seed{seed}.h5") for seed in range(7, 12)]
+            with h5py.File(path) as results, h5py.File(single[0]) as first:
+                group = results["repetitions"]
+                self.assertEqual(group["seed"][:].tolist(), [7, 8, 9, 10, 11])
+                times = group["simulated_time"][:]
+                self.assertEqual(times.tolist(), [max(harness.finish_times(path)) for path in single])
+                self.assertEqual(results["npus/finish_time"][:].tolist(), first["npus/finish_time"][:].tolist())
+                self.assertNotIn("repetitions", first)
+                half = 2.7764451 * numpy.std(times, ddof=1) / math.sqrt(5)
+                for name, expected in (("mean", times.mean()), ("standard_deviation", numpy.std(times, ddof=1)), ("minimum", times.min()), ("maximum", times.max()),
+                                       ("confidence_low", times.mean() - half), ("confidence_high", times.mean() + half)):
+                    self.assertTrue(math.isclose(group.attrs[name], expected, rel_tol=1e-7, abs_tol=1), (name, group.attrs[name], expected))
+                self.assertGreater(group.attrs["standard_deviation"], 0)
+        outcome = harness.orrery("run", config, "--repetitions=5", f"--output={self.folder / 'r.h5'}")
+        self.assertRegex(outcome.out, r"step time of 5 repetitions \(seeds 7 to 11\): mean .* 95 % confidence interval .*standard deviation")
+
+    def test_repetitions_of_nothing_drawn_warn(self):
+        """Where nothing is drawn all repetitions are equal, and a warning says so; none of them is refused."""
+        config = self.config(STEP % ("false", "{dp: 64}"))
+        outcome = harness.orrery("run", config, "--repetitions=3", f"--output={self.folder / 'r.h5'}")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn("nothing is drawn", outcome.err)
+        self.assertIn("standard deviation 0", outcome.out)
+        outcome = harness.orrery("check", config, "--repetitions=0")
+        self.assertEqual(outcome.code, 2)
+        self.assertIn("--repetitions", outcome.err)
+
+    def test_a_stop_keeps_the_repetitions_that_ended(self):
+        """A run of very many repetitions is stopped by its wall-time limit: status interrupted, with the repetitions that ended."""
+        import h5py
+        config = self.config(STEP % ("false", "{dp: 64}") + "perturbation: {noise: 0.1}\n")
+        outcome = harness.orrery("run", config, "--repetitions=1000000", "--max-walltime=2", f"--output={self.folder / 'r.h5'}")
+        self.assertEqual(outcome.code, 75, outcome.err)
+        with h5py.File(self.folder / "r.h5") as results:
+            self.assertEqual(results.attrs["status"], "interrupted")
+            self.assertGreater(len(results["repetitions/seed"]), 1)
+
     def test_a_replay_warns(self):
         """A replay takes what was recorded, and says that distributions have no effect."""
         nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False)]  # noqa: E731

@@ -65,7 +65,7 @@ struct Workload {
 };
 
 /// How NPUs and links differ from what the system says. The speeds of NPUs are in npu::Options::compute_speed too;
-/// distributions are in npu::Options::variations.
+/// distributions are in npu::Options::noise.
 struct Perturbation {
   struct SlowNpus {
     std::vector<NpuRange> npus;
@@ -85,6 +85,7 @@ struct Perturbation {
   std::vector<double> compute_speed;                        ///< [num_npus], or empty: 1 for all
   std::optional<std::filesystem::path> compute_speed_file;  ///< where they were read
   std::vector<Links> links;
+  std::uint32_t repetitions = 1;  ///< runs, each with the seed after that of the one before
 
   bool empty() const { return slow_npus.empty() && compute_speed.empty() && links.empty(); }
 };

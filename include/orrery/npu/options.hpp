@@ -15,11 +15,12 @@ namespace orrery::npu {
 /// one that became ready first or last, or the one with the highest comm_priority. Among equals, the lowest id.
 enum class CommOrder : std::uint8_t { lowest_id, fifo, lifo, priority };
 
-/// Every compute node takes its time times 1 + amplitude * r, where r in [-1, 1) is drawn for each node, NPU and
-/// iteration from the seed alone.
+/// What is drawn. Every compute node takes its time times 1 + amplitude * r, where r in [-1, 1) is drawn for each node,
+/// NPU and iteration from the seed alone.
 struct ComputeNoise {
   double amplitude = 0;  ///< below 1; 0 = none
   std::uint32_t seed = 1;
+  Variations variations = {};  ///< with the same seed; those per machine and NPU are in Options::compute_speed
 };
 
 struct Options {
@@ -36,7 +37,6 @@ struct Options {
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   ComputeNoise noise;
-  Variations variations = {};  ///< with the seed of the noise; those per machine and NPU are in compute_speed
   /// [num_npus] by what the time of compute nodes is divided; positive. Empty = 1 for all.
   std::vector<double> compute_speed = {};
   network::Options network;
@@ -54,7 +54,7 @@ struct Options {
 
   /// Says whether factors of the time of compute nodes and of host work are drawn during the run.
   bool varies_compute() const {
-    return noise.amplitude > 0 || variations.has(DrawnPer::step) || variations.has(DrawnPer::node);
+    return noise.amplitude > 0 || noise.variations.has(DrawnPer::step) || noise.variations.has(DrawnPer::node);
   }
   /// Returns a bound that no such factor is below.
   double least_factor() const;

@@ -19,6 +19,7 @@
 #include "orrery/results/breakdown.hpp"
 #include "orrery/results/critical_path.hpp"
 #include "orrery/results/metrics.hpp"
+#include "orrery/results/repetitions.hpp"
 #include "orrery/topology/fabric.hpp"
 
 namespace orrery::results {
@@ -82,7 +83,8 @@ struct RunDescription {
   RunInputs inputs;
   double wall_time = 0;  ///< s
   std::uint32_t iterations = 1;
-  std::optional<TrainingStep> step = {};  ///< of a generated workload; only rank 0 needs it
+  std::vector<Repetition> repetitions = {};  ///< of a run that was repeated, the first one included
+  std::optional<TrainingStep> step = {};     ///< of a generated workload; only rank 0 needs it
 };
 
 /// Does what orrery::check_output does, but lets results of an interrupted run be replaced without `force`. Not

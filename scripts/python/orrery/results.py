@@ -11,7 +11,9 @@ np, pd = load("numpy"), load("pandas")
 # Of each table a dataset with one value for each row.
 TABLES = {"npus": "npus/finish_time", "groups": "groups/names", "collectives": "collectives/kind", "collective_totals": "metrics/collectives/kind",
           "dimensions": "network/size", "links": "network/links/link", "switches": "network/switches/name", "memory_stages": "memory/name",
+          "repetitions": "repetitions/seed",
           "timeline": "timeline/npu", "local_memory": "local_memory/time", "kernel": "kernel/events"}
+STATISTICS = ("mean", "standard_deviation", "minimum", "maximum", "confidence", "confidence_low", "confidence_high")  # of repetitions
 WORLD = "world"  # how tables name the group of all NPUs, whose name in the file is empty
 
 
@@ -208,6 +210,15 @@ class Results:
         names[~is_switch] = [f"NPU {npu}" for npu in ends[~is_switch]]
         names[is_switch] = self.switches["name"].to_numpy(dtype=object)[-1 - ends[is_switch]]
         return names
+
+    @functools.cached_property
+    def repetitions(self):
+        """One row per repetition: seed and simulated time; None of a run without --repetitions. attrs["statistics"] has mean, standard
+        deviation, least and largest time, and the confidence interval of the mean, in ps."""
+        table = self._optional("repetitions")
+        if table is not None:
+            table.attrs["statistics"] = {name: self._source.attribute("repetitions", name) for name in STATISTICS}
+        return table
 
     @functools.cached_property
     def memory_stages(self):

@@ -199,24 +199,25 @@ const Keys<Variation>& distribution_keys() {
 }
 
 Handling<Configuration> distributions() {
-  return {
-      [](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-        const auto& items = as_list(value, path, find_key("perturbation.distributions")->info().expected({}));
-        Variations& variations = target.execution.variations;
-        variations = {};
-        read_items(distribution_keys(), items, path, reading,
-                   [&](Variation&& variation, const Place& place, bool is_faultless) {
-                     if (is_faultless && reading.faults.attempt([&] { require_sound(variation, place); }))
-                       variations.add(std::move(variation));
-                   });
-      },
-      [](const Configuration& c, Writer& writer) {
-        std::vector<std::string> items;
-        for (const auto& variation : c.execution.variations.all())
-          items.push_back(flow_text(distribution_keys(), variation));
-        if (!items.empty()) writer.put_list("perturbation.distributions", items);
-      },
-      [](const Configuration& a, const Configuration& b) { return a.execution.variations == b.execution.variations; }};
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            const auto& items = as_list(value, path, find_key("perturbation.distributions")->info().expected({}));
+            Variations& variations = target.execution.noise.variations;
+            variations = {};
+            read_items(distribution_keys(), items, path, reading,
+                       [&](Variation&& variation, const Place& place, bool is_faultless) {
+                         if (is_faultless && reading.faults.attempt([&] { require_sound(variation, place); }))
+                           variations.add(std::move(variation));
+                       });
+          },
+          [](const Configuration& c, Writer& writer) {
+            std::vector<std::string> items;
+            for (const auto& variation : c.execution.noise.variations.all())
+              items.push_back(flow_text(distribution_keys(), variation));
+            if (!items.empty()) writer.put_list("perturbation.distributions", items);
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.execution.noise.variations == b.execution.noise.variations;
+          }};
 }
 
 }  // namespace orrery::config

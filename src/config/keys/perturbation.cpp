@@ -120,6 +120,54 @@ Handling<LinkEntry> factor_of(double topology::Port::*member, std::string_view p
           [=](const LinkEntry& a, const LinkEntry& b) { return a.links.port.*member == b.links.port.*member; }};
 }
 
+/// Adds what is drawn.
+void add_draws(Keys<Configuration>& keys) {
+  keys.add(
+          {.path = "perturbation.noise",
+           .help = "share by which compute times vary: each is multiplied by 1 + noise r, with r in [-1, 1) drawn "
+                   "for each NPU, node and iteration",
+           .example = "0.05",
+           .otherwise = Default::built_in(),
+           .flag = Flag{.name = "noise",
+                        .heading = Heading::model,
+                        .argument = "SHARE",
+                        .commands = {Taker::run, Taker::check}}},
+          share(), [](auto& c) -> auto& { return c.execution.noise.amplitude; })
+      .excludes("system.compute.noise");
+  keys.add(
+          {.path = "perturbation.noise-seed",
+           .help = "seed of the draws, which do not depend on the number of ranks",
+           .example = "7",
+           .otherwise = Default::built_in(),
+           .flag = Flag{.name = "noise-seed",
+                        .heading = Heading::model,
+                        .argument = "N",
+                        .commands = {Taker::run, Taker::check}}},
+          count(0), [](auto& c) -> auto& { return c.execution.noise.seed; })
+      .excludes("system.compute.noise-seed");
+  keys.add({.path = "perturbation.distributions",
+            .help = "distributions from which factors of times are drawn: of compute per machine, NPU, step and node, "
+                    "and of the network per collective and message; the keys of an entry are those of "
+                    "`perturbation.distributions`",
+            .example = "[{per: machine, kind: tail, probability: 0.005, factor: 1.1}]",
+            .otherwise = Default::none(),
+            .see = "model.md, *Distributions of times*"},
+           {"list", "a list of distributions", "-", "any"}, distributions());
+  keys.add(
+          {.path = "perturbation.repetitions",
+           .help = "runs, with the seeds noise-seed, noise-seed + 1 and so on; the summary gives mean and confidence "
+                   "interval of the step time, and all other results are of the first run",
+           .example = "20",
+           .otherwise = Default::built_in(),
+           .see = "user-guide.md, *Several steps*",
+           .flag = Flag{.name = "repetitions",
+                        .heading = Heading::model,
+                        .argument = "N",
+                        .commands = {Taker::run, Taker::check}}},
+          count(1), [](auto& c) -> auto& { return c.perturbation.repetitions; })
+      .written_unless_default();
+}
+
 }  // namespace
 
 const Keys<Configuration>& perturbation_keys() {
@@ -130,38 +178,7 @@ const Keys<Configuration>& perturbation_keys() {
               .example = "perturbations/megascale.yaml",
               .otherwise = Default::none()},
              file().info, replaced_before());
-    keys.add(
-            {.path = "perturbation.noise",
-             .help = "share by which compute times vary: each is multiplied by 1 + noise r, with r in [-1, 1) drawn "
-                     "for each NPU, node and iteration",
-             .example = "0.05",
-             .otherwise = Default::built_in(),
-             .flag = Flag{.name = "noise",
-                          .heading = Heading::model,
-                          .argument = "SHARE",
-                          .commands = {Taker::run, Taker::check}}},
-            share(), [](auto& c) -> auto& { return c.execution.noise.amplitude; })
-        .excludes("system.compute.noise");
-    keys.add(
-            {.path = "perturbation.noise-seed",
-             .help = "seed of the draws, which do not depend on the number of ranks",
-             .example = "7",
-             .otherwise = Default::built_in(),
-             .flag = Flag{.name = "noise-seed",
-                          .heading = Heading::model,
-                          .argument = "N",
-                          .commands = {Taker::run, Taker::check}}},
-            count(0), [](auto& c) -> auto& { return c.execution.noise.seed; })
-        .excludes("system.compute.noise-seed");
-    keys.add(
-        {.path = "perturbation.distributions",
-         .help = "distributions from which factors of times are drawn: of compute per machine, NPU, step and node, "
-                 "and of the network per collective and message; the keys of an entry are those of "
-                 "`perturbation.distributions`",
-         .example = "[{per: machine, kind: tail, probability: 0.005, factor: 1.1}]",
-         .otherwise = Default::none(),
-         .see = "model.md, *Distributions of times*"},
-        {"list", "a list of distributions", "-", "any"}, distributions());
+    add_draws(keys);
     keys.add({.path = "perturbation.slow-npus",
               .help = "NPUs that compute faster or slower; the keys of an entry are those of `perturbation.slow-npus`",
               .example = "[{npus: \"3,64-71\", compute: 0.8}]",

@@ -30,7 +30,7 @@ TEST(Distributions, AllKindsReadBackEqual) {
       " {per: npu, kind: normal, deviation: 0.02}, {per: step, kind: exponential, excess: 0.1, most: 2},"
       " {per: node, kind: uniform, least: 0.9, most: 1.1}, {per: collective, kind: lognormal, deviation: 0.1},"
       " {per: message, kind: values, values: [1.5, 1, 1]}]");
-  const auto all = c.execution.variations.all();
+  const auto all = c.execution.noise.variations.all();
   ASSERT_EQ(all.size(), 6U);
   EXPECT_EQ(all[0].machine_size, 4U);
   EXPECT_EQ(all[1].distribution.least, 0.5);
@@ -46,7 +46,7 @@ TEST(Distributions, SpeedsAreDrawnOnce) {
   ASSERT_EQ(speeds.size(), 8U);
   EXPECT_EQ(speeds[0], speeds[3]);
   EXPECT_NE(speeds[0], speeds[4]);
-  EXPECT_EQ(speeds[4], 1 / c.execution.variations.factor(DrawnPer::machine, {4}));
+  EXPECT_EQ(speeds[4], 1 / c.execution.noise.variations.factor(DrawnPer::machine, {4}));
   c.draw_with(2);
   EXPECT_EQ(c.execution.noise.seed, 2U);
   EXPECT_NE(c.execution.compute_speed, speeds);
@@ -59,7 +59,7 @@ TEST(Distributions, MeasuredFactorsFromAFile) {
   const test::TemporaryFolder folder;
   std::ofstream(folder.path() / "factors.txt") << "# measured\n1.2\n\n0.9\n1\n";
   const auto c = with_distributions("[{per: npu, kind: values, values: factors.txt}]", folder.path());
-  EXPECT_EQ(c.execution.variations.all()[0].distribution.values, (std::vector<double>{0.9, 1, 1.2}));
+  EXPECT_EQ(c.execution.noise.variations.all()[0].distribution.values, (std::vector<double>{0.9, 1, 1.2}));
   EXPECT_EQ(c.inputs.back().first, "factors.txt");
   std::ofstream(folder.path() / "factors.txt") << "1\n0\n";
   expect_error([&] { with_distributions("[{per: npu, kind: values, values: factors.txt}]", folder.path()); },

@@ -75,10 +75,10 @@ TEST_F(LookaheadTest, TheFastestNpuCounts) {
   EXPECT_EQ(find(graph).calls.tails, (std::vector{ns(17), ns(10), zero, never}));
   options_.noise.amplitude = 0.5;
   EXPECT_EQ(find(graph).calls.tails, (std::vector{Time::from_ps(8500), ns(5), zero, never}));
-  options_.variations.add({DrawnPer::step, 8, {.kind = DistributionKind::uniform, .least = 0.5}});
-  options_.variations.add({DrawnPer::node, 8, {.kind = DistributionKind::values, .values = {0.8, 2}}});
+  options_.noise.variations.add({DrawnPer::step, 8, {.kind = DistributionKind::uniform, .least = 0.5}});
+  options_.noise.variations.add({DrawnPer::node, 8, {.kind = DistributionKind::values, .values = {0.8, 2}}});
   EXPECT_EQ(find(graph).calls.tails, (std::vector{Time::from_ps(3400), ns(2), zero, never}));
-  options_.variations = {};
+  options_.noise.variations = {};
   options_.compute_speed = {0.5, 0.5, 0.25, 0.5};
   options_.noise.amplitude = 0;
   EXPECT_EQ(find(graph).calls.tails, (std::vector{ns(47), ns(40), zero, never}));

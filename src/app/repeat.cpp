@@ -1,0 +1,43 @@
+#include "repeat.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace orrery::app {
+namespace {
+
+/// Says whether NPUs that are alike with one seed may differ with another one.
+bool folds_by_draws(const config::Configuration& configuration) {
+  const Variations& variations = configuration.execution.noise.variations;
+  return configuration.run.fold &&
+         (variations.has(DrawnPer::machine) || variations.has(DrawnPer::npu) || variations.has(DrawnPer::step));
+}
+
+}  // namespace
+
+results::Repetition repetition_of(const Simulation& simulation, const config::Configuration& configuration,
+                                  parallel::Communicator& world) {
+  std::int64_t end = 0;
+  for (const auto& npu : simulation.model().npus().records()) end = std::max(end, npu.finish.ps());
+  world.maximum(std::span(&end, 1));
+  return {configuration.execution.noise.seed, Time::from_ps(end)};
+}
+
+std::optional<Time> repeat(config::Configuration& configuration, std::unique_ptr<Preparation>& preparation,
+                           const std::function<bool()>& stop_requested, parallel::Communicator& world,
+                           std::vector<results::Repetition>& all) {
+  for (std::uint32_t left = configuration.perturbation.repetitions - 1; left > 0; --left) {
+    configuration.draw_with(configuration.execution.noise.seed + 1);
+    if (folds_by_draws(configuration)) {
+      preparation.reset();
+      preparation = prepare(configuration, world);
+    }
+    Simulation simulation(*preparation, configuration.run, stop_requested, world);
+    simulation.run();
+    if (simulation.stopped_at()) return simulation.stopped_at();
+    all.push_back(repetition_of(simulation, configuration, world));
+  }
+  return {};
+}
+
+}  // namespace orrery::app
