@@ -189,6 +189,19 @@ class Stragglers(harness.Folder):
             self.assertEqual(results.attrs["status"], "interrupted")
             self.assertGreater(len(results["repetitions/seed"]), 1)
 
+    def test_presets_run(self):
+        """Each preset of configs/perturbations runs by its name, also with keys of one's own, and draws factors."""
+        presets = sorted(path.stem for path in (harness.SOURCE / "configs/perturbations").glob("*.yaml"))
+        self.assertGreaterEqual(len(presets), 2)
+        text = STEP % ("false", "{dp: 64}")
+        for preset in presets:
+            named = self.run_once([self.config(text + f"perturbation: {preset}\n")])
+            based = self.run_once([self.config(text + f"perturbation: {{base: {preset}, noise-seed: 1, repetitions: 2}}\n")], "based.h5")
+            self.assertEqual(harness.finish_times(named), harness.finish_times(based))
+        outcome = harness.orrery("check", self.config(text + "perturbation: megascal\n"))
+        self.assertEqual(outcome.code, 3)
+        self.assertIn("Did you mean the preset 'megascale'?", outcome.err)
+
     def test_a_replay_warns(self):
         """A replay takes what was recorded, and says that distributions have no effect."""
         nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False)]  # noqa: E731

@@ -70,7 +70,12 @@ def on_two_ranks(folder):
     return results
 
 
+def repeated(folder):
+    """Three repetitions of a step with noise."""
+    return run(folder, "repeated", "system:\n" + RING + COMPUTE + TRANSFORMER, "--noise=0.1", "--repetitions=3")
+
+
 def all_of(folder):
     """{name: results} of all these runs."""
-    makers = (transformer, with_links, with_pool, without_records, on_two_ranks)
+    makers = (transformer, with_links, with_pool, without_records, on_two_ranks, repeated)
     return {maker.__name__: maker(folder) for maker in makers}

@@ -48,7 +48,7 @@ class Tables(Runs):
     def test_columns_are_those_of_the_file_with_their_units(self):
         """For every group: each dataset is a column with the same values, and attrs has its units and description."""
         places = {"npus": "npus", "kernel": "kernel", "links": "network/links", "switches": "network/switches", "memory_stages": "memory",
-                  "collective_totals": "metrics/collectives", "dimensions": "network", "collectives": "collectives"}
+                  "collective_totals": "metrics/collectives", "dimensions": "network", "collectives": "collectives", "repetitions": "repetitions"}
         seen = set()
         for name in self.paths:
             run, file = self.open(name), self.file(name)
@@ -80,6 +80,16 @@ class Tables(Runs):
         parts = npus[["compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time"]].sum(axis=1)
         self.assertTrue((parts == npus["finish_time"]).all())
         self.assertEqual(npus.index.name, "npu")
+
+    def test_repetitions(self):
+        """The statistics of repetitions are attributes of their table."""
+        run = self.open("repeated")
+        statistics = run.repetitions.attrs["statistics"]
+        self.assertEqual(list(run.repetitions["seed"]), [1, 2, 3])
+        self.assertEqual(statistics["confidence"], 0.95)
+        self.assertAlmostEqual(statistics["mean"], run.repetitions["simulated_time"].mean())
+        self.assertAlmostEqual(statistics["standard_deviation"], run.repetitions["simulated_time"].std())
+        self.assertLess(statistics["confidence_low"], statistics["minimum"])
 
     def test_metrics(self):
         """Single figures with their units; whole numbers stay whole."""
