@@ -2,6 +2,7 @@
 """Distributions of compute and network times: times by hand, results on any number of ranks, folded or not, and repetitions.
 
 The system of tests by hand: 4 NPUs on a ring with 10 GB/s and 100 ns."""
+import json
 import math
 import pathlib
 import sys
@@ -201,6 +202,31 @@ class Stragglers(harness.Folder):
         outcome = harness.orrery("check", self.config(text + "perturbation: megascal\n"))
         self.assertEqual(outcome.code, 3)
         self.assertIn("Did you mean the preset 'megascale'?", outcome.err)
+
+    def test_the_study_compares_rows_at_a_fixed_batch(self):
+        """The study of stragglers with two made-up rows and a file of one's own in which every machine is twice as slow: all runs are equal,
+        so the interval is a point."""
+        model = '{""kind"": ""transformer"", ""layers"": 4, ""hidden"": 1024, ""heads"": 16, ""sequence"": 512, ""vocabulary"": 1024}'
+        rows = ["id,kind,group,hardware,gpus,config,precision,step_or_us"]
+        for gpus, batches in ((16, 8), (32, 4)):
+            parallel = f'{{""tp"": 4, ""pp"": 2, ""dp"": {gpus // 8}, ""micro-batches"": {batches}}}'
+            rows.append(f'row-{gpus},training step,A MegaScale row,a100,{gpus},"{{""model"": {model}, ""parallel"": {parallel}}}",bf16,0.1')
+        (self.folder / "rows.csv").write_text("\n".join(rows) + "\n")
+        (self.folder / "all.yaml").write_text("distributions: [{per: machine, kind: tail, factor: 2}]\n")
+        done = harness.run_script("scripts/studies/stragglers", f"--rows={self.folder / 'rows.csv'}", f"--perturbation={self.folder / 'all.yaml'}",
+                                  "--repetitions=2", f"--json={self.folder / 'out.json'}", f"--orrery={harness.BINARY}")
+        self.assertEqual(done.code, 0, done.err)
+        found = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual([row["gpus"] for row in found["rows"]], [16, 32])
+        for row in found["rows"]:
+            self.assertEqual(row["batch"], 16)
+            self.assertGreater(row["slow"]["mean"], row["plain"])
+            self.assertLess(row["slow"]["mean"], 2 * row["plain"])
+            self.assertEqual(row["slow"]["confidence_low"], row["slow"]["confidence_high"])
+        self.assertIn("batch 16, 2 times the GPUs: measured 50.0 %", done.out)
+        refused = harness.run_script("scripts/studies/stragglers", f"--rows={self.folder / 'rows.csv'}", "--select=nobody", f"--orrery={harness.BINARY}")
+        self.assertEqual(refused.code, 1)
+        self.assertIn("found no training step whose group holds 'nobody'", refused.err)
 
     def test_a_replay_warns(self):
         """A replay takes what was recorded, and says that distributions have no effect."""
