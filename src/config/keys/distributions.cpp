@@ -6,23 +6,23 @@
 namespace orrery::config {
 namespace {
 
-using Kind = DistributionKind;
+using Spread = DistributionKind;
 
 bool is_of_network(DrawnPer per) { return per == DrawnPer::collective || per == DrawnPer::message; }
 
 /// Says whether a distribution is of one of these kinds.
-template <Kind... kinds>
+template <Spread... kinds>
 bool is_kind(const Variation& v) {
   return ((v.distribution.kind == kinds) || ...);
 }
 
 /// The same for Key::needed_if.
-template <Kind... kinds>
+template <Spread... kinds>
 bool needs_kind(const Variation& v, const Reading&) {
   return is_kind<kinds...>(v);
 }
 
-void read_values(const Value& value, const std::string& path, Variation& target, Reading& reading) {
+void read_factors(const Value& value, const std::string& path, Variation& target, Reading& reading) {
   std::vector<double>& values = target.distribution.values;
   values.clear();
   if (value.kind == Value::Kind::scalar) {
@@ -43,7 +43,7 @@ void read_values(const Value& value, const std::string& path, Variation& target,
 }
 
 Handling<Variation> measured_values() {
-  return {read_values,
+  return {read_factors,
           [](const Variation& v, Writer& writer) {
             writer.put("perturbation.distributions.values",
                        fmt::format("[{}]", fmt::join(v.distribution.values, ", ")));
@@ -59,8 +59,8 @@ void require_sound(const Variation& v, Place place) {
     result.key += fmt::format(".{}", key);
     return result;
   };
-  const bool is_exponential = d.kind == Kind::exponential;
-  const bool has_bounds = is_exponential || is_kind<Kind::uniform, Kind::normal, Kind::lognormal>(v);
+  const bool is_exponential = d.kind == Spread::exponential;
+  const bool has_bounds = is_exponential || is_kind<Spread::uniform, Spread::normal, Spread::lognormal>(v);
   const double least = is_exponential ? 1 : d.least;
   if (has_bounds && d.most < least)
     throw Error(ErrorCode::bad_input, at("most"), fmt::format("found {}", d.most), fmt::format("{} or more", least));
@@ -68,10 +68,10 @@ void require_sound(const Variation& v, Place place) {
     throw Error(ErrorCode::bad_input, place,
                 fmt::format("found factors down to {} per {}", d.lowest(), text_of(drawn_per(), v.per)), "1 or more",
                 "Factors of the network only lengthen times: the times of the model are those without disturbance.");
-  if ((d.kind == Kind::normal && (d.mean < d.least || d.mean > d.most)) ||
-      (d.kind == Kind::lognormal && (d.median < d.least || d.median > d.most)))
-    throw Error(ErrorCode::bad_input, at(d.kind == Kind::normal ? "mean" : "median"),
-                fmt::format("found {}", d.kind == Kind::normal ? d.mean : d.median),
+  if ((d.kind == Spread::normal && (d.mean < d.least || d.mean > d.most)) ||
+      (d.kind == Spread::lognormal && (d.median < d.least || d.median > d.most)))
+    throw Error(ErrorCode::bad_input, at(d.kind == Spread::normal ? "mean" : "median"),
+                fmt::format("found {}", d.kind == Spread::normal ? d.mean : d.median),
                 fmt::format("a number from 'least', {}, to 'most', {}", d.least, d.most));
 }
 
@@ -106,16 +106,16 @@ void add_bounds(Keys<Variation>& keys) {
            .otherwise = Default::described("0.5; 1 per collective and message")},
           factor(), [](auto& v) -> auto& { return v.distribution.least; })
       .prepare([](Variation& v) { v.distribution.least = is_of_network(v.per) ? 1 : 0.5; })
-      .needed_if(needs_kind<Kind::uniform>, "the kind is uniform")
-      .only_if(is_kind<Kind::uniform, Kind::normal, Kind::lognormal>, "kind: uniform, normal or lognormal");
+      .needed_if(needs_kind<Spread::uniform>, "the kind is uniform")
+      .only_if(is_kind<Spread::uniform, Spread::normal, Spread::lognormal>, "kind: uniform, normal or lognormal");
   keys.add(
           {.path = "perturbation.distributions.most",
            .help = "largest factor; for other kinds than uniform 100 if it is not given",
            .example = "1.2",
            .otherwise = Default::described("100")},
           factor(), [](auto& v) -> auto& { return v.distribution.most; })
-      .needed_if(needs_kind<Kind::uniform>, "the kind is uniform")
-      .only_if(is_kind<Kind::uniform, Kind::normal, Kind::lognormal, Kind::exponential>,
+      .needed_if(needs_kind<Spread::uniform>, "the kind is uniform")
+      .only_if(is_kind<Spread::uniform, Spread::normal, Spread::lognormal, Spread::exponential>,
                "kind: uniform, normal, lognormal or exponential");
 }
 
@@ -126,14 +126,14 @@ void add_shape(Keys<Variation>& keys) {
            .example = "1.02",
            .otherwise = Default::built_in()},
           factor(), [](auto& v) -> auto& { return v.distribution.mean; })
-      .only_if(is_kind<Kind::normal>, "kind: normal");
+      .only_if(is_kind<Spread::normal>, "kind: normal");
   keys.add(
           {.path = "perturbation.distributions.median",
            .help = "median of the factors before they are cut off",
            .example = "1.02",
            .otherwise = Default::built_in()},
           factor(), [](auto& v) -> auto& { return v.distribution.median; })
-      .only_if(is_kind<Kind::lognormal>, "kind: lognormal");
+      .only_if(is_kind<Spread::lognormal>, "kind: lognormal");
   keys.add(
           {.path = "perturbation.distributions.deviation",
            .help =
@@ -141,8 +141,8 @@ void add_shape(Keys<Variation>& keys) {
            .example = "0.02",
            .otherwise = Default::none()},
           factor(), [](auto& v) -> auto& { return v.distribution.deviation; })
-      .needed_if(needs_kind<Kind::normal, Kind::lognormal>, "the kind is normal or lognormal")
-      .only_if(is_kind<Kind::normal, Kind::lognormal>, "kind: normal or lognormal");
+      .needed_if(needs_kind<Spread::normal, Spread::lognormal>, "the kind is normal or lognormal")
+      .only_if(is_kind<Spread::normal, Spread::lognormal>, "kind: normal or lognormal");
 }
 
 void add_tail(Keys<Variation>& keys) {
@@ -156,23 +156,23 @@ void add_tail(Keys<Variation>& keys) {
         if (const double found = v.distribution.probability; found > 1)
           throw Error(ErrorCode::bad_input, place, fmt::format("found {}", found), "a number, 0 to 1");
       })
-      .only_if(is_kind<Kind::tail, Kind::exponential>, "kind: tail or exponential");
+      .only_if(is_kind<Spread::tail, Spread::exponential>, "kind: tail or exponential");
   keys.add(
           {.path = "perturbation.distributions.factor",
            .help = "factor of the draws that are not 1",
            .example = "1.1",
            .otherwise = Default::none()},
           factor(), [](auto& v) -> auto& { return v.distribution.factor; })
-      .needed_if(needs_kind<Kind::tail>, "the kind is tail")
-      .only_if(is_kind<Kind::tail>, "kind: tail");
+      .needed_if(needs_kind<Spread::tail>, "the kind is tail")
+      .only_if(is_kind<Spread::tail>, "kind: tail");
   keys.add(
           {.path = "perturbation.distributions.excess",
            .help = "mean by which the draws that are not 1 exceed it, before they are cut off",
            .example = "0.1",
            .otherwise = Default::none()},
           factor(), [](auto& v) -> auto& { return v.distribution.excess; })
-      .needed_if(needs_kind<Kind::exponential>, "the kind is exponential")
-      .only_if(is_kind<Kind::exponential>, "kind: exponential");
+      .needed_if(needs_kind<Spread::exponential>, "the kind is exponential")
+      .only_if(is_kind<Spread::exponential>, "kind: exponential");
   keys.add({.path = "perturbation.distributions.values",
             .help = "measured factors: a list, or a file with one in each line (empty lines and lines with `#` do not "
                     "count)",
@@ -180,8 +180,8 @@ void add_tail(Keys<Variation>& keys) {
             .otherwise = Default::none()},
            {"list or file", "a list of factors, or a file that has one a line", "-", "1e-6 to 1e6 each"},
            measured_values())
-      .needed_if(needs_kind<Kind::values>, "the kind is values")
-      .only_if(is_kind<Kind::values>, "kind: values");
+      .needed_if(needs_kind<Spread::values>, "the kind is values")
+      .only_if(is_kind<Spread::values>, "kind: values");
 }
 
 }  // namespace
