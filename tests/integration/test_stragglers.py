@@ -5,6 +5,7 @@ The system of tests by hand: 4 NPUs on a ring with 10 GB/s and 100 ns."""
 import json
 import math
 import pathlib
+import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -45,6 +46,9 @@ EVERYTHING = """perturbation:
     - {per: collective, kind: exponential, excess: 0.5, most: 5}
     - {per: message, kind: values, values: [1, 1, 1, 3]}
 """
+
+
+CASES = 3 if harness.FEWER_CASES else 8
 
 
 class Stragglers(harness.Folder):
@@ -126,6 +130,28 @@ class Stragglers(harness.Folder):
                     self.assertEqual(harness.difference(plain, folded), "")
                 with h5py.File(folded) as results:
                     self.assertLessEqual(int(results.attrs["num_classes"]), most)
+
+    def test_random_distributions_have_one_answer(self):
+        """Random lists of distributions, with factors far below 1, of random steps: on random numbers of ranks and with random partitions,
+        folded and not, the results are the same."""
+        rng = random.Random(5)
+        for case in range(CASES):
+            entries = []
+            for _ in range(rng.randint(1, 4)):
+                per = rng.choice(["machine", "npu", "step", "node", "collective", "message"])
+                least = 1 if per in ("collective", "message") else rng.choice([0.01, 0.5, 1])
+                spread = rng.choice([f"kind: uniform, least: {least}, most: {rng.choice([1, 1.5, 4])}", f"kind: normal, deviation: {rng.choice([0.05, 1])}, least: {least}",
+                                     f"kind: lognormal, deviation: {rng.choice([0.1, 1])}, least: {least}", f"kind: tail, probability: {rng.choice([0.02, 0.5])}, factor: {max(least, 3)}",
+                                     f"kind: exponential, probability: {rng.choice([0.1, 1])}, excess: {rng.choice([0.1, 2])}", f"kind: values, values: [{least}, 1, 2]"])
+                size = f", machine-size: {rng.choice([3, 8, 16])}" if per == "machine" else ""
+                entries.append(f"{{per: {per}{size}, {spread}}}")
+            parallel = rng.choice([PIPELINED, "{tp: 32, dp: 2}", "{dp: 64}", "{tp: 2, pp: 4, dp: 8, micro-batches: 4}"])
+            text = STEP % (rng.choice(["true", "false"]), parallel) + f"perturbation: {{noise-seed: {case}, distributions: [{', '.join(entries)}]}}\n"
+            config, ranks = self.config(text), rng.choice([2, 3, 4])
+            with self.subTest(case=case, text=text):
+                plain = self.run_once([config], "plain.h5")
+                for more in (["--fold"], [f"--partition={rng.choice(['round-robin', 'metis', 'dimension:0'])}"]):
+                    self.assertEqual(harness.difference(plain, self.run_once([config, *more], "other.h5", ranks=ranks)), "", f"{ranks} ranks {more}")
 
     def test_the_resolved_configuration_gives_the_same_results(self):
         """The resolved configuration holds measured factors and all bounds: it gives the same times and resolves to itself."""
