@@ -19,7 +19,7 @@ Configuration with_distributions(const std::string& list, const std::filesystem:
       "c.yaml", folder);
 }
 
-void refused(const std::string& list, std::initializer_list<std::string_view> parts) {
+void refused_distributions(const std::string& list, std::initializer_list<std::string_view> parts) {
   expect_error([&] { with_distributions(list); }, ErrorCode::bad_input, parts);
 }
 
@@ -71,17 +71,21 @@ TEST(Distributions, MeasuredFactorsFromAFile) {
 
 // Keys that a kind does not have, bounds that cross, and factors below 1 of the network are refused.
 TEST(Distributions, WrongOnesAreRefused) {
-  refused("[{kind: tail, factor: 2}]", {"distributions.0.per", "machine, npu, step"});
-  refused("[{per: npu, kind: gamma}]", {"distributions.0.kind", "gamma", "lognormal"});
-  refused("[{per: npu, kind: tail}]", {"distributions.0.factor", "the kind is tail"});
-  refused("[{per: npu, kind: normal, deviation: 0.1, factor: 2}]", {"distributions.0.factor", "kind: tail"});
-  refused("[{per: npu, machine-size: 4, kind: tail, factor: 2}]", {"machine-size", "per: machine"});
-  refused("[{per: npu, kind: uniform, most: 2}]", {"distributions.0.least", "uniform"});
-  refused("[{per: npu, kind: uniform, least: 2, most: 1}]", {"distributions.0.most", "found 1", "2 or more"});
-  refused("[{per: npu, kind: normal, mean: 3, most: 2, deviation: 1}]", {"distributions.0.mean", "found 3"});
-  refused("[{per: npu, kind: tail, factor: 2, probability: 1.5}]", {"probability", "0 to 1"});
-  refused("[{per: collective, kind: uniform, least: 0.9, most: 2}]", {"distributions.0", "down to 0.9 per collective"});
-  refused("[{per: message, kind: values, values: [0.5, 2]}]", {"down to 0.5 per message", "1 or more"});
+  refused_distributions("[{kind: tail, factor: 2}]", {"distributions.0.per", "machine, npu, step"});
+  refused_distributions("[{per: npu, kind: gamma}]", {"distributions.0.kind", "gamma", "lognormal"});
+  refused_distributions("[{per: npu, kind: tail}]", {"distributions.0.factor", "the kind is tail"});
+  refused_distributions("[{per: npu, kind: normal, deviation: 0.1, factor: 2}]",
+                        {"distributions.0.factor", "kind: tail"});
+  refused_distributions("[{per: npu, machine-size: 4, kind: tail, factor: 2}]", {"machine-size", "per: machine"});
+  refused_distributions("[{per: npu, kind: uniform, most: 2}]", {"distributions.0.least", "uniform"});
+  refused_distributions("[{per: npu, kind: uniform, least: 2, most: 1}]",
+                        {"distributions.0.most", "found 1", "2 or more"});
+  refused_distributions("[{per: npu, kind: normal, mean: 3, most: 2, deviation: 1}]",
+                        {"distributions.0.mean", "found 3"});
+  refused_distributions("[{per: npu, kind: tail, factor: 2, probability: 1.5}]", {"probability", "0 to 1"});
+  refused_distributions("[{per: collective, kind: uniform, least: 0.9, most: 2}]",
+                        {"distributions.0", "down to 0.9 per collective"});
+  refused_distributions("[{per: message, kind: values, values: [0.5, 2]}]", {"down to 0.5 per message", "1 or more"});
 }
 
 // The links of the congestion-aware network make times of their own.
