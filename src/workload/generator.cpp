@@ -22,11 +22,13 @@ class Assembler {
         parallel_(description.parallel),
         store_(store),
         placement_(parallel_),
-        layers_(layers_of(description, estimates)),
-        assigned_(assign_layers(layers_, parallel_)) {}
+        description_(description),
+        estimates_(estimates) {}
 
   trace::NpuTrace trace_of(NpuId npu) {
-    const StageTrace& made = stage_trace(placement_.stage(npu), start_of(model_, npu, parallel_.num_npus()));
+    const bool differ = parallel_.experts.imbalance > 0;
+    const StageTrace& made = stage_trace(
+        {placement_.stage(npu), start_of(model_, npu, parallel_.num_npus()), differ ? placement_.expert_rank(npu) : 0});
     trace::NpuTrace trace = made.trace;
     trace.groups.reserve(made.groups.size());
     for (const auto kind : made.groups) trace.groups.push_back(group(static_cast<GroupKind>(kind), npu));
@@ -36,10 +38,21 @@ class Assembler {
   }
 
  private:
-  static std::vector<Layer> layers_of(const Description& description, const compute::ComputeModel* estimates) {
-    std::vector<Layer> layers = make_layers(description);
-    if (estimates != nullptr) estimate(layers, *estimates);
-    return layers;
+  /// The layers of the model as NPUs execute them that have a part of the experts, and those of each virtual stage.
+  struct AssignedLayers {
+    std::vector<Layer> layers;
+    std::vector<std::span<const Layer>> assigned;
+  };
+
+  const AssignedLayers& layers_of(std::uint32_t expert_rank) {
+    const auto [found, added] = layers_.try_emplace(expert_rank);
+    AssignedLayers& made = found->second;
+    if (added) {
+      made.layers = make_layers(description_, expert_rank);
+      if (estimates_ != nullptr) estimate(made.layers, *estimates_);
+      made.assigned = assign_layers(made.layers, parallel_);
+    }
+    return made;
   }
 
   struct StageTrace {
@@ -47,11 +60,21 @@ class Assembler {
     std::vector<std::uint32_t> groups, peers;
   };
 
-  const StageTrace& stage_trace(std::uint32_t stage, Time start) {
-    const auto [found, added] = stages_.try_emplace({stage, start});
+  /// What tells the structures of NPUs apart.
+  struct Kind {
+    std::uint32_t stage = 0;
+    Time start = {};
+    std::uint32_t expert_rank = 0;
+
+    friend auto operator<=>(const Kind&, const Kind&) = default;
+  };
+
+  const StageTrace& stage_trace(const Kind& kind) {
+    const auto [found, added] = stages_.try_emplace(kind);
     StageTrace& made = found->second;
     if (added) {
-      auto structure = step_of_stage(parallel_, assigned_, stage, start);
+      const std::uint32_t stage = kind.stage;
+      auto structure = step_of_stage(parallel_, layers_of(kind.expert_rank).assigned, stage, kind.start);
       made.groups = std::move(structure.groups);
       made.peers = std::move(structure.peers);
       made.trace = store_.keep(std::move(structure), fmt::format("generated workload, stage {}", stage));
@@ -69,9 +92,10 @@ class Assembler {
   const Parallel& parallel_;
   trace::Store& store_;
   Placement placement_;
-  std::vector<Layer> layers_;
-  std::vector<std::span<const Layer>> assigned_;
-  std::map<std::pair<std::uint32_t, Time>, StageTrace> stages_;  ///< by number, and by the time at which they start
+  const Description& description_;
+  const compute::ComputeModel* estimates_;
+  std::map<std::uint32_t, AssignedLayers> layers_;  ///< by expert rank; 0 for all if experts are used alike
+  std::map<Kind, StageTrace> stages_;
   std::map<std::pair<GroupKind, NpuId>, GroupId> groups_;
 };
 

@@ -16,10 +16,11 @@ namespace orrery::workload {
 enum class GroupKind : std::uint8_t {
   tensor,       ///< tp
   context,      ///< cp
-  expert,       ///< ep
+  expert,       ///< ep, and tp if each NPU has experts of its own
   data,         ///< cp, ep, dp: copies of parameters that are not those of an expert
   expert_data,  ///< cp, dp: copies of an expert
   embedding,    ///< first and last stage, both of which hold the embedding
+  all,          ///< all NPUs
 };
 
 /// An operator: what an NPU does for one micro-batch in one layer. `name` is a literal.
@@ -54,6 +55,7 @@ struct Layer {
   std::uint64_t dense = 0;                   ///< parameters on the NPU that have copies in its data group
   std::uint64_t experts = 0;                 ///< parameters of experts, which have copies in its expert_data group
   std::uint64_t sharded = 0;                 ///< parameters without copies, which the backward pass updates
+  std::uint64_t norms = 0;                   ///< those of `dense` that the NPUs of a tp group hold alike
   std::uint64_t tied = 0;                    ///< those of `dense` that have copies in its embedding group too
   std::uint64_t activations = 0;             ///< bytes kept for the backward pass of a micro-batch
   std::uint64_t cache = 0;                   ///< inference: bytes of keys and values of a micro-batch's sequences
@@ -68,8 +70,9 @@ struct ParameterCount {
   std::uint64_t all = 0, active = 0;
 };
 
-/// Returns the layers of the whole model, in order, as an NPU of its stage executes each.
-std::vector<Layer> make_layers(const Description& description);
+/// Returns the layers of the whole model, in order, as an NPU of its stage executes each. `expert_rank` says which part
+/// of the experts the NPU has, 0 to Parallel::num_expert_ranks(); without it, experts have their mean load.
+std::vector<Layer> make_layers(const Description& description, std::optional<std::uint32_t> expert_rank = {});
 ParameterCount count_parameters(const Model& model);
 /// Returns the tokens of a sample; 0 if the model has no tokens.
 std::uint64_t tokens_per_sample(const Model& model);

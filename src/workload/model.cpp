@@ -42,9 +42,16 @@ Model default_model(std::size_t number) {
   return Registry<Model>::makers[number]();
 }
 
-std::vector<Layer> make_layers(const Description& description) {
+std::vector<Layer> make_layers(const Description& description, std::optional<std::uint32_t> expert_rank) {
   const Parallel& parallel = description.parallel;
-  auto layers = std::visit([&](const auto& model) { return model.make_layers(parallel); }, description.model);
+  auto layers = std::visit(
+      [&](const auto& model) {
+        if constexpr (requires { model.make_layers(parallel, expert_rank); })
+          return model.make_layers(parallel, expert_rank);
+        else
+          return model.make_layers(parallel);
+      },
+      description.model);
   if (parallel.pipeline.recompute_layers) keep_other_activations(layers, parallel);
   return layers;
 }

@@ -236,6 +236,7 @@ void ModelStates::update(const Nodes& after) {
   Nodes ready = after;
   append(ready, last_among_copies_);
   append(ready, last_store_);
+  if (sharding_.norm_sums) ready = sum_norms(std::move(ready));
   std::vector<Nodes> updated;
   for (const UpdateUnit& unit : update_units()) {
     const std::size_t i = updated.size();
@@ -247,6 +248,22 @@ void ModelStates::update(const Nodes& after) {
   list_throughout(builder_, "parameters", local.parameters, *last_update_);
   list_throughout(builder_, "gradients", local.gradients, *last_update_);
   list_throughout(builder_, "optimizer", local.optimizer, *last_update_);
+}
+
+/// With sequence parallelism each NPU of a tp group has gradients of norms of its own tokens only. The norm of all
+/// gradients, by which they are scaled, is one number.
+ModelStates::Nodes ModelStates::sum_norms(Nodes after) {
+  std::uint64_t norms = 0;
+  for (const Layer* layer : layers_) norms += layer->norms;
+  const auto add_sum = [&](const char* name, std::uint64_t bytes, GroupKind group) {
+    if (bytes == 0 || group_size(parallel_, group) == 1) return;
+    after = {
+        builder_.collective(name, CollectiveKind::all_reduce, Bytes(bytes), static_cast<std::uint32_t>(group), after)};
+  };
+  if (parallel_.sequence_parallel)
+    add_sum("gradient.norms.all_reduce", norms * value_bytes(parallel_.gradients), GroupKind::tensor);
+  add_sum("gradient.norm_of_all.all_reduce", sizeof(float), GroupKind::all);
+  return after;
 }
 
 /// The first and the last stage hold copies of one embedding.

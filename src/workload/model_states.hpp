@@ -98,6 +98,7 @@ class ModelStates {
   bool leaves_when_reduced(GroupKind group) const;
   void close(Bucket& bucket);
   void reduce(const Bucket& bucket, Nodes after);
+  Nodes sum_norms(Nodes after);
   void reduce_tied_embedding(const Nodes& after);
   std::optional<NodeId> add_optimizer(const UpdateUnit& unit, const Nodes& after);
   void distribute(const UpdateUnit& unit, const Nodes& after, const MadeTensor& fresh);

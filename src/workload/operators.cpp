@@ -17,13 +17,15 @@ std::uint32_t group_size(const Parallel& parallel, GroupKind group) {
     case GroupKind::context:
       return parallel[Axis::cp];
     case GroupKind::expert:
-      return parallel[Axis::ep];
+      return parallel.num_expert_ranks();
     case GroupKind::data:
       return directions * parallel[Axis::cp] * parallel[Axis::ep] * parallel[Axis::dp];
     case GroupKind::expert_data:
       return directions * parallel[Axis::cp] * parallel[Axis::dp];
     case GroupKind::embedding:
       return has_ends_apart(parallel) ? 2 : 1;
+    case GroupKind::all:
+      return parallel.num_npus();
   }
   return 1;
 }

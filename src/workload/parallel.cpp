@@ -93,6 +93,21 @@ void Parallel::validate() const {
   if (pipeline.recompute_layers && recompute != Recompute::full)
     refuse("workload.parallel.recompute-layers", *pipeline.recompute_layers,
            "no number, or workload.parallel.recompute: full");
+  const std::uint32_t tp = (*this)[Axis::tp];
+  if (experts.tp > 1 && experts.tp != tp)
+    refuse("workload.parallel.expert-tp", experts.tp, fmt::format("0, 1 or {}, which is tp", tp));
+  if (expert_tp() < tp && (!sequence_parallel || is_inference()))
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.expert-tp"},
+                fmt::format("found 1 with tp {}, but the NPUs of a tp group have the same tokens", tp),
+                "workload.parallel.sp: true, in training", "Sequence parallelism divides the tokens among them.");
+  if (!(experts.imbalance >= 0 && experts.imbalance <= 4))
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.expert-imbalance"},
+                fmt::format("found {}", experts.imbalance), "0 to 4");
+  if (experts.imbalance > 0 && experts.capacity != 1)
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.expert-imbalance"},
+                fmt::format("found {}, but with workload.parallel.expert-capacity all experts compute the same",
+                            experts.imbalance),
+                "one of the two");
   if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
   require_collective_for_path(sharding);
   if (gradients == Precision::fp8)

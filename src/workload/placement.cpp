@@ -10,13 +10,14 @@ namespace orrery::workload {
 namespace {
 
 /// Returns the axes along which the members of a group differ.
-std::vector<Axis> axes_of(GroupKind kind) {
+std::vector<Axis> axes_of(GroupKind kind, const Parallel& parallel) {
   switch (kind) {
     case GroupKind::tensor:
       return {Axis::tp};
     case GroupKind::context:
       return {Axis::cp};
     case GroupKind::expert:
+      if (parallel.expert_tp() < parallel[Axis::tp]) return {Axis::tp, Axis::ep};
       return {Axis::ep};
     case GroupKind::data:
       return {Axis::cp, Axis::ep, Axis::dp};
@@ -24,11 +25,13 @@ std::vector<Axis> axes_of(GroupKind kind) {
       return {Axis::cp, Axis::dp};
     case GroupKind::embedding:
       return {Axis::pp};
+    case GroupKind::all:
+      return {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
   }
   return {};
 }
 
-constexpr std::array<std::string_view, 6> group_names = {"tp", "cp", "ep", "dp", "edp", "embedding"};
+constexpr std::array<std::string_view, 7> group_names = {"tp", "cp", "ep", "dp", "edp", "embedding", "all"};
 
 std::size_t at(Axis axis) { return static_cast<std::size_t>(axis); }
 
@@ -48,6 +51,12 @@ Placement::Coordinates Placement::coordinates(NpuId npu) const {
   Coordinates result;
   for (std::size_t i = 0; i < num_axes; ++i) result[i] = npu.value() / strides_[i] % parallel_.sizes[i];
   return result;
+}
+
+std::uint32_t Placement::expert_rank(NpuId npu) const {
+  const Coordinates own = coordinates(npu);
+  if (parallel_.expert_tp() == parallel_[Axis::tp]) return own[at(Axis::ep)];
+  return own[at(Axis::ep)] * parallel_[Axis::tp] + own[at(Axis::tp)];
 }
 
 NpuId Placement::npu(const Coordinates& coordinates) const {
@@ -70,14 +79,14 @@ std::uint32_t Placement::mirror(const Coordinates& of) const { return parallel_[
 
 NpuId Placement::first_member(GroupKind kind, NpuId npu) const {
   Coordinates first = coordinates(npu);
-  for (const Axis axis : axes_of(kind)) first[at(axis)] = 0;
+  for (const Axis axis : axes_of(kind, parallel_)) first[at(axis)] = 0;
   if (has_mirror(kind)) first[at(Axis::pp)] = std::min(first[at(Axis::pp)], mirror(first));
   return this->npu(first);
 }
 
 std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
   std::vector<NpuId> result = {first_member(kind, npu)};
-  for (const Axis axis : axes_of(kind)) {
+  for (const Axis axis : axes_of(kind, parallel_)) {
     // The first and the last stage hold the embedding.
     const bool has_ends_only = kind == GroupKind::embedding;
     const std::uint32_t step = has_ends_only ? parallel_[axis] - 1 : 1;
@@ -96,7 +105,7 @@ std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
 
 std::string Placement::group_name(GroupKind kind, NpuId npu) const {
   std::string name(workload::name(kind));
-  const auto along = axes_of(kind);
+  const auto along = axes_of(kind, parallel_);
   const Coordinates own = coordinates(first_member(kind, npu));
   for (std::size_t i = 0; i < num_axes; ++i) {
     const bool varies = std::ranges::find(along, static_cast<Axis>(i)) != along.end();

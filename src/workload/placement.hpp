@@ -24,6 +24,8 @@ class Placement {
   Coordinates coordinates(NpuId npu) const;
   NpuId npu(const Coordinates& coordinates) const;
   std::uint32_t stage(NpuId npu) const { return coordinates(npu)[static_cast<std::size_t>(Axis::pp)]; }
+  /// Returns which part of the experts an NPU has, 0 to Parallel::num_expert_ranks().
+  std::uint32_t expert_rank(NpuId npu) const;
   /// Returns the NPU with the same coordinates in another stage.
   NpuId in_stage(NpuId npu, std::uint32_t stage) const;
 

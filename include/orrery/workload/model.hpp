@@ -16,7 +16,8 @@ namespace orrery::workload {
 /// - `family` and `help`: the name of the family, which is the word for `workload.model.kind`, and one line of help;
 /// - `validate(parallel)`: throws Error (bad_input), which names the key, for what the model cannot be or cannot be
 ///   divided into;
-/// - `make_layers(parallel)`: the layers of the whole model, in order, as one NPU executes each for one micro-batch;
+/// - `make_layers(parallel)`: the layers of the whole model, in order, as one NPU executes each for one micro-batch; or
+///   `make_layers(parallel, expert_rank)` if the layers of NPUs with other experts differ;
 /// - `count_parameters()`: the parameters of the whole model;
 /// - `num_blocks()`: the number of layers that pipeline stages share;
 /// - if it applies, `tokens_per_sample()`;

@@ -49,6 +49,9 @@ struct Sharding {
   double exposed_share = 0;    ///< of the bytes of ZeRO 3's collectives: compute waits for them
   /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
   bool gather_before_forward = false;
+  /// Before the update, gradients of norms are summed over tp with sequence parallelism, and the norm of all gradients
+  /// over all NPUs.
+  bool norm_sums = false;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
@@ -60,6 +63,18 @@ struct LayerOverlap {
   bool experts = false;  ///< experts that every token passes, while tokens travel to others
 
   friend bool operator==(const LayerOverlap&, const LayerOverlap&) = default;
+};
+
+/// How the experts of a layer are divided, and how many rows they compute.
+struct ExpertDivision {
+  /// Rows of experts' products, of an even share of the tokens: fewer are padded, and what is more is dropped.
+  double capacity = 1;
+  /// Number of NPUs that share an expert: those of tp (0, or its size), or one, so that each has experts of its own.
+  std::uint32_t tp = 0;
+  double imbalance = 0;    ///< standard deviation of the logarithm of the experts' loads, which are drawn
+  std::uint32_t seed = 1;  ///< of the draws
+
+  friend bool operator==(const ExpertDivision&, const ExpertDivision&) = default;
 };
 
 /// What the stages of a pipeline hold, and which passes they execute in which order.
@@ -83,8 +98,7 @@ struct Parallel {
   std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
   bool sequence_parallel = false;  ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
   LayerOverlap overlap;
-  /// Rows of experts' products, of an even share of the tokens: fewer are padded, and what is more is dropped.
-  double expert_capacity = 1;
+  ExpertDivision experts;
   Sharding sharding;
   std::uint64_t micro_batch = 1;    ///< samples
   std::uint32_t micro_batches = 1;  ///< number per step and replica
@@ -116,6 +130,10 @@ struct Parallel {
   /// Returns the share of the time of the passes that NPUs wait if passes are alike and messages take no time. Sources:
   /// docs/workloads.md, *Schedules*.
   double ideal_bubble() const;
+  /// Returns how many NPUs share an expert.
+  std::uint32_t expert_tp() const { return experts.tp == 1 ? 1 : (*this)[Axis::tp]; }
+  /// Returns among how many NPUs, or sets of NPUs that share experts, the experts of a layer are divided.
+  std::uint32_t num_expert_ranks() const { return (*this)[Axis::ep] * ((*this)[Axis::tp] / expert_tp()); }
   std::uint32_t num_replicas() const { return (*this)[Axis::dp] * (*this)[Axis::ep]; }
 
   /// Returns a warning that names the key of CONFIG.yaml if there are several stages and a single micro-batch.

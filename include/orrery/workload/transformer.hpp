@@ -88,7 +88,7 @@ struct Transformer {
   std::uint64_t latent_parameters(std::uint64_t tp) const;
 
   void validate(const Parallel& parallel) const;
-  std::vector<Layer> make_layers(const Parallel& parallel) const;
+  std::vector<Layer> make_layers(const Parallel& parallel, std::optional<std::uint32_t> expert_rank) const;
   ParameterCount count_parameters() const;
   std::uint64_t num_blocks() const { return layers; }
   std::uint64_t tokens_per_sample() const { return sequence; }

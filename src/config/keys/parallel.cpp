@@ -173,7 +173,28 @@ void add_overlap(Keys<Parallel>& keys) {
        .example = "1.25",
        .otherwise = Default::built_in(),
        .see = "workloads.md, *Models*"},
-      factor(), [](auto& parallel) -> auto& { return parallel.expert_capacity; });
+      factor(), [](auto& parallel) -> auto& { return parallel.experts.capacity; });
+  keys.add(
+      {.path = "workload.parallel.expert-tp",
+       .help = "NPUs that share an expert: tp, or 1 if each NPU of a tp group has experts of its own; 0: tp",
+       .example = "1",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Experts*"},
+      count(0), [](auto& parallel) -> auto& { return parallel.experts.tp; });
+  keys.add(
+      {.path = "workload.parallel.expert-imbalance",
+       .help = "how much more some experts of a layer are used than others: the standard deviation of the logarithm of "
+               "their loads, which are drawn",
+       .example = "0.3",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Experts*"},
+      number("0 to 4"), [](auto& parallel) -> auto& { return parallel.experts.imbalance; });
+  keys.add(
+      {.path = "workload.parallel.expert-seed",
+       .help = "seed of the loads of experts",
+       .example = "7",
+       .otherwise = Default::built_in()},
+      count(0), [](auto& parallel) -> auto& { return parallel.experts.seed; });
   keys.add(
       {.path = "workload.parallel.expert-overlap",
        .help = "experts that every token passes are computed while tokens travel to the others",
@@ -311,6 +332,15 @@ void add_gradients(Keys<Parallel>& keys) {
        .example = "25 MB",
        .otherwise = Default::built_in()},
       size(0, "25 MB"), [](auto& parallel) -> auto& { return parallel.sharding.bucket; });
+  keys.add(
+      {.path = "workload.parallel.norm-sums",
+       .help =
+           "before the update, sum the gradients of norms over tp (with sp), and the norm of all gradients over all "
+           "NPUs",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Communication*"},
+      boolean(), [](auto& parallel) -> auto& { return parallel.sharding.norm_sums; });
   keys.add(
       {.path = "workload.parallel.overlap",
        .help = "sum gradients beside the backward pass; else after it",

@@ -5,20 +5,18 @@
 namespace orrery::workload {
 
 /// After Korthikanti et al. (2022), section 4, but for any widths.
-std::uint64_t TransformerLayers::block_activations(bool has_experts) const {
+std::uint64_t TransformerLayers::block_activations(bool has_experts, const ExpertLoad& load) const {
   const Transformer::Mlp& mlp = model_.mlp;
   const std::uint64_t whole = own_tokens_ * hidden_, into = matrices_into(model_);
-  const auto routed = [&](std::uint64_t tokens) {  // rows of the MLP
-    return has_experts ? static_cast<std::uint64_t>(static_cast<double>(tokens * mlp.top_k) * parallel_.expert_capacity)
-                       : tokens;
-  };
   std::uint64_t result = whole * (3 * bytes_ + 2 * mask_);  // norms, inputs, masks
-  result += routed(own_tokens_) * hidden_ * bytes_;
+  const bool is_shared = parallel_.expert_tp() == tp_;
+  const std::uint64_t rows = has_experts ? routed(is_shared ? tokens_ : own_tokens_, load.own) : tokens_;
+  result += (has_experts ? routed(own_tokens_, load.own) : own_tokens_) * hidden_ * bytes_;
   result += tokens_ * bytes_ * (query_ + result_ + (keys_ + values_) * parallel_[Axis::cp]);
   if (model_.is_latent())
     result += tokens_ * bytes_ * (model_.latent.query + model_.latent.key_value + model_.latent.rotary);
   const std::uint64_t width = has_experts ? model_.mlp_width() : model_.dense_width();
-  result += routed(tokens_) * bytes_ * (into + 1) * (width / tp_);
+  result += rows * bytes_ * (into + 1) * (width / (has_experts ? parallel_.expert_tp() : tp_));
   if (has_experts) result += tokens_ * bytes_ * (into + 1) * (mlp.shared_experts * width / tp_);
   if (!model_.attention.fused && parallel_.recompute != Recompute::selective)
     result += tokens_ * model_.sequence * (model_.attention.heads / tp_) * ((1 + mask_) * bytes_ + mask_);
@@ -30,13 +28,14 @@ Layer TransformerLayers::block(std::uint32_t index) {
   layer.name = fmt::format("layer_{}", index);
   attention(layer);
   const bool has_experts = model_.has_experts(index);
+  const ExpertLoad load = has_experts ? draw_expert_load(model_, parallel_, index, expert_rank_) : ExpertLoad{};
   if (has_experts)
-    experts(layer);
+    experts(layer, load);
   else
     mlp(layer, model_.dense_width());
   const bool is_recomputed = parallel_.recompute == Recompute::full;
   if (is_recomputed) layer.recomputation = layer.forward;
-  const std::uint64_t all = block_activations(has_experts);
+  const std::uint64_t all = block_activations(has_experts, load);
   layer.activations = is_recomputed ? own_tokens_ * hidden_ * bytes_ : all;
   layer.recomputed = all - layer.activations;
   layer.output = own_tokens_ * hidden_ * bytes_;

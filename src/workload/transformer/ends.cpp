@@ -55,6 +55,7 @@ void TransformerLayers::add_further_token(Layer& layer) {
   backward.insert(backward.end(), {Operators::backward("merge", merge), own("merge.norm", 8 * bytes_)});
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
   layer.dense += block.dense + 2 * hidden_ * hidden_ + 3 * norm_parameters(model_);
+  layer.norms += block.norms + 3 * norm_parameters(model_);
   layer.experts += block.experts;
   layer.activations += block.activations + block.recomputed + 3 * own_tokens_ * hidden_ * bytes_;
   add_logits(layer);
@@ -81,6 +82,7 @@ Layer TransformerLayers::output() {
   const std::uint64_t words = model_.embedding.vocabulary / tp_;
   const bool has_own = !model_.embedding.tied || has_ends_apart(parallel_);
   layer.dense += (has_own ? words * hidden_ : 0) + norm_parameters(model_);
+  layer.norms += norm_parameters(model_);
   if (model_.embedding.tied && has_own) layer.tied = words * hidden_;
   layer.output = 0;
   return layer;

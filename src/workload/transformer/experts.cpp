@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cmath>
 
+#include "orrery/base/distribution.hpp"
+#include "orrery/base/mix.hpp"
 #include "transformer/layers.hpp"
 
 namespace orrery::workload {
@@ -7,16 +10,37 @@ namespace orrery::workload {
 using trace::CollectiveKind;
 using enum Operator::Kind;
 
-/// Each token goes to top_k experts, which are spread over ep NPUs, and comes back. All experts get the same number, or
-/// as many as their capacity. Experts that every token passes compute while tokens travel, if the workload says so.
-void TransformerLayers::experts(Layer& layer) {
-  const Transformer::Mlp& mlp = model_.mlp;
-  const std::uint64_t into = matrices_into(model_), width = model_.mlp_width() / tp_;
-  const std::uint64_t own_experts = mlp.experts / parallel_[Axis::ep];
-  const auto routed = [&](std::uint64_t tokens) {
-    return static_cast<std::uint64_t>(static_cast<double>(tokens * mlp.top_k) * parallel_.expert_capacity);
+ExpertLoad draw_expert_load(const Transformer& model, const Parallel& parallel, std::uint32_t layer,
+                            std::optional<std::uint32_t> rank) {
+  const ExpertDivision& division = parallel.experts;
+  if (division.imbalance == 0) return {};
+  const std::uint32_t ranks = parallel.num_expert_ranks(), each = model.mlp.experts / ranks;
+  const auto draw = [&](std::uint32_t expert) {
+    const std::uint64_t bits = mix(mix(mix(division.seed, 0x65787065727473U), layer), expert);
+    return std::exp(division.imbalance * normal_quantile((static_cast<double>(bits >> 11U) + 0.5) * 0x1p-53));
   };
-  const std::uint64_t rows = routed(tokens_), own_rows = routed(own_tokens_);
+  double all = 0, most = 0, own = 0;
+  for (std::uint32_t i = 0; i < ranks; ++i) {
+    double load = 0;
+    for (std::uint32_t k = 0; k < each; ++k) load += draw(i * each + k);
+    all += load;
+    most = std::max(most, load);
+    if (rank == i) own = load;
+  }
+  const double mean = all / ranks;
+  return {rank ? own / mean : 1, most / mean};
+}
+
+/// Each token goes to top_k experts, which are spread over NPUs, and comes back. All experts get the same number, as
+/// many as their capacity, or what is drawn for them; an exchange takes as long as that of the NPU that gets most.
+/// Experts that every token passes compute while tokens travel, if the workload says so.
+void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
+  const Transformer::Mlp& mlp = model_.mlp;
+  const bool is_shared = parallel_.expert_tp() == tp_;  // the NPUs of a tp group compute parts of the same experts
+  const std::uint64_t into = matrices_into(model_), width = model_.mlp_width() / parallel_.expert_tp();
+  const std::uint64_t own_experts = mlp.experts / parallel_.num_expert_ranks();
+  const std::uint64_t rows = std::max<std::uint64_t>(routed(is_shared ? tokens_ : own_tokens_, load.own), 1);
+  const std::uint64_t own_rows = routed(own_tokens_, load.own), exchanged = routed(own_tokens_, load.most);
   // A step of inference may have fewer rows than experts: it reads the weights of those that have one.
   const std::uint64_t read_experts = parallel_.is_inference() ? std::min(own_experts, rows) : own_experts;
   const Operator router = operators_.product("experts.router", tokens_, hidden_ / tp_, mlp.experts);
@@ -33,14 +57,17 @@ void TransformerLayers::experts(Layer& layer) {
   const auto exchange = [&](std::vector<Operator>& operators, const char* name, const std::vector<Operator>& beside) {
     const bool overlaps = parallel_.overlap.experts && !beside.empty();
     add_collective(operators, parallel_, overlaps ? asynchronous : collective, name, CollectiveKind::all_to_all,
-                   GroupKind::expert, own_rows * hidden_ * bytes_);
+                   GroupKind::expert, exchanged * hidden_ * bytes_);
     operators.insert(operators.end(), beside.begin(), beside.end());
     if (overlaps) operators.push_back({.kind = wait});
   };
   const auto gather_rows = [&](std::vector<Operator>& operators, const char* name, Operator::Kind kind) {
-    if (parallel_.sequence_parallel)
+    if (parallel_.sequence_parallel && is_shared)
       add_collective(operators, parallel_, kind, name, CollectiveKind::all_gather, GroupKind::tensor,
                      own_rows * hidden_ * bytes_);
+  };
+  const auto sum_rows = [&](std::vector<Operator>& operators) {
+    if (is_shared) add_sum(operators, collective, "experts.sum", rows * hidden_ * bytes_);
   };
   const SharedExpert shared = shared_forward(), shared_back = shared_backward();
 
@@ -49,7 +76,7 @@ void TransformerLayers::experts(Layer& layer) {
   exchange(forward, "experts.dispatch", shared.first);
   gather_rows(forward, "experts.all_gather", collective);
   forward.insert(forward.end(), {first, activation, second});
-  add_sum(forward, collective, "experts.sum", rows * hidden_ * bytes_);
+  sum_rows(forward);
   exchange(forward, "experts.combine", shared.second);
   forward.push_back(own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_));
 
@@ -60,13 +87,14 @@ void TransformerLayers::experts(Layer& layer) {
   backward.insert(backward.end(),
                   {Operators::backward("experts.second", second), Operators::backward("experts.activation", activation),
                    Operator{.kind = wait}, Operators::backward("experts.first", first)});
-  add_sum(backward, collective, "experts.sum", rows * hidden_ * bytes_);
+  sum_rows(backward);
   exchange(backward, "experts.dispatch", shared_back.first);
   backward.insert(backward.end(), {Operators::backward("experts.router", router), own("experts.norm", 4 * bytes_)});
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
 
+  layer.norms += norm_parameters(model_);
   layer.dense += hidden_ * mlp.experts + (mlp.router_bias ? mlp.experts : 0) + norm_parameters(model_);
-  layer.dense += (into + 1) * hidden_ * mlp.shared_experts * width;
+  layer.dense += (into + 1) * hidden_ * mlp.shared_experts * model_.mlp_width() / tp_;
   layer.experts += own_experts * (into + 1) * hidden_ * width;
 }
 

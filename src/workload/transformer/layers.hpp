@@ -15,12 +15,25 @@ inline std::uint64_t norm_parameters(const Transformer& model) { return model.hi
 /// Returns how many matrices lead into the inner width of the MLP.
 inline std::uint64_t matrices_into(const Transformer& model) { return model.mlp.gated ? 2 : 1; }
 
+/// How many tokens pass experts, of those that would if all were used alike.
+struct ExpertLoad {
+  double own = 1;   ///< the experts of the NPU
+  double most = 1;  ///< of the NPU whose experts have most
+};
+
+/// Draws the load of the experts of a layer. Without a rank `own` is 1. Source of the form: shares of tokens of trained
+/// routers spread about their mean by a factor, so that their logarithm is taken to be normal (docs/workloads.md).
+ExpertLoad draw_expert_load(const Transformer& model, const Parallel& parallel, std::uint32_t layer,
+                            std::optional<std::uint32_t> rank);
+
 /// Makes the layers; all sizes are those of one NPU and one micro-batch.
 class TransformerLayers {
  public:
-  TransformerLayers(const Transformer& model, const Parallel& parallel)
+  /// `expert_rank`: as make_layers says.
+  TransformerLayers(const Transformer& model, const Parallel& parallel, std::optional<std::uint32_t> expert_rank)
       : model_(model),
         parallel_(parallel),
+        expert_rank_(expert_rank),
         operators_(parallel),
         tp_(parallel[Axis::tp]),
         tokens_(parallel.micro_batch * (is_decode() ? 1 : model.sequence) / parallel[Axis::cp]),
@@ -107,9 +120,14 @@ class TransformerLayers {
   void attention(Layer& layer);
   void mlp(Layer& layer, std::uint64_t width);
   /// Adds the experts of a block, and those that every token passes.
-  void experts(Layer& layer);
+  void experts(Layer& layer, const ExpertLoad& load);
   /// Returns what the operators of a block keep for the backward pass.
-  std::uint64_t block_activations(bool has_experts) const;
+  std::uint64_t block_activations(bool has_experts, const ExpertLoad& load) const;
+  /// Returns how many tokens pass the experts of an NPU that has `tokens` of its own.
+  std::uint64_t routed(std::uint64_t tokens, double load = 1) const {
+    return static_cast<std::uint64_t>(static_cast<double>(tokens * model_.mlp.top_k) * parallel_.experts.capacity *
+                                      load);
+  }
 
   /// The operators that make queries, keys and values of the NPU's heads from its tokens, and their backward pass.
   struct Inputs {
@@ -132,6 +150,7 @@ class TransformerLayers {
 
   const Transformer& model_;
   const Parallel& parallel_;
+  std::optional<std::uint32_t> expert_rank_;
   Operators operators_;
   std::uint64_t tp_, tokens_;
   std::uint64_t own_tokens_;  ///< the tokens whose norms the NPU computes

@@ -55,7 +55,8 @@ void require_experts(const Transformer& model, const Parallel& parallel) {
     if (mlp.interval > 1) refuse("workload.model.expert-interval", mlp.interval, "1, or experts");
     return;
   }
-  require_multiple("workload.model.experts", mlp.experts, "ep", parallel[Axis::ep]);
+  require_multiple("workload.model.experts", mlp.experts, parallel.expert_tp() == 1 ? "ep * tp" : "ep",
+                   parallel.num_expert_ranks());
   if (mlp.top_k == 0 || mlp.top_k > mlp.experts)
     refuse("workload.model.top-k", mlp.top_k, fmt::format("1 to {} experts", mlp.experts));
   if (mlp.dense_layers + mlp.interval > model.layers)
@@ -79,8 +80,8 @@ void require_latent(const Transformer& model) {
 
 }  // namespace
 
-std::vector<Layer> Transformer::make_layers(const Parallel& parallel) const {
-  TransformerLayers maker(*this, parallel);
+std::vector<Layer> Transformer::make_layers(const Parallel& parallel, std::optional<std::uint32_t> expert_rank) const {
+  TransformerLayers maker(*this, parallel, expert_rank);
   const bool has_ends = embedding.vocabulary > 0;
   std::vector<Layer> made;
   if (has_ends) made.push_back(maker.embedding());
