@@ -46,6 +46,12 @@ struct Operator {
   double share = 1;          ///< of the operation, which the operator computes
 };
 
+/// Those of the parameters `Layer::dense` that have copies elsewhere too.
+struct PartsOfDense {
+  std::uint64_t tied = 0;   ///< in the NPU's embedding group
+  std::uint64_t norms = 0;  ///< in its tp group
+};
+
 /// A layer as one NPU executes it.
 struct Layer {
   std::string name;
@@ -55,14 +61,13 @@ struct Layer {
   std::uint64_t dense = 0;                   ///< parameters on the NPU that have copies in its data group
   std::uint64_t experts = 0;                 ///< parameters of experts, which have copies in its expert_data group
   std::uint64_t sharded = 0;                 ///< parameters without copies, which the backward pass updates
-  std::uint64_t norms = 0;                   ///< those of `dense` that the NPUs of a tp group hold alike
-  std::uint64_t tied = 0;                    ///< those of `dense` that have copies in its embedding group too
-  std::uint64_t activations = 0;             ///< bytes kept for the backward pass of a micro-batch
-  std::uint64_t cache = 0;                   ///< inference: bytes of keys and values of a micro-batch's sequences
-  std::uint64_t recomputed = 0;              ///< bytes that `recomputation` makes and `backward` needs
-  std::uint64_t output = 0;                  ///< bytes handed to the next layer for a micro-batch
-  std::optional<Time> update = {};           ///< the optimizer's time for it, if its parameters do not say
-  bool is_beside_blocks = false;             ///< embedding or output layer: stages do not share it as a block
+  PartsOfDense of_dense;
+  std::uint64_t activations = 0;    ///< bytes kept for the backward pass of a micro-batch
+  std::uint64_t cache = 0;          ///< inference: bytes of keys and values of a micro-batch's sequences
+  std::uint64_t recomputed = 0;     ///< bytes that `recomputation` makes and `backward` needs
+  std::uint64_t output = 0;         ///< bytes handed to the next layer for a micro-batch
+  std::optional<Time> update = {};  ///< the optimizer's time for it, if its parameters do not say
+  bool is_beside_blocks = false;    ///< embedding or output layer: stages do not share it as a block
 };
 
 /// The number of parameters of a whole model, and the number that a sample passes.

@@ -254,7 +254,7 @@ void ModelStates::update(const Nodes& after) {
 /// gradients, by which they are scaled, is one number.
 ModelStates::Nodes ModelStates::sum_norms(Nodes after) {
   std::uint64_t norms = 0;
-  for (const Layer* layer : layers_) norms += layer->norms;
+  for (const Layer* layer : layers_) norms += layer->of_dense.norms;
   const auto add_sum = [&](const char* name, std::uint64_t bytes, GroupKind group) {
     if (bytes == 0 || group_size(parallel_, group) == 1) return;
     after = {
@@ -269,9 +269,9 @@ ModelStates::Nodes ModelStates::sum_norms(Nodes after) {
 /// The first and the last stage hold copies of one embedding.
 void ModelStates::reduce_tied_embedding(const Nodes& after) {
   for (const Layer* layer : layers_) {
-    if (layer->tied == 0 || group_size(parallel_, GroupKind::embedding) == 1) continue;
+    if (layer->of_dense.tied == 0 || group_size(parallel_, GroupKind::embedding) == 1) continue;
     const std::string name = "gradient.embedding.tied";
-    MadeTensor tensor{name, held({GroupKind::data, layer->tied, ""}, 1) * value_bytes(parallel_.gradients)};
+    MadeTensor tensor{name, held({GroupKind::data, layer->of_dense.tied, ""}, 1) * value_bytes(parallel_.gradients)};
     Nodes there = after;
     if (sharding_.offload.gradients) {
       append(there, last_among_copies_);

@@ -151,22 +151,8 @@ void add_axes(Keys<Parallel>& keys) {
       boolean(), [](auto& parallel) -> auto& { return parallel.sequence_parallel; });
 }
 
-/// Adds how communication and compute overlap.
-void add_overlap(Keys<Parallel>& keys) {
-  keys.add(
-      {.path = "workload.parallel.tp-overlap",
-       .help = "share of the products next to tensor-parallel collectives that is computed beside these",
-       .example = "0.8",
-       .otherwise = Default::built_in(),
-       .see = "workloads.md, *Overlap*"},
-      share(), [](auto& parallel) -> auto& { return parallel.overlap.tensor; });
-  keys.add(
-      {.path = "workload.parallel.cp-exchange",
-       .help = "how context parallelism brings keys and values to all",
-       .example = "ring",
-       .otherwise = Default::built_in(),
-       .see = "workloads.md, *Overlap*"},
-      word(context_exchanges()), [](auto& parallel) -> auto& { return parallel.overlap.context; });
+/// Adds how experts are divided and used.
+void add_experts(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.expert-capacity",
        .help = "rows that experts compute, of an even share of the tokens: fewer are padded, more are dropped",
@@ -195,6 +181,24 @@ void add_overlap(Keys<Parallel>& keys) {
        .example = "7",
        .otherwise = Default::built_in()},
       count(0), [](auto& parallel) -> auto& { return parallel.experts.seed; });
+}
+
+/// Adds how communication and compute overlap.
+void add_overlap(Keys<Parallel>& keys) {
+  keys.add(
+      {.path = "workload.parallel.tp-overlap",
+       .help = "share of the products next to tensor-parallel collectives that is computed beside these",
+       .example = "0.8",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Overlap*"},
+      share(), [](auto& parallel) -> auto& { return parallel.overlap.tensor; });
+  keys.add(
+      {.path = "workload.parallel.cp-exchange",
+       .help = "how context parallelism brings keys and values to all",
+       .example = "ring",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Overlap*"},
+      word(context_exchanges()), [](auto& parallel) -> auto& { return parallel.overlap.context; });
   keys.add(
       {.path = "workload.parallel.expert-overlap",
        .help = "experts that every token passes are computed while tokens travel to the others",
@@ -380,6 +384,7 @@ const Keys<Parallel>& parallel_keys() {
     add_batches(keys);
     add_pipeline(keys);
     add_gradients(keys);
+    add_experts(keys);
     add_overlap(keys);
     return keys;
   }();

@@ -149,7 +149,7 @@ void TransformerLayers::attention(Layer& layer) {
 
   const std::uint64_t copies = model_.kv_copies(parallel_[Axis::tp]);
   layer.repeated_flops = 2 * tokens_ * (keys_ + values_) * (hidden_ / copies) * (copies - 1);
-  layer.norms += norm_parameters(model_);
+  layer.of_dense.norms += norm_parameters(model_);
   layer.dense += attention_parameters();
 }
 

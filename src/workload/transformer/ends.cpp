@@ -14,7 +14,7 @@ Layer TransformerLayers::embedding() {
   gather(layer.backward, "gradient.all_gather");
   layer.backward.push_back({.name = "update", .flops = 2 * sums, .bytes = 3 * tokens_ * hidden_ * bytes_});
   layer.dense = model_.embedding.vocabulary / tp_ * hidden_;
-  if (model_.embedding.tied) layer.tied = layer.dense;
+  if (model_.embedding.tied) layer.of_dense.tied = layer.dense;
   if (model_.embedding.learned_positions) layer.dense += model_.sequence * hidden_;
   layer.activations = mask_ * own_tokens_ * hidden_;
   layer.output = own_tokens_ * hidden_ * bytes_;
@@ -55,7 +55,7 @@ void TransformerLayers::add_further_token(Layer& layer) {
   backward.insert(backward.end(), {Operators::backward("merge", merge), own("merge.norm", 8 * bytes_)});
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
   layer.dense += block.dense + 2 * hidden_ * hidden_ + 3 * norm_parameters(model_);
-  layer.norms += block.norms + 3 * norm_parameters(model_);
+  layer.of_dense.norms += block.of_dense.norms + 3 * norm_parameters(model_);
   layer.experts += block.experts;
   layer.activations += block.activations + block.recomputed + 3 * own_tokens_ * hidden_ * bytes_;
   add_logits(layer);
@@ -82,8 +82,8 @@ Layer TransformerLayers::output() {
   const std::uint64_t words = model_.embedding.vocabulary / tp_;
   const bool has_own = !model_.embedding.tied || has_ends_apart(parallel_);
   layer.dense += (has_own ? words * hidden_ : 0) + norm_parameters(model_);
-  layer.norms += norm_parameters(model_);
-  if (model_.embedding.tied && has_own) layer.tied = words * hidden_;
+  layer.of_dense.norms += norm_parameters(model_);
+  if (model_.embedding.tied && has_own) layer.of_dense.tied = words * hidden_;
   layer.output = 0;
   return layer;
 }

@@ -91,11 +91,17 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
   exchange(backward, "experts.dispatch", shared_back.first);
   backward.insert(backward.end(), {Operators::backward("experts.router", router), own("experts.norm", 4 * bytes_)});
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
+  count_experts(layer);
+}
 
-  layer.norms += norm_parameters(model_);
+/// Counts the parameters of experts, router and shared experts.
+void TransformerLayers::count_experts(Layer& layer) const {
+  const Transformer::Mlp& mlp = model_.mlp;
+  const std::uint64_t of_expert = (matrices_into(model_) + 1) * hidden_ * model_.mlp_width();
+  layer.of_dense.norms += norm_parameters(model_);
   layer.dense += hidden_ * mlp.experts + (mlp.router_bias ? mlp.experts : 0) + norm_parameters(model_);
-  layer.dense += (into + 1) * hidden_ * mlp.shared_experts * model_.mlp_width() / tp_;
-  layer.experts += own_experts * (into + 1) * hidden_ * width;
+  layer.dense += mlp.shared_experts * of_expert / tp_;
+  layer.experts += mlp.experts / parallel_.num_expert_ranks() * (of_expert / parallel_.expert_tp());
 }
 
 /// The shared expert gathers its tokens and computes its first product, and later its second one, whose results it adds

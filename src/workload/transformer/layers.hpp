@@ -121,6 +121,7 @@ class TransformerLayers {
   void mlp(Layer& layer, std::uint64_t width);
   /// Adds the experts of a block, and those that every token passes.
   void experts(Layer& layer, const ExpertLoad& load);
+  void count_experts(Layer& layer) const;
   /// Returns what the operators of a block keep for the backward pass.
   std::uint64_t block_activations(bool has_experts, const ExpertLoad& load) const;
   /// Returns how many tokens pass the experts of an NPU that has `tokens` of its own.

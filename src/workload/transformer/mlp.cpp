@@ -27,7 +27,7 @@ void TransformerLayers::mlp(Layer& layer, std::uint64_t whole_width) {
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
 
   const std::uint64_t biases = model_.biases ? into * width + hidden_ : 0;
-  layer.norms += norm_parameters(model_);
+  layer.of_dense.norms += norm_parameters(model_);
   layer.dense += (into + 1) * hidden_ * width + biases + norm_parameters(model_);
 }
 
