@@ -61,7 +61,7 @@ struct Layer {
   std::uint64_t dense = 0;                   ///< parameters on the NPU that have copies in its data group
   std::uint64_t experts = 0;                 ///< parameters of experts, which have copies in its expert_data group
   std::uint64_t sharded = 0;                 ///< parameters without copies, which the backward pass updates
-  PartsOfDense of_dense;
+  PartsOfDense of_dense = {};
   std::uint64_t activations = 0;    ///< bytes kept for the backward pass of a micro-batch
   std::uint64_t cache = 0;          ///< inference: bytes of keys and values of a micro-batch's sequences
   std::uint64_t recomputed = 0;     ///< bytes that `recomputation` makes and `backward` needs
