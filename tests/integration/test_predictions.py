@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Predictions by measured figures: compute models that estimate operations, libraries of collectives, stacks, overlap and calibration."""
+import csv
 import json
 import pathlib
 import random
@@ -206,6 +207,32 @@ class Predictions(harness.Folder):
         self.assertIn(f'all-reduce: ["{table}"]', done.out)
         table.write_text("nothing\n")
         self.assertEqual(harness.orrery("calibrate", "collectives", table, "--library=nccl-h100").code, 3)
+
+    def test_one_number_fitted_to_two_rows(self):
+        """Three steps whose times are predicted with the stack h100-nemo at an efficiency of 0.6. The study that fits it to the first two
+        finds 0.6, and is right about the third; without the rates of the stack it is not."""
+        file, out = self.folder / "rows.csv", self.folder / "out.json"
+        model = {"kind": "transformer", "layers": 4, "hidden": 4096, "heads": 32, "sequence": 4096, "vocabulary": 32000}
+        layouts = ({"tp": 8, "sp": True}, {"tp": 4, "sp": True, "dp": 2}, {"tp": 2, "sp": True, "dp": 4, "micro-batch": 2})
+
+        def study(name, times, *options):
+            with open(file, "w", newline="") as rows:
+                writer = csv.writer(rows)
+                writer.writerow("id,kind,group,hardware,gpus,config,precision,step_or_us".split(","))
+                for number, (layout, time) in enumerate(zip(layouts, times)):
+                    config = json.dumps({"model": model, "parallel": layout | {"micro-batches": 2}})
+                    writer.writerow([number, "training step", "H100 NeMo", "h100", 8, config, "bf16", time])
+            done = harness.run_script(f"scripts/studies/{name}", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}", *options)
+            self.assertEqual(done.code, 0, done.err)
+            return json.loads(out.read_text())
+
+        times = [row["predicted"] for row in study("validation", [1, 1, 1], "--set=system.compute.efficiency=0.6")["rows"]]
+        found = study("validation_two_rows", times, "--keep", "attention", "elementwise", "compute-share", "fp8")
+        self.assertEqual(found["stacks"]["h100-nemo"]["rows"], ["0", "1"])
+        self.assertAlmostEqual(found["stacks"]["h100-nemo"]["efficiency"], 0.6, delta=0.01)
+        self.assertEqual(found["groups"]["all"]["rows"], 1)
+        self.assertLess(found["groups"]["all"]["mean"], 0.01)
+        self.assertGreater(study("validation_two_rows", times)["groups"]["all"]["mean"], 0.01)
 
     def test_training_memory(self):
         """Nine published figures of the memory of Megatron's models, 22 to 1,008 billion parameters on A100: 8 % on the mean, 12 % at worst."""
