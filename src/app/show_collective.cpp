@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <functional>
 #include <limits>
@@ -51,12 +52,17 @@ double algorithm_bandwidth(Kind kind, std::uint32_t members, Bytes bytes, Time t
   return static_cast<double>(results::worked_bytes(kind, members, bytes.count())) / time.seconds();
 }
 
+/// Returns the bytes of a node of a collective whose whole buffer has this size.
+Bytes row_bytes(Kind kind, std::uint32_t members, Bytes size) {
+  const bool brings_share = kind == Kind::all_gather || kind == Kind::gather;
+  return brings_share ? std::max(size / members, Bytes(1)) : size;
+}
+
 Row row_of(CollectiveTimer& timer, Kind kind, Bytes size) {
   const std::uint32_t members = timer.num_members();
   const Bytes share = std::max(size / members, Bytes(1));
-  const bool brings_share = kind == Kind::all_gather || kind == Kind::gather;
   const bool is_whole = kind == Kind::all_reduce || kind == Kind::broadcast || kind == Kind::reduce;
-  Row row{.size = size, .bytes = brings_share ? share : size};
+  Row row{.size = size, .bytes = row_bytes(kind, members, size)};
   row.count = (is_whole ? size : share).count() / type_size;
   row.time = timer.done(row.bytes).last;
   row.algorithm_bandwidth = algorithm_bandwidth(kind, members, row.bytes, row.time);
@@ -64,12 +70,18 @@ Row row_of(CollectiveTimer& timer, Kind kind, Bytes size) {
   return row;
 }
 
+/// Returns "ring", or "NVLS with Simple on 16 channels".
+std::string how_of(const collective::PhaseFigures& phase) {
+  if (phase.protocol.empty()) return std::string(phase.algorithm);
+  return fmt::format("{} with {} on {}", phase.algorithm, phase.protocol, counted(phase.channels, "channel"));
+}
+
 /// Returns "dimension 0: ring (all-reduce among 8 in 14 steps)" for each phase.
 std::vector<std::string> texts_of(const collective::CollectiveFigures& figures) {
   std::vector<std::string> texts;
   for (const auto& phase : figures.phases)
-    texts.push_back(fmt::format("dimension {}: {} ({} among {}{})", fmt::join(phase.dimensions, " and "),
-                                phase.algorithm, collective::name(phase.kind), phase.size,
+    texts.push_back(fmt::format("dimension {}: {} ({} among {}{})", fmt::join(phase.dimensions, " and "), how_of(phase),
+                                collective::name(phase.kind), phase.size,
                                 phase.steps > 0 ? fmt::format(" in {}", counted(phase.steps, "step")) : ""));
   return texts;
 }
@@ -78,13 +90,15 @@ std::vector<std::string> texts_of(const collective::CollectiveFigures& figures) 
 nlohmann::ordered_json phases_of(const collective::CollectiveFigures& figures, bool as_texts = false) {
   if (as_texts) return texts_of(figures);
   auto phases = nlohmann::ordered_json::array();
-  for (const auto& phase : figures.phases)
+  for (const auto& phase : figures.phases) {
     phases.push_back({{"dimensions", phase.dimensions},
                       {"algorithm", phase.algorithm},
                       {"kind", collective::name(phase.kind)},
                       {"members", phase.size},
                       {"bytes", phase.bytes.count()},
                       {"steps", phase.steps}});
+    if (!phase.protocol.empty()) phases.back().update({{"protocol", phase.protocol}, {"channels", phase.channels}});
+  }
   return phases;
 }
 
@@ -120,6 +134,25 @@ void for_each_row(CollectiveTimer& timer, Kind kind, const std::function<void(co
   for (std::uint64_t size = smallest_size; size <= largest_size; size *= 2) take(row_of(timer, kind, Bytes(size)));
 }
 
+/// Returns a power of two with its unit: "64 KiB".
+std::string power_text(std::uint64_t bytes) {
+  constexpr std::array units = {"B", "KiB", "MiB", "GiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return fmt::format("{} {}", bytes, units[unit]);
+}
+
+/// Prints from which size on a library takes which algorithm and protocol.
+void print_choices(CollectiveTimer& timer, Kind kind) {
+  std::string before;
+  for (std::uint64_t size = smallest_size; size <= largest_size; size *= 2) {
+    const auto figures = timer.figures(row_bytes(kind, timer.num_members(), Bytes(size)));
+    if (figures.phases.empty() || figures.phases.front().protocol.empty()) return;
+    if (const std::string how = how_of(figures.phases.front()); how != before)
+      fmt::print("# from {} on: {}\n", power_text(size), before = how);
+  }
+}
+
 void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
   if (command.form == config::TableForm::json) {
     figures["phases"] = phases_of(timer.figures(Bytes(largest_size)));
@@ -148,6 +181,7 @@ void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& t
   fmt::print("# {} among {} in the {} network\n", collective::name(command.kind), counted(timer.num_members(), "NPU"),
              figures["network"].get<std::string>());
   fmt::print("# {}\n", fmt::join(texts_of(timer.figures(Bytes(largest_size))), "; "));
+  print_choices(timer, command.kind);
   fmt::print("#{:>11} {:>13} {:>7} {:>14} {:>9} {:>9}\n", "size", "count", "type", "time", "algbw", "busbw");
   fmt::print("#{:>11} {:>13} {:>7} {:>14} {:>9} {:>9}\n", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)");
   for_each_row(timer, command.kind, [&](const Row& row) {

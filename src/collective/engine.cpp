@@ -63,7 +63,9 @@ struct Engine::State {
   Memo& memo(const GroupLayout& layout, Kind kind, Bytes size);
   Time minimum_duration(const GroupLayout& layout) const;
   bool has_library() const { return options.library.library.has_value(); }
+  LibraryGroup library_group(const GroupLayout& layout) const;
   LibraryTime library_time(const GroupLayout& layout, Kind kind, Bytes size) const;
+  std::optional<LibraryChoice> library_choice(const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns what a collective takes from its last arrival by the library's figures; max() if that does not fit.
   Time library_duration(const GroupLayout& layout, Kind kind, Bytes size);
   /// Returns the completions of members that arrive together at 0 and do not complete together.
@@ -201,16 +203,30 @@ std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions)
   return static_cast<std::uint32_t>(different.size());
 }
 
+/// Returns the bytes of the whole buffer, of which a node of some kinds gives the share of a member.
+double buffer(Kind kind, std::uint32_t members, Bytes size) {
+  if (kind == Kind::barrier) return 0;
+  const bool is_share = kind == Kind::all_gather || kind == Kind::gather;
+  return static_cast<double>(size.count()) * (is_share ? members : 1);
+}
+
 }  // namespace
 
-LibraryTime Engine::State::library_time(const GroupLayout& layout, Kind kind, Bytes size) const {
+LibraryGroup Engine::State::library_group(const GroupLayout& layout) const {
   const topology::Topology& topology = delays.topology();
   LibraryGroup group{.ranks = layout.num_members, .nodes = nodes_of(layout, options.library.node_dimensions)};
   if (options.library.node_dimensions < topology.num_dimensions())
     group.nic = topology.dimension(options.library.node_dimensions).bandwidth.bytes_per_ns() * 1e9;
-  const bool is_share = kind == Kind::all_gather || kind == Kind::gather;
-  const double bytes = static_cast<double>(size.count()) * (is_share ? layout.num_members : 1);
-  return collective::library_time(options.library, kind, group, kind == Kind::barrier ? 0 : bytes);
+  return group;
+}
+
+LibraryTime Engine::State::library_time(const GroupLayout& layout, Kind kind, Bytes size) const {
+  return collective::library_time(options.library, kind, library_group(layout), buffer(kind, layout.num_members, size));
+}
+
+std::optional<LibraryChoice> Engine::State::library_choice(const GroupLayout& layout, Kind kind, Bytes size) const {
+  const double bytes = buffer(kind, layout.num_members, size);
+  return collective::library_choice(options.library, kind, library_group(layout), bytes);
 }
 
 Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
@@ -330,6 +346,11 @@ CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes si
     if (layout.axes.empty()) whole.dimensions = layout.whole->dimensions;
     whole.size = layout.num_members;
     whole.algorithm = state_->library_time(layout, kind, size).algorithm;
+    if (const auto choice = state_->library_choice(layout, kind, size)) {
+      whole.algorithm = choice->algorithm;
+      whole.protocol = choice->protocol;
+      whole.channels = choice->channels;
+    }
     whole.kind = kind;
     whole.bytes = size;
     return {1, {whole}};

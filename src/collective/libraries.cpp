@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "nccl_tuning.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/collective/library.hpp"
@@ -22,6 +23,7 @@ constexpr Ramp assumed_infiniband{15e-6, 100e-6, 16e6};
 
 constinit const Library nccl_a100{.name = "nccl-a100",
                                   .help = "NCCL on nodes of NVIDIA A100",
+                                  .generation = NcclGeneration::ampere,
                                   .ring = 235e9,
                                   .within_node = {45e-6, 180e-6, 8e6},
                                   .infiniband = assumed_infiniband,
@@ -35,6 +37,7 @@ constinit const Library nccl_h100{.name = "nccl-h100",
                                   .efa = {45e-6, 400e-6, 32e6}};
 constinit const Library nccl_b200{.name = "nccl-b200",
                                   .help = "NCCL on nodes of NVIDIA B200 or GB200",
+                                  .generation = NcclGeneration::blackwell,
                                   .ring = 680e9,
                                   .in_switch = 476e9,
                                   .within_node = {34e-6, 120e-6, 32e6},
@@ -196,6 +199,11 @@ LibraryTime library_time(const LibraryOptions& options, Kind kind, const Library
   LibraryTime time = uncorrected(options, kind, group, bytes);
   time.seconds *= correction(options, kind, group, bytes);
   return time;
+}
+
+std::optional<LibraryChoice> library_choice(const LibraryOptions& options, Kind kind, const LibraryGroup& group,
+                                            double bytes) {
+  return nccl_choice((**options.library).generation, kind, group, bytes, options.collnet);
 }
 
 }  // namespace orrery::collective

@@ -35,6 +35,9 @@ struct PhaseFigures {
   std::uint64_t steps = 0;                ///< that follow each other
   /// The members are one ring because they form no grid of the dimensions, whatever the options say.
   bool is_fallback = false;
+  /// What NCCL's tuning model chooses: "LL", "LL128" or "Simple"; empty without a library.
+  std::string protocol = {};
+  std::uint32_t channels = 0;
 };
 
 /// A collective as the options have it carried out.

@@ -28,12 +28,16 @@ struct Ramp {
   double seconds(double size) const { return latency + filling * size / (size + bytes); }
 };
 
+/// The generations of GPUs that NCCL's tuning model knows and that have a library.
+enum class NcclGeneration : std::uint8_t { ampere, hopper, blackwell };
+
 /// What a collective library reaches on a generation of GPUs. Sources: src/collective/libraries.cpp.
 struct Library {
   std::string_view name;  ///< "nccl-h100"
   std::string_view help;  ///< one line
-  double ring = 0;        ///< bus bandwidth of rings within a node, bytes per second
-  double in_switch = 0;   ///< algorithm bandwidth of all-reduces in the switch, bytes per second; 0: it has none
+  NcclGeneration generation = NcclGeneration::hopper;
+  double ring = 0;       ///< bus bandwidth of rings within a node, bytes per second
+  double in_switch = 0;  ///< algorithm bandwidth of all-reduces in the switch, bytes per second; 0: it has none
   Ramp within_node;
   Ramp infiniband;  ///< besides, for each doubling of the nodes
   Ramp efa;         ///< likewise with Amazon's Elastic Fabric Adapter
@@ -61,7 +65,8 @@ MeasuredSeries parse_nccl_tests(std::string_view text, const std::string& name);
 struct LibraryOptions {
   std::optional<LibraryName> library;
   Fabric fabric = Fabric::infiniband;
-  std::uint32_t node_dimensions = 1;                         ///< dimensions of the network within a node
+  bool collnet = false;               ///< switches between nodes reduce (SHARP), which NCCL may use
+  std::uint32_t node_dimensions = 1;  ///< dimensions of the network within a node
   std::map<Kind, std::vector<std::filesystem::path>> files;  ///< of nccl-tests
   std::map<Kind, std::vector<MeasuredSeries>> measured;      ///< what they hold
 };
@@ -82,5 +87,16 @@ struct LibraryTime {
 /// library's figures give, at its sizes and interpolated between them (in the logarithm of the size); the series whose
 /// number of nodes, then of ranks, is nearest.
 LibraryTime library_time(const LibraryOptions& options, Kind kind, const LibraryGroup& group, double bytes);
+
+/// How NCCL's tuning model has a collective carried out.
+struct LibraryChoice {
+  std::string_view algorithm;  ///< "ring", "tree", "NVLS", "NVLSTree", "CollNetDirect", "CollNetChain", "PAT"
+  std::string_view protocol;   ///< "LL", "LL128", "Simple"
+  std::uint32_t channels = 0;
+  double seconds = 0;  ///< as the tuning model estimates it; library_time is nearer to measurements
+};
+/// Returns the choice for a collective; nothing for kinds that are messages between all.
+std::optional<LibraryChoice> library_choice(const LibraryOptions& options, Kind kind, const LibraryGroup& group,
+                                            double bytes);
 
 }  // namespace orrery::collective

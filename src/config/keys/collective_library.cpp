@@ -89,6 +89,13 @@ const Keys<Configuration>& collective_library_keys() {
             word(fabrics()), [](auto& c) -> auto& { return c.collectives.library.fabric; })
         .written_if(has_library);
     keys.add(
+            {.path = "system.collectives.library.collnet",
+             .help = "switches between nodes reduce (SHARP), which NCCL may use",
+             .example = "true",
+             .otherwise = Default::built_in()},
+            boolean(), [](auto& c) -> auto& { return c.collectives.library.collnet; })
+        .written_if(has_library);
+    keys.add(
             {.path = "system.collectives.library.node-dimensions",
              .help = "dimensions of the network within a node, from the first on",
              .example = "1",
