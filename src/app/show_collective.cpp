@@ -73,7 +73,8 @@ Row row_of(CollectiveTimer& timer, Kind kind, Bytes size) {
 /// Returns "ring", or "NVLS with Simple on 16 channels".
 std::string how_of(const collective::PhaseFigures& phase) {
   if (phase.protocol.empty()) return std::string(phase.algorithm);
-  return fmt::format("{} with {} on {}", phase.algorithm, phase.protocol, counted(phase.channels, "channel"));
+  const std::string on = phase.channels > 0 ? " on " + counted(phase.channels, "channel") : "";
+  return fmt::format("{} with {}{}", phase.algorithm, phase.protocol, on);
 }
 
 /// Returns "dimension 0: ring (all-reduce among 8 in 14 steps)" for each phase.

@@ -10,6 +10,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/collective/library.hpp"
 #include "orrery/collective/options.hpp"
+#include "rccl_tuning.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -44,6 +45,19 @@ constinit const Library nccl_b200{.name = "nccl-b200",
                                   .infiniband = assumed_infiniband,
                                   .efa = {165e-6, 300e-6, 64e6}};
 
+// Fitted to all_reduce_perf of rccl-tests on one node and on two nodes with RoCE at 400 Gbit/s of MI300X
+// (hisohara/ai-scripts at 0780bb3c, training/01_rccl-smoketest). EFA has no public run with these GPUs: its figures are
+// those of RoCE. All of its times are those of rings.
+constexpr Ramp rccl_roce{206e-6, 175e-6, 1e6};
+constinit const Library rccl_mi300x{.name = "rccl-mi300x",
+                                    .help = "RCCL on nodes of AMD MI300X",
+                                    .family = LibraryFamily::rccl,
+                                    .ring = 316e9,
+                                    .ring_over_nodes = 359e9,
+                                    .within_node = {14e-6, 45e-6, 6e6},
+                                    .infiniband = rccl_roce,
+                                    .efa = rccl_roce};
+
 constexpr std::uint32_t fewest_in_switch = 5;  ///< ranks from which on the switch is faster than a ring
 constexpr double nic_share = 0.96;             ///< of the bandwidth of NICs, in rings
 constexpr double tree_share = 0.85;            ///< of the bandwidth of NICs, in trees of two nodes
@@ -76,8 +90,9 @@ LibraryTime moving(const Library& library, Kind kind, const LibraryGroup& group,
     if (group.nodes == 1) return {"direct", within};
     return {"direct", std::max(within, bytes * (1 - 1.0 / group.nodes) / (all_to_all_nic_share * group.nic))};
   }
-  LibraryTime best{"ring", sent / (group.nodes == 1 ? library.ring : std::min(library.ring, nic_share * nics))};
-  if (kind != Kind::all_reduce) return best;
+  const double over_nodes = library.ring_over_nodes > 0 ? library.ring_over_nodes : library.ring;
+  LibraryTime best{"ring", sent / (group.nodes == 1 ? library.ring : std::min(over_nodes, nic_share * nics))};
+  if (kind != Kind::all_reduce || library.family == LibraryFamily::rccl) return best;
   const auto try_other = [&](std::string_view algorithm, double bandwidth) {
     if (bytes / bandwidth < best.seconds) best = {algorithm, bytes / bandwidth};
   };
@@ -153,7 +168,7 @@ std::optional<double> number(std::string_view word) {
 }  // namespace
 
 std::span<const Library* const> Library::registry() {
-  static constexpr const Library* libraries[] = {&nccl_h100, &nccl_a100, &nccl_b200};
+  static constexpr const Library* libraries[] = {&nccl_h100, &nccl_a100, &nccl_b200, &rccl_mi300x};
   return libraries;
 }
 
@@ -203,7 +218,9 @@ LibraryTime library_time(const LibraryOptions& options, Kind kind, const Library
 
 std::optional<LibraryChoice> library_choice(const LibraryOptions& options, Kind kind, const LibraryGroup& group,
                                             double bytes) {
-  return nccl_choice((**options.library).generation, kind, group, bytes, options.collnet);
+  const Library& library = **options.library;
+  if (library.family == LibraryFamily::rccl) return rccl_choice(kind, group, bytes);
+  return nccl_choice(library.generation, kind, group, bytes, options.collnet);
 }
 
 }  // namespace orrery::collective

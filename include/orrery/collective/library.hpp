@@ -30,14 +30,17 @@ struct Ramp {
 
 /// The generations of GPUs that NCCL's tuning model knows and that have a library.
 enum class NcclGeneration : std::uint8_t { ampere, hopper, blackwell };
+enum class LibraryFamily : std::uint8_t { nccl, rccl };
 
 /// What a collective library reaches on a generation of GPUs. Sources: src/collective/libraries.cpp.
 struct Library {
   std::string_view name;  ///< "nccl-h100"
   std::string_view help;  ///< one line
-  NcclGeneration generation = NcclGeneration::hopper;
-  double ring = 0;       ///< bus bandwidth of rings within a node, bytes per second
-  double in_switch = 0;  ///< algorithm bandwidth of all-reduces in the switch, bytes per second; 0: it has none
+  LibraryFamily family = LibraryFamily::nccl;
+  NcclGeneration generation = NcclGeneration::hopper;  ///< of NCCL
+  double ring = 0;                                     ///< bus bandwidth of rings within a node, bytes per second
+  double ring_over_nodes = 0;  ///< likewise of rings over nodes, if their NICs are not slower; 0: that within a node
+  double in_switch = 0;        ///< algorithm bandwidth of all-reduces in the switch, bytes per second; 0: it has none
   Ramp within_node;
   Ramp infiniband;  ///< besides, for each doubling of the nodes
   Ramp efa;         ///< likewise with Amazon's Elastic Fabric Adapter

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "rccl_tuning.hpp"
+
 namespace orrery::collective {
 namespace {
 
@@ -80,6 +82,30 @@ TEST(NcclTuning, ProtocolsFollowEachOther) {
           seconds = choice->seconds;
         }
       }
+}
+
+// MI300X by hand: 8 of them in a ring of 14 steps with 7 links of 48; and over 4 nodes, where LL ends at 1 MiB.
+TEST(RcclTuning, ChoosesAsTheTablesSay) {
+  expect_choice(rccl_choice(Kind::all_reduce, nodes(1), gib), "ring", "Simple",
+                17 + 14 * 2.1 + gib / (1e3 * 7 * 48 * 8 / 14));
+  expect_choice(rccl_choice(Kind::all_reduce, nodes(1), kib), "ring", "LL",
+                12 + 14 * 0.8 + kib / (1e3 * 7 * 48 * 0.08 * 8 / 14));
+  EXPECT_EQ(rccl_choice(Kind::all_reduce, nodes(4), mib)->protocol, "LL");
+  EXPECT_EQ(rccl_choice(Kind::all_reduce, nodes(4), 2 * mib)->protocol, "Simple");
+  EXPECT_FALSE(rccl_choice(Kind::all_to_all, nodes(1), mib));
+}
+
+// Public runs of all_reduce_perf on one and two nodes of MI300X, in us: within 8 % where bandwidth counts.
+TEST(RcclTuning, TimesAreThoseOfPublicRuns) {
+  LibraryOptions options;
+  options.library = LibraryName("rccl-mi300x");
+  const auto error = [&](std::uint32_t count, double bytes, double us) {
+    return library_time(options, Kind::all_reduce, nodes(count), bytes).seconds * 1e6 / us - 1;
+  };
+  for (const auto& [bytes, us] : {std::pair{mib, 28.39}, {16 * mib, 149.9}, {64 * mib, 432.5}, {gib, 5990.7}})
+    EXPECT_NEAR(error(1, bytes, us), 0, 0.08) << bytes;
+  for (const auto& [bytes, us] : {std::pair{256 * kib, 248.8}, {gib, 5908.3}, {16 * gib, 90115.0}})
+    EXPECT_NEAR(error(2, bytes, us), 0, 0.08) << bytes;
 }
 
 }  // namespace
