@@ -109,8 +109,8 @@ def timeline_of(results):
 def collectives_of(results, npu):
     """Returns (bytes, count) of the collectives in which an NPU takes part."""
     table = results["groups"]
-    bounds = table["bound"][:]
-    members = {int(group): set(map(int, table["member"][first:last])) for group, first, last in zip(table["group"][:], bounds[:-1], bounds[1:])}
+    offsets = table["offsets"][:]
+    members = {int(group): set(map(int, table["members"][first:last])) for group, first, last in zip(table["group"][:], offsets[:-1], offsets[1:])}
     mine = [size for group, size in zip(results["collectives/group"][:], results["collectives/bytes"][:])
             if not members.get(int(group)) or npu in members[int(group)]]
     return sorted((int(size), int(count)) for size, count in zip(*np.unique(mine, return_counts=True)))
