@@ -196,8 +196,8 @@ class Scheduler {
       }
   }
 
-  /// Returns the last operation of the stream that had ended by a moment, from `index` on, whose launch was recorded,
-  /// to before the next one with a recorded launch.
+  /// Looks at an operation and at those that follow it in its stream without a recorded launch. Returns the last of them
+  /// that had ended by a moment.
   std::uint32_t last_ended(std::uint32_t index, std::int64_t by) const {
     for (std::uint32_t next = placements_[index].next; next != Placement::none; next = placements_[next].next) {
       const GpuOperation& operation = schedule_.operations[next];
