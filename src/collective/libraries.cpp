@@ -54,6 +54,7 @@ constinit const Library rccl_mi300x{.name = "rccl-mi300x",
                                     .family = LibraryFamily::rccl,
                                     .ring = 316e9,
                                     .ring_over_nodes = 359e9,
+                                    .mesh = 8,
                                     .within_node = {14e-6, 45e-6, 6e6},
                                     .infiniband = rccl_roce,
                                     .efa = rccl_roce};
@@ -81,17 +82,23 @@ double part_sent(Kind kind, double ranks) {
   }
 }
 
+/// Returns the bus bandwidth of rings within a node. In a mesh a group uses the links among its members only.
+double ring_within(const Library& library, double of_node) {
+  if (library.mesh == 0) return library.ring;
+  return library.ring * std::clamp(of_node - 1, 1.0, library.mesh - 1.0) / (library.mesh - 1.0);
+}
+
 /// Returns the time of the bytes alone, by the fastest algorithm.
 LibraryTime moving(const Library& library, Kind kind, const LibraryGroup& group, double bytes) {
   const double ranks = group.ranks, of_node = ranks / group.nodes, nics = of_node * group.nic;
-  const double sent = part_sent(kind, ranks) * bytes;
+  const double sent = part_sent(kind, ranks) * bytes, ring = ring_within(library, of_node);
   if (kind == Kind::all_to_all) {
-    const double within = sent / (all_to_all_share * library.ring);
+    const double within = sent / (all_to_all_share * ring);
     if (group.nodes == 1) return {"direct", within};
     return {"direct", std::max(within, bytes * (1 - 1.0 / group.nodes) / (all_to_all_nic_share * group.nic))};
   }
-  const double over_nodes = library.ring_over_nodes > 0 ? library.ring_over_nodes : library.ring;
-  LibraryTime best{"ring", sent / (group.nodes == 1 ? library.ring : std::min(over_nodes, nic_share * nics))};
+  const double over_nodes = library.ring_over_nodes > 0 ? library.ring_over_nodes : ring;
+  LibraryTime best{"ring", sent / (group.nodes == 1 ? ring : std::min(over_nodes, nic_share * nics))};
   if (kind != Kind::all_reduce || library.family == LibraryFamily::rccl) return best;
   const auto try_other = [&](std::string_view algorithm, double bandwidth) {
     if (bytes / bandwidth < best.seconds) best = {algorithm, bytes / bandwidth};

@@ -41,6 +41,7 @@ struct Library {
   double ring = 0;                                     ///< bus bandwidth of rings within a node, bytes per second
   double ring_over_nodes = 0;  ///< likewise of rings over nodes, if their NICs are not slower; 0: that within a node
   double in_switch = 0;        ///< algorithm bandwidth of all-reduces in the switch, bytes per second; 0: it has none
+  std::uint32_t mesh = 0;      ///< GPUs of a node if each has a link to each other one; 0: a switch joins them
   Ramp within_node;
   Ramp infiniband;  ///< besides, for each doubling of the nodes
   Ramp efa;         ///< likewise with Amazon's Elastic Fabric Adapter
