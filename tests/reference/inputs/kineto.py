@@ -1,25 +1,73 @@
 """Facts of PyTorch's recordings: Kineto traces, sets of them with one for each rank, and execution traces."""
+import collections
+import gzip
 import json
 import pathlib
+import re
 import tempfile
 
 import h5py
 import harness
 import numpy as np
 
-KINDS = {"AllReduce": "all-reduce", "Broadcast": "broadcast", "Reduce": "reduce"}  # whose bytes are those of a member
+SIZED = ("AllReduce", "Broadcast", "Reduce", "ReduceScatter", "AllGather", "SendRecv")  # kernels whose bytes are compared
+SUMMED = ("AllReduce", "Broadcast", "Reduce", "ReduceScatter")  # of which a run tells the bytes that facts tell
+SIZES = {"float": 4, "c10::half": 2, "half": 2, "c10::bfloat16": 2, "bfloat16": 2, "double": 8, "long int": 8, "int": 4, "long": 8}  # others: 1
+KERNEL = re.compile(r"nccl(?:Dev)?Kernel_([^\W_]+)", re.IGNORECASE)  # the name that facts give a kernel of communication
 GPU_KINDS = ("compute", "collective", "send", "receive")
 MOST_POINTS = 0.02  # by which a share of the time of a GPU may differ
 MOST_MEAN, MOST_WORST = 0.01, 0.03  # by which steps may
 
 
-def find(folder, name, taken):
-    """Returns the file of this name that no facts before were about."""
-    for path in sorted(folder.rglob(name)):
-        if path not in taken:
-            taken.add(path)
-            return path
-    return None
+def loaded(path):
+    """Returns the JSON of a file, packed or not."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", errors="replace") as file:
+        return json.load(file)
+
+
+def events_of(content):
+    return content["traceEvents"] if isinstance(content, dict) else content
+
+
+def describes(facts, path):
+    """Says whether facts are about this file, of several with one name."""
+    content = loaded(path)
+    if "schema" in facts:
+        return isinstance(content, dict) and len(content.get("nodes", ())) == facts["nodes"]
+    info = content.get("distributedInfo", {}) if isinstance(content, dict) else {}
+    if (len(events_of(content)), info.get("rank"), info.get("world_size")) != (facts["events"], facts["rank"], facts["world"]):
+        return False
+    found, told = collections.Counter(), collections.Counter()
+    for event in events_of(content):
+        if str(event.get("cat")).lower() == "kernel" and (match := KERNEL.match(event["name"])):
+            found[match[1]] += 1
+    for each in facts["collectives"]:
+        told[each["kernel"]] += each["count"]
+    return found == told
+
+
+def folder_of(root, facts_of_set, taken):
+    """Returns the folder that has all files of a set, with the contents that the facts tell where several folders have such files."""
+    names = [each["file"] for each in facts_of_set]
+    folders = [each for each in [root] + sorted(path for path in root.rglob("*") if path.is_dir())
+               if all((each / name).is_file() and each / name not in taken for name in names)]
+    if len(folders) > 1:
+        folders = [each for each in folders if all(describes(facts, each / facts["file"]) for facts in facts_of_set)] or folders
+    return folders[0] if folders else None
+
+
+def sets_of(facts):
+    """Yields (facts of files, facts of the set): files that stand before the line of a set belong to it; others are alone."""
+    waiting = []
+    for each in facts:
+        if "file" in each:
+            waiting.append(each)
+            continue
+        alone, members = waiting[:-each["ranks"]], waiting[-each["ranks"]:]
+        yield from (([one], None) for one in alone)
+        yield members, each
+        waiting = []
+    yield from (([one], None) for one in waiting)
 
 
 def shown(path, *options):
@@ -30,6 +78,20 @@ def shown(path, *options):
 
 def differences(pairs):
     return "; ".join(f"{what}: {found}, expected {expected}" for what, found, expected in pairs if found != expected)
+
+
+def shards_of_gathers(path):
+    """Returns {bytes that facts tell of an all-gather: those that a member brings}. Facts tell all bytes of kernels that say what comes in and
+    goes out, and what comes in of others. Nothing if equal bytes are of different shards."""
+    shards = {}
+    for event in events_of(loaded(path)):
+        args = event.get("args") or {}
+        if "AllGather" not in str(event.get("name")) or not {"In msg nelems", "Out msg nelems", "dtype"} <= set(args):
+            continue
+        brought, all_of_it = (int(args[key]) * SIZES.get(str(args["dtype"]).lower(), 1) for key in ("In msg nelems", "Out msg nelems"))
+        if shards.setdefault(max(brought, all_of_it), brought) != brought:
+            return None
+    return shards
 
 
 def check_file(path, facts):
@@ -54,9 +116,12 @@ def check_file(path, facts):
     # Where facts know no size, the operators may still have told one.
     assumed = any("1 is assumed" in text for text in figures.get("warnings", []))
     is_compared = assumed or not facts["collectives_without_size"]
-    if all(each["kernel"] in KINDS or each["kernel"] == "SendRecv" for each in known) and not messages and not as_kernels and is_compared:
-        total = sum(each["bytes"] for each in collectives.values())
-        pairs.append(("bytes", total - facts["collectives_without_size"], sum(each["bytes"] * each["count"] for each in known)))
+    shards = shards_of_gathers(path)
+    if all(each["kernel"] in SIZED for each in known) and not as_kernels and is_compared and shards is not None:
+        total = sum(each["bytes"] for part in ("collectives", "messages") for each in figures.get(part, {}).values())
+        expected = sum(shards.get(each["bytes"], each["bytes"]) * each["count"] if each["kernel"] == "AllGather" else each["bytes"] * each["count"]
+                       for each in known)
+        pairs.append(("bytes", total - facts["collectives_without_size"], expected))
     return differences(pairs)
 
 
@@ -145,7 +210,7 @@ def check_set(files, all_facts, facts):
         found, expected = sum(count for _, count in found), sum(each["count"] for each in facts_of_first)
     else:
         expected = sorted((each["bytes"], each["count"]) for each in facts_of_first)
-    is_plain = all(each["kernel"] in KINDS for each in all_facts[0]["collectives"]) and len(all_facts[0]["steps"]) < 2
+    is_plain = all(each["kernel"] in SUMMED for each in all_facts[0]["collectives"]) and len(all_facts[0]["steps"]) < 2
     if is_plain and found != expected:
         wrong.append(f"collectives ((bytes, count), or number) {found}, expected {expected}")
     return "; ".join(wrong)
@@ -165,21 +230,27 @@ def check_execution_trace(path, facts):
     return differences(pairs)
 
 
+def check_each(path, facts):
+    """Yields (what, difference) for a recording or an execution trace."""
+    if "schema" in facts:
+        yield facts["file"], check_execution_trace(path, facts)
+        return
+    yield facts["file"], check_file(path, facts)
+    if facts["world"] and facts["world"] > 1:
+        yield f"{facts['file']} alone", check_refusal(path, facts)
+
+
 def check(folder, facts):
     """Yields (what, difference) for each file and set."""
-    taken, recordings = set(), []
-    for each in facts:
-        if "ranks" in each and "file" not in each:
-            members = recordings[-each["ranks"]:]
-            yield f"set of {each['ranks']} ranks", check_set([path for path, _ in members], [of for _, of in members], each)
+    taken = set()
+    for of_files, of_set in sets_of(facts):
+        place = folder_of(folder, of_files, taken)
+        if place is None:
+            yield from ((each["file"], "there is no such file, or none beside the others of its set") for each in of_files)
             continue
-        path = find(folder, each["file"], taken)
-        if path is None:
-            yield each["file"], "there is no such file"
-        elif "schema" in each:
-            yield each["file"], check_execution_trace(path, each)
-        else:
-            recordings.append((path, each))
-            yield each["file"], check_file(path, each)
-            if each["world"] and each["world"] > 1:
-                yield f"{each['file']} alone", check_refusal(path, each)
+        paths = [place / each["file"] for each in of_files]
+        taken.update(paths)
+        for path, each in zip(paths, of_files):
+            yield from check_each(path, each)
+        if of_set:
+            yield f"set of {of_set['ranks']} ranks", check_set(paths, of_files, of_set)

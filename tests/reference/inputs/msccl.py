@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 
 import harness
+import pairs
 
 KEYS = {"allreduce": "all-reduce", "allgather": "all-gather", "reducescatter": "reduce-scatter", "alltoall": "all-to-all", "broadcast": "broadcast",
         "reduce": "reduce"}
@@ -21,20 +22,19 @@ def time_of(path, kind, ranks):
         return harness.orrery("show", "collective", str(config), f"--kind={kind}", "--bytes=1 MiB", "--json")
 
 
+def differs(path, fact):
+    done = time_of(path, KEYS.get(fact["coll"], "all-reduce"), fact["gpus"])
+    if path.parent.name == "refused":
+        return "" if done.code == 3 else f"exit code {done.code} instead of a refusal"
+    if done.code != 0:
+        return f"exit code {done.code}: {done.err.strip()}"
+    took = json.loads(done.out)["last_done_ps"] / 1e6
+    return "" if took >= fact["us_at_least"] - 1e-4 else f"{took} us, but at least {fact['us_at_least']}"
+
+
 def check(folder, facts):
-    for fact in facts:
-        path = next(iter(folder.rglob(fact["file"])), None)
-        if path is None:
-            yield fact["file"], "not there"
-            continue
-        done = time_of(path, KEYS.get(fact["coll"], "all-reduce"), fact["gpus"])
-        if path.parent.name == "refused":
-            yield fact["file"], "" if done.code == 3 else f"exit code {done.code} instead of a refusal"
-        elif done.code != 0:
-            yield fact["file"], f"exit code {done.code}: {done.err.strip()}"
-        else:
-            took = json.loads(done.out)["last_done_ps"] / 1e6
-            yield fact["file"], "" if took >= fact["us_at_least"] - 1e-4 else f"{took} us, but at least {fact['us_at_least']}"
+    for path, known in pairs.by_file(folder, facts):
+        yield known[0]["file"], pairs.difference(differs, path, known) if path else "not there"
     told = {fact["file"] for fact in facts}
     for path in sorted(folder.glob("refused/*.xml")):
         if path.name not in told:

@@ -4,6 +4,7 @@ import re
 import tempfile
 
 import harness
+import pairs
 
 REFUSED = {"graphs": "this is a graph of NCCL", "topology": "this is XML of hwloc"}
 
@@ -35,6 +36,5 @@ def difference(path, fact):
 
 
 def check(folder, facts):
-    for fact in facts:
-        for path in sorted(folder.rglob(fact["file"])):
-            yield fact["file"], difference(path, fact)
+    for path, known in pairs.by_file(folder, facts):
+        yield known[0]["file"], pairs.difference(difference, path, known) if path else "not there"
