@@ -23,8 +23,6 @@
 namespace orrery::app {
 namespace {
 
-constexpr std::string_view placeholder = "{npu}";
-
 /// Returns how many NPUs have a trace of their own; nothing if the inputs decide it.
 std::optional<std::uint32_t> num_recorded(const config::ConvertCommand& command) {
   const std::uint32_t replicate = command.recording.replicate;
@@ -35,7 +33,7 @@ std::optional<std::uint32_t> num_recorded(const config::ConvertCommand& command)
 std::vector<std::filesystem::path> files_of(const config::ConvertCommand& command) {
   std::vector<std::filesystem::path> files;
   for (const std::string& input : command.inputs) {
-    const auto at = input.find(placeholder);
+    const auto at = input.find(npu_placeholder);
     if (at == std::string::npos) {
       files.emplace_back(input);
       continue;
@@ -43,9 +41,7 @@ std::vector<std::filesystem::path> files_of(const config::ConvertCommand& comman
     if (command.inputs.size() > 1)
       throw Error(ErrorCode::usage, {}, fmt::format("found '{}' among several inputs", input),
                   "one name with {npu}, which stands for the files of all NPUs");
-    const auto name_of = [&](std::size_t npu) {
-      return std::string(input).replace(at, placeholder.size(), fmt::to_string(npu));
-    };
+    const auto name_of = [&](std::size_t npu) { return name_for_npu(input, npu); };
     do files.emplace_back(name_of(files.size()));
     while (num_recorded(command) ? files.size() < *num_recorded(command)
                                  : std::filesystem::exists(name_of(files.size())));

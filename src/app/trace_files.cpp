@@ -17,18 +17,12 @@
 namespace orrery::app {
 namespace {
 
-constexpr std::string_view placeholder = "{npu}";
-
 /// Which NPUs have a file, as the names in the folder tell.
 struct FilesThere {
   std::vector<bool> of_npu;   ///< [num_npus]
   std::uint64_t beyond = 0;   ///< files of NPUs that the system does not have
   std::uint32_t highest = 0;  ///< the highest of these NPUs
 };
-
-std::string name_of(std::string pattern, std::uint32_t npu) {
-  return pattern.replace(pattern.find(placeholder), placeholder.size(), fmt::to_string(npu));
-}
 
 /// Returns the number in a name that begins with `before` and ends with `after`.
 std::optional<std::uint32_t> number_in(std::string_view name, std::string_view before, std::string_view after) {
@@ -44,9 +38,9 @@ std::optional<std::uint32_t> number_in(std::string_view name, std::string_view b
 std::optional<FilesThere> files_there(const std::string& pattern, std::uint32_t num_npus) {
   const std::filesystem::path path(pattern);
   const std::string name = path.filename().string();
-  const auto at = name.find(placeholder);
-  if (at == std::string::npos || pattern.find(placeholder) != pattern.rfind(placeholder)) return {};
-  const std::string before = name.substr(0, at), after = name.substr(at + placeholder.size());
+  const auto at = name.find(npu_placeholder);
+  if (at == std::string::npos || pattern.find(npu_placeholder) != pattern.rfind(npu_placeholder)) return {};
+  const std::string before = name.substr(0, at), after = name.substr(at + npu_placeholder.size());
   FilesThere there{std::vector<bool>(num_npus)};
   std::error_code failure;
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -67,7 +61,7 @@ std::optional<FilesThere> files_there(const std::string& pattern, std::uint32_t 
 /// Returns what to do about NPUs that have no file, of which `missing` is the lowest.
 std::string hint_for_missing(const std::string& pattern, std::uint32_t missing) {
   try {
-    if (missing > 0 && trace::describe_file(name_of(pattern, 0), {}, true).format == "kineto")
+    if (missing > 0 && trace::describe_file(name_for_npu(pattern, 0), {}, true).format == "kineto")
       return fmt::format(
           "These are recordings of PyTorch's profiler (kineto), of which each rank has one. "
           "--replicate {} (workload.replicate) makes the other ranks from those that are there.",
@@ -89,13 +83,13 @@ void compare_trace_files(const config::Workload& workload, std::uint32_t num_npu
   const auto missing = static_cast<std::uint32_t>(std::ranges::find(has_file, false) - has_file.begin());
   const bool is_cut = std::ranges::find(has_file.begin() + missing, has_file.end(), true) == has_file.end();
   if (missing < num_npus && is_cut)
-    faults.add(Error(ErrorCode::bad_input, {.file = name_of(pattern, missing), .npu = missing},
+    faults.add(Error(ErrorCode::bad_input, {.file = name_for_npu(pattern, missing), .npu = missing},
                      missing == 0 ? "there is no such file, nor that of any other NPU"
                                   : fmt::format("there is no such file: there are traces for {}, but the system has {}",
                                                 counted(missing, "NPU"), num_npus),
                      fmt::format("traces for {}", counted(num_npus, "NPU")), hint_for_missing(pattern, missing)));
   if (there->beyond == 0 || workload.surplus == config::SurplusTraces::of_no_concern) return;
-  const Place place{.file = name_of(pattern, there->highest), .npu = there->highest};
+  const Place place{.file = name_for_npu(pattern, there->highest), .npu = there->highest};
   const auto found =
       fmt::format("there are traces for {} more than the {} of the system", counted(there->beyond, "NPU"), num_npus);
   if (workload.recording.replicate > 0)

@@ -16,6 +16,13 @@ constexpr std::uintmax_t largest_text = 64U << 20U;
 
 }  // namespace
 
+std::string name_for_npu(std::string pattern, std::uint64_t npu) {
+  const std::string number = fmt::to_string(npu);
+  for (auto at = pattern.find(npu_placeholder); at != std::string::npos; at = pattern.find(npu_placeholder, at))
+    pattern.replace(at, npu_placeholder.size(), number);
+  return pattern;
+}
+
 std::string counted(std::uint64_t count, std::string_view noun, std::string_view plural) {
   if (count == 1) return fmt::format("1 {}", noun);
   return plural.empty() ? fmt::format("{} {}s", count, noun) : fmt::format("{} {}", count, plural);

@@ -12,13 +12,8 @@ namespace orrery::config {
 std::filesystem::path Workload::trace_of(NpuId npu) const {
   const auto after = std::ranges::upper_bound(traces, npu.value(), {}, &TraceFiles::first);
   ensure(after != traces.begin() && npu.value() <= std::prev(after)->last, "an NPU without a trace");
-  constexpr std::string_view placeholder = "{npu}";
   const std::uint32_t recorded = recording.replicate == 0 ? npu.value() : npu.value() % recording.replicate;
-  const std::string number = fmt::to_string(recorded);
-  std::string path = std::prev(after)->pattern;
-  for (auto at = path.find(placeholder); at != std::string::npos; at = path.find(placeholder, at + number.size()))
-    path.replace(at, placeholder.size(), number);
-  return path;
+  return name_for_npu(std::prev(after)->pattern, recorded);
 }
 
 void Configuration::follow(RuleSet rules) {

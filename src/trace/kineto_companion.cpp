@@ -10,21 +10,12 @@
 #include "group_definitions.hpp"
 #include "json_elements.hpp"
 #include "kineto_arguments.hpp"
+#include "orrery/base/text.hpp"
 #include "pytorch_node.hpp"
 #include "registry.hpp"
 
 namespace orrery::trace {
 namespace {
-
-/// Returns the file of a rank by a name in which {npu} stands for it.
-std::filesystem::path file_of_rank(const std::filesystem::path& name, std::uint64_t rank) {
-  constexpr std::string_view placeholder = "{npu}";
-  std::string path = name.string();
-  const std::string number = fmt::to_string(rank);
-  for (auto at = path.find(placeholder); at != std::string::npos; at = path.find(placeholder, at + number.size()))
-    path.replace(at, placeholder.size(), number);
-  return path;
-}
 
 std::optional<std::filesystem::path> execution_trace_beside(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
@@ -133,7 +124,7 @@ void complete_from_execution_trace(const TraceFile& file, const std::filesystem:
   if (name.empty())
     path = execution_trace_beside(file.path());
   else
-    path = file_of_rank(name, recording.rank.value_or(file.source().npu.value_or(0)));
+    path = name_for_npu(name.string(), recording.rank.value_or(file.source().npu.value_or(0)));
   if (!path) return;
   CompanionReader reader(*path, file.source());
   reader.read();

@@ -12,6 +12,11 @@
 
 namespace orrery {
 
+/// What stands for the number of an NPU in names of files.
+inline constexpr std::string_view npu_placeholder = "{npu}";
+/// Returns a name with the number in each place of the placeholder.
+std::string name_for_npu(std::string pattern, std::uint64_t npu);
+
 /// Returns "1 message", "2 messages"; with `plural` where an s will not do.
 std::string counted(std::uint64_t count, std::string_view noun, std::string_view plural = {});
 

@@ -345,7 +345,7 @@ std::optional<trace::StepChoice> parse_step(std::string_view text) {
 }
 
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus) {
-  const bool is_whole = prefix.find("{npu}") != std::string::npos || std::filesystem::is_regular_file(prefix);
+  const bool is_whole = prefix.find(npu_placeholder) != std::string::npos || std::filesystem::is_regular_file(prefix);
   return {0, num_npus == 0 ? 0 : num_npus - 1, is_whole ? prefix : prefix + ".{npu}.et"};
 }
 
