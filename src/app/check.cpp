@@ -1,36 +1,29 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "lone_file.hpp"
+#include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
-#include "orrery/trace/store.hpp"
 #include "preparation.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
-
 namespace {
 
-/// Reads a trace file as far as it can be checked without its system. Throws what is wrong with it.
-void check_trace(const std::filesystem::path& path) {
-  const auto owners = trace::describe_file(path, {}, false).owners;
-  trace::ReadOptions options{.streams = trace::Streams::by_name};
-  options.alone = owners.size() < 2;
-  if (!options.alone) {
-    options.num_npus = owners.back().value() + 1;
-    options.groups_unknown = true;
-  }
-  trace::Store store(options, {});
-  std::vector<trace::NpuTrace> traces;
+/// Checks a trace without its system. Throws what is wrong with it.
+void check_trace(const config::Inputs& inputs) {
+  if (!inputs.flags.empty() || !inputs.overrides.empty())
+    throw Error(ErrorCode::usage, {.file = inputs.file.string()},
+                "the file is a trace, and options of a configuration are given", "a trace alone, or CONFIG.yaml",
+                "A configuration whose workload.traces names the file takes them.");
+  const LoneFile file = read_lone_file(inputs.file, {});
   std::uint64_t num_nodes = 0;
-  for (std::size_t i = 0; i < std::max<std::size_t>(owners.size(), 1); ++i) {
-    traces.push_back(store.read(path, owners.empty() ? NpuId(0) : owners[i]));
-    num_nodes += traces.back().graph->num_nodes();
-  }
-  for (const auto& [kind, entry] : store.notices().entries())
+  for (const LoneTrace& lone : file.traces) num_nodes += lone.trace.graph->num_nodes();
+  for (const auto& [kind, entry] : file.store.notices().entries())
     if (!kind.starts_with("streams-")) spdlog::warn("{}", entry.text);
-  fmt::print("a trace of {} ({}), {}: nothing wrong was found in the file alone\n", counted(traces.size(), "NPU"),
-             store.format(traces.front()), counted(num_nodes, "node"));
+  fmt::print("a trace of {} ({}), {}: nothing wrong was found in the file alone\n", counted(file.traces.size(), "NPU"),
+             file.store.format(file.traces.front().trace), counted(num_nodes, "node"));
   fmt::print("A configuration whose workload.traces names it is checked with its system: orrery check CONFIG.yaml\n");
 }
 
@@ -43,7 +36,7 @@ bool is_trace(const std::filesystem::path& path) {
 
 int check(const config::CheckCommand& command) {
   if (is_trace(command.inputs.file)) {
-    check_trace(command.inputs.file);
+    check_trace(command.inputs);
     return 0;
   }
   auto [configuration, faults] = config::examine(command.inputs);

@@ -21,19 +21,19 @@ using nlohmann::ordered_json;
 using trace::NodeKind;
 
 /// How a kind of node is printed.
-struct Kind {
+struct KindText {
   std::string_view name;
   std::string_view chakra;  ///< node type of Chakra's schema
   const char* colour;
 };
 constexpr std::array kinds{
-    Kind{"instant", "METADATA_NODE", "#eeeeee"},  Kind{"cpu", "COMP_NODE", "#fff2b3"},
-    Kind{"compute", "COMP_NODE", "#b7e1b0"},      Kind{"collective", "COMM_COLL_NODE", "#a9c8f0"},
-    Kind{"send", "COMM_SEND_NODE", "#f7c6a3"},    Kind{"receive", "COMM_RECV_NODE", "#f3a6a0"},
-    Kind{"mem_load", "MEM_LOAD_NODE", "#d8c2ec"}, Kind{"mem_store", "MEM_STORE_NODE", "#c3a7dd"},
-    Kind{"host", "COMP_NODE", "#fff2b3"}};
+    KindText{"instant", "METADATA_NODE", "#eeeeee"},  KindText{"cpu", "COMP_NODE", "#fff2b3"},
+    KindText{"compute", "COMP_NODE", "#b7e1b0"},      KindText{"collective", "COMM_COLL_NODE", "#a9c8f0"},
+    KindText{"send", "COMM_SEND_NODE", "#f7c6a3"},    KindText{"receive", "COMM_RECV_NODE", "#f3a6a0"},
+    KindText{"mem_load", "MEM_LOAD_NODE", "#d8c2ec"}, KindText{"mem_store", "MEM_STORE_NODE", "#c3a7dd"},
+    KindText{"host", "COMP_NODE", "#fff2b3"}};
 
-const Kind& kind_of(NodeKind kind) { return kinds[static_cast<std::size_t>(kind)]; }
+const KindText& kind_of(NodeKind kind) { return kinds[static_cast<std::size_t>(kind)]; }
 
 /// Returns JSON in which bytes that are not UTF-8 are replaced.
 std::string dumped(const ordered_json& value) {
@@ -51,7 +51,7 @@ std::string printable(std::string_view text) {
 /// A node with what belongs to it.
 struct Entry {
   const trace::Store& store;
-  const ShownTrace& shown;
+  const LoneTrace& shown;
   NodeId number;
   bool is_single;  ///< it is of the only trace that is printed
 
@@ -72,8 +72,8 @@ struct Entry {
 };
 
 template <class Take>
-void for_each_node(const trace::Store& store, std::span<const ShownTrace> traces, Take take) {
-  for (const ShownTrace& shown : traces)
+void for_each_node(const trace::Store& store, std::span<const LoneTrace> traces, Take take) {
+  for (const LoneTrace& shown : traces)
     for (std::uint32_t i = 0; i < shown.trace.graph->num_nodes(); ++i)
       take(Entry{store, shown, NodeId(i), traces.size() == 1});
 }
@@ -219,8 +219,8 @@ void put_edges(tinyxml2::XMLPrinter& printer, const Entry& entry) {
 
 std::string_view name_of(NodeKind kind) { return kind_of(kind).name; }
 
-void print_nodes(const trace::Store& store, std::span<const ShownTrace> traces) {
-  for (const ShownTrace& shown : traces) {
+void print_nodes(const trace::Store& store, std::span<const LoneTrace> traces) {
+  for (const LoneTrace& shown : traces) {
     ordered_json version{{"version", "0.0.4"}};
     if (traces.size() > 1) version["npu"] = shown.npu.value();
     fmt::print("{}\n", dumped(version));
@@ -238,7 +238,7 @@ void print_nodes(const trace::Store& store, std::span<const ShownTrace> traces) 
   }
 }
 
-void print_dot(const trace::Store& store, std::span<const ShownTrace> traces) {
+void print_dot(const trace::Store& store, std::span<const LoneTrace> traces) {
   fmt::print("digraph trace {{\n  node [shape=box, style=filled];\n");
   for_each_node(store, traces, [](const Entry& entry) {
     fmt::print("  {} [label={}, fillcolor=\"{}\"];\n", dot_text(entry.key()), label_of(entry),
@@ -249,7 +249,7 @@ void print_dot(const trace::Store& store, std::span<const ShownTrace> traces) {
   fmt::print("}}\n");
 }
 
-void print_graphml(const trace::Store& store, std::span<const ShownTrace> traces) {
+void print_graphml(const trace::Store& store, std::span<const LoneTrace> traces) {
   tinyxml2::XMLPrinter printer(stdout);
   printer.PushHeader(false, true);
   printer.OpenElement("graphml");

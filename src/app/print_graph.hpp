@@ -2,26 +2,20 @@
 
 #include <span>
 
-#include "orrery/trace/store.hpp"
+#include "lone_file.hpp"
 
 namespace orrery::app {
-
-/// A trace as it is printed.
-struct ShownTrace {
-  trace::NpuTrace trace;
-  NpuId npu;  ///< 0 if the file does not say whose trace it is
-};
 
 // The functions print the nodes of traces on standard output one by one. Names are printed as UTF-8 without control
 // characters. Cost O(nodes + dependencies).
 
 /// Prints a line with the version of Chakra's schema for each trace, and then a line for each node, all as JSON in the
 /// words of protocol buffers: what Chakra's jsonizer prints of the file that `orrery convert` would write.
-void print_nodes(const trace::Store& store, std::span<const ShownTrace> traces);
+void print_nodes(const trace::Store& store, std::span<const LoneTrace> traces);
 /// Prints the graph in the language of Graphviz.
-void print_dot(const trace::Store& store, std::span<const ShownTrace> traces);
+void print_dot(const trace::Store& store, std::span<const LoneTrace> traces);
 /// Prints the graph as GraphML.
-void print_graphml(const trace::Store& store, std::span<const ShownTrace> traces);
+void print_graphml(const trace::Store& store, std::span<const LoneTrace> traces);
 
 /// Returns "collective", "compute", ...
 std::string_view name_of(trace::NodeKind kind);

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lone_file.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/trace/store.hpp"
 #include "print_figures.hpp"
 #include "print_graph.hpp"
 #include "subcommands.hpp"
@@ -32,29 +32,11 @@ ordered_json figures_of(const trace::Tensors& tensors) {
           {"bytes_without_maker", without_maker.count()}};
 }
 
-/// A file and the traces that it holds.
-struct ShownFile {
-  std::filesystem::path path;
-  trace::Store store;
-  std::vector<ShownTrace> traces;
-  bool names_owners = false;  ///< the file says whose traces it holds
-};
-
-ShownFile read(const std::filesystem::path& path, const config::ShowTraceCommand& command) {
+LoneFile read(const std::filesystem::path& path, const config::ShowTraceCommand& command) {
   trace::ReadOptions options;
   options.dependencies = command.dependencies;
-  options.streams = trace::Streams::by_name;
   options.recording.step = command.step;
-  const auto owners = trace::describe_file(path, options, false).owners;
-  options.alone = owners.size() < 2;
-  if (!options.alone) {
-    options.num_npus = owners.back().value() + 1;
-    options.groups_unknown = true;
-  }
-  ShownFile file{path, trace::Store(options, {}), {}, !owners.empty()};
-  if (owners.empty()) file.traces.push_back({file.store.read(path, NpuId(0)), NpuId(0)});
-  for (const NpuId npu : owners) file.traces.push_back({file.store.read(path, npu), npu});
-  return file;
+  return read_lone_file(path, options);
 }
 
 /// Number and bytes of nodes.
@@ -133,17 +115,17 @@ ordered_json Sums::figures() const {
   return figures;
 }
 
-Sums sums_of(const ShownFile& file) {
+Sums sums_of(const LoneFile& file) {
   Sums sums;
-  for (const ShownTrace& shown : file.traces) sums.add(*shown.trace.graph);
+  for (const LoneTrace& shown : file.traces) sums.add(*shown.trace.graph);
   return sums;
 }
 
-ordered_json figures_of(const ShownFile& file) {
+ordered_json figures_of(const LoneFile& file) {
   const trace::NpuTrace& first = file.traces.front().trace;
   ordered_json figures{{"file", file.path.string()}, {"format", file.store.format(first)}};
   if (file.names_owners)
-    for (const ShownTrace& shown : file.traces) figures["npus"].push_back(shown.npu.value());
+    for (const LoneTrace& shown : file.traces) figures["npus"].push_back(shown.npu.value());
   figures["bytes_kept"] = file.store.bytes();
   figures.update(sums_of(file).figures());
   if (file.traces.size() == 1 && !first.graph->tensors.sizes.empty())
@@ -179,7 +161,7 @@ void show_files(const config::ShowTraceCommand& command) {
   ordered_json figures;
   Sums total;
   for (const auto& path : command.files) {
-    const ShownFile file = read(path, command);
+    const LoneFile file = read(path, command);
     const Sums sums = sums_of(file);
     total.add(sums);
     if (json)
@@ -197,7 +179,7 @@ void show_files(const config::ShowTraceCommand& command) {
 void show_trace(const config::ShowTraceCommand& command) {
   using config::TraceForm;
   if (command.files.size() > 1) return show_files(command);
-  const ShownFile file = read(command.files.front(), command);
+  const LoneFile file = read(command.files.front(), command);
   if (command.form == TraceForm::nodes) return print_nodes(file.store, file.traces);
   if (command.form == TraceForm::dot) return print_dot(file.store, file.traces);
   if (command.form == TraceForm::graphml) return print_graphml(file.store, file.traces);
