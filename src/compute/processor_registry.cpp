@@ -6,7 +6,8 @@ namespace {
 // Products: `scripts/studies/products` fits these figures to the products that the Vidur project
 // measured on A100 and H100 (microsoft/vidur, commit 7d47513, MIT; 58,440 products). Attention: shares that the
 // training steps of public reports come to (docs/validation.md). B200 has no measured products: its share of the peak
-// is that of measured largest products, the rest is H100's.
+// is that of measured largest products, the rest is H100's. No product measured on a TPU v5p is known: its share of the
+// peak is 1, so that a stack's `efficiency` says what its steps reach; it has 2 cores of 4 matrix units each (Google).
 
 constinit const Processor a100{.name = "a100",
                                .help = "NVIDIA A100 SXM",
@@ -36,10 +37,18 @@ constinit const Processor b200{.name = "b200",
                                .product_bandwidth_share = 0.5525,
                                .attention_share = 0.45};
 
+constinit const Processor tpu_v5p{.name = "tpu-v5p",
+                                  .help = "Google TPU v5p",
+                                  .num_units = 8,
+                                  .product_share = 1,
+                                  .half_tile_share = 1,
+                                  .product_bandwidth_share = 0.8,
+                                  .attention_share = 0.4};
+
 }  // namespace
 
 std::span<const Processor* const> Processor::registry() {
-  static constexpr const Processor* processors[] = {&h100, &a100, &b200};
+  static constexpr const Processor* processors[] = {&h100, &a100, &b200, &tpu_v5p};
   return processors;
 }
 

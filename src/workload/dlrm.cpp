@@ -157,6 +157,7 @@ void require_division_by_dp(const Parallel& parallel) {
                   "it has no meaning for a DLRM", only);
   };
   refuse_unless(parallel.sequence_parallel == defaults.sequence_parallel, "sp", "false");
+  refuse_unless(parallel.sharding.replicas == defaults.sharding.replicas, "replicas", "1");
   refuse_unless(parallel.sharding.prefetch == defaults.sharding.prefetch, "prefetch", "nothing");
   refuse_unless(parallel.pipeline.schedule == defaults.pipeline.schedule, "schedule", "nothing");
   refuse_unless(parallel.recompute == defaults.recompute, "recompute", "none");

@@ -17,10 +17,11 @@ enum class GroupKind : std::uint8_t {
   tensor,       ///< tp
   context,      ///< cp
   expert,       ///< ep, and tp if each NPU has experts of its own
-  data,         ///< cp, ep, dp: copies of parameters that are not those of an expert
-  expert_data,  ///< cp, dp: copies of an expert
+  data,         ///< cp, ep, dp: copies of parameters that are not those of an expert, in a replica
+  expert_data,  ///< cp, dp: copies of an expert, in a replica
   embedding,    ///< first and last stage, both of which hold the embedding
   all,          ///< all NPUs
+  replicas,     ///< dp: the NPUs that have the same share of the states, one of each replica
 };
 
 /// An operator: what an NPU does for one micro-batch in one layer. `name` is a literal.

@@ -212,9 +212,10 @@ void ModelStates::reduce(const Bucket& bucket, Nodes after) {
         add_among_copies(bucket.name + ".store", NodeKind::mem_store, collective, whole, bucket.group, std::move(after))
             .back();
   } else {
-    const Nodes reduced = add_among_copies(bucket.name + (shards ? ".reduce_scatter" : ".all_reduce"),
-                                           NodeKind::collective, collective, whole, bucket.group, std::move(after));
+    Nodes reduced = add_among_copies(bucket.name + (shards ? ".reduce_scatter" : ".all_reduce"), NodeKind::collective,
+                                     collective, whole, bucket.group, std::move(after));
     if (copies > 1) last = reduced.back();
+    reduced = sum_over_replicas(bucket, std::move(reduced));
     if (stores) {
       const bool in_place = !shards || copies == 1;
       const MadeTensor own_share{bucket.name + ".share", share(bucket.parameters, in_place ? 1 : copies) * bytes, last};
@@ -228,6 +229,16 @@ void ModelStates::reduce(const Bucket& bucket, Nodes after) {
   for (const MadeTensor& tensor : bucket.tensors) list_until(builder_, tensor, last);
 }
 
+ModelStates::Nodes ModelStates::sum_over_replicas(const Bucket& bucket, Nodes after) {
+  if (group_size(parallel_, GroupKind::replicas) == 1) return after;
+  const std::uint64_t own = share(bucket.parameters, group_size(parallel_, bucket.group));
+  append(after, last_among_replicas_);
+  last_among_replicas_ = builder_.collective(bucket.name + ".replicas.all_reduce", CollectiveKind::all_reduce,
+                                             Bytes(own * value_bytes(parallel_.gradients)),
+                                             static_cast<std::uint32_t>(GroupKind::replicas), after, yielding);
+  return {*last_among_replicas_};
+}
+
 void ModelStates::update(const Nodes& after) {
   // Two stages that hold the same layers close their buckets in different orders; the members of a group need one.
   if (parallel_.is_mirrored()) std::ranges::stable_sort(full_, {}, &Bucket::first_layer);
@@ -235,6 +246,7 @@ void ModelStates::update(const Nodes& after) {
   reduce_tied_embedding(after);
   Nodes ready = after;
   append(ready, last_among_copies_);
+  append(ready, last_among_replicas_);
   append(ready, last_store_);
   if (sharding_.norm_sums) ready = sum_norms(std::move(ready));
   std::vector<Nodes> updated;

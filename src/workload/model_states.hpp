@@ -18,8 +18,8 @@ namespace orrery::workload {
 /// Adds the nodes that keep the model states of one NPU (ZeRO's word for parameters, gradients and optimizer state):
 /// the collectives that keep copies equal, the accesses that move states between local and remote memory, and the
 /// update. Collectives among copies form a chain, also those on the path to memory, so that all members execute them in
-/// one order whenever they are ready. The NPU's own loads form a second chain and its own stores a third, so that each
-/// chain takes at most one communication stream.
+/// one order whenever they are ready. Sums over replicas form a second chain, the NPU's own loads a third and its own
+/// stores a fourth, so that each chain takes at most one communication stream.
 class ModelStates {
  public:
   using Nodes = std::vector<NodeId>;
@@ -98,6 +98,8 @@ class ModelStates {
   bool leaves_when_reduced(GroupKind group) const;
   void close(Bucket& bucket);
   void reduce(const Bucket& bucket, Nodes after);
+  /// Sums the NPU's share of the gradients of a bucket over the replicas.
+  Nodes sum_over_replicas(const Bucket& bucket, Nodes after);
   Nodes sum_norms(Nodes after);
   void reduce_tied_embedding(const Nodes& after);
   std::optional<NodeId> add_optimizer(const UpdateUnit& unit, const Nodes& after);
@@ -107,7 +109,7 @@ class ModelStates {
   const Sharding& sharding_;
   std::vector<const Layer*> layers_;
   trace::Builder& builder_;
-  std::optional<NodeId> last_among_copies_, last_load_, last_store_;  ///< the last nodes of the three chains
+  std::optional<NodeId> last_among_copies_, last_among_replicas_, last_load_, last_store_;  ///< of the four chains
   std::optional<NodeId> last_update_;
   Bucket dense_, experts_;
   std::vector<Bucket> full_;

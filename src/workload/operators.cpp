@@ -19,13 +19,15 @@ std::uint32_t group_size(const Parallel& parallel, GroupKind group) {
     case GroupKind::expert:
       return parallel.num_expert_ranks();
     case GroupKind::data:
-      return directions * parallel[Axis::cp] * parallel[Axis::ep] * parallel[Axis::dp];
+      return directions * parallel[Axis::cp] * parallel[Axis::ep] * parallel.shards_along_dp();
     case GroupKind::expert_data:
-      return directions * parallel[Axis::cp] * parallel[Axis::dp];
+      return directions * parallel[Axis::cp] * parallel.shards_along_dp();
     case GroupKind::embedding:
       return has_ends_apart(parallel) ? 2 : 1;
     case GroupKind::all:
       return parallel.num_npus();
+    case GroupKind::replicas:
+      return parallel.sharding.replicas;
   }
   return 1;
 }

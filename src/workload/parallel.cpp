@@ -21,6 +21,21 @@ void require_collective_for_path(const Sharding& sharding) {
               "network, or workload.parallel.offload with gradients, or with parameters and zero: 3");
 }
 
+/// Several replicas need states that ZeRO divides, and links between them.
+void require_room_for_replicas(const Parallel& parallel) {
+  const Sharding& sharding = parallel.sharding;
+  require_positive("workload.parallel.replicas", sharding.replicas);
+  if (sharding.replicas == 1) return;
+  require_multiple("workload.parallel.dp", parallel[Axis::dp], "replicas", sharding.replicas);
+  if (sharding.zero == 0)
+    refuse("workload.parallel.replicas", sharding.replicas,
+           "1, or workload.parallel.zero: 1 to 3: without ZeRO each NPU has all states");
+  if (sharding.offload.on_path)
+    refuse("workload.parallel.replicas", sharding.replicas, "1 with workload.parallel.offload-collectives: path");
+  if (parallel.is_mirrored())
+    refuse("workload.parallel.replicas", sharding.replicas, "1 with workload.parallel.schedule: dualpipe");
+}
+
 }  // namespace
 
 std::uint32_t Parallel::num_npus() const {
@@ -110,6 +125,7 @@ void Parallel::validate() const {
                 "one of the two");
   if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
   require_collective_for_path(sharding);
+  require_room_for_replicas(*this);
   if (gradients == Precision::fp8)
     throw Error(ErrorCode::bad_input, {.key = "workload.parallel.gradients"}, "found 'fp8'", "bf16 or fp32");
 }

@@ -9,29 +9,41 @@
 namespace orrery::workload {
 namespace {
 
-/// Returns the axes along which the members of a group differ.
-std::vector<Axis> axes_of(GroupKind kind, const Parallel& parallel) {
+/// Coordinates along an axis that members of a group have: every `step`-th one.
+struct Steps {
+  Axis axis{};
+  std::uint32_t step = 1, count = 1;
+
+  std::uint32_t first(std::uint32_t own) const { return own - own / step % count * step; }
+};
+
+/// Returns how the members of a group differ.
+std::vector<Steps> steps_of(GroupKind kind, const Parallel& parallel) {
+  const auto along = [&](Axis axis) { return Steps{axis, 1, parallel[axis]}; };
+  const Steps shards{Axis::dp, 1, parallel.shards_along_dp()};
   switch (kind) {
     case GroupKind::tensor:
-      return {Axis::tp};
+      return {along(Axis::tp)};
     case GroupKind::context:
-      return {Axis::cp};
+      return {along(Axis::cp)};
     case GroupKind::expert:
-      if (parallel.expert_tp() < parallel[Axis::tp]) return {Axis::tp, Axis::ep};
-      return {Axis::ep};
+      if (parallel.expert_tp() < parallel[Axis::tp]) return {along(Axis::tp), along(Axis::ep)};
+      return {along(Axis::ep)};
     case GroupKind::data:
-      return {Axis::cp, Axis::ep, Axis::dp};
+      return {along(Axis::cp), along(Axis::ep), shards};
     case GroupKind::expert_data:
-      return {Axis::cp, Axis::dp};
-    case GroupKind::embedding:
-      return {Axis::pp};
+      return {along(Axis::cp), shards};
+    case GroupKind::embedding:  // the first and the last stage
+      return {{Axis::pp, parallel[Axis::pp] - 1, 2}};
     case GroupKind::all:
-      return {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+      return {along(Axis::tp), along(Axis::cp), along(Axis::ep), along(Axis::dp), along(Axis::pp)};
+    case GroupKind::replicas:
+      return {{Axis::dp, shards.count, parallel.sharding.replicas}};
   }
   return {};
 }
 
-constexpr std::array<std::string_view, 7> group_names = {"tp", "cp", "ep", "dp", "edp", "embedding", "all"};
+constexpr std::array<std::string_view, 8> group_names = {"tp", "cp", "ep", "dp", "edp", "embedding", "all", "replicas"};
 
 std::size_t at(Axis axis) { return static_cast<std::size_t>(axis); }
 
@@ -79,21 +91,18 @@ std::uint32_t Placement::mirror(const Coordinates& of) const { return parallel_[
 
 NpuId Placement::first_member(GroupKind kind, NpuId npu) const {
   Coordinates first = coordinates(npu);
-  for (const Axis axis : axes_of(kind, parallel_)) first[at(axis)] = 0;
+  for (const Steps& steps : steps_of(kind, parallel_)) first[at(steps.axis)] = steps.first(first[at(steps.axis)]);
   if (has_mirror(kind)) first[at(Axis::pp)] = std::min(first[at(Axis::pp)], mirror(first));
   return this->npu(first);
 }
 
 std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
   std::vector<NpuId> result = {first_member(kind, npu)};
-  for (const Axis axis : axes_of(kind, parallel_)) {
-    // The first and the last stage hold the embedding.
-    const bool has_ends_only = kind == GroupKind::embedding;
-    const std::uint32_t step = has_ends_only ? parallel_[axis] - 1 : 1;
-    const std::uint32_t count = has_ends_only ? 2 : parallel_[axis];
+  for (const Steps& steps : steps_of(kind, parallel_)) {
+    const std::uint32_t stride = steps.step * strides_[at(steps.axis)];
     const std::size_t before = result.size();
-    for (std::uint32_t i = 1; i < count; ++i)
-      for (std::size_t k = 0; k < before; ++k) result.emplace_back(result[k].value() + i * step * strides_[at(axis)]);
+    for (std::uint32_t i = 1; i < steps.count; ++i)
+      for (std::size_t k = 0; k < before; ++k) result.emplace_back(result[k].value() + i * stride);
   }
   if (has_mirror(kind)) {
     const std::size_t before = result.size();
@@ -105,11 +114,12 @@ std::vector<NpuId> Placement::members(GroupKind kind, NpuId npu) const {
 
 std::string Placement::group_name(GroupKind kind, NpuId npu) const {
   std::string name(workload::name(kind));
-  const auto along = axes_of(kind, parallel_);
+  const auto along = steps_of(kind, parallel_);
   const Coordinates own = coordinates(first_member(kind, npu));
   for (std::size_t i = 0; i < num_axes; ++i) {
-    const bool varies = std::ranges::find(along, static_cast<Axis>(i)) != along.end();
-    if (!varies && parallel_.sizes[i] > 1) name += fmt::format("_{}{}", axis_names[i], own[i]);
+    const auto steps = std::ranges::find(along, static_cast<Axis>(i), &Steps::axis);
+    const bool has_all = steps != along.end() && (kind == GroupKind::embedding || steps->count == parallel_.sizes[i]);
+    if (!has_all && parallel_.sizes[i] > 1) name += fmt::format("_{}{}", axis_names[i], own[i]);
   }
   return name;
 }

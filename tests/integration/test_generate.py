@@ -176,6 +176,19 @@ class Generated(harness.Folder):
         alone = harness.finish_times(self.run_once([self.write("other.yaml", text % "false")], "other.h5"))
         self.assertGreater(max(alone), max(times))
 
+    def test_replicas_run_alike_everywhere(self):
+        """ZeRO 3 among 4 NPUs of a switch, and two replicas behind a slow link: every NPU ends at the same time on 1, 2 and 3 ranks, and
+        folded. Gathers stay in the switch, so that the step is shorter than with states divided among all 8."""
+        text = ("system: {network: {dimensions: [{shape: Switch, size: 4, bandwidth: 300 GB/s, latency: 500 ns}, "
+                "{shape: Switch, size: 2, bandwidth: 10 GB/s, latency: 5 us}]}, compute: {roofline: true, peak: 100 TFLOPS, local-memory: {bandwidth: 1 TB/s}}}\n"
+                "workload: {model: {kind: transformer, layers: 4, hidden: 1024, heads: 16, sequence: 1024}, "
+                "parallel: {dp: 8, zero: 3, replicas: %d}}\n")
+        config = self.write("config.yaml", text % 2)
+        times = harness.finish_times(self.check_one_answer([config], 8, ranks=(2, 3)))
+        self.assertEqual(harness.finish_times(self.run_once([config, "--fold"], "folded.h5")), times)
+        divided = harness.finish_times(self.run_once([self.write("other.yaml", text % 1)], "other.h5"))
+        self.assertLess(max(times), max(divided))
+
     def test_collectives_agree_with_those_of_stage(self):
         """Kinds, numbers, group sizes and bytes of collectives and messages of three models agree with STAGE's traces, but for the
         differences listed in this file. Needs shared/."""

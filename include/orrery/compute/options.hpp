@@ -25,7 +25,7 @@ struct ExpandedMemoryOptions {
 struct Processor {
   std::string_view name;
   std::string_view help;               ///< one line
-  double num_units = 0;                ///< streaming multiprocessors
+  double num_units = 0;                ///< streaming multiprocessors, matrix units of a TPU
   double product_share = 0;            ///< of the peak, reached by a product of full tiles
   double half_tile_share = 0;          ///< of the above, with tiles of half the size
   double wave_seconds = 0;             ///< time of a wave of tiles besides its FLOPs

@@ -41,7 +41,8 @@ struct Offload {
 
 /// How the copies of a model share its states (parameters, gradients and the optimizer's state), and when states move.
 struct Sharding {
-  std::uint32_t zero = 0;  ///< stage of ZeRO (Rajbhandari et al., 2020), 0 to 3
+  std::uint32_t zero = 0;      ///< stage of ZeRO (Rajbhandari et al., 2020), 0 to 3
+  std::uint32_t replicas = 1;  ///< sets of NPUs that hold all states; ZeRO divides them within each set
   Offload offload;
   std::uint32_t prefetch = 1;  ///< number of layers ahead whose parameters and optimizer state are fetched
   Bytes bucket;                ///< gradients are reduced as soon as there are so many; 0: after each layer
@@ -135,6 +136,8 @@ struct Parallel {
   /// Returns among how many NPUs, or sets of NPUs that share experts, the experts of a layer are divided.
   std::uint32_t num_expert_ranks() const { return (*this)[Axis::ep] * ((*this)[Axis::tp] / expert_tp()); }
   std::uint32_t num_replicas() const { return (*this)[Axis::dp] * (*this)[Axis::ep]; }
+  /// Returns among how many NPUs along dp the states of a model are divided.
+  std::uint32_t shards_along_dp() const { return (*this)[Axis::dp] / sharding.replicas; }
 
   /// Returns a warning that names the key of CONFIG.yaml if there are several stages and a single micro-batch.
   std::optional<std::string> pipeline_warning() const;

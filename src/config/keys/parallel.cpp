@@ -309,6 +309,12 @@ void add_memory_keys(Keys<Parallel>& keys) {
        .flag = parallel_flag("zero")},
       count(0, 3), [](auto& parallel) -> auto& { return parallel.sharding.zero; });
   keys.add(
+      {.path = "workload.parallel.replicas",
+       .help = "number of sets of NPUs that hold all states (HSDP): ZeRO divides them within each set",
+       .example = "2",
+       .otherwise = Default::built_in()},
+      count(1), [](auto& parallel) -> auto& { return parallel.sharding.replicas; });
+  keys.add(
       {.path = "workload.parallel.offload",
        .help = "what lives in remote memory",
        .example = "[optimizer]",

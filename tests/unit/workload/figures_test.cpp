@@ -112,6 +112,8 @@ TEST(Figures, ZeroDividesModelStates) {
   EXPECT_EQ(bytes(1), (2 + 2 + 3) * parameters);
   EXPECT_EQ(bytes(2), 2 * parameters + 14 * parameters / 4);
   EXPECT_EQ(bytes(3), 16 * parameters / 4);
+  description.parallel.sharding.replicas = 2;
+  EXPECT_EQ(bytes(3), 16 * parameters / 2);
 }
 
 TEST(Figures, ActivationsOfALayerAreAsPublished) {
@@ -229,6 +231,9 @@ TEST(Figures, WhatCannotBeDividedIsRefused) {
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::ep] = 2; }, "workload.parallel.ep"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::dp] = 4'000'000'000, p[Axis::pp] = 2; }, "2^32"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.sharding.zero = 4; }, "workload.parallel.zero"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.sharding.replicas = 0; }, "workload.parallel.replicas"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.sharding.zero = 1, p.sharding.replicas = 3; }, "workload.parallel.dp"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p.sharding.replicas = 2, p[Axis::dp] = 2; }, "workload.parallel.replicas"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.micro_batches = 0; }, "workload.parallel.micro-batches"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.placement[0] = Axis::dp; }, "workload.parallel.placement"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::pp] = 4, p.interleaving = 2; }, "workload.parallel.micro-batches"));

@@ -29,6 +29,14 @@ Description example() {
   return description;
 }
 
+std::map<std::string, std::vector<std::uint32_t>> members_by_name(const Description& description) {
+  const Assembled made(description);
+  std::map<std::string, std::vector<std::uint32_t>> members;
+  for (const auto& group : made.store().groups())
+    for (const NpuId npu : group.members) members[group.name].push_back(npu.value());
+  return members;
+}
+
 // ---- both ways ----
 
 using NodeValues =
@@ -248,6 +256,7 @@ TEST(Generator, FlopsDoNotDependOnTheParallelisation) {
     Description whole = divided;
     whole.parallel.sizes = {1, 1, 1, 1, 1};
     whole.parallel.interleaving = 1;
+    whole.parallel.sharding.replicas = 1;
     whole.parallel.micro_batches *= divided.parallel.num_replicas();
     EXPECT_EQ(flops(divided), flops(whole)) << seed;
     compared += divided.parallel.num_npus() > 1;
@@ -318,6 +327,29 @@ TEST(Generator, ZeroMovesThePublishedBytes) {
   EXPECT_EQ(with(1), (Kinds{{"reduce-scatter dp", {4, whole}}, {"all-gather dp", {4, share}}}));
   EXPECT_EQ(with(2), (Kinds{{"reduce-scatter dp", {12, 3 * whole}}, {"all-gather dp", {4, share}}}));
   EXPECT_EQ(with(3), (Kinds{{"reduce-scatter dp", {12, 3 * whole}}, {"all-gather dp", {24, 6 * share}}}));
+}
+
+TEST(Generator, ReplicasSumTheirShares) {
+  // With dp 4 and 2 replicas ZeRO must divide states between 2 NPUs, and the shares of gradients must be summed over
+  // the two replicas whenever they are reduced: NPU 1 of the one has the same share as NPU 3 of the other.
+  Description description{Transformer{.layers = 4, .hidden = 64, .sequence = 32, .attention = {.heads = 4}}, {}};
+  description.parallel.sizes = {1, 1, 1, 4, 1};
+  description.parallel.micro_batches = 3;
+  description.parallel.sharding.replicas = 2;
+  const std::uint64_t whole = 4 * (12 * 64 * 64 + 2 * 64) * 2, share = whole / 2;
+  const auto with = [&](std::uint32_t zero) {
+    description.parallel.sharding.zero = zero;
+    return traffic(description, 0);
+  };
+  EXPECT_EQ(
+      with(1),
+      (Kinds{{"reduce-scatter dp", {4, whole}}, {"all-reduce replicas", {4, share}}, {"all-gather dp", {4, share}}}));
+  EXPECT_EQ(with(3), (Kinds{{"reduce-scatter dp", {12, 3 * whole}},
+                            {"all-reduce replicas", {12, 3 * share}},
+                            {"all-gather dp", {24, 6 * share}}}));
+  const auto members = members_by_name(description);
+  EXPECT_EQ(members.at("dp_dp2"), (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(members.at("replicas_dp1"), (std::vector<std::uint32_t>{1, 3}));
 }
 
 TEST(Generator, ABucketClosesWhenItIsFull) {
@@ -392,10 +424,7 @@ TEST(Generator, PlacementSaysWhichAxisIsInnermost) {
   // The same with pp innermost: members of groups must follow the placement.
   Description description = example();
   description.parallel.placement = {Axis::pp, Axis::tp, Axis::dp, Axis::cp, Axis::ep};
-  const Assembled made(description);
-  std::map<std::string, std::vector<std::uint32_t>> members;
-  for (const auto& group : made.store().groups())
-    for (const NpuId npu : group.members) members[group.name].push_back(npu.value());
+  const auto members = members_by_name(description);
   EXPECT_EQ(members.at("tp_dp0_pp1"), (std::vector<std::uint32_t>{1, 4}));
   EXPECT_EQ(members.at("dp_tp1_pp2"), (std::vector<std::uint32_t>{5, 11}));
   EXPECT_EQ(placement_text(description.parallel), "[pp 3, tp 2, dp 2, cp 1, ep 1]");

@@ -80,6 +80,8 @@ inline Description random_description(std::uint32_t seed) {
   const std::uint32_t stages = parallel[Axis::pp];
   if (stages > 1 && parallel.micro_batches % stages == 0 && parallel.pipeline.schedule != Schedule::gpipe)
     parallel.interleaving = pick({1, 2});
+  if (seed % 2 == 0 && parallel.sharding.zero > 0 && !parallel.sharding.offload.on_path)
+    parallel.sharding.replicas = parallel[Axis::dp];
   return description;
 }
 
