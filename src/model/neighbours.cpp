@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cells.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/kind.hpp"
 #include "orrery/model/rank_model.hpp"
@@ -209,6 +210,7 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   pdes::Options options = neighbours.agree(world);
   options.num_lps = run_.first_link().value() + (simulated_network_ ? simulated_network_->num_processes() : 0);
   options.lps_run_ahead = !simulated_network_;
+  if (options.lps_run_ahead) options.cell_of = cells_of(run_);
   return options;
 }
 

@@ -31,7 +31,7 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
     : here_(here),
       model_(model),
       options_(std::move(options)),
-      deferred_(num_ranks > 1 ? options_.num_lps : 0),
+      ahead_(options_.lps_run_ahead ? std::make_unique<Ahead>(std::move(options_.cell_of), options_.num_lps) : nullptr),
       lps_(options_.num_lps) {
   if (num_ranks == 1) return;
   earliest_output_ = std::make_unique<EarliestOutput>();
@@ -69,15 +69,15 @@ void Kernel::resume(const Event& event) { insert(event, "is resumed"); }
 // from another rank; or what another client of this rank does, which it does when it handles an event: one that is
 // pending, or one of these.
 bool Kernel::is_certain(Time time, Awaited awaited) const {
-  return !channels_ ||
-         ((!awaited.here || time <= next_client_event()) &&
-          (!awaited.may_send() || time < channels_->sends_promised()) && (!awaited.may_reply() || time < reply_input_));
+  return (!awaited.here || time <= next_client_event()) &&
+         (!awaited.may_send() || !channels_ || time < channels_->sends_promised()) &&
+         (!awaited.may_reply() || time < reply_input_);
 }
 
 void Kernel::linger(LpId lp) {
   Event event = Event::make(lps_[lp.index()].clock, Stage::client, lp, 0, lp);
   event.kind = Event::lingering;
-  pending_[client].push(event);
+  push(event);
 }
 
 void Kernel::post(Rank to, std::span<const std::byte> message) {
@@ -99,7 +99,14 @@ void Kernel::accept(Event event) {
 
 /// A deferred client that has been given an event may have learned what it awaits.
 void Kernel::put_on_wake_list(LpId lp) {
-  if (!deferred_.events.empty() && deferred_.events.holds(lp)) deferred_.wake_list.push_back(lp);
+  if (ahead_ && ahead_->cells.holds(lp)) ahead_->wake_list.push_back(lp);
+}
+
+void Kernel::push(const Event& event) {
+  if (ahead_ && event.stage() == Stage::client)
+    ahead_->cells.push(event);
+  else
+    pending_[static_cast<std::size_t>(event.stage())].push(event);
 }
 
 void Kernel::insert(const Event& event, const char* what) {
@@ -109,7 +116,7 @@ void Kernel::insert(const Event& event, const char* what) {
     fail_causality(event, what, "it is", lp.clock);
   if (event.stage() == Stage::server && event.time <= latest_[server]) [[unlikely]]
     fail_causality(event, what, "the servers of this rank are", latest_[server]);
-  pending_[static_cast<std::size_t>(event.stage())].push(event);
+  push(event);
   if (event.stage() == Stage::client) put_on_wake_list(event.target);
 }
 
@@ -125,7 +132,7 @@ void Kernel::handle(const Event& event) {
   model_.handle(event);
 }
 
-Time Kernel::next_client_event() const { return std::min(pending_[client].time(), deferred_.events.time()); }
+Time Kernel::next_client_event() const { return ahead_ ? ahead_->cells.time() : pending_[client].time(); }
 
 Time Kernel::next_event() const { return std::min(next_client_event(), pending_[server].time()); }
 
@@ -137,9 +144,11 @@ Time Kernel::earliest_reply(Rank to, Time reply_delay, Time posts) const {
 }
 
 Time Kernel::earliest_reply_input() const {
+  const Time answer = pending_[server].time() + options_.service_delay;
+  if (!channels_) return answer;
   const Time requests = channels_->requests_promised();
-  return std::min({pending_[server].time() + options_.service_delay, channels_->replies_promised(),
-                   requests + options_.service_delay, earliest_reply(here_, options_.reply_delay, requests)});
+  return std::min({answer, channels_->replies_promised(), requests + options_.service_delay,
+                   earliest_reply(here_, options_.reply_delay, requests)});
 }
 
 Time Kernel::earliest_input() const { return std::min(channels_->sends_promised(), earliest_reply_input()); }
@@ -153,65 +162,86 @@ bool Kernel::server_is_safe() const {
                         time < channels_->requests_promised());
 }
 
-Awaited Kernel::awaited(LpId lp) const {
-  return options_.lps_run_ahead ? model_.awaits(lp) : Awaited{.here = true, .sends = true, .replies = true};
+std::uint64_t Kernel::process_clients() {
+  reply_input_ = earliest_reply_input();
+  return ahead_ ? process_cell() : process_in_order();
 }
 
-/// Handles the events of one time, the earliest of which some clients are certain. Defers the events of other clients
-/// up to then.
-std::uint64_t Kernel::process_clients() {
+/// Handles the events of the earliest time, if they are certain whatever their clients await.
+std::uint64_t Kernel::process_in_order() {
   auto& pending = pending_[client];
-  auto& deferred = deferred_.events;
-  if (channels_) reply_input_ = earliest_reply_input();
-  const auto release = [&](const Event& event) { pending.push(event); };
-  while (!deferred.empty() && deferred.time() <= pending.time() &&
-         is_certain(deferred.time(), awaited(deferred.first_lp())))
-    deferred.release(deferred.first_lp(), release);
-  while (!pending.empty() && may_handle(pending.time())) {
-    const Time time = pending.time();
-    std::uint64_t handled = 0;
-    while (!pending.empty() && pending.time() == time) {
-      const LpId lp = pending.top().target;
-      if (!channels_ || (!deferred.holds(lp) && is_certain(time, awaited(lp)))) {
-        handle(pending.pop());
-        ++handled;
-      } else if (options_.lps_run_ahead) {
-        deferred.defer(pending.pop());
-      } else {
-        return 0;
+  const Time time = pending.time();
+  if (pending.empty() || !may_handle(time)) return 0;
+  if (channels_ && !is_certain(time, {.here = true, .sends = true, .replies = true})) return 0;
+  std::uint64_t handled = 0;
+  for (; pending.time() == time; ++handled) handle(pending.pop());
+  latest_[client] = time;
+  model_.settle(time);
+  return handled;
+}
+
+/// Handles events of one time of a cell: of the active one as long as it has certain events, then of another one.
+std::uint64_t Kernel::process_cell() {
+  Cells& cells = ahead_->cells;
+  while (cells.is_active() || cells.activate_ready() || activate_earliest()) {
+    while (cells.has_pending() && may_handle(cells.top().time))
+      if (const std::uint64_t handled = handle_time_of_cell(); handled > 0) {
+        if (cells.has_had_its_turn(handled)) cells.rest(true);
+        return handled;
       }
-    }
-    if (handled == 0) continue;
-    latest_[client] = std::max(latest_[client], time);
-    model_.settle(time);
-    return handled;
+    cells.rest(false);
   }
   return 0;
 }
 
+/// Handles the events of the earliest time of the active cell that are certain, and defers the others.
+std::uint64_t Kernel::handle_time_of_cell() {
+  Cells& cells = ahead_->cells;
+  const Time time = cells.top().time;
+  std::uint64_t handled = 0;
+  while (cells.has_pending() && cells.top().time == time) {
+    const LpId lp = cells.top().target;
+    if (!cells.holds(lp) && is_certain(time, model_.awaits(lp))) {
+      handle(cells.pop());
+      ++handled;
+    } else {
+      cells.defer(cells.pop());
+    }
+  }
+  if (handled == 0) return 0;
+  latest_[client] = std::max(latest_[client], time);
+  model_.settle(time);
+  return handled;
+}
+
+/// Makes the cell with the earliest event of all active if this event may be handled. Returns whether it is.
+bool Kernel::activate_earliest() {
+  Cells& cells = ahead_->cells;
+  const Time time = cells.time();
+  if (time == Time::max() || !may_handle(time)) return false;
+  const LpId lp = cells.first_lp();
+  if (cells.holds(lp) && !is_certain(time, model_.awaits(lp))) return false;
+  cells.activate_earliest();
+  if (cells.holds(lp)) cells.release(lp);
+  return true;
+}
+
 /// Takes deferred clients back for which promises may have become good enough. Returns whether there are any.
 bool Kernel::release_promised() {
-  auto& deferred = deferred_.events;
-  if (deferred.empty()) return false;
+  if (!ahead_ || !channels_ || !ahead_->cells.has_deferred()) return false;
   const Time sends = channels_->sends_promised();
-  const Time promised = std::max(sends > deferred_.tried_sends ? sends : Time::zero(),
-                                 reply_input_ > deferred_.tried_replies ? reply_input_ : Time::zero());
-  deferred_.tried_sends = sends;
-  deferred_.tried_replies = reply_input_;
-  bool any = false;
-  while (!deferred.empty() && deferred.time() < promised) {
-    deferred.release(deferred.first_lp(), [this](const Event& event) { pending_[client].push(event); });
-    any = true;
-  }
-  return any;
+  const Time promised = std::max(sends > ahead_->tried_sends ? sends : Time::zero(),
+                                 reply_input_ > ahead_->tried_replies ? reply_input_ : Time::zero());
+  ahead_->tried_sends = sends;
+  ahead_->tried_replies = reply_input_;
+  return ahead_->cells.release_before(promised);
 }
 
 /// Takes those clients of the wake list back that have learned what they awaited.
 void Kernel::release_informed() {
-  for (const LpId lp : deferred_.wake_list)
-    if (deferred_.events.holds(lp) && !model_.awaits(lp).anything())
-      deferred_.events.release(lp, [this](const Event& event) { pending_[client].push(event); });
-  deferred_.wake_list.clear();
+  for (const LpId lp : ahead_->wake_list)
+    if (ahead_->cells.holds(lp) && !model_.awaits(lp).anything()) ahead_->cells.release(lp);
+  ahead_->wake_list.clear();
 }
 
 void Kernel::process_server() {
@@ -223,7 +253,7 @@ void Kernel::process_server() {
 std::uint64_t Kernel::process() {
   std::uint64_t handled = 0;
   while (handled < burst) {
-    if (!deferred_.wake_list.empty()) release_informed();
+    if (ahead_ && !ahead_->wake_list.empty()) release_informed();
     if (!pending_[server].empty() && may_handle(pending_[server].time()) && server_is_safe()) {
       process_server();
       ++handled;
@@ -233,8 +263,9 @@ std::uint64_t Kernel::process() {
       break;
     }
   }
-  statistics_.peak_pending_events = std::max<std::uint64_t>(
-      statistics_.peak_pending_events, pending_[client].size() + deferred_.events.size() + pending_[server].size());
+  statistics_.peak_pending_events =
+      std::max<std::uint64_t>(statistics_.peak_pending_events,
+                              (ahead_ ? ahead_->cells.size() : pending_[client].size()) + pending_[server].size());
   return handled;
 }
 
@@ -267,8 +298,8 @@ Need Kernel::need() const {
   const Time time = next_client_event();
   if (request < time) return {request, request, request};
   if (time == Time::max()) return {};
-  const auto& deferred = deferred_.events;
-  const Awaited awaited = this->awaited(deferred.time() == time ? deferred.first_lp() : pending_[client].top().target);
+  const Awaited awaited =
+      ahead_ ? model_.awaits(ahead_->cells.first_lp()) : Awaited{.here = true, .sends = true, .replies = true};
   Need need;
   if (awaited.may_send()) need.sends = time;
   if (!awaited.may_reply()) return need;
@@ -290,8 +321,9 @@ void Kernel::run() {
     RankLoop(*this).run();
   else
     run_alone();
-  statistics_.peak_pending_events = std::max<std::uint64_t>(statistics_.peak_pending_events,
-                                                            std::max(pending_[client].peak(), pending_[server].peak()));
+  const auto of_clients = ahead_ ? ahead_->cells.peak() : pending_[client].peak();
+  statistics_.peak_pending_events =
+      std::max<std::uint64_t>(statistics_.peak_pending_events, std::max(of_clients, pending_[server].peak()));
   if (stop_.limit != Time::max()) stop_.stopped_at = std::max(stop_.limit, Time::zero());
   statistics_.busy_time = std::chrono::duration<double>(Clock::now() - start).count() - statistics_.blocked_time;
 }

@@ -73,7 +73,7 @@ void Kernel::RankLoop::block() {
 bool Kernel::RankLoop::take_messages() {
   const Time held_up = kernel_.next_event();
   if (channels_.poll() == 0) return false;
-  const bool only_promises = kernel_.deferred_.wake_list.empty() && kernel_.next_event() == held_up;
+  const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == held_up;
   wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
   freed_ = last_sign_ = Clock::now();
   state_ = State::informed;

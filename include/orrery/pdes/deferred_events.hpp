@@ -11,26 +11,27 @@
 
 namespace orrery::pdes {
 
-/// Events that are set aside because their LPs wait for something. It finds them by LP, and knows the earliest one.
+/// Events that are set aside because their LPs wait for something. It finds them by LP, and knows the earliest one of
+/// each cell, a set of LPs. There is one cell if nothing else is said.
 /// `defer` costs O(log n), `release` O(events of the LP). Nothing allocates memory once it has grown.
 class DeferredEvents {
  public:
-  explicit DeferredEvents(std::size_t num_lps) : entries_(num_lps) {}
+  explicit DeferredEvents(std::size_t num_lps, std::size_t num_cells = 1) : entries_(num_lps), order_(num_cells) {}
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   /// Returns whether events of this LP are set aside.
   bool holds(LpId lp) const { return entries_[lp.index()].events != EventLists::empty; }
   /// Returns the time of the earliest event, max() if there is none.
-  Time time() const { return order_.empty() ? Time::max() : order_.top().first; }
+  Time time(std::size_t cell = 0) const { return order_[cell].empty() ? Time::max() : order_[cell].top().first; }
   /// Returns the LP of the earliest event. There must be one.
-  LpId first_lp() const { return order_.top().second; }
+  LpId first_lp(std::size_t cell = 0) const { return order_[cell].top().second; }
 
-  void defer(const Event& event) {
+  void defer(const Event& event, std::size_t cell = 0) {
     Entry& entry = entries_[event.target.index()];
     if (!holds(event.target) || event.time < entry.time) {
       entry.time = event.time;
-      order_.emplace(event.time, event.target);
+      order_[cell].emplace(event.time, event.target);
     }
     lists_.prepend(entry.events, event);
     ++size_;
@@ -38,12 +39,13 @@ class DeferredEvents {
 
   /// Calls take(event) for all events of an LP, in no particular order, and forgets them.
   template <class Take>
-  void release(LpId lp, Take&& take) {
+  void release(LpId lp, Take&& take, std::size_t cell = 0) {
     lists_.drain(entries_[lp.index()].events, [&](const Event& event) {
       take(event);
       --size_;
     });
-    while (!order_.empty() && !is_current(order_.top())) order_.pop();
+    auto& order = order_[cell];
+    while (!order.empty() && !is_current(order.top())) order.pop();
   }
 
  private:
@@ -66,7 +68,8 @@ class DeferredEvents {
   std::vector<Entry> entries_;  // [LPs]
   EventLists lists_;
   std::size_t size_ = 0;
-  std::priority_queue<TimeOfLp, std::vector<TimeOfLp>, Later> order_;  // may hold items that are no longer current
+  // [cells] may hold items that are no longer current
+  std::vector<std::priority_queue<TimeOfLp, std::vector<TimeOfLp>, Later>> order_;
 };
 
 }  // namespace orrery::pdes

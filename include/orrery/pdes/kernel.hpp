@@ -9,7 +9,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/parallel/transport.hpp"
-#include "orrery/pdes/deferred_events.hpp"
+#include "orrery/pdes/cells.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/options.hpp"
@@ -61,13 +61,13 @@ class Kernel final : public Scheduler {
     Time clock = Time::from_ps(-1);  ///< of the last event that it handled
     std::uint32_t depth = 0;
   };
-  /// Clients whose earliest events are not certain yet.
-  struct Deferred {
-    explicit Deferred(std::size_t num_lps) : events(num_lps) {}
+  /// Clients that may be ahead of others.
+  struct Ahead {
+    Ahead(std::vector<std::uint32_t> cell_of, std::size_t num_lps) : cells(std::move(cell_of), num_lps) {}
 
-    DeferredEvents events;            ///< taken from the pending set
-    std::vector<LpId> wake_list;      ///< clients that were deferred when they were given an event
-    Time tried_sends, tried_replies;  ///< the promises against which the events have been held
+    Cells cells;                      ///< their events
+    std::vector<LpId> wake_list;      ///< clients with deferred events that were given another one
+    Time tried_sends, tried_replies;  ///< the promises against which the deferred events have been held
   };
   /// How far a requested stop has got.
   struct Stop {
@@ -81,6 +81,10 @@ class Kernel final : public Scheduler {
   /// Handles what is safe, about a burst of events at most. Returns how many.
   std::uint64_t process();
   std::uint64_t process_clients();
+  std::uint64_t process_in_order();
+  std::uint64_t process_cell();
+  std::uint64_t handle_time_of_cell();
+  bool activate_earliest();
   void process_server();
   void handle(const Event& event);
   void accept(Event event);
@@ -89,11 +93,10 @@ class Kernel final : public Scheduler {
   void heed_stop_request();
   bool may_handle(Time time) const { return time <= stop_.limit && !stop_.is_requested; }
 
+  void push(const Event& event);
   void put_on_wake_list(LpId client);
   void release_informed();
   bool release_promised();
-  Awaited awaited(LpId client) const;
-
   Time next_client_event() const;
   Time next_event() const;
   bool server_is_safe() const;
@@ -118,9 +121,9 @@ class Kernel final : public Scheduler {
   Rank here_;
   Model& model_;
   Options options_;
-  PendingSet pending_[2];  // by stage
-  Deferred deferred_;
-  Time reply_input_;  // earliest_reply_input() when process_clients began
+  PendingSet pending_[2];         // by stage; those of clients only if they are handled in the order of time
+  std::unique_ptr<Ahead> ahead_;  // null if they are
+  Time reply_input_;              // earliest_reply_input() when process_clients began
   Stage handling_ = Stage::client;
   Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // by stage: the latest time that has been handled
   Time now_ = Time::zero();

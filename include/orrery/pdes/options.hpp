@@ -31,6 +31,7 @@ struct Options {
   Time least_service_delay = Time::max();  ///< least service or relay delay of all servers of all ranks
   Time least_reply_delay = Time::max();    ///< least reply delay of all ranks
   bool lps_run_ahead = false;              ///< clients may be ahead of others; the kernel then asks Model::awaits
+  std::vector<std::uint32_t> cell_of;      ///< [clients] the cell of each client, if lps_run_ahead; see Cells
   double watchdog_seconds = 300;           ///< the run ends with an error if no clock advances for so long; 0 = never
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
   std::function<bool()> stop_requested;  ///< the kernel asks it now and then whether to end early; any rank may say so

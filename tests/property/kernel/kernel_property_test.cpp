@@ -35,10 +35,13 @@ System system_of(std::uint64_t seed, int ranks) {
   return seed % 4 == 3 ? make_stuck_system(seed, ranks) : make_system(seed, ranks);
 }
 
+/// One rank handles all events in the order of time.
 Outcome run_serially(const System& system) {
   const auto alone = parallel::make_serial();
   RandomModel model(system, Rank(0));
-  Kernel kernel(*alone, model, system.kernel_options(Rank(0)));
+  Options options = system.kernel_options(Rank(0));
+  options.lps_run_ahead = false;
+  Kernel kernel(*alone, model, std::move(options));
   model.start(kernel);
   kernel.run();
   return outcome(model, kernel, system);

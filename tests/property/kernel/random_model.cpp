@@ -16,7 +16,8 @@ enum Purpose : std::uint64_t {
   completion_of,
   bound_of_draw,
   ahead,
-  relaying
+  relaying,
+  cell
 };
 
 template <class T, std::size_t N>
@@ -185,6 +186,8 @@ Options System::kernel_options(Rank here) const {
   options.num_lps = num_lps();
   options.watchdog_seconds = watchdog_seconds;
   options.lps_run_ahead = mix(seed, ahead) % 4 != 0 && !relays;
+  for (std::uint32_t i = 0; i < clients.size(); ++i)
+    options.cell_of.push_back(static_cast<std::uint32_t>(mix(seed, cell, i) % (1 + mix(seed, cell) % clients.size())));
   Time least_final = Time::max();
   for (const auto& group : groups) least_final = std::min(least_final, group.from_last);
   if (least_final != Time::max()) options.final_delay = least_final;
