@@ -202,6 +202,23 @@ const Words<workload::Phase>& phases() {
   return words;
 }
 
+const Words<workload::TableSharding>& table_shardings() {
+  using workload::TableSharding;
+  static const Words<TableSharding> words = {
+      {"even", TableSharding::even, "each NPU has an equal share of memory and work"},
+      {"table", TableSharding::table, "one NPU has the whole table"},
+      {"row", TableSharding::row, "each NPU has an equal share of the rows"},
+      {"column", TableSharding::column, "NPUs have parts of so many columns as if they were tables"}};
+  return words;
+}
+
+const Words<workload::TableBalance>& table_balances() {
+  using workload::TableBalance;
+  static const Words<TableBalance> words = {{"bytes", TableBalance::bytes, "memory"},
+                                            {"lookups", TableBalance::lookups, "values that are looked up"}};
+  return words;
+}
+
 const Words<workload::Schedule>& schedules() {
   using workload::Schedule;
   static const Words<Schedule> words = {

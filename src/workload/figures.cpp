@@ -8,6 +8,7 @@
 #include "model_states.hpp"
 #include "operators.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/workload/table_placement.hpp"
 #include "placement.hpp"
 #include "schedule.hpp"
 #include "step.hpp"
@@ -113,6 +114,12 @@ Figures figures(const Description& description) {
     result.stages.push_back(figures_of(parallel, assigned, stage));
     result.executed_flops += static_cast<double>(result.stages.back().flops) * stage_npus;
   }
+  if (const auto* const dlrm = std::get_if<Dlrm>(&description.model)) {
+    // Its layers are those of the mean NPU, but memory is that of the NPU that holds most.
+    const TablePlacement tables(*dlrm, parallel);
+    const auto held = [&](const TableShare& share) { return table_bytes(share, parallel).held; };
+    result.stages.front().local.parameters += held(tables.share(tables.largest())) - held(tables.mean());
+  }
   return result;
 }
 
@@ -137,6 +144,8 @@ std::string report(const Description& description, const Figures& figures) {
                       memory_text(largest.local, true));
   if (description.parallel.sharding.offload.any())
     text += fmt::format("remote memory of it: {}\n", memory_text(largest.remote, false));
+  if (const auto* const dlrm = std::get_if<Dlrm>(&description.model))
+    text += text_of(TablePlacement(*dlrm, description.parallel), description.parallel);
   text += "communication of an NPU of the stage that has most of it, and of all NPUs together:\n";
   std::map<std::string, std::pair<CommunicationTotal, double>> kinds;
   for (const auto& stage : stages)

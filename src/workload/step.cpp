@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -213,11 +214,21 @@ class StepBuilder {
     list("activations", layer.activations, begun.forward);
     const bool is_last = micro_batch == last_batch(at.pass), every_one = parallel_.sharding.zero >= 2;
     if (!is_last && !every_one) return;
-    const bool closes_each_chunk = every_one || parallel_.is_mirrored();
+    const bool closes_each_chunk = every_one || parallel_.is_mirrored() || !parallel_.sharding.bucket;
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
-    states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (closes_each_chunk || left_.size() == 1));
+    const bool closes_all = pass_ends && (closes_each_chunk || left_.size() == 1);
+    states_.add_gradients(layer, micro_batch, begin, after_, closes_all ? 0 : bucket_size(virtual_stage(at.pass)));
     const auto awaited = states_.take_awaited();
     after_.insert(after_.end(), awaited.begin(), awaited.end());
+  }
+  /// Returns the bytes from which on a bucket is full. Megatron-Core has buckets in the first part of the model only,
+  /// and only if reductions overlap; each other part is one bucket.
+  std::uint64_t bucket_size(std::uint32_t virtual_stage) const {
+    const Sharding& sharding = parallel_.sharding;
+    if (sharding.bucket) return sharding.bucket->count();
+    if (!sharding.overlap || virtual_stage > 0) return std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t copies = group_size(parallel_, GroupKind::data);
+    return std::max<std::uint64_t>(40'000'000, 1'000'000 * copies) * value_bytes(parallel_.gradients);
   }
   /// Fetches the parameters of up to `prefetch` layer passes ahead; this one waits for its own. Its own go first, so
   /// that they do not queue behind those of later passes.

@@ -10,6 +10,7 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/workload/tables.hpp"
 
 namespace orrery::workload {
 
@@ -39,19 +40,22 @@ struct Offload {
   friend bool operator==(const Offload&, const Offload&) = default;
 };
 
-/// How the copies of a model share its states (parameters, gradients and the optimizer's state), and when states move.
+/// How the copies of a model share its states (parameters, gradients and the optimizer's state), and when states move;
+/// and how NPUs share tables, which have no copies.
 struct Sharding {
   std::uint32_t zero = 0;  ///< stage of ZeRO (Rajbhandari et al., 2020), 0 to 3
   Offload offload;
   std::uint32_t prefetch = 1;  ///< number of layers ahead whose parameters and optimizer state are fetched
-  Bytes bucket;                ///< gradients are reduced as soon as there are so many; 0: after each layer
-  bool overlap = true;         ///< gradients are reduced during the backward pass instead of after it
-  double exposed_share = 0;    ///< of the bytes of ZeRO 3's collectives: compute waits for them
+  /// Gradients are reduced as soon as there are so many; 0: after each layer; none: by the rule of Megatron-Core.
+  std::optional<Bytes> bucket = Bytes(0);
+  bool overlap = true;       ///< gradients are reduced during the backward pass instead of after it
+  double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them
   /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
   bool gather_before_forward = false;
   /// Before the update, gradients of norms are summed over tp with sequence parallelism, and the norm of all gradients
   /// over all NPUs.
   bool norm_sums = false;
+  TableDivision tables;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
