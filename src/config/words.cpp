@@ -198,7 +198,8 @@ const Words<workload::Phase>& phases() {
   using workload::Phase;
   static const Words<Phase> words = {{"training", Phase::training, "forward and backward passes, and the update"},
                                      {"prefill", Phase::prefill, "inference: prompts are read"},
-                                     {"decode", Phase::decode, "inference: one more token of each sequence"}};
+                                     {"decode", Phase::decode, "inference: one more token of each sequence"},
+                                     {"request", Phase::request, "inference: prompts are read, then tokens are made"}};
   return words;
 }
 

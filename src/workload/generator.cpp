@@ -5,6 +5,7 @@
 #include <map>
 
 #include "estimates.hpp"
+#include "inference.hpp"
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/trace/writer.hpp"
@@ -50,12 +51,17 @@ class Assembler {
     std::vector<std::span<const Layer>> assigned;
   };
 
+  std::vector<Layer> estimated(const Description& description, std::uint32_t part) const {
+    auto layers = make_layers(description, part);
+    if (estimates_ != nullptr) estimate(layers, *estimates_);
+    return layers;
+  }
+
   const AssignedLayers& layers_of(std::uint32_t part) {
     const auto [found, added] = layers_.try_emplace(part);
     AssignedLayers& made = found->second;
     if (added) {
-      made.layers = make_layers(description_, part);
-      if (estimates_ != nullptr) estimate(made.layers, *estimates_);
+      made.layers = estimated(description_, part);
       made.assigned = assign_layers(made.layers, parallel_);
     }
     return made;
@@ -80,7 +86,12 @@ class Assembler {
     StageTrace& made = found->second;
     if (added) {
       const std::uint32_t stage = kind.stage;
-      auto structure = step_of_stage(parallel_, layers_of(kind.part).assigned, stage, kind.start);
+      auto structure = parallel_.pipeline.phase == Phase::request
+                           ? request_of_stage(description_, stage, kind.start,
+                                              [&](std::uint64_t token) {
+                                                return estimated(step_of_token(description_, token), kind.part);
+                                              })
+                           : step_of_stage(parallel_, layers_of(kind.part).assigned, stage, kind.start);
       made.groups = std::move(structure.groups);
       made.peers = std::move(structure.peers);
       made.trace = store_.keep(std::move(structure), fmt::format("generated workload, stage {}", stage));
@@ -120,7 +131,15 @@ std::vector<trace::NpuTrace> assemble(const Description& description, std::span<
 
 std::vector<std::string> doubts(const Description& description, const compute::ComputeModel& estimates) {
   description.validate();
-  return doubts_of(make_layers(description), estimates);
+  std::vector<Layer> layers;
+  const auto add = [&](const Description& step) {
+    const auto more = make_layers(step);
+    layers.insert(layers.end(), more.begin(), more.end());
+  };
+  const bool is_request = description.parallel.pipeline.phase == Phase::request;
+  add(is_request ? step_of_token(description, 1) : description);
+  if (is_request) add(step_of_token(description, 2));
+  return doubts_of(layers, estimates);
 }
 
 void write_traces(const Description& description, const std::filesystem::path& prefix, bool force) {

@@ -21,8 +21,9 @@ constexpr std::size_t num_axes = 5;
 constexpr std::array<std::string_view, num_axes> axis_names = {"tp", "cp", "ep", "dp", "pp"};
 
 enum class Schedule : std::uint8_t { one_forward_one_backward, gpipe, zb_h1, zb_v, dual_pipe };
-/// What a step is: one of training; or of inference, in which prompts are read, or one token is made for each sequence.
-enum class Phase : std::uint8_t { training, prefill, decode };
+/// What a step is: one of training; or of inference, in which prompts are read, or one token is made for each sequence,
+/// or both in turn until each sequence has all its tokens.
+enum class Phase : std::uint8_t { training, prefill, decode, request };
 /// How context parallelism brings keys and values to all: gathered before the core of attention, or passed on in a ring
 /// beside it.
 enum class ContextExchange : std::uint8_t { gather, ring };
@@ -81,9 +82,19 @@ struct ExpertDivision {
   friend bool operator==(const ExpertDivision&, const ExpertDivision&) = default;
 };
 
+/// What a request asks for.
+struct Request {
+  std::uint64_t tokens = 128;  ///< that are made for each sequence
+  /// Number of the tokens after the first one whose steps are simulated; the times of others lie between. 0: all.
+  std::uint64_t samples = 0;
+
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
 /// What the stages of a pipeline hold, and which passes they execute in which order.
 struct Pipeline {
   Phase phase = Phase::training;
+  Request request;
   Schedule schedule = Schedule::one_forward_one_backward;
   bool delayed_weight_gradients = false;  ///< gradients of weights are computed after those of inputs have been sent
   /// The blocks of each virtual stage; empty: as evenly as possible.
@@ -139,6 +150,10 @@ struct Parallel {
   /// Returns among how many NPUs, or sets of NPUs that share experts, the experts of a layer are divided.
   std::uint32_t num_expert_ranks() const { return (*this)[Axis::ep] * ((*this)[Axis::tp] / expert_tp()); }
   std::uint32_t num_replicas() const { return (*this)[Axis::dp] * (*this)[Axis::ep]; }
+
+  /// Returns the numbers of the tokens, counted from 1, whose steps are simulated: of a request the first one, which
+  /// the prefill makes, and those that are decoded; else nothing.
+  std::vector<std::uint64_t> made_tokens() const;
 
   /// Returns a warning that names the key of CONFIG.yaml if there are several stages and a single micro-batch.
   std::optional<std::string> pipeline_warning() const;

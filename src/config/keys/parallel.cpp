@@ -270,6 +270,32 @@ void add_batches(Keys<Parallel>& keys) {
       .excludes("workload.parallel.micro-batches");
 }
 
+/// Adds what a step is, and what inference asks for.
+void add_phase(Keys<Parallel>& keys) {
+  keys.add(
+      {.path = "workload.parallel.phase",
+       .help = "what a step is",
+       .example = "decode",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Inference*"},
+      word(phases()), [](auto& parallel) -> auto& { return parallel.pipeline.phase; });
+  keys.add(
+      {.path = "workload.parallel.output-tokens",
+       .help = "with `phase: request`, tokens that are made for each sequence",
+       .example = "512",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Inference*"},
+      large_count(1), [](auto& parallel) -> auto& { return parallel.pipeline.request.tokens; });
+  keys.add(
+      {.path = "workload.parallel.decode-samples",
+       .help = "with `phase: request`, number of the tokens after the first whose steps are simulated, evenly spaced; "
+               "the times of the others lie between; 0: all",
+       .example = "8",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Inference*"},
+      large_count(), [](auto& parallel) -> auto& { return parallel.pipeline.request.samples; });
+}
+
 void add_pipeline(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.interleaving",
@@ -283,13 +309,6 @@ void add_pipeline(Keys<Parallel>& keys) {
        .example = "gpipe",
        .otherwise = Default::built_in()},
       word(schedules()), [](auto& parallel) -> auto& { return parallel.pipeline.schedule; });
-  keys.add(
-      {.path = "workload.parallel.phase",
-       .help = "what a step is",
-       .example = "decode",
-       .otherwise = Default::built_in(),
-       .see = "workloads.md, *Inference*"},
-      word(phases()), [](auto& parallel) -> auto& { return parallel.pipeline.phase; });
   keys.add(
       {.path = "workload.parallel.delayed-weight-gradients",
        .help = "compute the gradients of weights after those of inputs have been sent; zero-bubble schedules always do",
@@ -425,6 +444,7 @@ const Keys<Parallel>& parallel_keys() {
     add_axes(keys);
     add_memory_keys(keys);
     add_batches(keys);
+    add_phase(keys);
     add_pipeline(keys);
     add_gradients(keys);
     add_experts(keys);

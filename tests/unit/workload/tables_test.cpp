@@ -105,6 +105,7 @@ TEST(Tables, AllParametersAreHeldOnce) {
 }
 
 TEST(Tables, OnlyCrossLayersTakeVectorsOfSeveralWidths) {
+  // One of four tables has vectors of 8 values: dot products must refuse it, and cross layers take 4 x 16 + 8 values.
   Description description = four_tables(TableSharding::table);
   auto& model = std::get<Dlrm>(description.model);
   model.tables[2].width = 8;
