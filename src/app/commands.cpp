@@ -38,9 +38,9 @@ int execute(const config::Command& command, const std::string& command_line) {
     return 0;
   };
   const ForEachCommand actions{
-      of(print_help),  version,           run_as_job,     of(check),         of(generate),
-      of(convert),     of(partition),     of(show_trace), of(show_topology), of(show_collective),
-      of(show_kernel), of(show_timeline), of(show_keys),  of(run_package)};
+      of(print_help),  version,         run_as_job,        of(check),         of(generate),
+      of(convert),     of(partition),   of(show_trace),    of(show_topology), of(show_collective),
+      of(show_tables), of(show_kernel), of(show_timeline), of(show_keys),     of(run_package)};
   return std::visit(actions, command);
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -45,6 +46,26 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
           .ideal_bubble = generated.parallel.ideal_bubble(),
           .micro_batches = generated.parallel.micro_batches,
           .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase)};
+}
+
+/// Returns on rank 0 when the last of all NPUs reached each of so many milestones. Collective.
+std::vector<Time> latest_milestones(std::vector<Time> mine, std::size_t count, parallel::Communicator& world) {
+  mine.resize(count);
+  const auto all = world.gather(std::span<const Time>(mine), Rank(0));
+  std::vector<Time> latest(count);
+  for (std::size_t i = 0; i < all.size(); ++i) latest[i % count] = std::max(latest[i % count], all[i]);
+  return latest;
+}
+
+/// Returns on rank 0 how a request makes its tokens, and when they were there. Collective.
+std::optional<results::Generation> generation_of(const config::Configuration& configuration,
+                                                 const Simulation& simulation, parallel::Communicator& world) {
+  if (!configuration.workload.generated) return {};
+  const auto& parallel = configuration.workload.generated->parallel;
+  auto made = parallel.made_tokens();
+  if (made.empty()) return {};
+  auto ends = latest_milestones(simulation.model().npus().milestones(), made.size(), world);
+  return results::Generation{parallel.pipeline.request.tokens, std::move(made), std::move(ends)};
 }
 
 /// Ends all ranks with the exit code of a run that was stopped on request. Collective.
@@ -103,9 +124,11 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   auto description = describe(configuration, *preparation, *simulation, command_line);
   const std::string folding = preparation->folding() ? preparation->folding()->description() : "";
   std::optional<workload::Figures> figures;
+  const auto generation = generation_of(configuration, *simulation, world);
   if (world.is_root() && configuration.workload.generated) {
     figures = workload::figures(*configuration.workload.generated);
     description.step = training_step(configuration, *figures);
+    description.step->generation = generation;
   }
   if (world.is_root() && description.network.has_links)
     description.network.switches = topology::Fabric(preparation->system().topology()).switches();

@@ -24,10 +24,11 @@ void convert(const config::ConvertCommand& command);
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);
 
-/// `orrery show trace`, `topology`, `collective` and `kernel`: print figures as text or JSON.
+/// `orrery show trace`, `topology`, `collective`, `tables` and `kernel`: print figures as text or JSON.
 void show_trace(const config::ShowTraceCommand& command);
 void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
+void show_tables(const config::ShowTablesCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
 
 /// `orrery show keys`: prints the keys of configurations.

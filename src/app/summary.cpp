@@ -31,7 +31,12 @@ void print_training(const results::Metrics& metrics) {
   if (rates.time_to_first_token)
     parts.push_back(fmt::format("first token after {:.4g} ms", 1e3 * *rates.time_to_first_token));
   if (rates.time_per_output_token)
-    parts.push_back(fmt::format("{:.4g} ms per token", 1e3 * *rates.time_per_output_token));
+    parts.push_back(fmt::format("{:.4g} ms per token{}", 1e3 * *rates.time_per_output_token,
+                                rates.first_output_token
+                                    ? fmt::format(" ({:.4g} ms at first, {:.4g} ms at last)",
+                                                  1e3 * *rates.first_output_token, 1e3 * *rates.last_output_token)
+                                    : ""));
+  if (rates.request_time) parts.push_back(fmt::format("request {:.4g} s", *rates.request_time));
   if (rates.tokens_per_second)
     parts.push_back(fmt::format("{} tokens/s, {} tokens/s/NPU", with_prefix(*rates.tokens_per_second),
                                 with_prefix(*rates.tokens_per_second_per_npu)));

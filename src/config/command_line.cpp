@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view commands[] = {"run",      "check",   "report",    "compare", "calibrate",
                                          "generate", "convert", "partition", "show"};
-constexpr std::string_view shown[] = {"results",  "trace", "topology",   "collective", "kernel",
-                                      "timeline", "keys",  "completion", "man"};
+constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables",
+                                      "kernel",  "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 [[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
@@ -299,6 +299,15 @@ Command make_show_collective(const Arguments& arguments) {
   return command;
 }
 
+Command make_show_tables(const Arguments& arguments) {
+  ShowTablesCommand command;
+  if (!arguments.positional()) usage("orrery show tables: no file. Give a CONFIG.yaml with a DLRM as workload.model.");
+  command.file = *arguments.positional();
+  command.overrides = settings(arguments, "show tables");
+  command.json = arguments.flag("json").value_or(false);
+  return command;
+}
+
 Command make_show_kernel(const Arguments& arguments) {
   ShowKernelCommand command;
   if (!arguments.positional()) usage("orrery show kernel: no file. Give the results of a run.");
@@ -352,6 +361,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "trace") return make(show_trace_subcommand(), rest, make_show_trace);
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
+  if (what == "tables") return make(show_tables_subcommand(), rest, make_show_tables);
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);

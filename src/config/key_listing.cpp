@@ -238,6 +238,7 @@ std::vector<KeySection> key_sections() {
   add_section(model_keys(), sections);
   add_section(transformer_keys(), sections);
   add_section(dlrm_keys(), sections);
+  add_section(table_keys(), sections);
   add_section(layer_list_keys(), sections);
   add_section(layer_keys(), sections);
   add_section(late_keys(), sections);

@@ -268,6 +268,16 @@ const Subcommand& show_collective_subcommand() {
   return command;
 }
 
+const Subcommand& show_tables_subcommand() {
+  static const Subcommand command{"show tables",
+                                  "Print which NPU holds which embedding tables, and how uneven that is.",
+                                  "CONFIG.yaml",
+                                  "  orrery show tables configs/dlrm-dcnv2-16.yaml --set "
+                                  "workload.parallel.table-balance=lookups",
+                                  {{"Output", {json_option()}}, own_inputs()}};
+  return command;
+}
+
 const Subcommand& show_kernel_subcommand() {
   static const Subcommand command{"show kernel",
                                   "Print how a run went on each rank, and what limits it.",
@@ -325,15 +335,13 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),           &check_subcommand(),
-                                          &report_subcommand(),        &compare_subcommand(),
-                                          &calibrate_subcommand(),     &generate_subcommand(),
-                                          &convert_subcommand(),       &partition_subcommand(),
-                                          &show_results_subcommand(),  &show_trace_subcommand(),
-                                          &show_topology_subcommand(), &show_collective_subcommand(),
-                                          &show_kernel_subcommand(),   &show_timeline_subcommand(),
-                                          &show_keys_subcommand(),     &show_completion_subcommand(),
-                                          &show_man_subcommand()};
+  static const Subcommand* const all[] = {
+      &run_subcommand(),         &check_subcommand(),           &report_subcommand(),
+      &compare_subcommand(),     &calibrate_subcommand(),       &generate_subcommand(),
+      &convert_subcommand(),     &partition_subcommand(),       &show_results_subcommand(),
+      &show_trace_subcommand(),  &show_topology_subcommand(),   &show_collective_subcommand(),
+      &show_tables_subcommand(), &show_kernel_subcommand(),     &show_timeline_subcommand(),
+      &show_keys_subcommand(),   &show_completion_subcommand(), &show_man_subcommand()};
   return all;
 }
 

@@ -21,6 +21,7 @@ const Subcommand& show_results_subcommand();
 const Subcommand& show_trace_subcommand();
 const Subcommand& show_topology_subcommand();
 const Subcommand& show_collective_subcommand();
+const Subcommand& show_tables_subcommand();
 const Subcommand& show_kernel_subcommand();
 const Subcommand& show_timeline_subcommand();
 const Subcommand& show_keys_subcommand();
@@ -32,7 +33,7 @@ std::span<const Subcommand* const> subcommands();
 
 /// What `orrery show` does, in one line.
 inline constexpr std::string_view show_summary =
-    "Print results, a trace, a topology, a collective, how a run went, the keys, a manual page; write a timeline.";
+    "Print results, a trace, a topology, a collective, tables, how a run went, keys, a manual page; write a timeline.";
 
 /// Returns the help of `orrery`, and of `orrery show`.
 std::string overview();

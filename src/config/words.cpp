@@ -198,7 +198,25 @@ const Words<workload::Phase>& phases() {
   using workload::Phase;
   static const Words<Phase> words = {{"training", Phase::training, "forward and backward passes, and the update"},
                                      {"prefill", Phase::prefill, "inference: prompts are read"},
-                                     {"decode", Phase::decode, "inference: one more token of each sequence"}};
+                                     {"decode", Phase::decode, "inference: one more token of each sequence"},
+                                     {"request", Phase::request, "inference: prompts are read, then tokens are made"}};
+  return words;
+}
+
+const Words<workload::TableSharding>& table_shardings() {
+  using workload::TableSharding;
+  static const Words<TableSharding> words = {
+      {"even", TableSharding::even, "each NPU has an equal share of memory and work"},
+      {"table", TableSharding::table, "one NPU has the whole table"},
+      {"row", TableSharding::row, "each NPU has an equal share of the rows"},
+      {"column", TableSharding::column, "NPUs have parts of so many columns as if they were tables"}};
+  return words;
+}
+
+const Words<workload::TableBalance>& table_balances() {
+  using workload::TableBalance;
+  static const Words<TableBalance> words = {{"bytes", TableBalance::bytes, "memory"},
+                                            {"lookups", TableBalance::lookups, "values that are looked up"}};
   return words;
 }
 

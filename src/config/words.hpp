@@ -71,6 +71,8 @@ const Words<workload::Precision>& precisions();
 const Words<workload::Schedule>& schedules();
 const Words<workload::ContextExchange>& context_exchanges();
 const Words<workload::Phase>& phases();
+const Words<workload::TableSharding>& table_shardings();
+const Words<workload::TableBalance>& table_balances();
 const Words<workload::Recompute>& recompute_policies();
 const Words<workload::Detail>& details();
 const Words<Progress>& progress_kinds();

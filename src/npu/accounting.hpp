@@ -50,6 +50,9 @@ class Accounting {
       local_memory_->complete(id, now);
     }
     if (keeps_timeline_) keep(id, node, service, now);
+    const auto& marked = npu_.program->graph->milestones;
+    if (milestones_.size() < marked.size() && marked[milestones_.size()] == id.value()) [[unlikely]]
+      milestones_.push_back(now);
   }
   /// Counts bytes that a node in service since `start` sends.
   void count_sent(NodeId id, Time start, Bytes sent);
@@ -66,6 +69,8 @@ class Accounting {
   /// Returns the nodes of recorded iterations, in the order of completion. TimelineRecord::group is an index into
   /// NpuSpec::groups.
   const std::vector<TimelineRecord>& timeline() const { return timeline_; }
+  /// Returns when the nodes of Graph::milestones ended, in the first iteration.
+  const std::vector<Time>& milestones() const { return milestones_; }
   /// Returns null if no node lists a tensor.
   const memory::LocalMemory* local_memory() const { return local_memory_.get(); }
 
@@ -81,6 +86,7 @@ class Accounting {
   std::unique_ptr<memory::LocalMemory> local_memory_;
   bool keeps_timeline_ = false;
   std::vector<TimelineRecord> timeline_;
+  std::vector<Time> milestones_;
 };
 
 }  // namespace orrery::npu

@@ -168,6 +168,16 @@ std::vector<NpuRecord> Npus::records() const {
   return records;
 }
 
+std::vector<Time> Npus::milestones() const {
+  std::vector<Time> latest;
+  for (const auto& npu : state_->npus) {
+    const auto& own = npu.accounting().milestones();
+    latest.resize(std::max(latest.size(), own.size()));
+    for (std::size_t i = 0; i < own.size(); ++i) latest[i] = std::max(latest[i], own[i]);
+  }
+  return latest;
+}
+
 std::vector<TimelineRecord> Npus::timeline() const {
   std::vector<TimelineRecord> all;
   for (std::size_t i = 0; i < state_->npus.size(); ++i) {

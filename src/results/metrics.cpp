@@ -25,15 +25,37 @@ Wide sum_over(std::span<const NpuRecord> npus, Time NpuRecord::*part) {
 
 Time nearest(Wide ps, Wide parts) { return Time::from_ps(static_cast<std::int64_t>((ps + parts / 2) / parts)); }
 
+/// Fills in how long a request and its tokens take. The time of a token whose step was not simulated lies between those
+/// of the two nearest, on a line.
+void fill_request(const Generation& generation, TrainingRates& rates) {
+  const auto& [tokens, made, ends] = generation;
+  const auto time_of = [&](std::size_t i) { return (ends[i] - ends[i - 1]).seconds(); };
+  rates.time_to_first_token = ends.front().seconds();
+  double decoding = 0;
+  for (std::size_t i = 1; i < made.size(); ++i) {
+    decoding += time_of(i);
+    if (i + 1 == made.size()) continue;
+    const auto between = static_cast<double>(made[i + 1] - made[i] - 1);
+    decoding += between * (time_of(i) + time_of(i + 1)) / 2;
+  }
+  rates.request_time = *rates.time_to_first_token + decoding;
+  if (made.size() == 1) return;
+  rates.time_per_output_token = decoding / static_cast<double>(tokens - 1);
+  rates.first_output_token = time_of(1);
+  rates.last_output_token = time_of(made.size() - 1);
+}
+
 /// Sources: docs/results.md, /metrics.
 TrainingRates training_rates(const TrainingStep& step, std::size_t num_npus, Time step_time) {
   TrainingRates rates;
   const double seconds = step_time.seconds();
   const auto npus = static_cast<double>(num_npus);
-  rates.samples_per_second = step.samples / seconds;
+  if (step.generation) fill_request(*step.generation, rates);
+  const double whole = rates.request_time.value_or(seconds);
+  rates.samples_per_second = step.samples / whole;
   if (step.tokens > 0) {
-    rates.tokens_per_second = step.tokens / seconds;
-    rates.tokens_per_second_per_npu = step.tokens / seconds / npus;
+    rates.tokens_per_second = step.tokens / whole;
+    rates.tokens_per_second_per_npu = step.tokens / whole / npus;
   }
   if (step.phase == TrainingStep::Phase::prefill) rates.time_to_first_token = seconds;
   if (step.phase == TrainingStep::Phase::decode) rates.time_per_output_token = seconds;

@@ -33,7 +33,7 @@ const std::array<Figure<Time>, 2> times{{
      [](const Metrics& m) { return m.exposed_communication_time; }},
 }};
 
-const std::array<Figure<Number>, 14> numbers{{
+const std::array<Figure<Number>, 17> numbers{{
     {"compute_share", {"1", "compute share", share_of_time}, [](const Metrics& m) { return Number(m.shares.compute); }},
     {"cpu_share", {"1", "CPU share", share_of_time}, [](const Metrics& m) { return Number(m.shares.cpu); }},
     {"exposed_communication_share",
@@ -57,11 +57,20 @@ const std::array<Figure<Number>, 14> numbers{{
      {"1/s", "tokens per second and NPU", "tokens per second over the number of NPUs"},
      [](const Metrics& m) { return m.training.tokens_per_second_per_npu; }},
     {"time_to_first_token",
-     {"s", "time to the first token", "step time of a prefill: from the prompts to the first token of each"},
+     {"s", "time to the first token", "of a prefill or a request: from the prompts to the first token of each"},
      [](const Metrics& m) { return m.training.time_to_first_token; }},
     {"time_per_output_token",
-     {"s", "time per output token", "step time of decoding: from one token of each sequence to the next"},
+     {"s", "time per output token", "of decoding or a request: from one token of each sequence to the next, the mean"},
      [](const Metrics& m) { return m.training.time_per_output_token; }},
+    {"first_output_token_time",
+     {"s", "time of the second token", "of a request: from the first token of each sequence to the second"},
+     [](const Metrics& m) { return m.training.first_output_token; }},
+    {"last_output_token_time",
+     {"s", "time of the last token", "of a request: from the last token but one of each sequence to the last"},
+     [](const Metrics& m) { return m.training.last_output_token; }},
+    {"request_time",
+     {"s", "time of a request", "from the prompts to the last token of each sequence"},
+     [](const Metrics& m) { return m.training.request_time; }},
     {"model_flops_utilisation",
      {"1", "model FLOPs utilisation (MFU)",
       "FLOPs of the model in a step, without recomputation, over the product of step time, NPUs and peak of an NPU"},

@@ -15,7 +15,7 @@ bool operator==(const Node& a, const Node& b) { return std::memcmp(&a, &b, sizeo
 bool same(const Graph& a, const Graph& b) {
   const auto equal = [](const Node& x, const Node& y) { return x == y; };
   return a.num_group_slots == b.num_group_slots && a.num_peer_slots == b.num_peer_slots &&
-         a.num_tag_slots == b.num_tag_slots && a.num_streams == b.num_streams &&
+         a.num_tag_slots == b.num_tag_slots && a.num_streams == b.num_streams && a.milestones == b.milestones &&
          std::ranges::equal(a.nodes, b.nodes, equal) && a.successors == b.successors && a.durations == b.durations &&
          a.priorities == b.priorities && a.customs == b.customs && a.tensors == b.tensors;
 }

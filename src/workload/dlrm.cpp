@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
 #include <string>
 
 #include "layer.hpp"
 #include "operators.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/workload/table_placement.hpp"
 #include "requirements.hpp"
 
 namespace orrery::workload {
@@ -38,11 +38,33 @@ PlainMlp make_mlp(const Operators& operators, const char* name, std::uint64_t sa
   return mlp;
 }
 
+constexpr std::uint64_t index_bytes = 8;  // of the number of a row
+
+/// Returns the values that a sample looks up.
+std::uint64_t lookups(const Dlrm& model) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < model.tables.size(); ++i) sum += model.pooling_of(i) * model.width_of(i);
+  return sum;
+}
+
+/// Returns the values of a sample's vectors, one of each table.
+std::uint64_t vector_values(const Dlrm& model) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < model.tables.size(); ++i) sum += model.width_of(i);
+  return sum;
+}
+
+std::uint64_t table_parameters(const Dlrm& model) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < model.tables.size(); ++i) sum += model.tables[i].rows * model.width_of(i);
+  return sum;
+}
+
 /// Returns the values of a sample that the interaction hands to the top MLP: all vectors that have gone through the
 /// cross layers; or its dense vector, and the products of all pairs of vectors.
 std::uint64_t interaction_width(const Dlrm& model) {
   const std::uint64_t vectors = model.tables.size() + 1;
-  return model.cross_layers > 0 ? vectors * model.bottom.back() : model.bottom.back() + vectors * (vectors - 1) / 2;
+  return model.bottom.back() + (model.cross_layers > 0 ? vector_values(model) : vectors * (vectors - 1) / 2);
 }
 
 /// Returns the parameters of the cross layers: two matrices of low rank and a bias in each.
@@ -57,23 +79,22 @@ class DlrmLayers {
       : model_(model),
         parallel_(parallel),
         operators_(parallel),
+        placement_(model, parallel),
         samples_(parallel.micro_batch),
-        bytes_(value_bytes(parallel.precision)),
-        pooled_(samples_ * model.tables.size() * model.bottom.back()) {}
+        bytes_(value_bytes(parallel.precision)) {}
 
-  /// Each NPU looks up for all samples in its share of every table. That is as much as looking up in all tables for its
-  /// own samples.
-  Layer tables() const {
+  /// Each NPU looks up for all samples in what it holds. The numbers of the rows of the next step travel meanwhile.
+  Layer tables(std::optional<std::uint32_t> kind) const {
     Layer layer{.name = "tables"};
-    const std::uint64_t rows_read = samples_ * model_.lookups() * model_.bottom.back();  // values
-    layer.forward = {{.name = "lookup", .flops = rows_read, .bytes = (rows_read + pooled_) * bytes_}};
-    exchange(layer.forward);
-    layer.backward = {{.kind = wait},
-                      {.name = "update", .flops = 2 * rows_read, .bytes = (2 * rows_read + pooled_) * bytes_}};
-    const std::uint64_t rows = std::accumulate(model_.tables.begin(), model_.tables.end(), std::uint64_t{0});
-    const std::uint64_t npus = parallel_[Axis::dp];
-    layer.sharded = (rows * model_.bottom.back() + npus - 1) / npus;
-    layer.activations = pooled_ * bytes_;
+    const TableShare share = kind ? placement_.shares()[*kind] : placement_.mean();
+    const std::uint64_t read = samples_ * share.read, pooled = samples_ * share.pooled;  // values
+    add_exchange(layer.forward, "indices", CollectiveKind::all_to_all, placement_.indices() * index_bytes);
+    layer.forward.push_back({.name = "lookup", .flops = read, .bytes = (read + pooled) * bytes_});
+    add_exchange(layer.forward, "all_to_all", CollectiveKind::all_to_all, placement_.exchanged() * bytes_);
+    add_exchange(layer.forward, "reduce_scatter", CollectiveKind::reduce_scatter, placement_.summed() * bytes_);
+    layer.backward = {{.kind = wait}, {.name = "update", .flops = 2 * read, .bytes = (2 * read + pooled) * bytes_}};
+    layer.sharded = share.parameters;
+    layer.activations = samples_ * vector_values(model_) * bytes_;
     return layer;
   }
 
@@ -97,7 +118,9 @@ class DlrmLayers {
     layer.forward.insert(layer.forward.end(), mlp.forward.begin(), mlp.forward.end());
     layer.backward = mlp.backward;
     layer.backward.insert(layer.backward.end(), between.backward.begin(), between.backward.end());
-    exchange(layer.backward);
+    add_exchange(layer.backward, "all_to_all", CollectiveKind::all_to_all, placement_.exchanged() * bytes_);
+    add_exchange(layer.backward, "all_gather", CollectiveKind::all_gather,
+                 placement_.summed() / parallel_[Axis::dp] * bytes_);
     layer.dense = mlp.parameters + cross_parameters(model_);
     layer.activations = samples_ * (interaction * (1 + model_.cross_layers) + mlp.values) * bytes_;
     return layer;
@@ -130,17 +153,17 @@ class DlrmLayers {
     }
     return made;
   }
-  /// The pooled vectors, or their gradients, go to the NPUs that need them.
-  void exchange(std::vector<Operator>& operators) const {
-    add_collective(operators, parallel_, asynchronous, "all_to_all", CollectiveKind::all_to_all, GroupKind::data,
-                   pooled_ * bytes_);
+  /// Adds a collective of so many bytes for each sample of an NPU.
+  void add_exchange(std::vector<Operator>& operators, const char* name, CollectiveKind kind,
+                    std::uint64_t bytes) const {
+    add_collective(operators, parallel_, asynchronous, name, kind, GroupKind::data, samples_ * bytes);
   }
 
   const Dlrm& model_;
   const Parallel& parallel_;
   Operators operators_;
+  TablePlacement placement_;
   std::uint64_t samples_, bytes_;
-  std::uint64_t pooled_;  ///< values that are looked up and pooled for the samples of one NPU
 };
 
 void require_division_by_dp(const Parallel& parallel) {
@@ -165,38 +188,51 @@ void require_division_by_dp(const Parallel& parallel) {
 }
 
 void require_countable_work(const Dlrm& model, const Parallel& parallel) {
-  const double samples = static_cast<double>(parallel.micro_batch), width = static_cast<double>(model.bottom.back());
+  const double samples = static_cast<double>(parallel.micro_batch), npus = parallel[Axis::dp];
   const double vectors = static_cast<double>(model.tables.size()) + 1;
-  double inner = static_cast<double>(model.dense_features) + width + vectors * vectors, rows = 0;
-  if (model.cross_layers > 0) inner += vectors * width + static_cast<double>(model.cross_rank);
+  double values = static_cast<double>(model.bottom.back()), read = 0, parameters = 0;
+  for (std::size_t i = 0; i < model.tables.size(); ++i) {
+    const double width = static_cast<double>(model.width_of(i));
+    values += width;
+    read += width * static_cast<double>(model.pooling_of(i));
+    parameters += width * static_cast<double>(model.tables[i].rows);
+  }
+  double inner =
+      static_cast<double>(model.dense_features) + static_cast<double>(model.bottom.back()) + vectors * vectors;
+  if (model.cross_layers > 0) inner += values + static_cast<double>(model.cross_rank);
   for (const auto* widths : {&model.bottom, &model.top})
     for (const std::uint64_t next : *widths) inner += static_cast<double>(next);
-  for (const std::uint64_t table : model.tables) rows += static_cast<double>(table);
   require_countable("workload.model", "FLOPs in a layer", 2 * samples * inner * inner);
-  require_countable("workload.model.pooling", "values looked up",
-                    samples * width * static_cast<double>(model.lookups()));
-  require_countable("workload.model.tables", "parameters", rows * width);
+  require_countable("workload.model.pooling", "values looked up", samples * npus * read);
+  require_countable("workload.model.tables", "parameters", parameters);
 }
 
 }  // namespace
 
-std::vector<Layer> Dlrm::make_layers(const Parallel& parallel) const {
+std::vector<Layer> Dlrm::make_layers(const Parallel& parallel, std::optional<std::uint32_t> kind) const {
   const DlrmLayers layers(*this, parallel);
-  return {layers.tables(), layers.bottom(), layers.top()};
+  return {layers.tables(kind), layers.bottom(), layers.top()};
+}
+
+std::vector<std::uint32_t> Dlrm::kinds_of_npus(const Parallel& parallel) const {
+  return TablePlacement(*this, parallel).kinds();
 }
 
 ParameterCount Dlrm::count_parameters() const {
   const Parallel one;
   const Operators operators(one);
-  const std::uint64_t rows = std::accumulate(tables.begin(), tables.end(), std::uint64_t{0});
   const std::uint64_t dense = make_mlp(operators, "", 1, dense_features, bottom).parameters + cross_parameters(*this) +
                               make_mlp(operators, "", 1, interaction_width(*this), top).parameters;
-  return {rows * bottom.back() + dense, lookups() * bottom.back() + dense};
+  return {table_parameters(*this) + dense, lookups(*this) + dense};
 }
 
-std::uint64_t Dlrm::lookups() const {
-  if (poolings.empty()) return tables.size() * pooling;
-  return std::accumulate(poolings.begin(), poolings.end(), std::uint64_t{0});
+std::uint64_t Dlrm::width_of(std::size_t table) const {
+  return tables[table].width > 0 ? tables[table].width : bottom.back();
+}
+
+std::uint64_t Dlrm::pooling_of(std::size_t table) const {
+  if (tables[table].pooling > 0) return tables[table].pooling;
+  return poolings.empty() ? pooling : poolings[table];
 }
 
 void Dlrm::validate(const Parallel& parallel) const {
@@ -209,7 +245,16 @@ void Dlrm::validate(const Parallel& parallel) const {
   if (!poolings.empty() && poolings.size() != tables.size())
     refuse("workload.model.poolings", poolings.size(), fmt::format("{}, one for each table", tables.size()));
   if (cross_layers > 0) require_positive("workload.model.cross-rank", cross_rank);
+  require_positive("workload.parallel.table-columns", parallel.sharding.tables.columns);
   for (const std::uint64_t width : bottom) require_positive("workload.model.bottom", width);
+  for (const Table& table : tables) {
+    require_positive("workload.model.tables.rows", table.rows);
+    if (cross_layers == 0 && table.width > 0 && table.width != bottom.back())
+      refuse("workload.model.tables.width", table.width,
+             fmt::format("{}, that of the last layer of workload.model.bottom, or workload.model.cross-layers: "
+                         "products of pairs need vectors of one width",
+                         bottom.back()));
+  }
   for (const std::uint64_t width : top) require_positive("workload.model.top", width);
   require_countable_work(*this, parallel);
 }

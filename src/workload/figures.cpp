@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "inference.hpp"
 #include "layer.hpp"
 #include "model_states.hpp"
 #include "operators.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/workload/table_placement.hpp"
 #include "placement.hpp"
 #include "schedule.hpp"
 #include "step.hpp"
@@ -33,8 +35,13 @@ std::uint64_t peak_activations(const Parallel& parallel, const AssignedLayers& a
   return static_cast<std::uint64_t>(peak);
 }
 
-StageFigures figures_of(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
-  const auto structure = step_of_stage(parallel, assigned, stage);
+StageFigures figures_of(const Description& description, const AssignedLayers& assigned, std::uint32_t stage) {
+  const Parallel& parallel = description.parallel;
+  const auto structure =
+      parallel.pipeline.phase == Phase::request
+          ? request_of_stage(description, stage, Time::zero(),
+                             [&](std::uint64_t token) { return make_layers(step_of_token(description, token)); })
+          : step_of_stage(parallel, assigned, stage);
   const auto& graph = structure.graph;
   StageFigures result;
   result.nodes = graph.num_nodes();
@@ -59,6 +66,13 @@ StageFigures figures_of(const Parallel& parallel, const AssignedLayers& assigned
     if (node.kind == NodeKind::send) count("send pp", node.size);
   }
   return result;
+}
+
+/// Returns how many tokens of a sample a step reads; or makes, of decoding and requests.
+std::uint64_t tokens_of_sample(const Description& description) {
+  const Pipeline& pipeline = description.parallel.pipeline;
+  if (pipeline.phase == Phase::decode) return 1;
+  return pipeline.phase == Phase::request ? pipeline.request.tokens : tokens_per_sample(description.model);
 }
 
 std::string memory_text(const MemoryUse& memory, bool is_local) {
@@ -92,7 +106,7 @@ std::string step_text(const Figures& figures) {
 Figures figures(const Description& description) {
   description.validate();
   const Parallel& parallel = description.parallel;
-  const auto layers = make_layers(description);
+  const auto layers = make_layers(largest_step(description));
   const auto assigned = assign_layers(layers, parallel);
   Figures result;
   result.num_npus = parallel.num_npus();
@@ -100,18 +114,27 @@ Figures figures(const Description& description) {
   result.parameters = parameters.all;
   result.active_parameters = parameters.active;
   result.samples = parallel.micro_batch * parallel.micro_batches * parallel.num_replicas();
-  result.tokens = result.samples;
-  if (parallel.pipeline.phase != Phase::decode) result.tokens *= tokens_per_sample(description.model);
+  result.tokens = result.samples * tokens_of_sample(description);
   const double stage_npus = result.num_npus / parallel[Axis::pp];
   double forward = 0;
-  for (const Layer& layer : layers) {
-    for (const Operator& op : layer.forward) forward += static_cast<double>(op.flops);
-    forward -= static_cast<double>(layer.repeated_flops);
-  }
+  const auto add_forward = [&](std::span<const Layer> of_step) {
+    for (const Layer& layer : of_step) {
+      for (const Operator& op : layer.forward) forward += static_cast<double>(op.flops);
+      forward -= static_cast<double>(layer.repeated_flops);
+    }
+  };
+  for (const std::uint64_t token : parallel.made_tokens()) add_forward(make_layers(step_of_token(description, token)));
+  if (parallel.pipeline.phase != Phase::request) add_forward(layers);
   result.model_flops = (parallel.is_inference() ? 1 : 3) * forward * parallel.micro_batches * stage_npus;
   for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage) {
-    result.stages.push_back(figures_of(parallel, assigned, stage));
+    result.stages.push_back(figures_of(description, assigned, stage));
     result.executed_flops += static_cast<double>(result.stages.back().flops) * stage_npus;
+  }
+  if (const auto* const dlrm = std::get_if<Dlrm>(&description.model)) {
+    // Its layers are those of the mean NPU, but memory is that of the NPU that holds most.
+    const TablePlacement tables(*dlrm, parallel);
+    const auto held = [&](const TableShare& share) { return table_bytes(share, parallel).held; };
+    result.stages.front().local.parameters += held(tables.share(tables.largest())) - held(tables.mean());
   }
   return result;
 }
@@ -137,6 +160,8 @@ std::string report(const Description& description, const Figures& figures) {
                       memory_text(largest.local, true));
   if (description.parallel.sharding.offload.any())
     text += fmt::format("remote memory of it: {}\n", memory_text(largest.remote, false));
+  if (const auto* const dlrm = std::get_if<Dlrm>(&description.model))
+    text += text_of(TablePlacement(*dlrm, description.parallel), description.parallel);
   text += "communication of an NPU of the stage that has most of it, and of all NPUs together:\n";
   std::map<std::string, std::pair<CommunicationTotal, double>> kinds;
   for (const auto& stage : stages)

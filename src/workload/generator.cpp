@@ -5,6 +5,7 @@
 #include <map>
 
 #include "estimates.hpp"
+#include "inference.hpp"
 #include "layer.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/trace/writer.hpp"
@@ -22,13 +23,13 @@ class Assembler {
         parallel_(description.parallel),
         store_(store),
         placement_(parallel_),
+        kinds_(kinds_of_npus(description)),
         description_(description),
         estimates_(estimates) {}
 
   trace::NpuTrace trace_of(NpuId npu) {
-    const bool differ = parallel_.experts.imbalance > 0;
-    const StageTrace& made = stage_trace(
-        {placement_.stage(npu), start_of(model_, npu, parallel_.num_npus()), differ ? placement_.expert_rank(npu) : 0});
+    const StageTrace& made =
+        stage_trace({placement_.stage(npu), start_of(model_, npu, parallel_.num_npus()), part_of(npu)});
     trace::NpuTrace trace = made.trace;
     trace.groups.reserve(made.groups.size());
     for (const auto kind : made.groups) trace.groups.push_back(group(static_cast<GroupKind>(kind), npu));
@@ -38,18 +39,29 @@ class Assembler {
   }
 
  private:
-  /// The layers of the model as NPUs execute them that have a part of the experts, and those of each virtual stage.
+  /// Returns the part of experts or tables by which the layers of an NPU differ from those of others.
+  std::uint32_t part_of(NpuId npu) const {
+    if (!kinds_.empty()) return kinds_[npu.value()];
+    return parallel_.experts.imbalance > 0 ? placement_.expert_rank(npu) : 0;
+  }
+
+  /// The layers of the model as NPUs execute them that have one part, and those of each virtual stage.
   struct AssignedLayers {
     std::vector<Layer> layers;
     std::vector<std::span<const Layer>> assigned;
   };
 
-  const AssignedLayers& layers_of(std::uint32_t expert_rank) {
-    const auto [found, added] = layers_.try_emplace(expert_rank);
+  std::vector<Layer> estimated(const Description& description, std::uint32_t part) const {
+    auto layers = make_layers(description, part);
+    if (estimates_ != nullptr) estimate(layers, *estimates_);
+    return layers;
+  }
+
+  const AssignedLayers& layers_of(std::uint32_t part) {
+    const auto [found, added] = layers_.try_emplace(part);
     AssignedLayers& made = found->second;
     if (added) {
-      made.layers = make_layers(description_, expert_rank);
-      if (estimates_ != nullptr) estimate(made.layers, *estimates_);
+      made.layers = estimated(description_, part);
       made.assigned = assign_layers(made.layers, parallel_);
     }
     return made;
@@ -64,7 +76,7 @@ class Assembler {
   struct Kind {
     std::uint32_t stage = 0;
     Time start = {};
-    std::uint32_t expert_rank = 0;
+    std::uint32_t part = 0;
 
     friend auto operator<=>(const Kind&, const Kind&) = default;
   };
@@ -74,7 +86,12 @@ class Assembler {
     StageTrace& made = found->second;
     if (added) {
       const std::uint32_t stage = kind.stage;
-      auto structure = step_of_stage(parallel_, layers_of(kind.expert_rank).assigned, stage, kind.start);
+      auto structure = parallel_.pipeline.phase == Phase::request
+                           ? request_of_stage(description_, stage, kind.start,
+                                              [&](std::uint64_t token) {
+                                                return estimated(step_of_token(description_, token), kind.part);
+                                              })
+                           : step_of_stage(parallel_, layers_of(kind.part).assigned, stage, kind.start);
       made.groups = std::move(structure.groups);
       made.peers = std::move(structure.peers);
       made.trace = store_.keep(std::move(structure), fmt::format("generated workload, stage {}", stage));
@@ -92,9 +109,10 @@ class Assembler {
   const Parallel& parallel_;
   trace::Store& store_;
   Placement placement_;
+  std::vector<std::uint32_t> kinds_;  ///< [npus] which tables an NPU has; or empty
   const Description& description_;
   const compute::ComputeModel* estimates_;
-  std::map<std::uint32_t, AssignedLayers> layers_;  ///< by expert rank; 0 for all if experts are used alike
+  std::map<std::uint32_t, AssignedLayers> layers_;  ///< by part; 0 for all if experts and tables are used alike
   std::map<Kind, StageTrace> stages_;
   std::map<std::pair<GroupKind, NpuId>, GroupId> groups_;
 };
@@ -113,7 +131,15 @@ std::vector<trace::NpuTrace> assemble(const Description& description, std::span<
 
 std::vector<std::string> doubts(const Description& description, const compute::ComputeModel& estimates) {
   description.validate();
-  return doubts_of(make_layers(description), estimates);
+  std::vector<Layer> layers;
+  const auto add = [&](const Description& step) {
+    const auto more = make_layers(step);
+    layers.insert(layers.end(), more.begin(), more.end());
+  };
+  const bool is_request = description.parallel.pipeline.phase == Phase::request;
+  add(is_request ? step_of_token(description, 1) : description);
+  if (is_request) add(step_of_token(description, 2));
+  return doubts_of(layers, estimates);
 }
 
 void write_traces(const Description& description, const std::filesystem::path& prefix, bool force) {

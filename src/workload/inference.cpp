@@ -2,15 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <variant>
 
 #include "model_states.hpp"
 #include "orrery/base/error.hpp"
+#include "requirements.hpp"
 #include "tensor_lifetimes.hpp"
 
 namespace orrery::workload {
+namespace {
+
+void require_possible_request(const Description& description) {
+  const Request& request = description.parallel.pipeline.request;
+  require_positive("workload.parallel.output-tokens", request.tokens);
+  if (request.tokens > std::numeric_limits<std::uint32_t>::max())
+    refuse("workload.parallel.output-tokens", request.tokens, "less than 2^32");
+  if (request.samples == 1)
+    refuse("workload.parallel.decode-samples", request.samples, "0 for all tokens, or 2 or more");
+  const Description largest = largest_step(description);
+  std::visit([&](const auto& model) { model.validate(largest.parallel); }, largest.model);
+}
+
+}  // namespace
 
 void require_possible_inference(const Description& description) {
   const Parallel& parallel = description.parallel;
@@ -34,6 +50,20 @@ void require_possible_inference(const Description& description) {
   if (pipeline.phase == Phase::prefill) return;
   refuse_unless(!parallel.sequence_parallel, "sp", "false: a sequence has one token in a step of decoding");
   refuse_unless(parallel[Axis::cp] == 1, "cp", "1: a sequence has one token in a step of decoding");
+  if (pipeline.phase == Phase::request) require_possible_request(description);
+}
+
+Description step_of_token(const Description& request, std::uint64_t token) {
+  Description step = request;
+  step.parallel.pipeline.phase = token == 1 ? Phase::prefill : Phase::decode;
+  if (token > 1) std::get<Transformer>(step.model).sequence += token - 2;
+  return step;
+}
+
+Description largest_step(const Description& description) {
+  const Pipeline& pipeline = description.parallel.pipeline;
+  if (pipeline.phase != Phase::request) return description;
+  return step_of_token(description, pipeline.request.tokens + 1);
 }
 
 void list_inference_memory(const Parallel& parallel, std::span<const Layer* const> layers, trace::Builder& builder,

@@ -76,9 +76,12 @@ struct ParameterCount {
   std::uint64_t all = 0, active = 0;
 };
 
-/// Returns the layers of the whole model, in order, as an NPU of its stage executes each. `expert_rank` says which part
-/// of the experts the NPU has, 0 to Parallel::num_expert_ranks(); without it, experts have their mean load.
-std::vector<Layer> make_layers(const Description& description, std::optional<std::uint32_t> expert_rank = {});
+/// Returns the layers of the whole model, in order, as an NPU of its stage executes each. `part` says which part of the
+/// experts the NPU has, 0 to Parallel::num_expert_ranks(), or of which kind it is; without it, experts and tables are
+/// those of the mean NPU.
+std::vector<Layer> make_layers(const Description& description, std::optional<std::uint32_t> part = {});
+/// Returns the kind of each NPU, by which layers differ; empty if they do not differ so.
+std::vector<std::uint32_t> kinds_of_npus(const Description& description);
 ParameterCount count_parameters(const Model& model);
 /// Returns the tokens of a sample; 0 if the model has no tokens.
 std::uint64_t tokens_per_sample(const Model& model);

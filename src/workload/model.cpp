@@ -42,18 +42,28 @@ Model default_model(std::size_t number) {
   return Registry<Model>::makers[number]();
 }
 
-std::vector<Layer> make_layers(const Description& description, std::optional<std::uint32_t> expert_rank) {
+std::vector<Layer> make_layers(const Description& description, std::optional<std::uint32_t> part) {
   const Parallel& parallel = description.parallel;
   auto layers = std::visit(
       [&](const auto& model) {
-        if constexpr (requires { model.make_layers(parallel, expert_rank); })
-          return model.make_layers(parallel, expert_rank);
+        if constexpr (requires { model.make_layers(parallel, part); })
+          return model.make_layers(parallel, part);
         else
           return model.make_layers(parallel);
       },
       description.model);
   if (parallel.pipeline.recompute_layers) keep_other_activations(layers, parallel);
   return layers;
+}
+
+std::vector<std::uint32_t> kinds_of_npus(const Description& description) {
+  return std::visit(
+      [&](const auto& model) -> std::vector<std::uint32_t> {
+        if constexpr (requires { model.kinds_of_npus(description.parallel); })
+          return model.kinds_of_npus(description.parallel);
+        return {};
+      },
+      description.model);
 }
 
 ParameterCount count_parameters(const Model& model) {

@@ -166,7 +166,7 @@ void ModelStates::gather_updated(const Layer& layer, const Nodes& after) {
 }
 
 void ModelStates::add_gradients(const Layer& layer, std::uint32_t micro_batch, std::optional<NodeId> begin,
-                                const Nodes& after, bool close_all) {
+                                const Nodes& after, std::uint64_t full) {
   const std::uint64_t bytes = value_bytes(parallel_.gradients);
   for (const ParameterGroup& group : groups_of(layer)) {
     Bucket& bucket = group.kind == GroupKind::data ? dense_ : experts_;
@@ -178,7 +178,7 @@ void ModelStates::add_gradients(const Layer& layer, std::uint32_t micro_batch, s
     if (leaves_when_reduced(group.kind)) bucket.tensors.push_back({std::move(name), group.parameters * bytes, begin});
   }
   for (Bucket* bucket : {&dense_, &experts_})
-    if (bucket->parameters > 0 && (close_all || bucket->parameters * bytes >= sharding_.bucket.count())) close(*bucket);
+    if (bucket->parameters > 0 && bucket->parameters * bytes >= full) close(*bucket);
 }
 
 bool ModelStates::leaves_when_reduced(GroupKind group) const {

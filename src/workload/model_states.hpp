@@ -44,9 +44,9 @@ class ModelStates {
   Nodes take_awaited() { return std::exchange(awaited_, {}); }
 
   /// Takes the gradients of a layer and micro-batch. `begin` is the first node that makes them; they are complete after
-  /// `after`. They are reduced when their bucket is full, or with `close_all`.
+  /// `after`. Buckets of `full` bytes or more are reduced.
   void add_gradients(const Layer& layer, std::uint32_t micro_batch, std::optional<NodeId> begin, const Nodes& after,
-                     bool close_all);
+                     std::uint64_t full);
 
   /// Ends the step after the last pass: reduces the gradients that are left, updates, and distributes the new
   /// parameters. The reductions have the highest ids, so that communication for which passes wait goes first.

@@ -80,6 +80,16 @@ double Parallel::ideal_bubble() const {
   return share(waits, interleaving * batches);
 }
 
+std::vector<std::uint64_t> Parallel::made_tokens() const {
+  if (pipeline.phase != Phase::request) return {};
+  const auto& [tokens, samples] = pipeline.request;
+  const std::uint64_t decoded = tokens - 1, count = samples == 0 ? decoded : std::min(samples, decoded);
+  std::vector<std::uint64_t> made = {1};
+  for (std::uint64_t i = 0; i < count; ++i)
+    made.push_back(2 + (count == 1 ? 0 : (i * (decoded - 1) + (count - 1) / 2) / (count - 1)));
+  return made;
+}
+
 std::optional<std::string> Parallel::pipeline_warning() const {
   const std::uint32_t stages = (*this)[Axis::pp];
   if (stages == 1 || micro_batches > 1) return {};

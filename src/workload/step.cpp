@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -30,21 +31,24 @@ class StepBuilder {
         states_(parallel, layers_of_stage(parallel, assigned, stage), builder_) {}
 
   trace::Structure build(Time start) {
-    if (start > Time::zero()) extend_chain(builder_.compute("late", 0, Bytes(0), {}, start));
-    if (parallel_.between_steps > Time::zero())
-      extend_chain(builder_.compute("between_steps", 0, Bytes(0), after_, parallel_.between_steps));
-    const auto passes = passes_of(parallel_, stage_);
-    for (const Pass& pass : passes) list_layer_passes(pass);
-    gather_updated_parameters(passes);
-    add_passes(passes);
-    wait_for_collectives();
-    if (parallel_.is_inference())
-      list_inference_memory(parallel_, layers_of_stage(parallel_, assigned_, stage_), builder_, *last_);
-    else
-      states_.update(after_);
-    auto structure = builder_.finish();
-    require_countable_tensors(structure.graph.tensors);
-    return structure;
+    begin(start);
+    add_step();
+    return finish();
+  }
+  /// Makes the steps of a request, whose tokens these are. The layers of the constructor are those whose memory counts.
+  trace::Structure build_request(Time start, std::span<const std::uint64_t> tokens, const LayersOfToken& layers_of) {
+    begin(start);
+    const auto kept = assigned_;
+    for (const std::uint64_t token : tokens) {
+      const std::vector<Layer> layers = layers_of(token);
+      const auto assigned = assign_layers(layers, parallel_);
+      assigned_ = assigned;
+      token_ = {fmt::format("token_{}.", token), token != tokens.front(), token != tokens.back()};
+      add_step();
+      if (stage_ == parallel_[Axis::pp] - 1) builder_.mark(*last_);
+    }
+    assigned_ = kept;
+    return finish();
   }
 
  private:
@@ -53,10 +57,43 @@ class StepBuilder {
     Pass pass;
     const Layer* layer;
   };
+  /// The step of a request that makes a token.
+  struct TokenStep {
+    std::string name;         ///< the beginning of the names of nodes
+    bool takes_word = false;  ///< there is a token before it
+    bool hands_word = false;  ///< there is one after it
+  };
+  /// Compute operators that are not a node yet.
+  struct Merged {
+    Operator sum;
+    std::string name;
+  };
   /// The first nodes of a micro-batch in a layer.
   struct Begun {
     std::optional<NodeId> forward, recomputation;
   };
+
+  void begin(Time start) {
+    if (start > Time::zero()) extend_chain(builder_.compute("late", 0, Bytes(0), {}, start));
+    if (parallel_.between_steps > Time::zero())
+      extend_chain(builder_.compute("between_steps", 0, Bytes(0), after_, parallel_.between_steps));
+  }
+  void add_step() {
+    const auto passes = passes_of(parallel_, stage_);
+    for (const Pass& pass : passes) list_layer_passes(pass);
+    gather_updated_parameters(passes);
+    add_passes(passes);
+    wait_for_collectives();
+  }
+  trace::Structure finish() {
+    if (parallel_.is_inference())
+      list_inference_memory(parallel_, layers_of_stage(parallel_, assigned_, stage_), builder_, *last_);
+    else
+      states_.update(after_);
+    auto structure = builder_.finish();
+    require_countable_tensors(structure.graph.tensors);
+    return structure;
+  }
 
   static void require_countable_tensors(const trace::Tensors& tensors) {
     Bytes sum;
@@ -124,23 +161,22 @@ class StepBuilder {
   }
   /// Makes a node of the compute operators that were merged so far.
   void finish_compute_node() {
-    if (merged_.flops + merged_.bytes > 0 || merged_.duration > Time::zero())
-      extend_chain(
-          builder_.compute(std::move(merged_name_), merged_.flops, Bytes(merged_.bytes), after_, merged_.duration));
+    if (merged_.sum.flops + merged_.sum.bytes > 0 || merged_.sum.duration > Time::zero())
+      extend_chain(builder_.compute(std::move(merged_.name), merged_.sum.flops, Bytes(merged_.sum.bytes), after_,
+                                    merged_.sum.duration));
     merged_ = {};
-    merged_name_.clear();
   }
   void add_compute(const Operator& op, const std::string& prefix) {
     // A node of several operators has the name of their part of the layer: "attention", not "attention.qkv".
     const bool is_fine = parallel_.detail == Detail::op;
     if (is_fine) finish_compute_node();
     const std::string_view name(op.name);
-    if (!has_product()) merged_name_ = fmt::format("{}.{}", prefix, is_fine ? name : name.substr(0, name.find('.')));
-    merged_.flops += op.flops;
-    merged_.bytes += op.bytes;
-    merged_.duration += op.duration;
+    if (!has_product()) merged_.name = fmt::format("{}.{}", prefix, is_fine ? name : name.substr(0, name.find('.')));
+    merged_.sum.flops += op.flops;
+    merged_.sum.bytes += op.bytes;
+    merged_.sum.duration += op.duration;
   }
-  bool has_product() const { return merged_.flops > 0 || merged_.duration > Time::zero(); }
+  bool has_product() const { return merged_.sum.flops > 0 || merged_.sum.duration > Time::zero(); }
   /// Finishes the node if it has a product. Operators without FLOPs are merged with the products after them, across
   /// communication, so that a block is one node.
   void finish_products() {
@@ -167,8 +203,8 @@ class StepBuilder {
     }
   }
 
-  static std::string name_of(const LayerPass& at) {
-    return fmt::format("{}.micro_batch_{}.{}", at.pass.name(), at.pass.micro_batch, at.layer->name);
+  std::string name_of(const LayerPass& at) const {
+    return fmt::format("{}{}.micro_batch_{}.{}", token_.name, at.pass.name(), at.pass.micro_batch, at.layer->name);
   }
   void add_layer_pass(const LayerPass& at) {
     ModelStates::Fetched fetched;
@@ -177,7 +213,9 @@ class StepBuilder {
       finish_compute_node();
       after_.insert(after_.end(), gathered.begin(), gathered.end());
     }
-    if (at.pass.is_forward())
+    if (parallel_.is_inference())
+      add_operators_of(at, at.layer->forward);
+    else if (at.pass.is_forward())
       begun_[{at.pass.micro_batch, at.layer}].forward = add_operators_of(at, at.layer->forward);
     else if (at.pass.kind == Pass::Kind::weights)
       end_backward(at, add_operators_of(at, weights_part(at.layer->backward)));
@@ -213,11 +251,21 @@ class StepBuilder {
     list("activations", layer.activations, begun.forward);
     const bool is_last = micro_batch == last_batch(at.pass), every_one = parallel_.sharding.zero >= 2;
     if (!is_last && !every_one) return;
-    const bool closes_each_chunk = every_one || parallel_.is_mirrored();
+    const bool closes_each_chunk = every_one || parallel_.is_mirrored() || !parallel_.sharding.bucket;
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
-    states_.add_gradients(layer, micro_batch, begin, after_, pass_ends && (closes_each_chunk || left_.size() == 1));
+    const bool closes_all = pass_ends && (closes_each_chunk || left_.size() == 1);
+    states_.add_gradients(layer, micro_batch, begin, after_, closes_all ? 0 : bucket_size(virtual_stage(at.pass)));
     const auto awaited = states_.take_awaited();
     after_.insert(after_.end(), awaited.begin(), awaited.end());
+  }
+  /// Returns the bytes from which on a bucket is full. Megatron-Core has buckets in the first part of the model only,
+  /// and only if reductions overlap; each other part is one bucket.
+  std::uint64_t bucket_size(std::uint32_t virtual_stage) const {
+    const Sharding& sharding = parallel_.sharding;
+    if (sharding.bucket) return sharding.bucket->count();
+    if (!sharding.overlap || virtual_stage > 0) return std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t copies = group_size(parallel_, GroupKind::data);
+    return std::max<std::uint64_t>(40'000'000, 1'000'000 * copies) * value_bytes(parallel_.gradients);
   }
   /// Fetches the parameters of up to `prefetch` layer passes ahead; this one waits for its own. Its own go first, so
   /// that they do not queue behind those of later passes.
@@ -246,6 +294,7 @@ class StepBuilder {
   /// Receives activations from the virtual stage before, or their gradients from the one after.
   void add_receive(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
+    if (token_.takes_word && here == 0) receive_words(pass);
     if (pass.kind == Pass::Kind::weights || here == (pass.is_forward() ? 0 : assigned_.size() - 1)) return;
     const std::uint32_t boundary = pass.is_forward() ? here - 1 : here, from = neighbour(pass, !pass.is_forward());
     if (from == stage_) return;
@@ -259,6 +308,7 @@ class StepBuilder {
   }
   void add_send(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
+    if (token_.hands_word && here == assigned_.size() - 1) send_words(pass);
     if (pass.kind == Pass::Kind::weights || here == (pass.is_forward() ? assigned_.size() - 1 : 0)) return;
     const std::uint32_t boundary = pass.is_forward() ? here : here - 1, to = neighbour(pass, pass.is_forward());
     if (to == stage_) return;
@@ -267,23 +317,34 @@ class StepBuilder {
     const NodeId node = builder_.send(name, to, tag(pass, boundary), Bytes(bytes), after_);
     list_until(builder_, {name, bytes, last_}, node);
   }
+  /// The last stage chooses a word of each sequence, from which the first stage makes the next one.
+  void receive_words(const Pass& pass) {
+    const std::uint32_t last = parallel_[Axis::pp] - 1;
+    if (last == 0) return;
+    extend_chain(builder_.receive(message_name("words.receive", pass), last, tag(pass, last), words(), after_));
+  }
+  void send_words(const Pass& pass) {
+    if (stage_ == 0) return;
+    builder_.send(message_name("words.send", pass), 0, tag(pass, stage_), words(), after_);
+  }
+  Bytes words() const { return Bytes(sizeof(std::uint32_t) * parallel_.micro_batch); }
   static std::uint64_t tag(const Pass& pass, std::uint32_t boundary) {
     return 2 * boundary + (pass.is_forward() ? 0 : 1);
   }
   std::string message_name(std::string_view what, const Pass& pass) const {
-    return fmt::format("{}.{}.micro_batch_{}{}", what, pass.name(), pass.micro_batch,
+    return fmt::format("{}{}.{}.micro_batch_{}{}", token_.name, what, pass.name(), pass.micro_batch,
                        parallel_.num_chunks() > 1 ? fmt::format(".chunk_{}", pass.chunk) : "");
   }
 
   const Parallel& parallel_;
   std::span<const std::span<const Layer>> assigned_;
   std::uint32_t stage_;
+  TokenStep token_;
   trace::Builder builder_;
   std::deque<LayerPass> left_;        ///< layer passes to add, the current one first
   std::vector<NodeId> after_;         ///< the nodes for which the next node of the chain waits
   std::vector<NodeId> asynchronous_;  ///< collectives for which nothing waits so far
-  Operator merged_;                   ///< the sum of compute operators that are not a node yet
-  std::string merged_name_;
+  Merged merged_;
   std::optional<NodeId> last_;                                     ///< the last node of the chain
   std::optional<NodeId> first_;                                    ///< its first node since the last reset
   std::vector<MadeTensor> received_;                               ///< what the next node of the chain needs
@@ -326,6 +387,13 @@ std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<co
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                                std::uint32_t stage, Time start) {
   return StepBuilder(parallel, assigned, stage).build(start);
+}
+
+trace::Structure request_of_stage(const Description& request, std::uint32_t stage, Time start,
+                                  const LayersOfToken& layers_of) {
+  const std::vector<Layer> largest = make_layers(largest_step(request));
+  const auto assigned = assign_layers(largest, request.parallel);
+  return StepBuilder(request.parallel, assigned, stage).build_request(start, request.parallel.made_tokens(), layers_of);
 }
 
 }  // namespace orrery::workload

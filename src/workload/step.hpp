@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,5 +24,13 @@ std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<co
 /// O(nodes).
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                                std::uint32_t stage, Time start = Time::zero());
+
+/// Returns the layers of the whole model in the step of a request that makes a token.
+using LayersOfToken = std::function<std::vector<Layer>(std::uint64_t token)>;
+
+/// Makes a request of the NPUs of a stage: its prefill and the decoding of each further token, one after the other. It
+/// notes when the last stage has each token. Throws and costs as `step_of_stage`.
+trace::Structure request_of_stage(const Description& request, std::uint32_t stage, Time start,
+                                  const LayersOfToken& layers_of);
 
 }  // namespace orrery::workload

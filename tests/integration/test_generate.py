@@ -45,7 +45,7 @@ def random_workload(rng):
     parallel = dict(sizes, placement=f"[{', '.join(placement)}]", sp=rng.choice(["true", "false"]), zero=rng.randrange(4),
                     **{"micro-batches": batches, "micro-batch": rng.choice([1, 2]), "interleaving": 2 if interleaved else 1,
                        "schedule": "1f1b" if interleaved else rng.choice(["1f1b", "gpipe"]), "recompute": rng.choice(["none", "selective", "full"]),
-                       "bucket": rng.choice(["0 B", "1 MB"]), "precision": rng.choice(["bf16", "fp8", "fp32"]), "detail": rng.choice(["block", "operator"])})
+                       "bucket": rng.choice(["0 B", "1 MB", "auto"]), "precision": rng.choice(["bf16", "fp8", "fp32"]), "detail": rng.choice(["block", "operator"])})
     offload = rng.choice([[], [], ["parameters"], ["gradients", "optimizer"], ["parameters", "gradients", "optimizer"]])
     on_path = "gradients" in offload and rng.random() < 0.5
     parallel |= {"prefetch": rng.randrange(3), "offload": f"[{', '.join(offload)}]", "offload-collectives": "path" if on_path else "network"}

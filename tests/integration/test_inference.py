@@ -77,6 +77,69 @@ class Inference(harness.Folder):
         more = self.metric(self.config(DENSE % "", "phase: decode, micro-batch: 8"), "time_per_output_token")
         self.assertTrue(few < more < 1.5 * few, (few, more))
 
+    def request(self, model, parallel, npus=1, arguments=(), **generation):
+        """Returns the metrics of a request in seconds, and the step time."""
+        import h5py
+        keys = {"output-tokens": 9, **{name.replace("_", "-"): value for name, value in generation.items()}}
+        text = ", ".join(f"{key}: {value}" for key, value in keys.items())
+        config = self.config(model, f"{parallel}{', ' if parallel else ''}phase: request, {text}", npus)
+        names = ("time_to_first_token", "time_per_output_token", "first_output_token_time", "last_output_token_time", "request_time", "tokens_per_second")
+        with h5py.File(self.run_once([config, *arguments], "request.h5")) as results:
+            found = {name: float(results[f"metrics/{name}"][()]) for name in names if f"metrics/{name}" in results}
+            return found, float(results["metrics/step_time"][()]) * 1e-12
+
+    def test_a_request_is_its_steps(self):
+        """Without a pipeline, a request of 9 tokens after 512 takes the time of a prefill and of the steps of decoding after 512 to 519
+        tokens, each as long as the step alone; dense, and latent with experts on 8 NPUs."""
+        for model, parallel, npus in ((DENSE, "micro-batch: 4", 1), (LATENT + "%s", "tp: 2, ep: 4, micro-batch: 2", 8)):
+            with self.subTest(parallel=parallel):
+                found, step = self.request(model % "", parallel, npus)
+                first = self.metric(self.config(model % "", f"{parallel}, phase: prefill", npus), "time_to_first_token")
+                decoded = [self.metric(self.config((model % "").replace("sequence: 512", f"sequence: {512 + i}"), f"{parallel}, phase: decode", npus),
+                                       "time_per_output_token") for i in range(8)]
+                self.assertAlmostEqual(found["time_to_first_token"], first, delta=2e-12)
+                self.assertAlmostEqual(found["first_output_token_time"], decoded[0], delta=2e-12)
+                self.assertAlmostEqual(found["last_output_token_time"], decoded[-1], delta=2e-12)
+                self.assertAlmostEqual(found["time_per_output_token"], sum(decoded) / 8, delta=2e-12)
+                self.assertAlmostEqual(found["request_time"], step, delta=2e-12)
+                self.assertAlmostEqual(step, first + sum(decoded), delta=2e-11)
+                sequences = {1: 4, 8: 2 * 4}[npus]
+                self.assertAlmostEqual(found["tokens_per_second"] / (9 * sequences / step), 1, delta=1e-9)
+
+    def test_samples_of_a_request(self):
+        """Three of 32 decoded tokens give the time of all to a thousandth, and a run of four steps; samples of all tokens are all."""
+        every, step = self.request(DENSE % "", "micro-batch: 4", output_tokens=33)
+        few, short = self.request(DENSE % "", "micro-batch: 4", output_tokens=33, decode_samples=3)
+        self.assertLess(short, step / 2)
+        for name in every:
+            self.assertAlmostEqual(few[name] / every[name], 1, delta=1e-3)
+        self.assertEqual(self.request(DENSE % "", "micro-batch: 4", output_tokens=33, decode_samples=32), (every, step))
+
+    def test_one_answer_of_a_request(self):
+        """Requests through two stages with two micro-batches, and with experts: one answer on 1, 2, 3, 4 and 8 ranks and folded, with the same
+        metrics. Two micro-batches keep both stages busy: they take less than twice the time of one."""
+        for model, parallel in ((DENSE % ", kv-heads: 2", "tp: 2, pp: 2, dp: 2, micro-batches: 2"), (LATENT, "tp: 2, ep: 4")):
+            config = self.config(model, f"{parallel}, phase: request, output-tokens: 5, micro-batch: 2", 8)
+            one = self.check_one_answer([config], 8, ranks=(2, 3, 4, 8))
+            self.assertEqual(harness.finish_times(self.run_once([config, "--fold"], "folded.h5")), harness.finish_times(one))
+        pipeline = "tp: 2, pp: 2, dp: 2, micro-batch: 2"
+        alone, _ = self.request(DENSE % "", pipeline, 8)
+        both, _ = self.request(DENSE % "", f"{pipeline}, micro-batches: 2", 8)
+        folded, _ = self.request(DENSE % "", f"{pipeline}, micro-batches: 2", 8, ["--fold"])
+        self.assertEqual(folded, both)
+        self.assertLess(both["time_per_output_token"], 1.9 * alone["time_per_output_token"])
+        self.assertGreater(both["tokens_per_second"], 1.05 * alone["tokens_per_second"])
+
+    def test_memory_of_a_request(self):
+        """The cache is that of the prompt and all tokens but the last one: 2 layers x 4 sequences x (512 + 8) tokens x 2 x 1024 values."""
+        config = self.config(DENSE % "", "phase: request, output-tokens: 9, micro-batch: 4")
+        self.assertIn("cache 17.04 MB", self.dry_run(config))
+        import h5py
+        with h5py.File(self.run_once([config], "memory.h5")) as results:
+            peak = int(results["npus/peak_local_memory"][0])
+        parameters = 2 * (2 * (12 * 1024 ** 2 + 2 * 1024) + 2 * 1024 * 8192 + 1024)
+        self.assertEqual(peak, parameters + 2 * 2 * 4 * 520 * 2 * 1024)
+
     def test_figures_of_a_run(self):
         """A prefill says when the first tokens are there, decoding how long a token takes; training says neither."""
         for phase, line, metric in (("prefill", "inference: first token after", "time_to_first_token"), ("decode", "ms per token; ", "time_per_output_token")):
@@ -91,9 +154,10 @@ class Inference(harness.Folder):
         """What a step of inference does not have is refused by its key."""
         for parallel, key, model in (("zero: 1", "zero", DENSE % ""), ("recompute: full", "recompute", DENSE % ""),
                                      ("schedule: gpipe", "schedule", DENSE % ""), ("tp: 2, sp: true", "sp", DENSE % ""), ("cp: 2", "cp", DENSE % ""),
+                                     ("decode-samples: 1, phase: request", "decode-samples", DENSE % ""), ("phase: request, cp: 2", "cp", DENSE % ""),
                                      ("dp: 1", "phase", "{kind: layers, layers: [{parameters: 8, flops: 8, activations: 1}]}")):
             with self.subTest(key):
-                refused = harness.orrery("generate", self.config(model, f"{parallel}, phase: decode"), "--dry-run")
+                refused = harness.orrery("generate", self.config(model, parallel if "phase" in parallel else f"{parallel}, phase: decode"), "--dry-run")
                 self.assertEqual(refused.code, 3, refused.err)
                 self.assertIn(f"workload.parallel.{key}", refused.err)
 

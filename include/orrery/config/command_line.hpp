@@ -87,6 +87,13 @@ struct ShowTopologyCommand {
   bool json = false;
 };
 
+/// `orrery show tables CONFIG`: which NPU holds which embedding tables.
+struct ShowTablesCommand {
+  std::filesystem::path file;          ///< CONFIG.yaml with a `workload` section
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set
+  bool json = false;
+};
+
 enum class TableForm : std::uint8_t { text, csv, json };
 
 /// `orrery show collective CONFIG`: what one collective costs.
@@ -125,9 +132,10 @@ struct ShowKeysCommand {
   KeyForm form = KeyForm::text;
 };
 
-using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, ConvertCommand,
-                             PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand,
-                             ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+using Command =
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, ConvertCommand,
+                 PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
+                 ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -60,6 +60,9 @@ class Npus {
   std::vector<NpuRecord> records() const;
   /// Returns the nodes of recorded iterations by NPU, start and node.
   std::vector<TimelineRecord> timeline() const;
+  /// Returns for each milestone of the traces when the last NPU here reached it. All traces with milestones have
+  /// equally many.
+  std::vector<Time> milestones() const;
   /// Returns the usage of local memories by NPU, then time.
   std::vector<memory::UsageRecord> usage_timeline() const;
   /// Returns the earliest excess of a local memory, of equal ones that of the lowest NPU. O(NPUs).

@@ -12,6 +12,13 @@
 
 namespace orrery::results {
 
+/// How a request makes the tokens of its sequences.
+struct Generation {
+  std::uint64_t tokens = 1;         ///< of each sequence
+  std::vector<std::uint64_t> made;  ///< numbers of those whose steps were simulated, from 1, ascending
+  std::vector<Time> ends;           ///< [made] when the last sequence had the token
+};
+
 /// What is known of a training step if the workload was generated.
 struct TrainingStep {
   double samples = 0;         ///< of all replicas
@@ -22,8 +29,9 @@ struct TrainingStep {
   std::uint32_t stages = 1;   ///< of the pipeline
   double ideal_bubble = 0;    ///< share of the time of the passes in which NPUs wait, of the schedule alone
   std::uint32_t micro_batches = 1;
-  enum class Phase : std::uint8_t { training, prefill, decode };
+  enum class Phase : std::uint8_t { training, prefill, decode, request };
   Phase phase = Phase::training;
+  std::optional<Generation> generation = {};  ///< of a request
 };
 
 /// All collectives of one kind and number of members, and the bus bandwidth that they reached.
@@ -50,6 +58,8 @@ struct TrainingRates {
   std::optional<double> samples_per_second, tokens_per_second, tokens_per_second_per_npu;
   std::optional<double> model_flops_utilisation, hardware_flops_utilisation;
   std::optional<double> time_to_first_token, time_per_output_token;  ///< seconds, of inference
+  std::optional<double> first_output_token, last_output_token;       ///< the same of the second and the last token
+  std::optional<double> request_time;                                ///< seconds, of a request with all its tokens
 };
 
 /// Shares of time that the NPUs of a pipeline wait; for two stages or more.

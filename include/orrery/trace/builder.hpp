@@ -47,6 +47,9 @@ class Builder {
   NodeId send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
   NodeId receive(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
 
+  /// Lets NPUs note when this node ends. Each such node depends on the one before, at least through others.
+  void mark(NodeId node) { structure_.graph.milestones.push_back(node.value()); }
+
   /// Returns the number of the tensor with this name, for `list`. `size` is positive, and the same whenever the name is
   /// the same. A tensor that no node lists is left out of the structure.
   std::uint32_t tensor(std::string name, Bytes size);

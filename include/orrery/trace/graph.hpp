@@ -109,6 +109,7 @@ struct Graph {
   std::vector<std::int32_t> priorities;   ///< [num_nodes] comm_priority; empty if all are zero
   std::vector<std::uint32_t> customs;     ///< [num_nodes] by ReadOptions::custom_nodes; empty if all are zero
   Tensors tensors;
+  std::vector<std::uint32_t> milestones;  ///< NodeId values, in the order in which they end, whose ends NPUs note
   std::uint32_t num_group_slots = 0;
   std::uint32_t num_peer_slots = 0;
   std::uint32_t num_tag_slots = 0;

@@ -17,7 +17,8 @@ namespace orrery::workload {
 /// - `validate(parallel)`: throws Error (bad_input), which names the key, for what the model cannot be or cannot be
 ///   divided into;
 /// - `make_layers(parallel)`: the layers of the whole model, in order, as one NPU executes each for one micro-batch; or
-///   `make_layers(parallel, expert_rank)` if the layers of NPUs with other experts differ;
+///   `make_layers(parallel, part)` if the layers of NPUs differ: by their part of the experts, or by what
+///   `kinds_of_npus(parallel)` says of each NPU;
 /// - `count_parameters()`: the parameters of the whole model;
 /// - `num_blocks()`: the number of layers that pipeline stages share;
 /// - if it applies, `tokens_per_sample()`;

@@ -10,6 +10,7 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/workload/tables.hpp"
 
 namespace orrery::workload {
 
@@ -20,8 +21,9 @@ constexpr std::size_t num_axes = 5;
 constexpr std::array<std::string_view, num_axes> axis_names = {"tp", "cp", "ep", "dp", "pp"};
 
 enum class Schedule : std::uint8_t { one_forward_one_backward, gpipe, zb_h1, zb_v, dual_pipe };
-/// What a step is: one of training; or of inference, in which prompts are read, or one token is made for each sequence.
-enum class Phase : std::uint8_t { training, prefill, decode };
+/// What a step is: one of training; or of inference, in which prompts are read, or one token is made for each sequence,
+/// or both in turn until each sequence has all its tokens.
+enum class Phase : std::uint8_t { training, prefill, decode, request };
 /// How context parallelism brings keys and values to all: gathered before the core of attention, or passed on in a ring
 /// beside it.
 enum class ContextExchange : std::uint8_t { gather, ring };
@@ -39,20 +41,23 @@ struct Offload {
   friend bool operator==(const Offload&, const Offload&) = default;
 };
 
-/// How the copies of a model share its states (parameters, gradients and the optimizer's state), and when states move.
+/// How the copies of a model share its states (parameters, gradients and the optimizer's state), and when states move;
+/// and how NPUs share tables, which have no copies.
 struct Sharding {
   std::uint32_t zero = 0;      ///< stage of ZeRO (Rajbhandari et al., 2020), 0 to 3
   std::uint32_t replicas = 1;  ///< sets of NPUs that hold all states; ZeRO divides them within each set
   Offload offload;
   std::uint32_t prefetch = 1;  ///< number of layers ahead whose parameters and optimizer state are fetched
-  Bytes bucket;                ///< gradients are reduced as soon as there are so many; 0: after each layer
-  bool overlap = true;         ///< gradients are reduced during the backward pass instead of after it
-  double exposed_share = 0;    ///< of the bytes of ZeRO 3's collectives: compute waits for them
+  /// Gradients are reduced as soon as there are so many; 0: after each layer; none: by the rule of Megatron-Core.
+  std::optional<Bytes> bucket = Bytes(0);
+  bool overlap = true;       ///< gradients are reduced during the backward pass instead of after it
+  double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them
   /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
   bool gather_before_forward = false;
   /// Before the update, gradients of norms are summed over tp with sequence parallelism, and the norm of all gradients
   /// over all NPUs.
   bool norm_sums = false;
+  TableDivision tables;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
@@ -78,9 +83,19 @@ struct ExpertDivision {
   friend bool operator==(const ExpertDivision&, const ExpertDivision&) = default;
 };
 
+/// What a request asks for.
+struct Request {
+  std::uint64_t tokens = 128;  ///< that are made for each sequence
+  /// Number of the tokens after the first one whose steps are simulated; the times of others lie between. 0: all.
+  std::uint64_t samples = 0;
+
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
 /// What the stages of a pipeline hold, and which passes they execute in which order.
 struct Pipeline {
   Phase phase = Phase::training;
+  Request request;
   Schedule schedule = Schedule::one_forward_one_backward;
   bool delayed_weight_gradients = false;  ///< gradients of weights are computed after those of inputs have been sent
   /// The blocks of each virtual stage; empty: as evenly as possible.
@@ -138,6 +153,10 @@ struct Parallel {
   std::uint32_t num_replicas() const { return (*this)[Axis::dp] * (*this)[Axis::ep]; }
   /// Returns among how many NPUs along dp the states of a model are divided.
   std::uint32_t shards_along_dp() const { return (*this)[Axis::dp] / sharding.replicas; }
+
+  /// Returns the numbers of the tokens, counted from 1, whose steps are simulated: of a request the first one, which
+  /// the prefill makes, and those that are decoded; else nothing.
+  std::vector<std::uint64_t> made_tokens() const;
 
   /// Returns a warning that names the key of CONFIG.yaml if there are several stages and a single micro-batch.
   std::optional<std::string> pipeline_warning() const;

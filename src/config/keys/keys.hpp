@@ -65,6 +65,7 @@ struct LayerEntry {
 };
 const Keys<workload::Transformer>& transformer_keys();
 const Keys<workload::Dlrm>& dlrm_keys();
+const Keys<workload::Dlrm::Table>& table_keys();
 const Keys<workload::LayerList>& layer_list_keys();
 const Keys<LayerEntry>& layer_keys();
 const Keys<workload::LayerList::Late>& late_keys();

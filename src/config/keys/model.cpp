@@ -4,7 +4,6 @@
 namespace orrery::config {
 namespace {
 
-using workload::Dlrm;
 using workload::LayerList;
 using workload::Transformer;
 
@@ -282,62 +281,6 @@ const Keys<Transformer>& transformer_keys() {
     add_expert_layers(keys);
     add_latent(keys);
     add_variants(keys);
-    return keys;
-  }();
-  return all;
-}
-
-const Keys<Dlrm>& dlrm_keys() {
-  static const Keys<Dlrm> all = [] {
-    Keys<Dlrm> keys("workload.model, kind: dlrm", "workload.model");
-    keys.add(
-        {.path = "workload.model.dense-features",
-         .help = "dense features of a sample",
-         .example = "26",
-         .otherwise = Default::built_in()},
-        large_count(1), [](auto& model) -> auto& { return model.dense_features; });
-    keys.add(
-        {.path = "workload.model.pooling",
-         .help = "rows of a table that a sample looks up",
-         .example = "20",
-         .otherwise = Default::built_in()},
-        large_count(1), [](auto& model) -> auto& { return model.pooling; });
-    keys.add(
-        {.path = "workload.model.poolings",
-         .help = "rows of each table that a sample looks up, in place of `pooling`",
-         .example = "[3, 20]",
-         .otherwise = Default::none()},
-        large_counts(), [](auto& model) -> auto& { return model.poolings; });
-    keys.add(
-        {.path = "workload.model.cross-layers",
-         .help = "cross layers of low rank (DCN V2) between tables and `top`; 0: products of all pairs",
-         .example = "3",
-         .otherwise = Default::built_in()},
-        count(0), [](auto& model) -> auto& { return model.cross_layers; });
-    keys.add(
-        {.path = "workload.model.cross-rank",
-         .help = "rank of the cross layers",
-         .example = "256",
-         .otherwise = Default::built_in()},
-        large_count(1), [](auto& model) -> auto& { return model.cross_rank; });
-    keys.add(
-        {.path = "workload.model.bottom",
-         .help = "widths of the MLP over dense features; the last is that of the tables",
-         .example = "[512, 256, 128]",
-         .otherwise = Default::needed()},
-        large_counts(), [](auto& model) -> auto& { return model.bottom; });
-    keys.add(
-        {.path = "workload.model.tables",
-         .help = "rows of each embedding table",
-         .example = "[1000000, 40000]",
-         .otherwise = Default::needed()},
-        large_counts(), [](auto& model) -> auto& { return model.tables; });
-    keys.add(
-        {.path = "workload.model.top",
-         .help = "widths of the MLP over the interaction",
-         .example = "[1024, 1024, 1]",
-         .otherwise = Default::needed()},
-        large_counts(), [](auto& model) -> auto& { return model.top; });
     return keys;
   }();
   return all;

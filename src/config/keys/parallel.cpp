@@ -133,6 +133,23 @@ Type<std::optional<std::uint32_t>> count_or_all() {
           }};
 }
 
+Type<std::optional<Bytes>> size_or_auto() {
+  static constexpr std::string_view word = "auto";
+  const Type<Bytes> plain = size(0, "25 MB");
+  TypeInfo info = plain.info;
+  info.name = "size or auto";
+  info.expected += ", or auto";
+  info.range += "; auto";
+  return {info,
+          [plain, info](const Value& value, const std::string& key, const Reading& reading) -> std::optional<Bytes> {
+            if (value.kind == Value::Kind::scalar && value.text == word) return std::nullopt;
+            return plain.read(value, key, reading);
+          },
+          [plain](const std::optional<Bytes>& bytes) {
+            return bytes ? plain.text(*bytes) : std::optional(std::string(word));
+          }};
+}
+
 void add_axes(Keys<Parallel>& keys) {
   for (const auto& [axis, name, path, help] : axis_keys)
     keys.add(
@@ -253,6 +270,32 @@ void add_batches(Keys<Parallel>& keys) {
       .excludes("workload.parallel.micro-batches");
 }
 
+/// Adds what a step is, and what inference asks for.
+void add_phase(Keys<Parallel>& keys) {
+  keys.add(
+      {.path = "workload.parallel.phase",
+       .help = "what a step is",
+       .example = "decode",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Inference*"},
+      word(phases()), [](auto& parallel) -> auto& { return parallel.pipeline.phase; });
+  keys.add(
+      {.path = "workload.parallel.output-tokens",
+       .help = "with `phase: request`, tokens that are made for each sequence",
+       .example = "512",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Inference*"},
+      large_count(1), [](auto& parallel) -> auto& { return parallel.pipeline.request.tokens; });
+  keys.add(
+      {.path = "workload.parallel.decode-samples",
+       .help = "with `phase: request`, number of the tokens after the first whose steps are simulated, evenly spaced; "
+               "the times of the others lie between; 0: all",
+       .example = "8",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Inference*"},
+      large_count(), [](auto& parallel) -> auto& { return parallel.pipeline.request.samples; });
+}
+
 void add_pipeline(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.interleaving",
@@ -266,13 +309,6 @@ void add_pipeline(Keys<Parallel>& keys) {
        .example = "gpipe",
        .otherwise = Default::built_in()},
       word(schedules()), [](auto& parallel) -> auto& { return parallel.pipeline.schedule; });
-  keys.add(
-      {.path = "workload.parallel.phase",
-       .help = "what a step is",
-       .example = "decode",
-       .otherwise = Default::built_in(),
-       .see = "workloads.md, *Inference*"},
-      word(phases()), [](auto& parallel) -> auto& { return parallel.pipeline.phase; });
   keys.add(
       {.path = "workload.parallel.delayed-weight-gradients",
        .help = "compute the gradients of weights after those of inputs have been sent; zero-bubble schedules always do",
@@ -335,13 +371,39 @@ void add_memory_keys(Keys<Parallel>& keys) {
       count(0), [](auto& parallel) -> auto& { return parallel.sharding.prefetch; });
 }
 
+/// Adds how the embedding tables of a recommendation model are divided.
+void add_tables(Keys<Parallel>& keys) {
+  keys.add(
+      {.path = "workload.parallel.table-sharding",
+       .help = "how NPUs share embedding tables that have no `sharding` of their own",
+       .example = "table",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Tables*"},
+      word(table_shardings()), [](auto& parallel) -> auto& { return parallel.sharding.tables.sharding; });
+  keys.add(
+      {.path = "workload.parallel.table-balance",
+       .help = "what NPUs have as evenly as possible that hold whole tables, or columns of them",
+       .example = "lookups",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Tables*"},
+      word(table_balances()), [](auto& parallel) -> auto& { return parallel.sharding.tables.balance; });
+  keys.add(
+      {.path = "workload.parallel.table-columns",
+       .help = "columns of a part of a table that is divided by columns",
+       .example = "64",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Tables*"},
+      large_count(1), [](auto& parallel) -> auto& { return parallel.sharding.tables.columns; });
+}
+
 void add_gradients(Keys<Parallel>& keys) {
   keys.add(
       {.path = "workload.parallel.bucket",
-       .help = "size from which on gradients are summed; `0 B`: after each layer",
+       .help = "size from which on gradients are summed; `0 B`: after each layer; `auto`: the rule of Megatron-Core",
        .example = "25 MB",
-       .otherwise = Default::built_in()},
-      size(0, "25 MB"), [](auto& parallel) -> auto& { return parallel.sharding.bucket; });
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Communication*"},
+      size_or_auto(), [](auto& parallel) -> auto& { return parallel.sharding.bucket; });
   keys.add(
       {.path = "workload.parallel.norm-sums",
        .help =
@@ -388,9 +450,11 @@ const Keys<Parallel>& parallel_keys() {
     add_axes(keys);
     add_memory_keys(keys);
     add_batches(keys);
+    add_phase(keys);
     add_pipeline(keys);
     add_gradients(keys);
     add_experts(keys);
+    add_tables(keys);
     add_overlap(keys);
     return keys;
   }();

@@ -212,7 +212,7 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(collective.form, TableForm::text);
   EXPECT_FALSE(collective.is_table);
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
-  refused({"show"}, {"trace, topology, collective, kernel, timeline, keys, completion or man"});
+  refused({"show"}, {"trace, topology, collective, tables, kernel, timeline, keys, completion or man"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
   refused({"show", "trace"}, {"no file. Give an execution trace."});
   const auto timeline = as<ShowTimelineCommand>({"show", "timeline", "r.h5", "--chrome=t.json.gz", "--npus", "0-3,7"});
@@ -220,6 +220,11 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(timeline.chrome, "t.json.gz");
   EXPECT_EQ(timeline.npus, "0-3,7");
   EXPECT_FALSE(timeline.force);
+  const auto tables = as<ShowTablesCommand>({"show", "tables", "c.yaml", "--set", "a=b", "--json"});
+  EXPECT_EQ(tables.file, "c.yaml");
+  EXPECT_EQ(tables.overrides, std::vector<std::string>{"a=b"});
+  EXPECT_TRUE(tables.json);
+  refused({"show", "tables"}, {"no file"});
   const auto kernel = as<ShowKernelCommand>({"show", "kernel", "r.h5", "--json"});
   EXPECT_EQ(kernel.file, "r.h5");
   EXPECT_TRUE(kernel.json);

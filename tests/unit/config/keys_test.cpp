@@ -44,6 +44,7 @@ void for_all_keys(Look look) {
   look(model_keys(), ModelChoice{});
   look(transformer_keys(), workload::Transformer{});
   look(dlrm_keys(), workload::Dlrm{});
+  look(table_keys(), workload::Dlrm::Table{});
   look(layer_list_keys(), workload::LayerList{});
   look(layer_keys(), LayerEntry{});
   look(late_keys(), workload::LayerList::Late{});

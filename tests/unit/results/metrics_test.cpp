@@ -84,6 +84,25 @@ TEST(Metrics, TrainingStep) {
   EXPECT_DOUBLE_EQ(metrics->bubble->ideal, 0.2);
 }
 
+// A request makes 9 tokens of each of 2 sequences, of which the steps of tokens 1, 2, 5 and 9 were simulated: 20 ns,
+// then 4, 7 and 15 ns. On lines tokens 3 and 4 take 5 and 6 ns, and tokens 6 to 8 take 9, 11 and 13 ns.
+TEST(Metrics, RequestsTakeTheTimeOfAllTokens) {
+  const TrainingStep step{.samples = 2,
+                          .tokens = 18,
+                          .phase = TrainingStep::Phase::request,
+                          .generation = Generation{9, {1, 2, 5, 9}, {ns(20), ns(24), ns(31), ns(46)}}};
+  const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
+  ASSERT_TRUE(metrics);
+  const auto& found = metrics->training;
+  const double decoding = 4 + 5 + 6 + 7 + 9 + 11 + 13 + 15;
+  EXPECT_DOUBLE_EQ(found.time_to_first_token.value(), 20e-9);
+  EXPECT_NEAR(found.time_per_output_token.value(), decoding / 8 * 1e-9, 1e-18);
+  EXPECT_NEAR(found.first_output_token.value(), 4e-9, 1e-18);
+  EXPECT_NEAR(found.last_output_token.value(), 15e-9, 1e-18);
+  EXPECT_NEAR(found.request_time.value(), (20 + decoding) * 1e-9, 1e-18);
+  EXPECT_NEAR(found.tokens_per_second.value(), 18 / ((20 + decoding) * 1e-9), 1);
+}
+
 // A step has no tokens, no peak and no pipeline. Only the samples per second are known.
 TEST(Metrics, WhatIsNotKnownIsLeftOut) {
   const TrainingStep step{.samples = 8, .model_flops = 4e6, .executed_flops = 5e6};

@@ -66,7 +66,7 @@ TEST(Figures, CrossLayersOfDlrmByHand) {
   // Two tables of 10 rows of 4 values, of which a sample reads 3 and 1; two cross layers of rank 2 on 12 values.
   // Forward, for a sample: lookups add up 16 values; MLPs have products of 2 x 4 and 12 x 1; each cross layer has 12 x
   // 2 twice.
-  Dlrm model{.dense_features = 2, .bottom = {4}, .tables = {10, 10}, .top = {1}};
+  Dlrm model{.dense_features = 2, .bottom = {4}, .tables = {{10}, {10}}, .top = {1}};
   model.poolings = {3, 1};
   model.cross_layers = 2;
   model.cross_rank = 2;

@@ -368,6 +368,35 @@ TEST(Generator, ABucketClosesWhenItIsFull) {
   EXPECT_EQ(in_buckets_of(layer * 4 + 1), (CommunicationTotal{1, 4 * layer}));
 }
 
+TEST(Generator, BucketsFollowTheRuleOfMegatron) {
+  // Twelve layers of 12.6 M parameters each. Up to 40 copies a bucket must have 40 M parameters or more, which is four
+  // layers; 64 copies need 64 M, which is six. Without overlap all are one bucket.
+  Description description{Transformer{.layers = 12, .hidden = 1024, .sequence = 32, .attention = {.heads = 8}}, {}};
+  auto& parallel = description.parallel;
+  parallel.sharding.bucket = {};
+  const std::uint64_t all = 12 * (12 * 1024 * 1024 + 2 * 1024) * 2;
+  const auto with = [&](std::uint32_t cp, std::uint32_t dp, std::uint32_t stage) {
+    parallel[Axis::cp] = cp;
+    parallel[Axis::dp] = dp;
+    return traffic(description, stage).at("all-reduce dp");
+  };
+  EXPECT_EQ(with(1, 40, 0), (CommunicationTotal{3, all}));
+  EXPECT_EQ(with(2, 32, 0), (CommunicationTotal{2, all}));
+  EXPECT_EQ(with(1, 64, 0), (CommunicationTotal{2, all}));
+  parallel.gradients = Precision::fp32;
+  EXPECT_EQ(with(1, 4, 0), (CommunicationTotal{3, 2 * all}));
+  // Only the first part of the model is divided: of two stages the first has buckets of four and two layers. Two
+  // virtual stages are two buckets.
+  parallel[Axis::pp] = 2;
+  EXPECT_EQ(with(1, 4, 0), (CommunicationTotal{2, all}));
+  EXPECT_EQ(with(1, 4, 1), (CommunicationTotal{1, all}));
+  parallel.interleaving = parallel.micro_batches = 2;
+  EXPECT_EQ(with(1, 4, 1), (CommunicationTotal{2, all}));
+  parallel[Axis::pp] = parallel.interleaving = 1;
+  parallel.sharding.overlap = false;
+  EXPECT_EQ(with(1, 4, 0), (CommunicationTotal{1, 2 * all}));
+}
+
 TEST(Generator, ExpertsExchangeTheirTokens) {
   // Experts on ep 4 and dp 2: each token's vector must go to top_k experts and back, forward and backward. Gradients
   // of experts must be summed along dp, all others along dp and ep.
@@ -400,7 +429,7 @@ TEST(Generator, ADlrmExchangesItsPooledVectors) {
   // A DLRM of three tables on 4 NPUs: the pooled vectors of all tables must go there and back, and the gradients of
   // both MLPs must be summed.
   Description description{
-      Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}}, {}};
+      Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {{1000}, {50}, {7}}, .pooling = 2, .top = {32, 1}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
   description.parallel.micro_batch = 10;
   const std::uint64_t low = 14 * 32 + 33 * 16, high = (16 + 6 + 1) * 32 + 33;

@@ -346,7 +346,7 @@ TEST(Offload, TheGradientOfATiedEmbeddingIsReducedFromMemory) {
 TEST(Offload, TablesStayLocal) {
   // A DLRM with everything offloaded: its tables must be in local memory.
   Description description{
-      Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}}, {}};
+      Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {{1000}, {50}, {7}}, .pooling = 2, .top = {32, 1}}, {}};
   description.parallel.sizes = {1, 1, 1, 4, 1};
   description.parallel.sharding.offload = {.parameters = true, .gradients = true, .optimizer = true};
   const std::uint64_t mlps = 14 * 32 + 33 * 16 + (16 + 6 + 1) * 32 + 33;

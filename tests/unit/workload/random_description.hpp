@@ -40,7 +40,7 @@ inline Description random_description(std::uint32_t seed) {
   const std::uint32_t kind = pick({0, 0, 0, 0, 1, 2});
   if (kind == 1) {
     description.model =
-        Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {1000, 50, 7}, .pooling = 2, .top = {32, 1}};
+        Dlrm{.dense_features = 13, .bottom = {32, 16}, .tables = {{1000}, {50}, {7}}, .pooling = 2, .top = {32, 1}};
     parallel.sharding.prefetch = Parallel().sharding.prefetch;
     parallel.pipeline.schedule = Parallel().pipeline.schedule;
     parallel.recompute = Parallel().recompute;
