@@ -114,7 +114,7 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, const Network
   metrics.collectives = totals_of(collectives);
   if (!step) return metrics;
   if (metrics.step_time > Time::zero()) metrics.training = training_rates(*step, npus.size(), metrics.step_time);
-  if (step->stages > 1)
+  if (step->stages > 1 && !step->generation)  // the passes of a request are not alike
     metrics.bubble = {share(sum_over(npus, &NpuRecord::exposed_receive) + idle), step->ideal_bubble};
   return metrics;
 }

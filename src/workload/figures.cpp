@@ -161,7 +161,8 @@ std::string report(const Description& description, const Figures& figures) {
   if (description.parallel.sharding.offload.any())
     text += fmt::format("remote memory of it: {}\n", memory_text(largest.remote, false));
   if (const auto* const dlrm = std::get_if<Dlrm>(&description.model))
-    text += text_of(TablePlacement(*dlrm, description.parallel), description.parallel);
+    if (const TablePlacement tables(*dlrm, description.parallel); tables.shares().size() > 1)
+      text += text_of(tables, description.parallel);
   text += "communication of an NPU of the stage that has most of it, and of all NPUs together:\n";
   std::map<std::string, std::pair<CommunicationTotal, double>> kinds;
   for (const auto& stage : stages)

@@ -130,6 +130,17 @@ class Inference(harness.Folder):
         self.assertLess(both["time_per_output_token"], 1.9 * alone["time_per_output_token"])
         self.assertGreater(both["tokens_per_second"], 1.05 * alone["tokens_per_second"])
 
+    def test_traces_of_a_request(self):
+        """The written traces of a request through two stages take the same times as the request itself."""
+        config = self.config(DENSE % "", "tp: 2, pp: 2, dp: 2, micro-batches: 2, phase: request, output-tokens: 4", 8)
+        direct = harness.finish_times(self.run_once([config], "direct.h5"))
+        prefix = self.folder / "request"
+        made = harness.orrery("generate", config, "--output", prefix)
+        self.assertEqual(made.code, 0, made.err)
+        replay = self.folder / "replay.yaml"
+        replay.write_text(SYSTEM % 8 + f"workload: {{traces: {prefix}, groups: {prefix}.json}}\n")
+        self.assertEqual(harness.finish_times(self.run_once([replay], "replay.h5")), direct)
+
     def test_memory_of_a_request(self):
         """The cache is that of the prompt and all tokens but the last one: 2 layers x 4 sequences x (512 + 8) tokens x 2 x 1024 values."""
         config = self.config(DENSE % "", "phase: request, output-tokens: 9, micro-batch: 4")

@@ -49,10 +49,21 @@ struct ProductsOptions {
 /// What stays in a systolic array while the rest passes it.
 enum class Dataflow : std::uint8_t { weight_stationary, output_stationary, input_stationary };
 
+/// The buffers of a systolic array for the operands of a product (input and filter) and for its results (output). One
+/// half of each serves the array while the other is filled or emptied.
+struct ArrayBuffers {
+  Bytes input, filter, output;  ///< all 0: there are none
+  Bandwidth bandwidth;          ///< between each of them and memory
+  Bytes value = Bytes(2);       ///< of an operand and of a result
+
+  bool any() const { return input > Bytes(0) || filter > Bytes(0) || output > Bytes(0); }
+};
+
 struct SystolicOptions {
   std::uint32_t rows = 0, columns = 0;
   double cycle_ns = 0;
   Dataflow dataflow = Dataflow::weight_stationary;
+  ArrayBuffers buffers = {};
 };
 
 /// How long a compute node takes.

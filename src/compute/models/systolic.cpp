@@ -18,6 +18,11 @@ namespace {
 /// What exceeds the array is done in folds, of (2 rows + columns + passes - 2) cycles each; the last cycle of all is
 /// not counted. A product takes at least what its bytes take. Attention is two products, of which causal attention
 /// computes half. Backward, a product is two products, and attention takes 2.5 times as long.
+///
+/// With buffers a product takes its stalls too, in place of what its bytes take (docs/compute.md, *Buffers*): what the
+/// next fold needs is fetched during a fold, and the array waits for what is not there then. Results leave whenever
+/// their buffer has some, and the array waits while it is full. Each operand and the results have an interface of their
+/// own, and the slowest counts.
 class Systolic final : public ComputeModel {
  public:
   explicit Systolic(const Options& options)
@@ -39,30 +44,88 @@ class Systolic final : public ComputeModel {
           (product(m, k, n) + product(m, n, k)) * (operation.is_causal ? 0.5 : 1) * (operation.is_backward ? 2.5 : 1);
     else
       cycles = operation.is_backward ? product(m, n, k) + product(k, m, n) : product(m, k, n);
-    return rounded(std::max(bytes, static_cast<double>(copies) * cycles * array_.cycle_ns * 1e-9));
+    const double computing = static_cast<double>(copies) * cycles * array_.cycle_ns * 1e-9;
+    return rounded(array_.buffers.any() ? computing : std::max(bytes, computing));
   }
 
  private:
   double moving(double bytes) const { return bytes / bandwidth_; }
   Time rounded(double seconds) const { return duration_from_ns(seconds * 1e9, rounding_); }
 
+  /// How a product lies on the array: what of it is on rows and on columns, and what passes.
+  struct Layout {
+    double rows, columns, passes;    ///< of the whole product
+    double row_folds, column_folds;  ///< numbers of folds
+    double cycles;                   ///< of a fold
+    double folds() const { return row_folds * column_folds; }
+  };
+  Layout layout(std::uint64_t on_rows, std::uint64_t on_columns, std::uint64_t passes) const {
+    const double rows = array_.rows, columns = array_.columns;
+    const auto on = static_cast<double>(on_rows), across = static_cast<double>(on_columns);
+    const auto through = static_cast<double>(passes);
+    return {on, across, through, std::ceil(on / rows), std::ceil(across / columns), 2 * rows + columns + through - 2};
+  }
+
   /// Returns the cycles of a product.
   double product(std::uint64_t m, std::uint64_t k, std::uint64_t n) const {
-    const auto folds = [this](std::uint64_t on_rows, std::uint64_t on_columns, std::uint64_t passes) {
-      const double rows = array_.rows, columns = array_.columns;
-      const double count =
-          std::ceil(static_cast<double>(on_rows) / rows) * std::ceil(static_cast<double>(on_columns) / columns);
-      return count * (2 * rows + columns + static_cast<double>(passes) - 2) - 1;
-    };
+    const ArrayBuffers& buffers = array_.buffers;
     switch (array_.dataflow) {
-      case Dataflow::output_stationary:
-        return folds(m, n, k);
-      case Dataflow::weight_stationary:
-        return folds(k, n, m);
+      case Dataflow::output_stationary: {
+        const Layout at = layout(m, n, k);
+        return cycles(at, std::max({stall_of_rows(at, buffers.input), stall_of_columns(at, buffers.filter),
+                                    stall_of_results(at, at.rows * at.columns)}));
+      }
+      case Dataflow::weight_stationary: {
+        const Layout at = layout(k, n, m);
+        return cycles(at, std::max({stall_of_rows(at, buffers.input), stall_of_array(at),
+                                    stall_of_results(at, at.row_folds * at.columns * at.passes)}));
+      }
       case Dataflow::input_stationary:
         break;
     }
-    return folds(k, m, n);
+    const Layout at = layout(k, m, n);
+    return cycles(at, std::max({stall_of_rows(at, buffers.filter), stall_of_array(at),
+                                stall_of_results(at, at.row_folds * at.columns * at.passes)}));
+  }
+  static double cycles(const Layout& at, double stalls) { return at.folds() * at.cycles - 1 + stalls; }
+
+  // Each of these returns the cycles in which the array waits for one interface. Folds go along the rows first. What
+  // the first fold needs is there when the product begins.
+
+  /// Waits for the operand that enters by rows: a slice for each row fold, which is fetched again for each column fold
+  /// unless half of the buffer holds all of it.
+  double stall_of_rows(const Layout& at, Bytes buffer) const {
+    const bool stays = values_in(buffer) / 2 >= at.rows * at.passes;
+    const double fetches = (stays ? at.row_folds : at.folds()) - 1;
+    return fetches * left_of(at.rows * at.passes / at.row_folds, at);
+  }
+  /// Waits for the operand that enters by columns: a slice for each column fold, which is fetched again for each fold
+  /// unless half of the buffer holds it.
+  double stall_of_columns(const Layout& at, Bytes buffer) const {
+    const double slice = at.columns * at.passes / at.column_folds;
+    const bool stays = values_in(buffer) / 2 >= slice;
+    return ((stays ? at.column_folds : at.folds()) - 1) * left_of(slice, at);
+  }
+  /// Waits for the operand that stays in the array during a fold.
+  double stall_of_array(const Layout& at) const {
+    return (at.folds() - 1) * left_of(at.rows * at.columns / at.folds(), at);
+  }
+  /// Waits for the buffer of results while it is full; what is in it in the end leaves later.
+  double stall_of_results(const Layout& at, double values) const {
+    if (!array_.buffers.any()) return 0;
+    const double leaving = values - values_in(array_.buffers.output);
+    return std::max(leaving / values_per_cycle() - at.folds() * at.cycles, 0.0);
+  }
+  /// Returns what is left of the transfer of so many values after a fold.
+  double left_of(double values, const Layout& at) const {
+    return array_.buffers.any() ? std::max(values / values_per_cycle() - at.cycles, 0.0) : 0;
+  }
+  double values_in(Bytes buffer) const {
+    return static_cast<double>(buffer.count()) / static_cast<double>(array_.buffers.value.count());
+  }
+  double values_per_cycle() const {
+    return array_.buffers.bandwidth.bytes_per_ns() * array_.cycle_ns /
+           static_cast<double>(array_.buffers.value.count());
   }
 
   SystolicOptions array_;
@@ -78,6 +141,14 @@ void require_array(const Options& options) {
           "rows and columns of the array");
   require(options.systolic.cycle_ns > 0, "system.compute.array.cycle", "the time of a cycle, such as 1.06 ns");
   require(options.local_memory.bytes_per_ns() > 0, "system.compute.local-memory.bandwidth", "a positive bandwidth");
+  const ArrayBuffers& buffers = options.systolic.buffers;
+  if (!buffers.any()) return;
+  require(buffers.input > Bytes(0), "system.compute.array.input-buffer", "a size, as the other buffers have");
+  require(buffers.filter > Bytes(0), "system.compute.array.filter-buffer", "a size, as the other buffers have");
+  require(buffers.output > Bytes(0), "system.compute.array.output-buffer", "a size, as the other buffers have");
+  require(buffers.bandwidth.bytes_per_ns() > 0, "system.compute.array.bandwidth",
+          "the bandwidth between each buffer and memory, such as 100 GB/s");
+  require(buffers.value > Bytes(0), "system.compute.array.value", "the size of a value, such as 2 B");
 }
 
 }  // namespace

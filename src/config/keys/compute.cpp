@@ -172,6 +172,49 @@ void add_array(Keys<Configuration>& keys) {
       .written_if(has_array);
 }
 
+/// Adds the buffers of the array.
+void add_array_buffers(Keys<Configuration>& keys) {
+  const auto has_buffers = [](const Configuration& c) {
+    return c.execution.compute.model == compute::ModelName("systolic") && c.execution.compute.systolic.buffers.any();
+  };
+  keys.add(
+          {.path = "system.compute.array.input-buffer",
+           .help = "buffer of the input, the left operand of a product; `0 B`: buffers are always large enough",
+           .example = "8 MiB",
+           .otherwise = Default::built_in(),
+           .see = "compute.md, *Buffers*"},
+          size(0, "8 MiB"), [](auto& c) -> auto& { return c.execution.compute.systolic.buffers.input; })
+      .written_if(has_buffers);
+  keys.add(
+          {.path = "system.compute.array.filter-buffer",
+           .help = "buffer of the filter, the right operand; all three buffers are given, or none",
+           .example = "8 MiB",
+           .otherwise = Default::built_in()},
+          size(0, "8 MiB"), [](auto& c) -> auto& { return c.execution.compute.systolic.buffers.filter; })
+      .written_if(has_buffers);
+  keys.add(
+          {.path = "system.compute.array.output-buffer",
+           .help = "buffer of the results",
+           .example = "4 MiB",
+           .otherwise = Default::built_in()},
+          size(0, "4 MiB"), [](auto& c) -> auto& { return c.execution.compute.systolic.buffers.output; })
+      .written_if(has_buffers);
+  keys.add(
+          {.path = "system.compute.array.bandwidth",
+           .help = "bandwidth between each buffer and memory",
+           .example = "400 GB/s",
+           .otherwise = Default::none()},
+          bandwidth(), [](auto& c) -> auto& { return c.execution.compute.systolic.buffers.bandwidth; })
+      .written_if(has_buffers);
+  keys.add(
+          {.path = "system.compute.array.value",
+           .help = "size of an operand's value and of a result in the buffers",
+           .example = "1 B",
+           .otherwise = Default::built_in()},
+          size(1, "2 B"), [](auto& c) -> auto& { return c.execution.compute.systolic.buffers.value; })
+      .written_if(has_buffers);
+}
+
 /// The name of a file; empty if there is none.
 Handling<Configuration> table_of_kernels() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
@@ -314,6 +357,7 @@ const Keys<Configuration>& compute_keys() {
     add_products(keys);
     add_table(keys);
     add_array(keys);
+    add_array_buffers(keys);
     add_levels(keys);
     keys.add(
         {.path = "system.compute.streams",

@@ -353,6 +353,74 @@ TEST(Systolic, FoldsByHand) {
   EXPECT_EQ(on_array(4, 8, Dataflow::input_stationary, product), ns(25 * 2 * (2 * 4 + 8 + 9 - 2) - 1));
 }
 
+/// An array of 32 x 32 units with cycles of 1 ns, values of 1 byte, and buffers of 64 KiB at 10 bytes a cycle.
+Options with_buffers(Dataflow dataflow) {
+  Options options;
+  options.model = ModelName("systolic");
+  const ArrayBuffers buffers{.input = Bytes(65536),
+                             .filter = Bytes(65536),
+                             .output = Bytes(65536),
+                             .bandwidth = Bandwidth::from_bytes_per_ns(10),
+                             .value = Bytes(1)};
+  options.systolic = {32, 32, 1, dataflow, buffers};
+  options.local_memory = Bandwidth::from_bytes_per_ns(1e9);
+  options.validate();
+  return options;
+}
+
+// A product of 256 x 256 by 256 x 128 in 8 x 8 folds of 222 cycles with stationary input: half of its buffer holds the
+// filter, and of the 262,144 partial results all but the last 65,536 must have left. SCALE-Sim publishes 19,984 cycles,
+// 5,777 of them stalls (scalesim-project/scale-sim-v2, test/general/golden_trace_user_is).
+TEST(Systolic, StallsAsThePublishedExample) {
+  const Operation product{.kind = Operation::Kind::product, .name = "p", .shape = {.m = 256, .k = 256, .n = 128}};
+  const double stalls = (262144 - 65536) / 10.0 - 64 * 222;
+  const Time found = make_model(with_buffers(Dataflow::input_stationary))->estimate(product);
+  EXPECT_EQ(found, duration_from_ns(64 * 222 - 1 + stalls, Rounding::up_to_ps));
+  EXPECT_NEAR(static_cast<double>(found.ps()) * 1e-3, 19'984, 0.017 * 19'984);
+}
+
+// The same product with other dataflows, by hand. Stationary weights: half of the buffer does not hold the input, so
+// that each of 31 folds after the first fetches a slice of 256 x 32 values in 819.2 cycles, during one of 350.
+// Stationary output: so it is with the input, and a slice of the filter, which stays, is fetched for each column fold.
+// With half of the rows the input stays: 3 slices are fetched during folds of 350 cycles.
+TEST(Systolic, StallsByHand) {
+  Operation product{.kind = Operation::Kind::product, .name = "p", .shape = {.m = 256, .k = 256, .n = 128}};
+  const double slice = 32 * 256 / 10.0, stalls = 31 * (slice - 350);
+  const Time expected = duration_from_ns(32 * 350 - 1 + stalls, Rounding::up_to_ps);
+  EXPECT_EQ(make_model(with_buffers(Dataflow::weight_stationary))->estimate(product), expected);
+  EXPECT_EQ(make_model(with_buffers(Dataflow::output_stationary))->estimate(product), expected);
+  product.shape.m = 128;
+  EXPECT_EQ(make_model(with_buffers(Dataflow::output_stationary))->estimate(product),
+            duration_from_ns(16 * 350 - 1 + 3 * (slice - 350), Rounding::up_to_ps));
+}
+
+// Interfaces that are fast enough leave the cycles as they are, whatever the buffers; a product takes the time of its
+// cycles then, and not of its bytes at the bandwidth of the memory.
+TEST(Systolic, FastInterfacesDoNotStall) {
+  const Operation product{
+      .kind = Operation::Kind::product, .name = "p", .shape = {.m = 256, .k = 256, .n = 128}, .bytes = 1 << 20};
+  for (const Dataflow dataflow :
+       {Dataflow::weight_stationary, Dataflow::output_stationary, Dataflow::input_stationary}) {
+    Options options = with_buffers(dataflow);
+    options.systolic.buffers.bandwidth = Bandwidth::from_bytes_per_ns(1000);
+    options.local_memory = Bandwidth::from_bytes_per_ns(1);
+    EXPECT_EQ(make_model(options)->estimate(product), on_array(32, 32, dataflow, product));
+  }
+}
+
+// All three buffers and their bandwidth are given, or none.
+TEST(Systolic, RefusesHalfOfItsBuffers) {
+  const auto refuses = [](auto change) {
+    Options options = with_buffers(Dataflow::weight_stationary);
+    change(options.systolic.buffers);
+    EXPECT_THROW(options.validate(), Error);
+  };
+  refuses([](ArrayBuffers& buffers) { buffers.input = Bytes(0); });
+  refuses([](ArrayBuffers& buffers) { buffers.filter = Bytes(0); });
+  refuses([](ArrayBuffers& buffers) { buffers.output = Bytes(0); });
+  refuses([](ArrayBuffers& buffers) { buffers.bandwidth = {}; });
+}
+
 // A product whose bytes take longer than its cycles takes what they take.
 TEST(Systolic, IsBoundedByMemory) {
   Options options;

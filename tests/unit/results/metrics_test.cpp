@@ -89,6 +89,7 @@ TEST(Metrics, TrainingStep) {
 TEST(Metrics, RequestsTakeTheTimeOfAllTokens) {
   const TrainingStep step{.samples = 2,
                           .tokens = 18,
+                          .stages = 2,
                           .phase = TrainingStep::Phase::request,
                           .generation = Generation{9, {1, 2, 5, 9}, {ns(20), ns(24), ns(31), ns(46)}}};
   const auto metrics = metrics_of(two_npus(), {}, 1, step, {});
@@ -101,6 +102,7 @@ TEST(Metrics, RequestsTakeTheTimeOfAllTokens) {
   EXPECT_NEAR(found.last_output_token.value(), 15e-9, 1e-18);
   EXPECT_NEAR(found.request_time.value(), (20 + decoding) * 1e-9, 1e-18);
   EXPECT_NEAR(found.tokens_per_second.value(), 18 / ((20 + decoding) * 1e-9), 1);
+  EXPECT_FALSE(metrics->bubble);
 }
 
 // A step has no tokens, no peak and no pipeline. Only the samples per second are known.
