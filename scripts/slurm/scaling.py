@@ -186,7 +186,7 @@ def read(path):
             kernel = {name: results["kernel/" + name][:] for name in ("events", "data_messages", "null_messages", "blocked_time", "busy_time",
                                                                       "peak_memory", "critical_path")}
             return {"npus": len(results["npus/finish_time"]), "ranks": int(results.attrs["num_ranks"]),
-                    "hosts": len(set(map(str, results.attrs["hosts"]))), "simulated": int(results.attrs["simulated_time"]),
+                    "hosts": len(set(results["kernel/host"].asstr())), "simulated": int(results.attrs["simulated_time"]),
                     "wall": float(results.attrs["wall_time"]), **kernel}, ""
     except (OSError, KeyError) as error:
         return None, "no results" if not path.exists() else str(error)

@@ -68,6 +68,7 @@ results::RunDescription describe(const config::Configuration& configuration, con
                                  const Simulation& simulation, const std::string& command_line) {
   results::RunDescription run;
   run.status = simulation.stopped_at() ? results::Status::interrupted : results::Status::complete;
+  run.force = configuration.run.force;
   run.num_npus = preparation.num_npus();
   if (preparation.folding()) run.num_classes = preparation.folding()->classes().count();
   run.groups = preparation.groups();

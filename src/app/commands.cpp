@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "orrery/app/job.hpp"
+#include "orrery/parallel/environment.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
@@ -37,8 +38,11 @@ int execute(const config::Command& command, const std::string& command_line) {
     print_version();
     return 0;
   };
+  const auto check_once = [](const config::CheckCommand& check_command) {
+    return parallel::is_copy_by_launcher() ? 0 : check(check_command);
+  };
   const ForEachCommand actions{
-      of(print_help),  version,         run_as_job,        of(check),         of(generate),
+      of(print_help),  version,         run_as_job,        check_once,        of(generate),
       of(convert),     of(partition),   of(show_trace),    of(show_topology), of(show_collective),
       of(show_tables), of(show_kernel), of(show_timeline), of(show_keys),     of(run_package)};
   return std::visit(actions, command);

@@ -73,7 +73,7 @@ std::vector<std::filesystem::path> file_of_each(const config::ConvertCommand& co
   };
   for (std::size_t i = 0; i < files.size(); ++i)
     faults.attempt([&] {
-      end_if_signalled();
+      end_if_stopped();
       const auto owners = trace::describe_file(files[i], options, !is_single).owners;
       for (const NpuId npu : owners) take(npu.value(), files[i]);
       if (owners.empty()) take(static_cast<std::uint32_t>(i), files[i]);
@@ -103,7 +103,7 @@ void convert_traces(const config::ConvertCommand& command, const std::vector<std
   Faults faults;
   std::uint64_t num_nodes = 0;
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
-    end_if_signalled();
+    end_if_stopped();
     auto trace = store.read(files[npu % files.size()], NpuId(npu), faults);
     if (!trace) continue;
     num_nodes += trace->graph->num_nodes();

@@ -15,6 +15,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/workload/generator.hpp"
 #include "recorded_starts.hpp"
+#include "same_inputs.hpp"
 #include "stop_request.hpp"
 #include "trace_files.hpp"
 
@@ -62,13 +63,12 @@ struct TraceList {
 TraceList read_traces(const config::Workload& workload, std::span<const NpuId> npus, trace::Store& store,
                       Faults& faults) {
   if (workload.generated)
-    return {{npus.begin(), npus.end()},
-            workload::assemble(*workload.generated, npus, store, workload.estimates.get())};
+    return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store, workload.estimates.get())};
   TraceList list;
   list.traces.reserve(npus.size());
   std::size_t num_unreadable = 0;
   for (const NpuId npu : npus) {
-    end_if_signalled();
+    end_if_stopped();
     auto trace = store.read(workload.trace_of(npu), npu, faults);
     if (trace) {
       list.add(npu, std::move(*trace));
@@ -227,6 +227,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         std::move(read.traces), std::move(notices), groups.is_readable};
   });
   if (any_faults(faults, world)) return traces;
+  require_same_traces(traces.store, world);
   list_groups_by_use(traces, world);
   keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
   if (!by_graph || world.size() == 1) return traces;

@@ -5,6 +5,7 @@
 #include "orrery/npu/recorded.hpp"
 #include "orrery/parallel/gather_notices.hpp"
 #include "orrery/parallel/raise_faults.hpp"
+#include "same_inputs.hpp"
 
 namespace orrery::app {
 namespace {
@@ -122,13 +123,15 @@ std::unique_ptr<Preparation> prepare(const config::Configuration& configuration,
     parallel::raise_faults(faults, world);
     return result;
   }
-  return agreed(world, [&] {
+  auto preparation = agreed(world, [&] {
     const auto alone = parallel::make_serial();
     Faults faults;
     auto result = std::make_unique<Preparation>(configuration, *alone, faults, FoldedRank{world.rank(), world.size()});
     parallel::raise_faults(faults, *alone);
     return result;
   });
+  require_same_traces(preparation->store(), world);
+  return preparation;
 }
 
 }  // namespace orrery::app

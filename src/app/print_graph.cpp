@@ -13,6 +13,7 @@
 
 #include "orrery/base/text.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/base/utf8.hpp"
 
 namespace orrery::app {
 namespace {
@@ -35,9 +36,9 @@ constexpr std::array kinds{
 
 const KindText& kind_of(NodeKind kind) { return kinds[static_cast<std::size_t>(kind)]; }
 
-/// Returns JSON in which bytes that are not UTF-8 are replaced.
+/// Returns JSON in which bytes that are not UTF-8, and what would control a terminal, are replaced.
 std::string dumped(const ordered_json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return orrery::printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 /// Returns a text as UTF-8 without control characters.

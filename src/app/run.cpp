@@ -19,6 +19,7 @@
 #include "orrery/workload/figures.hpp"
 #include "preparation.hpp"
 #include "repeat.hpp"
+#include "same_inputs.hpp"
 #include "simulation.hpp"
 #include "stop_request.hpp"
 #include "subcommands.hpp"
@@ -69,7 +70,7 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
 }
 
 /// Ends all ranks with the exit code of a run that was stopped on request. Collective.
-[[noreturn]] void end_interrupted(Time stopped_at, const config::RunOptions& options, parallel::Communicator& world) {
+[[noreturn]] void end_interrupted(Time stopped_at, const std::filesystem::path& file, parallel::Communicator& world) {
   parallel::Packer packer;
   packer.put_text(stop_reason());
   const std::vector<std::byte> mine = packer.take();
@@ -83,7 +84,7 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
         fmt::format(
             "stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). The same command "
             "runs again from the start, and replaces this file when it ends",
-            reason.empty() ? "a request" : reason, readable(stopped_at), options.output.string()));
+            reason.empty() ? "a request" : reason, readable(stopped_at), file.string()));
   });
   ensure_failed("a run that was stopped ends with an error", std::source_location::current());
 }
@@ -91,6 +92,7 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
 /// Reads the configuration and checks that the results can be written. Collective.
 config::Configuration read_configuration(const config::Inputs& inputs, parallel::Communicator& world) {
   auto configuration = agreed(world, [&] { return config::read(inputs); });
+  require_same_configuration(configuration, world);
   world.agree([&] {
     if (world.is_root()) results::check_output(configuration.run.output, configuration.run.force);
   });
@@ -114,9 +116,9 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   const auto start = std::chrono::steady_clock::now();
   heed_signals();
   config::Configuration configuration = read_configuration(command.inputs, world);
+  const auto stop_requested = stop_request(configuration.run.max_walltime_s, start);
   auto preparation = prepare(configuration, world);
   if (world.is_root()) log_warnings(configuration, preparation->notices());
-  const auto stop_requested = stop_request(configuration.run.max_walltime_s, start);
   auto simulation = std::make_unique<Simulation>(*preparation, configuration.run, stop_requested, world);
   simulation->run();
 
@@ -140,7 +142,10 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     if (stopped_at) description.status = results::Status::interrupted;
   }
   const auto all = results::write(configuration.run.output, description, mine, world);
-  if (stopped_at) end_interrupted(*stopped_at, configuration.run, world);
+  if (world.is_root() && all.file != configuration.run.output)
+    spdlog::warn("{} has appeared during the run and is kept, because --force is not given: the results are in {}",
+                 configuration.run.output.string(), all.file.string());
+  if (stopped_at) end_interrupted(*stopped_at, all.file, world);
   if (world.is_root()) print_results(all, description, configuration, folding, figures);
 }
 

@@ -12,9 +12,9 @@ void heed_signals();
 /// Returns whether a signal has come, or 0.99 of `max_walltime_s` (0: no limit) has passed since `start`.
 std::function<bool()> stop_request(double max_walltime_s, std::chrono::steady_clock::time_point start);
 
-/// Throws Error (interrupted) if a signal has come to this rank. For use before the simulation, when there is no result
-/// to keep.
-void end_if_signalled();
+/// Throws Error (interrupted) if a signal has come to this rank, or the time of `stop_request` has passed. For use
+/// before the simulation, when there is no result to keep.
+void end_if_stopped();
 
 /// Returns the reason of the stop that `stop_request` has seen on this rank: "SIGTERM", "SIGINT", "SIGUSR1" or "the
 /// wall-time limit"; empty if there is none.

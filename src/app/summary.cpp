@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/text.hpp"
+#include "orrery/base/utf8.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/results/breakdown.hpp"
 #include "orrery/results/kernel_figures.hpp"
@@ -129,7 +130,7 @@ void print_path(const results::PathFigures& path) {
   for (const auto& stretch : path.longest)
     fmt::print("  {:>12} from {:>12}  NPU {:<7} {}; longest: {}\n", readable(stretch.finish - stretch.start),
                readable(stretch.start), stretch.npu.value(), parts_text(stretch.parts, stretch.finish - stretch.start),
-               stretch.longest_node);
+               cited(stretch.longest_node));
 }
 
 constexpr std::size_t most_links = 3;
@@ -203,7 +204,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
              total.events, run.wall_time, counted(num_ranks, "rank"), events / std::max(run.wall_time, 1e-9) * 1e-6,
              total.data_messages, total.null_messages,
              static_cast<double>(total.peak_memory_bytes) / (1024.0 * 1024.0));
-  fmt::print("results in {}\n", configuration.run.output.string());
+  fmt::print("results in {}\n", printable(all.file.string()));
 }
 
 void print_npus(const std::vector<npu::NpuRecord>& npus) {

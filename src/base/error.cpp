@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "orrery/base/utf8.hpp"
+
 namespace orrery {
 namespace {
 
@@ -38,9 +40,9 @@ std::string cited(std::string_view text, std::size_t most) {
   std::size_t end = std::min(text.size(), most);
   // A character of several bytes is not cut.
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
-  std::string result(text.substr(0, end));
-  for (char& c : result)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  std::string result = printable(text.substr(0, end));
+  std::ranges::replace_if(
+      result, [](char c) { return c == '\n' || c == '\t'; }, '?');
   if (end < text.size()) result += "...";
   return result;
 }

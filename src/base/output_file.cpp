@@ -68,6 +68,21 @@ int sync(const fs::path& path, int flags) {
   return code;
 }
 
+/// Renames a partial file of `path` unless something has the name. Returns whether it did.
+bool take_name(const fs::path& path, const fs::path& partial, const fs::path& name) {
+  if (::link(partial.c_str(), name.c_str()) == 0) {
+    std::error_code ignored;
+    fs::remove(partial, ignored);
+    return true;
+  }
+  if (errno == EEXIST) return false;
+  // A file system without links: another process may take the name between these two steps.
+  std::error_code failure;
+  if (fs::symlink_status(name, failure).type() != fs::file_type::not_found) return false;
+  if (::rename(partial.c_str(), name.c_str()) != 0) fail(path, "renaming it", errno);
+  return true;
+}
+
 std::string mark_of_partials() { return fmt::format(".partial.{}.", host_name()); }
 
 /// `entry` is "<name><mark><pid>" with a process that is no more, or had the number of this one.
@@ -162,12 +177,26 @@ void PartialFile::commit() {
   partial_.clear();
 }
 
-void PartialFile::commit_durably() {
+void PartialFile::sync_contents() const {
   if (const int code = sync(partial_, O_RDONLY)) fail(path_, "syncing it to the disk", code);
+}
+
+// The new name need not outlive a crash of the machine for the run to have succeeded; not every file system can sync a
+// folder.
+void PartialFile::commit_durably() {
+  sync_contents();
   commit();
-  // The new name need not outlive a crash of the machine for the run to have succeeded; not every file system can sync
-  // a folder.
   sync(folder_of(target_), O_RDONLY | O_DIRECTORY);
+}
+
+fs::path PartialFile::commit_durably_beside() {
+  sync_contents();
+  fs::path free = target_;
+  for (int number = 2; !take_name(path_, partial_, free); ++number)
+    free.replace_filename(fmt::format("{}.{}{}", target_.stem().string(), number, target_.extension().string()));
+  partial_.clear();
+  sync(folder_of(target_), O_RDONLY | O_DIRECTORY);
+  return free == target_ ? path_ : free;
 }
 
 }  // namespace orrery

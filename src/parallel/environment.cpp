@@ -1,9 +1,15 @@
 #include "orrery/parallel/environment.hpp"
 
 #include <mpi.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -38,6 +44,18 @@ void require_one_job(int size) {
 }
 
 }  // namespace
+
+bool is_copy_by_launcher() {
+  int rank = 0;
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    rank = std::max(rank, number_in(variable));
+  if (rank == 0) return false;
+  std::string parent;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", ::getppid())), parent);
+  constexpr std::string_view launchers[] = {"mpirun",        "mpiexec", "orterun",    "orted",          "prterun",
+                                            "mpiexec.hydra", "prted",   "slurmstepd", "hydra_pmi_proxy"};
+  return std::ranges::find(launchers, parent) != std::end(launchers);
+}
 
 Environment::Environment() {
   if (!started_by_launcher()) {

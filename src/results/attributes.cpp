@@ -6,16 +6,13 @@
 #include <string>
 
 #include "format.hpp"
-#include "gather.hpp"
 #include "orrery/base/version.hpp"
 #include "orrery/parallel/environment.hpp"
 #include "tables.hpp"
 
 namespace orrery::results {
 
-void write_attributes(Output& output, const RunDescription& run, const std::string& host, Time simulated_time) {
-  auto& world = output.world();
-  const auto hosts = gather_texts(world, std::span(&host, 1));
+void write_attributes(Output& output, const RunDescription& run, Time simulated_time) {
   output.on_root([&](File& file) {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     file.attribute("/", "format", format::name);
@@ -26,8 +23,7 @@ void write_attributes(Output& output, const RunDescription& run, const std::stri
     file.attribute("/", "command_line", run.inputs.command_line);
     file.attribute("/", "mpi_library", parallel::library_version());
     file.attribute("/", "hdf5_version", hdf5_version());
-    file.attribute("/", "num_ranks", std::int64_t{world.size()});
-    file.attribute("/", "hosts", hosts);
+    file.attribute("/", "num_ranks", std::int64_t{output.world().size()});
     file.attribute("/", "status", format::status_name(run.status));
     if (run.num_classes) file.attribute("/", "num_classes", std::int64_t{*run.num_classes});
     file.attribute("/", "simulated_time", simulated_time.ps());

@@ -66,7 +66,7 @@ template <class Columns, class Record>
 void write_table(File& file, const std::string& group, const Columns& columns, const char* scale, const Label& label,
                  std::span<const Record> records) {
   file.scale(group + "/" + scale, records.size(), label);
-  create_columns(file, group, columns, records.size(), scale, File::Layout::contiguous);
+  create_columns(file, group, columns, records.size(), scale, File::Layout::plain);
   write_columns(file, group, columns, 0, records);
 }
 

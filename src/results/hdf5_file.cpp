@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/utf8.hpp"
 #include "orrery/results/results.hpp"
 
 namespace orrery::results {
@@ -28,12 +29,6 @@ hid_t file_type(hid_t memory) {
   return memory;
 }
 
-/// What HDF5's error stack says about a failure.
-struct Reason {
-  std::string text;
-  bool out_of_memory = false;
-};
-
 /// The innermost entry quotes the system's error as "errno = 28, error message = '...', buf = ...".
 herr_t read_entry(unsigned depth, const H5E_error2_t* entry, void* result) {
   auto& reason = *static_cast<Reason*>(result);
@@ -47,16 +42,24 @@ herr_t read_entry(unsigned depth, const H5E_error2_t* entry, void* result) {
   return 0;
 }
 
+/// Returns the texts as HDF5 takes them. `valid` keeps them.
+std::vector<const char*> pointers_to(std::span<const std::string> texts, std::vector<std::string>& valid) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) valid.push_back(valid_utf8(text));
+  for (const std::string& text : valid) pointers.push_back(text.c_str());
+  return pointers;
+}
+
 }  // namespace
 
 void start_library() {
   H5dont_atexit();  // a negative answer means that the library has started already
 }
 
-File::File(const std::filesystem::path& path, std::filesystem::path target) : target_(std::move(target)) {
+File::File(const std::filesystem::path& path, std::filesystem::path target) : path_(path), target_(std::move(target)) {
   start_library();
   H5Eget_auto2(H5E_DEFAULT, &old_report_, &old_report_data_);
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  H5Eset_auto2(H5E_DEFAULT, note_failure, this);
   string_type_ = Handle(checked(H5Tcopy(H5T_C_S1), "making a type"), H5Tclose);
   checked(H5Tset_size(string_type_.id(), H5T_VARIABLE), "making a type");
   checked(H5Tset_cset(string_type_.id(), H5T_CSET_UTF8), "making a type");
@@ -67,7 +70,10 @@ File::File(const std::filesystem::path& path, std::filesystem::path target) : ta
   const Handle creation(checked(H5Pcreate(H5P_FILE_CREATE), "making a property list"), H5Pclose);
   checked(H5Pset_link_creation_order(creation.id(), in_order), "making a property list");
   checked(H5Pset_obj_track_times(creation.id(), false), "making a property list");
-  file_ = Handle(checked(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.id(), H5P_DEFAULT), "creating it"), H5Fclose);
+  const Handle access(checked(H5Pcreate(H5P_FILE_ACCESS), "making a property list"), H5Pclose);
+  // This format has checksums of what HDF5 keeps about objects.
+  checked(H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110), "making a property list");
+  file_ = Handle(checked(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.id(), access.id()), "creating it"), H5Fclose);
 }
 
 File::~File() {
@@ -75,9 +81,14 @@ File::~File() {
   H5Eset_auto2(H5E_DEFAULT, old_report_, old_report_data_);
 }
 
+herr_t File::note_failure(hid_t stack, void* file) {
+  auto& failure = static_cast<File*>(file)->failure_;
+  if (!failure) H5Ewalk2(stack, H5E_WALK_UPWARD, read_entry, &failure.emplace());
+  return 0;
+}
+
 void File::fail(std::string_view doing) const {
-  Reason reason;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, read_entry, &reason);
+  Reason reason = failure_.value_or(Reason());
   if (reason.out_of_memory) throw std::bad_alloc();
   if (reason.text.empty()) reason.text = "HDF5 gives no reason";
   throw Error(ErrorCode::output, {.file = target_.string()},
@@ -101,11 +112,15 @@ void File::create(const std::string& path, hid_t type, std::uint64_t size, const
   const Handle space(checked(H5Screate_simple(1, &rows, nullptr), "dataset " + path), H5Sclose);
   const Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);
   checked(H5Pset_obj_track_times(creation.id(), false), "dataset " + path);
-  if (layout == Layout::compressed && rows > 0) {
-    const hsize_t chunk = std::min(rows, chunk_rows);
+  if (rows > 0 && H5Tis_variable_str(type) <= 0) {
+    const hsize_t num_chunks = (rows + chunk_rows - 1) / chunk_rows;
+    const hsize_t chunk = (rows + num_chunks - 1) / num_chunks;  // the last one is almost full, too
     checked(H5Pset_chunk(creation.id(), 1, &chunk), "dataset " + path);
-    checked(H5Pset_shuffle(creation.id()), "dataset " + path);
-    checked(H5Pset_deflate(creation.id(), 1), "dataset " + path);
+    if (layout == Layout::compressed) {
+      checked(H5Pset_shuffle(creation.id()), "dataset " + path);
+      checked(H5Pset_deflate(creation.id(), 1), "dataset " + path);
+    }
+    checked(H5Pset_fletcher32(creation.id()), "dataset " + path);
   }
   {
     const Handle dataset(checked(H5Dcreate2(file_.id(), path.c_str(), file_type(type), space.id(), H5P_DEFAULT,
@@ -125,13 +140,15 @@ void File::write(const std::string& path, hid_t type, std::uint64_t first, std::
   checked(H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &start, nullptr, &rows, nullptr), "writing " + path);
   const Handle here(checked(H5Screate_simple(1, &rows, nullptr), "writing " + path), H5Sclose);
   checked(H5Dwrite(dataset.id(), type, here.id(), there.id(), H5P_DEFAULT, values), "writing " + path);
+  for (std::uint64_t done = 0; done < count; done += Written::most_rows)
+    written_.add(path, "", type, first + done, std::min(Written::most_rows, count - done),
+                 static_cast<const std::byte*>(values) + done * H5Tget_size(type));
 }
 
 void File::strings(const std::string& path, std::span<const std::string> values, const Label& label_of) {
-  std::vector<const char*> pointers(values.size());
-  std::transform(values.begin(), values.end(), pointers.begin(),
-                 [](const std::string& value) { return value.c_str(); });
-  create(path, string_type_.id(), values.size(), label_of, Layout::contiguous);
+  std::vector<std::string> valid;
+  const auto pointers = pointers_to(values, valid);
+  create(path, string_type_.id(), values.size(), label_of, Layout::plain);
   write(path, string_type_.id(), 0, values.size(), pointers.data());
 }
 
@@ -146,11 +163,13 @@ void File::scalar(const std::string& path, hid_t type, const void* value, const 
                          H5Dclose);
     checked(H5Dwrite(dataset.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value), "writing " + path);
   }
+  written_.add(path, "", type, 0, 1, value);
   label(path, label_of);
 }
 
 void File::text(const std::string& path, const std::string& value, const Label& label_of) {
-  const char* pointer = value.c_str();
+  const std::string valid = valid_utf8(value);
+  const char* pointer = valid.c_str();
   scalar(path, string_type_.id(), static_cast<const void*>(&pointer), label_of);
 }
 
@@ -186,10 +205,11 @@ void File::write_attribute(const std::string& object, const char* name, hid_t ty
                                  fmt::format("attribute {} of {}", name, object)),
                          H5Aclose);
   checked(H5Awrite(attribute.id(), type, value), fmt::format("attribute {} of {}", name, object));
+  written_.add(object, name, type, 0, static_cast<std::uint64_t>(H5Sget_simple_extent_npoints(space.id())), value);
 }
 
 void File::attribute(const std::string& object, const char* name, std::string_view value) {
-  const std::string text(value);
+  const std::string text = valid_utf8(value);
   const char* pointer = text.c_str();
   const Handle space(checked(H5Screate(H5S_SCALAR), "attribute"), H5Sclose);
   write_attribute(object, name, string_type_.id(), space, &pointer);
@@ -206,9 +226,8 @@ void File::attribute(const std::string& object, const char* name, double value) 
 }
 
 void File::attribute(const std::string& object, const char* name, std::span<const std::string> values) {
-  std::vector<const char*> pointers(values.size());
-  std::transform(values.begin(), values.end(), pointers.begin(),
-                 [](const std::string& value) { return value.c_str(); });
+  std::vector<std::string> valid;
+  const auto pointers = pointers_to(values, valid);
   const hsize_t size = values.size();
   const Handle space(checked(H5Screate_simple(1, &size, nullptr), "attribute"), H5Sclose);
   write_attribute(object, name, string_type_.id(), space, pointers.data());
@@ -224,8 +243,11 @@ std::string hdf5_version() {
 }
 
 void File::close() {
+  attribute("/", "whole", std::int64_t{1});
   checked(H5Fflush(file_.id(), H5F_SCOPE_LOCAL), "flushing it");
-  if (!file_.reset()) fail("closing it");
+  checked(file_.reset() ? 0 : -1, "closing it");
+  if (const std::string lost = written_.first_difference(path_); !lost.empty())
+    fail(fmt::format("reading it back, where {} is not what was written", lost));
 }
 
 }  // namespace orrery::results

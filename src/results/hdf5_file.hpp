@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "written.hpp"
 
 namespace orrery::results {
 
@@ -51,11 +54,19 @@ hid_t memory_type();
 /// closed (a full disk), that handler would crash when the program ends. Orrery closes all files before that.
 void start_library();
 
+/// What HDF5's error stack says about a failure.
+struct Reason {
+  std::string text;
+  bool out_of_memory = false;
+};
+
 /// One HDF5 file that is being written by this process alone. Every failure is an Error (output) that names the file
-/// and the system's reason, or std::bad_alloc. Objects carry no times, so that equal contents give equal bytes.
+/// and the system's reason, or std::bad_alloc: also one of a handle that closes, which may be all that tells of lost
+/// data. Columns of numbers carry checksums (Fletcher32), and so does what HDF5 keeps about objects. Objects carry no
+/// times, so that equal contents give equal bytes. Texts are stored as UTF-8; a question mark stands for other bytes.
 class File {
  public:
-  enum class Layout { contiguous, compressed };
+  enum class Layout { plain, compressed };
 
   /// Creates the file `path`, which must not exist. Errors name `target`.
   File(const std::filesystem::path& path, std::filesystem::path target);
@@ -65,9 +76,9 @@ class File {
 
   void group(const std::string& path, std::string_view description);
 
-  /// Creates an empty dataset of `size` rows, which `write` fills. `compressed`: chunks, shuffle and gzip 1.
+  /// Creates an empty dataset of `size` rows, which `write` fills. `compressed`: with shuffle and gzip 1.
   template <class T>
-  void create(const std::string& path, std::uint64_t size, const Label& label, Layout layout = Layout::contiguous) {
+  void create(const std::string& path, std::uint64_t size, const Label& label, Layout layout = Layout::plain) {
     create(path, memory_type<T>(), size, label, layout);
   }
   /// Writes rows from `first` on.
@@ -99,7 +110,8 @@ class File {
   void attribute(const std::string& object, const char* name, double value);
   void attribute(const std::string& object, const char* name, std::span<const std::string> values);
 
-  /// Writes what is left and closes the file. Nothing may be called after it.
+  /// Writes what is left and closes the file, reads it again and compares it with what was written. Nothing may be
+  /// called after it.
   void close();
 
  private:
@@ -109,18 +121,22 @@ class File {
   Handle open(const std::string& object);
   void label(const std::string& path, const Label& label);
   void write_attribute(const std::string& object, const char* name, hid_t type, const Handle& space, const void* value);
-  /// Throws for a negative result of the HDF5 library.
+  /// Throws for a negative result of the HDF5 library, and after a failure that nobody has seen.
   template <class Result>
   Result checked(Result result, std::string_view doing) const {
-    if (result < 0) fail(doing);
+    if (result < 0 || failure_) fail(doing);
     return result;
   }
   [[noreturn]] void fail(std::string_view doing) const;
+  /// HDF5 calls it for each of its functions that fails.
+  static herr_t note_failure(hid_t stack, void* file);
 
-  std::filesystem::path target_;
-  Handle file_;
+  std::filesystem::path path_, target_;
+  std::optional<Reason> failure_;  // the first one
+  Written written_;
   Handle string_type_;
   Handle group_creation_;
+  Handle file_;
   H5E_auto2_t old_report_ = nullptr;
   void* old_report_data_ = nullptr;
 };

@@ -3,6 +3,7 @@
 
 #include "columns.hpp"
 #include "format.hpp"
+#include "gather.hpp"
 #include "tables.hpp"
 
 namespace orrery::results {
@@ -52,13 +53,17 @@ const std::array<KernelQuantity, 12> kernel_quantities{{
 
 }  // namespace format
 
-std::vector<KernelRecord> write_kernel(Output& output, const InputTexts& kernel_texts, const KernelRecord& mine) {
+std::vector<KernelRecord> write_kernel(Output& output, const InputTexts& kernel_texts, const KernelRecord& mine,
+                                       const std::string& host) {
+  const auto hosts = gather_texts(output.world(), std::span(&host, 1));
   const auto all = output.world().gather<KernelRecord>(std::span(&mine, 1), Rank(0));
   const std::span<const KernelRecord> ranks = all;
   output.on_root([&](File& file) {
     file.group("/kernel", "one row per MPI rank: how the simulation ran; nothing here is a result of the simulation");
     if (!kernel_texts.empty()) write_inputs(file, "/kernel/inputs", kernel_texts);
     file.scale("/kernel/rank", ranks.size(), {"1", "rank", "MPI rank"});
+    file.strings("/kernel/host", hosts, {"", "host", "computer on which the rank ran"});
+    file.attach("/kernel/host", "/kernel/rank");
     for (const auto& quantity : format::kernel_quantities) {
       const std::string path = std::string("/kernel/") + quantity.name;
       if (quantity.count)

@@ -74,7 +74,7 @@ std::vector<NpuRecord> write_npus(Output& output, const RunDescription& run, std
     file.group("/npus", "one row per NPU");
     file.scale("/npus/npu", run.num_npus,
                {"1", "NPU", "number of the NPU; the coordinate in dimension 0 of the topology varies fastest"});
-    create_columns(file, "/npus", npu_columns, run.num_npus, "npu", File::Layout::contiguous);
+    create_columns(file, "/npus", npu_columns, run.num_npus, "npu", File::Layout::plain);
   });
   const std::vector<std::int64_t> one_each(run.num_npus, 1);
   std::vector<NpuRecord> all;

@@ -1,5 +1,7 @@
 #include "output.hpp"
 
+#include "orrery/results/read.hpp"
+
 namespace orrery::results {
 
 Output::Output(const std::filesystem::path& path, parallel::Communicator& world) : world_(world) {
@@ -8,11 +10,17 @@ Output::Output(const std::filesystem::path& path, parallel::Communicator& world)
   });
 }
 
-void Output::commit() {
+std::filesystem::path Output::commit(bool force) {
+  std::filesystem::path name;
   on_root([&](File& file) {
     file.close();
-    open_->partial.commit_durably();
+    name = open_->path;
+    if (force || is_interrupted(name))
+      open_->partial.commit_durably();
+    else
+      name = open_->partial.commit_durably_beside();
   });
+  return name;
 }
 
 }  // namespace orrery::results

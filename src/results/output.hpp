@@ -25,13 +25,15 @@ class Output {
       if (world_.is_root()) body(file());
     });
   }
-  /// Writes what is left, syncs the file and moves it to its place. Collective.
-  void commit();
+  /// Writes what is left, syncs the file and moves it to its place. Without `force`, keeps a file that has come there
+  /// meanwhile, unless check_output lets it be replaced. Returns the name of the file; on rank 0 only. Collective.
+  std::filesystem::path commit(bool force);
 
  private:
   struct Open {
-    explicit Open(const std::filesystem::path& path) : partial(path), file(partial.partial(), path) {}
+    explicit Open(const std::filesystem::path& name) : path(name), partial(name), file(partial.partial(), name) {}
 
+    std::filesystem::path path;
     PartialFile partial;  // outlives `file`
     File file;
   };

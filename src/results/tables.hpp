@@ -56,10 +56,11 @@ void write_repetitions(Output& output, std::span<const Repetition> repetitions);
 /// Writes /local_memory if any rank has records.
 void write_local_memory(Output& output, const RunDescription& run, std::span<const memory::UsageRecord> mine);
 
-/// Writes /kernel. Returns the records of all ranks on rank 0.
-std::vector<KernelRecord> write_kernel(Output& output, const InputTexts& kernel_texts, const KernelRecord& mine);
+/// Writes /kernel. `host`: of this rank. Returns the records of all ranks on rank 0.
+std::vector<KernelRecord> write_kernel(Output& output, const InputTexts& kernel_texts, const KernelRecord& mine,
+                                       const std::string& host);
 
 /// Writes the attributes of the root.
-void write_attributes(Output& output, const RunDescription& run, const std::string& host, Time simulated_time);
+void write_attributes(Output& output, const RunDescription& run, Time simulated_time);
 
 }  // namespace orrery::results

@@ -29,9 +29,9 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   gathered.path = write_timeline(output, run, mine, group_position, nodes_completed);
   write_local_memory(output, run, mine.usage);
   write_repetitions(output, run.repetitions);
-  gathered.ranks = write_kernel(output, run.inputs.kernel_texts, mine.kernel);
-  write_attributes(output, run, mine.host, simulated_time);
-  output.commit();
+  gathered.ranks = write_kernel(output, run.inputs.kernel_texts, mine.kernel, mine.host);
+  write_attributes(output, run, simulated_time);
+  gathered.file = output.commit(run.force);
   return gathered;
 }
 

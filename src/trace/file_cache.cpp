@@ -28,7 +28,7 @@ const FileCache::File& FileCache::find(const std::filesystem::path& path, NpuId 
     auto parts = parts_.keep(std::exchange(trace.graph, {}), std::exchange(trace.labels, {}));
     file.traces.try_emplace(owner, std::move(parts), std::move(trace), number);
   }
-  files_.push_back({path.string(), contents.format});
+  files_.push_back({path.string(), contents.format, contents.digest});
   return file;
 }
 

@@ -23,7 +23,8 @@ namespace orrery::trace {
 /// A file of the store, for messages.
 struct KnownFile {
   std::string name;
-  std::string_view format;  ///< empty for a trace that was made
+  std::string_view format;   ///< empty for a trace that was made
+  std::uint64_t digest = 0;  ///< of its bytes
 };
 
 /// A trace that was read. Its graph and labels are kept apart from its contents.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "orrery/base/text.hpp"
 #include "orrery/trace/store.hpp"
@@ -45,7 +46,13 @@ class Cursor {
 class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   GroupFileReader(const std::string& file, std::string_view text, std::uint32_t num_npus, Faults& faults)
-      : file_(file), text_(text), reached_(text.data()), num_npus_(num_npus), faults_(faults) {}
+      : file_(file),
+        text_(text),
+        reached_(text.data()),
+        counted_(text.data()),
+        num_npus_(num_npus),
+        faults_(faults),
+        seen_(num_npus, false) {}
 
   NamedGroups read() {
     const Cursor begin(text_.data(), &reached_);
@@ -89,12 +96,12 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override {
     if (!in_object_ || in_list_) fail_form("a list");
     in_list_ = true;
-    seen_.assign(num_npus_, false);
     return true;
   }
 
   bool end_array() override {
     if (members_.empty()) note("the process group is empty", "one member or more");
+    for (const NpuId member : members_) seen_[member.index()] = false;
     groups_.emplace(name_, std::move(members_));
     members_.clear();
     name_.clear();
@@ -113,31 +120,32 @@ class GroupFileReader : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   std::string range() const { return fmt::format("0 to {}", num_npus_ - 1); }
-  [[noreturn]] void fail_form(std::string_view found) const {
-    fail(fmt::format("{} is not expected here", found), wanted);
-  }
-  [[noreturn]] void fail(std::string_view found, std::string_view expected) const { throw error(found, expected); }
+  [[noreturn]] void fail_form(std::string_view found) { fail(fmt::format("{} is not expected here", found), wanted); }
+  [[noreturn]] void fail(std::string_view found, std::string_view expected) { throw error(found, expected); }
   /// Adds a fault; the reading goes on.
   bool note(std::string_view found, std::string_view expected) {
     faults_.add(error(found, expected));
     return true;
   }
-  /// The parser reads one character ahead; that character does not count for the line.
-  Error error(std::string_view found, std::string_view expected) const {
+  /// The parser reads one character ahead; that character does not count for the line. Lines are counted on from the
+  /// fault before.
+  Error error(std::string_view found, std::string_view expected) {
     const char* const last = reached_ == text_.data() ? reached_ : reached_ - 1;
-    const auto line = 1 + static_cast<std::uint64_t>(std::count(text_.data(), last, '\n'));
-    return {ErrorCode::bad_input, {.file = file_, .line = line, .key = shown(name_)}, found, expected};
+    if (last > counted_) line_ += static_cast<std::uint64_t>(std::count(std::exchange(counted_, last), last, '\n'));
+    return {ErrorCode::bad_input, {.file = file_, .line = line_, .key = shown(name_)}, found, expected};
   }
 
   const std::string& file_;
   std::string_view text_;
   const char* reached_;
+  const char* counted_;  // up to here, lines are in line_
+  std::uint64_t line_ = 1;
   std::uint32_t num_npus_;
   Faults& faults_;
   NamedGroups groups_;
   std::string name_;
   std::vector<NpuId> members_;
-  std::vector<bool> seen_;
+  std::vector<bool> seen_;  // [num_npus]: members of the list that is read
   bool in_object_ = false;
   bool in_list_ = false;
 };

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
+#include <set>
 #include <span>
 
-#include "mix.hpp"
+#include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
 
 namespace orrery::trace {
@@ -99,15 +101,17 @@ std::vector<NpuId> Groups::checked_members(const GroupDefinition& definition, st
 }
 
 void Groups::fail_unknown(std::string_view name, const ParsedTrace& parsed, const Place& place) const {
-  std::vector<std::string> known;
-  for (const auto& [its_name, members] : named_) known.push_back(its_name);
-  for (const auto& [its_name, definition] : parsed.definitions) known.push_back(its_name);
-  std::ranges::sort(known);
-  known.erase(std::unique(known.begin(), known.end()), known.end());
+  // Every node of a trace may name an unknown group: only the first names are looked at.
+  std::set<std::string_view> known;
+  for (const auto& [its_name, members] : named_ | std::views::take(most_names_listed)) known.insert(its_name);
+  for (const auto& [its_name, definition] : parsed.definitions | std::views::take(most_names_listed))
+    known.insert(its_name);
   std::string listed;
-  for (const std::string& its_name : std::span(known).first(std::min(known.size(), most_names_listed)))
+  for (const std::string_view its_name : known | std::views::take(most_names_listed))
     listed += fmt::format("{}'{}'", listed.empty() ? "" : ", ", shown(its_name));
-  if (known.size() > most_names_listed) listed += fmt::format(", ... ({} in all)", known.size());
+  const std::size_t total = named_.size() + parsed.definitions.size();  // a name may be in both
+  if (std::max({known.size(), named_.size(), parsed.definitions.size()}) > most_names_listed)
+    listed += named_.empty() || parsed.definitions.empty() ? fmt::format(", ... ({} in all)", total) : ", ...";
   throw Error(ErrorCode::bad_input, place, fmt::format("process group '{}' is not known", shown(name)),
               known.empty() ? "the name of a group, of which neither this trace nor a communicator file defines any"
                             : "one of " + listed,

@@ -78,6 +78,7 @@ FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext
     ContentsSink sink(file, npu, context, contents, faults);
     reader.read(file, sink);
     sink.finish();
+    contents.digest = file.digest();
   });
   return contents;
 }

@@ -37,7 +37,8 @@ struct FileContents {
     TraceContents contents;
   };
 
-  std::string_view format;  ///< name of the reader that recognised the file
+  std::string_view format;   ///< name of the reader that recognised the file
+  std::uint64_t digest = 0;  ///< of its bytes
   std::vector<Trace> traces;
   std::set<NpuId> named;  ///< the NPUs that the file names, with those whose traces were skipped
 };

@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "mix.hpp"
+#include "orrery/base/mix_all.hpp"
 
 namespace orrery::trace {
 namespace {

@@ -114,7 +114,7 @@ NpuTrace Store::keep(Structure structure, std::string source) {
   trace.labels = std::move(parts.labels);
   trace.tags = std::move(structure.tags);
   trace.file = static_cast<std::uint32_t>(state_->files.size());
-  state_->files.push_back({std::move(source), {}});
+  state_->files.push_back({std::move(source), {}, 0});
   return trace;
 }
 
@@ -139,6 +139,13 @@ void Store::list_group(GroupId group, std::vector<NpuId> members) {
 std::string_view Store::name(std::uint32_t index) const { return state_->context.names[index]; }
 
 const std::string& Store::file(const NpuTrace& trace) const { return state_->files[trace.file].name; }
+
+std::vector<ReadFile> Store::files_read() const {
+  std::vector<ReadFile> files;
+  for (const KnownFile& file : state_->files)
+    if (!file.format.empty()) files.push_back({file.name, file.digest});
+  return files;
+}
 
 std::string_view Store::format(const NpuTrace& trace) const { return state_->files[trace.file].format; }
 

@@ -49,6 +49,7 @@ TraceFile::TraceFile(const std::filesystem::path& path, Source source) : path_(p
   std::size_t got = read_raw({first_bytes_.get(), room});
   if (got >= 2 && first_bytes_[0] == 0x1f && first_bytes_[1] == 0x8b) {
     if (std::fseek(file_.get(), 0, SEEK_SET) != 0) fail("the file cannot be read from its start again");
+    raw_bytes_ = checksum_ = 0;
     inflater_ = std::make_unique<Inflater>();
     room = largest_beginning;
     first_bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);
@@ -96,6 +97,8 @@ std::size_t TraceFile::read_raw(std::span<std::uint8_t> to) {
   const std::size_t got = std::fread(to.data(), 1, to.size(), file_.get());
   if (got < to.size() && std::ferror(file_.get()) != 0)
     fail(fmt::format("the file cannot be read ({})", std::generic_category().message(errno)));
+  raw_bytes_ += got;
+  checksum_ = static_cast<std::uint32_t>(crc32_z(checksum_, to.data(), got));
   return got;
 }
 

@@ -13,7 +13,8 @@
 namespace orrery::trace {
 
 /// The bytes of a trace file from the first to the last, unpacked if the file is gzip (first bytes 1f 8b), and
-/// without the mark of UTF-8 before a text. Holds the file open as long as it lives, and its first 256 KiB at most in memory.
+/// without the mark of UTF-8 before a text. Holds the file open as long as it lives, and its first 256 KiB at most in
+/// memory.
 class TraceFile {
  public:
   /// Opens the file. `source.file` names it in messages. Throws Error (bad_input) if it is not a regular file or cannot
@@ -34,6 +35,9 @@ class TraceFile {
   /// asked for only at the end. Throws Error (bad_input) if reading or unpacking fails.
   std::size_t read(std::span<std::uint8_t> to);
 
+  /// Returns a digest of the bytes of the file that were read, packed as they are: of all once `read` is at the end.
+  std::uint64_t digest() const { return raw_bytes_ << 32U | checksum_; }
+
  private:
   struct Inflater;
   struct Close {
@@ -52,8 +56,10 @@ class TraceFile {
   std::unique_ptr<std::FILE, Close> file_;
   std::unique_ptr<Inflater> inflater_;  ///< null if the file is not packed
   std::unique_ptr<std::uint8_t[]> first_bytes_;
-  std::string_view beginning_;  ///< what is in `first_bytes_`
-  std::size_t given_ = 0;       ///< how many bytes of `beginning_` were given
+  std::string_view beginning_;   ///< what is in `first_bytes_`
+  std::size_t given_ = 0;        ///< how many bytes of `beginning_` were given
+  std::uint64_t raw_bytes_ = 0;  ///< that were read
+  std::uint32_t checksum_ = 0;   ///< of these
 };
 
 }  // namespace orrery::trace

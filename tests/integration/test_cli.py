@@ -4,6 +4,7 @@
 The system of most tests: 4 NPUs on a ring, each of which computes for 5 us and joins an all-reduce of 1 MiB."""
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
@@ -237,7 +238,6 @@ class Output(harness.Folder):
     def test_what_a_killed_run_left_is_removed(self):
         """A run removes the partial file that a process of this host that has ended left for the same output. It keeps those of other
         outputs, other hosts and living processes."""
-        import socket
         output = self.folder / "results.h5"
         ended = subprocess.Popen(["true"])
         ended.wait()
@@ -255,7 +255,6 @@ class Output(harness.Folder):
     def test_a_partial_file_that_is_locked_is_kept(self):
         """A run keeps a partial file that another process has locked."""
         import fcntl
-        import socket
         ended = subprocess.Popen(["true"])
         ended.wait()
         partial = self.folder / f"results.h5.partial.{socket.gethostname()}.{ended.pid}"
@@ -317,9 +316,10 @@ class Output(harness.Folder):
         self.assertEqual(self.run_to(output, "--timeline").code, 0)
         with h5py.File(output) as results:
             self.assertEqual(results.attrs["format"], "orrery-results")
-            for name in ("format_version", "created", "orrery_version", "revision", "command_line", "mpi_library", "hdf5_version", "num_ranks", "hosts", "status",
+            for name in ("format_version", "created", "orrery_version", "revision", "command_line", "mpi_library", "hdf5_version", "num_ranks", "status", "whole",
                          "simulated_time", "wall_time"):
                 self.assertIn(name, results.attrs)
+            self.assertEqual(list(results["kernel/host"].asstr()), [socket.gethostname()])
             self.assertEqual(results.attrs["simulated_time"], max(results["npus/finish_time"]))
             self.assertEqual(len(results["timeline/offsets"]), 5)
             self.assertEqual(results["timeline/offsets"][-1], 8)

@@ -199,6 +199,19 @@ class Stop(harness.Folder):
                 self.assertIn(f"stopped by {name} before the simulation began", outcome.err)
                 self.assertEqual(self.output.read_text(), "no results")
 
+    def test_the_wall_time_limit_holds_while_traces_are_read(self):
+        """A run with --max-walltime=1 that would read traces for much longer, on 1 and 2 ranks, ends with exit code 75 before it has read
+        all of them. An older file is kept."""
+        self.inputs = self.large_traces(400)
+        self.output.write_text("no results")
+        for ranks in (0, 2):
+            with self.subTest(ranks=ranks):
+                outcome = self.run_orrery("--force", "--max-walltime=1", ranks=ranks)
+                self.assertEqual(outcome.code, 75, outcome.err)
+                self.assertEqual(outcome.err.count("orrery: error:"), 1, outcome.err)
+                self.assertIn("stopped by the wall-time limit before the simulation began", outcome.err)
+                self.assertEqual(self.output.read_text(), "no results")
+
     def test_progress_counts_all_iterations(self):
         """The progress lines of a run with a million iterations give ascending shares of the nodes of all iterations, below 100 %."""
         for ranks in (0, 2):

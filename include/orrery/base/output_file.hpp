@@ -6,11 +6,10 @@
 
 namespace orrery {
 
-/// Makes the folders of `paths` that are missing. Throws Error (output) if one of `paths` could not be written later: no
-/// permission, something that is no regular file, or a file that exists without `force`. Symbolic links are followed.
-/// Then removes what runs that
-/// were killed left beside these files: the partial files of processes of this host that are no more and that nobody
-/// has locked. O(paths + entries of their folders).
+/// Makes the folders of `paths` that are missing. Throws Error (output) if one of `paths` could not be written later:
+/// no permission, something that is no regular file, or a file that exists without `force`. Symbolic links are
+/// followed. Then removes what runs that were killed left beside these files: the partial files of processes of this
+/// host that are no more and that nobody has locked. O(paths + entries of their folders).
 void check_outputs(std::span<const std::filesystem::path> paths, bool force);
 void check_output(const std::filesystem::path& path, bool force);
 
@@ -33,8 +32,13 @@ class PartialFile {
   void commit();
   /// Waits until the contents are on the disk, and then renames the partial file to its target.
   void commit_durably();
+  /// Does the same, but keeps a file that has come to the target meanwhile: "results.h5" then becomes "results.2.h5",
+  /// or the first number that is free. Returns the name that the file has got.
+  std::filesystem::path commit_durably_beside();
 
  private:
+  void sync_contents() const;
+
   std::filesystem::path path_, target_, partial_;  // partial_ is empty once it has been moved
 };
 

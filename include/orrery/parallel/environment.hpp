@@ -27,6 +27,10 @@ class Environment {
   std::unique_ptr<Communicator> world_;
 };
 
+/// Returns whether a launcher started this process itself, and it is not the first of its processes. A subcommand that
+/// makes no use of several ranks then has nothing to do. Makes no call of MPI.
+bool is_copy_by_launcher();
+
 /// Returns "Open MPI 4.1.4". Makes no other call of MPI.
 std::string library_version();
 

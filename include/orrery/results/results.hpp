@@ -76,6 +76,7 @@ struct NetworkDescription {
 /// What a run was, the same on all ranks.
 struct RunDescription {
   Status status = Status::complete;
+  bool force = true;  ///< the results replace a file that is there at the end
   std::uint32_t num_npus = 0;
   std::optional<std::uint32_t> num_classes = {};  ///< of a folded run: NPUs that were simulated for all
   std::vector<trace::Group> groups;               ///< in order of GroupId
@@ -107,6 +108,7 @@ struct PathFigures {
 
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
+  std::filesystem::path file;                      ///< where the results are
   std::vector<npu::NpuRecord> npus;                ///< [num_npus]
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
   std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link
@@ -115,7 +117,8 @@ struct Gathered {
 };
 
 /// Gathers the results of all ranks in global order on rank 0, which writes the file of docs/results.md beside `path`,
-/// syncs it and renames it. Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on
+/// syncs it and renames it. Without RunDescription::force it keeps a file that has come there during the run, and takes
+/// a name beside it. Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on
 /// rank 0.
 Gathered write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
                parallel::Communicator& world);

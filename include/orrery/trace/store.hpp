@@ -96,8 +96,8 @@ struct FileDescription {
 /// them. Throws Error (bad_input) for what is no trace, as far as it was read. Cost O(bytes).
 FileDescription describe_file(const std::filesystem::path& path, ReadOptions options, bool only_first);
 
-/// Returns the name of the format of a trace file (docs/traces.md), by its first bytes; nothing if it is no trace. Throws
-/// Error (bad_input) if the file cannot be read.
+/// Returns the name of the format of a trace file (docs/traces.md), by its first bytes; nothing if it is no trace.
+/// Throws Error (bad_input) if the file cannot be read.
 std::optional<std::string_view> format_of(const std::filesystem::path& path);
 
 /// Says of a file that is given for a configuration what it is in truth, and where it belongs: "a trace (kineto): ...".
@@ -114,6 +114,12 @@ std::string read_unpacked(const std::filesystem::path& path);
 NamedGroups parse_groups(std::string_view text, const std::string& file, std::uint32_t num_npus, Faults& faults);
 /// Reads a communicator file. Throws its faults (Faults::raise).
 NamedGroups read_group_file(const std::filesystem::path& path, std::uint32_t num_npus);
+
+/// A file that was read.
+struct ReadFile {
+  std::string name;
+  std::uint64_t digest;  ///< of its bytes
+};
 
 /// The traces of the NPUs that this rank hosts. Equal structures, labels and names are kept once.
 class Store {
@@ -153,6 +159,8 @@ class Store {
   std::string_view name(std::uint32_t index) const;
   std::string_view name_of(const NpuTrace& trace, NodeId node) const { return name(trace.labels->names[node.index()]); }
   const std::string& file(const NpuTrace& trace) const;
+  /// Returns the files that were read, in this order. A file that was read twice is there twice.
+  std::vector<ReadFile> files_read() const;
   /// Returns the name of the format that the trace was read in (docs/traces.md); empty for a trace that was made.
   std::string_view format(const NpuTrace& trace) const;
   /// Returns where a node is, for messages.

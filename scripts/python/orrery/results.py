@@ -229,7 +229,8 @@ class Results:
     def kernel(self):
         """One row per MPI rank: how the simulation itself went, in wall-clock time."""
         table = tables.of_group(self._source, "kernel")
-        tables.add(table, "host", self.attributes.get("hosts", [""] * len(table)), "1", "computer on which the rank ran")
+        if "host" not in table:  # a file of version 0.1.0
+            tables.add(table, "host", self.attributes.get("hosts", [""] * len(table)), "", "computer on which the rank ran")
         return table
 
     @functools.cached_property

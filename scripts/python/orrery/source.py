@@ -1,4 +1,5 @@
 """Reads datasets of one results.h5. No other module of the package calls h5py."""
+import functools
 import os
 
 from .errors import ResultsError
@@ -13,6 +14,19 @@ LABELS = ("units", "long_name", "description")
 def text(value):
     """Returns an HDF5 string as str."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def reading(method):
+    """Makes a ResultsError that names the file of whatever h5py and numpy raise for damaged data."""
+    @functools.wraps(method)
+    def guarded(self, *arguments, **named):
+        try:
+            return method(self, *arguments, **named)
+        except (AttributeError, LookupError, MemoryError, OSError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+            what = f" in {arguments[0]}" if arguments and isinstance(arguments[0], str) else ""
+            raise ResultsError(f"{self.path}: found damaged or missing data{what} ({error}); expected the file as orrery run wrote it. "
+                               "Take another copy of the file, or run again.") from None
+    return guarded
 
 
 class Source:
@@ -36,6 +50,7 @@ class Source:
             self.close()
             raise
 
+    @reading
     def _checked_attributes(self):
         attributes = {name: self._plain(value) for name, value in self._file.attrs.items()}
         if attributes.get("format") != FORMAT:
@@ -67,43 +82,52 @@ class Source:
             raise ResultsError(f"{self.path}: the file was closed, by close() or at the end of a with statement. Open it again with orrery.open.")
         return self._file
 
+    @reading
     def has(self, name):
         """Tells whether the file has the group or dataset `name`, such as "network/links"."""
         return name in self._open()
 
+    @reading
     def columns(self, group):
         """Returns the names of the datasets of a group that have one dimension, in the order of the file, without dimension scales."""
         return [name for name, node in self._open()[group].items()
                 if isinstance(node, h5py.Dataset) and node.ndim == 1 and not h5py.h5ds.is_scale(node.id)]
 
+    @reading
     def scalars(self, group):
         """Returns the names of the datasets of a group that hold a single value."""
         return [name for name, node in self._open()[group].items() if isinstance(node, h5py.Dataset) and node.ndim == 0]
 
+    @reading
     def scale(self, name):
         """Returns the name of the dimension scale of a dataset without its group, such as "npu"; "row" if it has none."""
         scales = self._open()[name].dims[0]
         return scales[0].name.rpartition("/")[2] if len(scales) else "row"
 
+    @reading
     def rows(self, name):
         """Returns the number of rows of a dataset. Reads none of them."""
         return len(self._open()[name])
 
+    @reading
     def label(self, name):
         """Returns the units, long_name and description of a dataset, as the file has them."""
         attributes = self._open()[name].attrs
         return {key: text(attributes[key]) for key in LABELS if key in attributes}
 
+    @reading
     def values(self, name):
         """Returns the words that a dataset of indices stands for (its attribute `values`), or None if it is no such dataset."""
         words = self._open()[name].attrs.get("values")
         return None if words is None else [text(word) for word in words]
 
+    @reading
     def attribute(self, name, key):
         """Returns the attribute `key` of a group or dataset, or None."""
         value = self._open()[name].attrs.get(key)
         return None if value is None else self._plain(value)
 
+    @reading
     def read(self, name, first=0, last=None):
         """Returns the rows first to last - 1 of a dataset as a numpy array; of a single value, the value. Texts are str."""
         dataset = self._open()[name]
@@ -114,6 +138,7 @@ class Source:
             return dataset.asstr()[first:last]
         return dataset[first:last]
 
+    @reading
     def texts(self, group):
         """Returns {name: text} of the datasets of a group that are texts; {} if the file has no such group."""
         return {name: self.read(f"{group}/{name}") for name in self.scalars(group)} if self.has(group) else {}

@@ -14,6 +14,8 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/version.hpp"
 #include "orrery/results/read.hpp"
+#include "output.hpp"
+#include "tables.hpp"
 #include "temporary_folder.hpp"
 
 namespace orrery::results {
@@ -397,6 +399,79 @@ TEST_F(Results, a_full_disk_fails_on_all_ranks_and_leaves_no_file) {
   if (test::world().is_root()) {
     EXPECT_EQ(num_files(), 1U);
   }
+}
+
+/// Rank 0 of many ranks, which all say what it says.
+class ManyRanks final : public parallel::Communicator {
+ public:
+  explicit ManyRanks(int size) : Communicator(Rank(0), size) {}
+
+  void barrier() override {}
+  void sum(std::span<std::int64_t>) override {}
+  void minimum(std::span<std::int64_t>) override {}
+  void maximum(std::span<std::int64_t>) override {}
+  void broadcast_bytes(std::vector<std::byte>&, Rank) override {}
+  std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank, std::vector<std::size_t>& sizes) override {
+    std::vector<std::byte> all;
+    for (int rank = 0; rank < size(); ++rank) all.insert(all.end(), mine.begin(), mine.end());
+    sizes.assign(static_cast<std::size_t>(size()), mine.size());
+    return all;
+  }
+  std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) override {
+    return outgoing;
+  }
+};
+
+// A job of 100,000 ranks writes what there is of each rank. No attribute, which HDF5 limits to 64 KiB, grows with it.
+TEST_F(Results, a_hundred_thousand_ranks_have_a_row_each) {
+  if (!test::world().is_root()) return;
+  constexpr int num_ranks = 100'000;
+  ManyRanks many(num_ranks);
+  const auto path = folder / "results.h5";
+  Output output(path, many);
+  KernelRecord record{};
+  record.events = 7;
+  EXPECT_EQ(write_kernel(output, {}, record, "a-host").size(), num_ranks);
+  write_attributes(output, description(), Time::from_ps(1));
+  EXPECT_EQ(output.commit(true), path);
+  const Reader reader(path);
+  EXPECT_EQ(reader.texts("/kernel/host"), std::vector<std::string>(num_ranks, "a-host"));
+  EXPECT_EQ(reader.integers("/kernel/events"), std::vector<std::int64_t>(num_ranks, 7));
+}
+
+// A file comes to the name of the results during the run. It stays, unless it is replaced on purpose.
+TEST_F(Results, a_file_that_appears_is_kept_without_force) {
+  auto run = description();
+  run.force = false;
+  const auto path = folder / "results.h5";
+  const auto results = scattered();
+  EXPECT_EQ(write(path, run, results, test::world()).file, test::world().is_root() ? path : fs::path());
+  for (const char* beside : {"results.2.h5", "results.3.h5"}) {
+    const auto file = write(path, run, results, test::world()).file;
+    if (!test::world().is_root()) continue;
+    EXPECT_EQ(file, folder / beside);
+    EXPECT_EQ(Reader(file).integers("/npus/finish_time").size(), num_npus);
+  }
+  run.status = Status::interrupted;
+  run.force = true;
+  EXPECT_EQ(write(path, run, results, test::world()).file, test::world().is_root() ? path : fs::path());
+  run = description();
+  run.force = false;
+  EXPECT_EQ(write(path, run, results, test::world()).file, test::world().is_root() ? path : fs::path());
+  if (test::world().is_root()) {
+    EXPECT_EQ(Reader(path).attribute("/", "status"), "complete") << "what was interrupted is replaced";
+    EXPECT_EQ(num_files(), 3U);
+  }
+}
+
+// Names that are no UTF-8 are stored as UTF-8.
+TEST_F(Results, names_are_stored_as_utf8) {
+  if (!test::world().is_root()) return;
+  auto serial = parallel::make_serial();
+  auto run = description();
+  run.inputs.command_line = "orrery \xff\xc3\xa9 \xed\xa0\x80";
+  write(folder / "results.h5", run, results_of([](std::uint32_t) { return true; }, "x"), *serial);
+  EXPECT_EQ(Reader(folder / "results.h5").attribute("/", "command_line"), "orrery ?\xc3\xa9 ???");
 }
 
 // There is a file of the same name. The results replace it.

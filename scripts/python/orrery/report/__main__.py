@@ -5,14 +5,20 @@ is not installed.
 """
 import argparse
 import os
+import re
 import sys
 
 BAD_INPUT, OUTPUT, NOT_INSTALLED = 3, 5, 69
 
 
+def printable(text):
+    """Returns a text, which may quote files, without the characters that control a terminal."""
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", "?", text)
+
+
 def fail(code, message):
     """Ends the program with a message in the form of Orrery's."""
-    print(f"orrery: error: {message}", file=sys.stderr)
+    print(f"orrery: error: {printable(message)}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -62,12 +68,16 @@ def main():
         if arguments.command == "report":
             report(page, arguments)
         else:
-            sys.stdout.write(text.of(arguments.files, arguments.format))
+            sys.stdout.write(printable(text.of(arguments.files, arguments.format)))
             sys.stdout.flush()
     except ImportError as error:
         fail(NOT_INSTALLED, str(error))
     except ResultsError as error:
         fail(BAD_INPUT, str(error))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Each dataset can be read, but one says what cannot be together with another.
+        fail(BAD_INPUT, f"{', '.join(arguments.files)}: found tables that do not fit each other ({type(error).__name__}: {error}); "
+                        "expected results as orrery run wrote them. Take another copy of the file, or run again.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads has seen enough
         sys.exit(OUTPUT)

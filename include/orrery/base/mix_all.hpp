@@ -7,7 +7,7 @@
 
 #include "orrery/base/mix.hpp"
 
-namespace orrery::trace {
+namespace orrery {
 
 /// Mixes the bytes of values into a hash. The type must not have padding.
 template <class T>
@@ -25,4 +25,4 @@ std::uint64_t mix_all(std::uint64_t hash, std::span<const T> values) {
   return mix(mix(hash, word), bytes.size());
 }
 
-}  // namespace orrery::trace
+}  // namespace orrery
