@@ -81,7 +81,7 @@ class Requested {
   using SubGrid = std::tuple<std::uint64_t, NpuId, std::uint32_t>;  // dimensions, first NPU, file
 
   bool is_whole(GroupId group, std::uint64_t dimensions) const {
-    return dimensions == trace::all_dimensions || !groups_[group.index()].members.empty();
+    return dimensions == trace::all_dimensions || ignores_dimensions(groups_[group.index()]);
   }
   SubGrid sub_grid(NpuId npu, const GroupUse& use) const {
     std::uint32_t first = npu.value();

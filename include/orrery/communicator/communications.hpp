@@ -25,6 +25,10 @@ struct Communication {
 /// Returns the dimensions of more than one NPU: bit d stands for dimension d.
 std::uint64_t dimensions_in_use(const topology::Topology& topology);
 
+/// Returns whether the nodes of a group use all of its members, whatever dimensions they name: those of a group that a
+/// trace or a file lists, also if it lists all NPUs.
+inline bool ignores_dimensions(const trace::Group& group) { return !group.name.empty() || !group.members.empty(); }
+
 /// Returns what the node of a group asks for. A node that names all dimensions in use names all dimensions.
 GroupUse use_of(const trace::Graph& graph, NodeId node, std::uint64_t dimensions_in_use);
 
