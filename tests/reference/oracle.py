@@ -99,8 +99,8 @@ class Collectives:
     reduce-scatter and all-gather), and waits in a queue of the dimension before each phase.
     """
 
-    # back: the groups go round the other way; duration: if all members start together
-    Phase = collections.namedtuple("Phase", "dimension queue kind bytes back duration")
+    # back: the groups go round the other way; odd: over the tree of odd chunks; duration: if all members start together
+    Phase = collections.namedtuple("Phase", "dimension queue kind bytes back odd duration")
 
     def __init__(self, network, system, num_queues, rendezvous):
         self.network, self.system, self.num_queues, self.rendezvous = network, system, num_queues, rendezvous
@@ -113,22 +113,31 @@ class Collectives:
 
     def finish_times(self, kind, num_bytes, members, arrivals, involved=None, turn=None):
         """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all.
-        `turn`: a list with the number of chunks so far of the communicator's collectives that use all queues in turn; it is advanced."""
+        `turn`: how many chunks of the communicator have used all queues in turn so far, and how many have gone over trees; it is advanced."""
         if len(members) == 1:
             return list(arrivals)
-        turn = turn or [0]
+        turn = turn or [0, 0]
         chunk_bytes = num_bytes // self.chunks
         if kind != "all-gather" and chunk_bytes < self.network.size:
             chunk_bytes, num_bytes = self.network.size, self.chunks * self.network.size
         placement = Placement(self.network, self.system, kind, members, involved)
-        chunks = self.divide(kind, num_bytes, chunk_bytes, placement, turn[0])
+        chunks = self.divide(kind, num_bytes, chunk_bytes, placement, turn)
         if kind != "all-reduce" or not self.aware:
             turn[0] += len(chunks)
+        if kind == "all-reduce":
+            turn[1] += len(chunks)
         order, end = self.service_order(chunks)
         if placement.is_regular() and len(set(arrivals)) == 1:
             return [arrival + end for arrival in arrivals]
-        done = {}
+        done, is_one_phase = {}, len(chunks[0]) == 1
+        free = collections.defaultdict(lambda: [[arrival] * self.in_service() for arrival in arrivals])  # by queue: when slots of members are
         for chunk, phase, before in order:
+            if is_one_phase:  # each member takes its next chunk when one of its own is done
+                slots = free[chunks[chunk][0].queue]
+                done[chunk, 0] = self.finish_phase(chunks[chunk][0], placement, [heapq.heappop(own) for own in slots])
+                for own, time in zip(slots, done[chunk, 0]):
+                    heapq.heappush(own, time)
+                continue
             starts = [max(arrivals[i] if phase == 0 else done[chunk, phase - 1][i], done[before][i] if before else 0)
                       for i in range(len(members))]
             done[chunk, phase] = self.finish_phase(chunks[chunk][phase], placement, starts)
@@ -144,14 +153,14 @@ class Collectives:
             plan = [(d, "reduce-scatter") for d in dimensions[:-1]] + [(dimensions[-1], kind)] + [(d, "all-gather") for d in dimensions[-2::-1]]
         else:
             plan = [(d, kind) for d in (reversed(dimensions) if kind == "all-gather" else dimensions)]
-        for _ in range(-(-num_bytes // chunk_bytes)):
+        for chunk in range(-(-num_bytes // chunk_bytes)):
             phases, size = [], chunk_bytes
             for position, (d, phase_kind) in enumerate(plan):
                 n = len(placement.groups[d][0])
                 back = position >= len(dimensions)
                 if not split:
                     queue = each[d] % queues
-                    back = queues > 1 and (turn + each[d]) % queues >= queues // 2
+                    back = queues > 1 and (turn[0] + each[d]) % queues >= queues // 2
                     each[d] += 1
                 elif position < len(dimensions):
                     queue = first[d] % max(queues // 2, 1)
@@ -159,12 +168,16 @@ class Collectives:
                 else:
                     queue = (queues // 2 + last[d] % max(queues - queues // 2, 1)) % queues
                     last[d] += 1
-                phase = self.Phase(d, queue, phase_kind, size, back and placement.goes_round(d), 0)
+                phase = self.Phase(d, queue, phase_kind, size, back and placement.goes_round(d), (turn[1] + chunk) % 2 == 1, 0)
                 duration = max(self.finish_group(placement, phase, placement.groups[d][0], [0] * n))
                 phases.append(phase._replace(duration=duration))
                 size = {"reduce-scatter": size // n, "all-gather": size * n}.get(phase_kind, size)
             chunks.append(phases)
         return chunks
+
+    def in_service(self):
+        """Returns how many chunks a queue serves at a time."""
+        return -(-self.system.get("active-chunks-per-dimension", 1) // self.num_queues)
 
     def service_order(self, chunks):
         """Returns the order in which phases are served if all members arrive together, and the time of the last one's end.
@@ -172,8 +185,7 @@ class Collectives:
         The order is a list of (chunk, phase, predecessor): the phase starts when its chunk is there and the predecessor, the phase that
         held its place in the queue before, is done. A predecessor of None stands for a free place.
         """
-        in_service = -(-self.system.get("active-chunks-per-dimension", 1) // self.num_queues)
-        waiting, free = collections.defaultdict(collections.deque), collections.defaultdict(lambda: [None] * in_service)
+        waiting, free = collections.defaultdict(collections.deque), collections.defaultdict(lambda: [None] * self.in_service())
         events, order, end = [], [], 0
 
         def queue_of(chunk, phase):
@@ -229,10 +241,48 @@ class Collectives:
         elif algorithm == "halvingDoubling" and kind != "all-to-all" and n & (n - 1) == 0:
             for distance, size, cost in halving_doubling_steps(kind, n, num_bytes, message, self.reduce_cost):
                 now = [max(arrival(i ^ distance, i, size), now[i]) + endpoint + cost for i in range(n)]
+        elif algorithm == "doubleBinaryTree" and kind == "all-reduce":
+            now = self.climb(num_bytes, starts, endpoint, phase.odd, delay)
         else:
             raise NotImplementedError(f"{algorithm} {kind} of {n} members")
         return now
 
+
+    def climb(self, size, starts, endpoint, is_odd, delay):
+        """Returns when each of the positions that start at `starts` finishes a chunk that goes up a binary tree and down again. Node 0 is the
+        root and has one child; the lowest bit that is set in any other node is its height. Even chunks take the tree the other way round."""
+        n = len(starts)
+
+        def position(node):
+            return node if is_odd else n - 1 - node if n % 2 == 0 else (node + 1) % n
+
+        def parent(node):
+            height = node & -node
+            return node - height | 2 * height if node - height | 2 * height < n else node - height
+
+        children = collections.defaultdict(list)
+        for node in range(1, n):
+            children[position(parent(node))].append(position(node))
+        pays = [endpoint + (self.reduce_cost(size) if children[i] else 0) for i in range(n)]
+        up, down = {}, {}
+
+        def received(i, j, sent, posted):
+            begin = max(sent, posted + delay(j, i, CONTROL_BYTES)) if self.rendezvous else sent
+            return max(begin + delay(i, j, size), posted)
+
+        def ascend(i):
+            up[i] = max([starts[i]] + [received(c, i, ascend(c), starts[i]) for c in children[i]]) + pays[i]
+            return up[i]
+
+        def descend(i):
+            for c in children[i]:
+                down[c] = received(i, c, down[i], up[c]) + pays[c]
+                descend(c)
+
+        root = position(0)
+        down[root] = ascend(root)
+        descend(root)
+        return [down[i] for i in range(n)]
 
     def slide(self, kind, window, size, starts, endpoint, is_subgroup, delay):
         """Returns when each of the positions that start at `starts` finishes direct. A position sends to distances 1, 2, ..., and takes the
@@ -317,6 +367,8 @@ class Placement:
 
     def is_regular(self):
         """Returns whether members that arrive together stay together, because all of them have equal delays."""
+        if "doubleBinaryTree" in self.algorithms.values():
+            return False
         return self.whole or all(len({self.network.delay(self.members[i - 1], self.members[i], size) for i in range(len(self.members))}) == 1
                                  for size in (1, 1 << 30))
 
@@ -365,7 +417,7 @@ class Simulation:
         self.npus = [Npu(f"{prefix}.{i}.et") for i in range(network.size)]
         self.algorithms = Collectives(network, system, num_queues, rendezvous)
         self.events, self.sequence = [], 0
-        self.turns = collections.defaultdict(lambda: [0])  # by communicator
+        self.turns = collections.defaultdict(lambda: [0, 0])  # by communicator
         self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
         # Of messages from, to, tag: arrived ones that nobody has received, receives that wait, sends that wait for a receive, and
         # receives that have told the sender to begin.
