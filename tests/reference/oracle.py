@@ -4,9 +4,9 @@
 The oracle implements the rules of docs/model.md under `astra-sim` arithmetic a second time: one event heap, no ranks, no folding.
 Tests compare every NPU's finish time with Orrery's. Times are whole nanoseconds.
 
-It covers Chakra traces of schema 0.0.4, roofline and recorded durations, the ring, direct and halving-doubling algorithms on any
-number of dimensions, chunks and queues, members that arrive at different times, process groups, point-to-point messages (eager or
-rendezvous) and remote memory. It raises NotImplementedError for trees, windows and the other algorithms that it does not cover.
+It covers Chakra traces of schema 0.0.4, roofline and recorded durations, ring, direct with and without a window, halving-doubling and
+double binary trees on any number of dimensions, chunks and queues, members that arrive at different times, process groups,
+point-to-point messages (eager or rendezvous) and remote memory. It raises NotImplementedError for other algorithms.
 
 usage: oracle.py [--cases DIR] [CASE ...]
        oracle.py --workload PREFIX --network FILE --system FILE [--memory FILE] [--groups FILE]

@@ -14,14 +14,11 @@ struct AllRules : collective::Rules {
   bool charge_every_dimension = true;
 
   static AllRules physical() { return {}; }
+  /// Without the rules on the order of messages, which the tests of these rules set.
   static AllRules astra_sim() {
     return {{.reduce_every_message = false,
              .fixed_subgroup_endpoint_delay = true,
              .subgroup_is_ring = true,
-             .two_directions = true,
-             .turns_go_on = true,
-             .clears_first = true,
-             .sliding_windows = true,
              .share_bandwidth = false,
              .bare_custom_collectives = true},
             Rounding::down_to_ns,
