@@ -71,9 +71,8 @@ class SlidingDirect final : public RoundAlgorithm {
   std::unique_ptr<GroupEvaluator> closed_form(const GroupContext& context) const override {
     if (window_.first_half > 0 || window_.window < task().size - 1)
       return evaluate_sliding(window_, task().block(), context);
-    const Round all{.bytes = task().block(),
-                    .last = task().size - 1,
-                    .reduced = window_.reduces ? task().block() : Bytes(0)};
+    const Round all{
+        .bytes = task().block(), .last = task().size - 1, .reduced = window_.reduces ? task().block() : Bytes(0)};
     return evaluate_rounds({&all, 1}, context);
   }
 

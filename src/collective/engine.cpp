@@ -60,9 +60,8 @@ bool needs_whole(const Options& options) {
 
 /// Returns whether even and odd chunks of collectives of a kind go over different trees.
 bool takes_turns_at_trees(const Options& options, Kind kind) {
-  return std::ranges::any_of(algorithms_for(options, kind), [](const Algorithm& algorithm) {
-    return entry_of(algorithm).differs_for_odd_chunks;
-  });
+  return std::ranges::any_of(algorithms_for(options, kind),
+                             [](const Algorithm& algorithm) { return entry_of(algorithm).differs_for_odd_chunks; });
 }
 
 /// Returns a turn without what makes no difference to collectives of a kind.
@@ -126,13 +125,11 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
     members = world;
   }
   const Options& options = state_->options;
-  GroupLayout built = build_layout(
-      state_->delays,
-      {.members = members,
-       .sub_grid = dimensions != all_dimensions,
-       .needs_whole = custom > 0 || needs_whole(options),
-       .subgroup_is_ring = options.rules.subgroup_is_ring,
-       .two_directions = options.rules.two_directions});
+  GroupLayout built = build_layout(state_->delays, {.members = members,
+                                                    .sub_grid = dimensions != all_dimensions,
+                                                    .needs_whole = custom > 0 || needs_whole(options),
+                                                    .subgroup_is_ring = options.rules.subgroup_is_ring,
+                                                    .two_directions = options.rules.two_directions});
   if (custom > 0 && built.num_members > 1) built.custom = options.custom.of_nodes[custom - 1];
   std::vector<std::shared_ptr<const GroupLayout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const GroupLayout>& known : alike)
@@ -298,9 +295,9 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   Ps least = std::numeric_limits<Ps>::max();
   for (const Turn turn : turns(layout, kind)) {
     Memo& memo = state_->memo(layout, kind, size, turn);
-    least = std::min(least, memo.plan.completes_together()
-                                ? memo.plan.end()
-                                : std::ranges::min(state_->relative(memo, layout.num_members)));
+    least =
+        std::min(least, memo.plan.completes_together() ? memo.plan.end()
+                                                       : std::ranges::min(state_->relative(memo, layout.num_members)));
   }
   return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
 }
@@ -313,6 +310,15 @@ Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes si
     turn.queue = static_cast<std::uint32_t>((turn.queue + chunks.count) % options.chunks.queues);
   if (takes_turns_at_trees(options, kind)) turn.is_odd_tree ^= chunks.count % 2 == 1;
   return turn;
+}
+
+std::uint32_t Engine::kinds_of_all() const {
+  std::uint32_t bits = 0;
+  for (unsigned kind = 0; kind <= static_cast<unsigned>(Kind::barrier); ++kind)
+    if (state_->options.rules.subgroup_is_ring &&
+        std::ranges::any_of(algorithms_for(state_->options, static_cast<Kind>(kind)), &Algorithm::whole_communicator))
+      bits |= 1U << kind;
+  return bits;
 }
 
 std::vector<Turn> Engine::turns(const GroupLayout& layout, Kind kind) const {

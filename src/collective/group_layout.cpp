@@ -141,7 +141,8 @@ Axis whole_axis(const network::DelayModel& delays, std::span<const NpuId> member
   return axis;
 }
 
-/// Returns the axis with the positions of each group in opposite order: what follows the order goes round the other way.
+/// Returns the axis with the positions of each group in opposite order: what follows the order goes round the other
+/// way.
 Axis back(Axis axis) {
   const auto turn = [&](auto& values) {
     for (std::size_t at = 0; at < values.size(); at += axis.size)

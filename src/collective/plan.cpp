@@ -80,8 +80,8 @@ std::uint64_t in_service(const network::DelayModel& delays, const Options& optio
   return std::min(slots, switch_operations(delays.topology(), options, *phase.axis) / queues);
 }
 
-Plan::Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
-           Bytes size, Turn turn) {
+Plan::Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind, Bytes size,
+           Turn turn) {
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
   const Routes routes = routes_of(delays, options, layout, kind, chunks, turn);
   std::vector<const Phase*> phases;

@@ -17,9 +17,9 @@ std::uint64_t in_service(const network::DelayModel& delays, const Options& optio
 
 /// Working memory of Plan::run, kept between calls.
 struct Workspace {
-  std::vector<Ps> arrays;  ///< [Schedule::num_arrays][members]
-  std::vector<Ps> times;   ///< [groups][positions]
-  std::vector<Ps> starts;  ///< [groups][positions]
+  std::vector<Ps> arrays;              ///< [Schedule::num_arrays][members]
+  std::vector<Ps> times;               ///< [groups][positions]
+  std::vector<Ps> starts;              ///< [groups][positions]
   std::vector<std::vector<Ps>> slots;  ///< [queues][slots of a queue][members] when each becomes free
   Scratch scratch;
 };

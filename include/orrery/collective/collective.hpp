@@ -103,6 +103,9 @@ class Engine {
 
   /// Returns whose turn it is after a collective of the communicator.
   Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
+  /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
+  /// others they name: under the rules of ASTRA-sim those of `one*`, which makes one dimension of all NPUs.
+  std::uint32_t kinds_of_all() const;
   /// Returns every turn at which a collective of this kind may begin, as far as its times depend on it.
   std::vector<Turn> turns(const GroupLayout& layout, Kind kind) const;
 

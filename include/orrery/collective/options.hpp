@@ -93,8 +93,8 @@ struct Rules {
   /// With several queues, chunks in the second half of the queues go round the other way in ring and direct. So does
   /// the way back down of an all-reduce.
   bool two_directions = false;
-  /// Turns go on from one collective of a communicator to the next (Turn), and a member begins its next chunk over a tree
-  /// when one of its own is over, whatever the other members do.
+  /// Turns go on from one collective of a communicator to the next (Turn), and a member begins its next chunk over a
+  /// tree when one of its own is over, whatever the other members do.
   bool turns_go_on = false;
   /// With rendezvous, a member puts its clears to send on the links before the data of the same step.
   bool clears_first = false;

@@ -44,9 +44,7 @@ class SlidingPosition {
     return now;
   }
   /// Returns whether all messages have been sent and received, and all credits are back.
-  bool is_over(const SlidingWindow& window) const {
-    return sent_ == window.num_messages && credits_ == window.window;
-  }
+  bool is_over(const SlidingWindow& window) const { return sent_ == window.num_messages && credits_ == window.window; }
 
  private:
   std::uint32_t sent_ = 0, received_ = 0, credits_ = 0;

@@ -63,7 +63,7 @@ class HostSide {
     std::vector<Participants> ranks;  ///< ascending in rank
     Window<Pending> pending;
     collective::Turn turn;  ///< of the next collective
-    bool is_open = false;  ///< some collective is pending
+    bool is_open = false;   ///< some collective is pending
   };
   /// Kept so that nothing is allocated for each collective.
   struct Scratch {

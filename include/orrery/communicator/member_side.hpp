@@ -124,7 +124,7 @@ class MemberSide {
     std::vector<std::uint32_t> accesses;  ///< [npus] accesses joined so far
     Window<Pending> pending;
     std::shared_ptr<const collective::GroupLayout> layout;  ///< with Execution::by_members
-    collective::Turn turn;   ///< of the next collective, with Execution::by_members
+    collective::Turn turn;                                  ///< of the next collective, with Execution::by_members
     bool is_spread = false;                                 ///< it has participants on other ranks
   };
 

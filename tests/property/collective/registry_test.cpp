@@ -161,9 +161,10 @@ struct GroupCase {
 void draw_dimensions(Random& random, const AlgorithmEntry& entry, bool whole, RandomCase& sample) {
   sample.dimensions.clear();
   for (std::size_t d = 0; d < (whole ? 1 + random() % 3 : 1); ++d) {
-    topology::Dimension dimension{one_of(random, {Shape("Ring"), Shape("Mesh"), Shape("FullyConnected"), Shape("Switch")}),
-                                  static_cast<std::uint32_t>(2 + random() % (whole ? 3 : largest)),
-                                  Bandwidth::from_bytes_per_ns(25), one_of(random, {0.0, 77.5, 300.0})};
+    topology::Dimension dimension{
+        one_of(random, {Shape("Ring"), Shape("Mesh"), Shape("FullyConnected"), Shape("Switch")}),
+        static_cast<std::uint32_t>(2 + random() % (whole ? 3 : largest)), Bandwidth::from_bytes_per_ns(25),
+        one_of(random, {0.0, 77.5, 300.0})};
     if (entry.is_in_switch) {
       dimension.shape = Shape("Switch");
       dimension.in_switch_operations = 2 * largest;
