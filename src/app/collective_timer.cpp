@@ -73,7 +73,7 @@ CollectiveTimer::Done CollectiveTimer::simulated(Bytes bytes) {
   trace::Store store({.num_npus = topology.num_npus()}, {});
   const trace::NpuTrace of_member = trace_of(kind_, bytes, store.keep_group("members", members_), store);
   const trace::NpuTrace of_other = store.keep(trace::Builder().finish(), "orrery show collective");
-  const auto dimensions = communicator::dimensions_in_use(topology);
+  const auto dimensions = communicator::dimensions_in_use(topology, system_.engine);
   const npu::Program program_of_member = npu::make_program(of_member.graph, options, dimensions);
   const npu::Program program_of_other = npu::make_program(of_other.graph, options, dimensions);
   std::vector<npu::NpuSpec> npus;  // all: the links of those that are no members carry messages too

@@ -31,8 +31,9 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
       host_of_server_(hosts_of_servers(system_->memory, traces_.partition.ranks())),
       programs_(agreed(world,
                        [&] {
-                         return npu::make_programs(traces_.traces, configuration.execution,
-                                                   communicator::dimensions_in_use(system_->topology()));
+                         return npu::make_programs(
+                             traces_.traces, configuration.execution,
+                             communicator::dimensions_in_use(system_->topology(), system_->engine));
                        })),
       rank_(number(configuration, *system_, traces_, programs_, world)),
       least_recorded_(npu::least_recorded_cost(rank_.npus, configuration.execution, world)),

@@ -45,4 +45,10 @@ Time delay(double fixed_ns, Bytes size, Bandwidth bandwidth, Rounding rounding) 
   return duration_from_ns(fixed_ns, rounding) + transfer(size, bandwidth);
 }
 
+Time local_memory_delay(Bytes size, Bandwidth bandwidth, Rounding rounding) {
+  if (rounding != Rounding::down_to_ns) return delay(0, size, bandwidth, rounding);
+  ensure(bandwidth.bytes_per_ns() > 0, "a local memory without bandwidth");
+  return whole_ns(static_cast<double>(size.count()) / (bandwidth.bytes_per_ns() * 1e9) * 1e9);
+}
+
 }  // namespace orrery

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "orrery/base/text.hpp"
+#include "orrery/communicator/communications.hpp"
 #include "preflight.hpp"
 
 namespace orrery::check {
@@ -19,7 +20,7 @@ void check_dimensions(const Subject& subject, Findings findings) {
     for (const NodeId id : nodes.of(*npu.trace->graph)) {
       const auto& node = npu.trace->graph->nodes[id.index()];
       const auto& group = subject.store.groups()[npu.trace->groups[node.slot].index()];
-      if (!group.members.empty()) continue;  // its dimensions are ignored
+      if (communicator::ignores_dimensions(group)) continue;  // its dimensions are ignored
       findings.faults.add(
           Error(ErrorCode::bad_input, place_of(subject, npu, id),
                 fmt::format("involved_dim names dimension {}, but the system has {}",

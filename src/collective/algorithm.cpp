@@ -24,6 +24,8 @@ class ProgramOfSteps final : public PositionProgram {
     clears_in_switch_ = is_in_switch_ && context.rendezvous;
   }
 
+  const SlidingWindow* sliding_window() const override { return algorithm_->sliding_window(); }
+
   std::uint32_t num_steps(std::uint32_t position) const override {
     return static_cast<std::uint32_t>(algorithm_->num_steps(position)) * (clears_in_switch_ ? 2 : 1);
   }
@@ -160,9 +162,12 @@ ForChunks<std::shared_ptr<const PhaseAlgorithm>> make_algorithms(const PhaseShap
                        .bytes = shape.size,
                        .window = shape.algorithm.window,
                        .is_odd_chunk = is_odd_chunk,
-                       .reduces_every_message = rules.reduce_every_message});
+                       .reduces_every_message = rules.reduce_every_message,
+                       .slides = rules.sliding_windows,
+                       .in_subgroup = shape.in_subgroup});
   };
-  return {make(false), entry.differs_for_odd_chunks ? make(true) : nullptr};
+  if (!entry.differs_for_odd_chunks) return {make(false)};
+  return {make(shape.begins_odd), make(!shape.begins_odd)};
 }
 
 }  // namespace orrery::collective

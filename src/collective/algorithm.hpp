@@ -8,6 +8,7 @@
 #include "group_context.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/collective/options.hpp"
+#include "orrery/collective/sliding_window.hpp"
 #include "orrery/collective/step.hpp"
 #include "position_program.hpp"
 #include "sent_bytes.hpp"
@@ -23,6 +24,8 @@ struct GroupTask {
   std::uint32_t window = 0;      ///< messages that a position sends at a time, 0: no limit
   bool is_odd_chunk = false;
   bool reduces_every_message = true;  ///< Rules::reduce_every_message
+  bool slides = false;                ///< Rules::sliding_windows
+  bool in_subgroup = false;           ///< of a communicator smaller than the world
 
   /// Returns the bytes of one of `size` blocks: of the data, or in an all-gather what one position brings.
   Bytes block() const { return kind == Kind::all_gather ? bytes : bytes / size; }
@@ -88,6 +91,8 @@ class SteppedAlgorithm : public PhaseAlgorithm {
   /// Returns a faster evaluator that gives the same times as the steps; null: there is none. A property test compares
   /// the times.
   virtual std::unique_ptr<GroupEvaluator> closed_form(const GroupContext&) const { return nullptr; }
+  /// Returns how positions go through their steps, which are one message each; null: one step after the other.
+  virtual const SlidingWindow* sliding_window() const { return nullptr; }
   /// Returns how many messages of a position share its link to a switch, where messages of a step share links.
   virtual std::uint32_t messages_at_once() const { return 1; }
 
@@ -121,6 +126,8 @@ struct PhaseShape {
   Kind kind = Kind::all_reduce;  ///< one of the first four, or broadcast or reduce: see GroupTask
   Bytes size = {};               ///< of the chunk as it enters the phase
   bool reduces = true;           ///< GroupTask::reduces
+  bool in_subgroup = false;      ///< GroupTask::in_subgroup
+  bool begins_odd = false;       ///< even chunks take the steps of odd ones, and odd chunks those of even ones
   /// A custom collective takes the place of the algorithm.
   bool is_custom = false;
   const CustomCollective* custom = nullptr;  ///< of a custom one; null: no file spells it out for so many members

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "rounds.hpp"
+#include "sliding_evaluation.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -43,8 +44,58 @@ class Direct final : public RoundAlgorithm {
   }
 };
 
+/// The same with a sliding window (Rules::sliding_windows): a step is one message, and a position may be in several.
+class SlidingDirect final : public RoundAlgorithm {
+ public:
+  explicit SlidingDirect(const GroupTask& task) : RoundAlgorithm(task, rounds_of(task)) {
+    const std::uint32_t farthest = task.size - 1;
+    window_.window = task.window == 0 ? farthest : std::min(task.window, farthest);
+    window_.num_messages = static_cast<std::uint32_t>(num_steps());
+    window_.first_half = task.scatters() && task.gathers() ? farthest : 0;
+    window_.reduces = task.scatters() && task.reduces;
+    window_.cycle = task.in_subgroup ? farthest * window_.window : window_.window;
+  }
+
+  const SlidingWindow* sliding_window() const override { return &window_; }
+  /// A position waits for messages of others, who have sent them without waiting: once in each half.
+  std::uint64_t fewest_endpoint_delays() const override { return window_.first_half > 0 ? 3 : 2; }
+
+  BlocksOfMessage blocks(std::uint32_t position, std::uint64_t k, std::uint32_t) const override {
+    const std::uint32_t to = at(position, rounds()[k].first);
+    if (task().kind == Kind::all_to_all) return {{position * task().size + to}, false};
+    const bool adds = task().scatters() && k + 1 < task().size;
+    return {{adds ? to : position}, adds};
+  }
+
+  /// Without a window nobody waits for credits in one half.
+  std::unique_ptr<GroupEvaluator> closed_form(const GroupContext& context) const override {
+    if (window_.first_half > 0 || window_.window < task().size - 1)
+      return evaluate_sliding(window_, task().block(), context);
+    const Round all{
+        .bytes = task().block(), .last = task().size - 1, .reduced = window_.reduces ? task().block() : Bytes(0)};
+    return evaluate_rounds({&all, 1}, context);
+  }
+
+ private:
+  static std::vector<Round> rounds_of(const GroupTask& task) {
+    std::vector<Round> rounds;
+    for (int half = task.scatters() && task.gathers() ? 2 : 1; half > 0; --half)
+      for (std::uint32_t d = 1; d < task.size; ++d)
+        rounds.push_back({.bytes = task.block(),
+                          .first = d,
+                          .last = d,
+                          .reduced = task.scatters() && task.reduces ? task.block() : Bytes(0)});
+    return rounds;
+  }
+
+  SlidingWindow window_;
+};
+
 }  // namespace
 
-std::unique_ptr<const SteppedAlgorithm> make_direct(const GroupTask& task) { return std::make_unique<Direct>(task); }
+std::unique_ptr<const SteppedAlgorithm> make_direct(const GroupTask& task) {
+  if (task.slides) return std::make_unique<SlidingDirect>(task);
+  return std::make_unique<Direct>(task);
+}
 
 }  // namespace orrery::collective

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "dimension_order.hpp"
 #include "group_layout.hpp"
 #include "message_program_parts.hpp"
 #include "orrery/base/error.hpp"
@@ -27,13 +28,15 @@ struct Key {
   const GroupLayout* layout = nullptr;
   Kind kind = Kind::all_reduce;
   Bytes size;
+  Turn turn = {};
 
   friend bool operator==(const Key&, const Key&) = default;
 };
 
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
-    std::size_t seed = std::hash<const void*>{}(key.layout) + static_cast<std::size_t>(key.kind) * 0x9E3779B97F4A7C15U;
+    std::size_t seed = std::hash<const void*>{}(key.layout) + static_cast<std::size_t>(key.kind) * 0x9E3779B97F4A7C15U +
+                       key.turn.queue * std::size_t{2} + static_cast<std::size_t>(key.turn.is_odd_tree);
     return (seed ^ (seed >> 32)) * 0xBF58476D1CE4E5B9U + std::hash<std::uint64_t>{}(key.size.count());
   }
 };
@@ -55,12 +58,26 @@ bool needs_whole(const Options& options) {
                              uses);
 }
 
+/// Returns whether even and odd chunks of collectives of a kind go over different trees.
+bool takes_turns_at_trees(const Options& options, Kind kind) {
+  return std::ranges::any_of(algorithms_for(options, kind),
+                             [](const Algorithm& algorithm) { return entry_of(algorithm).differs_for_odd_chunks; });
+}
+
+/// Returns a turn without what makes no difference to collectives of a kind.
+Turn that_counts(const Options& options, Kind kind, Turn turn) {
+  if (!options.rules.two_directions || options.chunks.queues == 1 || goes_up_and_down(options, parent(kind)))
+    turn.queue = 0;
+  if (!takes_turns_at_trees(options, kind)) turn.is_odd_tree = false;
+  return turn;
+}
+
 }  // namespace
 
 struct Engine::State {
   State(const network::DelayModel& of, Options with) : delays(of), options(std::move(with)) {}
 
-  Memo& memo(const GroupLayout& layout, Kind kind, Bytes size);
+  Memo& memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn);
   Time minimum_duration(const GroupLayout& layout) const;
   bool has_library() const { return options.library.library.has_value(); }
   LibraryGroup library_group(const GroupLayout& layout) const;
@@ -108,9 +125,11 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
     members = world;
   }
   const Options& options = state_->options;
-  GroupLayout built = build_layout(
-      state_->delays,
-      {members, dimensions != all_dimensions, custom > 0 || needs_whole(options), options.rules.subgroup_is_ring});
+  GroupLayout built = build_layout(state_->delays, {.members = members,
+                                                    .sub_grid = dimensions != all_dimensions,
+                                                    .needs_whole = custom > 0 || needs_whole(options),
+                                                    .subgroup_is_ring = options.rules.subgroup_is_ring,
+                                                    .two_directions = options.rules.two_directions});
   if (custom > 0 && built.num_members > 1) built.custom = options.custom.of_nodes[custom - 1];
   std::vector<std::shared_ptr<const GroupLayout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const GroupLayout>& known : alike)
@@ -150,7 +169,7 @@ void Engine::validate(const GroupLayout& layout, Kind kind) const {
 }
 
 void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
-                    std::span<Time> completions) {
+                    std::span<Time> completions, Turn turn) {
   ensure(arrivals.size() == layout.num_members && completions.size() == layout.num_members,
          "a collective needs one arrival and one completion of each member");
   if (layout.num_members == 1) {
@@ -162,7 +181,7 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
     std::ranges::fill(completions, last + state_->library_duration(layout, kind, size));
     return;
   }
-  Memo& memo = state_->memo(layout, kind, size);
+  Memo& memo = state_->memo(layout, kind, size, turn);
   const auto [first, last] = std::ranges::minmax(arrivals);
   const Time least = last + tick(state_->delays.rounding());
   if (last + Time::from_ps(memo.plan.end()) == Time::max()) {  // the last completion is no later than this
@@ -237,11 +256,11 @@ Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes
   return known->second;
 }
 
-Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
+Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn) {
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(options, kind, turn)};
   const auto found = memos.find(key);
   if (found != memos.end()) return found->second;
-  Plan plan(delays, options, layout, kind, size);
+  Plan plan(delays, options, layout, kind, size, key.turn);
   // A workload in which no two collectives are alike must not fill the memory. Results do not depend on what is kept.
   const std::size_t bytes = plan.memory() + (plan.completes_together() ? 0 : layout.num_members * sizeof(Ps));
   if (memo_bytes + bytes > max_memo_bytes) {
@@ -273,10 +292,43 @@ void Engine::State::finish_unequal(const Memo& memo, std::span<const Time> since
 Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   if (layout.num_members == 1) return Time::zero();
   if (state_->has_library()) return state_->library_duration(layout, kind, size);
-  Memo& memo = state_->memo(layout, kind, size);
-  const Ps least =
-      memo.plan.completes_together() ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members));
+  Ps least = std::numeric_limits<Ps>::max();
+  for (const Turn turn : turns(layout, kind)) {
+    Memo& memo = state_->memo(layout, kind, size, turn);
+    least =
+        std::min(least, memo.plan.completes_together() ? memo.plan.end()
+                                                       : std::ranges::min(state_->relative(memo, layout.num_members)));
+  }
   return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
+}
+
+Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const {
+  const Options& options = state_->options;
+  if (!options.rules.turns_go_on || layout.num_members == 1 || state_->has_library()) return {};
+  const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
+  if (!goes_up_and_down(options, parent(kind)))
+    turn.queue = static_cast<std::uint32_t>((turn.queue + chunks.count) % options.chunks.queues);
+  if (takes_turns_at_trees(options, kind)) turn.is_odd_tree ^= chunks.count % 2 == 1;
+  return turn;
+}
+
+std::uint32_t Engine::kinds_of_all() const {
+  std::uint32_t bits = 0;
+  for (unsigned kind = 0; kind <= static_cast<unsigned>(Kind::barrier); ++kind)
+    if (state_->options.rules.subgroup_is_ring &&
+        std::ranges::any_of(algorithms_for(state_->options, static_cast<Kind>(kind)), &Algorithm::whole_communicator))
+      bits |= 1U << kind;
+  return bits;
+}
+
+std::vector<Turn> Engine::turns(const GroupLayout& layout, Kind kind) const {
+  const Options& options = state_->options;
+  std::set<Turn> different;
+  const std::uint32_t queues = options.rules.turns_go_on && layout.num_members > 1 ? options.chunks.queues : 1;
+  for (std::uint32_t queue = 0; queue < queues; ++queue)
+    for (const bool is_odd_tree : {false, options.rules.turns_go_on})
+      different.insert(that_counts(options, kind, {queue, is_odd_tree}));
+  return {different.begin(), different.end()};
 }
 
 std::vector<std::uint32_t> Engine::equivalence_classes(const GroupLayout& layout, std::span<const Kind> kinds,
@@ -356,7 +408,7 @@ CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes si
     return {1, {whole}};
   }
   const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
-  const Routes routes = routes_of(state_->delays, options, layout, kind, chunks);
+  const Routes routes = routes_of(state_->delays, options, layout, kind, chunks, {});
   CollectiveFigures result{chunks.count, {}};
   for (const Phase& phase : routes.routes[routes.of(0)]) {
     const PhaseShape& shape = phase.shape;
@@ -383,13 +435,14 @@ bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
   }
 }
 
-std::shared_ptr<const MessageProgram> Engine::message_program(const GroupLayout& layout, Kind kind, Bytes size) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
+std::shared_ptr<const MessageProgram> Engine::message_program(const GroupLayout& layout, Kind kind, Bytes size,
+                                                              Turn turn) {
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(state_->options, kind, turn)};
   std::shared_ptr<const MessageProgram>& known = state_->programs[key];
   if (known) return known;
-  const Schedule& schedule = state_->memo(layout, kind, size).plan.schedule();
+  const Schedule& schedule = state_->memo(layout, kind, size, key.turn).plan.schedule();
   const auto made = std::make_shared<const MessageProgram>(std::make_unique<const MessageProgram::Parts>(
-      state_->delays, state_->options, layout.shared_from_this(), kind, size, schedule));
+      state_->delays, state_->options, layout.shared_from_this(), kind, size, key.turn, schedule));
   state_->program_bytes += made->memory();
   if (state_->program_bytes > max_memo_bytes) {  // as with memos; who uses a program holds it
     state_->programs.clear();

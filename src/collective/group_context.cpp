@@ -62,7 +62,7 @@ Ps GroupContext::holds(std::size_t k, std::uint32_t i, std::uint32_t j, Bytes si
 
 Ps GroupContext::memory(Bytes size, std::uint64_t passes) const {
   if (!(local_memory.bytes_per_ns() > 0)) return 0;
-  return times(in_range(orrery::delay(0, size, local_memory, delays.rounding())), passes);
+  return times(in_range(local_memory_delay(size, local_memory, delays.rounding())), passes);
 }
 
 Ps GroupContext::clear_to_send(std::uint32_t i, std::uint32_t j) const {

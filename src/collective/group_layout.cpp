@@ -141,6 +141,22 @@ Axis whole_axis(const network::DelayModel& delays, std::span<const NpuId> member
   return axis;
 }
 
+/// Returns the axis with the positions of each group in opposite order: what follows the order goes round the other
+/// way.
+Axis back(Axis axis) {
+  const auto turn = [&](auto& values) {
+    for (std::size_t at = 0; at < values.size(); at += axis.size)
+      std::reverse(values.begin() + static_cast<std::ptrdiff_t>(at),
+                   values.begin() + static_cast<std::ptrdiff_t>(at + axis.size));
+  };
+  turn(axis.coordinates);
+  turn(axis.members);
+  turn(axis.ports);
+  turn(axis.npus);
+  axis.in_order = false;
+  return axis;
+}
+
 void check_distinct(std::span<const NpuId> members) {
   std::vector<NpuId> sorted(members.begin(), members.end());
   std::ranges::sort(sorted);
@@ -179,6 +195,10 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
   if (layout.axes.empty() || request.needs_whole) {
     check_distinct(request.members);
     layout.whole = whole_axis(delays, request.members);
+  }
+  if (request.two_directions) {
+    for (const Axis& axis : layout.axes) layout.axes_back.push_back(back(axis));
+    if (layout.whole) layout.whole_back = back(*layout.whole);
   }
   return layout;
 }

@@ -50,6 +50,9 @@ class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
   bool always_ring = false;   ///< one ring in the order listed, whatever the algorithms say
   std::vector<Axis> axes;     ///< of the grid, lowest dimension first; empty if there is none
   std::optional<Axis> whole;  ///< all members as one group in the order listed; kept where some kind may use it
+  /// The same with the positions of each group in opposite order, where some chunks go round the other way; else empty.
+  std::vector<Axis> axes_back;
+  std::optional<Axis> whole_back;
   /// What carries out its collectives, whatever their kind; null: what Options say.
   std::shared_ptr<const CustomCollective> custom;
 
@@ -65,6 +68,7 @@ struct GroupLayoutRequest {
   bool sub_grid = false;           ///< members are a sub-grid of the world by involved dimensions
   bool needs_whole = false;        ///< some kind uses a `one*` algorithm or a custom collective
   bool subgroup_is_ring = false;   ///< Rules::subgroup_is_ring
+  bool two_directions = false;     ///< Rules::two_directions
 };
 
 /// Throws Error (internal) if a member appears twice, or `sub_grid` members are not a grid. O(members * dimensions).

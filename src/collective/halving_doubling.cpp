@@ -28,6 +28,13 @@ class HalvingDoubling final : public RoundAlgorithm {
     return static_cast<std::uint32_t>(std::bit_width(task.size) - 1);
   }
 
+  /// Returns the bytes of the first message of the doubling. Under `astra-sim` rules an all-reduce turns back from half
+  /// of its last message, cut to whole bytes, as measured in ASTRA-sim 2.
+  static Bytes first_block_back(const GroupTask& task) {
+    if (task.reduces_every_message || !task.scatters()) return task.block();
+    return times(task.bytes / (std::uint64_t{2} * task.size), 2);
+  }
+
   /// Each step of the halving reduces what was received. Under `astra-sim` rules it reduces what the next step receives
   /// (docs/model.md, 6), as measured in ASTRA-sim 2.
   static std::vector<Round> rounds_of(const GroupTask& task) {
@@ -44,8 +51,9 @@ class HalvingDoubling final : public RoundAlgorithm {
                         .by_xor = true,
                         .reduced = task.reduces ? reduced : Bytes(0)});
     }
+    const Bytes block = first_block_back(task);
     for (std::uint32_t j = levels(task); task.gathers() && j-- > 0;)
-      rounds.push_back({.bytes = times(task.block(), std::uint64_t{1} << (levels(task) - 1 - j)),
+      rounds.push_back({.bytes = times(block, std::uint64_t{1} << (levels(task) - 1 - j)),
                         .first = 1U << j,
                         .last = 1U << j,
                         .by_xor = true});

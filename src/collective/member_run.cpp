@@ -48,6 +48,8 @@ void MemberRun::start_services(Time now, CollectiveTransport& transport) {
 void MemberRun::start(std::uint32_t service, Time now, CollectiveTransport& transport) {
   if (program_->custom_collective(service) != nullptr)
     custom_runs_.emplace_back(*program_, service, member_);
+  else if (program_->sliding_window(service) != nullptr)
+    sliding_.push_back({service});
   else
     active_.push_back({service, 0, 0, State::opening, Time::zero()});
   const Time opening = program_->opening(service);
@@ -63,6 +65,7 @@ void MemberRun::wake(StepId id, Time now, CollectiveTransport& transport) {
       run->wake(id.step, now, transport);
     return finish_custom(*run, now, transport);
   }
+  if (Sliding* const here = sliding(id.service)) return wake(*here, id, now, transport);
   Active& here = active(id.service);
   if (here.state == State::receiving) return take_one(here, now, transport);
   if (here.state == State::closing) {
@@ -120,11 +123,9 @@ bool MemberRun::begin_step(Active& here, CollectiveTransport& transport) {
                              member_step.is_clear_to_send ? CollectiveTransport::Payload::clear_to_send
                                                           : CollectiveTransport::Payload::data);
   } else {
-    for (const Receiver& to : step.sends) send_or_wait(here, to, step, transport);
-    if (rendezvous_)
-      for (const std::uint32_t from : step.receives)
-        transport.send(from, clear_to_send_size(), {here.service, here.step},
-                       CollectiveTransport::Payload::clear_to_send, here.step);
+    if (program_->sends_clears_first()) send_clears(here.service, here.step, step, transport);
+    for (const Receiver& to : step.sends) send_or_wait(here.service, to, step, transport);
+    if (!program_->sends_clears_first()) send_clears(here.service, here.step, step, transport);
   }
   const std::uint32_t come = take_early(here.service, here.step);
   ensure(come <= messages, "more messages of a step than it has");
@@ -134,9 +135,17 @@ bool MemberRun::begin_step(Active& here, CollectiveTransport& transport) {
   return here.missing == 0;
 }
 
+/// With rendezvous, lets those send from whom the member receives in the step.
+void MemberRun::send_clears(std::uint32_t service, std::uint32_t k, const Step& step, CollectiveTransport& transport) {
+  if (!rendezvous_) return;
+  for (const std::uint32_t from : step.receives)
+    transport.send(from, clear_to_send_size(), {service, k}, CollectiveTransport::Payload::clear_to_send, k);
+}
+
 /// Sends data now, or with rendezvous when the receiver's clear to send has come.
-void MemberRun::send_or_wait(const Active& here, const Receiver& to, const Step& step, CollectiveTransport& transport) {
-  const Rendezvous data{here.service, to.step, to.member, step.bytes, step.awaits_delivery};
+void MemberRun::send_or_wait(std::uint32_t service, const Receiver& to, const Step& step,
+                             CollectiveTransport& transport) {
+  const Rendezvous data{service, to.step, to.member, step.bytes, step.awaits_delivery};
   if (rendezvous_) {
     const auto clear =
         std::ranges::find_if(clears_to_send_, [&](const Rendezvous& other) { return is_same(data, other); });
@@ -170,6 +179,8 @@ void MemberRun::receive(std::uint32_t from, StepId id, bool is_clear_to_send, Ti
     run->receive(step, now, transport);
     return finish_custom(*run, now, transport);
   }
+  if (Sliding* const here = sliding(service); here != nullptr && step < here->position.sent())
+    return take_message(*here, now, transport);
   const auto here = std::ranges::find(active_, service, &Active::service);
   if (here == active_.end() || here->step != step || here->state != State::receiving) {
     const auto known = find_early(id);

@@ -23,11 +23,12 @@ struct PlaceInPhase {
 }  // namespace
 
 MessageProgram::Parts::Parts(const network::DelayModel& delays, const Options& options,
-                             std::shared_ptr<const GroupLayout> of, Kind kind, Bytes size, const Schedule& schedule)
-    : layout(std::move(of)) {
+                             std::shared_ptr<const GroupLayout> of, Kind kind, Bytes size, Turn turn,
+                             const Schedule& schedule)
+    : layout(std::move(of)), clears_first(options.rules.clears_first) {
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout->num_members);
   num_chunks = chunks.count;
-  const Routes routes = routes_of(delays, options, *layout, kind, chunks);
+  const Routes routes = routes_of(delays, options, *layout, kind, chunks, turn);
   std::vector<std::uint32_t> first;  // [routes] of its stages
   for (const Route& route : routes.routes) {
     first.push_back(static_cast<std::uint32_t>(phases.size()));
@@ -92,6 +93,8 @@ MessageProgram::MessageProgram(std::unique_ptr<const Parts> parts)
 
 MessageProgram::~MessageProgram() = default;
 
+bool MessageProgram::sends_clears_first() const { return parts_->clears_first; }
+
 Time MessageProgram::opening(std::uint32_t service) const {
   return parts_->phases[services_[service].stage].programs.of(services_[service].chunk).opening();
 }
@@ -99,6 +102,10 @@ Time MessageProgram::opening(std::uint32_t service) const {
 std::uint32_t MessageProgram::num_steps(std::uint32_t service, std::uint32_t member) const {
   const ProgramPhase& phase = parts_->phases[services_[service].stage];
   return phase.programs.of(services_[service].chunk).num_steps(PlaceInPhase(phase, member).position);
+}
+
+const SlidingWindow* MessageProgram::sliding_window(std::uint32_t service) const {
+  return parts_->phases[services_[service].stage].programs.of(services_[service].chunk).sliding_window();
 }
 
 const CustomCollective* MessageProgram::custom_collective(std::uint32_t service) const {

@@ -24,12 +24,13 @@ struct ProgramPhase {
 
 struct MessageProgram::Parts {
   Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const GroupLayout> layout, Kind kind,
-        Bytes size, const Schedule& schedule);
+        Bytes size, Turn turn, const Schedule& schedule);
 
   ProgramPhase make_phase(const network::DelayModel& delays, const Options& options, const Phase& phase);
   std::vector<bool> groups_with_data(const Axis& axis) const;
 
   std::shared_ptr<const GroupLayout> layout;  ///< which phases point into
+  bool clears_first = false;                  ///< Rules::clears_first
   std::uint64_t num_chunks = 0;
   std::vector<Service> services;
   std::vector<std::uint32_t> queue_of;                      ///< [services]

@@ -80,10 +80,10 @@ std::uint64_t in_service(const network::DelayModel& delays, const Options& optio
   return std::min(slots, switch_operations(delays.topology(), options, *phase.axis) / queues);
 }
 
-Plan::Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
-           Bytes size) {
+Plan::Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind, Bytes size,
+           Turn turn) {
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
-  const Routes routes = routes_of(delays, options, layout, kind, chunks);
+  const Routes routes = routes_of(delays, options, layout, kind, chunks, turn);
   std::vector<const Phase*> phases;
   ChunkWork work = work_of(delays, options, kind, routes, phases);
   work.num_chunks = chunks.count;
@@ -113,6 +113,13 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
     phases_.push_back(std::move(planned));
   }
   schedule_ = make_schedule(work, {options.chunks.queues, options.chunks.chunk_order});
+  // Chunks of one phase whose trees differ: some members end the later of two chunks first.
+  const bool is_one_phase = work.routes.size() == 1 && phases_.size() == 1;
+  if (!options.rules.turns_go_on || !is_one_phase || !phases_[0].evaluators.odd || options.chunks.overlap_latency)
+    return;
+  for (const ScheduledService& service : schedule_.services)
+    own_slots_.resize(std::max<std::size_t>(own_slots_.size(), service.queue + 1),
+                      std::min(work.stages[0].in_service, chunks.count));
 }
 
 std::size_t Plan::memory() const {
@@ -123,7 +130,38 @@ std::size_t Plan::memory() const {
   return bytes;
 }
 
+void Plan::run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
+  const std::size_t n = arrivals.size();
+  const PlannedPhase& phase = phases_[0];
+  std::vector<std::size_t> taken(n);
+  workspace.slots.resize(own_slots_.size());
+  for (std::size_t q = 0; q < own_slots_.size(); ++q) {
+    workspace.slots[q].clear();
+    for (std::uint64_t slot = 0; slot < own_slots_[q]; ++slot)
+      workspace.slots[q].insert(workspace.slots[q].end(), arrivals.begin(), arrivals.end());
+  }
+  workspace.times.resize(n);
+  std::ranges::copy(arrivals, completions.begin());
+  for (const ScheduledService& service : schedule_.services) {
+    std::vector<Ps>& free = workspace.slots[service.queue];
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t member = phase.axis->members[i];
+      taken[i] = member;
+      for (std::size_t slot = member + n; slot < free.size(); slot += n)
+        if (free[slot] < free[taken[i]]) taken[i] = slot;
+      workspace.times[i] = free[taken[i]];
+    }
+    phase.evaluators.of(service.chunk).run(workspace.times, workspace.scratch);
+    for (std::size_t i = 0; i < n; ++i) {
+      free[taken[i]] = workspace.times[i];
+      Ps& completion = completions[phase.axis->members[i]];
+      completion = std::max(completion, workspace.times[i]);
+    }
+  }
+}
+
 void Plan::run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
+  if (!own_slots_.empty()) return run_by_slots(arrivals, completions, workspace);
   const std::size_t n = arrivals.size();
   workspace.arrays.resize(schedule_.num_arrays * n);
   workspace.times.resize(n);

@@ -17,16 +17,18 @@ std::uint64_t in_service(const network::DelayModel& delays, const Options& optio
 
 /// Working memory of Plan::run, kept between calls.
 struct Workspace {
-  std::vector<Ps> arrays;  ///< [Schedule::num_arrays][members]
-  std::vector<Ps> times;   ///< [groups][positions]
-  std::vector<Ps> starts;  ///< [groups][positions]
+  std::vector<Ps> arrays;              ///< [Schedule::num_arrays][members]
+  std::vector<Ps> times;               ///< [groups][positions]
+  std::vector<Ps> starts;              ///< [groups][positions]
+  std::vector<std::vector<Ps>> slots;  ///< [queues][slots of a queue][members] when each becomes free
   Scratch scratch;
 };
 
 /// Everything that completions follow from, for one layout, kind and size. The layout must outlive it.
 class Plan {
  public:
-  Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind, Bytes size);
+  Plan(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind, Bytes size,
+       Turn turn = {});
 
   /// Returns whether members that arrive together complete together, `end` later.
   bool completes_together() const { return completes_together_; }
@@ -49,9 +51,13 @@ class Plan {
     Ps busy[2] = {0, 0};     ///< the rest of the duration
   };
 
+  void run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
+
   std::vector<PlannedPhase> phases_;  ///< one for each stage of the schedule
   Schedule schedule_;
   bool completes_together_ = true;
+  /// Members take free slots each for itself (Rules::turns_go_on): [queues] slots. Else they follow the schedule.
+  std::vector<std::uint64_t> own_slots_;
 };
 
 }  // namespace orrery::collective

@@ -17,6 +17,8 @@ class PositionProgram {
   Time opening() const { return opening_; }
   /// See MessageProgram::custom_collective.
   virtual const CustomCollective* custom_collective() const { return nullptr; }
+  /// See MessageProgram::sliding_window.
+  virtual const SlidingWindow* sliding_window() const { return nullptr; }
   virtual std::uint32_t num_steps(std::uint32_t position) const = 0;
   virtual void step(std::uint32_t position, std::uint32_t k, MemberStep& out) const = 0;
   /// Returns the bytes that the program holds, within a factor of two.

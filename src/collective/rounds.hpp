@@ -28,7 +28,7 @@ class RoundAlgorithm : public SteppedAlgorithm {
   /// The messages of the largest round.
   std::uint32_t messages_at_once() const final;
   void count_bytes(std::uint64_t chunks, SentBytes& sent) const final;
-  std::uint64_t fewest_endpoint_delays() const final;
+  std::uint64_t fewest_endpoint_delays() const override;
   Symmetry symmetry() const final;
 
  protected:

@@ -6,6 +6,7 @@
 
 #include "dimension_order.hpp"
 #include "orrery/collective/registry.hpp"
+#include "validation.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -16,7 +17,7 @@ Route grid_route(const Options& options, const GroupLayout& layout, Kind kind, c
   const std::vector<Algorithm>& list = algorithms_for(options, kind);
   const auto phase = [&](std::uint32_t a, Kind phase_kind, bool down) {
     const std::uint32_t d = layout.axes[a].dimensions[0];
-    return Phase{&layout.axes[a], {list[d], phase_kind, {}, true}, a, down};
+    return Phase{&layout.axes[a], {list[d], phase_kind}, a, down};
   };
   Route route;
   if (goes_up_and_down(options, kind)) {
@@ -44,7 +45,7 @@ Route whole_route(const Options& options, const GroupLayout& layout, Kind kind) 
   Route route;
   for (std::uint32_t a = 0; a < layout.axes.size(); ++a) {
     const Algorithm& algorithm = algorithms_for(options, kind)[layout.axes[a].dimensions[0]];
-    route.push_back({&layout.axes[a], {algorithm, steps_for(algorithm, options, kind), {}, true}, a, false});
+    route.push_back({&layout.axes[a], {algorithm, steps_for(algorithm, options, kind)}, a, false});
   }
   if (kind == Kind::broadcast) std::ranges::reverse(route);
   return route;
@@ -53,8 +54,12 @@ Route whole_route(const Options& options, const GroupLayout& layout, Kind kind) 
 /// Returns the algorithm that carries out the whole collective among all members, if the grid's axes do not.
 const Algorithm* algorithm_of_whole(const Options& options, const GroupLayout& layout, Kind kind) {
   static constexpr Algorithm ring;
-  if (layout.always_ring) return &ring;
   const std::vector<Algorithm>& list = algorithms_for(options, kind);
+  if (layout.always_ring) {
+    const bool stays = list.size() == 1 && entry_of(list[0]).stays_in_subgroups &&
+                       carries_out(entry_of(list[0]), parent(kind), layout.num_members);
+    return stays ? &list[0] : &ring;
+  }
   const auto one = std::ranges::find_if(list, &Algorithm::whole_communicator);
   if (one != list.end()) return &*one;
   return layout.axes.empty() ? &ring : nullptr;
@@ -69,18 +74,42 @@ Route route_of(const Options& options, const GroupLayout& layout, Kind kind, Byt
     route.push_back(
         {&*layout.whole, {.kind = shape_kind, .is_custom = true, .custom = custom_for(customs, layout.num_members)}});
   else if (const Algorithm* const algorithm = algorithm_of_whole(options, layout, kind))
-    route.push_back({&*layout.whole, {*algorithm, steps_for(*algorithm, options, kind), {}, true}, 0, false});
+    route.push_back({&*layout.whole, {*algorithm, steps_for(*algorithm, options, kind)}, 0, false});
   else if (goes_whole(options, kind))
     route = whole_route(options, layout, kind);
   else
     route = grid_route(options, layout, shape_kind, order);
   for (Phase& phase : route) {
     phase.shape.size = chunk;
+    phase.shape.in_subgroup = layout.subgroup;
     phase.shape.reduces = kind != Kind::broadcast && kind != Kind::scatter;
     if (phase.shape.kind == Kind::reduce_scatter) chunk = chunk / phase.axis->size;
     if (phase.shape.kind == Kind::all_gather) chunk = times(chunk, phase.axis->size);
   }
   return route;
+}
+
+/// Turns the phase round if its algorithm has two ways round.
+void turn_round(const GroupLayout& layout, Phase& phase) {
+  if (phase.shape.is_custom || !entry_of(phase.shape.algorithm).goes_round) return;
+  phase.axis = layout.whole && phase.axis == &*layout.whole ? &*layout.whole_back : &layout.axes_back[phase.axis_idx];
+}
+
+/// Returns the routes of chunks that take a route, some of them the other way round (Rules::two_directions).
+Routes in_both_directions(const Options& options, const GroupLayout& layout, Kind kind, std::uint64_t num_chunks,
+                          Route route, Turn turn) {
+  for (Phase& phase : route) phase.shape.begins_odd = turn.is_odd_tree;
+  if (!options.rules.two_directions) return {{std::move(route)}, {}};
+  for (Phase& phase : route)
+    if (phase.down) turn_round(layout, phase);
+  const std::uint32_t queues = options.chunks.queues;
+  if (goes_up_and_down(options, parent(kind)) || queues == 1) return {{std::move(route)}, {}};
+  Route back = route;
+  for (Phase& phase : back) turn_round(layout, phase);
+  Routes routes{{std::move(route), std::move(back)}, {}};
+  for (std::uint64_t chunk = 0; chunk < num_chunks; ++chunk)
+    routes.of_chunk.push_back((turn.queue + chunk) % queues < queues / 2 ? 0 : 1);
+  return routes;
 }
 
 bool is_in_one_group(const Options& options, const GroupLayout& layout, Kind kind) {
@@ -153,12 +182,13 @@ GroupContext group_context(const network::DelayModel& delays, const Options& opt
 }
 
 Routes routes_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
-                 const Chunks& chunks) {
+                 const Chunks& chunks, Turn turn) {
   const DimensionOrder dimension_order = options.chunks.dimension_order;
   const bool has_choice =
       layout.axes.size() > 1 && !goes_whole(options, kind) && !is_in_one_group(options, layout, kind);
   if (dimension_order == DimensionOrder::ascending || !has_choice)
-    return {{route_of(options, layout, kind, chunks.size, ascending(layout))}, {}};
+    return in_both_directions(options, layout, kind, chunks.count,
+                              route_of(options, layout, kind, chunks.size, ascending(layout)), turn);
   Routes result;
   Themis themis(delays, options, layout, kind);
   std::map<AxisOrder, std::uint32_t> known;

@@ -51,9 +51,10 @@ struct Routes {
   std::uint32_t of(std::uint64_t chunk) const { return of_chunk.empty() ? 0 : of_chunk[chunk]; }
 };
 
-/// Returns the routes as ChunkScheduling::dimension_order says. The layout must outlive them. O(chunks * axes^2).
+/// Returns the routes, when `turn` holds at the beginning, as ChunkScheduling::dimension_order says. The layout must
+/// outlive them. O(chunks * axes^2).
 Routes routes_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,
-                 const Chunks& chunks);
+                 const Chunks& chunks, Turn turn);
 
 /// Returns routes for what does not depend on sizes: among them every axis that can be
 /// first or last for chunks of some size is so.

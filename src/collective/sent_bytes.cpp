@@ -55,7 +55,7 @@ CollectiveTraffic traffic_of(const network::DelayModel& delays, const Options& o
   CollectiveTraffic traffic(delays.topology().num_dimensions());
   if (layout.num_members == 1) return traffic;
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout.num_members);
-  const Routes routes = routes_of(delays, options, layout, kind, chunks);
+  const Routes routes = routes_of(delays, options, layout, kind, chunks, {});
   std::vector<std::uint64_t> even(routes.routes.size(), 0), odd = even;
   if (routes.of_chunk.empty()) {
     even[0] = (chunks.count + 1) / 2;

@@ -83,9 +83,13 @@ std::uint64_t switch_operations(const topology::Topology& topology, const Option
          (std::uint64_t{dimension.size} * options.collectives_at_a_time);
 }
 
+bool carries_out(const AlgorithmEntry& entry, Kind kind, std::uint32_t size) {
+  return fault_of_algorithm(entry, kind, size).empty();
+}
+
 bool has_steps(const Phase& phase) {
   if (phase.shape.is_custom) return phase.shape.custom != nullptr;
-  return fault_of_algorithm(entry_of(phase.shape.algorithm), phase.shape.kind, phase.axis->size).empty();
+  return carries_out(entry_of(phase.shape.algorithm), phase.shape.kind, phase.axis->size);
 }
 
 void validate_phase(const topology::Topology& topology, const Options& options, const GroupLayout& layout,

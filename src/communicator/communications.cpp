@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orrery/collective/custom_collective.hpp"
+#include "orrery/collective/kind.hpp"
 #include "orrery/parallel/packing.hpp"
 
 namespace orrery::communicator {
@@ -81,7 +82,7 @@ class Requested {
   using SubGrid = std::tuple<std::uint64_t, NpuId, std::uint32_t>;  // dimensions, first NPU, file
 
   bool is_whole(GroupId group, std::uint64_t dimensions) const {
-    return dimensions == trace::all_dimensions || !groups_[group.index()].members.empty();
+    return dimensions == trace::all_dimensions || ignores_dimensions(groups_[group.index()]);
   }
   SubGrid sub_grid(NpuId npu, const GroupUse& use) const {
     std::uint32_t first = npu.value();
@@ -98,17 +99,20 @@ class Requested {
 
 }  // namespace
 
-std::uint64_t dimensions_in_use(const topology::Topology& topology) {
-  std::uint64_t bits = 0;
+DimensionsInUse dimensions_in_use(const topology::Topology& topology, const collective::Engine& engine) {
+  DimensionsInUse in_use{0, engine.kinds_of_all()};
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-    if (topology.dimension(d).size > 1) bits |= std::uint64_t{1} << d;
-  return bits;
+    if (topology.dimension(d).size > 1) in_use.bits |= std::uint64_t{1} << d;
+  return in_use;
 }
 
-GroupUse use_of(const trace::Graph& graph, NodeId node, std::uint64_t dimensions_in_use) {
+GroupUse use_of(const trace::Graph& graph, NodeId node, const DimensionsInUse& in_use) {
   const auto& of_group = graph.nodes[node.index()];
-  const std::uint64_t named = of_group.detail & dimensions_in_use;
-  return {of_group.slot, named == dimensions_in_use ? trace::all_dimensions : named, graph.custom_of(node)};
+  const std::uint64_t named = of_group.detail & in_use.bits;
+  bool names_all = named == in_use.bits;
+  if (of_group.kind == trace::NodeKind::collective && (of_group.detail & 1) != 0)
+    names_all |= (in_use.kinds_of_all >> static_cast<unsigned>(collective::kind_of(of_group.collective)) & 1) != 0;
+  return {of_group.slot, names_all ? trace::all_dimensions : named, graph.custom_of(node)};
 }
 
 NumberedCommunicators number_communicators(std::span<const CommunicatorRequest> requests,

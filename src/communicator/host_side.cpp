@@ -86,6 +86,8 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
   auto& pending = hosted.pending.at(report.ordinal);
   if (pending.arrivals.empty()) {
     pending.report = report;
+    pending.turn = hosted.turn;
+    hosted.turn = setup_.engine.next_turn(hosted.turn, *hosted.layout, kind_of(report), Bytes(report.size));
     pending.arrivals.resize(hosted.spec.num_participants(setup_.hosting.num_npus()));
     pending.missing = static_cast<std::uint32_t>(hosted.ranks.size());
   }
@@ -148,7 +150,8 @@ Time HostSide::pending_reply(Rank to) const {
 void HostSide::finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals) {
   auto& completions = scratch_.completions;
   completions.resize(hosted.members);
-  setup_.engine.finish(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size), arrivals, completions);
+  setup_.engine.finish(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size), arrivals, completions,
+                       pending.turn);
   if (setup_.variations == nullptr || !setup_.variations->has(DrawnPer::collective)) return;
   const Time last = *std::ranges::max_element(arrivals);
   const double factor = setup_.variations->factor(DrawnPer::collective, {hosted.draws_as, pending.report.ordinal});

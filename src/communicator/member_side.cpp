@@ -90,6 +90,10 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
   const auto participants = communicator.npus.size();
   if (pending.count == 0) {
     pending.report = report;
+    if (communicator.layout) {
+      pending.turn = communicator.turn;
+      communicator.turn = setup_.engine.next_turn(communicator.turn, *communicator.layout, join.kind, join.size);
+    }
     pending.arrivals.resize(participants);
     pending.nodes.resize(participants);
   }
@@ -109,8 +113,11 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
 }
 
 std::shared_ptr<const collective::MessageProgram> MemberSide::script(const Membership& membership,
-                                                                     collective::Kind kind, Bytes size) {
-  return setup_.engine.message_program(*communicators_[membership.communicator].layout, kind, size);
+                                                                     std::uint32_t ordinal) {
+  const LocalCommunicator& communicator = communicators_[membership.communicator];
+  const Pending& pending = communicator.pending.at(ordinal);
+  return setup_.engine.message_program(*communicator.layout, static_cast<collective::Kind>(pending.report.collective),
+                                       Bytes(pending.report.size), pending.turn);
 }
 
 void MemberSide::leave(const Membership& membership, std::uint32_t ordinal, Time now) {

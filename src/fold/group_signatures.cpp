@@ -67,8 +67,10 @@ class GroupCollectives {
     if (!context_.engine.fits(layout, kind, size)) return found->second = false;  // a check refuses it
     const std::vector<Time> arrivals(members);
     std::vector<Time> completions(members);
-    context_.engine.finish(layout, kind, size, arrivals, completions);
-    found->second = std::ranges::all_of(completions, [&](Time time) { return time == completions.front(); });
+    found->second = std::ranges::all_of(context_.engine.turns(layout, kind), [&](collective::Turn turn) {
+      context_.engine.finish(layout, kind, size, arrivals, completions, turn);
+      return std::ranges::all_of(completions, [&](Time time) { return time == completions.front(); });
+    });
     return found->second;
   }
 

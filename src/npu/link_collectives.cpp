@@ -70,8 +70,7 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
   const Bytes size(npu.node(id).size);
   const std::uint32_t ordinal = communicators.join(
       membership, {npu.npu().id, id, npu.npu().trace->id_of(id), kind, size, now, npu.schedule().is_recorded()});
-  collective::MemberRun run(communicators.script(membership, kind, size), membership.position,
-                            context.options.rendezvous);
+  collective::MemberRun run(communicators.script(membership, ordinal), membership.position, context.options.rendezvous);
   joined_.push_back(
       std::make_unique<Joined>(Joined{group, ordinal, id, membership, std::move(run), {now, npu.npu().id}}));
   Joined& joined = *joined_.back();

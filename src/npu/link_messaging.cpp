@@ -47,7 +47,13 @@ void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {
   const ChannelKey channel = channel_of(npu.npu(), send);
   if (npu.context().options.rendezvous && !clearances_.take(channel, clearance))
     return clearances_.leave(channel, send);
+  if (npu.context().options.rendezvous && npu.context().options.clears_first) return cleared_.push_back(send);
   transfer_over_links(npu, send, now);
+}
+
+void LinkMessaging::settle(Execution& npu, Time now) {
+  for (const NodeId send : cleared_) transfer_over_links(npu, send, now);
+  cleared_.clear();
 }
 
 void LinkMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {

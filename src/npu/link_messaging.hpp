@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "matcher.hpp"
 #include "messaging.hpp"
 
@@ -11,6 +13,7 @@ class LinkMessaging final : public Messaging {
  public:
   void begin_send(Execution& npu, NodeId send, Time now) override;
   void begin_receive(Execution& npu, NodeId receive, Time now) override;
+  void settle(Execution& npu, Time now) override;
   bool arrive(Execution& npu, const network::Message& message, Time now) override;
   ActionTimes after_posted() const override { return posted_; }
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
@@ -21,6 +24,7 @@ class LinkMessaging final : public Messaging {
   Matcher<PostedReceive, Bytes> receives_;  // posted receives, and the sizes of messages that none waits for yet
   // With rendezvous: sends that wait, and clear-to-send messages that no send waits for yet.
   Matcher<NodeId, Clearance> clearances_;
+  std::vector<NodeId> cleared_;  // sends that leave when the NPU has begun all that it begins at this time
   ActionTimes posted_;
 };
 

@@ -39,6 +39,9 @@ class Messaging {
   /// Takes in a message that is at this NPU. Returns whether a node has completed.
   virtual bool arrive(Execution& npu, const network::Message& message, Time now);
 
+  /// Ends a time: the NPU has begun all that it begins at that time.
+  virtual void settle(Execution&, Time) {}
+
   /// Returns whether receives have been posted of which it is not known whether their messages are there already. They
   /// then end at once, so that the NPU cannot go on before it is known.
   virtual bool is_in_doubt() const { return false; }

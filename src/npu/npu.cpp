@@ -69,6 +69,7 @@ void Npu::settle(Time now) {
     }
     // Nodes that take no time hold their resource until all others of this round have begun.
   } while (execution_.end_instant_nodes(now));
+  messaging_->settle(execution_, now);
   if (is_done()) execution_.accounting().end_run(now);
 }
 

@@ -20,7 +20,7 @@ Time duration(const trace::Graph& graph, NodeId id, const Options& options, cons
   return model.duration({node.detail, Bytes(node.size), recorded});
 }
 
-void number_uses(Program& program, std::uint64_t dimensions_in_use) {
+void number_uses(Program& program, const communicator::DimensionsInUse& dimensions_in_use) {
   const auto& graph = *program.graph;
   std::vector<std::uint32_t> use_of(graph.num_nodes(), 0);
   bool plain = true;
@@ -39,7 +39,7 @@ void number_uses(Program& program, std::uint64_t dimensions_in_use) {
 }  // namespace
 
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,
-                     std::uint64_t dimensions_in_use) {
+                     const communicator::DimensionsInUse& dimensions_in_use) {
   Program program;
   const auto model = compute::make_model(options.compute);
   const auto n = graph->num_nodes();
@@ -58,7 +58,7 @@ Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& o
 }
 
 Programs make_programs(std::span<const trace::NpuTrace> traces, const Options& options,
-                       std::uint64_t dimensions_in_use) {
+                       const communicator::DimensionsInUse& dimensions_in_use) {
   Programs programs;
   for (const auto& trace : traces)
     if (auto& program = programs[trace.graph.get()]; !program)

@@ -29,7 +29,7 @@ std::vector<NpuId> members_of(const trace::Group& group, std::uint32_t num_npus)
 /// The summary of each trace; equal structures share one.
 class Summaries {
  public:
-  Summaries(const ReadTraces& traces, std::uint64_t dimensions_in_use) {
+  Summaries(const ReadTraces& traces, const communicator::DimensionsInUse& dimensions_in_use) {
     for (const auto& trace : traces.traces) {
       const auto [found, added] = of_structure_.try_emplace(trace.graph.get());
       if (added) found->second = summarise(*trace.graph, dimensions_in_use);
@@ -88,7 +88,7 @@ std::vector<GroupTraffic> gather_groups(const ReadTraces& mine, const Summaries&
 
 }  // namespace
 
-TraceSummary summarise(const trace::Graph& graph, std::uint64_t dimensions_in_use) {
+TraceSummary summarise(const trace::Graph& graph, const communicator::DimensionsInUse& dimensions_in_use) {
   TraceSummary summary;
   summary.nodes = graph.num_nodes();
   summary.to_peer.resize(graph.num_peer_slots);
@@ -114,7 +114,7 @@ TraceSummary summarise(const trace::Graph& graph, std::uint64_t dimensions_in_us
 CommunicationGraph communication_graph(const ReadTraces& mine, const topology::Topology& topology,
                                        const collective::Engine& engine, bool communicates,
                                        parallel::Communicator& world) {
-  const Summaries summaries(mine, communicator::dimensions_in_use(topology));
+  const Summaries summaries(mine, communicator::dimensions_in_use(topology, engine));
   CommunicationGraph graph;
   std::vector<std::uint64_t> loads(topology.num_npus());
   for (std::size_t i = 0; i < mine.npus.size(); ++i) loads[mine.npus[i].index()] = summaries[i].nodes;

@@ -33,7 +33,7 @@ def expected(folder, workload):
 
 def compare(seed, ranks, folder):
     """Returns what differs for one seed; empty if nothing does."""
-    workload = random_workload.Workload(seed)
+    workload = random_workload.Workload(seed, all_algorithms=True)
     files = [harness.write_workload(folder, workload.traces)] + workload.system.write(folder)
     output = folder / "results.h5"
     outcome = harness.orrery("run", *files, f"--output={output}", "--force", "--quiet", ranks=ranks)

@@ -4,9 +4,9 @@
 The oracle implements the rules of docs/model.md under `astra-sim` arithmetic a second time: one event heap, no ranks, no folding.
 Tests compare every NPU's finish time with Orrery's. Times are whole nanoseconds.
 
-It covers Chakra traces of schema 0.0.4, roofline and recorded durations, the ring, direct and halving-doubling algorithms on any
-number of dimensions, chunks and queues, members that arrive at different times, process groups, point-to-point messages (eager or
-rendezvous) and remote memory. It raises NotImplementedError for trees, windows and the other algorithms that it does not cover.
+It covers Chakra traces of schema 0.0.4, roofline and recorded durations, ring, direct with and without a window, halving-doubling and
+double binary trees on any number of dimensions, chunks and queues, members that arrive at different times, process groups,
+point-to-point messages (eager or rendezvous) and remote memory. It raises NotImplementedError for other algorithms.
 
 usage: oracle.py [--cases DIR] [CASE ...]
        oracle.py --workload PREFIX --network FILE --system FILE [--memory FILE] [--groups FILE]
@@ -28,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import chakra  # noqa: E402
 import reference_case  # noqa: E402
 
-BYTES_PER_NS = 2 ** 30 / 1e9  # of one GB/s: ASTRA-sim takes 2^30 bytes for a GB
+GIGABYTE = 2 ** 30            # ASTRA-sim's
 CONTROL_BYTES = 8192          # the size of a rendezvous message
 KINDS = {chakra.ALL_REDUCE: "all-reduce", chakra.ALL_GATHER: "all-gather", chakra.ALL_TO_ALL: "all-to-all",
          chakra.REDUCE_SCATTER: "reduce-scatter"}
@@ -53,7 +53,7 @@ class Network:
             distance = (destination - source) % size
             if distance:
                 hops = {"Ring": min(distance, size - distance), "FullyConnected": 1, "Switch": 2}[shape]
-                return int(hops * latency + num_bytes / (bandwidth * BYTES_PER_NS))
+                return int(hops * latency + num_bytes / (bandwidth * GIGABYTE / 1e9))
             source, destination = source // size, destination // size
         raise NotImplementedError("an NPU sends a message to itself")
 
@@ -85,6 +85,8 @@ def halving_doubling_steps(kind, n, num_bytes, message, reduce_cost):
     if kind != "all-gather":
         for level in range(levels):
             yield 2 ** level, num_bytes >> (level + 1), reduce_cost(num_bytes >> (level + 2)) if level + 1 < levels else 0
+    if kind == "all-reduce":
+        message = 2 * (num_bytes >> (levels + 1))  # the way back begins with half of the last message, in whole bytes, twice
     if kind != "reduce-scatter":
         for level in reversed(range(levels)):
             yield 2 ** level, message << (levels - 1 - level), 0
@@ -97,7 +99,8 @@ class Collectives:
     reduce-scatter and all-gather), and waits in a queue of the dimension before each phase.
     """
 
-    Phase = collections.namedtuple("Phase", "dimension queue kind bytes duration")  # duration: if all members start together
+    # back: the groups go round the other way; odd: over the tree of odd chunks; duration: if all members start together
+    Phase = collections.namedtuple("Phase", "dimension queue kind bytes back odd duration")
 
     def __init__(self, network, system, num_queues, rendezvous):
         self.network, self.system, self.num_queues, self.rendezvous = network, system, num_queues, rendezvous
@@ -106,29 +109,43 @@ class Collectives:
 
     def reduce_cost(self, num_bytes):
         """Returns the ns of summing two buffers: two reads and one write of the local memory."""
-        return 3 * int(num_bytes / self.system["local-mem-bw"])
+        return 3 * int(num_bytes / (self.system["local-mem-bw"] * 1e9) * 1e9)
 
-    def finish_times(self, kind, num_bytes, members, arrivals, involved=None):
-        """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all."""
+    def finish_times(self, kind, num_bytes, members, arrivals, involved=None, turn=None):
+        """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all.
+        `turn`: how many chunks of the communicator have used all queues in turn so far, and how many have gone over trees; it is advanced."""
         if len(members) == 1:
             return list(arrivals)
+        turn = turn or [0, 0]
         chunk_bytes = num_bytes // self.chunks
         if kind != "all-gather" and chunk_bytes < self.network.size:
             chunk_bytes, num_bytes = self.network.size, self.chunks * self.network.size
         placement = Placement(self.network, self.system, kind, members, involved)
-        chunks = self.divide(kind, num_bytes, chunk_bytes, placement)
+        chunks = self.divide(kind, num_bytes, chunk_bytes, placement, turn)
+        if kind != "all-reduce" or not self.aware:
+            turn[0] += len(chunks)
+        if kind == "all-reduce":
+            turn[1] += len(chunks)
         order, end = self.service_order(chunks)
         if placement.is_regular() and len(set(arrivals)) == 1:
             return [arrival + end for arrival in arrivals]
-        done = {}
+        done, is_one_phase = {}, len(chunks[0]) == 1
+        free = collections.defaultdict(lambda: [[arrival] * self.in_service() for arrival in arrivals])  # by queue: when slots of members are
         for chunk, phase, before in order:
+            if is_one_phase:  # each member takes its next chunk when one of its own is done
+                slots = free[chunks[chunk][0].queue]
+                done[chunk, 0] = self.finish_phase(chunks[chunk][0], placement, [heapq.heappop(own) for own in slots])
+                for own, time in zip(slots, done[chunk, 0]):
+                    heapq.heappush(own, time)
+                continue
             starts = [max(arrivals[i] if phase == 0 else done[chunk, phase - 1][i], done[before][i] if before else 0)
                       for i in range(len(members))]
             done[chunk, phase] = self.finish_phase(chunks[chunk][phase], placement, starts)
         return [max(done[c, len(phases) - 1][i] for c, phases in enumerate(chunks)) for i in range(len(members))]
 
-    def divide(self, kind, num_bytes, chunk_bytes, placement):
-        """Returns the phases of each chunk, with the queues that they wait in."""
+    def divide(self, kind, num_bytes, chunk_bytes, placement, turn):
+        """Returns the phases of each chunk, with the queues that they wait in. Rings and direct in the second half of the queues, and on the
+        way back of an all-reduce, go round the other way."""
         first, last, each, chunks = collections.Counter(), collections.Counter(), collections.Counter(), []
         dimensions, queues = placement.dimensions, self.num_queues
         split = kind == "all-reduce" and self.aware
@@ -136,12 +153,14 @@ class Collectives:
             plan = [(d, "reduce-scatter") for d in dimensions[:-1]] + [(dimensions[-1], kind)] + [(d, "all-gather") for d in dimensions[-2::-1]]
         else:
             plan = [(d, kind) for d in (reversed(dimensions) if kind == "all-gather" else dimensions)]
-        for _ in range(-(-num_bytes // chunk_bytes)):
+        for chunk in range(-(-num_bytes // chunk_bytes)):
             phases, size = [], chunk_bytes
             for position, (d, phase_kind) in enumerate(plan):
                 n = len(placement.groups[d][0])
+                back = position >= len(dimensions)
                 if not split:
                     queue = each[d] % queues
+                    back = queues > 1 and (turn[0] + each[d]) % queues >= queues // 2
                     each[d] += 1
                 elif position < len(dimensions):
                     queue = first[d] % max(queues // 2, 1)
@@ -149,11 +168,16 @@ class Collectives:
                 else:
                     queue = (queues // 2 + last[d] % max(queues - queues // 2, 1)) % queues
                     last[d] += 1
-                duration = max(self.finish_group(placement, d, placement.groups[d][0], phase_kind, size, [0] * n))
-                phases.append(self.Phase(d, queue, phase_kind, size, duration))
+                phase = self.Phase(d, queue, phase_kind, size, back and placement.goes_round(d), (turn[1] + chunk) % 2 == 1, 0)
+                duration = max(self.finish_group(placement, phase, placement.groups[d][0], [0] * n))
+                phases.append(phase._replace(duration=duration))
                 size = {"reduce-scatter": size // n, "all-gather": size * n}.get(phase_kind, size)
             chunks.append(phases)
         return chunks
+
+    def in_service(self):
+        """Returns how many chunks a queue serves at a time."""
+        return -(-self.system.get("active-chunks-per-dimension", 1) // self.num_queues)
 
     def service_order(self, chunks):
         """Returns the order in which phases are served if all members arrive together, and the time of the last one's end.
@@ -161,8 +185,7 @@ class Collectives:
         The order is a list of (chunk, phase, predecessor): the phase starts when its chunk is there and the predecessor, the phase that
         held its place in the queue before, is done. A predecessor of None stands for a free place.
         """
-        in_service = -(-self.system.get("active-chunks-per-dimension", 1) // self.num_queues)
-        waiting, free = collections.defaultdict(collections.deque), collections.defaultdict(lambda: [None] * in_service)
+        waiting, free = collections.defaultdict(collections.deque), collections.defaultdict(lambda: [None] * self.in_service())
         events, order, end = [], [], 0
 
         def queue_of(chunk, phase):
@@ -190,14 +213,15 @@ class Collectives:
         """Returns when each member finishes a phase, given when each starts it."""
         finish = list(starts)
         for group in placement.groups[phase.dimension]:
-            times = self.finish_group(placement, phase.dimension, group, phase.kind, phase.bytes, [starts[i] for i in group])
-            for i, time in zip(group, times):
+            group = group[::-1] if phase.back else group
+            for i, time in zip(group, self.finish_group(placement, phase, group, [starts[i] for i in group])):
                 finish[i] = time
         return finish
 
-    def finish_group(self, placement, dimension, group, kind, num_bytes, starts):
+    def finish_group(self, placement, phase, group, starts):
         """Returns when each member of one dimension group finishes one phase."""
-        n, algorithm, endpoint = len(group), placement.algorithms[dimension], placement.endpoint_delay
+        kind, num_bytes = phase.kind, phase.bytes
+        n, algorithm, endpoint = len(group), placement.algorithms[phase.dimension], placement.endpoint_delay
         message = num_bytes if kind == "all-gather" else num_bytes // n
         now = [start + endpoint for start in starts]
 
@@ -212,16 +236,98 @@ class Collectives:
         if algorithm == "ring":
             for size, cost in ring_steps(kind, n, message, self.reduce_cost):
                 now = [max(arrival((i - 1) % n, i, size), now[i]) + endpoint + cost for i in range(n)]
-        elif algorithm == "direct":
-            for step in range(2 if kind == "all-reduce" else 1):
-                cost = self.reduce_cost(message) if kind in REDUCING and step == 0 else 0
-                now = [max(max(arrival(j, i, message), now[i]) for j in range(n) if j != i) + endpoint + cost for i in range(n)]
+        elif algorithm.startswith("direct"):
+            now = self.slide(kind, min(int(algorithm[6:] or n), n - 1), message, now, endpoint, placement.is_subgroup, delay)
         elif algorithm == "halvingDoubling" and kind != "all-to-all" and n & (n - 1) == 0:
             for distance, size, cost in halving_doubling_steps(kind, n, num_bytes, message, self.reduce_cost):
                 now = [max(arrival(i ^ distance, i, size), now[i]) + endpoint + cost for i in range(n)]
+        elif algorithm == "doubleBinaryTree" and kind == "all-reduce":
+            now = self.climb(num_bytes, starts, endpoint, phase.odd, delay)
         else:
             raise NotImplementedError(f"{algorithm} {kind} of {n} members")
         return now
+
+
+    def climb(self, size, starts, endpoint, is_odd, delay):
+        """Returns when each of the positions that start at `starts` finishes a chunk that goes up a binary tree and down again. Node 0 is the
+        root and has one child; the lowest bit that is set in any other node is its height. Even chunks take the tree the other way round."""
+        n = len(starts)
+
+        def position(node):
+            return node if is_odd else n - 1 - node if n % 2 == 0 else (node + 1) % n
+
+        def parent(node):
+            height = node & -node
+            return node - height | 2 * height if node - height | 2 * height < n else node - height
+
+        children = collections.defaultdict(list)
+        for node in range(1, n):
+            children[position(parent(node))].append(position(node))
+        pays = [endpoint + (self.reduce_cost(size) if children[i] else 0) for i in range(n)]
+        up, down = {}, {}
+
+        def received(i, j, sent, posted):
+            begin = max(sent, posted + delay(j, i, CONTROL_BYTES)) if self.rendezvous else sent
+            return max(begin + delay(i, j, size), posted)
+
+        def ascend(i):
+            up[i] = max([starts[i]] + [received(c, i, ascend(c), starts[i]) for c in children[i]]) + pays[i]
+            return up[i]
+
+        def descend(i):
+            for c in children[i]:
+                down[c] = received(i, c, down[i], up[c]) + pays[c]
+                descend(c)
+
+        root = position(0)
+        down[root] = ascend(root)
+        descend(root)
+        return [down[i] for i in range(n)]
+
+    def slide(self, kind, window, size, starts, endpoint, is_subgroup, delay):
+        """Returns when each of the positions that start at `starts` finishes direct. A position sends to distances 1, 2, ..., and takes the
+        message of the same distance after it has sent its own. It begins with `window` messages and sends another one whenever it has
+        processed one. In the second half of an all-reduce it does so when all messages of the first half are there."""
+        n = len(starts)
+        total = (n - 1) * (2 if kind == "all-reduce" else 1)
+        cycle = window * (n - 1) if is_subgroup else window
+        sent, received, credits, finish = [[] for _ in range(n)], [0] * n, [0] * n, [0] * n
+        events = [(starts[i], True, i) for i in range(n) for _ in range(window)]  # (time, whether it is a credit, position)
+        heapq.heapify(events)
+
+        def deliver(i, j, k):
+            if k < len(sent[i]) and k < len(sent[j]):
+                cleared = sent[j][k] + delay(j, i, CONTROL_BYTES) if self.rendezvous else sent[i][k]
+                heapq.heappush(events, (max(max(sent[i][k], cleared) + delay(i, j, size), sent[j][k]), False, j))
+
+        def send(i, now):
+            k = len(sent[i])
+            sent[i].append(now)
+            distance = k % (n - 1) + 1
+            deliver(i, (i + distance) % n, k)
+            deliver((i - distance) % n, i, k)
+
+        def is_reduced(k):
+            block, place = divmod(window + k, window + cycle)
+            return kind in REDUCING and place >= window and (kind != "all-reduce" or block % 2 == 0)
+
+        while events:
+            now, is_credit, i = heapq.heappop(events)
+            if not is_credit:
+                cost = self.reduce_cost(size) if is_reduced(received[i]) else 0
+                received[i] += 1
+                heapq.heappush(events, (now + endpoint + cost, True, i))
+                continue
+            credits[i], left = credits[i] + 1, total - len(sent[i])
+            if kind == "all-reduce" and left <= n - 1:
+                count = min(credits[i], left) if received[i] >= n - 1 else 0
+            else:
+                count = min(1, left)
+            credits[i] -= count
+            for _ in range(count):
+                send(i, now)
+            finish[i] = now
+        return finish
 
 
 class Placement:
@@ -239,8 +345,19 @@ class Placement:
             self.groups = {d: self.groups_along(d) for d in self.dimensions}
         else:
             self.dimensions, self.groups = [0], {0: [list(range(len(members)))]}
-            self.algorithms = {0: names[0][3].lower() + names[0][4:] if everyone else "ring"}
+            only = names[0][3].lower() + names[0][4:] if names[0].startswith("one") else names[0]
+            keeps = everyone or len(names) == 1 and (only.startswith("direct") or self.can_halve(only, kind, len(members)))
+            self.algorithms = {0: only if keeps else "ring"}
             self.endpoint_delay = system.get("endpoint-delay", 10) if everyone else 10
+        self.is_subgroup = not everyone
+
+    @staticmethod
+    def can_halve(algorithm, kind, size):
+        return algorithm == "halvingDoubling" and kind != "all-to-all" and size & (size - 1) == 0
+
+    def goes_round(self, dimension):
+        """Returns whether positions have a next one, so that there are two ways round."""
+        return self.algorithms[dimension] == "ring" or self.algorithms[dimension].startswith("direct")
 
     def groups_along(self, dimension):
         """Returns the dimension groups of all NPUs of the network."""
@@ -250,6 +367,8 @@ class Placement:
 
     def is_regular(self):
         """Returns whether members that arrive together stay together, because all of them have equal delays."""
+        if "doubleBinaryTree" in self.algorithms.values():
+            return False
         return self.whole or all(len({self.network.delay(self.members[i - 1], self.members[i], size) for i in range(len(self.members))}) == 1
                                  for size in (1, 1 << 30))
 
@@ -298,6 +417,7 @@ class Simulation:
         self.npus = [Npu(f"{prefix}.{i}.et") for i in range(network.size)]
         self.algorithms = Collectives(network, system, num_queues, rendezvous)
         self.events, self.sequence = [], 0
+        self.turns = collections.defaultdict(lambda: [0, 0])  # by communicator
         self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
         # Of messages from, to, tag: arrived ones that nobody has received, receives that wait, sends that wait for a receive, and
         # receives that have told the sender to begin.
@@ -372,11 +492,16 @@ class Simulation:
     def join_collective(self, npu, node, now):
         """Joins a collective. When the last member is there, its algorithm tells when each of them finishes."""
         name, involved = node.attributes.get("pg_name", ""), node.attributes.get("involved_dim")
-        subset = self.network.sub_network(npu, involved) if involved and name not in self.groups else None
+        if name in self.groups:
+            involved = None
+        subset = self.network.sub_network(npu, involved) if involved else None
         if subset:
-            name, members = (str(involved), subset[0]), subset
+            wide = tuple(bool(uses) and dimension.size > 1 for uses, dimension in zip(involved, self.network.dimensions))
+            name, members = (wide, subset[0]), subset
         else:
             members = self.groups.get(name, range(self.network.size))
+            if len(members) == self.network.size:
+                members = sorted(members)  # they are all NPUs, in whatever order the group lists them
         state = self.npus[npu]
         key = name, state.collectives[name]
         state.collectives[name] += 1
@@ -389,7 +514,8 @@ class Simulation:
         everyone = list(range(self.network.size) if subset else members)
         first = min(arrival for arrival, _ in waiting.values())
         arrivals = [waiting[m][0] if m in waiting else first for m in everyone]
-        times = self.algorithms.finish_times(KINDS[node.attributes["comm_type"]], node.attributes["comm_size"], everyone, arrivals, involved)
+        times = self.algorithms.finish_times(KINDS[node.attributes["comm_type"]], node.attributes["comm_size"], everyone, arrivals, involved,
+                                             self.turns[name])
         for member, time in zip(everyone, times):
             if member in waiting:
                 self.at(time, "done", member, waiting[member][1])
@@ -434,7 +560,8 @@ class Simulation:
             return
         npu, node = self.accesses[server].popleft()
         self.serving.add(server)
-        time = now + self.memory.get("remote-mem-latency", 0) + int(node.attributes["tensor_size"] / self.memory["remote-mem-bw"])
+        latency, bandwidth = int(self.memory.get("remote-mem-latency", 0)), int(self.memory["remote-mem-bw"])
+        time = now + latency + int(node.attributes["tensor_size"] / bandwidth)
         self.at(time, "done", npu, node.id)
         self.at(time, "served", server)
 

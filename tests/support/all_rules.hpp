@@ -14,6 +14,7 @@ struct AllRules : collective::Rules {
   bool charge_every_dimension = true;
 
   static AllRules physical() { return {}; }
+  /// Without the rules on the order of messages, which the tests of these rules set.
   static AllRules astra_sim() {
     return {{.reduce_every_message = false,
              .fixed_subgroup_endpoint_delay = true,

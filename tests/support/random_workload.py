@@ -21,8 +21,10 @@ def power_of_two(n):
 class Workload:
     """A `System` and the traces of its NPUs."""
 
-    def __init__(self, seed, max_npus=24, operations=(5, 60)):
+    def __init__(self, seed, max_npus=24, operations=(5, 60), all_algorithms=False):
+        """`all_algorithms`: with windows, double binary trees and lists of one entry, and with fractions in the figures of the memory."""
         self.random = random.Random(seed)
+        self.all_algorithms = all_algorithms
         self.seed, self.max_npus = seed, max_npus
         self.rendezvous = self.random.random() < 0.25
         self.queues = self.random.choice([1, 1, 1, 2, 3, 4])
@@ -50,6 +52,8 @@ class Workload:
             # An access to a shared memory takes a tick at least, which the oracle does not know.
             least = 0 if kind == "PER_NPU_MEMORY_EXPANSION" else 1
             memory.update({"remote-mem-latency": self.random.choice([least, 250, 1000]), "remote-mem-bw": self.random.choice([16, 33, 64])})
+            if self.all_algorithms:
+                memory = {name: value + 0.7 if name.startswith("remote-mem-") else value for name, value in memory.items()}
         return memory
 
     def draw_system(self):
@@ -76,10 +80,13 @@ class Workload:
     def draw_algorithms(self, kind, counts, one, num_npus):
         """Returns an algorithm for each dimension. `one`: the same algorithm for the whole system as one line."""
         def possible(n):
-            return ["ring", "direct"] + (["halvingDoubling"] if power_of_two(n) and kind != "all-to-all" else [])
+            names = ["ring", "direct"] + (["halvingDoubling"] if power_of_two(n) and kind != "all-to-all" else [])
+            if self.all_algorithms:
+                names += [f"direct{self.random.randint(1, 6)}"] + (["doubleBinaryTree"] if kind == "all-reduce" and not one else [])
+            return names
         if one:
             name = self.random.choice(possible(num_npus))
-            return ["one" + name[0].upper() + name[1:]] * len(counts)
+            return ["one" + name[0].upper() + name[1:]] * (1 if self.all_algorithms and self.random.random() < 0.5 else len(counts))
         return [self.random.choice(possible(n)) for n in counts]
 
     def shared_memory(self):

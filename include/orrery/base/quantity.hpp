@@ -73,4 +73,8 @@ Time duration_from_ns(double ns, Rounding rounding);
 /// Throws Error (internal) if the bandwidth is not positive.
 Time delay(double fixed_ns, Bytes size, Bandwidth bandwidth, Rounding rounding);
 
+/// Returns `size / bandwidth` of the local memory. With `down_to_ns` the quotient is taken in seconds and then turned
+/// into ns, as ASTRA-sim does: what should be 15 ns may be 14.99... ns, which is 14 ns. Else as `delay`.
+Time local_memory_delay(Bytes size, Bandwidth bandwidth, Rounding rounding);
+
 }  // namespace orrery

@@ -99,7 +99,15 @@ class Engine {
   /// unequal arrivals O(members * chunks * phases) for rings and for direct over links that are all alike, else
   /// O(messages).
   void finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
-              std::span<Time> completions);
+              std::span<Time> completions, Turn turn = {});
+
+  /// Returns whose turn it is after a collective of the communicator.
+  Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
+  /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
+  /// others they name: under the rules of ASTRA-sim those of `one*`, which makes one dimension of all NPUs.
+  std::uint32_t kinds_of_all() const;
+  /// Returns every turn at which a collective of this kind may begin, as far as its times depend on it.
+  std::vector<Turn> turns(const GroupLayout& layout, Kind kind) const;
 
   /// Returns the class of each member: if all members with equal signatures arrive together, then those with equal
   /// signatures and equal classes complete together, in collectives of these kinds and of any size. `signatures` and
@@ -114,7 +122,7 @@ class Engine {
   Time minimum_duration(const GroupLayout& layout);
 
   /// Returns the least time between the first arrival and any completion: what the first member to complete takes if
-  /// all arrive together. Memoised.
+  /// all arrive together, whose turn ever it is. Memoised.
   Time least_duration(const GroupLayout& layout, Kind kind, Bytes size);
 
   /// Returns what a member sends in the whole collective, all chunks and steps. The mean over the members is rounded
@@ -127,7 +135,8 @@ class Engine {
 
   /// Returns the collective message by message, for networks that carry each message. For two members or more. What
   /// `validate` or `fits` refuses must not get here. The program must not outlive the engine. Memoised.
-  std::shared_ptr<const MessageProgram> message_program(const GroupLayout& layout, Kind kind, Bytes size);
+  std::shared_ptr<const MessageProgram> message_program(const GroupLayout& layout, Kind kind, Bytes size,
+                                                        Turn turn = {});
 
  private:
   struct State;

@@ -59,12 +59,31 @@ class MemberRun {
   }
   void send(const Rendezvous& data, CollectiveTransport& transport);
 
+  /// A service of direct with a sliding window.
+  struct Sliding {
+    /// Credits that come back at a time.
+    struct Credits {
+      Time time;
+      std::uint32_t count = 0;
+    };
+
+    std::uint32_t service = 0;
+    SlidingPosition position = {};
+    std::vector<Credits> credits = {};
+  };
+  Sliding* sliding(std::uint32_t service);
+  void wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport);
+  void take_message(Sliding& here, Time now, CollectiveTransport& transport);
+  void take_credits(Sliding& here, Time now, CollectiveTransport& transport);
+  void begin_messages(Sliding& here, std::uint32_t first, Time now, CollectiveTransport& transport);
+
   Active& active(std::uint32_t service);
   void start_services(Time now, CollectiveTransport& transport);
   void start(std::uint32_t service, Time now, CollectiveTransport& transport);
   void proceed(std::uint32_t service, Time now, CollectiveTransport& transport);
   bool begin_step(Active& active, CollectiveTransport& transport);
-  void send_or_wait(const Active& active, const Receiver& to, const Step& step, CollectiveTransport& transport);
+  void send_clears(std::uint32_t service, std::uint32_t k, const Step& step, CollectiveTransport& transport);
+  void send_or_wait(std::uint32_t service, const Receiver& to, const Step& step, CollectiveTransport& transport);
   void take_one(Active& active, Time now, CollectiveTransport& transport);
   CustomCollectiveRun* custom_run(std::uint32_t service);
   void finish_custom(const CustomCollectiveRun& run, Time now, CollectiveTransport& transport);
@@ -84,6 +103,7 @@ class MemberRun {
   std::vector<std::uint32_t> phase_;  // [chunks] phases that are over
   std::vector<Active> active_;
   std::vector<CustomCollectiveRun> custom_runs_;  // services of custom collectives that are under way
+  std::vector<Sliding> sliding_;                  // services with a sliding window that are under way
   std::vector<Early> early_;
   std::vector<Rendezvous> unsent_;          // data of steps that have begun
   std::vector<Rendezvous> clears_to_send_;  // for steps that have not

@@ -7,6 +7,7 @@
 
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/custom_collective.hpp"
+#include "orrery/collective/sliding_window.hpp"
 #include "orrery/collective/step.hpp"
 
 namespace orrery::collective {
@@ -52,12 +53,17 @@ class MessageProgram {
   /// Returns the services of the queue that a member has under way at a time.
   std::uint32_t slots(std::uint32_t q) const { return slots_[q]; }
 
+  /// Returns whether a member lets others send before it sends its own data in a step (Rules::clears_first).
+  bool sends_clears_first() const;
   /// Returns the time from the start of a service to its first step.
   Time opening(std::uint32_t service) const;
   /// Returns the custom collective that carries out the service; null if an algorithm does. Its steps are the
   /// operations of the custom collective, numbered as there. A receive ends `cost` after its message has been
   /// delivered. A send that awaits delivery ends when its message has been delivered, another one at once.
   const CustomCollective* custom_collective(std::uint32_t service) const;
+  /// Returns how members go through the steps of the service, which are one message each; null: one after the other. A
+  /// message is reduced, which takes `reduction`, where the window says so.
+  const SlidingWindow* sliding_window(std::uint32_t service) const;
   std::uint32_t num_steps(std::uint32_t service, std::uint32_t member) const;
   /// Returns a step of a member. The result is valid until the next call. O(messages of the step).
   const MemberStep& step(std::uint32_t service, std::uint32_t k, std::uint32_t member) const;

@@ -63,6 +63,14 @@ struct ChunkScheduling {
   std::uint32_t queues = 1;         ///< of each dimension
 };
 
+/// Whose turn it is when a collective begins (Rules::turns_go_on).
+struct Turn {
+  std::uint32_t queue = 0;   ///< of the first chunk in each dimension
+  bool is_odd_tree = false;  ///< the first chunk goes over the tree of odd chunks
+
+  friend auto operator<=>(const Turn&, const Turn&) = default;
+};
+
 class CustomCollective;  // custom_collective.hpp
 
 /// Collectives that files spell out and that take the place of algorithms.
@@ -79,8 +87,19 @@ struct Rules {
   bool reduce_every_message = true;
   /// Inside a communicator smaller than the world the endpoint delay is 10 ns, whatever is configured.
   bool fixed_subgroup_endpoint_delay = false;
-  /// A communicator smaller than the world is one ring over its members in the order listed.
+  /// A communicator smaller than the world is one group of its members in the order listed. It is a ring, but keeps
+  /// direct and halving-doubling where the list of algorithms has one entry.
   bool subgroup_is_ring = false;
+  /// With several queues, chunks in the second half of the queues go round the other way in ring and direct. So does
+  /// the way back down of an all-reduce.
+  bool two_directions = false;
+  /// Turns go on from one collective of a communicator to the next (Turn), and a member begins its next chunk over a
+  /// tree when one of its own is over, whatever the other members do.
+  bool turns_go_on = false;
+  /// With rendezvous, a member puts its clears to send on the links before the data of the same step.
+  bool clears_first = false;
+  /// A position of direct sends its next message when one has come and has been reduced; else it sends in rounds.
+  bool sliding_windows = false;
   /// Chunks in service together share the bandwidth of their dimension; else each has all of it.
   bool share_bandwidth = true;
   /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, the recorded duration or 1 ns for a

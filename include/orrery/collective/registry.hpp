@@ -41,6 +41,8 @@ struct AlgorithmEntry {
   bool takes_window = false;            ///< a number after the name limits the messages that a position sends at a time
   bool is_in_switch = false;            ///< the switch of the dimension carries it out
   bool differs_for_odd_chunks = false;  ///< even and odd chunks take different steps
+  bool goes_round = false;              ///< positions have a next one, so that there are two ways round
+  bool stays_in_subgroups = false;      ///< see Rules::subgroup_is_ring
 };
 
 /// Returns all algorithms, in the order of the registry.

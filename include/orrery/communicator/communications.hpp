@@ -22,11 +22,21 @@ struct Communication {
   friend auto operator<=>(const Communication&, const Communication&) = default;
 };
 
-/// Returns the dimensions of more than one NPU: bit d stands for dimension d.
-std::uint64_t dimensions_in_use(const topology::Topology& topology);
+/// What the dimensions that a node names mean in a system.
+struct DimensionsInUse {
+  std::uint64_t bits = 0;  ///< bit d: dimension d has more than one NPU
+  /// Bit of each collective::Kind whose collectives are among all NPUs if they name the first dimension: see
+  /// collective::Engine::kinds_of_all.
+  std::uint32_t kinds_of_all = 0;
+};
+DimensionsInUse dimensions_in_use(const topology::Topology& topology, const collective::Engine& engine);
+
+/// Returns whether the nodes of a group use all of its members, whatever dimensions they name: those of a group that a
+/// trace or a file lists, also if it lists all NPUs.
+inline bool ignores_dimensions(const trace::Group& group) { return !group.name.empty() || !group.members.empty(); }
 
 /// Returns what the node of a group asks for. A node that names all dimensions in use names all dimensions.
-GroupUse use_of(const trace::Graph& graph, NodeId node, std::uint64_t dimensions_in_use);
+GroupUse use_of(const trace::Graph& graph, NodeId node, const DimensionsInUse& in_use);
 
 /// What the nodes of one NPU's trace ask for.
 struct CommunicatorRequest {

@@ -85,8 +85,8 @@ class MemberSide {
   NpuId member(const Membership& membership, std::uint32_t position) const {
     return communicators_[membership.communicator].spec.member(position);
   }
-  std::shared_ptr<const collective::MessageProgram> script(const Membership& membership, collective::Kind kind,
-                                                           Bytes size);
+  /// Returns the messages of a collective that the participant has joined.
+  std::shared_ptr<const collective::MessageProgram> script(const Membership& membership, std::uint32_t ordinal);
   /// Tells that the participant is through with the collective that it joined.
   void leave(const Membership& membership, std::uint32_t ordinal, Time now);
 
@@ -105,6 +105,7 @@ class MemberSide {
   /// A collective that some participants of this rank have joined and that is not over.
   struct Pending {
     Report report;
+    collective::Turn turn;  ///< with Execution::by_members
     bool done = false;
     std::uint32_t count = 0;     ///< participants that have joined
     std::uint32_t left = 0;      ///< participants that are through, with Execution::by_members
@@ -123,6 +124,7 @@ class MemberSide {
     std::vector<std::uint32_t> accesses;  ///< [npus] accesses joined so far
     Window<Pending> pending;
     std::shared_ptr<const collective::GroupLayout> layout;  ///< with Execution::by_members
+    collective::Turn turn;                                  ///< of the next collective, with Execution::by_members
     bool is_spread = false;                                 ///< it has participants on other ranks
   };
 

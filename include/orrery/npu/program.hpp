@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/communicator/communications.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/memory/lifetimes.hpp"
 #include "orrery/npu/options.hpp"
@@ -28,16 +29,15 @@ struct Program {
   }
 };
 
-/// Returns the program of a graph. `dimensions_in_use` has the bits of the dimensions of more than one NPU. O(nodes +
-/// dependencies + tensors listed).
+/// Returns the program of a graph. `dimensions_in_use`: of the system. O(nodes + dependencies + tensors listed).
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,
-                     std::uint64_t dimensions_in_use);
+                     const communicator::DimensionsInUse& dimensions_in_use);
 
 /// The programs of a rank's traces, by structure.
 using Programs = std::map<const trace::Graph*, std::unique_ptr<const Program>>;
 
 /// Makes one program for each structure of the traces. Cost as make_program for each structure.
 Programs make_programs(std::span<const trace::NpuTrace> traces, const Options& options,
-                       std::uint64_t dimensions_in_use);
+                       const communicator::DimensionsInUse& dimensions_in_use);
 
 }  // namespace orrery::npu

@@ -6,6 +6,7 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/communicator/communications.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/topology/topology.hpp"
@@ -28,7 +29,7 @@ struct TraceSummary {
 };
 
 /// Summarises one structure. `dimensions_in_use`: as communicator::dimensions_in_use. Cost O(nodes * distinct uses).
-TraceSummary summarise(const trace::Graph& graph, std::uint64_t dimensions_in_use);
+TraceSummary summarise(const trace::Graph& graph, const communicator::DimensionsInUse& dimensions_in_use);
 
 /// All messages from one NPU to another.
 struct Flow {

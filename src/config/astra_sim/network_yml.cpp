@@ -7,7 +7,7 @@ namespace {
 
 using topology::Shape;
 
-constexpr double astra_sim_gigabyte_per_ns = 1073741824.0 / 1e9;
+constexpr double astra_sim_gigabyte = 1073741824.0;
 
 const Words<Shape>& astra_sim_shapes() {
   static const Words<Shape> words = {{"Ring", Shape("Ring"), "each NPU has a link to either neighbour"},
@@ -116,7 +116,7 @@ void read_network_yml(const AstraSimInputs& files, Reading& reading) {
       reading.configuration.dimensions.push_back(
           {.shape = lists.shapes[d],
            .size = lists.sizes[d],
-           .bandwidth = Bandwidth::from_bytes_per_ns(lists.bandwidths[d] * astra_sim_gigabyte_per_ns),
+           .bandwidth = Bandwidth::from_bytes_per_ns(lists.bandwidths[d] * astra_sim_gigabyte / 1e9),
            .latency_ns = lists.latencies[d]});
   });
 }

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "astra_sim.hpp"
 #include "keys/keys.hpp"
 
@@ -136,6 +138,15 @@ void add_pool_of_groups(Keys<Configuration>& keys) {
       .only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL");
 }
 
+/// Drops the fractions of latency and bandwidth, as ASTRA-sim does. A bandwidth below 1 GB/s, with which ASTRA-sim
+/// divides by zero, stays.
+void cut_fractions(memory::RemoteMemoryOptions& memory) {
+  if (memory.kind->has_hierarchy) return;
+  memory.latency_ns = std::floor(memory.latency_ns);
+  const double bandwidth = memory.bandwidth.bytes_per_ns();
+  if (bandwidth >= 1) memory.bandwidth = Bandwidth::from_bytes_per_ns(std::floor(bandwidth));
+}
+
 }  // namespace
 
 const Keys<Configuration>& remote_memory_json_keys() {
@@ -153,6 +164,7 @@ void read_remote_memory_json(const AstraSimInputs& files, Reading& reading) {
     if (root.kind == Value::Kind::mapping && root.entries.empty()) return;  // {}: there is no remote memory
     Sections sections(Section(&root, "", root, reading.faults));
     read_keys(remote_memory_json_keys(), sections, reading.configuration, reading);
+    cut_fractions(reading.configuration.remote_memory);
     warn_without_effect(sections.at(""), files.remote_memory, reading);
   });
 }

@@ -24,7 +24,7 @@ Algorithm random_algorithm(std::mt19937_64& random, Kind kind, std::uint32_t siz
 
 Ps reduction(const RandomCase& sample, std::uint64_t bytes) {
   if (!(sample.options.local_memory.bytes_per_ns() > 0)) return 0;
-  return 3 * delay(0, Bytes(bytes), sample.options.local_memory, sample.rules.rounding).ps();
+  return 3 * local_memory_delay(Bytes(bytes), sample.options.local_memory, sample.rules.rounding).ps();
 }
 
 std::vector<Exchange> ring_exchanges(const RandomCase& sample, Kind kind, std::uint64_t size, std::uint32_t n) {
@@ -72,7 +72,7 @@ std::vector<Exchange> halving_doubling_exchanges(const RandomCase& sample, Kind 
       if (!sample.rules.reduce_every_message) cost = distance * 2 < n ? reduction(sample, held / 2) : 0;
       exchanges.push_back({{distance}, true, held, cost});
     }
-    held = size / n;
+    held = sample.rules.reduce_every_message ? size / n : held / 2 * 2;
   }
   if (kind != Kind::reduce_scatter) {
     for (std::uint32_t distance = n / 2; distance > 0; distance /= 2, held *= 2)

@@ -25,7 +25,7 @@ class LookaheadTest : public ::testing::Test {
 
   Lookahead find(const GraphBuilder& graph, memory::RemoteMemoryKind memory_kind = memory::RemoteMemoryKind("none")) {
     const memory::RemoteMemory memory({memory_kind, Bandwidth::from_bytes_per_ns(1), 0, 0}, 4);
-    program_ = make_program(graph.build(), options_, 1);
+    program_ = make_program(graph.build(), options_, {1});
     trace_.graph = program_.graph;
     trace_.peers = {NpuId(1), NpuId(2)};
     NpuSpec npu{NpuId(0), &trace_, &program_, {}};

@@ -10,7 +10,7 @@ namespace {
 using orrery::test_support::GraphBuilder;
 using trace::NodeKind;
 
-constexpr std::uint64_t both_dimensions = 0b11;
+constexpr communicator::DimensionsInUse both_dimensions{0b11};
 
 Program make(GraphBuilder& graph, const Options& options = {}) {
   return make_program(graph.build(), options, both_dimensions);
@@ -63,7 +63,7 @@ TEST(Program, UsesAreTheGroupSlotsWhereAllDimensionsTakePart) {
   GraphBuilder graph;
   graph.collective(0, trace::all_dimensions, {});
   graph.collective(1, trace::all_dimensions, {0});
-  graph.collective(0, both_dimensions, {1});  // all there are
+  graph.collective(0, both_dimensions.bits, {1});  // all there are
   const auto program = make(graph);
   EXPECT_EQ(program.uses,
             (std::vector<communicator::GroupUse>{{0, trace::all_dimensions}, {1, trace::all_dimensions}}));

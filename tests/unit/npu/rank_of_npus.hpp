@@ -169,7 +169,7 @@ class RankOfNpus {
   }
 
   void add(const std::shared_ptr<const trace::Graph>& graph) {
-    programs_.push_back(make_program(graph, options_, 1));
+    programs_.push_back(make_program(graph, options_, {1}));
     auto labels = std::make_shared<trace::Labels>();
     labels->names.resize(graph->num_nodes());
     for (std::uint32_t node = 0; node < graph->num_nodes(); ++node) labels->ids.push_back(node);

@@ -18,7 +18,7 @@ namespace {
 using trace::CollectiveKind;
 
 constexpr std::uint32_t grid_size = 6;
-constexpr std::uint64_t both_dimensions = 3;
+constexpr communicator::DimensionsInUse both_dimensions{3};
 
 /// A 3 x 2 grid. Each NPU computes, sums a kilobyte with all NPUs twice, gathers in a pair, sends two messages to the
 /// next NPU and receives two from the one before.

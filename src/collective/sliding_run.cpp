@@ -1,0 +1,62 @@
+// The part of MemberRun that carries out direct with a sliding window.
+#include <algorithm>
+
+#include "orrery/base/error.hpp"
+#include "orrery/collective/member_run.hpp"
+
+namespace orrery::collective {
+
+MemberRun::Sliding* MemberRun::sliding(std::uint32_t service) {
+  const auto found = std::ranges::find(sliding_, service, &Sliding::service);
+  return found == sliding_.end() ? nullptr : &*found;
+}
+
+/// Takes the first credits, or those that come back now.
+void MemberRun::wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport) {
+  if (id.step == opening_step) here.credits.push_back({now, program_->sliding_window(here.service)->window});
+  take_credits(here, now, transport);
+}
+
+/// Takes a message for which the member has sent its own of the same step. Its credit comes back when it is reduced.
+void MemberRun::take_message(Sliding& here, Time now, CollectiveTransport& transport) {
+  const std::uint32_t number = here.position.receive();
+  const MemberStep& step = program_->step(here.service, 0, member_);
+  const bool reduces = program_->sliding_window(here.service)->reduces_message(number);
+  const Time back = now + step.cost + (reduces ? step.reduction : Time::zero());
+  const auto known = std::ranges::find(here.credits, back, &Sliding::Credits::time);
+  if (known != here.credits.end()) {
+    ++known->count;
+    return;
+  }
+  here.credits.push_back({back, 1});
+  transport.wake({here.service, number}, back);
+}
+
+/// Sends the messages that the credits of this moment allow, and ends the service with the last credit.
+void MemberRun::take_credits(Sliding& here, Time now, CollectiveTransport& transport) {
+  const SlidingWindow& window = *program_->sliding_window(here.service);
+  const auto found = std::ranges::find(here.credits, now, &Sliding::Credits::time);
+  ensure(found != here.credits.end(), "a member is woken for credits that do not come back");
+  const std::uint32_t first = here.position.sent();
+  for (std::uint32_t count = found->count; count > 0; --count) here.position.take_credit(window);
+  here.credits.erase(found);
+  begin_messages(here, first, now, transport);
+  if (!here.position.is_over(window)) return;
+  const std::uint32_t service = here.service;
+  std::erase_if(sliding_, [&](const Sliding& other) { return other.service == service; });
+  end_service(service, now, transport);
+}
+
+/// Begins the steps from `first` on: lets others send, sends its own data, and takes what has come already.
+void MemberRun::begin_messages(Sliding& here, std::uint32_t first, Time now, CollectiveTransport& transport) {
+  for (std::uint32_t k = first; rendezvous_ && k < here.position.sent(); ++k)
+    send_clears(here.service, k, program_->step(here.service, k, member_).step, transport);
+  for (std::uint32_t k = first; k < here.position.sent(); ++k) {
+    const Step& step = program_->step(here.service, k, member_).step;
+    for (const Receiver& to : step.sends) send_or_wait(here.service, to, step, transport);
+  }
+  for (std::uint32_t k = first; k < here.position.sent(); ++k)
+    for (std::uint32_t come = take_early(here.service, k); come > 0; --come) take_message(here, now, transport);
+}
+
+}  // namespace orrery::collective
