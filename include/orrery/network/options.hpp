@@ -52,6 +52,9 @@ struct Rules {
   bool charge_every_dimension = true;
 
   friend bool operator==(const Rules&, const Rules&) = default;
+  /// Over links, with rendezvous: data that may leave at once do so after the clears to send of the same step, and
+  /// after all else that the NPU begins at that time.
+  bool clears_first = false;
 };
 
 struct Options {
