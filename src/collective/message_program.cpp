@@ -25,7 +25,7 @@ struct PlaceInPhase {
 MessageProgram::Parts::Parts(const network::DelayModel& delays, const Options& options,
                              std::shared_ptr<const GroupLayout> of, Kind kind, Bytes size, Turn turn,
                              const Schedule& schedule)
-    : layout(std::move(of)), clears_first(options.rules.clears_first) {
+    : layout(std::move(of)), clears_first(delays.rules().clears_first) {
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout->num_members);
   num_chunks = chunks.count;
   const Routes routes = routes_of(delays, options, *layout, kind, chunks, turn);

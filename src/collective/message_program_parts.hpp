@@ -30,7 +30,7 @@ struct MessageProgram::Parts {
   std::vector<bool> groups_with_data(const Axis& axis) const;
 
   std::shared_ptr<const GroupLayout> layout;  ///< which phases point into
-  bool clears_first = false;                  ///< Rules::clears_first
+  bool clears_first = false;                  ///< network::Rules::clears_first
   std::uint64_t num_chunks = 0;
   std::vector<Service> services;
   std::vector<std::uint32_t> queue_of;                      ///< [services]

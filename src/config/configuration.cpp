@@ -20,8 +20,7 @@ void Configuration::follow(RuleSet rules) {
   rule_set = rules;
   const bool astra_sim = rules == RuleSet::astra_sim;
   const Rounding rounding = astra_sim ? Rounding::down_to_ns : Rounding::up_to_ps;
-  execution.network.rules = {.rounding = rounding, .charge_every_dimension = !astra_sim};
-  execution.clears_first = astra_sim;
+  execution.network.rules = {.rounding = rounding, .charge_every_dimension = !astra_sim, .clears_first = astra_sim};
   execution.compute.rounding = rounding;
   execution.compute.ignore_nodes_without_bytes = astra_sim;
   remote_memory.rounding = rounding;
@@ -31,7 +30,6 @@ void Configuration::follow(RuleSet rules) {
                        .subgroup_is_ring = astra_sim,
                        .two_directions = astra_sim,
                        .turns_go_on = astra_sim,
-                       .clears_first = astra_sim,
                        .sliding_windows = astra_sim,
                        .share_bandwidth = !astra_sim,
                        .bare_custom_collectives = astra_sim,

@@ -47,7 +47,8 @@ void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {
   const ChannelKey channel = channel_of(npu.npu(), send);
   if (npu.context().options.rendezvous && !clearances_.take(channel, clearance))
     return clearances_.leave(channel, send);
-  if (npu.context().options.rendezvous && npu.context().options.clears_first) return cleared_.push_back(send);
+  if (npu.context().options.rendezvous && npu.context().options.network.rules.clears_first)
+    return cleared_.push_back(send);
   transfer_over_links(npu, send, now);
 }
 

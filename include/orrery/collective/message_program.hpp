@@ -53,7 +53,7 @@ class MessageProgram {
   /// Returns the services of the queue that a member has under way at a time.
   std::uint32_t slots(std::uint32_t q) const { return slots_[q]; }
 
-  /// Returns whether a member lets others send before it sends its own data in a step (Rules::clears_first).
+  /// Returns whether a member lets others send before it sends its own data in a step (network::Rules::clears_first).
   bool sends_clears_first() const;
   /// Returns the time from the start of a service to its first step.
   Time opening(std::uint32_t service) const;

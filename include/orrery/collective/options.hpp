@@ -96,8 +96,6 @@ struct Rules {
   /// Turns go on from one collective of a communicator to the next (Turn), and a member begins its next chunk over a
   /// tree when one of its own is over, whatever the other members do.
   bool turns_go_on = false;
-  /// With rendezvous, a member puts its clears to send on the links before the data of the same step.
-  bool clears_first = false;
   /// A position of direct sends its next message when one has come and has been reduced; else it sends in rounds.
   bool sliding_windows = false;
   /// Chunks in service together share the bandwidth of their dimension; else each has all of it.

@@ -50,6 +50,9 @@ struct Rules {
   /// A message over several dimensions pays for every one in which source and destination differ; else for the lowest
   /// of these only.
   bool charge_every_dimension = true;
+  /// Over links, with rendezvous: data that may leave at once do so after the clears to send of the same step, and
+  /// after all else that the NPU begins at that time.
+  bool clears_first = false;
 
   friend bool operator==(const Rules&, const Rules&) = default;
 };

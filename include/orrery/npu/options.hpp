@@ -27,9 +27,6 @@ struct Options {
   compute::Options compute;
   bool replay_only = false;  ///< every node, communication too, takes its recorded duration
   bool rendezvous = false;   ///< the data of a send wait until the receiver is clear to receive
-  /// With rendezvous, over links: data that may leave at once do so after all that the NPU begins at that time, its
-  /// clears to send among them.
-  bool clears_first = false;
   /// Recorded durations decide what collectives and messages cost (recorded.hpp).
   bool recorded_communication = false;
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time

@@ -16,10 +16,6 @@ AllRules astra_sim() {
   return rules;
 }
 
-topology::Dimension dimension(Shape shape, std::uint32_t size) {
-  return {shape, size, Bandwidth::from_bytes_per_ns(10), 100};
-}
-
 std::vector<Time> finish(System& system, Kind kind, std::uint64_t bytes, const std::vector<Time>& arrivals, Turn turn) {
   std::vector<Time> completions(arrivals.size());
   system.engine.finish(*system.engine.layout({}, all_dimensions), kind, Bytes(bytes), arrivals, completions, turn);
@@ -93,6 +89,7 @@ TEST(AsAstraSim, HalvingDoublingTurnsBackWithWholeBytes) {
   EXPECT_EQ(system.together(Kind::all_reduce, 4060, 4), Time::from_ns(7 + 303 + 7 + 30 + 301 + 7 + 301 + 7 + 302 + 7));
 }
 
+// 24,000 B at 1600 B/ns: 24000 / 1.6e12 * 1e9 is 14.99... ns in doubles.
 TEST(AsAstraSim, ReductionsAreCutAsQuotientsOfSeconds) {
   const Bandwidth memory = Bandwidth::from_bytes_per_ns(1600);
   EXPECT_EQ(local_memory_delay(Bytes(24000), memory, Rounding::down_to_ns), Time::from_ns(14));

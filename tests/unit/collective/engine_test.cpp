@@ -14,9 +14,6 @@ using topology::Shape;
 
 // Every test uses links of 10 B/ns and 100 ns, an endpoint delay of 7 ns and a memory of 100 B/ns unless it says
 // otherwise: a message of m bytes takes L = 100 h + m / 10 ns over h hops, its reduction r = 3 m / 100 ns.
-topology::Dimension dimension(Shape shape, std::uint32_t size) {
-  return {shape, size, Bandwidth::from_bytes_per_ns(10), 100};
-}
 
 /// 100 ns a hop, 10 B/ns.
 network::DelayModel line_with_fault(topology::Shape shape, std::uint32_t size, const topology::LinkFault& fault) {

@@ -22,6 +22,11 @@ constexpr Algorithm double_binary_tree{"doubleBinaryTree"};
 constexpr Algorithm binomial_tree{"binomialTree"};
 constexpr Algorithm in_switch{"inSwitch"};
 
+/// Links of 10 B/ns and 100 ns a hop.
+inline topology::Dimension dimension(topology::Shape shape, std::uint32_t size) {
+  return {shape, size, Bandwidth::from_bytes_per_ns(10), 100};
+}
+
 /// An endpoint delay of 7 ns and a memory of 100 B/ns: reducing m bytes takes 3 m / 100 ns.
 inline Options options_of(std::vector<Algorithm> list) {
   Options options;
