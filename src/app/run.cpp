@@ -51,8 +51,7 @@ void warn_of_lookahead(const Preparation& preparation, const config::Configurati
         joins_ranks(d, preparation.system().topology(), preparation.traces().partition.ranks()))
       spdlog::warn(
           "dimension {} has no latency and joins NPUs of different ranks, which then wait for each other at almost "
-          "every "
-          "event: one rank may be faster, or a partition that keeps the dimension within ranks",
+          "every event: one rank may be faster, or a partition that keeps the dimension within ranks",
           d);
 }
 
