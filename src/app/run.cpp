@@ -35,6 +35,27 @@ void log_warnings(const config::Configuration& configuration, const Notices& not
                  entry.count > 1 ? fmt::format(" first, {} times in all", entry.count) : "");
 }
 
+/// Returns whether ranks host neighbours in a dimension.
+bool joins_ranks(std::uint32_t d, const topology::Topology& topology, std::span<const Rank> rank_of) {
+  for (std::uint32_t npu = 0; npu + topology.stride(d) < topology.num_npus(); ++npu)
+    if (topology.coordinate(NpuId(npu + topology.stride(d)), d) > 0 &&
+        rank_of[npu] != rank_of[npu + topology.stride(d)])
+      return true;
+  return false;
+}
+
+/// Warns of dimensions by which ranks have almost no lookahead: links without latency join them.
+void warn_of_lookahead(const Preparation& preparation, const config::Configuration& configuration) {
+  if (!configuration.execution.goes_over_links()) return;
+  for (std::uint32_t d = 0; d < configuration.dimensions.size(); ++d)
+    if (configuration.dimensions[d].latency_ns == 0 &&
+        joins_ranks(d, preparation.system().topology(), preparation.traces().partition.ranks()))
+      spdlog::warn(
+          "dimension {} has no latency and joins NPUs of different ranks, which then wait for each other at almost "
+          "every event: one rank may be faster, or a partition that keeps the dimension within ranks",
+          d);
+}
+
 /// Returns what the metrics need to know of a step of a generated workload.
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
   const auto& generated = *configuration.workload.generated;
@@ -118,7 +139,10 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   config::Configuration configuration = read_configuration(command.inputs, world);
   const auto stop_requested = stop_request(configuration.run.max_walltime_s, start);
   auto preparation = prepare(configuration, world);
-  if (world.is_root()) log_warnings(configuration, preparation->notices());
+  if (world.is_root()) {
+    log_warnings(configuration, preparation->notices());
+    warn_of_lookahead(*preparation, configuration);
+  }
   auto simulation = std::make_unique<Simulation>(*preparation, configuration.run, stop_requested, world);
   simulation->run();
 

@@ -49,6 +49,19 @@ class Warnings(harness.Folder):
         self.assertEqual(self.warnings(config, "--set=system.collectives.all-reduce=[oneRing]"), [])
         self.assertEqual(self.warnings(self.config(GRID, f"{MODEL}, parallel: {{tp: 4, dp: 3}}")), [])
 
+    def test_a_dimension_without_latency_that_joins_ranks(self):
+        """4 NPUs in 2 x 2 with links of no latency in one dimension, on two ranks: a warning if ranks host neighbours there, and none if
+        the dimension stays within ranks, on one rank, or without simulated links."""
+        fast, slow = (f"{{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: {latency}}}" for latency in ("0 ns", "500 ns"))
+        workload = f"{MODEL}, parallel: {{tp: 2, dp: 2}}"
+        crossing = self.config(f"{slow}, {fast}", workload, model="congestion-aware")
+        said = self.warnings(crossing, ranks=(2,))
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("dimension 1 has no latency and joins NPUs of different ranks", said[0])
+        self.assertEqual(self.warnings(crossing, ranks=(0, 1)), [])
+        self.assertEqual(self.warnings(self.config(f"{fast}, {slow}", workload, model="congestion-aware"), ranks=(2,)), [])
+        self.assertEqual(self.warnings(self.config(f"{slow}, {fast}", workload), ranks=(2,)), [])
+
     def test_a_group_of_traces_that_is_no_grid(self):
         """12 NPUs in 4 x 3, of which 0, 1 and 4 form a group: the warning names the group and workload.groups. There is none with
         ASTRA-sim's rules, by which every group is a ring."""
