@@ -1,5 +1,7 @@
 #include "preparation.hpp"
 
+#include <utility>
+
 #include "agreed.hpp"
 #include "orrery/npu/concurrency.hpp"
 #include "orrery/npu/recorded.hpp"
@@ -43,7 +45,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   const check::Findings findings{faults, mine};
   check::run_checks(check::checks_of_nodes(), {configuration, unfolded_context(rank_.npus), traces_.store, readable_},
                     world, findings);
-  if (folded && faults.empty()) folded_.emplace(unfolded_context(rank_.npus), *folded);
+  if (folded && faults.empty()) folded_.emplace(unfolded_context(rank_.npus), *folded, fold::Assumptions{});
   // In a folded run the other NPUs would only repeat what these do.
   const auto compared = folded_ ? folded_->folding.npus_to_compare() : std::vector<npu::NpuSpec>();
   check::run_checks(check::checks_of_agreement(),
@@ -54,10 +56,17 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   notices_ = parallel::gather_notices(mine, world);
 }
 
-Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, const FoldedRank& of)
-    : here(of.rank),
-      folding(unfolded, of.rank, of.num_ranks),
+Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, const FoldedRank& rank,
+                                  fold::Assumptions assumptions)
+    : of(rank),
+      folding(unfolded, rank.rank, rank.num_ranks, std::move(assumptions)),
       host_of_server(hosts_of_servers(unfolded.memory, folding.host_of_npu())) {}
+
+void Preparation::fold_again(std::span<const communicator::Divergence> divergences) {
+  auto assumptions = folded_->folding.assumptions_after(divergences);
+  const FoldedRank of = folded_->of;
+  folded_.emplace(unfolded_context(rank_.npus), of, std::move(assumptions));
+}
 
 Preparation::RankNpus Preparation::number(const config::Configuration& configuration, const System& system,
                                           const HostedTraces& traces, const npu::Programs& programs,
@@ -94,7 +103,7 @@ npu::RunContext Preparation::run_context() {
   npu::RunContext context = unfolded_context(folded_ ? folded_->folding.npus() : rank_.npus);
   if (!folded_) return context;
   context.communicators = folded_->folding.communicators();
-  context.hosting = {folded_->here, folded_->folding.host_of_npu(), folded_->host_of_server};
+  context.hosting = {folded_->of.rank, folded_->folding.host_of_npu(), folded_->host_of_server};
   return context;
 }
 

@@ -45,6 +45,8 @@ class Preparation {
   const trace::Store& store() const { return traces_.store; }
   /// Returns how the run is folded; null if it is not.
   const fold::Folding* folding() const { return folded_ ? &folded_->folding : nullptr; }
+  /// Folds again after a run with these divergences, which are those of all ranks. The run has to be made again.
+  void fold_again(std::span<const communicator::Divergence> divergences);
   /// Returns the process groups in order of GroupId, also those that a folded run does not simulate.
   const std::vector<trace::Group>& groups() const { return rank_.communicators.groups(); }
   std::uint32_t num_npus() const { return system_->topology().num_npus(); }
@@ -63,9 +65,9 @@ class Preparation {
     std::vector<npu::NpuSpec> npus;
   };
   struct FoldedRun {
-    FoldedRun(const npu::RunContext& unfolded, const FoldedRank& of);
+    FoldedRun(const npu::RunContext& unfolded, const FoldedRank& of, fold::Assumptions assumptions);
 
-    Rank here;
+    FoldedRank of;
     fold::Folding folding;
     std::vector<Rank> host_of_server;
   };

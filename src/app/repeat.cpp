@@ -32,10 +32,9 @@ std::optional<Time> repeat(config::Configuration& configuration, std::unique_ptr
       preparation.reset();
       preparation = prepare(configuration, world);
     }
-    Simulation simulation(*preparation, configuration.run, stop_requested, world);
-    simulation.run();
-    if (simulation.stopped_at()) return simulation.stopped_at();
-    all.push_back(repetition_of(simulation, configuration, world));
+    const auto simulation = simulate(*preparation, configuration.run, stop_requested, world);
+    if (simulation->stopped_at()) return simulation->stopped_at();
+    all.push_back(repetition_of(*simulation, configuration, world));
   }
   return {};
 }

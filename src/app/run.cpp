@@ -143,8 +143,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     log_warnings(configuration, preparation->notices());
     warn_of_lookahead(*preparation, configuration);
   }
-  auto simulation = std::make_unique<Simulation>(*preparation, configuration.run, stop_requested, world);
-  simulation->run();
+  auto simulation = simulate(*preparation, configuration.run, stop_requested, world);
 
   const auto mine = collect(*preparation, *simulation);
   auto description = describe(configuration, *preparation, *simulation, command_line);

@@ -10,6 +10,31 @@
 #include "progress.hpp"
 
 namespace orrery::app {
+namespace {
+
+/// Returns the divergences of all ranks. Collective.
+std::vector<communicator::Divergence> all_divergences(const model::RankModel& model, parallel::Communicator& world) {
+  std::vector<std::int64_t> mine;  // group, times, number of labels, labels
+  for (const auto& divergence : model.communicators().divergences()) {
+    mine.insert(mine.end(), {std::int64_t{divergence.group.value()}, divergence.last_arrival.ps(),
+                             divergence.first_completion.ps(), static_cast<std::int64_t>(divergence.labels.size())});
+    mine.insert(mine.end(), divergence.labels.begin(), divergence.labels.end());
+  }
+  const auto all = world.all_gather(std::span<const std::int64_t>(mine));
+  std::vector<communicator::Divergence> result;
+  for (auto next = all.begin(); next != all.end();) {
+    auto& divergence = result.emplace_back();
+    divergence.group = GroupId(static_cast<std::uint32_t>(next[0]));
+    divergence.last_arrival = Time::from_ps(next[1]);
+    divergence.first_completion = Time::from_ps(next[2]);
+    const auto first = next + 4;
+    next = first + next[3];
+    for (auto label = first; label != next; ++label) divergence.labels.push_back(static_cast<std::uint32_t>(*label));
+  }
+  return result;
+}
+
+}  // namespace
 
 Simulation::Simulation(Preparation& preparation, const config::RunOptions& options,
                        std::function<bool()> stop_requested, parallel::Communicator& world)
@@ -30,22 +55,23 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
 
 Simulation::~Simulation() = default;
 
-void Simulation::run() {
+std::vector<communicator::Divergence> Simulation::run() {
   world_.barrier();
   const auto start = std::chrono::steady_clock::now();
   model_.start(*kernel_);
   kernel_->run();
   if (progress_) progress_->finish();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (auto divergences = all_divergences(model_, world_); !divergences.empty()) return divergences;
   check::require_no_overrun(model_, preparation_.store(), world_);
   if (excess_is_error_) check::require_capacity(model_, preparation_.store(), world_);
   auto unfinished = static_cast<std::int64_t>(model_.npus().num_unfinished());
   world_.sum(std::span(&unfinished, 1));
-  if (unfinished == 0) return;
+  if (unfinished == 0) return {};
   if (kernel_->stopped_at()) {
     stopped_at_ = kernel_->stopped_at();
     model_.stop(*stopped_at_);
-    return;
+    return {};
   }
   const std::string report = check::report_stuck(model_, preparation_.store(), world_);
   world_.agree([&] {
@@ -54,6 +80,17 @@ void Simulation::run() {
                 fmt::format("the simulated system is stuck: {} of {} {} not finish\n{}", unfinished,
                             preparation_.num_npus(), preparation_.num_npus() == 1 ? "NPU does" : "NPUs do", report));
   });
+}
+
+std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
+                                     const std::function<bool()>& stop_requested, parallel::Communicator& world) {
+  for (;;) {
+    auto simulation = std::make_unique<Simulation>(preparation, options, stop_requested, world);
+    const auto divergences = simulation->run();
+    if (divergences.empty()) return simulation;
+    simulation.reset();
+    preparation.fold_again(divergences);
+  }
 }
 
 }  // namespace orrery::app

@@ -30,7 +30,9 @@ class Simulation {
   /// Runs the simulation. Collective. Throws Error (stuck) on rank 0, with what the unfinished NPUs wait for, if not
   /// all of them finish, and Error (bad_input) on one rank if an NPU leaves the range of simulated time, or exceeds its
   /// local memory where that is an error.
-  void run();
+  ///
+  /// Returns the divergences of all ranks, in a folded run. If there are any, the run is not checked, and of no use.
+  std::vector<communicator::Divergence> run();
   /// Returns the time at which a requested stop ended the run; nothing if all NPUs were done.
   std::optional<Time> stopped_at() const { return stopped_at_; }
 
@@ -48,5 +50,10 @@ class Simulation {
   bool excess_is_error_;
   std::optional<Time> stopped_at_;
 };
+
+/// Simulates a prepared run. A folded run whose assumptions turn out to be wrong is folded again and repeated.
+/// Collective. Throws as Simulation::run.
+std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
+                                     const std::function<bool()>& stop_requested, parallel::Communicator& world);
 
 }  // namespace orrery::app

@@ -1,6 +1,7 @@
 #include "orrery/communicator/host_side.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
@@ -158,9 +159,19 @@ void HostSide::finish_members(const Hosted& hosted, const Pending& pending, std:
   for (Time& completion : completions) completion = stretched(completion, last, factor);
 }
 
-/// Returns the completions of all participants, valid until the next call. In a folded run members with the same
-/// representative complete together, or the fold is wrong.
-std::span<const Time> HostSide::completions(const Hosted& hosted, const Pending& pending) {
+/// Keeps how the members complete, if this is the first collective of the communicator that diverges.
+void HostSide::note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions) {
+  if (std::exchange(hosted.diverges, true)) return;
+  std::vector<Time> times(completions.begin(), completions.end());
+  std::ranges::sort(times);
+  Divergence found{hosted.spec.id, *std::ranges::max_element(pending.arrivals), times.front(), {}};
+  for (const Time time : completions)
+    found.labels.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(times, time) - times.begin()));
+  divergences_.push_back(std::move(found));
+}
+
+/// Returns the completions of all participants, valid until the next call.
+std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pending) {
   auto& completions = scratch_.completions;
   if (pending.report.recorded > Time::zero()) {
     const Time last = *std::ranges::max_element(pending.arrivals);
@@ -180,8 +191,10 @@ std::span<const Time> HostSide::completions(const Hosted& hosted, const Pending&
   participants.resize(pending.arrivals.size());
   for (std::size_t i = completions.size(); i-- > 0;) participants[of_member[i]] = completions[i];
   for (std::size_t i = 0; i < completions.size(); ++i)
-    ensure(completions[i] == participants[of_member[i]],
-           "members of a collective that have one representative complete together");
+    if (completions[i] != participants[of_member[i]]) {
+      note_divergence(hosted, pending, completions);
+      break;
+    }
   return participants;
 }
 

@@ -1,22 +1,55 @@
 #include "orrery/fold/folding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "interner.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 
 namespace orrery::fold {
 
-Folding::Folding(const npu::RunContext& context, Rank here, int num_ranks)
+namespace {
+
+constexpr std::uint32_t most_wrong = 6;  // runs that show divergences
+
+/// Returns the classes under these assumptions, which the graph takes over. After a run that has shown divergences,
+/// nothing is assumed any more if that makes fewer than twice as many classes, or if there have been too many such
+/// runs.
+EquivalenceClasses classes_under(Assumptions&& assumptions, SignatureGraph& graph) {
+  graph.assumes_completing_together = assumptions.num_wrong < most_wrong;
+  graph.divergences = std::move(assumptions.divergences);
+  auto classes = refine(graph);
+  if (assumptions.num_wrong == 0) return classes;
+  graph.assumes_completing_together = false;
+  auto divergences = std::exchange(graph.divergences, {});
+  if (auto proven = refine(graph); proven.count() < 2 * classes.count()) return proven;
+  graph.assumes_completing_together = true;
+  graph.divergences = std::move(divergences);
+  return classes;
+}
+
+/// Returns labels that are equal where both lists are. The first list may be empty.
+std::vector<std::uint32_t> finer(std::span<const std::uint32_t> one, std::span<const std::uint32_t> other) {
+  std::vector<std::uint32_t> labels(other.begin(), other.end());
+  Interner both;
+  for (std::size_t i = 0; i < one.size(); ++i) labels[i] = both.of(std::array{one[i], other[i]});
+  return labels;
+}
+
+}  // namespace
+
+Folding::Folding(const npu::RunContext& context, Rank here, int num_ranks, Assumptions assumptions)
     : all_npus_(context.npus),
       all_communicators_(context.communicators),
       replay_only_(context.options.replay_only),
       streams_(streams_of_programs(context.npus)),
+      num_wrong_(assumptions.num_wrong),
       signatures_(signatures_of(context, streams_)),
-      classes_(refine(signatures_.graph)) {
+      classes_(classes_under(std::move(assumptions), signatures_.graph)) {
   signatures_.graph.positions_among = {};  // it refers to `context`
   deal(num_ranks);
   if (replay_only_)  // in which NPUs do not communicate
@@ -83,6 +116,26 @@ npu::FoldedNpu Folding::folded_npu(const npu::NpuSpec& npu) const {
     const auto communicator = communicator_of_class_.at(classes_.of_group[npu.groups[use].index()]);
     const auto position = signatures_.graph.memberships_of(npu.id.value())[use].position;
     result.participants.push_back(representatives_[communicator].of_member[position]);
+  }
+  return result;
+}
+
+// What a divergence changes is later than its first completion. So those that end their arrivals before the least of
+// these are true. The others may follow from a time that is wrong.
+Assumptions Folding::assumptions_after(std::span<const communicator::Divergence> found) const {
+  ensure(signatures_.graph.assumes_completing_together,
+         "members of a collective that have one representative complete together");
+  Time wrong_from = Time::max();
+  for (const auto& divergence : found) wrong_from = std::min(wrong_from, divergence.first_completion);
+  Assumptions result{signatures_.graph.divergences, num_wrong_ + 1};
+  auto& [of_group, labels] = result.divergences;
+  of_group.resize(all_communicators_.size());
+  if (labels.empty()) labels.emplace_back();
+  for (const auto& divergence : found) {
+    if (divergence.last_arrival >= wrong_from) continue;
+    const auto& groups = groups_of_[divergence.group.index()];  // of one class, so they have the same labels so far
+    labels.push_back(finer(labels[of_group[groups.front().index()]], divergence.labels));
+    for (const GroupId group : groups) of_group[group.index()] = static_cast<std::uint32_t>(labels.size() - 1);
   }
   return result;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -62,9 +63,9 @@ class Fragments {
   Interner signatures_;
 };
 
-/// Gives new classes to all fragments of a class but the largest one, which keeps the class. The items that are not
-/// pending are a fragment too. `may_keep(fragment)` says whether a fragment may keep its class. `tell(fragment, kept)`
-/// is called for each with a new class; kept = none: the items that are not pending keep theirs.
+/// Gives new classes to all fragments of a class but one. The items that are not pending keep the class. If there are
+/// none, the largest fragment keeps it for which `may_keep(fragment)` holds. `tell(fragment, kept)` is called for each
+/// with a new class; kept = none: no fragment keeps it.
 template <class MayKeep, class Tell>
 void split(Refinable& items, std::vector<Fragment>& fragments, MayKeep may_keep, Tell tell) {
   std::vector<std::uint32_t> order(fragments.size());
@@ -75,8 +76,8 @@ void split(Refinable& items, std::vector<Fragment>& fragments, MayKeep may_keep,
     const auto end = std::find_if(begin, order.end(), [&](auto i) { return fragments[i].old_class != old_class; });
     std::uint32_t rest = items.sizes[old_class];
     for (auto i = begin; i != end; ++i) rest -= fragments[*i].count;
-    std::uint32_t kept = none, most = rest;
-    for (auto i = begin; i != end; ++i)
+    std::uint32_t kept = none, most = 0;
+    for (auto i = begin; rest == 0 && i != end; ++i)
       if (fragments[*i].count > most && may_keep(*i)) {
         kept = *i;
         most = fragments[*i].count;
@@ -116,15 +117,18 @@ class Refinement {
   enum class Reason : std::uint8_t { members, position, messages };
 
   /// Writes the signature that a group has now. Returns whether the positions of members count: not where all members
-  /// are of one class and use and complete together.
+  /// are of one class and use and complete together, and not where equal ones are taken to complete together.
   bool sign_group(std::uint32_t group, std::vector<std::uint32_t>& signature) const {
     const auto members = graph_.members_of(group);
     const auto class_of = [&](const SignatureGraph::Member& m) { return npus_.class_of[m.npu]; };
-    bool positions_count = !graph_.completes_together[group];
-    for (std::size_t i = 1; i < members.size() && !positions_count; ++i)
-      positions_count = class_of(members[i]) != class_of(members[0]) || members[i].use != members[0].use;
-    signature = {groups_.class_of[group], graph_.layouts[group], positions_count ? 1U : 0U};
-    for (const auto& member : positions_count ? members : members.first(std::min<std::size_t>(members.size(), 1))) {
+    const auto labels = graph_.divergences.of(group);
+    const bool is_told_apart = !graph_.completes_together[group] || labels != 0;
+    bool is_mixed = is_told_apart;
+    for (std::size_t i = 1; i < members.size() && !is_mixed; ++i)
+      is_mixed = class_of(members[i]) != class_of(members[0]) || members[i].use != members[0].use;
+    const bool positions_count = is_told_apart || (is_mixed && !graph_.assumes_completing_together);
+    signature = {groups_.class_of[group], graph_.layouts[group], labels, is_mixed ? 1U : 0U};
+    for (const auto& member : is_mixed ? members : members.first(std::min<std::size_t>(members.size(), 1))) {
       signature.push_back(class_of(member));
       signature.push_back(member.use);
     }
@@ -146,12 +150,18 @@ class Refinement {
   }
 
   /// Numbers the positions in a group of this signature: positions that its algorithms do not tell apart get one
-  /// number.
+  /// number, or those that are known not to diverge.
   std::vector<std::uint32_t> number_positions(std::uint32_t group, Interner::Words signature) const {
-    const auto members = signature.subspan(3);  // class and use in turn
+    const auto members = signature.subspan(4);  // class and use in turn
     std::vector<std::uint32_t> labels;
     Interner known;
     for (std::size_t i = 0; i < members.size(); i += 2) labels.push_back(known.of(members.subspan(i, 2)));
+    if (const auto diverging = graph_.divergences.of(group); diverging != 0) {
+      Interner both;
+      for (std::size_t i = 0; i < labels.size(); ++i)
+        labels[i] = both.of(std::array{labels[i], graph_.divergences.labels[diverging][i]});
+      return labels;
+    }
     if (graph_.positions_among) return graph_.positions_among(group, graph_.members_of(group).front(), labels);
     std::iota(labels.begin(), labels.end(), 0U);
     return labels;

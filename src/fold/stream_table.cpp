@@ -13,7 +13,8 @@ StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus) {
   for (const npu::NpuSpec& npu : npus) {
     if (npu.program == last) continue;
     last = npu.program;
-    if (const auto [found, added] = streams.try_emplace(last); added) found->second = npu::message_streams_of(*last->graph);
+    if (const auto [found, added] = streams.try_emplace(last); added)
+      found->second = npu::message_streams_of(*last->graph);
   }
   return streams;
 }

@@ -170,6 +170,23 @@ class Fold(harness.Folder):
         self.assertEqual(self.check([SCALE / "gpt3-175b-1024.yaml"] + ["--set=workload.parallel.micro-batches=2"] * harness.FEWER_CASES,
                                     ranks=(0,) if harness.FEWER_CASES else (0, 2, 9)), 8)
 
+    SLOW = ("workload.parallel.micro-batches=8", "perturbation.slow-npus=[{npus: '9,77,300', compute: 0.8}]")
+
+    def test_slow_npus_separate_their_replicas(self):
+        """3 slow NPUs of 1,024 leave the 13 replicas folded that have none, on 1, 2 and 3 ranks: the collectives of a library end together
+        for all members, whoever comes last."""
+        settings = [f"--set={setting}" for setting in (*self.SLOW, "system.collectives.library={name: nccl-h100}")]
+        found = self.check([SCALE / "gpt3-175b-1024.yaml", *settings], ranks=(0, 2) if harness.FEWER_CASES else (0, 2, 3))
+        self.assertLessEqual(found, 4 * 64)
+
+    def test_members_that_do_not_complete_together_are_told_apart(self):
+        """2 slow NPUs of 128 delay the members of their collectives by different times. The run that shows this is folded again, on 1 and 2
+        ranks."""
+        settings = [f"--set={setting}" for setting in ("workload.parallel.micro-batches=8", "workload.parallel.dp=2", "system.network.dimensions.2.size=1",
+                                                       "system.network.dimensions.1.size=16", "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")]
+        found = self.check([SCALE / "gpt3-175b-1024.yaml", *settings], ranks=(0, 2))
+        self.assertGreater(found, 64)
+
     def test_noise_leaves_nothing_to_fold(self):
         """64 NPUs with noise have compute times of their own. The run says that there is nothing to fold, and why."""
         outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", "--noise=0.1", "--set", "workload.parallel.dp=1", "--set",

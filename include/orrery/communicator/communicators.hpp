@@ -30,6 +30,7 @@ class Communicators {
   Time pending_reply(Rank to) const { return host_.pending_reply(to); }
   const std::vector<CollectiveRecord>& records() const { return host_.records(); }
   std::vector<CollectiveSum> sums() const { return host_.sums(); }
+  const std::vector<Divergence>& divergences() const { return host_.divergences(); }
   std::vector<NpuId> not_joined(GroupId group, std::uint32_t ordinal, bool is_access) const {
     return members_.not_joined(group, ordinal, is_access);
   }

@@ -35,6 +35,8 @@ class HostSide {
   const std::vector<CollectiveRecord>& records() const { return records_; }
   /// Returns sums over all collectives that are over, each as often as it stands for others. By kind, then members.
   std::vector<CollectiveSum> sums() const;
+  /// Returns the first divergence of each communicator that has any.
+  const std::vector<Divergence>& divergences() const { return divergences_; }
 
  private:
   /// A collective that some rank has reported and that is not over.
@@ -64,6 +66,7 @@ class HostSide {
     Window<Pending> pending;
     collective::Turn turn;  ///< of the next collective
     bool is_open = false;   ///< some collective is pending
+    bool diverges = false;  ///< a collective of a folded run did
   };
   /// Kept so that nothing is allocated for each collective.
   struct Scratch {
@@ -79,7 +82,8 @@ class HostSide {
   void end_rank(Hosted& hosted, const Report& report, Time finish);
   static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
-  std::span<const Time> completions(const Hosted& hosted, const Pending& pending);
+  std::span<const Time> completions(Hosted& hosted, const Pending& pending);
+  void note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);
   void track(Hosted& hosted);
@@ -94,6 +98,7 @@ class HostSide {
   std::vector<Hosted> hosted_;
   std::vector<std::uint32_t> open_;  // those of hosted_ with collectives that are pending
   std::vector<CollectiveRecord> records_;
+  std::vector<Divergence> divergences_;
   std::map<std::pair<std::uint8_t, std::uint32_t>, CollectiveSum> sums_;  // by kind and members
   Scratch scratch_;
 };

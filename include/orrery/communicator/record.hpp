@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
@@ -24,6 +25,15 @@ struct CollectiveSum {
   std::uint64_t count = 0;
   unsigned __int128 bytes = 0;  ///< of CollectiveRecord::size
   SumOfTimes time = 0;          ///< from the last arrival to the finish
+};
+
+/// A collective of a folded run in which members with one representative do not complete together. What follows from
+/// it in that run is wrong.
+struct Divergence {
+  GroupId group;
+  Time last_arrival;
+  Time first_completion;
+  std::vector<std::uint32_t> labels;  ///< [members] members of equal labels complete together
 };
 
 }  // namespace orrery::communicator

@@ -24,8 +24,8 @@ struct GroupUse {
 struct Representatives {
   /// An NPU occurs several times if it joins several of these communicators in different uses.
   std::vector<NpuId> npus;
-  /// [members] index into `npus`: who joins for the member. Members with the same representative arrive together, and
-  /// complete together.
+  /// [members] index into `npus`: who joins for the member. Members with the same representative arrive together. They
+  /// are expected to complete together; see Divergence.
   std::vector<std::uint32_t> of_member;
   std::uint64_t count = 1;  ///< communicators for which this one stands, itself included
 };

@@ -19,13 +19,19 @@
 
 namespace orrery::fold {
 
+/// What is taken for granted until a run shows that it does not hold (docs/folding.md, *Assumptions*).
+struct Assumptions {
+  Divergences divergences;      ///< what runs have shown so far
+  std::uint32_t num_wrong = 0;  ///< runs that have shown some
+};
+
 /// A run in which one NPU of each equivalence class is simulated (docs/folding.md): the classes, their representatives,
 /// and how the results of these become those of all NPUs. It is the same on all ranks. The NPUs and communicators that
 /// it is made of outlive it.
 class Folding {
  public:
   /// `context`: as for signatures_of. The classes are dealt to the ranks of the run in blocks; `here` is this rank.
-  Folding(const npu::RunContext& context, Rank here, int num_ranks);
+  Folding(const npu::RunContext& context, Rank here, int num_ranks, Assumptions assumptions = {});
   Folding(const Folding&) = delete;
   Folding& operator=(const Folding&) = delete;
 
@@ -34,6 +40,8 @@ class Folding {
   std::span<const npu::NpuSpec> npus() const { return npus_; }
   /// Returns the communicators that are simulated, on all ranks.
   std::span<const communicator::CommunicatorSpec> communicators() const { return communicators_; }
+  /// Returns what to assume after a run with these divergences. `found`: of all ranks.
+  Assumptions assumptions_after(std::span<const communicator::Divergence> found) const;
   /// Returns the rank that hosts the class of each NPU: [npus].
   std::span<const Rank> host_of_npu() const { return host_of_npu_; }
 
@@ -71,6 +79,7 @@ class Folding {
   std::span<const communicator::CommunicatorSpec> all_communicators_;
   bool replay_only_ = false;
   StreamsOf streams_;
+  std::uint32_t num_wrong_;
   Signatures signatures_;
   EquivalenceClasses classes_;
   std::vector<Rank> host_of_npu_;

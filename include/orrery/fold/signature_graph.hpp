@@ -8,6 +8,14 @@
 
 namespace orrery::fold {
 
+/// How members of groups complete that were taken to complete together, and do not (docs/folding.md).
+struct Divergences {
+  std::vector<std::uint32_t> of_group;             ///< [groups] index into `labels`; empty: no group diverges
+  std::vector<std::vector<std::uint32_t>> labels;  ///< [members of a group] each; the first one is empty: none is known
+
+  std::uint32_t of(std::uint32_t group) const { return of_group.empty() ? 0 : of_group[group]; }
+};
+
 /// What tells NPUs apart (docs/folding.md): the signature that each has by itself, the groups that it is in, and the
 /// streams of messages that it exchanges with others.
 struct SignatureGraph {
@@ -39,6 +47,10 @@ struct SignatureGraph {
   std::vector<std::uint32_t> layouts;     ///< [groups] groups of different layouts are not equivalent
   std::vector<char> completes_together;   ///< [groups] members that arrive together complete together
   PositionsAmong positions_among;         ///< none: every position has its own number
+  /// Members of equal class and use are taken to complete together, in groups whose members do if they arrive together,
+  /// but where `divergences` says otherwise.
+  bool assumes_completing_together = false;
+  Divergences divergences;
 
   std::vector<std::size_t> first_membership;  ///< [npus + 1] index into memberships
   std::vector<Membership> memberships;        ///< [uses] of each NPU; NPUs of one signature have as many

@@ -168,6 +168,40 @@ TEST(Refinement, PositionsAreNumberedAgain) {
   EXPECT_EQ(refine(graph).of_npu, (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
+// One of four members differs. The others are one class if equal members are taken to complete together, until it is
+// known that the third member does not complete with the second and the fourth.
+TEST(Refinement, EqualMembersAreTakenToCompleteTogether) {
+  Builder builder({0, 1, 1, 1});
+  builder.group_of({0, 1, 2, 3});
+  auto graph = builder.graph();
+  EXPECT_EQ(refine(graph).of_npu, (Numbers{0, 1, 2, 3}));
+  graph.assumes_completing_together = true;
+  EXPECT_EQ(refine(graph).of_npu, (Numbers{0, 1, 1, 1}));
+  graph.divergences = {{1}, {{}, {0, 5, 9, 5}}};
+  EXPECT_EQ(refine(graph).of_npu, (Numbers{0, 1, 2, 1}));
+}
+
+// Seven pairs, NPUs i and 7 + i. Other groups tell the first NPU of pairs 0 to 2 apart, and at the same time the second
+// one of pairs 3 to 5. So pair 6 is unlike all others, although there are more of each of these.
+TEST(Refinement, WhatIsNotLookedAtAgainIsNoPartOfALargerFragment) {
+  Numbers signatures(28);
+  for (std::uint32_t i = 0; i < 7; ++i) {
+    signatures[7 + i] = 1;
+    signatures[14 + i] = i < 3 ? 2 : 3;
+    signatures[21 + i] = 3 <= i && i < 6 ? 4 : 5;
+  }
+  Builder builder(signatures);
+  for (std::uint32_t i = 0; i < 7; ++i)
+    builder.group_of({i, 7 + i}).group({{14 + i, 0}, {i, 1}}).group({{21 + i, 0}, {7 + i, 1}});
+  auto graph = builder.graph();
+  graph.assumes_completing_together = true;
+  const auto classes = refine(graph).of_npu;
+  EXPECT_EQ(classes[7], classes[9]);
+  EXPECT_NE(classes[7], classes[13]);
+  EXPECT_EQ(classes[3], classes[5]);
+  EXPECT_NE(classes[3], classes[6]);
+}
+
 /// Computes every signature anew until the number of classes stays the same: slow and plain.
 Numbers plain_classes(const SignatureGraph& in) {
   using Signature = std::vector<std::uint64_t>;
@@ -184,15 +218,17 @@ Numbers plain_classes(const SignatureGraph& in) {
     std::vector<bool> positions_matter;
     for (std::uint32_t g = 0; g < in.num_groups(); ++g) {
       Signature signature = {in.layouts[g]};
-      bool positions_count = !in.completes_together[g];
+      const bool is_told_apart = !in.completes_together[g] || in.divergences.of(g) != 0;
+      bool is_mixed = is_told_apart;
       for (const auto& member : in.members_of(g)) {
         signature.push_back(npus[member.npu]);
         signature.push_back(member.use);
-        positions_count = positions_count || npus[member.npu] != signature[1] || member.use != signature[2];
+        is_mixed = is_mixed || npus[member.npu] != signature[1] || member.use != signature[2];
       }
-      if (!positions_count) signature.resize(3);
-      positions_matter.push_back(positions_count);
-      signature.push_back(positions_count);
+      if (!is_mixed) signature.resize(3);
+      positions_matter.push_back(is_told_apart || (is_mixed && !in.assumes_completing_together));
+      signature.push_back(is_mixed);
+      signature.push_back(in.divergences.of(g));
       of_groups.push_back(signature);
     }
     number(of_groups, groups);
@@ -200,7 +236,10 @@ Numbers plain_classes(const SignatureGraph& in) {
       Signature signature = {npus[i]};
       for (const auto& membership : in.memberships_of(i)) {
         signature.push_back(groups[membership.group]);
-        signature.push_back(positions_matter[membership.group] ? membership.position : 1000);
+        const auto diverging = in.divergences.of(membership.group);
+        signature.push_back(!positions_matter[membership.group] ? 1000
+                            : diverging == 0                    ? membership.position
+                                             : in.divergences.labels[diverging][membership.position]);
       }
       for (const auto& stream : in.streams_of(i)) {
         signature.push_back(npus[stream.peer]);
@@ -220,7 +259,8 @@ SignatureGraph random_graph(std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto draw = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   const std::uint32_t a = 1 + draw(5), b = 1 + draw(5), c = 1 + draw(6), n = a * b * c;
-  const auto rarely = [&] { return draw(20 * n) == 0; };
+  const std::uint32_t odds = draw(2) == 0 ? 20 * n : 1 + n / 2;
+  const auto rarely = [&] { return draw(odds) == 0; };
   Numbers signatures(n, 0);
   if (draw(2) == 0)  // planes, as the stages of a pipeline
     for (std::uint32_t i = 0; i < n; ++i) signatures[i] = std::min(i / (a * b), 1 + draw(2) / 2);
@@ -239,7 +279,16 @@ SignatureGraph random_graph(std::uint32_t seed) {
     builder.group(line, rarely());
   }
   for (std::uint32_t i = 0; i < n; ++i) builder.stream(i, 1, (i + a * b) % n, 0);
-  return builder.graph();
+  SignatureGraph graph = builder.graph();
+  graph.assumes_completing_together = draw(2) == 0;
+  if (draw(4) > 0) return graph;
+  graph.divergences.labels.emplace_back();
+  for (std::uint32_t g = 0; g < graph.num_groups(); ++g) {
+    graph.divergences.of_group.push_back(draw(4) > 0 ? 0 : g + 1);
+    auto& labels = graph.divergences.labels.emplace_back();
+    for (std::size_t i = 0; i < graph.members_of(g).size(); ++i) labels.push_back(draw(2));
+  }
+  return graph;
 }
 
 // 3,000 random graphs are refined. The classes are those of a plain refinement, and the causes add up to the number of
