@@ -12,6 +12,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/utf8.hpp"
 #include "orrery/results/results.hpp"
+#include "seal.hpp"
 
 namespace orrery::results {
 namespace {
@@ -248,6 +249,7 @@ void File::close() {
   checked(file_.reset() ? 0 : -1, "closing it");
   if (const std::string lost = written_.first_difference(path_); !lost.empty())
     fail(fmt::format("reading it back, where {} is not what was written", lost));
+  if (!seal(path_)) fail("appending its checksum");
 }
 
 }  // namespace orrery::results

@@ -5,6 +5,7 @@
 
 #include "format.hpp"
 #include "orrery/base/error.hpp"
+#include "seal.hpp"
 
 namespace orrery::results {
 
@@ -19,6 +20,7 @@ Silence::~Silence() { H5Eset_auto2(H5E_DEFAULT, report_, report_data_); }
 Source::Source(const std::filesystem::path& path) : path_(path) {
   std::error_code failure;
   if (!std::filesystem::exists(path, failure)) fail("no such file");
+  if (has_broken_seal(path)) fail("has been damaged: its checksum is not that of its contents");
   file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (file_.id() < 0) fail("is no HDF5 file that can be read");
 }

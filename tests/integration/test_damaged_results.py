@@ -115,6 +115,17 @@ class DamagedResults(harness.Folder):
             return f"no clear message: {outcome.err[-1500:]}"
         return None
 
+    def test_any_byte_that_has_changed_is_found(self):
+        """A byte that has changed, wherever it is, is found by the checksum of the file. All commands say so."""
+        contents = self.good.read_bytes()
+        path = self.folder / "damaged.h5"
+        for number in range(12):
+            place = random.Random(number).randrange(len(contents) - 24)
+            path.write_bytes(contents[:place] + bytes([contents[place] ^ 0x10]) + contents[place + 1:])
+            outcome = harness.orrery(*self.commands(path)[number % 5])
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertIn("checksum", outcome.err)
+
     def test_every_command_ends_in_order(self):
         """Each damaged file is read by two commands without Python and, of each four files, by one in Python."""
         count = OPTIONS.count // 4 if harness.FEWER_CASES else OPTIONS.count

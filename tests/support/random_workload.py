@@ -71,11 +71,15 @@ class Workload:
         for kind in KINDS.values():
             one = r.random() < 0.1
             algorithms[kind + "-implementation"] = self.draw_algorithms(kind, counts, one, system.num_npus)
-        return System(topology, counts, [r.choice([25.0, 50.0, 100.0, 33.3]) for _ in counts], [r.choice([1.0, 100.0, 500.0, 737.5]) for _ in counts],
-                      {"endpoint-delay": r.choice([1, 10, 25]), "active-chunks-per-dimension": r.choice([1, 1, 2, 4]), "preferred-dataset-splits": r.choice([1, 2, 3, 4, 8, 16]),
-                       "collective-optimization": r.choice(["localBWAware", "baseline"]), "local-mem-bw": r.choice([50, 1600]), "roofline-enabled": int(self.roofline),
-                       "peak-perf": r.choice([10, 900]), **algorithms},
-                      self.memory, flags=[f"--num-queues-per-dim={self.queues}"] + (["--rendezvous-protocol=true"] if self.rendezvous else []))
+        system = System(topology, counts, [r.choice([25.0, 50.0, 100.0, 33.3]) for _ in counts], [r.choice([1.0, 100.0, 500.0, 737.5]) for _ in counts],
+                        {"endpoint-delay": r.choice([1, 10, 25]), "active-chunks-per-dimension": r.choice([1, 1, 2, 4]), "preferred-dataset-splits": r.choice([1, 2, 3, 4, 8, 16]),
+                         "collective-optimization": r.choice(["localBWAware", "baseline"]), "local-mem-bw": r.choice([50, 1600]), "roofline-enabled": int(self.roofline),
+                         "peak-perf": r.choice([10, 900]), **algorithms},
+                        self.memory, flags=[f"--num-queues-per-dim={self.queues}"] + (["--rendezvous-protocol=true"] if self.rendezvous else []))
+        if len(counts) > 1 and system.system["collective-optimization"] == "localBWAware":  # splits all-reduces, which trees do not allow
+            trees = system.system["all-reduce-implementation"]
+            trees[:] = ["ring" if name == "doubleBinaryTree" else name for name in trees]
+        return system
 
     def draw_algorithms(self, kind, counts, one, num_npus):
         """Returns an algorithm for each dimension. `one`: the same algorithm for the whole system as one line."""

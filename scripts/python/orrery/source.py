@@ -1,6 +1,7 @@
 """Reads datasets of one results.h5. No other module of the package calls h5py."""
 import functools
 import os
+import zlib
 
 from .errors import ResultsError
 from .packages import load
@@ -9,6 +10,27 @@ h5py, np = load("h5py"), load("numpy")
 
 FORMAT, VERSION = "orrery-results", 1
 LABELS = ("units", "long_name", "description")
+
+
+SEAL = b"ORRERYh5"  # begins the last 24 bytes of a file, before the number of bytes before them and their CRC-32
+
+
+def has_broken_seal(path):
+    """Says whether a file ends with a seal that does not fit the bytes before it. Reads the whole file."""
+    size = os.path.getsize(path) - 24
+    if size < 0:
+        return False
+    with open(path, "rb") as file:
+        file.seek(size)
+        seal = file.read()
+        if not seal.startswith(SEAL):
+            return False
+        file.seek(0)
+        checksum, left = 0, size
+        while left > 0 and (part := file.read(min(left, 1 << 20))):
+            checksum = zlib.crc32(part, checksum)
+            left -= len(part)
+    return seal != SEAL + size.to_bytes(8, "little") + checksum.to_bytes(8, "little")
 
 
 def text(value):
@@ -39,6 +61,9 @@ class Source:
             raise ResultsError(f"{self.path}: found no such file; expected results of a run. Run: orrery run CONFIG.yaml --output {self.path}")
         if os.path.isdir(self.path):
             raise ResultsError(f"{self.path}: found a folder; expected one results file. Use orrery.open_many to open all files in a folder.")
+        if has_broken_seal(self.path):
+            raise ResultsError(f"{self.path}: found damaged data (the checksum is not that of the contents); expected the file as orrery run "
+                               "wrote it. Take another copy of the file, or run again.")
         try:
             self._file = h5py.File(self.path, "r")
         except OSError as error:

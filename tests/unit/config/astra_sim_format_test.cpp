@@ -84,8 +84,8 @@ TEST_F(AstraSim, FilesAsTheyAre) {
   EXPECT_EQ(c.rule_set, RuleSet::astra_sim);
   ASSERT_EQ(c.dimensions.size(), 2U);
   EXPECT_EQ(c.dimensions[1].shape, topology::Shape("Switch"));
-  EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 50.0 * (1073741824.0 / 1e9));
-  EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 37.7 * (1073741824.0 / 1e9));
+  EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 50.0 * 1073741824.0 / 1e9);
+  EXPECT_EQ(c.dimensions[1].bandwidth.bytes_per_ns(), 37.7 * 1073741824.0 / 1e9);
   EXPECT_EQ(c.dimensions[1].latency_ns, 0);
   EXPECT_EQ(c.collectives.chunks.splits, 4U);
   EXPECT_EQ(c.collectives.chunks.active_chunks, 2U);

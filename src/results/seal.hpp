@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+
+namespace orrery::results {
+
+// Behind what HDF5 knows of, a results file ends with a seal of 24 bytes: the text "ORRERYh5", the number of bytes
+// before the seal and their CRC-32, both of 64 bits, little-endian. HDF5 ignores it. Programs that change the file drop
+// it.
+
+/// Appends the seal to a file. Returns whether all of it was written. O(bytes of the file).
+bool seal(const std::filesystem::path& path);
+
+/// Returns whether a file ends with a seal that does not fit the bytes before it. O(bytes of the file).
+bool has_broken_seal(const std::filesystem::path& path);
+
+}  // namespace orrery::results
