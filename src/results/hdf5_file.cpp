@@ -249,7 +249,10 @@ void File::close() {
   checked(file_.reset() ? 0 : -1, "closing it");
   if (const std::string lost = written_.first_difference(path_); !lost.empty())
     fail(fmt::format("reading it back, where {} is not what was written", lost));
-  if (!seal(path_)) fail("appending its checksum");
+  if (const auto error = seal(path_)) {
+    failure_ = Reason{error.message()};
+    fail("appending its checksum");
+  }
 }
 
 }  // namespace orrery::results

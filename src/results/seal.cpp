@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace orrery::results {
@@ -44,17 +46,20 @@ std::optional<std::uint64_t> checksum_of(std::istream& in, std::uint64_t size) {
 
 }  // namespace
 
-bool seal(const std::filesystem::path& path) {
+std::error_code seal(const std::filesystem::path& path) {
+  errno = 0;
   std::error_code failure;
   const std::uint64_t size = std::filesystem::file_size(path, failure);
+  if (failure) return failure;
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  const auto checksum = failure || !file ? std::nullopt : checksum_of(file, size);
-  if (!checksum) return false;
-  const Seal seal = seal_of(size, *checksum);
-  file.seekp(0, std::ios::end);
-  file.write(seal.data(), seal.size());
-  file.close();
-  return static_cast<bool>(file);
+  if (const auto checksum = checksum_of(file, size)) {
+    const Seal seal = seal_of(size, *checksum);
+    file.seekp(0, std::ios::end);
+    file.write(seal.data(), seal.size());
+    file.close();
+    if (file) return {};
+  }
+  return errno != 0 ? std::error_code(errno, std::generic_category()) : std::make_error_code(std::errc::io_error);
 }
 
 bool has_broken_seal(const std::filesystem::path& path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <system_error>
 
 namespace orrery::results {
 
@@ -8,8 +9,8 @@ namespace orrery::results {
 // before the seal and their CRC-32, both of 64 bits, little-endian. HDF5 ignores it. Programs that change the file drop
 // it.
 
-/// Appends the seal to a file. Returns whether all of it was written. O(bytes of the file).
-bool seal(const std::filesystem::path& path);
+/// Appends the seal to a file. Returns why that failed; no error if it did not. O(bytes of the file).
+std::error_code seal(const std::filesystem::path& path);
 
 /// Returns whether a file ends with a seal that does not fit the bytes before it. O(bytes of the file).
 bool has_broken_seal(const std::filesystem::path& path);
