@@ -1,9 +1,15 @@
 #include "simulation.hpp"
 
 #include <chrono>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "orrery/base/error.hpp"
 #include "orrery/check/capacity.hpp"
 #include "orrery/check/overrun.hpp"
 #include "orrery/check/stuck.hpp"
@@ -80,6 +86,7 @@ std::vector<communicator::Divergence> Simulation::run() {
                 fmt::format("the simulated system is stuck: {} of {} {} not finish\n{}", unfinished,
                             preparation_.num_npus(), preparation_.num_npus() == 1 ? "NPU does" : "NPUs do", report));
   });
+  ensure_failed("a run that is stuck ends with an error", std::source_location::current());
 }
 
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
