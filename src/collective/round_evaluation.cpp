@@ -43,10 +43,14 @@ class ExchangeRounds final : public GroupEvaluator {
       for (std::size_t i = 0; i < size_; ++i) group[i] += endpoint_delay_;
       for (const Exchange& exchange : exchanges_)
         for (std::uint64_t k = 0; k < exchange.count; ++k) {
-          if (uniform_)
-            run_exchange(group, exchange, [](std::size_t) { return std::size_t{0}; });
+          if (uniform_)  // in local variables, because stores to `group` do not change these
+            run_exchange(
+                group, exchange, [link = exchange.link[0]](std::size_t) { return link; },
+                [stay = exchange.stay[0]](std::size_t) { return stay; });
           else
-            run_exchange(group, exchange, [](std::size_t i) { return i; });
+            run_exchange(
+                group, exchange, [&](std::size_t i) { return exchange.link[i]; },
+                [&](std::size_t i) { return exchange.stay[i]; });
         }
     }
   }
@@ -71,16 +75,16 @@ class ExchangeRounds final : public GroupEvaluator {
     return exchange;
   }
 
-  template <class Pick>
-  void run_exchange(Ps* group, const Exchange& exchange, Pick pick) const {
-    for (std::size_t block = 0; block < size_; block += 2 * std::size_t{exchange.distance}) {
-      for (std::size_t i = block; i < block + exchange.distance; ++i) {
-        const Ps link = exchange.link[pick(i)];
-        const Ps stay = exchange.stay[pick(i)];
-        const Ps low = group[i];
-        const Ps high = group[i + exchange.distance];
-        group[i] = std::max(high + link, low + stay) + exchange.cost;
-        group[i + exchange.distance] = std::max(low + link, high + stay) + exchange.cost;
+  template <class Link, class Stay>
+  void run_exchange(Ps* group, const Exchange& exchange, Link link_of, Stay stay_of) const {
+    const std::size_t size = size_, distance = exchange.distance;
+    const Ps cost = exchange.cost;
+    for (std::size_t block = 0; block < size; block += 2 * distance) {
+      for (std::size_t i = block; i < block + distance; ++i) {
+        const Ps link = link_of(i), stay = stay_of(i);
+        const Ps low = group[i], high = group[i + distance];
+        group[i] = std::max(high + link, low + stay) + cost;
+        group[i + distance] = std::max(low + link, high + stay) + cost;
       }
     }
   }

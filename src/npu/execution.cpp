@@ -22,10 +22,9 @@ void Execution::begin_iteration(Time now) {
   schedule_.make_first_ready(now, [&](NodeId done) { accounting_.finish(done, node(done), {now}, now); });
 }
 
-void Execution::begin(NodeId id, Time now) {
+void Execution::begin(NodeId id, std::uint16_t resource, Time now) {
   accounting_.begin(id, node(id), now);
   if (node(id).kind == NodeKind::receive && !context_.options.replay_only) return;
-  const auto resource = schedule_.resources().of(id);
   schedule_.resources().occupy(resource);
   running_.push_back({id, now, Time::max(), resource});
 }

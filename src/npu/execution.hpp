@@ -48,7 +48,7 @@ class Execution {
   /// Starts the first iteration of the trace, or the next one.
   void begin_iteration(Time now);
   /// Begins the service of a node, which holds a place of its resource unless it is a receive.
-  void begin(NodeId id, Time now);
+  void begin(NodeId id, std::uint16_t resource, Time now);
   /// Says when a node ends that holds a place. A node that ends at `now` does so in `end_instant_nodes`.
   void end_at(NodeId id, Time now, Time finish);
   /// Says that a receive, which has begun, ends at `now`, likewise.

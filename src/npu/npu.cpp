@@ -61,8 +61,8 @@ void Npu::settle(Time now) {
   has_broken_off_ = false;
   do {
     Resources& resources = execution_.schedule().resources();
-    for (std::size_t resource = 0; resource < resources.count(); ++resource)
-      while (resources.can_take(resource)) issue(resources.take(resource), now);
+    for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
+      while (resources.can_take(i)) issue(resources.take(i), static_cast<std::uint16_t>(i), now);
     if (messaging_->is_in_doubt()) {
       has_broken_off_ = true;
       return execution_.context().services.kernel.linger(lp());
@@ -73,8 +73,8 @@ void Npu::settle(Time now) {
   if (is_done()) execution_.accounting().end_run(now);
 }
 
-void Npu::issue(NodeId id, Time now) {
-  execution_.begin(id, now);
+void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
+  execution_.begin(id, resource, now);
   if (execution_.context().options.replay_only)
     return execution_.end_at(id, now, now + execution_.npu().program->durations[id.index()]);
   switch (execution_.node(id).kind) {

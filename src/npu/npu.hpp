@@ -58,7 +58,7 @@ class Npu {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
-  void issue(NodeId id, Time now);
+  void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
   bool is_put_off(NodeId id, Time now);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -59,6 +60,7 @@ class Resources {
   /// Adds a node that has become ready at `now`. O(log nodes that are ready).
   void add(NodeId id, const trace::Graph& graph, Time now) {
     const auto resource = of(id);
+    ready_ |= bit_of(resource);
     if (resource != ResourceMap::communication || order_ == CommOrder::lowest_id)
       return all_[resource].ready.add(id.value());
     std::int64_t rank = now.ps();
@@ -67,6 +69,12 @@ class Resources {
     ranked_.add({rank, id.value()});
   }
 
+  /// Returns the first resource from `resource` on that may have nodes that are ready; count() if there is none.
+  std::size_t next_ready(std::size_t resource) const {
+    if (resource >= num_bits) return resource;
+    const std::uint64_t left = ready_ >> resource;
+    return left == 0 ? count() : resource + static_cast<std::size_t>(std::countr_zero(left));
+  }
   /// Returns whether the resource has a free place and a node that is ready.
   bool can_take(std::size_t resource) const {
     const Resource& its = all_[resource];
@@ -75,7 +83,9 @@ class Resources {
   /// Returns the node that comes next, which is no longer ready. There must be one.
   NodeId take(std::size_t resource) {
     auto& ready = all_[resource].ready;
-    return NodeId(ready.empty() ? ranked_.take().second : ready.take());
+    const NodeId id(ready.empty() ? ranked_.take().second : ready.take());
+    if (resource < num_bits - 1 && num_ready(resource) == 0) ready_ &= ~bit_of(resource);
+    return id;
   }
 
   void occupy(std::uint16_t resource) {
@@ -103,8 +113,14 @@ class Resources {
     std::uint32_t free = 1;  // places
   };
 
+  static constexpr std::size_t num_bits = 64;
+  static std::uint64_t bit_of(std::size_t resource) {
+    return std::uint64_t{1} << std::min(resource, num_bits - 1);
+  }
+
   ResourceMap map_;
   std::vector<Resource> all_;
+  std::uint64_t ready_ = 0;  // a bit for each resource that may have ready nodes; the last one for all from there on
   ReadyQueue<std::pair<std::int64_t, std::uint32_t>> ranked_;  // of communication, unless its order is that of ids
   CommOrder order_ = CommOrder::lowest_id;
 };

@@ -100,22 +100,23 @@ class Predictions(harness.Folder):
                 self.assertGreater(times[0], times[-1])
 
     def test_overlapped_gradient_sums_never_make_a_step_longer(self):
-        """Twelve random ways to train on one or two dimensions: gradients that are summed during the backward pass never make the step
-        longer than sums after it."""
+        """Fifteen random ways to train on one or two dimensions: gradients that are summed during the backward pass never make the step
+        longer than sums after it. With ZeRO 3, where gathers wait for sums that came first, they make it 8 % longer at most."""
         draw = random.Random(1611)
-        for case in range(12):
+        for case in range(15):
             tp, dp, pp, cp = draw.choice([1, 2, 4]), draw.choice([2, 4]), draw.choice([1, 2]), draw.choice([1, 1, 2])
+            zero = draw.choice([0, 1, 2]) if case < 12 else 3
             npus = tp * dp * pp * cp
             dimension = "{shape: Switch, size: %d, bandwidth: " + draw.choice(["25", "100", "400"]) + " GB/s, latency: 500 ns}"
             sizes = [npus // 2, 2] if npus >= 4 and draw.random() < 0.5 else [npus]
             config = self.folder / "overlap.yaml"
             config.write_text("system:\n  base: systems/dgx-h100-superpod.yaml\n  network: {dimensions: ["
                               f"{', '.join(dimension % size for size in sizes)}]}}\nworkload:\n  model: {MODEL}\n  parallel: "
-                              f"{{tp: {tp}, dp: {dp}, pp: {pp}, cp: {cp}, sp: {'true' if tp > 1 else 'false'}, zero: {draw.choice([0, 1, 2])}, "
+                              f"{{tp: {tp}, dp: {dp}, pp: {pp}, cp: {cp}, sp: {'true' if tp > 1 else 'false'}, zero: {zero}, "
                               f"micro-batches: {draw.choice([1, 2, 4])}, bucket: {draw.choice([0, 50, 500])} MB}}\n")
             with self.subTest(case=case):
                 after = self.step(config, "--set=workload.parallel.overlap=false")
-                self.assertLessEqual(self.step(config), after)
+                self.assertLessEqual(self.step(config), after * (1.08 if zero == 3 else 1))
 
     def test_library_decides_collectives(self):
         """All NPUs complete a collective of NCCL together. The table of nccl-tests corrects it: at measured sizes it takes what was measured
