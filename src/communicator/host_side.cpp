@@ -79,7 +79,6 @@ void HostSide::receive(Rank from, const Report& report, std::span<const Time> ti
     case ReportKind::completions:
       ensure(false, "a host is told of completions");
   }
-  track(hosted);
 }
 
 /// Returns a collective that a participant has joined, at `first` perhaps before all others.
@@ -95,7 +94,11 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
   agree(pending.report, report, may_be_uneven(), hosted.spec, setup_.place_of);
   if (hosted.ranks.size() > 1 && computes_at_host()) {
     const Time least = setup_.engine.least_duration(*hosted.layout, kind_of(report), Bytes(report.size));
-    pending.reply = std::min(pending.reply, first + std::min(least, setup_.least_recorded));
+    const Time reply = first + std::min(least, setup_.least_recorded);
+    if (reply < pending.reply) {
+      pending.reply = reply;
+      expect(hosted, pending);
+    }
   }
   return pending;
 }
@@ -123,28 +126,26 @@ void HostSide::end_rank(Hosted& hosted, const Report& report, Time finish) {
   hosted.pending.retire();
 }
 
-/// Keeps `open_` up to date.
-void HostSide::track(Hosted& hosted) {
+/// Takes note of when the participants of a collective complete at the earliest.
+void HostSide::expect(const Hosted& hosted, const Pending& pending) {
   const auto index = static_cast<std::uint32_t>(&hosted - hosted_.data());
-  const bool is_open = !hosted.pending.empty();
-  if (is_open == hosted.is_open) return;
-  hosted.is_open = is_open;
-  if (is_open)
-    open_.push_back(index);
-  else
-    open_.erase(std::ranges::find(open_, index));
+  for (const auto& participants : hosted.ranks)
+    replies_[participants.rank].push({pending.reply, index, pending.report.ordinal});
+}
+
+bool HostSide::is_current(const Reply& reply) const {
+  const Window<Pending>& window = hosted_[reply.hosted].pending;
+  if (reply.ordinal < window.first() || reply.ordinal - window.first() >= window.count()) return false;
+  const Pending& pending = window.at(reply.ordinal);
+  return !pending.done && pending.reply == reply.time;
 }
 
 Time HostSide::pending_reply(Rank to) const {
-  Time least = Time::max();
-  for (const auto index : open_) {
-    const Hosted& hosted = hosted_[index];
-    if (std::ranges::find(hosted.ranks, to, &Participants::rank) == hosted.ranks.end()) continue;
-    for (std::uint32_t i = 0; i < hosted.pending.count(); ++i)
-      if (const auto& pending = hosted.pending.at(hosted.pending.first() + i); !pending.done)
-        least = std::min(least, pending.reply);
-  }
-  return least;
+  const auto found = replies_.find(to);
+  if (found == replies_.end()) return Time::max();
+  auto& replies = found->second;
+  while (!replies.empty() && !is_current(replies.top())) replies.pop();
+  return replies.empty() ? Time::max() : replies.top().time;
 }
 
 /// Computes scratch_.completions from the arrivals of all members.

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,7 +31,7 @@ class HostSide {
 
   /// Returns the least completion, for participants on rank `to`, of the collectives that some participants on other
   /// ranks have yet to join, if these do not arrive before the first who has. See pdes::Model::pending_reply. max() if
-  /// there are none. O(such collectives).
+  /// there are none. Amortised O(log such collectives).
   Time pending_reply(Rank to) const;
 
   /// Returns the records of the collectives that their members wanted to be recorded.
@@ -65,8 +68,15 @@ class HostSide {
     std::vector<Participants> ranks;  ///< ascending in rank
     Window<Pending> pending;
     collective::Turn turn;  ///< of the next collective
-    bool is_open = false;   ///< some collective is pending
     bool diverges = false;  ///< a collective of a folded run did
+  };
+  /// When the participants of a collective complete at the earliest.
+  struct Reply {
+    Time time;
+    std::uint32_t hosted = 0;
+    std::uint32_t ordinal = 0;
+
+    friend auto operator<=>(const Reply&, const Reply&) = default;
   };
   /// Kept so that nothing is allocated for each collective.
   struct Scratch {
@@ -86,7 +96,8 @@ class HostSide {
   void note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);
-  void track(Hosted& hosted);
+  void expect(const Hosted& hosted, const Pending& pending);
+  bool is_current(const Reply& reply) const;
   bool computes_at_host() const { return setup_.execution == Execution::at_host; }
   bool may_be_uneven() const { return computes_at_host() && setup_.engine.rules().uneven_all_to_all; }
 
@@ -96,7 +107,8 @@ class HostSide {
   SendReport send_;
   std::vector<std::uint32_t> index_;  // [groups] into hosted_; or none
   std::vector<Hosted> hosted_;
-  std::vector<std::uint32_t> open_;  // those of hosted_ with collectives that are pending
+  /// By rank. Replies leave when they are asked for and are no longer current.
+  mutable std::map<Rank, std::priority_queue<Reply, std::vector<Reply>, std::greater<>>> replies_;
   std::vector<CollectiveRecord> records_;
   std::vector<Divergence> divergences_;
   std::map<std::pair<std::uint8_t, std::uint32_t>, CollectiveSum> sums_;  // by kind and members
