@@ -55,6 +55,7 @@ void Configuration::settle_streams() {
 void Configuration::share_settings() {
   collectives.local_memory = execution.compute.local_memory;
   settle_streams();
+  if (workload.generated) workload.generated->parallel.sharding.sums_apart = execution.dimension_streams;
   collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;
   collectives.rendezvous = execution.rendezvous;
   if (!peaks.empty()) {

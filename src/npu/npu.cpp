@@ -109,10 +109,8 @@ bool Npu::is_put_off(NodeId id, Time now) {
 Time Npu::owed_to_collective(NodeId id, Time now) {
   const Time since = execution_.running(id).last.time;
   if (yielding_) {
-    if (!yields(*execution_.npu().program->graph, id))
-      yielding_->count(set_of(id), since, now);
-    else if (const Time owed = yielding_->take_owed(set_of(id), since, now); owed > Time::zero())
-      return owed;
+    const std::size_t tier = tier_of(*execution_.npu().program->graph, id);
+    if (const Time owed = yielding_->take_owed(set_of(id), tier, id, since, now); owed > Time::zero()) return owed;
   }
   if (!shared_units_) return Time::zero();
   Time beside = Time::zero();
@@ -156,7 +154,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now);
-  if (yielding_ && yields(*execution_.npu().program->graph, id)) yielding_->begin(set_of(id));
+  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
   execution_.context().services.communicators.join(

@@ -42,7 +42,7 @@ DimensionStreams dimension_streams_of(const RunContext& run) {
     streams.of_group.push_back(stream);
   }
   streams.num_sets = static_cast<std::uint16_t>(std::max<std::size_t>(together.size(), 1));
-  streams.sends = static_cast<std::uint16_t>(2 * streams.num_sets + 1);
+  streams.sends = static_cast<std::uint16_t>(num_tiers * streams.num_sets + 1);
   return streams;
 }
 
@@ -56,7 +56,7 @@ std::uint16_t ResourceMap::of(NodeId id) const {
   std::uint16_t stream = streams_.sends;
   if (node.kind != NodeKind::send) {
     stream = streams_.of_group[npu_.groups[npu_.program->use_of_node(id)].index()];
-    if (yields(graph(), id)) stream = static_cast<std::uint16_t>(stream + streams_.num_sets);
+    stream = static_cast<std::uint16_t>(stream + tier_of(graph(), id) * streams_.num_sets);
   }
   return static_cast<std::uint16_t>(first_dimension_stream() + stream - 1);
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -9,34 +11,69 @@
 
 namespace orrery::npu {
 
-/// Says whether a collective yields its bandwidth to those without a negative priority.
-inline bool yields(const trace::Graph& graph, NodeId id) { return graph.priority_of(id) < 0; }
+/// How readily collectives yield: each tier yields its bandwidth to those below it. Tier 0 has no negative priority, 1
+/// has -1, and 2 has lower ones.
+constexpr std::size_t num_tiers = 3;
 
-/// Collectives of one NPU that yield under Options::dimension_streams. Others of the same set of dimensions take what
-/// they need as if those that yield were not there. One that yields ends when the dimensions have been free of others
-/// for as long as it takes alone: at its end, what others have used since its last member came is owed to it.
+inline std::size_t tier_of(const trace::Graph& graph, NodeId id) {
+  const std::int32_t priority = graph.priority_of(id);
+  return priority >= 0 ? 0 : priority == -1 ? 1 : 2;
+}
+
+/// What the dimensions of a set do for the collectives of one tier.
 ///
-/// The NPU decides by itself, from ends that it has handled, so results do not depend on ranks. A collective that is
-/// under way when one that yields ends takes nothing from it. The delay only grows, so all bounds stay bounds.
+/// Each collective has work: the time that it takes alone. The dimensions work for the tier when they are free of lower
+/// tiers, at one collective after the other, from when its last member has come. A collective ends when its work is
+/// done by what is known then. What uses the dimensions becomes known when it ends; if it then turns out that the tier
+/// worked less than was thought, the next collective ends later. So bandwidth is used once.
+class Lane {
+ public:
+  void begin() { ++num_under_way_; }
+  /// Takes note that a collective of a lower tier has used the dimensions.
+  void count(Time from, Time to);
+  /// Returns how much later than `now` a collective under way ends. `since` is when its last member came.
+  Time owed(NodeId id, Time since, Time now);
+  /// Ends it. No use becomes known later that began before `horizon`.
+  void end(NodeId id, Time horizon);
+
+ private:
+  struct Work {
+    NodeId id;
+    Time since, length;
+  };
+  struct Use {
+    Time from, to;
+  };
+  void merge_latest();
+  Time end_of(const Work& work, Time before) const;
+
+  std::vector<Work> under_way_;  ///< one, unless streams have names; those that have reached their ends once
+  std::vector<Work> ended_;      ///< whose ends may still move, in order
+  std::vector<Use> uses_;        ///< in order of time, disjoint
+  std::vector<Use> latest_;      ///< that ended at one time: others that end then may be handled later
+  std::size_t num_under_way_ = 0;
+};
+
+/// The collectives of one NPU that yield under Options::dimension_streams. The NPU decides by itself, from ends that it
+/// has handled, so results do not depend on ranks. A delay only grows, so all bounds stay bounds.
 class Yielding {
  public:
   explicit Yielding(std::size_t num_sets) : sets_(num_sets) {}
 
-  /// Begins a collective that yields. There is one at a time in a set.
-  void begin(std::size_t set) { sets_[set].is_under_way = true; }
-  /// Counts one of the others, which has used the set's dimensions.
-  void count(std::size_t set, Time from, Time to);
-  /// Returns what is owed to the collective that would end at `now` and whose last member came at `since`: a later end
-  /// asks again. Nothing is owed to one that ends.
-  Time take_owed(std::size_t set, Time since, Time now);
+  void begin(std::size_t set, std::size_t tier, NodeId id, Time now);
+  /// Returns how much later than `now` a collective ends, whose last member came at `since`: a later end asks again.
+  /// One to which nothing is owed ends.
+  Time take_owed(std::size_t set, std::size_t tier, NodeId id, Time since, Time now);
 
  private:
-  struct Use {
-    Time from, to;
+  struct UnderWay {
+    NodeId id;
+    std::size_t tier;
+    Time begun;
   };
   struct Set {
-    bool is_under_way = false;
-    std::vector<Use> uses;  ///< while one is under way that yields
+    std::array<Lane, num_tiers - 1> lanes;  ///< of tiers 1 and 2
+    std::vector<UnderWay> under_way;
   };
   std::vector<Set> sets_;
 };

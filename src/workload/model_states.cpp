@@ -14,7 +14,6 @@ using trace::NodeKind;
 namespace {
 
 constexpr std::uint64_t optimizer_flops = 12;  ///< of Adam, for each parameter
-constexpr std::int32_t yielding = -1;          ///< comm_priority: collectives among copies yield to those of passes
 
 /// Returns the bytes that Adam moves for each parameter: it reads the gradient, reads and writes its state, and writes
 /// the parameter.
@@ -92,17 +91,23 @@ std::uint64_t ModelStates::updated_by_npu(const UpdateUnit& unit) const {
   return own;
 }
 
+/// Accesses hold a communication stream while they wait for others, so those on the path keep to one chain.
+ModelStates::Chain& ModelStates::sums() {
+  const bool on_path = sharding_.offload.gradients && sharding_.offload.on_path;
+  return sharding_.zero == 3 && sharding_.sums_apart && !on_path ? apart_ : among_copies_;
+}
+
 ModelStates::Nodes ModelStates::add_among_copies(std::string name, NodeKind kind, CollectiveKind collective,
-                                                 std::uint64_t bytes, GroupKind group, Nodes after) {
+                                                 std::uint64_t bytes, GroupKind group, Nodes after, Chain& chain) {
   const auto number = static_cast<std::uint32_t>(group);
   if (group_size(parallel_, group) == 1)
     return kind == NodeKind::collective ? after : add_access(std::move(name), kind, bytes, std::move(after));
-  append(after, last_among_copies_);
+  append(after, chain.last);
   if (kind == NodeKind::collective)
-    last_among_copies_ = builder_.collective(std::move(name), collective, Bytes(bytes), number, after, yielding);
+    chain.last = builder_.collective(std::move(name), collective, Bytes(bytes), number, after, chain.priority);
   else
-    last_among_copies_ = builder_.access(std::move(name), kind, Bytes(bytes), collective, number, after);
-  return {*last_among_copies_};
+    chain.last = builder_.access(std::move(name), kind, Bytes(bytes), collective, number, after);
+  return {*chain.last};
 }
 
 ModelStates::Nodes ModelStates::add_access(std::string name, NodeKind kind, std::uint64_t bytes, Nodes after) {
@@ -123,7 +128,7 @@ ModelStates::Fetched ModelStates::fetch_parameters(const Layer& layer, const std
     const std::string name = fmt::format("{}.parameters.{}", pass, group.prefix);
     const auto gather = [&](std::string_view what, NodeKind kind, std::uint64_t bytes, Nodes from) {
       return add_among_copies(fmt::format("{}{}", name, what), kind, CollectiveKind::all_gather, bytes, group.kind,
-                              std::move(from));
+                              std::move(from), among_copies_);
     };
     Nodes there = after;
     if (gathers && loads && sharding_.offload.on_path) {
@@ -151,8 +156,9 @@ ModelStates::Nodes ModelStates::fetch_rest(const Layer& layer, const std::string
   for (const ParameterGroup& group : groups_of(layer))
     if (const std::uint64_t bytes = rest_of(held(group, 3) * value_bytes(parallel_.precision));
         bytes > 0 && group_size(parallel_, group.kind) > 1)
-      append(there, add_among_copies(fmt::format("{}.parameters.{}all_gather.rest", pass, group.prefix),
-                                     NodeKind::collective, CollectiveKind::all_gather, bytes, group.kind, after));
+      append(there,
+             add_among_copies(fmt::format("{}.parameters.{}all_gather.rest", pass, group.prefix), NodeKind::collective,
+                              CollectiveKind::all_gather, bytes, group.kind, after, among_copies_));
   return there;
 }
 
@@ -160,9 +166,10 @@ void ModelStates::gather_updated(const Layer& layer, const Nodes& after) {
   Nodes& there = updated_[&layer];
   for (const ParameterGroup& group : groups_of(layer))
     if (group_size(parallel_, group.kind) > 1)
-      append(there, add_among_copies(fmt::format("parameters.{}{}.all_gather", group.prefix, layer.name),
-                                     NodeKind::collective, CollectiveKind::all_gather,
-                                     held(group, 1) * value_bytes(parallel_.precision), group.kind, after));
+      append(there,
+             add_among_copies(fmt::format("parameters.{}{}.all_gather", group.prefix, layer.name), NodeKind::collective,
+                              CollectiveKind::all_gather, held(group, 1) * value_bytes(parallel_.precision), group.kind,
+                              after, among_copies_));
 }
 
 void ModelStates::add_gradients(const Layer& layer, std::uint32_t micro_batch, std::optional<NodeId> begin,
@@ -190,30 +197,32 @@ void ModelStates::close(Bucket& bucket) {
   if (sharding_.zero == 3 && sharding_.overlap) {
     const std::uint64_t rest = rest_of(bucket.parameters);
     if (rest > 0 && group_size(parallel_, bucket.group) > 1) {
-      reduce({bucket.group, rest, bucket.name + ".rest", {}, {}, bucket.first_layer}, bucket.ready);
-      append(awaited_, last_among_copies_);
+      reduce({bucket.group, rest, bucket.name + ".rest", {}, {}, bucket.first_layer}, bucket.ready, among_copies_);
+      append(awaited_, among_copies_.last);
+      // The two sums over replicas take turns; all members need one order.
+      if (&sums() == &apart_) append(bucket.ready, among_replicas_.last);
       bucket.parameters -= rest;
     }
-    reduce(bucket, bucket.ready);
+    reduce(bucket, bucket.ready, sums());
   } else {
     full_.push_back(bucket);
   }
   bucket = {};
 }
 
-void ModelStates::reduce(const Bucket& bucket, Nodes after) {
+void ModelStates::reduce(const Bucket& bucket, Nodes after, Chain& chain) {
   const bool shards = sharding_.zero > 0, stores = sharding_.offload.gradients;
   const std::uint32_t copies = group_size(parallel_, bucket.group);
   const std::uint64_t bytes = value_bytes(parallel_.gradients), whole = bucket.parameters * bytes;
   const auto collective = shards ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   std::optional<NodeId> last;  // the last node that needs gradients which are not reduced
   if (stores && sharding_.offload.on_path) {
-    last =
-        add_among_copies(bucket.name + ".store", NodeKind::mem_store, collective, whole, bucket.group, std::move(after))
-            .back();
+    last = add_among_copies(bucket.name + ".store", NodeKind::mem_store, collective, whole, bucket.group,
+                            std::move(after), chain)
+               .back();
   } else {
     Nodes reduced = add_among_copies(bucket.name + (shards ? ".reduce_scatter" : ".all_reduce"), NodeKind::collective,
-                                     collective, whole, bucket.group, std::move(after));
+                                     collective, whole, bucket.group, std::move(after), chain);
     if (copies > 1) last = reduced.back();
     reduced = sum_over_replicas(bucket, std::move(reduced));
     if (stores) {
@@ -232,21 +241,19 @@ void ModelStates::reduce(const Bucket& bucket, Nodes after) {
 ModelStates::Nodes ModelStates::sum_over_replicas(const Bucket& bucket, Nodes after) {
   if (group_size(parallel_, GroupKind::replicas) == 1) return after;
   const std::uint64_t own = share(bucket.parameters, group_size(parallel_, bucket.group));
-  append(after, last_among_replicas_);
-  last_among_replicas_ = builder_.collective(bucket.name + ".replicas.all_reduce", CollectiveKind::all_reduce,
-                                             Bytes(own * value_bytes(parallel_.gradients)),
-                                             static_cast<std::uint32_t>(GroupKind::replicas), after, yielding);
-  return {*last_among_replicas_};
+  among_replicas_.priority = sums().priority;
+  return add_among_copies(bucket.name + ".replicas.all_reduce", NodeKind::collective, CollectiveKind::all_reduce,
+                          own * value_bytes(parallel_.gradients), GroupKind::replicas, std::move(after),
+                          among_replicas_);
 }
 
 void ModelStates::update(const Nodes& after) {
   // Two stages that hold the same layers close their buckets in different orders; the members of a group need one.
   if (parallel_.is_mirrored()) std::ranges::stable_sort(full_, {}, &Bucket::first_layer);
-  for (const Bucket& bucket : full_) reduce(bucket, sharding_.overlap ? bucket.ready : after);
+  for (const Bucket& bucket : full_) reduce(bucket, sharding_.overlap ? bucket.ready : after, sums());
   reduce_tied_embedding(after);
   Nodes ready = after;
-  append(ready, last_among_copies_);
-  append(ready, last_among_replicas_);
+  for (const Chain* chain : {&among_copies_, &apart_, &among_replicas_}) append(ready, chain->last);
   append(ready, last_store_);
   if (sharding_.norm_sums) ready = sum_norms(std::move(ready));
   std::vector<Nodes> updated;
@@ -286,13 +293,13 @@ void ModelStates::reduce_tied_embedding(const Nodes& after) {
     MadeTensor tensor{name, held({GroupKind::data, layer->of_dense.tied, ""}, 1) * value_bytes(parallel_.gradients)};
     Nodes there = after;
     if (sharding_.offload.gradients) {
-      append(there, last_among_copies_);
+      append(there, among_copies_.last);
       append(there, last_store_);
       there = add_access(name + ".load", NodeKind::mem_load, tensor.bytes, there);
       tensor.maker = there.back();
     }
     there = add_among_copies(name + ".all_reduce", NodeKind::collective, CollectiveKind::all_reduce, tensor.bytes,
-                             GroupKind::embedding, there);
+                             GroupKind::embedding, there, sums());
     if (sharding_.offload.gradients)
       list_until(builder_, tensor, add_access(name + ".store", NodeKind::mem_store, tensor.bytes, there).back());
   }
@@ -353,7 +360,7 @@ void ModelStates::distribute(const UpdateUnit& unit, const Nodes& after, const M
       Nodes there = after;
       if (shares)
         there = add_among_copies(name + ".all_gather", NodeKind::collective, CollectiveKind::all_gather,
-                                 held(group, 1) * bytes, group.kind, there);
+                                 held(group, 1) * bytes, group.kind, there, among_copies_);
       if (!sharding_.offload.parameters) continue;
       const NodeId stored = add_access(name + ".store", NodeKind::mem_store, held(group, 3) * bytes, there).back();
       const bool gathered = shares && copies > 1;

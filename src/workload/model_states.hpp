@@ -19,7 +19,8 @@ namespace orrery::workload {
 /// the collectives that keep copies equal, the accesses that move states between local and remote memory, and the
 /// update. Collectives among copies form a chain, also those on the path to memory, so that all members execute them in
 /// one order whenever they are ready. Sums over replicas form a second chain, the NPU's own loads a third and its own
-/// stores a fourth, so that each chain takes at most one communication stream.
+/// stores a fourth, so that each chain takes at most one communication stream. With Sharding::sums_apart, sums of
+/// gradients form a fifth chain, which yields to the gathers of ZeRO 3.
 class ModelStates {
  public:
   using Nodes = std::vector<NodeId>;
@@ -53,6 +54,9 @@ class ModelStates {
   void update(const Nodes& after);
 
  private:
+  // Priorities: collectives among copies yield to those of passes, and sums apart yield to gathers too.
+  static constexpr std::int32_t yielding = -1, yielding_more = -2;
+
   /// Parameters of a layer whose copies are in one group.
   struct ParameterGroup {
     GroupKind kind{};
@@ -84,12 +88,20 @@ class ModelStates {
   std::uint64_t held(const ParameterGroup& group, std::uint32_t stage) const;
   std::uint64_t updated_by_npu(const UpdateUnit& unit) const;
 
+  /// Collectives that all members execute in one order.
+  struct Chain {
+    std::int32_t priority;  ///< comm_priority
+    std::optional<NodeId> last = {};
+  };
+  /// Returns the chain of the sums of gradients.
+  Chain& sums();
+
   // Each of these returns the nodes for which whoever needs its result waits.
 
   /// Adds a collective among copies, or an access with a collective on the path to memory. Without copies it adds
   /// nothing, or an access of the NPU alone.
   Nodes add_among_copies(std::string name, trace::NodeKind kind, trace::CollectiveKind collective, std::uint64_t bytes,
-                         GroupKind group, Nodes after);
+                         GroupKind group, Nodes after, Chain& chain);
   /// Adds the NPU's own load or store; none of 0 bytes.
   Nodes add_access(std::string name, trace::NodeKind kind, std::uint64_t bytes, Nodes after);
   Nodes update(const UpdateUnit& unit, const Nodes& after);
@@ -97,7 +109,7 @@ class ModelStates {
   /// Says whether gradients are not kept for the whole step.
   bool leaves_when_reduced(GroupKind group) const;
   void close(Bucket& bucket);
-  void reduce(const Bucket& bucket, Nodes after);
+  void reduce(const Bucket& bucket, Nodes after, Chain& chain);
   /// Sums the NPU's share of the gradients of a bucket over the replicas.
   Nodes sum_over_replicas(const Bucket& bucket, Nodes after);
   Nodes sum_norms(Nodes after);
@@ -109,7 +121,8 @@ class ModelStates {
   const Sharding& sharding_;
   std::vector<const Layer*> layers_;
   trace::Builder& builder_;
-  std::optional<NodeId> last_among_copies_, last_among_replicas_, last_load_, last_store_;  ///< of the four chains
+  Chain among_copies_{yielding}, apart_{yielding_more}, among_replicas_{yielding};
+  std::optional<NodeId> last_load_, last_store_;  ///< of the chains of accesses
   std::optional<NodeId> last_update_;
   Bucket dense_, experts_;
   std::vector<Bucket> full_;

@@ -100,12 +100,12 @@ class Predictions(harness.Folder):
                 self.assertGreater(times[0], times[-1])
 
     def test_overlapped_gradient_sums_never_make_a_step_longer(self):
-        """Fifteen random ways to train on one or two dimensions: gradients that are summed during the backward pass never make the step
-        longer than sums after it. With ZeRO 3, where gathers wait for sums that came first, they make it 8 % longer at most."""
+        """Sixteen random ways to train on one or two dimensions: gradients that are summed during the backward pass never make the step
+        longer than sums after it."""
         draw = random.Random(1611)
-        for case in range(15):
+        for case in range(16):
             tp, dp, pp, cp = draw.choice([1, 2, 4]), draw.choice([2, 4]), draw.choice([1, 2]), draw.choice([1, 1, 2])
-            zero = draw.choice([0, 1, 2]) if case < 12 else 3
+            zero = case % 4
             npus = tp * dp * pp * cp
             dimension = "{shape: Switch, size: %d, bandwidth: " + draw.choice(["25", "100", "400"]) + " GB/s, latency: 500 ns}"
             sizes = [npus // 2, 2] if npus >= 4 and draw.random() < 0.5 else [npus]
@@ -116,7 +116,7 @@ class Predictions(harness.Folder):
                               f"micro-batches: {draw.choice([1, 2, 4])}, bucket: {draw.choice([0, 50, 500])} MB}}\n")
             with self.subTest(case=case):
                 after = self.step(config, "--set=workload.parallel.overlap=false")
-                self.assertLessEqual(self.step(config), after * (1.08 if zero == 3 else 1))
+                self.assertLessEqual(self.step(config), after)
 
     def test_library_decides_collectives(self):
         """All NPUs complete a collective of NCCL together. The table of nccl-tests corrects it: at measured sizes it takes what was measured

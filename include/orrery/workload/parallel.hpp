@@ -51,6 +51,7 @@ struct Sharding {
   /// Gradients are reduced as soon as there are so many; 0: after each layer; none: by the rule of Megatron-Core.
   std::optional<Bytes> bucket = Bytes(0);
   bool overlap = true;       ///< gradients are reduced during the backward pass instead of after it
+  bool sums_apart = false;   ///< ZeRO 3: sums of gradients yield to gathers, and do not hold them up
   double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them
   /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
   bool gather_before_forward = false;
