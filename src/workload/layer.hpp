@@ -14,14 +14,16 @@ namespace orrery::workload {
 
 /// The groups of an NPU: all NPUs that differ from it only along some axes.
 enum class GroupKind : std::uint8_t {
-  tensor,       ///< tp
-  context,      ///< cp
-  expert,       ///< ep, and tp if each NPU has experts of its own
-  data,         ///< cp, ep, dp: copies of parameters that are not those of an expert, in a replica
-  expert_data,  ///< cp, dp: copies of an expert, in a replica
-  embedding,    ///< first and last stage, both of which hold the embedding
-  all,          ///< all NPUs
-  replicas,     ///< dp: the NPUs that have the same share of the states, one of each replica
+  tensor,            ///< tp
+  context,           ///< cp
+  expert,            ///< ep, and tp if each NPU has experts of its own
+  data,              ///< cp, ep, dp: copies of parameters that are not those of an expert, in a replica
+  expert_data,       ///< cp, dp: copies of an expert, in a replica
+  embedding,         ///< first and last stage, both of which hold the embedding
+  all,               ///< all NPUs
+  replicas,          ///< dp: the NPUs that have the same share of the states, one of each replica
+  data_sums,         ///< the members of data, in a communicator for sums beside gathers (Sharding::sums_apart)
+  expert_data_sums,  ///< those of expert_data
 };
 
 /// An operator: what an NPU does for one micro-batch in one layer. `name` is a literal.

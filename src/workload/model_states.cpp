@@ -30,6 +30,12 @@ void append(std::vector<NodeId>& nodes, const std::vector<NodeId>& more) {
   nodes.insert(nodes.end(), more.begin(), more.end());
 }
 
+/// Returns the communicator of sums apart. Members order their collectives in each communicator alike.
+GroupKind communicator_of_sums(GroupKind group) {
+  if (group == GroupKind::data) return GroupKind::data_sums;
+  return group == GroupKind::expert_data ? GroupKind::expert_data_sums : group;
+}
+
 }  // namespace
 
 MemoryUses model_states(const Parallel& parallel, std::span<const Layer* const> layers) {
@@ -99,6 +105,7 @@ ModelStates::Chain& ModelStates::sums() {
 
 ModelStates::Nodes ModelStates::add_among_copies(std::string name, NodeKind kind, CollectiveKind collective,
                                                  std::uint64_t bytes, GroupKind group, Nodes after, Chain& chain) {
+  if (&chain == &apart_) group = communicator_of_sums(group);
   const auto number = static_cast<std::uint32_t>(group);
   if (group_size(parallel_, group) == 1)
     return kind == NodeKind::collective ? after : add_access(std::move(name), kind, bytes, std::move(after));

@@ -19,8 +19,10 @@ std::uint32_t group_size(const Parallel& parallel, GroupKind group) {
     case GroupKind::expert:
       return parallel.num_expert_ranks();
     case GroupKind::data:
+    case GroupKind::data_sums:
       return directions * parallel[Axis::cp] * parallel[Axis::ep] * parallel.shards_along_dp();
     case GroupKind::expert_data:
+    case GroupKind::expert_data_sums:
       return directions * parallel[Axis::cp] * parallel.shards_along_dp();
     case GroupKind::embedding:
       return has_ends_apart(parallel) ? 2 : 1;

@@ -30,8 +30,10 @@ std::vector<Steps> steps_of(GroupKind kind, const Parallel& parallel) {
       if (parallel.expert_tp() < parallel[Axis::tp]) return {along(Axis::tp), along(Axis::ep)};
       return {along(Axis::ep)};
     case GroupKind::data:
+    case GroupKind::data_sums:
       return {along(Axis::cp), along(Axis::ep), shards};
     case GroupKind::expert_data:
+    case GroupKind::expert_data_sums:
       return {along(Axis::cp), shards};
     case GroupKind::embedding:  // the first and the last stage
       return {{Axis::pp, parallel[Axis::pp] - 1, 2}};
@@ -43,7 +45,8 @@ std::vector<Steps> steps_of(GroupKind kind, const Parallel& parallel) {
   return {};
 }
 
-constexpr std::array<std::string_view, 8> group_names = {"tp", "cp", "ep", "dp", "edp", "embedding", "all", "replicas"};
+constexpr std::array<std::string_view, 10> group_names = {"tp",        "cp",  "ep",       "dp",      "edp",
+                                                          "embedding", "all", "replicas", "dp_sums", "edp_sums"};
 
 std::size_t at(Axis axis) { return static_cast<std::size_t>(axis); }
 
@@ -84,7 +87,8 @@ NpuId Placement::in_stage(NpuId npu, std::uint32_t stage) const {
 }
 
 bool Placement::has_mirror(GroupKind kind) const {
-  return parallel_.is_mirrored() && (kind == GroupKind::data || kind == GroupKind::expert_data);
+  return parallel_.is_mirrored() && (kind == GroupKind::data || kind == GroupKind::expert_data ||
+                                     kind == GroupKind::data_sums || kind == GroupKind::expert_data_sums);
 }
 
 std::uint32_t Placement::mirror(const Coordinates& of) const { return parallel_[Axis::pp] - 1 - of[at(Axis::pp)]; }

@@ -59,15 +59,16 @@ class Predictions(harness.Folder):
 
     def test_one_answer(self):
         """16 NPUs in two nodes with a stack: every NPU finishes at the same time on 1 to 4 ranks, in any partition and folded. So do they
-        with a pipeline, context parallelism as a ring, split tensor-parallel collectives, and with ZeRO 3 whose collectives are half
-        exposed."""
+        with a pipeline, context parallelism as a ring, split tensor-parallel collectives, with ZeRO 3 whose collectives are half exposed,
+        and with noise and sums that run beside gathers."""
         for parallel in ["tp: 4, sp: true, dp: 4, micro-batches: 2, zero: 1, tp-overlap: 0.7, between-steps: 1 ms",
                          "tp: 2, sp: true, cp: 2, pp: 2, dp: 2, micro-batches: 4, zero: 1, cp-exchange: ring",
-                         "dp: 16, zero: 3, exposed-share: 0.5, micro-batch: 1"]:
+                         "dp: 16, zero: 3, exposed-share: 0.5, micro-batch: 1",
+                         "tp: 2, sp: true, dp: 8, replicas: 2, zero: 3, exposed-share: 0.3, micro-batches: 2"]:
             with self.subTest(parallel=parallel):
-                config = self.config(parallel)
-                self.check_one_answer([config], 16)
-                plain, folded = self.run_once([config], "plain.h5"), self.run_once([config, "--fold"], "folded.h5")
+                run = [self.config(parallel)] + (["--set=perturbation.noise=0.1"] if "replicas" in parallel else [])
+                self.check_one_answer(run, 16)
+                plain, folded = self.run_once(run, "plain.h5"), self.run_once([*run, "--fold"], "folded.h5")
                 self.assertEqual(list(harness.finish_times(plain)), list(harness.finish_times(folded)))
 
     def test_stack_stands_between_file_and_preset(self):
