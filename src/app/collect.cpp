@@ -79,4 +79,17 @@ results::RunDescription describe(const config::Configuration& configuration, con
   return run;
 }
 
+results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
+  const auto& generated = *configuration.workload.generated;
+  return {.samples = static_cast<double>(figures.samples),
+          .tokens = static_cast<double>(figures.tokens),
+          .model_flops = figures.model_flops,
+          .executed_flops = figures.executed_flops,
+          .peak_flops = configuration.execution.compute.peak_flops,
+          .stages = generated.parallel[workload::Axis::pp],
+          .ideal_bubble = generated.parallel.ideal_bubble(),
+          .micro_batches = generated.parallel.micro_batches,
+          .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase)};
+}
+
 }  // namespace orrery::app

@@ -4,6 +4,7 @@
 
 #include "orrery/config/configuration.hpp"
 #include "orrery/results/results.hpp"
+#include "orrery/workload/figures.hpp"
 #include "preparation.hpp"
 #include "simulation.hpp"
 
@@ -16,5 +17,8 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
 /// Returns what all ranks know of the run, without what only rank 0 needs.
 results::RunDescription describe(const config::Configuration& configuration, const Preparation& preparation,
                                  const Simulation& simulation, const std::string& command_line);
+
+/// Returns what the metrics need to know of a step of a generated workload.
+results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures);
 
 }  // namespace orrery::app

@@ -56,20 +56,6 @@ void warn_of_lookahead(const Preparation& preparation, const config::Configurati
           d);
 }
 
-/// Returns what the metrics need to know of a step of a generated workload.
-results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
-  const auto& generated = *configuration.workload.generated;
-  return {.samples = static_cast<double>(figures.samples),
-          .tokens = static_cast<double>(figures.tokens),
-          .model_flops = figures.model_flops,
-          .executed_flops = figures.executed_flops,
-          .peak_flops = configuration.execution.compute.peak_flops,
-          .stages = generated.parallel[workload::Axis::pp],
-          .ideal_bubble = generated.parallel.ideal_bubble(),
-          .micro_batches = generated.parallel.micro_batches,
-          .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase)};
-}
-
 /// Returns on rank 0 when the last of all NPUs reached each of so many milestones. Collective.
 std::vector<Time> latest_milestones(std::vector<Time> mine, std::size_t count, parallel::Communicator& world) {
   mine.resize(count);

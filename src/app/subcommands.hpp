@@ -28,6 +28,8 @@ void partition(const config::PartitionCommand& command);
 void show_trace(const config::ShowTraceCommand& command);
 void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
+/// Collective.
+void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world);
 void show_tables(const config::ShowTablesCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
 

@@ -15,8 +15,8 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",      "check",   "report",    "compare", "calibrate",
-                                         "generate", "convert", "partition", "show"};
+constexpr std::string_view commands[] = {"run",       "check",    "explore", "report",    "compare",
+                                         "calibrate", "generate", "convert", "partition", "show"};
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables",
                                       "kernel",  "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
@@ -299,6 +299,23 @@ Command make_show_collective(const Arguments& arguments) {
   return command;
 }
 
+Command make_explore(const Arguments& arguments) {
+  ExploreCommand command;
+  if (!arguments.positional()) usage("orrery explore: no file. Give a STUDY.yaml.");
+  command.file = *arguments.positional();
+  command.overrides = settings(arguments, "explore");
+  command.output = arguments.text("output").value_or("explore.h5");
+  command.csv = arguments.text("csv").value_or("");
+  if (const auto trial = arguments.text("trial"))
+    read_option(arguments, "trial", [&] {
+      command.trial = static_cast<std::uint32_t>(parse_count(*trial, 0, std::numeric_limits<std::uint32_t>::max()));
+    });
+  command.limit = arguments.count("limit");
+  command.list = arguments.flag("list").value_or(false);
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
 Command make_show_tables(const Arguments& arguments) {
   ShowTablesCommand command;
   if (!arguments.positional()) usage("orrery show tables: no file. Give a CONFIG.yaml with a DLRM as workload.model.");
@@ -380,6 +397,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "--version") return VersionCommand{};
   if (first == "run") return make(run_subcommand(), rest, make_run);
   if (first == "check") return make(check_subcommand(), rest, make_check);
+  if (first == "explore") return make(explore_subcommand(), rest, make_explore);
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);

@@ -268,6 +268,25 @@ const Subcommand& show_collective_subcommand() {
   return command;
 }
 
+const Subcommand& explore_subcommand() {
+  static const Subcommand command{
+      "explore",
+      "Simulate the configurations of a study, and say which are best.",
+      "STUDY.yaml",
+      "  mpirun -np 2 orrery explore configs/studies/parallelism-64.yaml --output explore.h5\n"
+      "  orrery explore configs/studies/parallelism-64.yaml --list",
+      {{"Study",
+        {{"list", "", "print the configurations, and simulate none"},
+         {"trial", "N", "print configuration N as a CONFIG.yaml, and simulate none"},
+         {"limit", "N", "simulate the first N configurations only"}}},
+       {"Output",
+        {{"output", "FILE", "where to write what was found (default: explore.h5)"},
+         {"csv", "FILE", "write all trials as a table too"},
+         {"force", "", "replace files that exist"}}},
+       own_inputs()}};
+  return command;
+}
+
 const Subcommand& show_tables_subcommand() {
   static const Subcommand command{"show tables",
                                   "Print which NPU holds which embedding tables, and how uneven that is.",
@@ -335,13 +354,25 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {
-      &run_subcommand(),         &check_subcommand(),           &report_subcommand(),
-      &compare_subcommand(),     &calibrate_subcommand(),       &generate_subcommand(),
-      &convert_subcommand(),     &partition_subcommand(),       &show_results_subcommand(),
-      &show_trace_subcommand(),  &show_topology_subcommand(),   &show_collective_subcommand(),
-      &show_tables_subcommand(), &show_kernel_subcommand(),     &show_timeline_subcommand(),
-      &show_keys_subcommand(),   &show_completion_subcommand(), &show_man_subcommand()};
+  static const Subcommand* const all[] = {&run_subcommand(),
+                                          &check_subcommand(),
+                                          &explore_subcommand(),
+                                          &report_subcommand(),
+                                          &compare_subcommand(),
+                                          &calibrate_subcommand(),
+                                          &generate_subcommand(),
+                                          &convert_subcommand(),
+                                          &partition_subcommand(),
+                                          &show_results_subcommand(),
+                                          &show_trace_subcommand(),
+                                          &show_topology_subcommand(),
+                                          &show_collective_subcommand(),
+                                          &show_tables_subcommand(),
+                                          &show_kernel_subcommand(),
+                                          &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),
+                                          &show_completion_subcommand(),
+                                          &show_man_subcommand()};
   return all;
 }
 

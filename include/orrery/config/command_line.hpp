@@ -35,6 +35,18 @@ struct CheckCommand {
   Inputs inputs;
 };
 
+/// `orrery explore STUDY.yaml`: simulate the configurations of a study and say which are best.
+struct ExploreCommand {
+  std::filesystem::path file;          ///< STUDY.yaml
+  std::filesystem::path output;        ///< explore.h5
+  std::filesystem::path csv;           ///< all trials as a table; empty: none
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set, below what the study sets
+  std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
+  std::optional<std::uint32_t> limit;  ///< simulate this many at most
+  bool list = false;                   ///< print the configurations, simulate nothing
+  bool force = false;                  ///< replace existing files
+};
+
 /// `orrery generate`: write the traces of a workload.
 struct GenerateCommand {
   std::filesystem::path file;          ///< CONFIG.yaml with a `workload` section; may be empty
@@ -133,7 +145,7 @@ struct ShowKeysCommand {
 };
 
 using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, GenerateCommand, ConvertCommand,
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, GenerateCommand, ConvertCommand,
                  PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
                  ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 

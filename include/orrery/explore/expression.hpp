@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::explore {
+
+/// What a name or an expression of a study stands for: an exact whole number, a real number in SI units (bytes, bytes
+/// per second, seconds, FLOPs per second), a truth, or a word.
+using Value = std::variant<std::int64_t, double, bool, std::string>;
+
+/// Values by name.
+using Names = std::map<std::string, Value, std::less<>>;
+
+/// Returns what a text is: a number, a quantity such as "80 GB", "50 GB/s", "400 Gb/s", "2 us" or "312 TFLOPS", true or
+/// false, else a word.
+Value value_of(std::string_view text);
+
+/// Returns a value as a configuration has it.
+std::string to_text(const Value& value);
+
+/// Returns a number as a real one; NaN for truths and words.
+double as_real(const Value& value);
+
+/// An expression of a study: numbers with units, words in quotes, names, + - * / % **, comparisons, `and`, `or`, `not`,
+/// and the functions min, max, floor, ceil, log2, divides(a, b), power_of_two(a). Whole numbers stay exact: a quotient
+/// with a remainder and an overflow are errors. It has no side effects.
+class Expression {
+ public:
+  /// Parses a text of up to 1000 characters. `place`: where it stands. Throws Error (bad_input) with the position of
+  /// what cannot be read.
+  static Expression parse(std::string_view text, const Place& place);
+
+  /// Returns the names that it uses, each once, in order.
+  const std::vector<std::string>& names() const { return names_; }
+  const std::string& text() const { return text_; }
+  const Place& place() const { return place_; }
+
+  /// Returns its value. Throws Error (bad_input) for a name that `names` lacks, and for values that an operator cannot
+  /// take. O(length).
+  Value evaluate(const Names& names) const;
+  /// Returns its truth. Throws Error (bad_input) if it has none.
+  bool holds(const Names& names) const;
+
+ private:
+  friend class Parser;
+  friend class Evaluator;
+  /// What a node of the tree does; the operators of two operands are named by their signs.
+  struct Node {
+    std::string op;  ///< "value", "name", "and", "or", "not", "-1" (the sign), a sign, or the name of a function
+    Value value = std::int64_t{0};
+    std::string name = {};
+    std::vector<std::size_t> operands = {};
+  };
+
+  std::string text_;
+  Place place_;
+  std::vector<Node> nodes_;  ///< the last one is the root
+  std::vector<std::string> names_;
+};
+
+}  // namespace orrery::explore

@@ -1,0 +1,291 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "agreed.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/config/study.hpp"
+#include "orrery/explore/ranking.hpp"
+#include "orrery/explore/space.hpp"
+#include "orrery/parallel/packing.hpp"
+#include "orrery/results/results.hpp"
+#include "orrery/results/study.hpp"
+#include "subcommands.hpp"
+#include "text_output.hpp"
+#include "trial.hpp"
+
+namespace orrery::app {
+namespace {
+
+using explore::Point;
+using explore::Study;
+
+constexpr std::array<std::string_view, 5> status_names{"done", "excluded", "does-not-fit", "refused", "stuck"};
+constexpr std::uint32_t most_trials = 10'000'000;
+
+/// A point and what came of it.
+struct Row {
+  Point point;
+  Trial trial;
+};
+
+std::string_view name(TrialStatus status) { return status_names[static_cast<std::size_t>(status)]; }
+
+config::Inputs inputs_of(const Study& study, const config::ExploreCommand& command, const Point& point) {
+  config::Inputs inputs{.file = study.base, .overrides = command.overrides};
+  for (const auto& [key, text] : point.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
+  return inputs;
+}
+
+/// Returns the number of NPUs of the base configuration. A study that changes it has a name `npus` of its own.
+std::uint32_t base_npus(const Study& study, const config::ExploreCommand& command) {
+  const auto configuration = config::read({.file = study.base, .overrides = command.overrides, .system_only = true});
+  std::uint32_t npus = 1;
+  for (const auto& dimension : configuration.dimensions) npus *= dimension.size;
+  const auto changes_network = [](const auto& varied) {
+    return varied.key == "system" || varied.key == "system.base" || varied.key == "system.network" ||
+           (varied.key.starts_with("system.network.dimensions") &&
+            (varied.key.ends_with("dimensions") || varied.key.ends_with(".size")));
+  };
+  const auto is_npus = [](const auto& named) { return named.name == "npus"; };
+  const auto uses_npus = [](const explore::Expression& expression) {
+    return std::ranges::find(expression.names(), "npus") != expression.names().end();
+  };
+  for (const auto& parameter : study.parameters)
+    if (changes_network(parameter) && std::ranges::none_of(study.parameters, is_npus) &&
+        std::ranges::none_of(study.derived, is_npus) &&
+        (std::ranges::any_of(study.constraints, uses_npus) ||
+         std::ranges::any_of(study.derived, [&](const auto& derived) { return uses_npus(derived.value); })))
+      throw Error(
+          ErrorCode::bad_input, parameter.place,
+          fmt::format("'{}' changes the number of NPUs, for which expressions have the name npus", parameter.key),
+          "a parameter or a derived value with the name npus");
+  return npus;
+}
+
+/// Looks at the metrics of a trial that is done.
+void apply_constraints(const Study& study, Row& row) {
+  if (row.trial.status != TrialStatus::done) return;
+  explore::Names names = row.point.names;
+  for (std::size_t i = 0; i < explore::metrics().size(); ++i)
+    if (!std::isnan(row.trial.metrics[i])) names[std::string(explore::metrics()[i].name)] = row.trial.metrics[i];
+  for (const explore::Expression& constraint : study.constraints) {
+    if (std::ranges::none_of(constraint.names(), explore::is_metric) || constraint.holds(names)) continue;
+    row.trial.status = TrialStatus::excluded;
+    row.trial.text = constraint.text();
+    return;
+  }
+}
+
+/// Returns all trials on rank 0, by number. Collective.
+std::vector<Row> gather(const std::vector<Row>& mine, std::vector<Point> points, parallel::Communicator& world) {
+  parallel::Packer packer;
+  for (const Row& row : mine) {
+    packer.put(row.point.number);
+    packer.put(row.trial.status);
+    packer.put_all(std::span<const double>(row.trial.metrics));
+    packer.put_text(row.trial.text);
+  }
+  const auto bytes = packer.take();
+  const auto all = world.gather(std::span<const std::byte>(bytes), Rank(0));
+  std::vector<Row> rows;
+  if (!world.is_root()) return rows;
+  for (Point& point : points) rows.push_back({std::move(point), {}});
+  for (parallel::Unpacker unpacker(all); !unpacker.empty();) {
+    Row& row = rows.at(unpacker.get<std::uint64_t>());
+    row.trial.status = unpacker.get<TrialStatus>();
+    row.trial.metrics = unpacker.get_all<double>();
+    row.trial.text = unpacker.get_text();
+  }
+  return rows;
+}
+
+std::string text_of(const Point& point, const std::string& name) {
+  const auto known = point.names.find(name);
+  return known == point.names.end() ? "" : explore::to_text(known->second);
+}
+
+/// Returns the names of the study, those of one value for all left out.
+std::vector<std::string> varied_names(const Study& study) {
+  std::vector<std::string> names;
+  for (const auto& parameter : study.parameters)
+    if (parameter.values.size() > 1) names.push_back(parameter.name);
+  for (const auto& derived : study.derived) names.push_back(derived.name);
+  return names;
+}
+
+std::vector<std::string> all_names(const Study& study) {
+  std::vector<std::string> names;
+  for (const auto& parameter : study.parameters) names.push_back(parameter.name);
+  for (const auto& derived : study.derived) names.push_back(derived.name);
+  return names;
+}
+
+results::StudyTable table_of(const Study& study, const std::vector<Row>& rows, const explore::Funnel& funnel) {
+  results::StudyTable table;
+  for (const auto& metric : explore::metrics())
+    table.metrics.push_back({std::string(metric.name), std::string(metric.units), std::string(metric.description), {}});
+  for (const std::string& one : all_names(study)) table.parameters.emplace_back(one, std::vector<std::string>());
+  std::vector<std::vector<double>> objectives;
+  std::map<std::string, std::uint64_t> fallen;
+  for (const Row& row : rows) {
+    table.number.push_back(row.point.number);
+    table.status.emplace_back(name(row.trial.status));
+    table.error.push_back(row.trial.text);
+    for (std::size_t i = 0; i < table.metrics.size(); ++i) table.metrics[i].values.push_back(row.trial.metrics[i]);
+    for (auto& [one, values] : table.parameters) values.push_back(text_of(row.point, one));
+    auto& values = objectives.emplace_back();
+    for (const auto& objective : study.objectives) {
+      const auto which = std::ranges::find(explore::metrics(), objective.metric, &explore::MetricInfo::name);
+      values.push_back(row.trial.status == TrialStatus::done
+                           ? row.trial.metrics[static_cast<std::size_t>(which - explore::metrics().begin())]
+                           : std::nan(""));
+    }
+    ++fallen[row.trial.status == TrialStatus::excluded ? fmt::format("excluded by {}", row.trial.text)
+                                                       : std::string(name(row.trial.status))];
+  }
+  for (const std::size_t row : explore::best_of(objectives, study.objectives, study.keep))
+    table.best.push_back(rows[row].point.number);
+  table.funnel.emplace_back("combinations", funnel.raw);
+  for (std::size_t i = 0; i < funnel.cut.size(); ++i)
+    if (funnel.cut[i] > 0)
+      table.funnel.emplace_back(fmt::format("cut by {}", study.constraints[i].text()), funnel.cut[i]);
+  if (funnel.alike > 0) table.funnel.emplace_back("alike: a parameter does not apply", funnel.alike);
+  table.funnel.emplace_back("legal", funnel.legal);
+  for (const auto& [reason, count] : fallen) table.funnel.emplace_back(reason, count);
+  return table;
+}
+
+void write_csv(const std::filesystem::path& path, const results::StudyTable& table) {
+  const auto quoted = [](const std::string& text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    std::string inner;
+    for (const char c : text) inner.append(c == '"' ? 2 : 1, c);
+    return fmt::format("\"{}\"", inner);
+  };
+  TextOutput output(path);
+  std::vector<std::string> cells{"number", "status"};
+  for (const auto& [one, values] : table.parameters) cells.push_back(quoted(one));
+  for (const auto& metric : table.metrics) cells.push_back(fmt::format("{} [{}]", metric.name, metric.units));
+  cells.emplace_back("error");
+  output.write(fmt::format("{}\n", fmt::join(cells, ",")));
+  for (std::size_t row = 0; row < table.number.size(); ++row) {
+    cells = {fmt::format("{}", table.number[row]), table.status[row]};
+    for (const auto& [one, values] : table.parameters) cells.push_back(quoted(values[row]));
+    for (const auto& metric : table.metrics)
+      cells.push_back(std::isnan(metric.values[row]) ? "" : fmt::format("{}", metric.values[row]));
+    cells.push_back(quoted(table.error[row]));
+    output.write(fmt::format("{}\n", fmt::join(cells, ",")));
+  }
+  output.commit();
+}
+
+/// Prints a table with columns as wide as their texts.
+void print_columns(const std::vector<std::vector<std::string>>& lines) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) fmt::print("{}{:>{}}", i == 0 ? "" : "  ", line[i], widths[i]);
+    fmt::print("\n");
+  }
+}
+
+void print_found(const Study& study, const std::vector<Row>& rows, const results::StudyTable& table,
+                 const config::ExploreCommand& command) {
+  for (const auto& [reason, count] : table.funnel) fmt::print("{:>12}  {}\n", count, cited(reason));
+  if (table.best.empty())
+    throw Error(ErrorCode::bad_input, {.file = command.file.string()},
+                fmt::format("no configuration of {} is left, for the reasons that stand above", table.number.size()),
+                "one that fits and keeps all constraints",
+                fmt::format("{} has the reason of each.", command.output.string()));
+  fmt::print("\n{}\n", study.objectives.size() == 1 ? "The best, the first one first:" : "The Pareto front:");
+  const auto names = varied_names(study);
+  std::vector<std::vector<std::string>> lines(1, {"trial"});
+  for (const auto& one : names) lines[0].push_back(cited(one, 40));
+  for (const auto& metric : table.metrics) lines[0].push_back(metric.name);
+  for (const std::uint64_t number : table.best) {
+    auto& line = lines.emplace_back(1, fmt::format("{}", number));
+    for (const auto& one : names) line.push_back(cited(text_of(rows[number].point, one), 40));
+    for (const double metric : rows[number].trial.metrics)
+      line.push_back(std::isnan(metric) ? "-" : fmt::format("{:.5g}", metric));
+  }
+  print_columns(lines);
+  fmt::print("\nThe CONFIG.yaml of a trial: orrery explore {} --trial {}\n", command.file.string(), table.best.front());
+}
+
+/// Prints the points without simulating them.
+void print_points(const Study& study, const std::vector<Point>& points, const explore::Funnel& funnel) {
+  std::vector<std::vector<std::string>> lines(1, {"trial"});
+  for (const auto& one : all_names(study)) lines[0].push_back(cited(one, 40));
+  for (const Point& point : points) {
+    auto& line = lines.emplace_back(1, fmt::format("{}", point.number));
+    for (const auto& one : all_names(study)) line.push_back(cited(text_of(point, one), 40));
+  }
+  print_columns(lines);
+  fmt::print("{} of {} combinations are legal\n", funnel.legal, funnel.raw);
+}
+
+}  // namespace
+
+void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
+  const Study study = agreed(world, [&] { return config::read_study(command.file); });
+  explore::Funnel funnel;
+  std::vector<Point> points;
+  const std::uint64_t wanted = command.limit.value_or(most_trials);
+  world.agree([&] {
+    funnel = explore::visit_points(study, base_npus(study, command), [&](const Point& point) {
+      if (command.trial ? point.number == *command.trial : points.size() < wanted) points.push_back(point);
+      if (points.size() > most_trials)
+        throw Error(ErrorCode::bad_input, {.file = command.file.string()},
+                    fmt::format("more than {} legal configurations", most_trials), "fewer, or --limit");
+      return !command.trial || points.empty();
+    });
+    if (command.trial && points.empty())
+      throw Error(ErrorCode::usage, fmt::format("orrery explore: --trial {}: the study has {} legal configurations.",
+                                                *command.trial, funnel.legal));
+  });
+  if (command.trial || command.list) {
+    if (!world.is_root()) return;
+    if (command.list) return print_points(study, points, funnel);
+    return fmt::print("{}", config::read(inputs_of(study, command, points.front())).to_yaml());
+  }
+  world.agree([&] {
+    if (!world.is_root()) return;
+    check_output(command.output, command.force);
+    if (!command.csv.empty()) check_output(command.csv, command.force);
+  });
+  std::vector<Row> mine;
+  world.agree([&] {
+    for (std::size_t i = static_cast<std::size_t>(world.rank().value()); i < points.size();
+         i += static_cast<std::size_t>(world.size())) {
+      mine.push_back({points[i], simulate_trial(inputs_of(study, command, points[i]), study.fold)});
+      apply_constraints(study, mine.back());
+    }
+  });
+  const auto rows = gather(mine, std::move(points), world);
+  auto table = table_of(study, rows, funnel);
+  table.command_line = command_line;
+  table.inputs = {{"study.yaml", study.text}, {"configuration.yaml", read_text(study.base)}};
+  const auto file = results::write_study(command.output, table, command.force, world);
+  world.agree([&] {
+    if (!world.is_root()) return;
+    if (!command.csv.empty()) write_csv(command.csv, table);
+    if (file != command.output)
+      spdlog::warn("{} has appeared meanwhile and is kept: the trials are in {}", command.output.string(),
+                   file.string());
+    print_found(study, rows, table, command);
+  });
+}
+
+}  // namespace orrery::app

@@ -1,0 +1,233 @@
+#include "orrery/config/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/text.hpp"
+#include "section.hpp"
+
+namespace orrery::config {
+namespace {
+
+using explore::Derived;
+using explore::Expression;
+using explore::Objective;
+using explore::Parameter;
+using explore::Study;
+
+constexpr std::size_t most_values = 100'000;  ///< of a parameter
+
+/// Returns a value as YAML in one line, as --set takes it.
+std::string flow_text(const Value& value) {
+  std::string text;
+  switch (value.kind) {
+    case Value::Kind::null:
+      return "null";
+    case Value::Kind::scalar:
+      return value.quoted ? fmt::format("\"{}\"", value.text) : value.text;
+    case Value::Kind::sequence:
+      for (const Value& item : value.items) text += (text.empty() ? "" : ", ") + flow_text(item);
+      return "[" + text + "]";
+    case Value::Kind::mapping:
+      for (const auto& entry : value.entries)
+        text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", entry.key, flow_text(entry.value));
+      return "{" + text + "}";
+  }
+  return text;
+}
+
+/// A number of a range with the unit that it is written with.
+struct Quantity {
+  double number = 0;
+  std::string unit;  ///< with the space before it
+};
+
+Quantity quantity_of(const Value& value, const std::string& key) {
+  const std::string text = as_text(value, key, "a number");
+  const std::size_t end = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
+  const auto number = explore::value_of(text.substr(0, end));
+  if (std::isnan(explore::as_real(number)) || std::isnan(explore::as_real(explore::value_of(text))))
+    throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found '{}'", text),
+                "a number, or one with a unit");
+  return {explore::as_real(number), text.substr(end)};
+}
+
+/// Returns the values from `from` to `to`, with the unit of both.
+std::vector<std::string> range_values(Section& range, const Value& parent, Faults& faults) {
+  const Value* const from = range.need("from", "the first value");
+  const Value* const to = range.need("to", "the last value");
+  const Value* const factor = range.find("factor");
+  const Value* const step = range.find("step");
+  const Value* const steps = range.find("steps");
+  const Value* const scale = range.find("scale");
+  range.refuse_unknown();
+  if (from == nullptr || to == nullptr || !faults.empty()) return {};
+  const Quantity first = quantity_of(*from, range.path("from")), last = quantity_of(*to, range.path("to"));
+  const auto fail = [&](const Value& value, std::string_view name, std::string_view found, std::string_view expected) {
+    throw Error(ErrorCode::bad_input, value.place(range.path(name)), found, expected);
+  };
+  if (first.unit != last.unit) fail(*to, "to", fmt::format("found the unit '{}'", last.unit), "that of `from`");
+  if (last.number < first.number) fail(*to, "to", "found less than `from`", "`from` or more");
+  if ((factor != nullptr) + (step != nullptr) + (steps != nullptr) != 1)
+    fail(parent, "", "found several of factor, step and steps, or none", "one of them");
+  const bool is_log =
+      scale != nullptr && as_word<bool>(*scale, range.path("scale"), {{"linear", false, ""}, {"log", true, ""}});
+  std::vector<double> numbers;
+  if (steps != nullptr) {
+    const std::uint32_t count = as_count(*steps, range.path("steps"), 2, most_values);
+    if (is_log && first.number <= 0) fail(*from, "from", "found 0 or less", "more than 0, as scale is log");
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const double share = static_cast<double>(i) / (count - 1);
+      numbers.push_back(is_log ? first.number * std::pow(last.number / first.number, share)
+                               : first.number + (last.number - first.number) * share);
+    }
+    numbers.back() = last.number;
+  } else {
+    const Value& by = factor != nullptr ? *factor : *step;
+    const std::string_view name = factor != nullptr ? "factor" : "step";
+    const double size = quantity_of(by, range.path(name)).number;
+    if (size <= (factor != nullptr ? 1 : 0) || (factor != nullptr && first.number <= 0))
+      fail(by, name, "found a value that leads nowhere",
+           "more than 1 for a factor from more than 0, more than 0 for a step");
+    for (double number = first.number; number <= last.number * (1 + 1e-12);
+         number = factor != nullptr ? number * size : number + size) {
+      numbers.push_back(number);
+      if (numbers.size() > most_values) fail(by, name, "found more than 100000 values", "fewer");
+    }
+  }
+  std::vector<std::string> texts;
+  for (const double number : numbers) texts.push_back(fmt::format("{}{}", number, first.unit));
+  return texts;
+}
+
+/// Reads the parts of a study. Faults are collected.
+class StudyReader {
+ public:
+  StudyReader(const Value& root, Faults& faults) : root_(root), faults_(faults) {}
+
+  Study read() {
+    Section top(&root_, "", root_, faults_);
+    Section section = top.section("study");
+    if (!section.present()) faults_.add(Error(ErrorCode::bad_input, root_.place("study"), "missing", "a study"));
+    if (const Value* const base = section.need("base", "a CONFIG.yaml"))
+      faults_.attempt([&] { study_.base = as_path(*base, section.path("base")); });
+    each_entry(section, "parameters", true, [&](const auto& entry) { read_parameter(entry); });
+    each_entry(section, "derived", false, [&](const auto& entry) { read_derived(entry); });
+    each_item(section, "constraints", false, [&](const Value& item, const std::string& path) {
+      study_.constraints.push_back(expression(item, path));
+    });
+    each_item(section, "objectives", true,
+              [&](const Value& item, const std::string& path) { read_objective(item, path); });
+    if (const Value* const keep = section.find("keep"))
+      faults_.attempt([&] { study_.keep = as_count(*keep, section.path("keep")); });
+    if (const Value* const fold = section.find("fold"))
+      faults_.attempt([&] { study_.fold = as_bool(*fold, section.path("fold")); });
+    section.refuse_unknown();
+    top.refuse_unknown();
+    if (faults_.empty()) faults_.attempt([&] { validate(study_); });
+    return std::move(study_);
+  }
+
+ private:
+  /// Calls `body` for the entries of a mapping.
+  template <class Body>
+  void each_entry(Section& section, std::string_view key, bool is_needed, Body body) {
+    const Value* const value = is_needed ? section.need(key, "a mapping of names") : section.find(key);
+    if (value == nullptr) return;
+    faults_.attempt([&] {
+      if (value->kind != Value::Kind::mapping || value->entries.empty())
+        throw Error(ErrorCode::bad_input, value->place(section.path(key)),
+                    fmt::format("found {}", value->description()), "a mapping of names");
+    });
+    for (const auto& entry : value->entries) faults_.attempt([&] { body(entry); });
+  }
+  template <class Body>
+  void each_item(Section& section, std::string_view key, bool is_needed, Body body) {
+    const Value* const value = is_needed ? section.need(key, "a list") : section.find(key);
+    if (value == nullptr) return;
+    faults_.attempt([&] {
+      const auto& items = as_list(*value, section.path(key), "a list");
+      for (std::size_t i = 0; i < items.size(); ++i)
+        faults_.attempt([&] { body(items[i], fmt::format("{}.{}", section.path(key), i)); });
+    });
+  }
+  Expression expression(const Value& value, const std::string& path) {
+    return Expression::parse(as_text(value, path, "an expression"), value.place(path));
+  }
+
+  void read_parameter(const Value::Entry& entry) {
+    const std::string path = "study.parameters." + entry.key;
+    Section section(&entry.value, path, entry.value, faults_);
+    Parameter parameter;
+    parameter.name = entry.key;
+    parameter.place = entry.value.place(path);
+    const Value* const key = section.find("key");
+    const Value* const file = section.find("file");
+    if (key != nullptr) parameter.key = as_text(*key, section.path("key"), "a key of CONFIG.yaml");
+    if (file != nullptr) parameter.key = as_text(*file, section.path("file"), "a key of CONFIG.yaml that names a file");
+    const Value* const values = section.find("values");
+    const Value* const range_value = section.find("range");
+    if ((values == nullptr) == (range_value == nullptr))
+      throw Error(ErrorCode::bad_input, parameter.place, "found values and range, or none of them", "one of them");
+    if (values != nullptr)
+      for (const Value& item : as_list(*values, section.path("values"), "a list of values"))
+        parameter.values.push_back(file != nullptr ? as_path(item, section.path("values")).string() : flow_text(item));
+    Section range = section.section("range");
+    if (range_value != nullptr) parameter.values = range_values(range, *range_value, faults_);
+    if (const Value* const when = section.find("when")) parameter.when = expression(*when, section.path("when"));
+    if (const Value* const otherwise = section.find("else")) parameter.otherwise = flow_text(*otherwise);
+    section.refuse_unknown();
+    study_.parameters.push_back(std::move(parameter));
+  }
+  void read_derived(const Value::Entry& entry) {
+    Section section(&entry.value, "study.derived." + entry.key, entry.value, faults_);
+    const Value* const key = section.find("key");
+    const Value* const value = section.need("value", "an expression");
+    section.refuse_unknown();
+    if (value == nullptr) return;
+    study_.derived.push_back({entry.key,
+                              key == nullptr ? "" : as_text(*key, section.path("key"), "a key of CONFIG.yaml"),
+                              expression(*value, section.path("value"))});
+  }
+  void read_objective(const Value& item, const std::string& path) {
+    Section section(&item, path, item, faults_);
+    const Value* const least = section.find("minimise");
+    const Value* const most = section.find("maximise");
+    section.refuse_unknown();
+    if ((least == nullptr) == (most == nullptr))
+      throw Error(ErrorCode::bad_input, item.place(path), "found minimise and maximise, or none of them",
+                  "one of them");
+    const Value& named = least != nullptr ? *least : *most;
+    const std::string name = as_text(named, path, "a metric");
+    std::vector<std::string_view> known;
+    for (const auto& metric : explore::metrics()) known.push_back(metric.name);
+    if (!explore::is_metric(name))
+      throw Error(ErrorCode::bad_input, named.place(path), fmt::format("found '{}'", name), "a metric",
+                  suggestion(name, known));
+    study_.objectives.push_back({name, most != nullptr});
+  }
+
+  const Value& root_;
+  Faults& faults_;
+  Study study_;
+};
+
+}  // namespace
+
+explore::Study read_study(const std::filesystem::path& file) {
+  Faults faults;
+  Study study;
+  faults.attempt([&] {
+    std::string text = read_text(file);
+    const Value root =
+        parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
+    study = StudyReader(root, faults).read();
+    study.text = std::move(text);
+  });
+  faults.raise();
+  return study;
+}
+
+}  // namespace orrery::config

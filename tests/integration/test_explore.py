@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""`orrery explore`: one answer on any number of ranks, trials that are those of `orrery run`, and what is refused."""
+import csv
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import h5py  # noqa: E402
+import harness  # noqa: E402
+
+BASE = """system:
+  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 300 GB/s, latency: 500 ns}, {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}]}
+  compute: {model: roofline, peak: 300 TFLOPS, local-memory: {bandwidth: 2000 GB/s%s}}
+workload:
+  model: {layers: 8, hidden: 1024, heads: 8, sequence: 1024, vocabulary: 32000}
+  parallel: {dp: 8}
+"""
+STUDY = """study:
+  base: base.yaml
+  parameters:
+    tp: {key: workload.parallel.tp, range: {from: 1, to: 8, factor: 2}}
+    pp: {key: workload.parallel.pp, values: [1, 2, 3]}
+    zero: {key: workload.parallel.zero, values: [0, 1], when: tp * pp < npus, else: 0}
+    bandwidth: {key: system.network.dimensions.1.bandwidth, range: {from: 25 GB/s, to: 100 GB/s, steps: 2}}
+  derived:
+    dp: {key: workload.parallel.dp, value: npus / (tp * pp)}
+    micro_batches: {key: workload.parallel.micro-batches, value: 16 / dp}
+  constraints: [npus %% (tp * pp) == 0%s]
+  objectives: [%s]
+  keep: 3
+"""
+
+
+class Explore(harness.Folder):
+    def study(self, constraints="", objectives="{minimise: step_time}", memory="", text=STUDY):
+        (self.folder / "base.yaml").write_text(BASE % memory)
+        path = self.folder / "study.yaml"
+        path.write_text(text % (constraints, objectives))
+        return path
+
+    def explore(self, study, *arguments, code=0, ranks=0):
+        done = harness.orrery("explore", study, *arguments, ranks=ranks)
+        self.assertEqual(done.code, code, done.out + done.err)
+        return done
+
+    def rows(self, name="trials.csv"):
+        with open(self.folder / name, newline="") as file:
+            return list(csv.DictReader(file))
+
+    def output(self, name="explore.h5", table="trials.csv"):
+        return f"--output={self.folder / name}", f"--csv={self.folder / table}"
+
+    def test_one_answer_and_the_best(self):
+        """24 of 48 combinations are legal, and all are done. Outside /kernel the file is the same on 1 to 3 ranks. The best is the trial with
+        the least step time, and `orrery run` gives the same time for the configuration that --trial prints."""
+        study = self.study()
+        printed = self.explore(study, *self.output()).out
+        rows = self.rows()
+        self.assertRegex(printed, r"\b48  combinations\n +20  cut by npus % \(tp \* pp\) == 0\n +4  alike: a parameter does not apply\n +24  legal\n +24  done\n")
+        self.assertEqual([row["status"] for row in rows], ["done"] * 24)
+        for ranks in (1, 2, 3):
+            self.explore(study, *self.output(f"{ranks}.h5", f"{ranks}.csv"), ranks=ranks)
+            self.assertEqual(self.rows(f"{ranks}.csv"), rows)
+            self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / f"{ranks}.h5"), "")
+        with h5py.File(self.folder / "explore.h5") as file:
+            best = list(file["best"][:])
+        times = [float(row["step_time [s]"]) for row in rows]
+        self.assertEqual(best, sorted(range(24), key=lambda row: (times[row], row))[:3])
+        config = self.folder / "trial.yaml"
+        config.write_text(self.explore(study, f"--trial={best[0]}").out)
+        results = self.run_once([config, "--fold"])
+        self.assertAlmostEqual(max(harness.finish_times(results)) * 1e-12, times[best[0]], delta=1e-12)
+
+    def test_front_and_limits(self):
+        """Two objectives have a front: no row of it is better than another in both. Trials that need too much memory and those that a
+        constraint on a metric excludes are counted, --limit takes the first ones, and --list simulates none."""
+        study = self.study(objectives="{minimise: step_time}, {minimise: peak_memory}", memory=", size: 2 GB", constraints=", step_time < 10 ms")
+        printed = self.explore(study, *self.output()).out
+        rows = self.rows()
+        states = {row["status"] for row in rows}
+        self.assertEqual(states, {"done", "excluded", "does-not-fit"})
+        for row in rows:
+            fits = float(row["peak_memory [byte]"]) <= 2e9
+            self.assertEqual(row["status"], "does-not-fit" if not fits else "done" if float(row["step_time [s]"]) < 0.01 else "excluded")
+        self.assertRegex(printed, r"\d+  excluded by step_time < 10 ms\n")
+        with h5py.File(self.folder / "explore.h5") as file:
+            front = [(float(rows[number]["step_time [s]"]), float(rows[number]["peak_memory [byte]"])) for number in file["best"][:]]
+        self.assertEqual(front, sorted(front))
+        self.assertEqual([memory for _, memory in front], sorted((memory for _, memory in front), reverse=True))
+        self.explore(study, *self.output("few.h5", "few.csv"), "--limit=7")
+        self.assertEqual(self.rows("few.csv"), rows[:7])
+        self.assertIn("24 of 48 combinations are legal", self.explore(study, "--list").out)
+
+    def test_what_is_refused(self):
+        """Faults of a study name their line. A faulty trial is counted with its reason, and a study without any configuration that can be used
+        ends with exit code 3. Files that exist stay without --force."""
+        self.assertRegex(self.explore(self.study(constraints=", ep > 1"), code=3).err, r"study\.yaml:11: .*names 'ep'")
+        self.assertRegex(self.explore(self.study(objectives="{minimise: step_tme}"), code=3).err, r"study\.yaml:12: .*Did you mean 'step_time'")
+        self.assertRegex(self.explore(self.study(text=STUDY.replace("keep", "kep")), code=3).err, r"study\.yaml:13: .*unknown key.*keep")
+        self.assertRegex(self.explore(self.study(text=STUDY.replace("16 / dp", "15 / dp")), code=3).err, "15 / dp' with dp = 8: 15 / 8 leaves a remainder")
+        self.assertIn("the study has 24 legal configurations", self.explore(self.study(), "--trial=24", code=2).err)
+        refused = self.explore(self.study(text=STUDY.replace("parallel.zero", "parallel.zeal")), *self.output(), code=3)
+        self.assertRegex(refused.out, r"24  refused\n")
+        self.assertIn("no configuration of 24 is left", refused.err)
+        self.assertTrue(all("parallel.zeal" in row["error"] for row in self.rows()))
+        before = (self.folder / "explore.h5").read_bytes()
+        self.explore(self.study(), *self.output(), code=5)
+        self.assertEqual((self.folder / "explore.h5").read_bytes(), before)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,90 @@
+#include "orrery/explore/expression.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace orrery::explore {
+namespace {
+
+Value evaluate(const std::string& text, const Names& names = {}) {
+  return Expression::parse(text, {.file = "study.yaml", .line = 3}).evaluate(names);
+}
+
+Value whole(std::int64_t number) { return number; }
+
+std::string message_of(const std::string& text, const Names& names = {}) {
+  try {
+    static_cast<void>(evaluate(text, names));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    return error.what();
+  }
+  return "no error";
+}
+
+// Operators bind as in Python: powers before signs before products before sums before comparisons before not, and, or.
+TEST(Expression, OperatorsBindAsUsual) {
+  EXPECT_EQ(evaluate("2 + 3 * 4 ** 2"), whole(50));
+  EXPECT_EQ(evaluate("-2 ** 2"), whole(-4));
+  EXPECT_EQ(evaluate("2 ** 3 ** 2"), whole(512));
+  EXPECT_EQ(evaluate("(2 + 3) * 4 - 10 % 4 / 2"), whole(19));
+  EXPECT_EQ(evaluate("not 1 > 2 and 3 <= 3 or false"), Value(true));
+  EXPECT_EQ(evaluate("8 - 3 - 2"), whole(3));
+}
+
+// Whole numbers stay exact, to the largest one.
+TEST(Expression, WholeNumbersAreExact) {
+  EXPECT_EQ(evaluate("9007199254740993 + 0"), whole(9007199254740993));
+  EXPECT_EQ(evaluate("9223372036854775807 - 1"), whole(9223372036854775806));
+  EXPECT_EQ(evaluate("(-1) ** 1000000000001"), whole(-1));
+  EXPECT_EQ(evaluate("3.0 / 2"), Value(1.5));
+  EXPECT_NE(message_of("9223372036854775807 + 1").find("beyond 2^63"), std::string::npos);
+  EXPECT_NE(message_of("2 ** 63").find("beyond 2^63"), std::string::npos);
+  EXPECT_NE(message_of("7 / 2").find("leaves a remainder"), std::string::npos);
+  EXPECT_NE(message_of("7 % 0").find("division by 0"), std::string::npos);
+}
+
+// Quantities are SI units: bytes, bytes per second, seconds, FLOPs per second. Whole bytes stay whole numbers.
+TEST(Expression, UnitsBecomeSi) {
+  EXPECT_EQ(evaluate("80 GB"), whole(80'000'000'000));
+  EXPECT_EQ(evaluate("2 KiB + 1"), whole(2049));
+  EXPECT_EQ(evaluate("400 Gb/s == 50 GB/s"), Value(true));
+  EXPECT_EQ(evaluate("312 TFLOPS / 2"), whole(156'000'000'000'000));
+  EXPECT_DOUBLE_EQ(as_real(evaluate("1.5 us")), 1.5e-6);
+  EXPECT_EQ(value_of("400 Gb/s"), whole(50'000'000'000));
+  EXPECT_EQ(value_of("1e3"), Value(1000.0));
+  EXPECT_EQ(value_of("-4"), whole(-4));
+  EXPECT_EQ(value_of("1f1b"), Value(std::string("1f1b")));
+  EXPECT_EQ(value_of("true"), Value(true));
+}
+
+// Functions, names and words.
+TEST(Expression, FunctionsNamesAndWords) {
+  const Names names{{"tp", whole(8)}, {"schedule", std::string("1f1b")}};
+  EXPECT_EQ(evaluate("min(tp, 4) + max(1, 2, 3)", names), whole(7));
+  EXPECT_EQ(evaluate("divides(tp, 64) and power_of_two(tp) and not power_of_two(6)", names), Value(true));
+  EXPECT_EQ(evaluate("floor(7 / 2.0) * 10 + ceil(2.1)"), whole(33));
+  EXPECT_DOUBLE_EQ(as_real(evaluate("log2(tp)", names)), 3);
+  EXPECT_EQ(evaluate("schedule == '1f1b' and schedule != \"zb\"", names), Value(true));
+  EXPECT_EQ(Expression::parse("a + b * a", {}).names(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_NE(message_of("tp + x", names).find("'x' has no value"), std::string::npos);
+  EXPECT_NE(message_of("schedule + 1", names).find("takes numbers"), std::string::npos);
+}
+
+// What cannot be read is refused with its position, however long or deep it is.
+TEST(Expression, FaultsNameTheirPosition) {
+  EXPECT_NE(message_of("1 +").find("character 4: found the end"), std::string::npos);
+  EXPECT_NE(message_of("1 + * 2").find("character 5"), std::string::npos);
+  EXPECT_NE(message_of("(1 + 2").find("expected ')'"), std::string::npos);
+  EXPECT_NE(message_of("1 2").find("expected an operator"), std::string::npos);
+  EXPECT_NE(message_of("sqrt(2)").find("the function 'sqrt'"), std::string::npos);
+  EXPECT_NE(message_of("log2(1, 2)").find("2 operands"), std::string::npos);
+  EXPECT_NE(message_of("'x").find("a quote without its end"), std::string::npos);
+  EXPECT_NE(message_of(std::string(500, '(')).find("nested more than 64 deep"), std::string::npos);
+  EXPECT_NE(message_of(std::string(500, '-') + "1").find("nested more than 64 deep"), std::string::npos);
+  EXPECT_NE(message_of(std::string(2000, '1')).find("2000 characters"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace orrery::explore

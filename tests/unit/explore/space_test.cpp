@@ -1,0 +1,139 @@
+#include "orrery/explore/space.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "orrery/explore/ranking.hpp"
+
+namespace orrery::explore {
+namespace {
+
+Parameter parameter(const std::string& name, std::vector<std::string> values) {
+  Parameter result;
+  result.name = name;
+  result.key = "workload.parallel." + name;
+  result.values = std::move(values);
+  return result;
+}
+
+Expression expression(const std::string& text) { return Expression::parse(text, {.file = "study.yaml"}); }
+
+/// A study of tp, pp and dp = npus / (tp * pp) on 16 NPUs.
+Study parallelism() {
+  Study study;
+  study.parameters = {parameter("tp", {"1", "2", "3"}), parameter("pp", {"1", "2", "4"})};
+  study.derived.push_back({"dp", "workload.parallel.dp", expression("npus / (tp * pp)")});
+  study.constraints = {expression("npus % (tp * pp) == 0"), expression("dp > 2"), expression("step_time < 1")};
+  study.objectives = {{"step_time", false}};
+  return study;
+}
+
+std::vector<Point> points_of(const Study& study, Funnel* funnel = nullptr) {
+  std::vector<Point> points;
+  const Funnel found = visit_points(study, 16, [&](const Point& point) {
+    points.push_back(point);
+    return true;
+  });
+  if (funnel != nullptr) *funnel = found;
+  return points;
+}
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// The last parameter changes fastest. A constraint keeps a derived value from being computed where it has none, and
+// each counts what it cuts.
+TEST(Space, ConstraintsCutInOrder) {
+  Funnel funnel;
+  const auto points = points_of(parallelism(), &funnel);
+  EXPECT_EQ(funnel.raw, 9);
+  EXPECT_EQ(funnel.cut, (std::vector<std::uint64_t>{3, 1, 0}));
+  EXPECT_EQ(funnel.legal, 5);
+  ASSERT_EQ(points.size(), 5);
+  EXPECT_EQ(points[1].number, 1);
+  EXPECT_EQ(points[1].settings,
+            (Settings{{"workload.parallel.tp", "1"}, {"workload.parallel.pp", "2"}, {"workload.parallel.dp", "8"}}));
+  EXPECT_EQ(points[4].settings[1].second, "2");
+}
+
+// Where `when` does not hold, a parameter has one value, or leaves its key as it is.
+TEST(Space, ParametersDependOnOthers) {
+  Study study;
+  study.parameters = {parameter("tp", {"1", "2"}), parameter("sp", {"true", "false"}), parameter("x", {"7", "8"})};
+  study.parameters[1].when = expression("tp > 1");
+  study.parameters[1].otherwise = "false";
+  study.parameters[2].when = expression("sp");
+  Funnel funnel;
+  const auto points = points_of(study, &funnel);
+  ASSERT_EQ(points.size(), 4);
+  EXPECT_EQ(funnel.raw, 8);
+  EXPECT_EQ(funnel.alike, 4);
+  EXPECT_EQ(points[0].settings, (Settings{{"workload.parallel.tp", "1"}, {"workload.parallel.sp", "false"}}));
+  EXPECT_EQ(points[1].settings.back(), (std::pair<std::string, std::string>("workload.parallel.x", "7")));
+  EXPECT_EQ(points[3].settings.size(), 2);
+}
+
+// A billion combinations of which an early constraint leaves eight are not visited one by one.
+TEST(Space, WholeBranchesAreCut) {
+  Study study;
+  std::vector<std::string> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(std::to_string(i));
+  study.parameters = {parameter("a", values), parameter("b", values), parameter("c", values)};
+  study.constraints = {expression("a < 2"), expression("a + b < 3 and b < 2"), expression("c < 2")};
+  Funnel funnel;
+  EXPECT_EQ(points_of(study, &funnel).size(), 8);
+  EXPECT_EQ(funnel.raw, 1'000'000'000);
+  EXPECT_EQ(funnel.cut[0] + funnel.cut[1] + funnel.cut[2] + funnel.legal, funnel.raw);
+}
+
+// Names that nothing gives, metrics where there are none yet, and names given twice are refused.
+TEST(Space, NamesAreChecked) {
+  EXPECT_NO_THROW(validate(parallelism()));
+  const auto refused = [](const auto& change) {
+    Study study = parallelism();
+    change(study);
+    EXPECT_THROW(validate(study), Error);
+  };
+  refused([](Study& study) { study.constraints.push_back(expression("ep > 1")); });
+  refused([](Study& study) { study.derived.push_back({"fast", "", expression("step_time < 2")}); });
+  refused([](Study& study) { study.parameters.push_back(parameter("tp", {"1"})); });
+  refused([](Study& study) { study.parameters.push_back(parameter("step_time", {"1"})); });
+  refused([](Study& study) { study.parameters.push_back(parameter("micro-batch", {"1"})); });
+  refused([](Study& study) { study.parameters[0].when = expression("pp > 1"); });
+}
+
+// With one objective the best rows come first; equal ones keep their order, and unknown ones are left out.
+TEST(Ranking, OneObjectiveHasATop) {
+  const std::vector<std::vector<double>> rows{{3}, {1}, {std::nan("")}, {2}, {1}};
+  const std::vector<Objective> least{{"step_time", false}}, most{{"mfu", true}};
+  EXPECT_EQ(best_of(rows, least, 3), (std::vector<std::size_t>{1, 4, 3}));
+  EXPECT_EQ(best_of(rows, most, 9), (std::vector<std::size_t>{0, 3, 1, 4}));
+}
+
+// Random rows of three objectives: the front has exactly the rows that no other one dominates.
+TEST(Ranking, SeveralObjectivesHaveAFront) {
+  std::mt19937 draw(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same numbers each time
+  const std::vector<Objective> objectives{{"step_time", false}, {"mfu", true}, {"peak_memory", false}};
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::vector<double>> rows(40);
+    for (auto& row : rows)
+      for (int i = 0; i < 3; ++i) row.push_back(static_cast<double>(draw() % 6));
+    const auto dominates = [&](const std::vector<double>& a, const std::vector<double>& b) {
+      return a[0] <= b[0] && a[1] >= b[1] && a[2] <= b[2] && a != b;
+    };
+    std::vector<std::size_t> expected;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (std::ranges::none_of(rows, [&](const auto& other) { return dominates(other, rows[i]); }))
+        expected.push_back(i);
+    auto found = best_of(rows, objectives, 1);
+    std::ranges::sort(found);
+    EXPECT_EQ(found, expected);
+  }
+}
+
+}  // namespace
+}  // namespace orrery::explore
