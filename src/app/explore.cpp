@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <string>
@@ -10,17 +11,21 @@
 #include <spdlog/spdlog.h>
 
 #include "agreed.hpp"
+#include "orrery/base/mix_all.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/base/version.hpp"
 #include "orrery/config/study.hpp"
 #include "orrery/explore/ranking.hpp"
 #include "orrery/explore/space.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/results/study.hpp"
+#include "stop_request.hpp"
 #include "subcommands.hpp"
 #include "text_output.hpp"
 #include "trial.hpp"
+#include "trial_journal.hpp"
 
 namespace orrery::app {
 namespace {
@@ -106,6 +111,64 @@ std::vector<Row> gather(const std::vector<Row>& mine, std::vector<Point> points,
     row.trial.text = unpacker.get_text();
   }
   return rows;
+}
+
+/// Returns what the results of a study depend on: the program, and all texts that are read.
+TrialJournal::Identity identity_of(const Study& study, const config::ExploreCommand& command,
+                                   const std::vector<Point>& points) {
+  TrialJournal::Identity identity;
+  const auto add = [&](const std::string& name, std::string_view text) {
+    identity.emplace_back(name, mix_all(0, std::span<const char>(text)));
+  };
+  add("the program's revision", fmt::format("{} {}", version(), revision()));
+  add(command.file.filename().string(), study.text);
+  add("--set", fmt::format("{}", fmt::join(command.overrides, "\n")));
+  if (points.empty()) return identity;
+  const auto findings = config::examine(inputs_of(study, command, points.front()));
+  if (findings.configuration)
+    for (const auto& [name, text] : findings.configuration->inputs) add(name, text);
+  return identity;
+}
+
+/// Simulates this rank's share of the points that no earlier job has done, and returns its trials. A stop on request
+/// ends it early.
+std::vector<Row> simulate(const Study& study, const config::ExploreCommand& command, const std::vector<Point>& points,
+                          TrialJournal& journal, const std::function<bool()>& stop_requested,
+                          parallel::Communicator& world) {
+  std::vector<Row> mine;
+  world.agree([&] {
+    std::size_t turn = 0;
+    for (const Point& point : points) {
+      const auto known = journal.known().find(point.number);
+      if (known != journal.known().end()) {
+        if (world.is_root()) mine.push_back({point, known->second});
+        continue;
+      }
+      if (turn++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank().value())) continue;
+      auto trial = stop_requested() ? std::nullopt
+                                    : simulate_trial(inputs_of(study, command, point), study.fold, stop_requested);
+      if (!trial) return;
+      mine.push_back({point, std::move(*trial)});
+      apply_constraints(study, mine.back());
+      journal.add(point.number, mine.back().trial);
+    }
+  });
+  return mine;
+}
+
+/// Ends all ranks if some trials are missing. Collective.
+void end_if_incomplete(std::size_t wanted, std::size_t done, const config::ExploreCommand& command,
+                       parallel::Communicator& world) {
+  std::int64_t all = static_cast<std::int64_t>(done);
+  world.sum(std::span(&all, 1));
+  world.agree([&] {
+    if (world.is_root() && static_cast<std::size_t>(all) < wanted)
+      throw Error(ErrorCode::interrupted,
+                  fmt::format("stopped by {}: {} of {} configurations are done, and {}.journal.* keep them. The same "
+                              "command goes on from there",
+                              *stop_reason() == '\0' ? "a request to another rank" : stop_reason(), all, wanted,
+                              command.output.string()));
+  });
 }
 
 std::string text_of(const Point& point, const std::string& name) {
@@ -239,6 +302,8 @@ void print_points(const Study& study, const std::vector<Point>& points, const ex
 }  // namespace
 
 void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
+  heed_signals();
+  const auto stop_requested = stop_request(command.max_walltime_s, std::chrono::steady_clock::now());
   const Study study = agreed(world, [&] { return config::read_study(command.file); });
   explore::Funnel funnel;
   std::vector<Point> points;
@@ -265,14 +330,12 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
     check_output(command.output, command.force);
     if (!command.csv.empty()) check_output(command.csv, command.force);
   });
-  std::vector<Row> mine;
-  world.agree([&] {
-    for (std::size_t i = static_cast<std::size_t>(world.rank().value()); i < points.size();
-         i += static_cast<std::size_t>(world.size())) {
-      mine.push_back({points[i], simulate_trial(inputs_of(study, command, points[i]), study.fold)});
-      apply_constraints(study, mine.back());
-    }
-  });
+  TrialJournal journal(command.output, identity_of(study, command, points), world);
+  const std::size_t num_known = journal.known().size();
+  if (num_known > 0 && world.is_root())
+    spdlog::info("{} of {} configurations are done already, by jobs that ended early", num_known, points.size());
+  const auto mine = simulate(study, command, points, journal, stop_requested, world);
+  end_if_incomplete(points.size(), mine.size(), command, world);
   const auto rows = gather(mine, std::move(points), world);
   auto table = table_of(study, rows, funnel);
   table.command_line = command_line;
@@ -281,6 +344,7 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   world.agree([&] {
     if (!world.is_root()) return;
     if (!command.csv.empty()) write_csv(command.csv, table);
+    journal.remove();
     if (file != command.output)
       spdlog::warn("{} has appeared meanwhile and is kept: the trials are in {}", command.output.string(),
                    file.string());

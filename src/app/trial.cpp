@@ -34,14 +34,15 @@ double metric(std::string_view name, const results::Metrics& all, Bytes peak) {
   return unknown;
 }
 
-Trial simulate_configuration(config::Configuration& configuration, bool fold) {
+std::optional<Trial> simulate_configuration(config::Configuration& configuration, bool fold,
+                                            const std::function<bool()>& stop_requested) {
   configuration.run.fold = fold && configuration.run.partition.is_default();
   configuration.run.quiet = true;
   configuration.run.memory = config::ExcessPolicy::report;
   const auto alone = parallel::make_serial();
   const auto preparation = prepare(configuration, *alone);
-  const auto simulation = simulate(
-      *preparation, configuration.run, [] { return false; }, *alone);
+  const auto simulation = simulate(*preparation, configuration.run, stop_requested, *alone);
+  if (simulation->stopped_at()) return {};
   const auto all = collect(*preparation, *simulation);
   std::optional<results::TrainingStep> step;
   if (configuration.workload.generated)
@@ -66,16 +67,18 @@ Trial simulate_configuration(config::Configuration& configuration, bool fold) {
 
 }  // namespace
 
-Trial simulate_trial(const config::Inputs& inputs, bool fold) {
+std::optional<Trial> simulate_trial(const config::Inputs& inputs, bool fold,
+                                    const std::function<bool()>& stop_requested) {
   const auto ended = [](TrialStatus status, const Error& error) {
     return Trial{status, std::vector<double>(explore::metrics().size(), unknown), error.what()};
   };
   try {
     auto configuration = config::read(inputs);
-    return simulate_configuration(configuration, fold);
+    return simulate_configuration(configuration, fold, stop_requested);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::bad_input || error.code() == ErrorCode::usage)
       return ended(TrialStatus::refused, error);
+    if (error.code() == ErrorCode::interrupted) return {};
     if (error.code() == ErrorCode::stuck) return ended(TrialStatus::stuck, error);
     throw;
   }

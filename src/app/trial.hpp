@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,8 @@ struct Trial {
 };
 
 /// Reads and simulates one configuration on this rank alone. Not collective. Faults of the configuration and runs that
-/// get stuck are results; throws all other Errors.
-Trial simulate_trial(const config::Inputs& inputs, bool fold);
+/// get stuck are results; throws all other Errors. Returns nothing if `stop_requested` (see pdes::Options) ended it.
+std::optional<Trial> simulate_trial(const config::Inputs& inputs, bool fold,
+                                    const std::function<bool()>& stop_requested);
 
 }  // namespace orrery::app

@@ -311,6 +311,8 @@ Command make_explore(const Arguments& arguments) {
       command.trial = static_cast<std::uint32_t>(parse_count(*trial, 0, std::numeric_limits<std::uint32_t>::max()));
     });
   command.limit = arguments.count("limit");
+  if (const auto walltime = arguments.text("max-walltime"))
+    read_option(arguments, "max-walltime", [&] { command.max_walltime_s = parse_seconds(*walltime); });
   command.list = arguments.flag("list").value_or(false);
   command.force = arguments.flag("force").value_or(false);
   return command;

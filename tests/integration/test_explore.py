@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """`orrery explore`: one answer on any number of ranks, trials that are those of `orrery run`, and what is refused."""
 import csv
+import os
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -91,6 +93,35 @@ class Explore(harness.Folder):
         self.explore(study, *self.output("few.h5", "few.csv"), "--limit=7")
         self.assertEqual(self.rows("few.csv"), rows[:7])
         self.assertIn("24 of 48 combinations are legal", self.explore(study, "--list").out)
+
+    def test_a_job_that_ends_early_goes_on(self):
+        """Jobs on one and two ranks are killed again and again, or end at their limit of wall time with exit code 75. They leave journals,
+        torn lines included, from which the same command goes on to the same file. Then the journals are gone. A changed study is refused
+        and named."""
+        study = self.study(text=STUDY.replace("steps: 2", "steps: 100"))
+        self.explore(study, *self.output())
+        rows, journals = self.rows(), lambda: sorted(self.folder.glob("again.h5.journal.*"))
+        command = ["explore", study, *self.output("again.h5", "again.csv")]
+        def lines():
+            return sum(journal.read_bytes().count(b"\n") for journal in journals())
+        for ranks in (1, 2, 1, 2):
+            before = lines()
+            job = harness.Background(self, harness.launch(command, ranks))
+            job.wait_until(lambda: lines() > before + 5, "some trials were done")  # noqa: B023
+            for rank in job.ranks():
+                os.kill(rank, signal.SIGKILL)
+            self.assertNotEqual(job.end().code, 0)
+        self.assertFalse((self.folder / "again.h5").exists())
+        with open(journals()[0], "a") as journal:
+            journal.write('00000000 {"number":')
+        self.assertIn("goes on from there", self.explore(study, *command[2:], "--max-walltime=1 ms", code=75).err)
+        study.write_text(study.read_text().replace("keep: 3", "keep: 4"))
+        self.assertRegex(self.explore(study, *command[2:], code=3).err, r"again\.h5\.journal\.0: a journal of another study: study\.yaml differs")
+        study.write_text(study.read_text().replace("keep: 4", "keep: 3"))
+        self.explore(study, *command[2:], ranks=2)
+        self.assertEqual(self.rows("again.csv"), rows)
+        self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / "again.h5"), "")
+        self.assertEqual(journals(), [])
 
     def test_what_is_refused(self):
         """Faults of a study name their line. A faulty trial is counted with its reason, and a study without any configuration that can be used

@@ -45,6 +45,7 @@ struct ExploreCommand {
   std::optional<std::uint32_t> limit;  ///< simulate this many at most
   bool list = false;                   ///< print the configurations, simulate nothing
   bool force = false;                  ///< replace existing files
+  double max_walltime_s = 0;           ///< wall-clock seconds of the job; 0: no limit
 };
 
 /// `orrery generate`: write the traces of a workload.

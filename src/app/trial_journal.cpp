@@ -1,0 +1,172 @@
+#include "trial_journal.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/parallel/packing.hpp"
+
+namespace orrery::app {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+std::uint32_t checksum(std::string_view text) {
+  return static_cast<std::uint32_t>(
+      ::crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+}
+
+/// Returns the record of a line; none if the line is torn.
+std::optional<std::string_view> record_of(std::string_view line) {
+  std::uint32_t expected = 0;
+  const auto read = std::from_chars(line.data(), line.data() + std::min<std::size_t>(line.size(), 8), expected, 16);
+  if (line.size() < 9 || read.ptr != line.data() + 8 || line[8] != ' ' || checksum(line.substr(9)) != expected)
+    return {};
+  return line.substr(9);
+}
+
+std::string header_of(const TrialJournal::Identity& identity) {
+  ordered_json header = {{"format", "orrery-explore-journal 1"}};
+  for (const auto& [name, digest] : identity) header["inputs"][name] = digest;
+  return header.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// Returns what differs between two headers.
+std::string difference(std::string_view one, std::string_view other) {
+  const json mine = json::parse(one, nullptr, false), its = json::parse(other, nullptr, false);
+  if (mine.is_discarded() || its.is_discarded() || !its.is_object() || !its.contains("inputs")) return "its format";
+  for (const auto& [name, digest] : mine["inputs"].items())
+    if (its["inputs"].value(name, std::uint64_t{0}) != digest.get<std::uint64_t>()) return name;
+  return "the files that the study reads";
+}
+
+/// Returns the journals of an output, whoever wrote them.
+std::vector<std::filesystem::path> journals_of(const std::filesystem::path& output) {
+  std::vector<std::filesystem::path> found;
+  const std::string prefix = output.filename().string() + ".journal.";
+  const auto folder = output.parent_path().empty() ? std::filesystem::path(".") : output.parent_path();
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix) && name.size() > prefix.size() &&
+        name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
+      found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+[[noreturn]] void fail(const std::filesystem::path& file) {
+  throw Error(ErrorCode::output, {.file = file.string()},
+              fmt::format("cannot be written: {}", std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identity, parallel::Communicator& world)
+    : output_(std::move(output)) {
+  const std::string header = header_of(identity);
+  parallel::Packer packer;
+  std::uint64_t next = 0;
+  world.agree([&] {
+    if (!world.is_root()) return;
+    for (const auto& file : journals_of(output_)) {
+      read(file, header);
+      std::uint64_t number = 0;
+      const std::string text = file.extension().string();
+      std::from_chars(text.data() + 1, text.data() + text.size(), number);
+      next = std::max(next, number + 1);
+    }
+    packer.put(next);
+    for (const auto& [number, trial] : known_) {
+      packer.put(number);
+      packer.put(trial.status);
+      packer.put_all(std::span<const double>(trial.metrics));
+      packer.put_text(trial.text);
+    }
+  });
+  auto bytes = packer.take();
+  world.broadcast_bytes(bytes, Rank(0));
+  parallel::Unpacker unpacker(bytes);
+  next = unpacker.get<std::uint64_t>();
+  while (!unpacker.empty()) {
+    Trial& trial = known_[unpacker.get<std::uint64_t>()];
+    trial.status = unpacker.get<TrialStatus>();
+    trial.metrics = unpacker.get_all<double>();
+    trial.text = unpacker.get_text();
+  }
+  own_ = fmt::format("{}.journal.{}", output_.string(), next + static_cast<std::uint64_t>(world.rank().value()));
+  world.agree([&] {
+    file_ = ::open(own_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (file_ < 0) fail(own_);
+    append(header);
+  });
+}
+
+TrialJournal::~TrialJournal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void TrialJournal::read(const std::filesystem::path& file, std::string_view header) {
+  const std::string text = read_text(file);
+  bool is_first = true;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const auto record = record_of(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+    if (is_first && record && *record != header)
+      throw Error(ErrorCode::bad_input, {.file = file.string()},
+                  fmt::format("a journal of another study: {} differs", difference(header, *record)),
+                  "the journal of this study",
+                  "Undo the change to go on with that study, give another --output, or remove the journal.");
+    if (!record) continue;
+    if (std::exchange(is_first, false)) continue;
+    const json trial = json::parse(*record);
+    Trial& known = known_[trial["number"].get<std::uint64_t>()];
+    known.status = static_cast<TrialStatus>(trial["status"].get<int>());
+    known.metrics.clear();
+    for (const auto& bits : trial["metrics"]) known.metrics.push_back(std::bit_cast<double>(bits.get<std::uint64_t>()));
+    known.text = trial["text"].get<std::string>();
+  }
+}
+
+void TrialJournal::append(const std::string& record) {
+  const std::string line = fmt::format("{:08x} {}\n", checksum(record), record);
+  for (std::size_t done = 0; done < line.size();) {
+    const auto written = ::write(file_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(own_);
+    done += static_cast<std::size_t>(written);
+  }
+  if (const auto now = std::chrono::steady_clock::now(); now - synced_ >= std::chrono::seconds(1)) {
+    if (::fdatasync(file_) != 0) fail(own_);
+    synced_ = now;
+  }
+}
+
+void TrialJournal::add(std::uint64_t number, const Trial& trial) {
+  std::vector<std::uint64_t> bits;
+  for (const double metric : trial.metrics) bits.push_back(std::bit_cast<std::uint64_t>(metric));
+  const ordered_json record = {
+      {"number", number}, {"status", static_cast<int>(trial.status)}, {"metrics", bits}, {"text", trial.text}};
+  append(record.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+void TrialJournal::remove() {
+  std::error_code failure;
+  for (const auto& file : journals_of(output_)) std::filesystem::remove(file, failure);
+}
+
+}  // namespace orrery::app

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "orrery/parallel/communicator.hpp"
+#include "trial.hpp"
+
+namespace orrery::app {
+
+/// What a study has found so far, in files beside its output, so that a job that ends early loses nothing. Each rank
+/// appends a line for each of its trials to a file of its own: OUTPUT.journal.N. A line begins with its CRC-32; lines
+/// that are torn do not count.
+class TrialJournal {
+ public:
+  /// What a study depends on: names, and digests of what they hold.
+  using Identity = std::vector<std::pair<std::string, std::uint64_t>>;
+
+  /// Reads the journals that earlier jobs have left beside `output`, and creates this rank's own one. Collective.
+  /// Throws Error: bad_input for a journal of something else than `identity`, with what differs; output if a file
+  /// cannot be written.
+  TrialJournal(std::filesystem::path output, const Identity& identity, parallel::Communicator& world);
+  ~TrialJournal();
+  TrialJournal(const TrialJournal&) = delete;
+  TrialJournal& operator=(const TrialJournal&) = delete;
+
+  /// Returns the trials of earlier jobs by number, the same on all ranks.
+  const std::map<std::uint64_t, Trial>& known() const { return known_; }
+  /// Appends a trial. What is older than a second is on the disk. Throws Error (output).
+  void add(std::uint64_t number, const Trial& trial);
+  /// Removes all journals of this output. Call it on rank 0 when the results are written.
+  void remove();
+
+ private:
+  void read(const std::filesystem::path& file, std::string_view header);
+  void append(const std::string& record);
+
+  std::filesystem::path output_, own_;
+  std::map<std::uint64_t, Trial> known_;
+  int file_ = -1;
+  std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace orrery::app
