@@ -2,18 +2,20 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/packing.hpp"
 
@@ -23,18 +25,18 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-std::uint32_t checksum(std::string_view text) {
-  return static_cast<std::uint32_t>(
-      ::crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
-}
+constexpr std::size_t checksum_digits = 16;
+
+std::uint64_t checksum(std::string_view text) { return mix_all(0, std::span<const char>(text)); }
 
 /// Returns the record of a line; none if the line is torn.
 std::optional<std::string_view> record_of(std::string_view line) {
-  std::uint32_t expected = 0;
-  const auto read = std::from_chars(line.data(), line.data() + std::min<std::size_t>(line.size(), 8), expected, 16);
-  if (line.size() < 9 || read.ptr != line.data() + 8 || line[8] != ' ' || checksum(line.substr(9)) != expected)
-    return {};
-  return line.substr(9);
+  if (line.size() <= checksum_digits || line[checksum_digits] != ' ') return {};
+  const std::string_view record = line.substr(checksum_digits + 1);
+  std::uint64_t expected = 0;
+  const auto read = std::from_chars(line.data(), line.data() + checksum_digits, expected, 16);
+  if (read.ptr != line.data() + checksum_digits || checksum(record) != expected) return {};
+  return record;
 }
 
 std::string header_of(const TrialJournal::Identity& identity) {
@@ -143,7 +145,7 @@ void TrialJournal::read(const std::filesystem::path& file, std::string_view head
 }
 
 void TrialJournal::append(const std::string& record) {
-  const std::string line = fmt::format("{:08x} {}\n", checksum(record), record);
+  const std::string line = fmt::format("{:016x} {}\n", checksum(record), record);
   for (std::size_t done = 0; done < line.size();) {
     const auto written = ::write(file_, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR) continue;

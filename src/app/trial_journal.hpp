@@ -15,8 +15,8 @@
 namespace orrery::app {
 
 /// What a study has found so far, in files beside its output, so that a job that ends early loses nothing. Each rank
-/// appends a line for each of its trials to a file of its own: OUTPUT.journal.N. A line begins with its CRC-32; lines
-/// that are torn do not count.
+/// appends a line for each of its trials to a file of its own: OUTPUT.journal.N. A line begins with a checksum; torn
+/// lines do not count.
 class TrialJournal {
  public:
   /// What a study depends on: names, and digests of what they hold.

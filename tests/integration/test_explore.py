@@ -113,7 +113,7 @@ class Explore(harness.Folder):
             self.assertNotEqual(job.end().code, 0)
         self.assertFalse((self.folder / "again.h5").exists())
         with open(journals()[0], "a") as journal:
-            journal.write('00000000 {"number":')
+            journal.write('0000000000000000 {"number":')
         self.assertIn("goes on from there", self.explore(study, *command[2:], "--max-walltime=1 ms", code=75).err)
         study.write_text(study.read_text().replace("keep: 3", "keep: 4"))
         self.assertRegex(self.explore(study, *command[2:], code=3).err, r"again\.h5\.journal\.0: a journal of another study: study\.yaml differs")
