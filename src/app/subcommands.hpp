@@ -30,6 +30,8 @@ void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
 /// Collective.
 void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world);
+/// Writes a study beside the output and explores it. Collective.
+void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world);
 void show_tables(const config::ShowTablesCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
 

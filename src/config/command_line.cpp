@@ -15,7 +15,7 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",       "check",    "explore", "report",    "compare",
+constexpr std::string_view commands[] = {"run",       "check",    "explore", "best",      "report", "compare",
                                          "calibrate", "generate", "convert", "partition", "show"};
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables",
                                       "kernel",  "timeline", "keys",     "completion", "man"};
@@ -299,22 +299,41 @@ Command make_show_collective(const Arguments& arguments) {
   return command;
 }
 
-Command make_explore(const Arguments& arguments) {
+/// Reads what `explore` and `best` have in common.
+ExploreCommand explore_options(const Arguments& arguments, std::string_view command_name, const char* output) {
   ExploreCommand command;
-  if (!arguments.positional()) usage("orrery explore: no file. Give a STUDY.yaml.");
-  command.file = *arguments.positional();
-  command.overrides = settings(arguments, "explore");
-  command.output = arguments.text("output").value_or("explore.h5");
+  command.overrides = settings(arguments, command_name);
+  command.output = arguments.text("output").value_or(output);
   command.csv = arguments.text("csv").value_or("");
+  if (const auto walltime = arguments.text("max-walltime"))
+    read_option(arguments, "max-walltime", [&] { command.max_walltime_s = parse_seconds(*walltime); });
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+Command make_explore(const Arguments& arguments) {
+  if (!arguments.positional()) usage("orrery explore: no file. Give a STUDY.yaml.");
+  ExploreCommand command = explore_options(arguments, "explore", "explore.h5");
+  command.file = *arguments.positional();
   if (const auto trial = arguments.text("trial"))
     read_option(arguments, "trial", [&] {
       command.trial = static_cast<std::uint32_t>(parse_count(*trial, 0, std::numeric_limits<std::uint32_t>::max()));
     });
   command.limit = arguments.count("limit");
-  if (const auto walltime = arguments.text("max-walltime"))
-    read_option(arguments, "max-walltime", [&] { command.max_walltime_s = parse_seconds(*walltime); });
   command.list = arguments.flag("list").value_or(false);
-  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+Command make_best(const Arguments& arguments) {
+  if (!arguments.positional()) usage("orrery best: of which model? Give a preset, such as llama3-8b, or a file.");
+  BestCommand command;
+  command.model = *arguments.positional();
+  command.system = needed(arguments, "best", "on", "dgx-h100-superpod");
+  command.stack = arguments.text("stack").value_or("");
+  needed(arguments, "best", "npus", "64");
+  command.npus = *arguments.count("npus");
+  command.batch = arguments.count("batch");
+  command.explore = explore_options(arguments, "best", "best.h5");
   return command;
 }
 
@@ -400,6 +419,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "run") return make(run_subcommand(), rest, make_run);
   if (first == "check") return make(check_subcommand(), rest, make_check);
   if (first == "explore") return make(explore_subcommand(), rest, make_explore);
+  if (first == "best") return make(best_subcommand(), rest, make_best);
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);

@@ -268,22 +268,51 @@ const Subcommand& show_collective_subcommand() {
   return command;
 }
 
+namespace {
+
+Option walltime_option() {
+  return {"max-walltime", "TIME", "end in order after this time, as \"30 min\"; the same command then goes on"};
+}
+OptionGroup study_output(const char* file) {
+  return {"Output",
+          {{"output", "FILE", fmt::format("where to write what was found (default: {})", file)},
+           {"csv", "FILE", "write all trials as a table too"},
+           {"force", "", "replace files that exist"}}};
+}
+
+}  // namespace
+
 const Subcommand& explore_subcommand() {
   static const Subcommand command{
       "explore",
       "Simulate the configurations of a study, and say which are best.",
       "STUDY.yaml",
-      "  mpirun -np 2 orrery explore configs/studies/parallelism-64.yaml --output explore.h5\n"
-      "  orrery explore configs/studies/parallelism-64.yaml --list",
+      "  mpirun -np 2 orrery explore configs/studies/llama3-8b-64.yaml --output explore.h5\n"
+      "  orrery explore configs/studies/llama3-8b-64.yaml --list",
       {{"Study",
         {{"list", "", "print the configurations, and simulate none"},
          {"trial", "N", "print configuration N as a CONFIG.yaml, and simulate none"},
          {"limit", "N", "simulate the first N configurations only"},
-         {"max-walltime", "TIME", "end in order after this time, as \"30 min\"; the same command then goes on"}}},
-       {"Output",
-        {{"output", "FILE", "where to write what was found (default: explore.h5)"},
-         {"csv", "FILE", "write all trials as a table too"},
-         {"force", "", "replace files that exist"}}},
+         walltime_option()}},
+       study_output("explore.h5"),
+       own_inputs()}};
+  return command;
+}
+
+const Subcommand& best_subcommand() {
+  static const Subcommand command{
+      "best",
+      "Find the fastest ways to train a model on a system.",
+      "MODEL",
+      "  orrery best llama3-8b --on dgx-h100-superpod --npus 64 --batch 128\n"
+      "  mpirun -np 2 orrery best mixtral-8x7b --on dgx-h100-superpod --npus 256 --stack h100-megatron",
+      {{"Question",
+        {{"on", "SYSTEM", "a preset of configs/systems, or a file; needed"},
+         {"npus", "N", "number of NPUs; needed"},
+         {"batch", "B", "sequences of a step (default: one for each NPU)"},
+         {"stack", "STACK", "a preset of configs/stacks, which knows the software"},
+         walltime_option()}},
+       study_output("best.h5"),
        own_inputs()}};
   return command;
 }
@@ -358,6 +387,7 @@ std::span<const Subcommand* const> subcommands() {
   static const Subcommand* const all[] = {&run_subcommand(),
                                           &check_subcommand(),
                                           &explore_subcommand(),
+                                          &best_subcommand(),
                                           &report_subcommand(),
                                           &compare_subcommand(),
                                           &calibrate_subcommand(),

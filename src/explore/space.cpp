@@ -20,9 +20,12 @@ class Walk {
     }
     for (const Expression& constraint : study.constraints) {
       constraint_at_.push_back(depth_of(constraint));
-      uses_derived_.push_back(std::ranges::any_of(constraint.names(), [&](const std::string& name) {
-        return std::ranges::find(study.derived, name, &Derived::name) != study.derived.end();
-      }));
+      std::size_t after = 0;
+      for (std::size_t i = 0; i < study.derived.size(); ++i)
+        if (derived_at_[i] == constraint_at_.back() &&
+            std::ranges::find(constraint.names(), study.derived[i].name) != constraint.names().end())
+          after = i + 1;
+      after_derived_.push_back(after);
     }
   }
 
@@ -61,19 +64,21 @@ class Walk {
     return raw;
   }
 
-  /// Gives names their values that follow from the first `depth` parameters. Returns false if a constraint cuts.
-  /// Constraints without derived names go first, so that they can keep a derived value from having none.
+  /// Gives names their values that follow from the first `depth` parameters. Returns false if a constraint cuts. Each
+  /// constraint is looked at as soon as it has a value, so that it can keep a derived value from having none.
   bool derive(std::size_t depth) {
-    if (cuts(depth, false)) return false;
-    for (std::size_t i = 0; i < study_.derived.size(); ++i)
-      if (derived_at_[i] == depth)
-        point_.names[study_.derived[i].name] = study_.derived[i].value.evaluate(point_.names);
-    return !cuts(depth, true);
+    if (cuts(depth, 0)) return false;
+    for (std::size_t i = 0; i < study_.derived.size(); ++i) {
+      if (derived_at_[i] != depth) continue;
+      point_.names[study_.derived[i].name] = study_.derived[i].value.evaluate(point_.names);
+      if (cuts(depth, i + 1)) return false;
+    }
+    return true;
   }
-  bool cuts(std::size_t depth, bool with_derived) {
+  /// Says whether one of the constraints does not hold that have values once so many derived names have theirs.
+  bool cuts(std::size_t depth, std::size_t after) {
     for (std::size_t i = 0; i < study_.constraints.size(); ++i)
-      if (constraint_at_[i] == depth && uses_derived_[i] == with_derived &&
-          !study_.constraints[i].holds(point_.names)) {
+      if (constraint_at_[i] == depth && after_derived_[i] == after && !study_.constraints[i].holds(point_.names)) {
         funnel_.cut[i] += raw_below(depth);
         return true;
       }
@@ -118,7 +123,7 @@ class Walk {
   const std::function<bool(const Point&)>& visit_;
   std::vector<std::pair<std::string, std::size_t>> depth_of_name_;  // of derived names
   std::vector<std::size_t> derived_at_, constraint_at_;             // depths
-  std::vector<bool> uses_derived_;                                  // [constraints]
+  std::vector<std::size_t> after_derived_;                          // [constraints] 0, or 1 + the last derived name
   std::vector<std::optional<std::string>> texts_;                   // [parameters]
   Point point_;
   Funnel funnel_;

@@ -123,6 +123,31 @@ class Explore(harness.Folder):
         self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / "again.h5"), "")
         self.assertEqual(journals(), [])
 
+    def test_best(self):
+        """The program writes a study of a small model on 16 NPUs of a system of 1,024, and explores it. The best trial is that of `explore` with
+        the same study. Models without parallelism to choose are refused, and so are NPUs that do not fill a dimension."""
+        model = self.folder / "model.yaml"
+        model.write_text("kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n")
+        question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32"]
+        found = harness.orrery(*question, *self.output("best.h5", "best.csv"))
+        self.assertEqual(found.code, 0, found.err)
+        self.assertRegex(found.out, r"\n +\d+  done\n\nThe best")
+        self.explore(self.folder / "best.study.yaml", *self.output())
+        self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / "best.h5"), "")
+        self.assertEqual({row["dp"] for row in self.rows()} & {"1", "2", "4", "8", "16"}, {"1", "2", "4", "8", "16"})
+        study = self.folder / "best.study.yaml"
+        study.write_text(study.read_text().replace("keep: 10", "keep: 5"))
+        (self.folder / "best.h5").unlink()
+        refused = harness.orrery(*question, *self.output("best.h5", "more.csv"))
+        self.assertEqual(refused.code, 5, refused.err)
+        self.assertIn("keep: 5", study.read_text())
+        refused = harness.orrery("best", "dlrm-dcnv2", *question[2:], *self.output("other.h5", "other.csv"))
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("no transformer", refused.err)
+        refused = harness.orrery("best", model, "--on=dgx-h100-superpod", "--npus=12", *self.output("other.h5", "other.csv"))
+        self.assertEqual(refused.code, 2, refused.err)
+        self.assertIn("12 NPUs do not fill groups of 8", refused.err)
+
     def test_what_is_refused(self):
         """Faults of a study name their line. A faulty trial is counted with its reason, and a study without any configuration that can be used
         ends with exit code 3. Files that exist stay without --force."""

@@ -48,6 +48,16 @@ struct ExploreCommand {
   double max_walltime_s = 0;           ///< wall-clock seconds of the job; 0: no limit
 };
 
+/// `orrery best MODEL --on SYSTEM --npus N`: the fastest ways to train a model, as a study that the program writes.
+struct BestCommand {
+  std::string model;   ///< a preset or a file
+  std::string system;  ///< a preset or a file
+  std::string stack;   ///< a preset; empty: none
+  std::uint32_t npus = 1;
+  std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
+  ExploreCommand explore;              ///< without `file`
+};
+
 /// `orrery generate`: write the traces of a workload.
 struct GenerateCommand {
   std::filesystem::path file;          ///< CONFIG.yaml with a `workload` section; may be empty
@@ -146,9 +156,9 @@ struct ShowKeysCommand {
 };
 
 using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, GenerateCommand, ConvertCommand,
-                 PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
-                 ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, GenerateCommand,
+                 ConvertCommand, PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand,
+                 ShowTablesCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

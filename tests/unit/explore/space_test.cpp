@@ -60,6 +60,16 @@ TEST(Space, ConstraintsCutInOrder) {
   EXPECT_EQ(points[4].settings[1].second, "2");
 }
 
+// A constraint on one derived value keeps the next one from being computed.
+TEST(Space, ConstraintsStandBetweenDerivedValues) {
+  Study study;
+  study.parameters = {parameter("tp", {"1", "2", "4"})};
+  study.derived.push_back({"dp", "", expression("npus / tp")});
+  study.derived.push_back({"share", "", expression("8 / dp")});
+  study.constraints = {expression("divides(dp, 8)")};
+  EXPECT_EQ(points_of(study).size(), 2);
+}
+
 // Where `when` does not hold, a parameter has one value, or leaves its key as it is.
 TEST(Space, ParametersDependOnOthers) {
   Study study;
