@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -11,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "agreed.hpp"
+#include "orrery/base/mix.hpp"
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
@@ -34,7 +36,7 @@ using explore::Point;
 using explore::Study;
 
 constexpr std::array<std::string_view, 5> status_names{"done", "excluded", "does-not-fit", "refused", "stuck"};
-constexpr std::uint32_t most_trials = 10'000'000;
+constexpr std::uint64_t most_trials = 1'000'000;
 
 /// A point and what came of it.
 struct Row {
@@ -50,29 +52,32 @@ config::Inputs inputs_of(const Study& study, const config::ExploreCommand& comma
   return inputs;
 }
 
-/// Returns the number of NPUs of the base configuration. A study that changes it has a name `npus` of its own.
+/// Refuses a study that changes the size of the network and uses the `npus` of its base.
+void require_own_npus(const Study& study) {
+  const auto is_npus = [](const auto& named) { return named.name == "npus"; };
+  if (std::ranges::any_of(study.parameters, is_npus) || std::ranges::any_of(study.derived, is_npus)) return;
+  const auto uses_npus = [](const explore::Expression& expression) {
+    return std::ranges::find(expression.names(), "npus") != expression.names().end();
+  };
+  if (std::ranges::none_of(study.constraints, uses_npus) &&
+      std::ranges::none_of(study.derived, uses_npus, &explore::Derived::value))
+    return;
+  for (const auto& parameter : study.parameters) {
+    const std::string_view key = parameter.key;
+    const bool is_size = key.starts_with("system.network.dimensions") && key.ends_with(".size");
+    if (is_size || key == "system" || key == "system.base" || key == "system.network" ||
+        key == "system.network.dimensions")
+      throw Error(ErrorCode::bad_input, parameter.place,
+                  fmt::format("'{}' changes the number of NPUs, for which expressions have the name npus", key),
+                  "a parameter or a derived value with the name npus");
+  }
+}
+
+/// Returns the number of NPUs of the base configuration.
 std::uint32_t base_npus(const Study& study, const config::ExploreCommand& command) {
   const auto configuration = config::read({.file = study.base, .overrides = command.overrides, .system_only = true});
   std::uint32_t npus = 1;
   for (const auto& dimension : configuration.dimensions) npus *= dimension.size;
-  const auto changes_network = [](const auto& varied) {
-    return varied.key == "system" || varied.key == "system.base" || varied.key == "system.network" ||
-           (varied.key.starts_with("system.network.dimensions") &&
-            (varied.key.ends_with("dimensions") || varied.key.ends_with(".size")));
-  };
-  const auto is_npus = [](const auto& named) { return named.name == "npus"; };
-  const auto uses_npus = [](const explore::Expression& expression) {
-    return std::ranges::find(expression.names(), "npus") != expression.names().end();
-  };
-  for (const auto& parameter : study.parameters)
-    if (changes_network(parameter) && std::ranges::none_of(study.parameters, is_npus) &&
-        std::ranges::none_of(study.derived, is_npus) &&
-        (std::ranges::any_of(study.constraints, uses_npus) ||
-         std::ranges::any_of(study.derived, [&](const auto& derived) { return uses_npus(derived.value); })))
-      throw Error(
-          ErrorCode::bad_input, parameter.place,
-          fmt::format("'{}' changes the number of NPUs, for which expressions have the name npus", parameter.key),
-          "a parameter or a derived value with the name npus");
   return npus;
 }
 
@@ -128,6 +133,21 @@ TrialJournal::Identity identity_of(const Study& study, const config::ExploreComm
   if (findings.configuration)
     for (const auto& [name, text] : findings.configuration->inputs) add(name, text);
   return identity;
+}
+
+/// Refuses ranks that have read different files. Collective.
+void require_same(const TrialJournal::Identity& identity, parallel::Communicator& world) {
+  std::uint64_t digest = 0;
+  for (const auto& [name, value] : identity) digest = mix(digest, value);
+  std::int64_t least = std::bit_cast<std::int64_t>(digest), most = least;
+  world.minimum(std::span(&least, 1));
+  world.maximum(std::span(&most, 1));
+  world.agree([&] {
+    if (world.is_root() && least != most)
+      throw Error(ErrorCode::bad_input,
+                  "the ranks have read different studies, configurations or programs. Do not "
+                  "change files while ranks start, and give all machines the same ones.");
+  });
 }
 
 /// Simulates this rank's share of the points that no earlier job has done, and returns its trials. A stop on request
@@ -309,11 +329,12 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   std::vector<Point> points;
   const std::uint64_t wanted = command.limit.value_or(most_trials);
   world.agree([&] {
+    require_own_npus(study);
     funnel = explore::visit_points(study, base_npus(study, command), [&](const Point& point) {
-      if (command.trial ? point.number == *command.trial : points.size() < wanted) points.push_back(point);
-      if (points.size() > most_trials)
+      if (point.number >= most_trials && !command.limit && !command.trial)
         throw Error(ErrorCode::bad_input, {.file = command.file.string()},
                     fmt::format("more than {} legal configurations", most_trials), "fewer, or --limit");
+      if (command.trial ? point.number == *command.trial : points.size() < wanted) points.push_back(point);
       return !command.trial || points.empty();
     });
     if (command.trial && points.empty())
@@ -330,7 +351,9 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
     check_output(command.output, command.force);
     if (!command.csv.empty()) check_output(command.csv, command.force);
   });
-  TrialJournal journal(command.output, identity_of(study, command, points), world);
+  const auto identity = identity_of(study, command, points);
+  require_same(identity, world);
+  TrialJournal journal(command.output, identity, world);
   const std::size_t num_known = journal.known().size();
   if (num_known > 0 && world.is_root())
     spdlog::info("{} of {} configurations are done already, by jobs that ended early", num_known, points.size());

@@ -98,7 +98,7 @@ class Explore(harness.Folder):
         """Jobs on one and two ranks are killed again and again, or end at their limit of wall time with exit code 75. They leave journals,
         torn lines included, from which the same command goes on to the same file. Then the journals are gone. A changed study is refused
         and named."""
-        study = self.study(text=STUDY.replace("steps: 2", "steps: 100"))
+        study = self.study(text=STUDY.replace("steps: 2", f"steps: {15 if harness.SANITIZED else 100}"))
         self.explore(study, *self.output())
         rows, journals = self.rows(), lambda: sorted(self.folder.glob("again.h5.journal.*"))
         command = ["explore", study, *self.output("again.h5", "again.csv")]
@@ -155,6 +155,8 @@ class Explore(harness.Folder):
         self.assertRegex(self.explore(self.study(objectives="{minimise: step_tme}"), code=3).err, r"study\.yaml:12: .*Did you mean 'step_time'")
         self.assertRegex(self.explore(self.study(text=STUDY.replace("keep", "kep")), code=3).err, r"study\.yaml:13: .*unknown key.*keep")
         self.assertRegex(self.explore(self.study(text=STUDY.replace("16 / dp", "15 / dp")), code=3).err, "15 / dp' with dp = 8: 15 / 8 leaves a remainder")
+        sizes = STUDY.replace("  derived:", "    size: {key: system.network.dimensions.1.size, values: [2, 4]}\n  derived:")
+        self.assertIn("changes the number of NPUs", self.explore(self.study(text=sizes), code=3).err)
         self.assertIn("the study has 24 legal configurations", self.explore(self.study(), "--trial=24", code=2).err)
         refused = self.explore(self.study(text=STUDY.replace("parallel.zero", "parallel.zeal")), *self.output(), code=3)
         self.assertRegex(refused.out, r"24  refused\n")
