@@ -201,23 +201,36 @@ bool ModelStates::leaves_when_reduced(GroupKind group) const {
 }
 
 void ModelStates::close(Bucket& bucket) {
+  if (sharding_.zero < 2) {
+    full_.push_back(bucket);
+    bucket = {};
+    return;
+  }
   if (sharding_.zero == 3 && sharding_.overlap) {
     const std::uint64_t rest = rest_of(bucket.parameters);
     if (rest > 0 && group_size(parallel_, bucket.group) > 1) {
       reduce({bucket.group, rest, bucket.name + ".rest", {}, {}, bucket.first_layer}, bucket.ready, among_copies_);
-      append(awaited_, among_copies_.last);
+      append(awaited_.exposed, among_copies_.last);
       // The two sums over replicas take turns; all members need one order.
       if (&sums() == &apart_) append(bucket.ready, among_replicas_.last);
       bucket.parameters -= rest;
     }
-    reduce(bucket, bucket.ready, sums());
-  } else {
-    full_.push_back(bucket);
   }
+  wait_for_buffer(bucket.group, reduce(bucket, bucket.ready, sums()));
   bucket = {};
 }
 
-void ModelStates::reduce(const Bucket& bucket, Nodes after, Chain& chain) {
+void ModelStates::wait_for_buffer(GroupKind group, std::optional<NodeId> freed) {
+  const std::size_t buffers = sharding_.overlap ? sharding_.bucket_buffers : 1;
+  if (!freed || buffers == 0) return;
+  std::deque<NodeId>& in_use = awaited_.in_use[group];
+  in_use.push_back(*freed);
+  if (in_use.size() < buffers) return;
+  awaited_.for_buffers.push_back(in_use.front());
+  in_use.pop_front();
+}
+
+std::optional<NodeId> ModelStates::reduce(const Bucket& bucket, Nodes after, Chain& chain) {
   const bool shards = sharding_.zero > 0, stores = sharding_.offload.gradients;
   const std::uint32_t copies = group_size(parallel_, bucket.group);
   const std::uint64_t bytes = value_bytes(parallel_.gradients), whole = bucket.parameters * bytes;
@@ -243,6 +256,7 @@ void ModelStates::reduce(const Bucket& bucket, Nodes after, Chain& chain) {
     }
   }
   for (const MadeTensor& tensor : bucket.tensors) list_until(builder_, tensor, last);
+  return last;
 }
 
 ModelStates::Nodes ModelStates::sum_over_replicas(const Bucket& bucket, Nodes after) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -41,8 +42,11 @@ class ModelStates {
   void gather_updated(const Layer& layer, const Nodes& after);
   /// Returns the nodes of this gather for which the layer's first pass waits, once.
   Nodes take_updated(const Layer& layer) { return std::exchange(updated_[&layer], {}); }
-  /// Returns the reductions for which the next node of the chain waits, once.
-  Nodes take_awaited() { return std::exchange(awaited_, {}); }
+  /// Returns the reductions for which the next node of the chain waits, once: parts that nothing hides.
+  Nodes take_exposed() { return std::exchange(awaited_.exposed, {}); }
+  /// Returns the reductions for whose buffers the next pass of a layer waits, once. The parameters that it fetches do
+  /// not wait.
+  Nodes take_awaited_for_buffers() { return std::exchange(awaited_.for_buffers, {}); }
 
   /// Takes the gradients of a layer and micro-batch. `begin` is the first node that makes them; they are complete after
   /// `after`. Buckets of `full` bytes or more are reduced.
@@ -88,6 +92,12 @@ class ModelStates {
   std::uint64_t held(const ParameterGroup& group, std::uint32_t stage) const;
   std::uint64_t updated_by_npu(const UpdateUnit& unit) const;
 
+  /// Reductions of gradients for which passes wait.
+  struct Awaited {
+    Nodes exposed, for_buffers;
+    std::map<GroupKind, std::deque<NodeId>> in_use;  ///< the nodes that free the buffers of earlier buckets
+  };
+
   /// Collectives that all members execute in one order.
   struct Chain {
     std::int32_t priority;  ///< comm_priority
@@ -109,7 +119,10 @@ class ModelStates {
   /// Says whether gradients are not kept for the whole step.
   bool leaves_when_reduced(GroupKind group) const;
   void close(Bucket& bucket);
-  void reduce(const Bucket& bucket, Nodes after, Chain& chain);
+  /// Reduces a bucket and returns the node that needs its gradients last, if there is one.
+  std::optional<NodeId> reduce(const Bucket& bucket, Nodes after, Chain& chain);
+  /// Lets passes wait until a buffer is free. `freed` frees the one that was filled just now.
+  void wait_for_buffer(GroupKind group, std::optional<NodeId> freed);
   /// Sums the NPU's share of the gradients of a bucket over the replicas.
   Nodes sum_over_replicas(const Bucket& bucket, Nodes after);
   Nodes sum_norms(Nodes after);
@@ -126,7 +139,7 @@ class ModelStates {
   std::optional<NodeId> last_update_;
   Bucket dense_, experts_;
   std::vector<Bucket> full_;
-  Nodes awaited_;
+  Awaited awaited_;
   std::map<const Layer*, Nodes> updated_;
 };
 

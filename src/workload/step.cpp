@@ -209,6 +209,8 @@ class StepBuilder {
   void add_layer_pass(const LayerPass& at) {
     ModelStates::Fetched fetched;
     if (parallel_.sharding.zero == 3 || parallel_.sharding.offload.parameters) fetched = fetch_parameters();
+    const auto freed = states_.take_awaited_for_buffers();
+    after_.insert(after_.end(), freed.begin(), freed.end());
     if (const auto gathered = states_.take_updated(*at.layer); !gathered.empty()) {
       finish_compute_node();
       after_.insert(after_.end(), gathered.begin(), gathered.end());
@@ -255,8 +257,8 @@ class StepBuilder {
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
     const bool closes_all = pass_ends && (closes_each_chunk || left_.size() == 1);
     states_.add_gradients(layer, micro_batch, begin, after_, closes_all ? 0 : bucket_size(virtual_stage(at.pass)));
-    const auto awaited = states_.take_awaited();
-    after_.insert(after_.end(), awaited.begin(), awaited.end());
+    const auto exposed = states_.take_exposed();
+    after_.insert(after_.end(), exposed.begin(), exposed.end());
   }
   /// Returns the bytes from which on a bucket is full. Megatron-Core has buckets in the first part of the model only,
   /// and only if reductions overlap; each other part is one bucket.

@@ -50,6 +50,9 @@ struct Sharding {
   std::uint32_t prefetch = 1;  ///< number of layers ahead whose parameters and optimizer state are fetched
   /// Gradients are reduced as soon as there are so many; 0: after each layer; none: by the rule of Megatron-Core.
   std::optional<Bytes> bucket = Bytes(0);
+  /// ZeRO 2 and 3: number of buckets of gradients that are filled or reduced at a time; 0: any number. Without overlap
+  /// it is one.
+  std::uint32_t bucket_buffers = 2;
   bool overlap = true;       ///< gradients are reduced during the backward pass instead of after it
   bool sums_apart = false;   ///< ZeRO 3: sums of gradients yield to gathers, and do not hold them up
   double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them

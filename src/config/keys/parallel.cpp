@@ -405,6 +405,13 @@ void add_gradients(Keys<Parallel>& keys) {
        .see = "workloads.md, *Communication*"},
       size_or_auto(), [](auto& parallel) -> auto& { return parallel.sharding.bucket; });
   keys.add(
+      {.path = "workload.parallel.bucket-buffers",
+       .help = "ZeRO 2 and 3: buckets of gradients that are filled or summed at a time; 0: any number",
+       .example = "1",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Communication*"},
+      count(0), [](auto& parallel) -> auto& { return parallel.sharding.bucket_buffers; });
+  keys.add(
       {.path = "workload.parallel.norm-sums",
        .help =
            "before the update, sum the gradients of norms over tp (with sp), and the norm of all gradients over all "

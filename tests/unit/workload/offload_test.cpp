@@ -205,14 +205,43 @@ TEST(Offload, LoadsRunAhead) {
       auto found = nodes.direct(all[i] + ".parameters.all_gather");
       std::erase_if(found, [](const auto& name) { return name.ends_with("all_gather") || name.ends_with("scatter"); });
       EXPECT_EQ(found, gather);
-      EXPECT_EQ(nodes.direct(work), visit);
+      auto awaited = nodes.direct(work);
+      std::erase_if(awaited, [](const auto& name) { return name.ends_with("reduce_scatter"); });
+      EXPECT_EQ(awaited, visit);
     }
   }
 }
 
+TEST(Buckets, PassesWaitForAFreeBuffer) {
+  // ZeRO 2 and 3: a pass must wait for the reduction of the layer `buffers` before its own, and directly for no other
+  // one. Without overlap there is one buffer; none is counted with 0.
+  for (const std::uint32_t zero : {2U, 3U})
+    for (const bool overlap : {false, true})
+      for (const std::uint32_t asked : {0U, 1U, 2U, 3U}) {
+        Description description = timed_copies();
+        description.parallel.sharding.zero = zero;
+        description.parallel.sharding.overlap = overlap;
+        description.parallel.sharding.bucket_buffers = asked;
+        const std::uint64_t buffers = !overlap ? 1 : asked == 0 ? num_layers : asked;
+        const Nodes nodes(description);
+        for (std::uint64_t k = 0; k < num_layers; ++k) {
+          const auto of_layer = [](std::uint64_t layer) { return "layer_" + std::to_string(layer); };
+          const std::string pass = "backward.micro_batch_0." + of_layer(k);
+          for (std::uint64_t sum = k + 1; sum < num_layers; ++sum) {
+            const std::string reduction = "gradient.micro_batch_0." + of_layer(sum) + ".reduce_scatter";
+            if (sum >= k + buffers) {
+              EXPECT_TRUE(nodes.waits(pass + ".backward", reduction));
+            }
+            EXPECT_EQ(nodes.direct(pass + ".backward").count(reduction), sum == k + buffers ? 1U : 0U);
+          }
+        }
+      }
+}
+
 TEST(Offload, WithoutOverlapGradientsAreStoredAfterThePasses) {
   // Offloaded gradients with every stage of ZeRO, with and without the path: a store must wait for the last pass only
-  // if `overlap` is false.
+  // if `overlap` is false. With ZeRO 2 and 3 the last pass must then wait for what frees the buffer of gradients: the store
+  // or the reduction.
   for (const std::uint32_t zero : {0U, 1U, 2U, 3U})
     for (const bool on_path : {false, true}) {
       Description description = timed_copies();
@@ -227,7 +256,11 @@ TEST(Offload, WithoutOverlapGradientsAreStoredAfterThePasses) {
         const auto stores = nodes.with("gradient.", "layer_1.store");
         ASSERT_EQ(stores.size(), 1U);
         EXPECT_TRUE(nodes.waits(stores[0], early));
-        EXPECT_EQ(nodes.waits(stores[0], last), !overlap);
+        EXPECT_EQ(nodes.waits(stores[0], last), !overlap && zero < 2);
+        const std::string frees = on_path ? stores[0] : "gradient.micro_batch_0.layer_1.reduce_scatter";
+        if (zero >= 2) {
+          EXPECT_EQ(nodes.waits(last, frees), !overlap);
+        }
       }
     }
 }
