@@ -24,6 +24,7 @@
 #include "orrery/results/results.hpp"
 #include "orrery/results/study.hpp"
 #include "stop_request.hpp"
+#include "study_trials.hpp"
 #include "subcommands.hpp"
 #include "text_output.hpp"
 #include "trial.hpp"
@@ -35,22 +36,11 @@ namespace {
 using explore::Point;
 using explore::Study;
 
-constexpr std::array<std::string_view, 5> status_names{"done", "excluded", "does-not-fit", "refused", "stuck"};
+constexpr std::array<std::string_view, 6> status_names{"done",    "excluded", "does-not-fit",
+                                                       "refused", "stuck",    "ruled-out"};
 constexpr std::uint64_t most_trials = 1'000'000;
 
-/// A point and what came of it.
-struct Row {
-  Point point;
-  Trial trial;
-};
-
 std::string_view name(TrialStatus status) { return status_names[static_cast<std::size_t>(status)]; }
-
-config::Inputs inputs_of(const Study& study, const config::ExploreCommand& command, const Point& point) {
-  config::Inputs inputs{.file = study.base, .overrides = command.overrides};
-  for (const auto& [key, text] : point.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
-  return inputs;
-}
 
 /// Refuses a study that changes the size of the network and uses the `npus` of its base.
 void require_own_npus(const Study& study) {
@@ -79,43 +69,6 @@ std::uint32_t base_npus(const Study& study, const config::ExploreCommand& comman
   std::uint32_t npus = 1;
   for (const auto& dimension : configuration.dimensions) npus *= dimension.size;
   return npus;
-}
-
-/// Looks at the metrics of a trial that is done.
-void apply_constraints(const Study& study, Row& row) {
-  if (row.trial.status != TrialStatus::done) return;
-  explore::Names names = row.point.names;
-  for (std::size_t i = 0; i < explore::metrics().size(); ++i)
-    if (!std::isnan(row.trial.metrics[i])) names[std::string(explore::metrics()[i].name)] = row.trial.metrics[i];
-  for (const explore::Expression& constraint : study.constraints) {
-    if (std::ranges::none_of(constraint.names(), explore::is_metric) || constraint.holds(names)) continue;
-    row.trial.status = TrialStatus::excluded;
-    row.trial.text = constraint.text();
-    return;
-  }
-}
-
-/// Returns all trials on rank 0, by number. Collective.
-std::vector<Row> gather(const std::vector<Row>& mine, std::vector<Point> points, parallel::Communicator& world) {
-  parallel::Packer packer;
-  for (const Row& row : mine) {
-    packer.put(row.point.number);
-    packer.put(row.trial.status);
-    packer.put_all(std::span<const double>(row.trial.metrics));
-    packer.put_text(row.trial.text);
-  }
-  const auto bytes = packer.take();
-  const auto all = world.gather(std::span<const std::byte>(bytes), Rank(0));
-  std::vector<Row> rows;
-  if (!world.is_root()) return rows;
-  for (Point& point : points) rows.push_back({std::move(point), {}});
-  for (parallel::Unpacker unpacker(all); !unpacker.empty();) {
-    Row& row = rows.at(unpacker.get<std::uint64_t>());
-    row.trial.status = unpacker.get<TrialStatus>();
-    row.trial.metrics = unpacker.get_all<double>();
-    row.trial.text = unpacker.get_text();
-  }
-  return rows;
 }
 
 /// Returns what the results of a study depend on: the program, and all texts that are read.
@@ -150,47 +103,6 @@ void require_same(const TrialJournal::Identity& identity, parallel::Communicator
   });
 }
 
-/// Simulates this rank's share of the points that no earlier job has done, and returns its trials. A stop on request
-/// ends it early.
-std::vector<Row> simulate(const Study& study, const config::ExploreCommand& command, const std::vector<Point>& points,
-                          TrialJournal& journal, const std::function<bool()>& stop_requested,
-                          parallel::Communicator& world) {
-  std::vector<Row> mine;
-  world.agree([&] {
-    std::size_t turn = 0;
-    for (const Point& point : points) {
-      const auto known = journal.known().find(point.number);
-      if (known != journal.known().end()) {
-        if (world.is_root()) mine.push_back({point, known->second});
-        continue;
-      }
-      if (turn++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank().value())) continue;
-      auto trial = stop_requested() ? std::nullopt
-                                    : simulate_trial(inputs_of(study, command, point), study.fold, stop_requested);
-      if (!trial) return;
-      mine.push_back({point, std::move(*trial)});
-      apply_constraints(study, mine.back());
-      journal.add(point.number, mine.back().trial);
-    }
-  });
-  return mine;
-}
-
-/// Ends all ranks if some trials are missing. Collective.
-void end_if_incomplete(std::size_t wanted, std::size_t done, const config::ExploreCommand& command,
-                       parallel::Communicator& world) {
-  std::int64_t all = static_cast<std::int64_t>(done);
-  world.sum(std::span(&all, 1));
-  world.agree([&] {
-    if (world.is_root() && static_cast<std::size_t>(all) < wanted)
-      throw Error(ErrorCode::interrupted,
-                  fmt::format("stopped by {}: {} of {} configurations are done, and {}.journal.* keep them. The same "
-                              "command goes on from there",
-                              *stop_reason() == '\0' ? "a request to another rank" : stop_reason(), all, wanted,
-                              command.output.string()));
-  });
-}
-
 std::string text_of(const Point& point, const std::string& name) {
   const auto known = point.names.find(name);
   return known == point.names.end() ? "" : explore::to_text(known->second);
@@ -218,12 +130,15 @@ results::StudyTable table_of(const Study& study, const std::vector<Row>& rows, c
     table.metrics.push_back({std::string(metric.name), std::string(metric.units), std::string(metric.description), {}});
   for (const std::string& one : all_names(study)) table.parameters.emplace_back(one, std::vector<std::string>());
   std::vector<std::vector<double>> objectives;
+  if (study.strategy == explore::Strategy::bounded)
+    table.metrics.push_back({"lower_bound", "s", "of the time of a step, without a simulation; 0: not known", {}});
   std::map<std::string, std::uint64_t> fallen;
   for (const Row& row : rows) {
     table.number.push_back(row.point.number);
     table.status.emplace_back(name(row.trial.status));
     table.error.push_back(row.trial.text);
-    for (std::size_t i = 0; i < table.metrics.size(); ++i) table.metrics[i].values.push_back(row.trial.metrics[i]);
+    for (std::size_t i = 0; i < table.metrics.size(); ++i)
+      table.metrics[i].values.push_back(i < row.trial.metrics.size() ? row.trial.metrics[i] : row.lower_bound);
     for (auto& [one, values] : table.parameters) values.push_back(text_of(row.point, one));
     auto& values = objectives.emplace_back();
     for (const auto& objective : study.objectives) {
@@ -296,7 +211,7 @@ void print_found(const Study& study, const std::vector<Row>& rows, const results
   const auto names = varied_names(study);
   std::vector<std::vector<std::string>> lines(1, {"trial"});
   for (const auto& one : names) lines[0].push_back(cited(one, 40));
-  for (const auto& metric : table.metrics) lines[0].push_back(metric.name);
+  for (const auto& metric : explore::metrics()) lines[0].emplace_back(metric.name);
   for (const std::uint64_t number : table.best) {
     auto& line = lines.emplace_back(1, fmt::format("{}", number));
     for (const auto& one : names) line.push_back(cited(text_of(rows[number].point, one), 40));
@@ -357,11 +272,12 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   const std::size_t num_known = journal.known().size();
   if (num_known > 0 && world.is_root())
     spdlog::info("{} of {} configurations are done already, by jobs that ended early", num_known, points.size());
-  const auto mine = simulate(study, command, points, journal, stop_requested, world);
-  end_if_incomplete(points.size(), mine.size(), command, world);
-  const auto rows = gather(mine, std::move(points), world);
+  const StudyRun run{study, command, points, journal, stop_requested};
+  const auto [rows, extra] =
+      study.strategy == explore::Strategy::bounded ? simulate_bounded(run, world) : simulate_all(run, world);
   auto table = table_of(study, rows, funnel);
   table.command_line = command_line;
+  table.extra = extra;
   table.inputs = {{"study.yaml", study.text}, {"configuration.yaml", read_text(study.base)}};
   const auto file = results::write_study(command.output, table, command.force, world);
   world.agree([&] {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "bounds.hpp"
 #include "collect.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/explore/study.hpp"
@@ -34,6 +35,16 @@ double metric(std::string_view name, const results::Metrics& all, Bytes peak) {
   return unknown;
 }
 
+/// Returns what becomes of a trial whose NPUs need so much; nothing if it fits.
+std::optional<std::string> excess(Bytes needed, const config::Configuration& configuration, bool is_bound) {
+  const Bytes room = configuration.execution.room();
+  if (room.count() == 0 || needed <= room) return {};
+  const auto text = [&](Bytes bytes) {
+    return size_text(static_cast<std::uint64_t>(bytes.count()), static_cast<std::uint64_t>(room.count()));
+  };
+  return fmt::format("needs {}{} of {}", is_bound ? "at least " : "", text(needed), text(room));
+}
+
 std::optional<Trial> simulate_configuration(config::Configuration& configuration, bool fold,
                                             const std::function<bool()>& stop_requested) {
   configuration.run.fold = fold && configuration.run.partition.is_default();
@@ -55,31 +66,81 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
-  const Bytes size = configuration.execution.local_memory_size;
-  if (size.count() > 0 && peak > size) {
+  if (auto text = excess(peak, configuration, false)) {
     trial.status = TrialStatus::does_not_fit;
-    trial.text = fmt::format(
-        "needs {} of {}", size_text(static_cast<std::uint64_t>(peak.count()), static_cast<std::uint64_t>(size.count())),
-        size_text(static_cast<std::uint64_t>(size.count()), static_cast<std::uint64_t>(size.count())));
+    trial.text = std::move(*text);
   }
   return trial;
 }
 
 }  // namespace
 
+Trial Trial::ended(TrialStatus status, std::string text) {
+  return {status, std::vector<double>(explore::metrics().size(), unknown), std::move(text)};
+}
+
+double TrialEstimate::bound(std::string_view metric) const {
+  // Rates are rounded twice, here and in the results.
+  constexpr double margin = 1 + 1e-12;
+  const double seconds = static_cast<double>(step.ps()) * 1e-12;
+  if (metric == "peak_memory") return static_cast<double>(peak_memory.count());
+  if (step == Time::zero()) return unknown;
+  if (metric == "step_time") return seconds;
+  if (metric == "tokens_per_s" && tokens > 0) return tokens / seconds * margin;
+  if (metric == "samples_per_s") return samples / seconds * margin;
+  return unknown;
+}
+
+/// A system, and the settings that give it.
+struct TrialEstimator::Common {
+  std::string settings;
+  config::Configuration configuration;
+  std::unique_ptr<System> system;
+};
+
+TrialEstimator::TrialEstimator() : common_(std::make_unique<Common>()) {}
+TrialEstimator::~TrialEstimator() = default;
+
+TrialEstimator::Result TrialEstimator::estimate(const config::Inputs& inputs) {
+  std::string settings;
+  for (const std::string& setting : inputs.overrides)
+    if (!setting.starts_with("workload.")) settings += setting + '\n';
+  Result result;
+  try {
+    auto configuration = config::read(inputs);
+    result.estimate.peak_memory = least_peak_memory(configuration);
+    if (auto text = excess(result.estimate.peak_memory, configuration, true)) {
+      result.settled = Trial::ended(TrialStatus::does_not_fit, std::move(*text));
+      return result;
+    }
+    if (!common_->system || common_->settings != settings) {
+      common_ = std::make_unique<Common>(Common{settings, configuration, nullptr});
+      common_->system = std::make_unique<System>(common_->configuration);
+    }
+    result.estimate.step = least_step_time(configuration, *common_->system);
+    if (configuration.workload.generated) {
+      const auto size = workload::size_of_step(*configuration.workload.generated);
+      result.estimate.samples = static_cast<double>(size.samples);
+      result.estimate.tokens = static_cast<double>(size.tokens);
+      result.estimate.work += configuration.workload.generated->parallel.micro_batches;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_input && error.code() != ErrorCode::usage) throw;
+    result.settled = Trial::ended(TrialStatus::refused, error.what());
+  }
+  return result;
+}
+
 std::optional<Trial> simulate_trial(const config::Inputs& inputs, bool fold,
                                     const std::function<bool()>& stop_requested) {
-  const auto ended = [](TrialStatus status, const Error& error) {
-    return Trial{status, std::vector<double>(explore::metrics().size(), unknown), error.what()};
-  };
   try {
     auto configuration = config::read(inputs);
     return simulate_configuration(configuration, fold, stop_requested);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::bad_input || error.code() == ErrorCode::usage)
-      return ended(TrialStatus::refused, error);
+      return Trial::ended(TrialStatus::refused, error.what());
     if (error.code() == ErrorCode::interrupted) return {};
-    if (error.code() == ErrorCode::stuck) return ended(TrialStatus::stuck, error);
+    if (error.code() == ErrorCode::stuck) return Trial::ended(TrialStatus::stuck, error.what());
     throw;
   }
 }

@@ -15,6 +15,7 @@ using explore::Derived;
 using explore::Expression;
 using explore::Objective;
 using explore::Parameter;
+using explore::Strategy;
 using explore::Study;
 
 constexpr std::size_t most_values = 100'000;  ///< of a parameter
@@ -124,6 +125,14 @@ class StudyReader {
       faults_.attempt([&] { study_.keep = as_count(*keep, section.path("keep")); });
     if (const Value* const fold = section.find("fold"))
       faults_.attempt([&] { study_.fold = as_bool(*fold, section.path("fold")); });
+    Section strategy = section.section("strategy");
+    if (const Value* const kind = strategy.find("kind"))
+      faults_.attempt([&] {
+        study_.strategy = as_word<Strategy>(
+            *kind, strategy.path("kind"),
+            {{"grid", Strategy::grid, "simulates all"}, {"bounded", Strategy::bounded, "simulates what may be best"}});
+      });
+    strategy.refuse_unknown();
     section.refuse_unknown();
     top.refuse_unknown();
     if (faults_.empty()) faults_.attempt([&] { validate(study_); });

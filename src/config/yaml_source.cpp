@@ -3,6 +3,9 @@
 #include <yaml-cpp/yaml.h>
 
 #include <sstream>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "value.hpp"
 
@@ -90,12 +93,10 @@ void refuse_second_document(const std::string& text, const Origin& origin) {
               "Look for a stray bracket or comma, or a line '---'.");
 }
 
-}  // namespace
-
-Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults) {
+Value parse(const std::string& text, const std::shared_ptr<const Origin>& origin, Faults& faults) {
   try {
-    refuse_second_document(std::string(text), *origin);
-    return Converter(origin, faults).convert(YAML::Load(std::string(text)), 0);
+    refuse_second_document(text, *origin);
+    return Converter(origin, faults).convert(YAML::Load(text), 0);
   } catch (const YAML::Exception& error) {
     Place place{.file = origin->name};
     if (!error.mark.is_null() && !origin->name.starts_with("--set "))
@@ -103,6 +104,38 @@ Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& ori
     throw Error(ErrorCode::bad_input, place, fmt::format("not well-formed YAML: {}", cited(error.msg)), "YAML",
                 "Inside { } and [ ] a text with one of , : { } [ ] stands in quotes; tabs cannot indent.");
   }
+}
+
+/// The values of small texts that were read before: a study reads the same ones for each of its trials.
+class KnownTexts {
+ public:
+  /// Returns the values of a text; null if it was not read before.
+  const Value* find(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+  void add(std::string key, const Value& value) {
+    constexpr std::size_t most_texts = 1000, longest = 100'000;
+    if (key.size() > longest) return;
+    if (values_.size() == most_texts) values_.clear();
+    values_.emplace(std::move(key), value);
+  }
+
+ private:
+  std::unordered_map<std::string, Value> values_;
+};
+
+}  // namespace
+
+Value parse_yaml(std::string_view text, const std::shared_ptr<const Origin>& origin, Faults& faults) {
+  thread_local KnownTexts known;
+  std::string key = fmt::format("{}\n{}\n{}", origin->name, origin->folder.string(), text);
+  if (const Value* const value = known.find(key)) return *value;
+  Faults own;
+  Value value = parse(std::string(text), origin, own);
+  if (own.empty()) known.add(std::move(key), value);
+  own.for_each([&](const Error& fault) { faults.add(fault); });
+  return value;
 }
 
 }  // namespace orrery::config

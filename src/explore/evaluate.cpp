@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -131,6 +132,15 @@ class Evaluator {
 };
 
 Value Expression::evaluate(const Names& names) const { return Evaluator(*this, names).value(nodes_.size() - 1); }
+
+std::optional<std::string> Expression::limited_name() const {
+  const Node& root = nodes_.back();
+  const bool is_left = root.op == "<=" || root.op == "<", is_right = root.op == ">=" || root.op == ">";
+  if (!is_left && !is_right) return {};
+  const Node& limited = nodes_[root.operands[is_left ? 0 : 1]];
+  if (limited.op != "name" || std::ranges::count(nodes_, limited.name, &Node::name) > 1) return {};
+  return limited.name;
+}
 
 bool Expression::holds(const Names& names) const { return Evaluator(*this, names).truth(nodes_.size() - 1); }
 

@@ -39,4 +39,41 @@ std::vector<std::size_t> best_of(std::span<const std::vector<double>> rows, std:
   return front;
 }
 
+Incumbents::Incumbents(std::span<const Objective> objectives, std::size_t keep)
+    : objectives_(objectives), keep_(keep) {}
+
+std::vector<double> Incumbents::costs(std::span<const double> metrics) const {
+  std::vector<double> costs;
+  for (std::size_t i = 0; i < metrics.size(); ++i)
+    costs.push_back(objectives_[i].is_maximised ? -metrics[i] : metrics[i]);
+  return costs;
+}
+
+void Incumbents::add(std::vector<double> metrics) {
+  if (std::ranges::any_of(metrics, [](double metric) { return std::isnan(metric); })) return;
+  if (objectives_.size() > 1) {
+    if (rules_out(metrics)) return;
+    best_.push_back(costs(metrics));
+    return;
+  }
+  best_.push_back(costs(metrics));
+  std::ranges::push_heap(best_);
+  if (best_.size() <= keep_) return;
+  std::ranges::pop_heap(best_);
+  best_.pop_back();
+}
+
+bool Incumbents::rules_out(std::span<const double> bounds) const {
+  const std::vector<double> least = costs(bounds);
+  if (objectives_.size() == 1) return best_.size() == keep_ && least[0] > best_.front()[0];
+  return std::ranges::any_of(best_, [&](const std::vector<double>& other) {
+    bool is_better = false;
+    for (std::size_t i = 0; i < least.size(); ++i) {
+      if (!(other[i] <= least[i])) return false;
+      is_better |= other[i] < least[i];
+    }
+    return is_better;
+  });
+}
+
 }  // namespace orrery::explore

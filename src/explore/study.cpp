@@ -31,7 +31,17 @@ void require_known(const Expression& expression, const std::set<std::string, std
   }
 }
 
+/// Returns the names that are known, and those of derived values that follow from them.
+std::set<std::string, std::less<>> with_derived(std::set<std::string, std::less<>> known, const Study& study) {
+  for (const Derived& derived : study.derived)
+    if (std::ranges::all_of(derived.value.names(), [&](const std::string& name) { return known.contains(name); }))
+      known.insert(derived.name);
+  return known;
+}
+
 }  // namespace
+
+std::string_view name(Strategy strategy) { return strategy == Strategy::grid ? "grid" : "bounded"; }
 
 const std::vector<MetricInfo>& metrics() {
   static const std::vector<MetricInfo> all{
@@ -62,7 +72,7 @@ void validate(const Study& study) {
     known.insert(name);
   };
   for (const Parameter& parameter : study.parameters) {
-    if (parameter.when) require_known(*parameter.when, known, false);
+    if (parameter.when) require_known(*parameter.when, with_derived(known, study), false);
     add(parameter.name, parameter.place);
   }
   for (const Derived& derived : study.derived) {

@@ -11,15 +11,6 @@ namespace {
 
 using trace::NodeKind;
 
-Time duration(const trace::Graph& graph, NodeId id, const Options& options, const compute::ComputeModel& model) {
-  const auto& node = graph.nodes[id.index()];
-  const Time recorded = std::max(graph.duration_of(id), compute::shortest_recorded);
-  if (node.kind == NodeKind::instant) return Time::zero();
-  if (options.replay_only || node.kind == NodeKind::cpu || node.kind == NodeKind::host) return recorded;
-  if (node.kind != NodeKind::compute) return Time::zero();
-  return model.duration({node.detail, Bytes(node.size), recorded});
-}
-
 void number_uses(Program& program, const communicator::DimensionsInUse& dimensions_in_use) {
   const auto& graph = *program.graph;
   std::vector<std::uint32_t> use_of(graph.num_nodes(), 0);
@@ -38,6 +29,15 @@ void number_uses(Program& program, const communicator::DimensionsInUse& dimensio
 
 }  // namespace
 
+Time duration_of(const trace::Graph& graph, NodeId id, const Options& options, const compute::ComputeModel& model) {
+  const auto& node = graph.nodes[id.index()];
+  const Time recorded = std::max(graph.duration_of(id), compute::shortest_recorded);
+  if (node.kind == NodeKind::instant) return Time::zero();
+  if (options.replay_only || node.kind == NodeKind::cpu || node.kind == NodeKind::host) return recorded;
+  if (node.kind != NodeKind::compute) return Time::zero();
+  return model.duration({node.detail, Bytes(node.size), recorded});
+}
+
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,
                      const communicator::DimensionsInUse& dimensions_in_use) {
   Program program;
@@ -46,7 +46,7 @@ Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& o
   program.durations.resize(n);
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto& node = graph->nodes[i];
-    program.durations[i] = duration(*graph, NodeId(i), options, *model);
+    program.durations[i] = duration_of(*graph, NodeId(i), options, *model);
     if (node.kind == NodeKind::compute && program.durations[i] == Time::zero() &&
         graph->duration_of(NodeId(i)) > Time::zero())
       ++program.num_unknown_compute;

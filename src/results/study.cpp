@@ -18,7 +18,9 @@ std::filesystem::path write_study(const std::filesystem::path& path, const Study
     file.attribute("/kernel", "command_line", study.command_line);
     file.attribute("/kernel", "num_ranks", std::int64_t{world.size()});
     file.attribute("/kernel", "revision", revision());
-    file.group("/trials", "one row for each simulated configuration");
+    file.column<std::uint64_t>("/kernel/extra", study.extra,
+                               {"1", "extra", "trials that were simulated although their bounds rule them out"});
+    file.group("/trials", "one row for each legal configuration");
     file.column<std::uint64_t>("/trials/number", study.number, {"1", "number", "among the legal configurations"});
     file.strings("/trials/status", study.status, {"1", "status", "how the trial ended"});
     file.strings("/trials/error", study.error, {"1", "error", "why it is not done"});

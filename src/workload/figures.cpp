@@ -9,6 +9,7 @@
 #include "model_states.hpp"
 #include "operators.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/workload/outline.hpp"
 #include "orrery/workload/table_placement.hpp"
 #include "placement.hpp"
 #include "schedule.hpp"
@@ -23,16 +24,26 @@ using AssignedLayers = std::vector<std::span<const Layer>>;
 
 std::uint64_t peak_activations(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
   if (parallel.is_inference()) return 0;
+  std::vector<std::int64_t> of_chunk(parallel.num_chunks());
+  for (std::uint32_t chunk = 0; chunk < of_chunk.size(); ++chunk)
+    for (const Layer& layer : assigned[parallel.virtual_stage(stage, chunk)])
+      of_chunk[chunk] += static_cast<std::int64_t>(layer.activations);
   std::int64_t kept = 0, peak = 0;
   for (const Pass& pass : passes_of(parallel, stage)) {
-    for (const Layer& layer : assigned[parallel.virtual_stage(stage, pass.chunk)])
-      kept += (pass.is_forward()               ? 1
-               : pass.makes_weight_gradients() ? -1
-                                               : 0) *
-              static_cast<std::int64_t>(layer.activations);
+    if (pass.is_forward())
+      kept += of_chunk[pass.chunk];
+    else if (pass.makes_weight_gradients())
+      kept -= of_chunk[pass.chunk];
     peak = std::max(peak, kept);
   }
   return static_cast<std::uint64_t>(peak);
+}
+
+/// Returns what an NPU of the stage keeps, with activations at their peak.
+MemoryUses memory_of(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
+  MemoryUses kept = model_states(parallel, layers_of_stage(parallel, assigned, stage));
+  kept.local.activations = peak_activations(parallel, assigned, stage);
+  return kept;
 }
 
 StageFigures figures_of(const Description& description, const AssignedLayers& assigned, std::uint32_t stage) {
@@ -45,9 +56,8 @@ StageFigures figures_of(const Description& description, const AssignedLayers& as
   const auto& graph = structure.graph;
   StageFigures result;
   result.nodes = graph.num_nodes();
-  const MemoryUses kept = model_states(parallel, layers_of_stage(parallel, assigned, stage));
+  const MemoryUses kept = memory_of(parallel, assigned, stage);
   result.local = kept.local;
-  result.local.activations = peak_activations(parallel, assigned, stage);
   result.remote = kept.remote;
   const auto count = [&](const std::string& kind, std::uint64_t bytes) {
     auto& total = result.communication[kind];
@@ -103,6 +113,12 @@ std::string step_text(const Figures& figures) {
 
 }  // namespace
 
+StepSize size_of_step(const Description& description) {
+  const Parallel& parallel = description.parallel;
+  const std::uint64_t samples = parallel.micro_batch * parallel.micro_batches * parallel.num_replicas();
+  return {samples, samples * tokens_of_sample(description)};
+}
+
 Figures figures(const Description& description) {
   description.validate();
   const Parallel& parallel = description.parallel;
@@ -113,8 +129,9 @@ Figures figures(const Description& description) {
   const auto parameters = count_parameters(description.model);
   result.parameters = parameters.all;
   result.active_parameters = parameters.active;
-  result.samples = parallel.micro_batch * parallel.micro_batches * parallel.num_replicas();
-  result.tokens = result.samples * tokens_of_sample(description);
+  const StepSize size = size_of_step(description);
+  result.samples = size.samples;
+  result.tokens = size.tokens;
   const double stage_npus = result.num_npus / parallel[Axis::pp];
   double forward = 0;
   const auto add_forward = [&](std::span<const Layer> of_step) {
@@ -137,6 +154,16 @@ Figures figures(const Description& description) {
     result.stages.front().local.parameters += held(tables.share(tables.largest())) - held(tables.mean());
   }
   return result;
+}
+
+std::uint64_t least_peak_memory(const Description& description) {
+  const Parallel& parallel = description.parallel;
+  const auto layers = make_layers(description);
+  const auto assigned = assign_layers(layers, parallel);
+  std::uint64_t most = 0;
+  for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage)
+    most = std::max(most, memory_of(parallel, assigned, stage).local.total());
+  return most;
 }
 
 std::string placement_text(const Parallel& parallel) {

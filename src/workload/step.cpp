@@ -50,6 +50,24 @@ class StepBuilder {
     assigned_ = kept;
     return finish();
   }
+  /// Makes the step of one micro-batch, whose passes these are, and says which nodes are on the chain. What only the
+  /// first micro-batch waits for is left out: it cuts compute nodes that are one in the others.
+  StageOutline outline(std::span<const Pass> passes) {
+    StageOutline made;
+    chain_ = &made.before;
+    begin(Time::zero());
+    for (const Pass& pass : passes) list_layer_passes(pass);
+    for (const Pass& pass : passes) {
+      made.passes.push_back(outline_of(parallel_, stage_, pass));
+      chain_ = &made.passes.back().chain;
+      add_passes(std::span(&pass, 1));
+    }
+    wait_for_collectives();
+    chain_ = nullptr;
+    made.end_of_passes = builder_.num_nodes();
+    made.structure = finish();
+    return made;
+  }
 
  private:
   /// The pass of a micro-batch through one layer.
@@ -152,6 +170,7 @@ class StepBuilder {
   void extend_chain(NodeId node) {
     after_ = {node};
     last_ = node;
+    if (chain_ != nullptr) chain_->push_back(node);
     if (!first_) first_ = node;
     for (const MadeTensor& received : std::exchange(received_, {})) list_until(builder_, received, node);
   }
@@ -352,6 +371,7 @@ class StepBuilder {
   std::vector<MadeTensor> received_;                               ///< what the next node of the chain needs
   std::deque<ModelStates::Fetched> fetched_;                       ///< [up to prefetch + 1] for the first of left_
   std::map<std::pair<std::uint32_t, const Layer*>, Begun> begun_;  ///< by micro-batch and layer
+  std::vector<NodeId>* chain_ = nullptr;                           ///< notes the nodes of the chain, if there is one
   ModelStates states_;
 };
 
@@ -389,6 +409,18 @@ std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<co
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                                std::uint32_t stage, Time start) {
   return StepBuilder(parallel, assigned, stage).build(start);
+}
+
+OutlinePass outline_of(const Parallel& parallel, std::uint32_t stage, const Pass& pass) {
+  using Kind = OutlinePass::Kind;
+  const bool is_weights = pass.kind == Pass::Kind::weights;
+  return {.kind = pass.is_forward() ? Kind::forward : is_weights ? Kind::weights : Kind::backward,
+          .virtual_stage = parallel.virtual_stage(stage, pass.chunk)};
+}
+
+StageOutline outline_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
+                              std::uint32_t stage, std::span<const Pass> passes) {
+  return StepBuilder(parallel, assigned, stage).outline(passes);
 }
 
 trace::Structure request_of_stage(const Description& request, std::uint32_t stage, Time start,

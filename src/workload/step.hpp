@@ -7,6 +7,8 @@
 
 #include "layer.hpp"
 #include "orrery/trace/builder.hpp"
+#include "orrery/workload/outline.hpp"
+#include "schedule.hpp"
 
 namespace orrery::workload {
 
@@ -24,6 +26,13 @@ std::vector<const Layer*> layers_of_stage(const Parallel& parallel, std::span<co
 /// O(nodes).
 trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                                std::uint32_t stage, Time start = Time::zero());
+
+/// Returns a pass as outlines have it, without its nodes.
+OutlinePass outline_of(const Parallel& parallel, std::uint32_t stage, const Pass& pass);
+/// Makes the step of one micro-batch, with these passes, which `parallel` has. Leaves the groups, `first` and `last`
+/// to the caller. Cost O(nodes).
+StageOutline outline_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
+                              std::uint32_t stage, std::span<const Pass> passes);
 
 /// Returns the layers of the whole model in the step of a request that makes a token.
 using LayersOfToken = std::function<std::vector<Layer>(std::uint64_t token)>;

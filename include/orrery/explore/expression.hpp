@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -45,6 +46,9 @@ class Expression {
   /// Returns its value. Throws Error (bad_input) for a name that `names` lacks, and for values that an operator cannot
   /// take. O(length).
   Value evaluate(const Names& names) const;
+  /// Returns the name on the left if the expression is `name <= x` or `name < x`, and the one on the right if it is
+  /// `x >= name` or `x > name`, where x does not use it: if it fails, then it fails for all larger values too.
+  std::optional<std::string> limited_name() const;
   /// Returns its truth. Throws Error (bad_input) if it has none.
   bool holds(const Names& names) const;
 

@@ -15,4 +15,24 @@ namespace orrery::explore {
 std::vector<std::size_t> best_of(std::span<const std::vector<double>> rows, std::span<const Objective> objectives,
                                  std::size_t keep);
 
+/// The best trials so far, by which bounds say what need not be tried.
+class Incumbents {
+ public:
+  /// As `best_of` has them.
+  Incumbents(std::span<const Objective> objectives, std::size_t keep);
+
+  /// Adds the metrics [objectives] of a trial; one with NaN does not count. O(trials of the front, or log(keep)).
+  void add(std::vector<double> metrics);
+  /// Says whether no trial can be among the best whose metrics are as good as `bounds` [objectives], or worse. With one
+  /// objective `keep` others are better; with several one of them is as good in all and better in one. NaN is no bound.
+  bool rules_out(std::span<const double> bounds) const;
+
+ private:
+  std::vector<double> costs(std::span<const double> metrics) const;  ///< less is better
+
+  std::span<const Objective> objectives_;
+  std::size_t keep_;
+  std::vector<std::vector<double>> best_;  ///< with one objective a heap, the worst one first
+};
+
 }  // namespace orrery::explore

@@ -33,6 +33,14 @@ struct Objective {
   bool is_maximised = false;
 };
 
+/// Which legal configurations are simulated.
+enum class Strategy : std::uint8_t {
+  grid,     ///< all
+  bounded,  ///< those whose bounds do not rule them out
+};
+/// Returns "grid" or "bounded".
+std::string_view name(Strategy strategy);
+
 /// What `orrery explore` searches (docs/exploration.md).
 struct Study {
   std::string text;                   ///< of STUDY.yaml, verbatim
@@ -42,6 +50,7 @@ struct Study {
   std::vector<Expression> constraints;
   std::vector<Objective> objectives;
   std::uint32_t keep = 20;  ///< of the best trials, with one objective
+  Strategy strategy = Strategy::grid;
   bool fold = true;
 };
 

@@ -8,6 +8,7 @@
 
 #include "orrery/communicator/communications.hpp"
 #include "orrery/communicator/spec.hpp"
+#include "orrery/compute/model.hpp"
 #include "orrery/memory/lifetimes.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/trace/graph.hpp"
@@ -28,6 +29,10 @@ struct Program {
     return use_of.empty() ? graph->nodes[node.index()].slot : use_of[node.index()];
   }
 };
+
+/// Returns the time of a compute or CPU node, and with replay_only that of any node; else 0. `model` is that of the
+/// options.
+Time duration_of(const trace::Graph& graph, NodeId id, const Options& options, const compute::ComputeModel& model);
 
 /// Returns the program of a graph. `dimensions_in_use`: of the system. O(nodes + dependencies + tensors listed).
 Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& options,

@@ -24,7 +24,8 @@ struct StudyTable {
   std::vector<std::string> status, error;                   ///< [trials]
   std::vector<StudyColumn> metrics;
   std::vector<std::pair<std::string, std::vector<std::string>>> parameters;  ///< names and texts: [trials]
-  std::vector<std::uint64_t> best;  ///< numbers: the top, the best one first, or the Pareto front
+  std::vector<std::uint64_t> extra;  ///< numbers that were simulated although their bounds rule them out
+  std::vector<std::uint64_t> best;   ///< numbers: the top, the best one first, or the Pareto front
   std::vector<std::pair<std::string, std::uint64_t>> funnel;  ///< reasons, and how many points fell to them
 };
 

@@ -47,6 +47,9 @@ class Builder {
   NodeId send(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
   NodeId receive(std::string name, std::uint32_t peer, std::uint64_t tag, Bytes size, Dependencies dependencies);
 
+  /// Returns the number of nodes so far.
+  std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(structure_.names.size()); }
+
   /// Lets NPUs note when this node ends. Each such node depends on the one before, at least through others.
   void mark(NodeId node) { structure_.graph.milestones.push_back(node.value()); }
 

@@ -51,6 +51,12 @@ struct Figures {
   std::vector<StageFigures> stages;     ///< [pp]
 };
 
+/// How much a step trains or makes.
+struct StepSize {
+  std::uint64_t samples = 0, tokens = 0;  ///< tokens: 0 if the model has none
+};
+StepSize size_of_step(const Description& description);
+
 /// Computes the figures. Throws Error (bad_input) as Description::validate does. Cost O(nodes) for each stage.
 Figures figures(const Description& description);
 

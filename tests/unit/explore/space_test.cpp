@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,46 @@ TEST(Space, NamesAreChecked) {
   refused([](Study& study) { study.parameters.push_back(parameter("step_time", {"1"})); });
   refused([](Study& study) { study.parameters.push_back(parameter("micro-batch", {"1"})); });
   refused([](Study& study) { study.parameters[0].when = expression("pp > 1"); });
+}
+
+// A condition of a parameter may name a derived value that follows from the parameters before it.
+TEST(Space, ConditionsNameDerivedValues) {
+  Study study = parallelism();
+  study.parameters.push_back(parameter("zero", {"0", "1"}));
+  study.parameters.back().when = expression("dp > 4");
+  study.parameters.back().otherwise = "0";
+  validate(study);
+  for (const Point& point : points_of(study))
+    if (as_real(point.names.at("dp")) <= 4) {
+      EXPECT_EQ(to_text(point.names.at("zero")), "0");
+    }
+  study.parameters[1].when = expression("dp > 4");
+  EXPECT_THROW(validate(study), Error);
+}
+
+// `best_of` all rows is what is left if the incumbents rule out rows by themselves, whatever the order; a bound that is
+// not known rules nothing out.
+TEST(Ranking, IncumbentsRuleOutWhatIsNotAmongTheBest) {
+  std::mt19937 draw(21);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same numbers each time
+  const std::vector<Objective> one{{"mfu", true}}, two{{"step_time", false}, {"mfu", true}};
+  for (int round = 0; round < 50; ++round)
+    for (const auto& objectives : {one, two}) {
+      std::vector<std::vector<double>> rows(30);
+      Incumbents incumbents(objectives, 4);
+      for (auto& row : rows) {
+        for (std::size_t i = 0; i < objectives.size(); ++i) row.push_back(static_cast<double>(draw() % 9));
+        incumbents.add(row);
+      }
+      std::set<std::size_t> left;
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (!incumbents.rules_out(rows[i])) left.insert(i);
+      for (const std::size_t best : best_of(rows, objectives, 4)) EXPECT_TRUE(left.contains(best));
+      if (objectives.size() == 2) {
+        EXPECT_EQ(left.size(), best_of(rows, objectives, 4).size());
+      }
+      EXPECT_FALSE(incumbents.rules_out(std::vector(objectives.size(), std::nan(""))));
+      incumbents.add(std::vector(objectives.size(), std::nan("")));
+    }
 }
 
 // With one objective the best rows come first; equal ones keep their order, and unknown ones are left out.

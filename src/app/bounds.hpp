@@ -1,0 +1,23 @@
+#pragma once
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/base/time.hpp"
+#include "orrery/config/configuration.hpp"
+#include "system.hpp"
+
+namespace orrery::app {
+
+/// Says whether `least_step_time` knows a bound: the workload has an outline (workload::has_outline), one step
+/// is simulated under `physical` rules, all NPUs are as fast as others, and the network does not simulate links.
+bool has_time_bound(const config::Configuration& configuration);
+
+/// Returns what the time of a step is not below, without a simulation; 0 if nothing is known. docs/exploration.md,
+/// *Bounds*, has the proof. `system` is that of the configuration. Throws Error (bad_input) as the run would. O(nodes
+/// of a micro-batch + passes of all stages).
+Time least_step_time(const config::Configuration& configuration, System& system);
+
+/// Returns what the peak of local memory on the NPU that needs most is not below; 0 if nothing is known. O(layers +
+/// passes of all stages).
+Bytes least_peak_memory(const config::Configuration& configuration);
+
+}  // namespace orrery::app

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "orrery/config/command_line.hpp"
+#include "orrery/config/read.hpp"
+#include "orrery/explore/space.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "trial.hpp"
+#include "trial_journal.hpp"
+
+namespace orrery::app {
+
+/// A point of a study and what came of it.
+struct Row {
+  explore::Point point;
+  Trial trial;
+  double lower_bound = std::numeric_limits<double>::quiet_NaN();  ///< of the time of a step, s
+};
+
+/// The trials of a study that were simulated or ruled out.
+struct StudyTrials {
+  std::vector<Row> rows;             ///< by number; on rank 0 only
+  std::vector<std::uint64_t> extra;  ///< those that turned out to be ruled out after they had been simulated
+};
+
+/// What trials need to know.
+struct StudyRun {
+  const explore::Study& study;
+  const config::ExploreCommand& command;
+  const std::vector<explore::Point>& points;  ///< the same on all ranks
+  TrialJournal& journal;
+  std::function<bool()> stop_requested;
+};
+
+/// Returns the configuration of a point.
+config::Inputs inputs_of(const explore::Study& study, const config::ExploreCommand& command,
+                         const explore::Point& point);
+
+/// Simulates all points that no earlier job has done; each rank whole ones of its own. Throws Error (interrupted) on
+/// all ranks if a stop on request ended it early. Collective.
+StudyTrials simulate_all(const StudyRun& run, parallel::Communicator& world);
+
+/// Simulates the points that may be among the best, those with the least bounds first. The rows do not depend on the
+/// number of ranks: a point is ruled out if the best trials rule out its bounds, also if it has been simulated. Throws
+/// as `simulate_all`, and Error (internal) if a time is below its bound. Collective.
+StudyTrials simulate_bounded(const StudyRun& run, parallel::Communicator& world);
+
+}  // namespace orrery::app
