@@ -13,6 +13,7 @@
 #include "model_states.hpp"
 #include "operators.hpp"
 #include "orrery/base/error.hpp"
+#include "pass_chain.hpp"
 #include "schedule.hpp"
 #include "tensor_lifetimes.hpp"
 
@@ -28,6 +29,7 @@ class StepBuilder {
       : parallel_(parallel),
         assigned_(assigned),
         stage_(stage),
+        chain_(parallel.detail, builder_),
         states_(parallel, layers_of_stage(parallel, assigned, stage), builder_) {}
 
   trace::Structure build(Time start) {
@@ -45,7 +47,7 @@ class StepBuilder {
       assigned_ = assigned;
       token_ = {fmt::format("token_{}.", token), token != tokens.front(), token != tokens.back()};
       add_step();
-      if (stage_ == parallel_[Axis::pp] - 1) builder_.mark(*last_);
+      if (stage_ == parallel_[Axis::pp] - 1) builder_.mark(*chain_.last());
     }
     assigned_ = kept;
     return finish();
@@ -54,16 +56,16 @@ class StepBuilder {
   /// first micro-batch waits for is left out: it cuts compute nodes that are one in the others.
   StageOutline outline(std::span<const Pass> passes) {
     StageOutline made;
-    chain_ = &made.before;
+    chain_.note(&made.before);
     begin(Time::zero());
     for (const Pass& pass : passes) list_layer_passes(pass);
     for (const Pass& pass : passes) {
       made.passes.push_back(outline_of(parallel_, stage_, pass));
-      chain_ = &made.passes.back().chain;
+      chain_.note(&made.passes.back().chain);
       add_passes(std::span(&pass, 1));
     }
-    wait_for_collectives();
-    chain_ = nullptr;
+    chain_.wait_for_collectives();
+    chain_.note(nullptr);
     made.end_of_passes = builder_.num_nodes();
     made.structure = finish();
     return made;
@@ -81,33 +83,28 @@ class StepBuilder {
     bool takes_word = false;  ///< there is a token before it
     bool hands_word = false;  ///< there is one after it
   };
-  /// Compute operators that are not a node yet.
-  struct Merged {
-    Operator sum;
-    std::string name;
-  };
   /// The first nodes of a micro-batch in a layer.
   struct Begun {
     std::optional<NodeId> forward, recomputation;
   };
 
   void begin(Time start) {
-    if (start > Time::zero()) extend_chain(builder_.compute("late", 0, Bytes(0), {}, start));
+    if (start > Time::zero()) chain_.extend(builder_.compute("late", 0, Bytes(0), {}, start));
     if (parallel_.between_steps > Time::zero())
-      extend_chain(builder_.compute("between_steps", 0, Bytes(0), after_, parallel_.between_steps));
+      chain_.extend(builder_.compute("between_steps", 0, Bytes(0), chain_.after(), parallel_.between_steps));
   }
   void add_step() {
     const auto passes = passes_of(parallel_, stage_);
     for (const Pass& pass : passes) list_layer_passes(pass);
     gather_updated_parameters(passes);
     add_passes(passes);
-    wait_for_collectives();
+    chain_.wait_for_collectives();
   }
   trace::Structure finish() {
     if (parallel_.is_inference())
-      list_inference_memory(parallel_, layers_of_stage(parallel_, assigned_, stage_), builder_, *last_);
+      list_inference_memory(parallel_, layers_of_stage(parallel_, assigned_, stage_), builder_, *chain_.last());
     else
-      states_.update(after_);
+      states_.update(chain_.after());
     auto structure = builder_.finish();
     require_countable_tensors(structure.graph.tensors);
     return structure;
@@ -139,7 +136,7 @@ class StepBuilder {
     if (!sharding.gather_before_forward || sharding.zero == 0 || sharding.zero == 3) return;
     for (const Pass& pass : passes)
       if (pass.is_forward() && pass.micro_batch == 0)
-        for (const Layer& layer : assigned_[virtual_stage(pass)]) states_.gather_updated(layer, after_);
+        for (const Layer& layer : assigned_[virtual_stage(pass)]) states_.gather_updated(layer, chain_.after());
   }
   void list_layer_passes(const Pass& pass) {
     const auto layers = assigned_[virtual_stage(pass)];
@@ -162,64 +159,7 @@ class StepBuilder {
       add_layer_pass(left_.front());
       left_.pop_front();
     }
-    finish_compute_node();
-  }
-
-  // ---- the chain ----
-
-  void extend_chain(NodeId node) {
-    after_ = {node};
-    last_ = node;
-    if (chain_ != nullptr) chain_->push_back(node);
-    if (!first_) first_ = node;
-    for (const MadeTensor& received : std::exchange(received_, {})) list_until(builder_, received, node);
-  }
-  void wait_for_collectives() {
-    after_.insert(after_.end(), asynchronous_.begin(), asynchronous_.end());
-    asynchronous_.clear();
-  }
-  /// Makes a node of the compute operators that were merged so far.
-  void finish_compute_node() {
-    if (merged_.sum.flops + merged_.sum.bytes > 0 || merged_.sum.duration > Time::zero())
-      extend_chain(builder_.compute(std::move(merged_.name), merged_.sum.flops, Bytes(merged_.sum.bytes), after_,
-                                    merged_.sum.duration));
-    merged_ = {};
-  }
-  void add_compute(const Operator& op, const std::string& prefix) {
-    // A node of several operators has the name of their part of the layer: "attention", not "attention.qkv".
-    const bool is_fine = parallel_.detail == Detail::op;
-    if (is_fine) finish_compute_node();
-    const std::string_view name(op.name);
-    if (!has_product()) merged_.name = fmt::format("{}.{}", prefix, is_fine ? name : name.substr(0, name.find('.')));
-    merged_.sum.flops += op.flops;
-    merged_.sum.bytes += op.bytes;
-    merged_.sum.duration += op.duration;
-  }
-  bool has_product() const { return merged_.sum.flops > 0 || merged_.sum.duration > Time::zero(); }
-  /// Finishes the node if it has a product. Operators without FLOPs are merged with the products after them, across
-  /// communication, so that a block is one node.
-  void finish_products() {
-    if (has_product() || parallel_.detail == Detail::op) finish_compute_node();
-  }
-  void add_operators(const std::vector<Operator>& operators, const std::string& prefix) {
-    for (const Operator& op : operators) {
-      if (op.kind == Operator::Kind::compute) {
-        add_compute(op, prefix);
-        continue;
-      }
-      if (op.kind == Operator::Kind::wait && asynchronous_.empty()) continue;
-      finish_products();
-      if (op.kind == Operator::Kind::wait) {
-        wait_for_collectives();
-        continue;
-      }
-      const NodeId node = builder_.collective(fmt::format("{}.{}", prefix, op.name), op.collective, Bytes(op.bytes),
-                                              static_cast<std::uint32_t>(op.group), after_);
-      if (op.kind == Operator::Kind::asynchronous)
-        asynchronous_.push_back(node);
-      else
-        extend_chain(node);
-    }
+    chain_.finish_compute_node();
   }
 
   std::string name_of(const LayerPass& at) const {
@@ -228,36 +168,28 @@ class StepBuilder {
   void add_layer_pass(const LayerPass& at) {
     ModelStates::Fetched fetched;
     if (parallel_.sharding.zero == 3 || parallel_.sharding.offload.parameters) fetched = fetch_parameters();
-    const auto freed = states_.take_awaited_for_buffers();
-    after_.insert(after_.end(), freed.begin(), freed.end());
+    chain_.wait_for(states_.take_awaited_for_buffers());
     if (const auto gathered = states_.take_updated(*at.layer); !gathered.empty()) {
-      finish_compute_node();
-      after_.insert(after_.end(), gathered.begin(), gathered.end());
+      chain_.finish_compute_node();
+      chain_.wait_for(gathered);
     }
     if (parallel_.is_inference())
-      add_operators_of(at, at.layer->forward);
+      chain_.add(at.layer->forward, name_of(at));
     else if (at.pass.is_forward())
-      begun_[{at.pass.micro_batch, at.layer}].forward = add_operators_of(at, at.layer->forward);
+      begun_[{at.pass.micro_batch, at.layer}].forward = chain_.add(at.layer->forward, name_of(at));
     else if (at.pass.kind == Pass::Kind::weights)
-      end_backward(at, add_operators_of(at, weights_part(at.layer->backward)));
+      end_backward(at, chain_.add(weights_part(at.layer->backward), name_of(at)));
     else
       add_backward(at);
-    for (const MadeTensor& parameters : fetched.parameters) list_until(builder_, parameters, last_);
-  }
-  /// Returns the first node, if there is one.
-  std::optional<NodeId> add_operators_of(const LayerPass& at, const std::vector<Operator>& operators) {
-    first_.reset();
-    add_operators(operators, name_of(at));
-    finish_products();
-    return first_;
+    for (const MadeTensor& parameters : fetched.parameters) list_until(builder_, parameters, chain_.last());
   }
   void add_backward(const LayerPass& at) {
     const Layer& layer = *at.layer;
-    begun_[{at.pass.micro_batch, &layer}].recomputation = add_operators_of(at, layer.recomputation);
+    begun_[{at.pass.micro_batch, &layer}].recomputation = chain_.add(layer.recomputation, name_of(at));
     if (at.pass.kind == Pass::Kind::inputs)
-      add_operators_of(at, inputs_part(layer.backward));
+      chain_.add(inputs_part(layer.backward), name_of(at));
     else
-      end_backward(at, add_operators_of(at, layer.backward));
+      end_backward(at, chain_.add(layer.backward, name_of(at)));
   }
   /// Ends the backward pass of a micro-batch through a layer. `begin` is the first node that makes gradients of
   /// weights.
@@ -265,7 +197,8 @@ class StepBuilder {
     const Layer& layer = *at.layer;
     const std::uint32_t micro_batch = at.pass.micro_batch;
     const auto list = [&](std::string_view what, std::uint64_t bytes, std::optional<NodeId> maker) {
-      list_until(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker}, last_);
+      list_until(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker},
+                 chain_.last());
     };
     const Begun begun = begun_.extract({micro_batch, &layer}).mapped();
     list("recomputed", layer.recomputed, begun.recomputation);
@@ -275,9 +208,9 @@ class StepBuilder {
     const bool closes_each_chunk = every_one || parallel_.is_mirrored() || !parallel_.sharding.bucket;
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
     const bool closes_all = pass_ends && (closes_each_chunk || left_.size() == 1);
-    states_.add_gradients(layer, micro_batch, begin, after_, closes_all ? 0 : bucket_size(virtual_stage(at.pass)));
-    const auto exposed = states_.take_exposed();
-    after_.insert(after_.end(), exposed.begin(), exposed.end());
+    states_.add_gradients(layer, micro_batch, begin, chain_.after(),
+                          closes_all ? 0 : bucket_size(virtual_stage(at.pass)));
+    chain_.wait_for(states_.take_exposed());
   }
   /// Returns the bytes from which on a bucket is full. Megatron-Core has buckets in the first part of the model only,
   /// and only if reductions overlap; each other part is one bucket.
@@ -293,20 +226,22 @@ class StepBuilder {
   ModelStates::Fetched fetch_parameters() {
     fetch_ahead(1);
     const LayerPass& at = left_.front();
-    const auto rest = needs_parameters(at) ? states_.fetch_rest(*at.layer, name_of(at), after_) : ModelStates::Nodes{};
+    const auto rest =
+        needs_parameters(at) ? states_.fetch_rest(*at.layer, name_of(at), chain_.after()) : ModelStates::Nodes{};
     fetch_ahead(std::size_t{parallel_.sharding.prefetch} + 1);
     ModelStates::Fetched own = std::move(fetched_.front());
     fetched_.pop_front();
-    after_.insert(after_.end(), own.ready.begin(), own.ready.end());
-    after_.insert(after_.end(), rest.begin(), rest.end());
+    chain_.wait_for(own.ready);
+    chain_.wait_for(rest);
     return own;
   }
   /// Fetches the parameters of the first `count` of the layer passes that are left.
   void fetch_ahead(std::size_t count) {
     while (fetched_.size() < std::min(count, left_.size())) {
       const LayerPass& ahead = left_[fetched_.size()];
-      fetched_.push_back(needs_parameters(ahead) ? states_.fetch_parameters(*ahead.layer, name_of(ahead), after_)
-                                                 : ModelStates::Fetched{});
+      fetched_.push_back(needs_parameters(ahead)
+                             ? states_.fetch_parameters(*ahead.layer, name_of(ahead), chain_.after())
+                             : ModelStates::Fetched{});
     }
   }
   /// The gradients of weights are products of what was kept and of gradients.
@@ -321,11 +256,8 @@ class StepBuilder {
     if (from == stage_) return;
     const std::uint64_t bytes = assigned_[boundary].back().output;
     const std::string name = message_name("receive", pass);
-    const NodeId node = builder_.receive(name, from, tag(pass, boundary), Bytes(bytes), after_);
-    auto received = std::exchange(received_, {});
-    extend_chain(node);
-    received_ = std::move(received);
-    received_.push_back({name, bytes, node});
+    const NodeId node = builder_.receive(name, from, tag(pass, boundary), Bytes(bytes), chain_.after());
+    chain_.extend_with_receive(node, {name, bytes, node});
   }
   void add_send(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
@@ -335,18 +267,19 @@ class StepBuilder {
     if (to == stage_) return;
     const std::uint64_t bytes = assigned_[boundary].back().output;
     const std::string name = message_name("send", pass);
-    const NodeId node = builder_.send(name, to, tag(pass, boundary), Bytes(bytes), after_);
-    list_until(builder_, {name, bytes, last_}, node);
+    const NodeId node = builder_.send(name, to, tag(pass, boundary), Bytes(bytes), chain_.after());
+    list_until(builder_, {name, bytes, chain_.last()}, node);
   }
   /// The last stage chooses a word of each sequence, from which the first stage makes the next one.
   void receive_words(const Pass& pass) {
     const std::uint32_t last = parallel_[Axis::pp] - 1;
     if (last == 0) return;
-    extend_chain(builder_.receive(message_name("words.receive", pass), last, tag(pass, last), words(), after_));
+    chain_.extend(
+        builder_.receive(message_name("words.receive", pass), last, tag(pass, last), words(), chain_.after()));
   }
   void send_words(const Pass& pass) {
     if (stage_ == 0) return;
-    builder_.send(message_name("words.send", pass), 0, tag(pass, stage_), words(), after_);
+    builder_.send(message_name("words.send", pass), 0, tag(pass, stage_), words(), chain_.after());
   }
   Bytes words() const { return Bytes(sizeof(std::uint32_t) * parallel_.micro_batch); }
   static std::uint64_t tag(const Pass& pass, std::uint32_t boundary) {
@@ -362,16 +295,10 @@ class StepBuilder {
   std::uint32_t stage_;
   TokenStep token_;
   trace::Builder builder_;
-  std::deque<LayerPass> left_;        ///< layer passes to add, the current one first
-  std::vector<NodeId> after_;         ///< the nodes for which the next node of the chain waits
-  std::vector<NodeId> asynchronous_;  ///< collectives for which nothing waits so far
-  Merged merged_;
-  std::optional<NodeId> last_;                                     ///< the last node of the chain
-  std::optional<NodeId> first_;                                    ///< its first node since the last reset
-  std::vector<MadeTensor> received_;                               ///< what the next node of the chain needs
+  PassChain chain_;
+  std::deque<LayerPass> left_;                                     ///< layer passes to add, the current one first
   std::deque<ModelStates::Fetched> fetched_;                       ///< [up to prefetch + 1] for the first of left_
   std::map<std::pair<std::uint32_t, const Layer*>, Begun> begun_;  ///< by micro-batch and layer
-  std::vector<NodeId>* chain_ = nullptr;                           ///< notes the nodes of the chain, if there is one
   ModelStates states_;
 };
 
@@ -414,7 +341,9 @@ trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::sp
 OutlinePass outline_of(const Parallel& parallel, std::uint32_t stage, const Pass& pass) {
   using Kind = OutlinePass::Kind;
   const bool is_weights = pass.kind == Pass::Kind::weights;
-  return {.kind = pass.is_forward() ? Kind::forward : is_weights ? Kind::weights : Kind::backward,
+  return {.kind = pass.is_forward() ? Kind::forward
+                  : is_weights      ? Kind::weights
+                                    : Kind::backward,
           .virtual_stage = parallel.virtual_stage(stage, pass.chunk)};
 }
 
