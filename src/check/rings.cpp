@@ -34,7 +34,8 @@ bool UnaskedRings::is_given(collective::Kind kind) const {
 
 void UnaskedRings::look_at(const communicator::CommunicatorSpec& spec, const collective::GroupLayout& layout,
                            collective::Kind kind, NpuId first_member) {
-  if (kind == collective::Kind::barrier) return;
+  const bool has_library = subject_.configuration.collectives.library.library.has_value();  // which chooses itself
+  if (kind == collective::Kind::barrier || has_library) return;
   const auto [found, added] = known_.try_emplace({&layout, kind});
   if (added) found->second = subject_.run.engine.figures(layout, kind, some_bytes);
   for (const auto& phase : found->second.phases) {

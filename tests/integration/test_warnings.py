@@ -84,6 +84,17 @@ class Warnings(harness.Folder):
             self.assertEqual(self.warnings(config, f"--set=system.collectives.all-reduce=[{name}]"), [])
         self.assertEqual(self.warnings(self.config(f"{{shape: Ring, size: 6, {LINK}}}", parallel)), [])
 
+    def test_a_ring_that_a_library_chooses(self):
+        """8 NPUs of one switch with a library, which takes a ring for the sums of 8 NPUs: nobody has to name an algorithm, so there is no
+        warning of a run, a check or a shown collective."""
+        config = self.config(f"{{shape: Switch, size: 8, {LINK}}}", f"{MODEL}, parallel: {{dp: 8}}",
+                             "  collectives: {library: {name: nccl-a100}}\n")
+        self.assertEqual(self.warnings(config), [])
+        for command in (["check", config], ["show", "collective", config, "--kind", "all-reduce", "--bytes", "64 MiB"]):
+            outcome = harness.orrery(*command)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual(harness.messages(outcome), [])
+
     def test_a_pipeline_with_one_micro_batch(self):
         """4 stages and one micro-batch: run, check and generate warn once, with the key, the bubble of 3/4 and a number of micro-batches
         with its bubble, 3/19. There is no warning with 16 micro-batches, nor with one stage."""
