@@ -46,7 +46,7 @@ Configuration read_own(std::string text, const Origin& origin, const std::vector
                        bool system_only, Faults& faults) {
   Configuration result;
   const Value root = read_values(std::move(text), origin, overrides, result.inputs, faults);
-  result.warnings = root.all_repeated();
+  result.warnings = root.all_notes();
   Reading reading{result, faults, system_only};
   Sections sections(Section(&root, "", root, faults));
   for (const auto* const keys : configuration_keys()) read_keys(*keys, sections, result, reading);
@@ -86,6 +86,11 @@ void warn_of_settings(Configuration& result) {
     result.warnings.emplace_back(
         "system.network.switching has no effect in the congestion-unaware network: a message pays the bandwidth once "
         "in each dimension, as with cut-through");
+  const auto& compute = result.execution.compute;
+  if (compute.model == compute::ModelName("products") && !compute.products.processor)
+    result.warnings.push_back(fmt::format(
+        "system.compute.processor is not given: products take what they take on {}. Name {}",
+        compute::ProcessorName().name(), names_where<compute::Processor>([](const auto&) { return true; })));
   if (result.workload.generated)
     if (auto warning = result.workload.generated->parallel.pipeline_warning())
       result.warnings.push_back(std::move(*warning));

@@ -23,6 +23,7 @@ Value* entry(Value& mapping, std::string_view key) {
 
 /// Puts entries of `above` in the place of those of `base`; mappings that both have are merged. Cost O(entries).
 void put_above(Value& base, const Value& above) {
+  base.notes.insert(base.notes.end(), above.notes.begin(), above.notes.end());
   std::unordered_map<std::string, std::size_t> positions;
   for (std::size_t i = 0; i < base.entries.size(); ++i) positions.emplace(base.entries[i].key, i);
   for (const auto& own : above.entries) {
@@ -45,6 +46,8 @@ struct Reference {
   std::string input;         ///< what the text of the file is called in the results
   std::string_view presets;  ///< the folder of its presets
 };
+
+const Reference system_reference{"system", "system.yaml", "systems"};
 
 /// Replaces what names a file by what the file holds. `through`: the files that lead here.
 void follow(Value* value, const Reference& reference, std::vector<InputText>& inputs, Faults& faults,
@@ -88,6 +91,30 @@ void make_mapping(Value& value) {
   value = std::move(mapping);
 }
 
+/// Returns the processor that the keys of a configuration name; null if none do.
+const Value* processor_in(const Value& root) {
+  const Value* at = &root;
+  for (const std::string_view key : {"system", "compute", "processor"})
+    if (at != nullptr) at = at->find(key);
+  return at != nullptr && at->kind == Value::Kind::scalar ? at : nullptr;
+}
+
+/// Notes in `root`, which a stack is about to be put below, that the stack is of another processor than the system.
+void compare_processors(const Value& stack, Value& root, const Value& name) {
+  Value alone = root;
+  std::vector<InputText> unused_inputs;
+  Faults unused_faults;  // those of the system are found again when the stack is below it
+  follow(entry(alone, "system"), system_reference, unused_inputs, unused_faults);
+  const Value *const of_stack = processor_in(stack), *const of_system = processor_in(alone);
+  if (of_stack != nullptr && of_system != nullptr && of_stack->text != of_system->text)
+    root.notes.emplace_back(
+        Error(ErrorCode::bad_input, name.place("stack"),
+              fmt::format("the stack {} has figures of the processor {}, but the NPUs of the system are {} ({})",
+                          cited(name.text), cited(of_stack->text), cited(of_system->text), of_system->origin->name),
+              "a stack of this processor, or a system of that one")
+            .what());
+}
+
 /// Puts the measured figures of a hardware and software stack below what the file itself says, and above the files that
 /// it stands on.
 void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
@@ -101,6 +128,7 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
       throw Error(ErrorCode::bad_input, name->place("stack"), fmt::format("found {}", path.string()),
                   "a file that has keys of `system` and `workload`, and names no other stack");
     inputs.emplace_back("stack.yaml", std::move(text));
+    compare_processors(stack, root, *name);
     if (Value* const system = entry(root, "system")) make_mapping(*system);
     put_above(stack, root);
     root = std::move(stack);
@@ -112,7 +140,7 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
 
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults) {
   if (root.kind == Value::Kind::mapping) apply_stack(root, inputs, faults);
-  follow(entry(root, "system"), {"system", "system.yaml", "systems"}, inputs, faults);
+  follow(entry(root, "system"), system_reference, inputs, faults);
   follow(entry(root, "perturbation"), {"perturbation", "perturbation.yaml", "perturbations"}, inputs, faults);
   if (Value* const workload = entry(root, "workload"))
     follow(entry(*workload, "model"), {"workload.model", "model.yaml", "models"}, inputs, faults);

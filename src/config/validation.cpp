@@ -77,9 +77,8 @@ std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
 
 /// Refuses keys of one compute model beside another one, and keys of a library without one.
 void Validation::validate_uses() {
-  constexpr std::string_view of_products[] = {"system.compute.processor", "system.compute.attention",
-                                              "system.compute.elementwise", "system.compute.fp8",
-                                              "system.compute.kernel"};
+  constexpr std::string_view of_products[] = {"system.compute.attention", "system.compute.elementwise",
+                                              "system.compute.fp8", "system.compute.kernel"};
   const auto require_use = [this](std::string_view key, bool is_used, std::string_view user) {
     require(is_used || !c_.places.contains(key), key, "found without what alone uses it",
             fmt::format("{} with it", user));

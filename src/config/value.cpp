@@ -36,7 +36,7 @@ Value& descend(Value& parent, const std::string& step, const std::string& path,
   parent.entries.push_back(
       {step,
        {},
-       Value{.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}, .repeated = {}}});
+       Value{.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}, .notes = {}}});
   return parent.entries.back().value;
 }
 
@@ -63,12 +63,12 @@ void Value::add(Entry entry, KeyIndex& index, Faults& faults) {
   if (!before.value.is_equal(entry.value))
     faults.add(again);
   else
-    repeated.push_back(Error(ErrorCode::bad_input, place, fmt::format("{}, with the same value", again.text())).what());
+    notes.push_back(Error(ErrorCode::bad_input, place, fmt::format("{}, with the same value", again.text())).what());
 }
 
-std::vector<std::string> Value::all_repeated() const {
-  std::vector<std::string> all = repeated;
-  const auto take = [&](const Value& below) { std::ranges::move(below.all_repeated(), std::back_inserter(all)); };
+std::vector<std::string> Value::all_notes() const {
+  std::vector<std::string> all = notes;
+  const auto take = [&](const Value& below) { std::ranges::move(below.all_notes(), std::back_inserter(all)); };
   for (const Value& item : items) take(item);
   for (const Entry& entry : entries) take(entry.value);
   return all;

@@ -34,15 +34,15 @@ struct Value {
   std::shared_ptr<const Origin> origin;
   std::vector<Value> items;
   std::vector<Entry> entries;
-  std::vector<std::string> repeated;  ///< of a mapping: what is to be said of keys that are given again, alike
+  std::vector<std::string> notes;  ///< of a mapping: what is to be said of its keys, such as one that is given again
 
   /// Adds an entry of a mapping, whose keys stand in `index`. A key that is given again is a fault, but with an equal
   /// value is only noted.
   void add(Entry entry, KeyIndex& index, Faults& faults);
   /// Says whether both values are written alike, wherever they stand.
   bool is_equal(const Value& other) const;
-  /// Returns what is to be said of keys that are given again in this mapping and all below it.
-  std::vector<std::string> all_repeated() const;
+  /// Returns what is to be said of the keys of this mapping and all below it.
+  std::vector<std::string> all_notes() const;
   /// Returns the value of a key of a mapping; null if there is none. Cost O(entries).
   const Value* find(std::string_view key) const;
   /// Returns where the value stands, as that of `key`.

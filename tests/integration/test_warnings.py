@@ -2,6 +2,7 @@
 """Settings with which a run goes on but is not what its user expects: each has one warning, on one rank and on several, that names the key,
 and none where the user asked for just that."""
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -94,6 +95,37 @@ class Warnings(harness.Folder):
             outcome = harness.orrery(*command)
             self.assertEqual(outcome.code, 0, outcome.err)
             self.assertEqual(harness.messages(outcome), [])
+
+    def test_products_without_a_processor(self):
+        """`products` warns once that it takes H100's figures where nobody says what the NPUs are, and not where the processor is given.
+        The presets of systems say it: an A100 system differs from one of H100, and `roofline` is not concerned."""
+        config = self.config(f"{{shape: Ring, size: 4, {LINK}}}", f"{MODEL}, parallel: {{dp: 4}}")
+        products = "--set=system.compute.model=products"
+        config.write_text(config.read_text().replace("roofline: true, ", ""))
+        self.one_warning(("system.compute.processor is not given", "h100", "a100"), config, products)
+        self.assertEqual(self.warnings(config, products, "--set=system.compute.processor=h100"), [])
+        config.write_text(f"system: dgx-a100-superpod\nworkload: {{{MODEL}, parallel: {{tp: 4, dp: 128}}}}\n")
+        self.assertEqual(self.warnings(config, "--fold", ranks=(0,)), [])
+        seconds = {}
+        for processor in ("", "--set=system.compute.processor=a100", "--set=system.compute.processor=h100"):
+            outcome = harness.orrery("run", config, "--fold", products, *filter(None, [processor]),
+                                     f"--output={self.folder / 'r.h5'}", "--force")
+            self.assertEqual((outcome.code, harness.messages(outcome)), (0, []))
+            seconds[processor] = re.search("training: (.*)", outcome.out).group(1)
+        self.assertEqual(seconds[""], seconds["--set=system.compute.processor=a100"])
+        self.assertNotEqual(seconds[""], seconds["--set=system.compute.processor=h100"])
+
+    def test_a_stack_of_another_processor(self):
+        """A stack of A100 on a system of H100 brings one warning, which names both and the file that says what the NPUs are; a stack of
+        H100 brings none."""
+        config = self.folder / "config.yaml"
+        for stack, words in (("a100-fsdp", ("config.yaml:1", "a100-fsdp", "a100", "h100", "dgx-h100-superpod.yaml")), ("h100-fsdp", ())):
+            config.write_text(f"stack: {stack}\nsystem: dgx-h100-superpod\nworkload: {{{MODEL}, parallel: {{tp: 4, dp: 256}}}}\n")
+            outcome = harness.orrery("check", config)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual(len(harness.messages(outcome)), 1 if words else 0, outcome.err)
+            for word in words:
+                self.assertIn(word, outcome.err)
 
     def test_a_pipeline_with_one_micro_batch(self):
         """4 stages and one micro-batch: run, check and generate warn once, with the key, the bubble of 3/4 and a number of micro-batches

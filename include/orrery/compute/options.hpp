@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/compute/model.hpp"
@@ -39,7 +40,7 @@ using ProcessorName = Registered<Processor>;
 
 /// What `products` needs beside the peak and the memory.
 struct ProductsOptions {
-  ProcessorName processor;
+  std::optional<ProcessorName> processor;  ///< none: the first of the registry
   double attention_share = 0;         ///< 0: the processor's
   double elementwise_share = 0.8;     ///< of the memory's bandwidth, reached by operations that memory limits
   double fp8_share = 0.9;             ///< of the rate that bf16's share of the peak would give

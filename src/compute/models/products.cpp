@@ -34,7 +34,7 @@ class Products final : public ComputeModel {
  public:
   explicit Products(const Options& options)
       : options_(options.products),
-        processor_(*options.products.processor),
+        processor_(*options.products.processor.value_or(ProcessorName())),
         bandwidth_(options.local_memory.bytes_per_ns() * 1e9),
         peak_(options.peak_flops * options.efficiency),
         bf16_peak_(options.bf16_peak_flops > 0 ? options.bf16_peak_flops : options.peak_flops),

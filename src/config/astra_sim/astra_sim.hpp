@@ -61,7 +61,7 @@ void with_file(const std::filesystem::path& path, const std::string& input_name,
     const auto origin = std::make_shared<const Origin>(Origin{path.string(), path.parent_path()});
     std::string text = read_text(path);
     const Value root = parse(text, origin, reading.faults);
-    std::ranges::move(root.all_repeated(), std::back_inserter(reading.configuration.warnings));
+    std::ranges::move(root.all_notes(), std::back_inserter(reading.configuration.warnings));
     reading.configuration.inputs.emplace_back(input_name, std::move(text));
     if (root.kind == Value::Kind::null)
       throw Error(ErrorCode::bad_input, {.file = path.string()}, "the file is empty", "a mapping of keys to values");

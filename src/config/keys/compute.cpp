@@ -91,16 +91,28 @@ void add_model(Keys<Configuration>& keys) {
 bool has_products(const Configuration& c) { return c.execution.compute.model == compute::ModelName("products"); }
 bool has_table(const Configuration& c) { return c.execution.compute.model == compute::ModelName("table"); }
 
-/// Adds the shares that the model `products` works with.
+/// What the NPUs are, if that is given. It has no effect with models that do not ask for it.
+Handling<Configuration> processor() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            target.execution.compute.products.processor = word(processors()).read(value, path, reading);
+          },
+          [](const Configuration& c, Writer& writer) {
+            if (const auto& name = c.execution.compute.products.processor)
+              writer.put("system.compute.processor", std::string(name->name()));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.execution.compute.products.processor == b.execution.compute.products.processor;
+          }};
+}
+
+/// Adds what the model `products` works with.
 void add_products(Keys<Configuration>& keys) {
-  keys.add(
-          {.path = "system.compute.processor",
-           .help = "the processor whose measured kernels say what products reach, with `model: products`",
-           .example = "h100",
-           .otherwise = Default::built_in(),
-           .see = "compute.md"},
-          word(processors()), [](auto& c) -> auto& { return c.execution.compute.products.processor; })
-      .written_if(has_products);
+  keys.add({.path = "system.compute.processor",
+            .help = "what the NPUs are: with `model: products`, its measured kernels say what products reach",
+            .example = "h100",
+            .otherwise = Default::described("h100, with a warning where it matters"),
+            .see = "compute.md"},
+           word(processors()).info, processor());
   keys.add(
           {.path = "system.compute.attention",
            .help = "share of the bf16 peak that fused attention reaches, with `model: products`",
