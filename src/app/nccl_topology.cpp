@@ -25,6 +25,8 @@ using tinyxml2::XMLElement;
 constexpr std::string_view switch_class = "0x068000";
 constexpr double slow_share = 0.1;         // NICs below this share of the fastest one carry no collectives
 constexpr double most_nic_mbps = 3.2e6;    // above it a driver gave kbit/s
+constexpr double least_nic_mbps = 1;       // below it a file says no speed
+constexpr double least_pcie_rate = 0.1;    // GT/s, the same
 constexpr std::uint32_t most_gpus = 1024;  // of one node
 constexpr std::uint32_t assumed_nodes = 2;
 
@@ -119,7 +121,7 @@ class TopologyReader {
     const std::string_view speed = text_of(pci, "link_speed");
     double rate = 0;
     std::from_chars(speed.data(), speed.data() + speed.size(), rate);
-    if (!(rate > 0 && rate <= 1000)) return 0;
+    if (!(rate >= least_pcie_rate && rate <= 1000)) return 0;
     const double of_data = rate < 8 ? 8.0 / 10 : 128.0 / 130;
     return rate * of_data / 8 * whole(pci, "link_width", 64, 0);
   }
@@ -162,7 +164,10 @@ class TopologyReader {
     return gpu;
   }
 
-  void read_net(const XMLElement& at) { nics.push_back({cited(text_of(at, "name")), number(at, "speed", 0, 1e12, 0)}); }
+  void read_net(const XMLElement& at) {
+    const double mbps = number(at, "speed", 0, 1e12, 0);
+    nics.push_back({cited(text_of(at, "name")), mbps < least_nic_mbps ? 0 : mbps});
+  }
 
   std::string file_;
 };
@@ -187,6 +192,7 @@ class SystemMaker {
     if (gpus_.size() == 1) return {};
     const bool has_links = std::ranges::any_of(gpus_, [](const Gpu& gpu) { return !gpu.links.empty(); });
     if (!has_links) return {pcie(gpus_.size())};
+    if (least_links() == 0) return {uneven_pcie("some GPUs have no links")};
     const std::vector<std::size_t> island = islands();
     const bool is_known = std::ranges::any_of(peers_, [](const auto& peers) { return !peers.empty(); });
     if (num_to_switch_ > 0 || !is_known) {
@@ -198,11 +204,8 @@ class SystemMaker {
     const std::size_t num_islands = std::set(island.begin(), island.end()).size();
     if (gpus_.size() % num_islands != 0 || std::ranges::any_of(island, [&](std::size_t i) {
           return static_cast<std::size_t>(std::ranges::count(island, i)) != gpus_.size() / num_islands;
-        })) {
-      Dimension all = pcie(gpus_.size());
-      all.comment += "; GPUs with links are in islands of several sizes, which no dimension describes";
-      return {all};
-    }
+        }))
+      return {uneven_pcie("GPUs with links are in islands of several sizes")};
     std::vector<Dimension> found;
     if (gpus_.size() > num_islands) found.push_back(of_island(gpus_.size() / num_islands));
     if (num_islands > 1) {
@@ -269,6 +272,13 @@ class SystemMaker {
     return over_links("Switch", size, std::max(least_links(), 1U),
                       "the links are a partial mesh, which no dimension describes: a switch with the links of the GPU "
                       "that has the fewest is assumed");
+  }
+
+  /// Returns the dimension of GPUs whose links no dimension describes.
+  Dimension uneven_pcie(std::string_view why) const {
+    Dimension all = pcie(gpus_.size());
+    all.comment += fmt::format("; {}, which no dimension describes", why);
+    return all;
   }
 
   Dimension pcie(std::size_t size) const {

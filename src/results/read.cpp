@@ -73,8 +73,8 @@ std::vector<npu::TimelineRecord> Timeline::rows(NpuId npu) const {
   std::vector<npu::TimelineRecord> records;
   for (std::size_t i = 0; i < node.size(); ++i) {
     if (name[i] >= state_->names.size() || kind[i] < 0 || kind[i] > static_cast<std::int8_t>(trace::NodeKind::host) ||
-        (group[i] >= 0 && static_cast<std::size_t>(group[i]) >= state_->groups.size()) || start[i] < 0 ||
-        finish[i] < start[i])
+        group[i] < -1 || (group[i] >= 0 && static_cast<std::size_t>(group[i]) >= state_->groups.size()) ||
+        start[i] < 0 || finish[i] < start[i])
       state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));
     records.push_back({.npu = npu,
                        .group = static_cast<std::uint32_t>(group[i]),
@@ -95,7 +95,8 @@ void Timeline::add_messages(NpuId npu, std::vector<npu::TimelineRecord>& records
   const auto tag = table.read<std::uint64_t>("tag", npu);
   const auto operation = table.read<std::int8_t>("operation", npu);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (bytes[i] < 0 || operation[i] > static_cast<std::int8_t>(trace::CollectiveKind::barrier))
+    if (bytes[i] < 0 || peer[i] < -1 || operation[i] < npu::TimelineRecord::no_operation ||
+        operation[i] > static_cast<std::int8_t>(trace::CollectiveKind::barrier))
       state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));
     records[i].bytes = static_cast<std::uint64_t>(bytes[i]);
     records[i].peer = static_cast<std::uint32_t>(peer[i]);

@@ -57,7 +57,7 @@ std::vector<std::string> Source::texts(const std::string& path) const {
   const Handle dataset = open(path);
   const Handle type(H5Dget_type(dataset.id()), H5Tclose);
   const Handle space(H5Dget_space(dataset.id()), H5Sclose);
-  std::vector<char*> pointers(num_rows(dataset));
+  std::vector<char*> pointers(num_rows(dataset, path));
   if (H5Tis_variable_str(type.id()) <= 0 ||
       H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)
     fail(fmt::format("{} cannot be read", path));
@@ -73,13 +73,20 @@ Handle Source::open(const std::string& path) const {
   return dataset;
 }
 
-std::uint64_t Source::num_rows(const Handle& dataset) {
-  return static_cast<std::uint64_t>(std::max<hssize_t>(size_of(Handle(H5Dget_space(dataset.id()), H5Sclose)), 0));
+std::uint64_t Source::num_rows(const Handle& dataset, std::string_view path) const {
+  constexpr std::uint64_t most_rows_of_byte = 65536;  // gzip makes a byte of 1032 at most, other filters of more
+  const auto rows =
+      static_cast<std::uint64_t>(std::max<hssize_t>(size_of(Handle(H5Dget_space(dataset.id()), H5Sclose)), 0));
+  const std::uint64_t bytes = H5Dget_storage_size(dataset.id());
+  if (rows / most_rows_of_byte > bytes || (rows > 0 && bytes == 0))
+    fail(fmt::format("{} has {} rows in {} bytes", path, rows, bytes));
+  return rows;
 }
 
 void NpuTable::add(const char* column) {
-  const auto [entry, added] = datasets_.emplace(column, source_.open(fmt::format("{}/{}", group_, column)));
-  if (offsets_.empty() || Source::num_rows(entry->second) != offsets_.back())
+  const std::string path = fmt::format("{}/{}", group_, column);
+  const auto [entry, added] = datasets_.emplace(column, source_.open(path));
+  if (offsets_.empty() || source_.num_rows(entry->second, path) != offsets_.back())
     source_.fail(fmt::format("{} is not whole", group_));
 }
 

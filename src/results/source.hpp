@@ -62,13 +62,14 @@ class Source {
   template <class T>
   std::vector<T> column(const std::string& path) const {
     const Handle dataset = open(path);
-    std::vector<T> values(num_rows(dataset));
+    std::vector<T> values(num_rows(dataset, path));
     if (H5Dread(dataset.id(), memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
       fail(fmt::format("{} cannot be read", path));
     return values;
   }
   Handle open(const std::string& path) const;
-  static std::uint64_t num_rows(const Handle& dataset);
+  /// Returns the number of rows of a dataset. Throws if it claims more than what the file holds of it can be.
+  std::uint64_t num_rows(const Handle& dataset, std::string_view path) const;
 
  private:
   static hssize_t size_of(const Handle& space) {

@@ -48,7 +48,10 @@ std::optional<Bytes> TensorLists::list(std::uint32_t node, std::uint32_t key, By
     size_ += size;
   } else if (last_listing_[tensor] >= first[node]) {
     Listing& own = listings[last_listing_[tensor]];
-    (makes ? own.makes : own.needs) = 1;
+    if (makes)
+      own.makes = 1;
+    else
+      own.needs = 1;
     return {};
   }
   last_listing_[tensor] = next;

@@ -301,8 +301,9 @@ bool recognises_text(std::string_view beginning) {
     if (!line.empty()) lines.push_back(line);
     beginning.remove_prefix(std::min(end + 1, beginning.size()));
   }
-  if (lines.empty()) return false;
-  const std::string_view word = words_in(lines[0]).front();
+  const auto words = lines.empty() ? std::vector<std::string_view>() : words_in(lines[0]);
+  if (words.empty()) return false;
+  const std::string_view word = words.front();
   if (find_training_loop(word)) return true;
   const auto is_name = [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; };
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

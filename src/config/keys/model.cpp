@@ -232,7 +232,8 @@ Handling<LayerList> layers() {
 Handling<LayerList> late_start() {
   return {[](const Value& value, const std::string& path, LayerList& target, Reading& reading) {
             Sections sections(Section(&value, path, value, reading.faults));
-            read_keys(late_keys(), sections, target.late.emplace(), reading);
+            target.late = LayerList::Late{};
+            read_keys(late_keys(), sections, *target.late, reading);
             sections.refuse_unknown();
           },
           [](const LayerList& target, Writer& writer) {

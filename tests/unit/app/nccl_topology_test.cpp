@@ -94,6 +94,25 @@ TEST_F(NcclTopology, WithoutLinksThereIsPcie) {
   EXPECT_HAS(text, "PCIe");
 }
 
+TEST_F(NcclTopology, AGpuWithoutLinksLeavesPcie) {
+  // Two GPUs, of which one has links to an NVSwitch, or to a place that the file does not tell: a switch of links would
+  // have no bandwidth, so there is a Switch over PCIe.
+  for (const std::string_view target_class : {"0x068000", "0x030200"}) {
+    const std::string text = yaml(node({{{"0000:c0:00.0", 12}}, {}}, "sm=\"80\"", 200000, target_class));
+    EXPECT_HAS(text, "{shape: Switch, size: 2, bandwidth: 31.5077 GB/s");
+    EXPECT_HAS(text, "some GPUs have no links");
+  }
+}
+
+TEST_F(NcclTopology, ASpeedNextToNothingIsNone) {
+  // Two GPUs whose PCIe has 1e-9 GT/s, and a NIC of 1e-9 Mbit/s: the rates that are assumed where there are none.
+  std::string xml = node({{}, {}});
+  for (const std::string_view speed : {"16 GT/s", "16 GT/s", "200000"})
+    xml.replace(xml.find(speed), speed.size(), "1e-9");
+  EXPECT_HAS(yaml(xml), "size: 2, bandwidth: 31.5 GB/s");
+  EXPECT_HAS(yaml(xml), "size: 2, bandwidth: 6.25 GB/s");
+}
+
 TEST_F(NcclTopology, NumberOfNodesIsTaken) {
   // Two GPUs and 16 nodes: the last dimension has size 16 and no comment assumes it. One node has no such dimension.
   const std::string many = yaml(node({{}, {}}), 16);

@@ -320,6 +320,71 @@ TEST_F(Results, usage_of_local_memories_belongs_to_their_npus) {
   EXPECT_EQ(reader.integers("/local_memory/usage").size(), rows);
 }
 
+/// Writes a number to the first row of a dataset.
+void change_first_row(const fs::path& path, const char* name, std::int64_t value) {
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(dataset), one = H5Screate(H5S_SCALAR);
+  const hsize_t row = 0;
+  H5Sselect_elements(space, H5S_SELECT_SET, 1, &row);
+  EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT64, one, space, H5P_DEFAULT, &value), 0) << name;
+  H5Sclose(one);
+  H5Sclose(space);
+  H5Dclose(dataset);
+  H5Fclose(file);
+}
+
+/// Puts a dataset of so many rows, of which none is written, in the place of another one.
+void claim_rows(const fs::path& path, const char* name, hsize_t rows) {
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  EXPECT_GE(H5Ldelete(file, name, H5P_DEFAULT), 0) << name;
+  const hid_t space = H5Screate_simple(1, &rows, nullptr), layout = H5Pcreate(H5P_DATASET_CREATE);
+  const hsize_t chunk = 1024;
+  H5Pset_chunk(layout, 1, &chunk);
+  const hid_t dataset = H5Dcreate2(file, name, H5T_NATIVE_INT64, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+  EXPECT_GE(dataset, 0) << name;
+  H5Dclose(dataset);
+  H5Pclose(layout);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+/// Reads the rows of all NPUs. Returns what was refused; "read" if nothing was.
+std::string refusal_of_rows(const fs::path& path) {
+  try {
+    const Timeline timeline(path);
+    for (std::uint32_t npu = 0; npu < timeline.num_npus(); ++npu) (void)timeline.rows(NpuId(npu));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    return error.what();
+  }
+  return "read";
+}
+
+// The first row of the timeline names a group, a peer or an operation below -1, which stands for none.
+TEST_F(Results, numbers_below_none_are_refused) {
+  const auto path = folder / "results.h5";
+  for (const char* const name : {"/timeline/group", "/timeline/peer", "/timeline/operation"}) {
+    write(path, description(), scattered(), test::world());
+    if (!test::world().is_root()) continue;
+    EXPECT_EQ(refusal_of_rows(path), "read");
+    if (!Reader(path).has(name)) continue;
+    change_first_row(path, name, -2);
+    EXPECT_NE(refusal_of_rows(path).find("row 0 of /timeline makes no sense"), std::string::npos) << name;
+  }
+}
+
+// Datasets of numbers and of texts claim 2^40 or 2^61 rows that the file does not hold. No memory is taken for them.
+TEST_F(Results, rows_that_the_file_does_not_hold_are_refused) {
+  const auto path = folder / "results.h5";
+  for (const char* const name : {"/timeline/offsets", "/timeline/node", "/timeline/names"})
+    for (const hsize_t rows : {hsize_t{1} << 40U, hsize_t{1} << 61U}) {
+      write(path, description(), scattered(), test::world());
+      if (!test::world().is_root()) continue;
+      claim_rows(path, name, rows);
+      EXPECT_NE(refusal_of_rows(path).find("rows in 0 bytes"), std::string::npos) << refusal_of_rows(path);
+    }
+}
+
 // No rank has rows of a timeline. The file has no groups for them.
 TEST_F(Results, no_timeline_without_rows) {
   auto mine = scattered();

@@ -321,6 +321,12 @@ TEST_F(ManyNpus, AFileThatIsForgottenIsReadAgain) {
   EXPECT_EQ(load(0)->parts.graph->nodes[0].detail, 99u);
 }
 
+TEST_F(Formats, AFileThatBeginsWithALineWithoutAWordIsNoTrace) {
+  // The first line holds form feeds and vertical tabs only, which separate words but are not taken off lines.
+  for (const std::string_view text : {"\f", "\v\f\n5\n", "\f\nMICRO\n1\n"})
+    EXPECT_HAS(refusal_of_bytes(std::string(text)), "this is not a trace that Orrery can read");
+}
+
 TEST_F(Formats, AMemberOfACustomCollectiveIsReadByTheSameReaders) {
   // One member's trace of version 0.0.3 (a send of 640 bytes to position 2 after a node that does nothing), and a file
   // of JSON: the first is read, the second is refused with what it holds.

@@ -1,0 +1,13 @@
+// Traces of all other formats: Chakra's JSON, GOAL, PyTorch's execution traces, ASTRA-sim's text. Any file is a trace
+// or is refused.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "trace_target.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return orrery::fuzz::read_trace(orrery::fuzz::text_of(data, size), [](std::string_view format) {
+    return format != "kineto" && (format == "chakra-json" || !format.starts_with("chakra"));
+  });
+}
