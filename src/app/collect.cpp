@@ -79,6 +79,11 @@ results::RunDescription describe(const config::Configuration& configuration, con
   return run;
 }
 
+std::optional<cost::Plant> plant_of(const config::Configuration& configuration) {
+  if (configuration.prices.empty()) return {};
+  return cost::plant_of(configuration.prices, configuration.dimensions, configuration.execution.room());
+}
+
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
   const auto& generated = *configuration.workload.generated;
   return {.samples = static_cast<double>(figures.samples),

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "orrery/config/configuration.hpp"
+#include "orrery/cost/cost.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/workload/figures.hpp"
 #include "preparation.hpp"
@@ -20,5 +22,8 @@ results::RunDescription describe(const config::Configuration& configuration, con
 
 /// Returns what the metrics need to know of a step of a generated workload.
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures);
+
+/// Returns what the system costs; nothing without prices.
+std::optional<cost::Plant> plant_of(const config::Configuration& configuration);
 
 }  // namespace orrery::app

@@ -209,14 +209,21 @@ void print_found(const Study& study, const std::vector<Row>& rows, const results
                 fmt::format("{} has the reason of each.", command.output.string()));
   fmt::print("\n{}\n", study.objectives.size() == 1 ? "The best, the first one first:" : "The Pareto front:");
   const auto names = varied_names(study);
+  const auto metrics_of = [&](std::uint64_t number) { return rows[number].trial.metrics; };
   std::vector<std::vector<std::string>> lines(1, {"trial"});
   for (const auto& one : names) lines[0].push_back(cited(one, 40));
-  for (const auto& metric : explore::metrics()) lines[0].emplace_back(metric.name);
+  std::vector<std::size_t> known;  // metrics that one of the trials has
+  for (std::size_t i = 0; i < explore::metrics().size(); ++i)
+    if (std::ranges::any_of(table.best, [&](auto number) { return !std::isnan(metrics_of(number)[i]); }))
+      known.push_back(i);
+  for (const std::size_t i : known) lines[0].emplace_back(explore::metrics()[i].name);
   for (const std::uint64_t number : table.best) {
     auto& line = lines.emplace_back(1, fmt::format("{}", number));
     for (const auto& one : names) line.push_back(cited(text_of(rows[number].point, one), 40));
-    for (const double metric : rows[number].trial.metrics)
+    for (const std::size_t i : known) {
+      const double metric = metrics_of(number)[i];
       line.push_back(std::isnan(metric) ? "-" : fmt::format("{:.5g}", metric));
+    }
   }
   print_columns(lines);
   fmt::print("\nThe CONFIG.yaml of a trial: orrery explore {} --trial {}\n", command.file.string(), table.best.front());

@@ -141,6 +141,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     description.step = training_step(configuration, *figures);
     description.step->generation = generation;
   }
+  if (world.is_root()) description.plant = plant_of(configuration);
   if (world.is_root() && description.network.has_links)
     description.network.switches = topology::Fabric(preparation->system().topology()).switches();
   std::optional<Time> stopped_at = simulation->stopped_at();

@@ -22,9 +22,28 @@ std::size_t index_of(std::string_view metric) {
                                   explore::metrics().begin());
 }
 
+/// Returns the first metric that the study needs and the trial does not have; nothing if it has all of them.
+std::optional<std::string> missing_metric(const Study& study, const Trial& trial) {
+  const auto is_missing = [&](const std::string& name) {
+    return explore::is_metric(name) && std::isnan(trial.metrics[index_of(name)]);
+  };
+  for (const explore::Expression& constraint : study.constraints)
+    for (const std::string& name : constraint.names())
+      if (is_missing(name)) return name;
+  for (const auto& objective : study.objectives)
+    if (is_missing(objective.metric)) return objective.metric;
+  return {};
+}
+
 /// Looks at the metrics of a trial that is done.
 void apply_constraints(const Study& study, const Point& point, Trial& trial) {
   if (trial.status != TrialStatus::done) return;
+  if (const auto missing = missing_metric(study, trial)) {
+    trial.status = TrialStatus::excluded;
+    trial.text = fmt::format("{}, which is not known{}", *missing,
+                             explore::needs_prices(*missing) ? ": `cost` lacks the prices" : "");
+    return;
+  }
   explore::Names names = point.names;
   for (std::size_t i = 0; i < explore::metrics().size(); ++i)
     if (!std::isnan(trial.metrics[i])) names[std::string(explore::metrics()[i].name)] = trial.metrics[i];
@@ -264,6 +283,7 @@ class BoundedSearch {
 
 config::Inputs inputs_of(const Study& study, const config::ExploreCommand& command, const Point& point) {
   config::Inputs inputs{.file = study.base, .overrides = command.overrides};
+  if (!study.cost.empty()) inputs.overrides.push_back(fmt::format("cost=\"{}\"", study.cost));
   for (const auto& [key, text] : point.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
   return inputs;
 }

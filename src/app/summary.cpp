@@ -53,6 +53,19 @@ void print_training(const results::Metrics& metrics) {
                percent(metrics.bubble->measured), percent(metrics.bubble->ideal));
 }
 
+/// Prints what the system costs and what a step costs on it, as far as it has prices.
+void print_cost(const cost::Plant& plant, const results::CostFigures& cost) {
+  std::vector<std::string> parts;
+  for (const auto& [name, price] : plant.items) parts.push_back(fmt::format("{} {:.0f}", cited(name), price));
+  if (cost.step.capex) fmt::print("price: {:.0f} USD ({})\n", *cost.step.capex, fmt::join(parts, ", "));
+  parts.clear();
+  if (cost.step.price) parts.push_back(fmt::format("{:.4g} USD", *cost.step.price));
+  if (cost.step.energy)
+    parts.push_back(fmt::format("{}J at {}W", with_prefix(*cost.step.energy), with_prefix(*cost.step.power)));
+  if (cost.tokens_per_usd) parts.push_back(fmt::format("{} tokens/USD", with_prefix(*cost.tokens_per_usd)));
+  if (!parts.empty()) fmt::print("cost of a step: {}\n", fmt::join(parts, ", "));
+}
+
 /// The summary names this many kinds of collectives; the results have all of them.
 constexpr std::size_t most_collectives = 4;
 
@@ -193,6 +206,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
   }
   print_path(all.path);
   if (all.metrics) print_traffic(*all.metrics, run.network.sharers, configuration.execution.replay_only);
+  if (all.metrics && run.plant) print_cost(*run.plant, all.metrics->cost);
   print_local_memory(all.npus, configuration.execution.room());
   print_links(all.links, run.network.switches, end);
   if (all.metrics)

@@ -20,6 +20,17 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
+/// Returns the value of a metric of a study that depends on prices.
+std::optional<double> cost_metric(std::string_view name, const results::CostFigures& cost) {
+  if (name == "capex") return cost.step.capex;
+  if (name == "power") return cost.step.power;
+  if (name == "energy_per_step") return cost.step.energy;
+  if (name == "usd_per_step") return cost.step.price;
+  if (name == "tokens_per_usd") return cost.tokens_per_usd;
+  if (name == "tokens_per_j") return cost.tokens_per_joule;
+  return {};
+}
+
 /// Returns the value of a metric of a study.
 double metric(std::string_view name, const results::Metrics& all, Bytes peak) {
   if (name == "step_time") return static_cast<double>(all.step_time.ps()) * 1e-12;
@@ -32,7 +43,7 @@ double metric(std::string_view name, const results::Metrics& all, Bytes peak) {
   if (name == "idle") return all.shares.idle;
   if (name == "bubble") return all.bubble ? all.bubble->measured : unknown;
   if (name == "peak_memory") return static_cast<double>(peak.count());
-  return unknown;
+  return cost_metric(name, all.cost).value_or(unknown);
 }
 
 /// Returns what becomes of a trial whose NPUs need so much; nothing if it fits.
@@ -60,9 +71,10 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
     step = training_step(configuration, workload::figures(*configuration.workload.generated));
   Trial trial;
   trial.metrics.resize(explore::metrics().size(), unknown);
-  const auto metrics = results::metrics_of(all.npus, {}, configuration.execution.iterations, step, all.collective_sums);
+  auto metrics = results::metrics_of(all.npus, {}, configuration.execution.iterations, step, all.collective_sums);
   Bytes peak;
   for (const npu::NpuRecord& npu : all.npus) peak = std::max(peak, npu.peak_local_memory);
+  if (const auto plant = plant_of(configuration); metrics && plant) results::add_cost(*plant, *metrics);
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
@@ -73,6 +85,16 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   return trial;
 }
 
+/// Adds what a step costs at least: it takes no less time, and NPUs draw no less than in their thriftier state.
+void add_cost_bounds(const cost::Plant& plant, TrialEstimate& estimate) {
+  const double busy = plant.npu.idle_power <= plant.npu.busy_power ? 0 : 1;
+  const auto least = cost::cost_of_step(plant, estimate.step.seconds(), busy);
+  estimate.capex = least.capex.value_or(0);
+  estimate.power = least.power.value_or(0);
+  estimate.energy = least.energy.value_or(0);
+  estimate.price = least.price.value_or(0);
+}
+
 }  // namespace
 
 Trial Trial::ended(TrialStatus status, std::string text) {
@@ -81,13 +103,20 @@ Trial Trial::ended(TrialStatus status, std::string text) {
 
 double TrialEstimate::bound(std::string_view metric) const {
   // Rates are rounded twice, here and in the results.
-  constexpr double margin = 1 + 1e-12;
+  constexpr double margin = 1 + 1e-9;
   const double seconds = static_cast<double>(step.ps()) * 1e-12;
   if (metric == "peak_memory") return static_cast<double>(peak_memory.count());
+  if (metric == "capex" && capex > 0) return capex;
   if (step == Time::zero()) return unknown;
   if (metric == "step_time") return seconds;
   if (metric == "tokens_per_s" && tokens > 0) return tokens / seconds * margin;
   if (metric == "samples_per_s") return samples / seconds * margin;
+  const double wanted = tokens > 0 ? tokens : samples;
+  if (metric == "power" && power > 0) return power / margin;
+  if (metric == "energy_per_step" && energy > 0) return energy / margin;
+  if (metric == "usd_per_step" && price > 0) return price / margin;
+  if (metric == "tokens_per_usd" && price > 0) return wanted / price * margin;
+  if (metric == "tokens_per_j" && energy > 0) return wanted / energy * margin;
   return unknown;
 }
 
@@ -118,6 +147,7 @@ TrialEstimator::Result TrialEstimator::estimate(const config::Inputs& inputs) {
       common_->system = std::make_unique<System>(common_->configuration);
     }
     result.estimate.step = least_step_time(configuration, *common_->system);
+    if (const auto plant = plant_of(configuration)) add_cost_bounds(*plant, result.estimate);
     if (configuration.workload.generated) {
       const auto size = workload::size_of_step(*configuration.workload.generated);
       result.estimate.samples = static_cast<double>(size.samples);

@@ -38,6 +38,8 @@ struct TrialEstimate {
   Time step;                       ///< is not shorter; 0: not known
   Bytes peak_memory;               ///< is not less
   double samples = 0, tokens = 0;  ///< of a step
+  /// Exact, or not less than this; 0 where prices are not known.
+  double capex = 0, power = 0, energy = 0, price = 0;
   double work = 1;                 ///< of the simulation, for comparison
 
   /// Returns what a metric is not better than; NaN if nothing is known.

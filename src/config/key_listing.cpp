@@ -247,6 +247,8 @@ std::vector<KeySection> key_sections() {
   add_section(distribution_keys(), sections);
   add_section(slow_npu_keys(), sections);
   add_section(link_keys(), sections);
+  add_section(cost_keys(), sections);
+  add_section(tier_keys(), sections);
   add_section(run_keys(), sections);
   add_section(network_yml_keys(), sections);
   add_section(system_json_keys(), sections);

@@ -142,6 +142,7 @@ void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faul
   if (root.kind == Value::Kind::mapping) apply_stack(root, inputs, faults);
   follow(entry(root, "system"), system_reference, inputs, faults);
   follow(entry(root, "perturbation"), {"perturbation", "perturbation.yaml", "perturbations"}, inputs, faults);
+  follow(entry(root, "cost"), {"cost", "cost.yaml", "prices"}, inputs, faults);
   if (Value* const workload = entry(root, "workload"))
     follow(entry(*workload, "model"), {"workload.model", "model.yaml", "models"}, inputs, faults);
 }

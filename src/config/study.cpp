@@ -133,6 +133,11 @@ class StudyReader {
             {{"grid", Strategy::grid, "simulates all"}, {"bounded", Strategy::bounded, "simulates what may be best"}});
       });
     strategy.refuse_unknown();
+    if (const Value* const cost = top.find("cost"))
+      faults_.attempt([&] {
+        const auto file = as_path(*cost, "cost");
+        study_.cost = std::filesystem::exists(file) ? file.string() : cost->text;
+      });
     section.refuse_unknown();
     top.refuse_unknown();
     if (faults_.empty()) faults_.attempt([&] { validate(study_); });

@@ -4,6 +4,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/config/configuration.hpp"
+#include "orrery/cost/cost.hpp"
 #include "orrery/topology/fabric.hpp"
 
 namespace orrery::config {
@@ -110,6 +111,7 @@ void Validation::validate_modules() {
                                             : "which is taken for traces"));
   if (knows_peak) attempt([&] { c_.execution.validate(); });
   attempt([&] { c_.remote_memory.validate(topology_.num_npus()); });
+  attempt([&] { cost::tiers_of(c_.prices, c_.dimensions.size()); });
   attempt([&] { c_.run.partition.validate(topology_, c_.place_of("run.partition")); });
 }
 

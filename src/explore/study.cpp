@@ -55,12 +55,23 @@ const std::vector<MetricInfo>& metrics() {
       {"idle", "1", "share of the NPUs' time in which they do nothing"},
       {"bubble", "1", "share of the NPUs' time that they wait for the pipeline"},
       {"peak_memory", "byte", "largest use of the local memory of an NPU"},
+      {"capex", "USD", "price of the system", true},
+      {"power", "W", "power of the system, the mean over the step", true},
+      {"energy_per_step", "J", "energy of a step", true},
+      {"usd_per_step", "USD", "price of a step", true},
+      {"tokens_per_usd", "1/USD", "tokens for a USD", true},
+      {"tokens_per_j", "1/J", "tokens for a joule", true},
   };
   return all;
 }
 
 bool is_metric(std::string_view name) {
   return std::ranges::find(metrics(), name, &MetricInfo::name) != metrics().end();
+}
+
+bool needs_prices(std::string_view metric) {
+  const auto found = std::ranges::find(metrics(), metric, &MetricInfo::name);
+  return found != metrics().end() && found->needs_prices;
 }
 
 void validate(const Study& study) {

@@ -119,4 +119,17 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, const Network
   return metrics;
 }
 
+void add_cost(const cost::Plant& plant, Metrics& metrics) {
+  const auto& rates = metrics.training;
+  const double seconds = rates.request_time.value_or(metrics.step_time.seconds());
+  metrics.cost.step = cost::cost_of_step(plant, seconds, metrics.shares.compute);
+  const auto rate = rates.tokens_per_second ? rates.tokens_per_second : rates.samples_per_second;
+  if (!rate) return;
+  const auto per = [&](const std::optional<double>& of_step) {
+    return of_step && *of_step > 0 ? std::optional(*rate * seconds / *of_step) : std::nullopt;
+  };
+  metrics.cost.tokens_per_usd = per(metrics.cost.step.price);
+  metrics.cost.tokens_per_joule = per(metrics.cost.step.energy);
+}
+
 }  // namespace orrery::results

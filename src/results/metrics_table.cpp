@@ -23,6 +23,8 @@ using Number = std::optional<double>;
 
 constexpr const char* share_of_time = "share of the NPUs' time from 0 to the end of the simulation";
 
+constexpr const char* of_prices = "what has a price in the configuration (cost); all else counts as 0";
+
 const std::array<Figure<Time>, 2> times{{
     {"step_time",
      {"ps", "step time", "simulated time over the number of iterations"},
@@ -33,7 +35,7 @@ const std::array<Figure<Time>, 2> times{{
      [](const Metrics& m) { return m.exposed_communication_time; }},
 }};
 
-const std::array<Figure<Number>, 17> numbers{{
+const std::array<Figure<Number>, 23> numbers{{
     {"compute_share", {"1", "compute share", share_of_time}, [](const Metrics& m) { return Number(m.shares.compute); }},
     {"cpu_share", {"1", "CPU share", share_of_time}, [](const Metrics& m) { return Number(m.shares.cpu); }},
     {"exposed_communication_share",
@@ -90,6 +92,22 @@ const std::array<Figure<Number>, 17> numbers{{
       "share of the time of the passes in which NPUs wait because of the schedule: all stages take the same time and "
       "messages take none"},
      [](const Metrics& m) { return m.bubble ? Number(m.bubble->ideal) : Number(); }},
+    {"capex", {"USD", "price of the system", of_prices}, [](const Metrics& m) { return m.cost.step.capex; }},
+    {"power",
+     {"W", "power of the system", "the mean over the step, times the power usage effectiveness"},
+     [](const Metrics& m) { return m.cost.step.power; }},
+    {"energy_per_step",
+     {"J", "energy of a step", "power times time"},
+     [](const Metrics& m) { return m.cost.step.energy; }},
+    {"usd_per_step",
+     {"USD", "price of a step", "rent; or depreciation, and electricity if it has a price"},
+     [](const Metrics& m) { return m.cost.step.price; }},
+    {"tokens_per_usd",
+     {"1/USD", "tokens for a USD", "tokens of a step, or samples if there are no tokens, over its price"},
+     [](const Metrics& m) { return m.cost.tokens_per_usd; }},
+    {"tokens_per_joule",
+     {"1/J", "tokens for a joule", "tokens of a step, or samples if there are no tokens, over its energy"},
+     [](const Metrics& m) { return m.cost.tokens_per_joule; }},
 }};
 
 const std::array<Column<CollectiveTotal>, 5> collective_columns_of_metrics{{
@@ -154,6 +172,7 @@ std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, 
     metrics = metrics_of(npus, network, run.iterations, run.step, collectives);
     if (!metrics) return;
     metrics->hints = hints_of(*metrics, run, npus);
+    if (run.plant) add_cost(*run.plant, *metrics);
     write_figures(file, *metrics);
   });
   return metrics;

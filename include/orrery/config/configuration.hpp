@@ -15,6 +15,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/npu_list.hpp"
+#include "orrery/cost/prices.hpp"
 #include "orrery/memory/options.hpp"
 #include "orrery/network/delay_model.hpp"
 #include "orrery/npu/options.hpp"
@@ -132,6 +133,7 @@ struct Configuration {
   std::map<workload::Precision, double> peaks;
   memory::RemoteMemoryOptions remote_memory;
   Perturbation perturbation;
+  cost::Prices prices;
   Workload workload;
   RunOptions run;
 

@@ -45,6 +45,7 @@ std::string_view name(Strategy strategy);
 struct Study {
   std::string text;                   ///< of STUDY.yaml, verbatim
   std::filesystem::path base;         ///< CONFIG.yaml
+  std::string cost;                   ///< prices: a file or a preset; empty: those of the base
   std::vector<Parameter> parameters;  ///< the last one changes fastest
   std::vector<Derived> derived;
   std::vector<Expression> constraints;
@@ -57,10 +58,13 @@ struct Study {
 /// The metrics of a trial, and the values of a trial that is done.
 struct MetricInfo {
   std::string_view name, units, description;
+  bool needs_prices = false;  ///< it follows from `cost`
 };
 /// Returns all metrics that constraints and objectives may name.
 const std::vector<MetricInfo>& metrics();
 bool is_metric(std::string_view name);
+/// Returns whether a metric follows from prices.
+bool needs_prices(std::string_view metric);
 
 /// Checks the names of expressions and objectives: each is a parameter, a derived key before it, `npus` or, in
 /// constraints and objectives, a metric. Throws Error (bad_input) with the nearest name.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orrery/communicator/record.hpp"
+#include "orrery/cost/cost.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/results/breakdown.hpp"
 
@@ -68,6 +69,12 @@ struct PipelineBubble {
   double ideal = 0;     ///< of the passes alone
 };
 
+/// What a step costs, and what is had for it. Nothing stands for what has no price.
+struct CostFigures {
+  cost::StepCost step;
+  std::optional<double> tokens_per_usd, tokens_per_joule;  ///< samples where the workload has no tokens
+};
+
 /// What users of a cluster ask about a training step (docs/results.md, /metrics).
 struct Metrics {
   std::uint32_t iterations = 1;
@@ -81,6 +88,7 @@ struct Metrics {
   std::vector<double> utilisation;           ///< [num_dimensions] as in /network
   std::vector<CollectiveTotal> collectives;
   std::vector<std::string> hints;  ///< of hints_of
+  CostFigures cost;                ///< of add_cost
 };
 
 /// What all NPUs did with the network, over all iterations.
@@ -94,5 +102,7 @@ struct NetworkFigures {
 std::optional<Metrics> metrics_of(std::span<const npu::NpuRecord> npus, const NetworkFigures& network,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives);
+/// Adds what the step costs on a system with prices (docs/cost.md). A request counts as the step.
+void add_cost(const cost::Plant& plant, Metrics& metrics);
 
 }  // namespace orrery::results

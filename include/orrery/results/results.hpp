@@ -11,6 +11,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/communicator/record.hpp"
+#include "orrery/cost/cost.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/network/record.hpp"
 #include "orrery/npu/record.hpp"
@@ -86,6 +87,7 @@ struct RunDescription {
   std::uint32_t iterations = 1;
   std::vector<Repetition> repetitions = {};  ///< of a run that was repeated, the first one included
   std::optional<TrainingStep> step = {};     ///< of a generated workload; only rank 0 needs it
+  std::optional<cost::Plant> plant = {};     ///< if there are prices; only rank 0 needs it
 };
 
 /// Does what orrery::check_output does, but lets results of an interrupted run be replaced without `force`. Not

@@ -33,6 +33,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
                                                    &communication_keys(),
                                                    &remote_memory_keys(),
                                                    &perturbation_keys(),
+                                                   &cost_keys(),
                                                    &generated_workload_keys(),
                                                    &workload_keys(),
                                                    &run_keys()};

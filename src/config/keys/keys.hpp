@@ -40,6 +40,7 @@ const Keys<Configuration>& compute_keys();
 const Keys<Configuration>& communication_keys();
 const Keys<Configuration>& remote_memory_keys();
 const Keys<Configuration>& perturbation_keys();
+const Keys<Configuration>& cost_keys();
 const Keys<Configuration>& generated_workload_keys();
 const Keys<Configuration>& workload_keys();
 const Keys<Configuration>& run_keys();
@@ -78,6 +79,7 @@ struct LinkEntry {
 };
 const Keys<Perturbation::SlowNpus>& slow_npu_keys();
 const Keys<Variation>& distribution_keys();
+const Keys<cost::Tier>& tier_keys();
 /// Returns how perturbation.distributions is read: a list of distributions.
 Handling<Configuration> distributions();
 /// Returns the factors of a text with one in each line; lines that are empty or begin with # do not count. Throws Error
