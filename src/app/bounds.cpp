@@ -86,73 +86,77 @@ class StepBound {
   StepBound(const config::Configuration& configuration, System& system)
       : parallel_(configuration.workload.generated->parallel),
         outline_(workload::outline(*configuration.workload.generated, configuration.workload.estimates.get())) {
-    for (const StageOutline& stage : outline_.stages) times_.emplace_back(stage, configuration, system);
+    for (const StageOutline& outline : outline_.outlines) times_.emplace_back(outline, configuration, system);
     forward_.resize(outline_.stage_of.size());
     backward_.resize(outline_.stage_of.size());
-    for (std::size_t p = 0; p < times_.size(); ++p)
-      for (const OutlinePass& pass : outline_.stages[p].passes) {
-        const Time least = times_[p].sum(pass.chain);
-        if (pass.kind == OutlinePass::Kind::forward) forward_[pass.virtual_stage] = least;
-        if (pass.kind == OutlinePass::Kind::backward) backward_[pass.virtual_stage] = least;
+    for (std::uint32_t p = 0; p < outline_.stages.size(); ++p)
+      for (const OutlinePass& pass : outline_of(p).passes) {
+        const Time least = times_of(p).sum(pass.chain);
+        if (pass.kind == OutlinePass::Kind::forward) forward_[virtual_stage(p, pass)] = least;
+        if (pass.kind == OutlinePass::Kind::backward) backward_[virtual_stage(p, pass)] = least;
       }
     add_messages(system);
   }
 
   /// Returns the bound; 0 if it does not fit Time.
   Time find() const {
-    std::vector<Time> ends(times_.size());  // of all passes of a stage
-    for (std::size_t p = 0; p < times_.size(); ++p) {
+    std::vector<Time> ends(outline_.stages.size());  // of all passes of a stage
+    for (std::uint32_t p = 0; p < outline_.stages.size(); ++p) {
       const Time end = start_of(p) + time_of_passes(p);
       ends[p] = std::max(ends[p], end);
-      drain(outline_.stages[p].last, end, ends);
+      const OutlinePass& last = outline_.stages[p].last;
+      if (last.kind == OutlinePass::Kind::backward) drain(virtual_stage(p, last), end, ends);
     }
-    const OutlinePass back_at_the_end{.kind = OutlinePass::Kind::backward,
-                                      .virtual_stage = static_cast<std::uint32_t>(forward_.size() - 1)};
-    drain(back_at_the_end, end_of_forward(forward_.size()) + backward_.back(), ends);
+    drain(forward_.size() - 1, end_of_forward(forward_.size()) + backward_.back(), ends);
     Time bound;
-    for (std::size_t p = 0; p < times_.size(); ++p)
+    for (std::uint32_t p = 0; p < outline_.stages.size(); ++p)
       bound = std::max({bound, ends[p] == Time::max() ? ends[p] : after_passes(p, ends[p]), time_of_copies(p)});
     return bound == Time::max() ? Time::zero() : bound;
   }
 
  private:
+  const StageOutline& outline_of(std::uint32_t p) const { return outline_.outlines[outline_.stages[p].outline]; }
+  const StageTimes& times_of(std::uint32_t p) const { return times_[outline_.stages[p].outline]; }
+  std::uint32_t virtual_stage(std::uint32_t p, const OutlinePass& pass) const {
+    return parallel_.virtual_stage(p, pass.chunk);
+  }
+
   /// Returns when the first micro-batch has passed so many virtual stages at the earliest, and is at the next one.
   Time end_of_forward(std::size_t virtual_stages) const {
-    Time at = times_[outline_.stage_of.front()].sum(outline_.stages[outline_.stage_of.front()].before);
+    const std::uint32_t first = outline_.stage_of.front();
+    Time at = times_of(first).sum(outline_of(first).before);
     for (std::size_t i = 0; i < virtual_stages; ++i) at += forward_[i] + (i < there_.size() ? there_[i] : Time::zero());
     return at;
   }
   /// Returns when the first pass of a stage begins at the earliest.
-  Time start_of(std::size_t p) const { return end_of_forward(outline_.stages[p].first.virtual_stage); }
+  Time start_of(std::uint32_t p) const { return end_of_forward(virtual_stage(p, outline_.stages[p].first)); }
   /// Returns the least time of all passes of a stage.
-  Time time_of_passes(std::size_t p) const {
+  Time time_of_passes(std::uint32_t p) const {
     Time of_batch;
-    for (const OutlinePass& pass : outline_.stages[p].passes) of_batch += times_[p].sum(pass.chain);
+    for (const OutlinePass& pass : outline_of(p).passes) of_batch += times_of(p).sum(pass.chain);
     return of_batch * parallel_.micro_batches;
   }
-  /// Lets gradients go from a backward pass that ends at `end` to the stages before it.
-  void drain(const OutlinePass& from, Time end, std::vector<Time>& ends) const {
-    if (from.kind != OutlinePass::Kind::backward) return;
-    for (std::size_t i = from.virtual_stage; i-- > 0;) {
+  /// Lets gradients go from the backward pass of a virtual stage, which ends at `end`, to the stages before it.
+  void drain(std::size_t from, Time end, std::vector<Time>& ends) const {
+    for (std::size_t i = from; i-- > 0;) {
       end += back_[i] + backward_[i];
       Time& of_stage = ends[outline_.stage_of[i]];
       of_stage = std::max(of_stage, end);
     }
   }
   /// Returns the end of all that waits for the last pass, which ends at `end` at the earliest.
-  Time after_passes(std::size_t p, Time end) const {
-    const StageOutline& stage = outline_.stages[p];
-    const OutlinePass& last = stage.passes.back();
-    if (last.chain.empty() || last.kind != stage.last.kind || last.virtual_stage != stage.last.virtual_stage)
-      return end;
-    return end - times_[p].sum(last.chain) + times_[p].from_start_of(last.chain.front());
+  Time after_passes(std::uint32_t p, Time end) const {
+    const OutlinePass& last = outline_of(p).passes.back();
+    const OutlinePass& last_of_step = outline_.stages[p].last;
+    if (last.chain.empty() || last.kind != last_of_step.kind || last.chunk != last_of_step.chunk) return end;
+    return end - times_of(p).sum(last.chain) + times_of(p).from_start_of(last.chain.front());
   }
   /// Returns the bound that collectives among copies give, which repeat for each micro-batch with ZeRO 2 and 3.
-  Time time_of_copies(std::size_t p) const {
+  Time time_of_copies(std::uint32_t p) const {
     using Role = OutlineGroup::Role;
     if (parallel_.sharding.zero < 2) return Time::zero();
     const auto chain = [&](Role role) {
-      return times_[p].repeated(role, parallel_.sharding.zero == 2) * parallel_.micro_batches;
+      return times_of(p).repeated(role, parallel_.sharding.zero == 2) * parallel_.micro_batches;
     };
     return std::max(chain(Role::copies), start_of(p) + chain(Role::sums));
   }
@@ -160,7 +164,7 @@ class StepBound {
   void add_messages(System& system) {
     for (std::size_t i = 0; i + 1 < outline_.stage_of.size(); ++i) {
       const std::uint32_t here = outline_.stage_of[i], next = outline_.stage_of[i + 1];
-      const NpuId a = outline_.first_npus[here], b = outline_.first_npus[next];
+      const NpuId a = outline_.stages[here].first_npu, b = outline_.stages[next].first_npu;
       const Bytes bytes(outline_.handed[i]);
       there_.push_back(here == next ? Time::zero() : system.delays.delay(a, b, bytes));
       back_.push_back(here == next ? Time::zero() : system.delays.delay(b, a, bytes));
@@ -169,7 +173,7 @@ class StepBound {
 
   const workload::Parallel& parallel_;
   workload::Outline outline_;
-  std::vector<StageTimes> times_;         ///< [stages]
+  std::vector<StageTimes> times_;         ///< [outlines]
   std::vector<Time> forward_, backward_;  ///< [virtual stages] least times of passes
   std::vector<Time> there_, back_;        ///< [virtual stages - 1] least times of messages
 };

@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -39,6 +41,16 @@ using explore::Study;
 constexpr std::array<std::string_view, 6> status_names{"done",    "excluded", "does-not-fit",
                                                        "refused", "stuck",    "ruled-out"};
 constexpr std::uint64_t most_trials = 1'000'000;
+
+/// Keeps memory that a trial has freed for the next one. By default the C library returns it to the system, which costs a
+/// fifth of the time of small trials.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int most_bytes = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, most_bytes);
+  mallopt(M_TRIM_THRESHOLD, most_bytes);
+#endif
+}
 
 std::string_view name(TrialStatus status) { return status_names[static_cast<std::size_t>(status)]; }
 
@@ -245,6 +257,7 @@ void print_points(const Study& study, const std::vector<Point>& points, const ex
 
 void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
   heed_signals();
+  keep_freed_memory();
   const auto stop_requested = stop_request(command.max_walltime_s, std::chrono::steady_clock::now());
   const Study study = agreed(world, [&] { return config::read_study(command.file); });
   explore::Funnel funnel;

@@ -60,6 +60,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
                                             const std::function<bool()>& stop_requested) {
   configuration.run.fold = fold && configuration.run.partition.is_default();
   configuration.run.quiet = true;
+  configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
   configuration.run.memory = config::ExcessPolicy::report;
   const auto alone = parallel::make_serial();
   const auto preparation = prepare(configuration, *alone);

@@ -47,12 +47,16 @@ struct Operator {
   bool is_causal = false;                                                      ///< of attention
   bool has_weights = false;  ///< of a product: one operand is parameters, so that half of its backward pass is theirs
   double share = 1;          ///< of the operation, which the operator computes
+
+  friend bool operator==(const Operator&, const Operator&) = default;
 };
 
 /// Those of the parameters `Layer::dense` that have copies elsewhere too.
 struct PartsOfDense {
   std::uint64_t tied = 0;   ///< in the NPU's embedding group
   std::uint64_t norms = 0;  ///< in its tp group
+
+  friend bool operator==(const PartsOfDense&, const PartsOfDense&) = default;
 };
 
 /// A layer as one NPU executes it.
@@ -72,6 +76,9 @@ struct Layer {
   std::optional<Time> update = {};  ///< the optimizer's time for it, if its parameters do not say
   bool is_beside_blocks = false;    ///< embedding or output layer: stages do not share it as a block
 };
+
+/// Returns whether layers are equal but for their names.
+bool are_alike(const Layer& a, const Layer& b);
 
 /// The number of parameters of a whole model, and the number that a sample passes.
 struct ParameterCount {

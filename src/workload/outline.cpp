@@ -1,6 +1,7 @@
 #include "orrery/workload/outline.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "estimates.hpp"
@@ -30,6 +31,26 @@ OutlineGroup::Role role_of(GroupKind kind) {
   }
 }
 
+/// Returns whether two stages have the same layers but for their names.
+bool have_alike_layers(const Parallel& parallel, std::span<const std::span<const Layer>> assigned, std::uint32_t a,
+                       std::uint32_t b) {
+  for (std::uint32_t chunk = 0; chunk < parallel.num_chunks(); ++chunk)
+    if (!std::ranges::equal(assigned[parallel.virtual_stage(a, chunk)], assigned[parallel.virtual_stage(b, chunk)],
+                            are_alike))
+      return false;
+  return true;
+}
+
+StageOutline outline_with_groups(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
+                                 std::uint32_t stage, std::span<const Pass> passes, const Placement& placement) {
+  StageOutline made = outline_of_stage(parallel, assigned, stage, passes);
+  for (const std::uint32_t number : made.structure.groups) {
+    const auto kind = static_cast<GroupKind>(number);
+    made.groups.push_back({role_of(kind), placement.members(kind, NpuId(0))});
+  }
+  return made;
+}
+
 }  // namespace
 
 bool has_outline(const Description& description) {
@@ -49,22 +70,22 @@ Outline outline(const Description& description, const compute::ComputeModel* est
   const Placement placement(whole);
   Outline result;
   result.stage_of.resize(whole.num_virtual_stages());
+  std::vector<Pass> passes;  // of a stage and the first micro-batch
   for (std::uint32_t stage = 0; stage < whole[Axis::pp]; ++stage) {
     const auto all = passes_of(whole, stage);
-    std::vector<Pass> passes;
+    const auto passes_before = std::exchange(passes, {});
     std::ranges::copy_if(all, std::back_inserter(passes), [](const Pass& pass) { return pass.micro_batch == 0; });
-    StageOutline made = outline_of_stage(parallel, assigned, stage, passes);
-    made.first = outline_of(whole, stage, all.front());
-    made.last = outline_of(whole, stage, all.back());
-    const NpuId first = placement.in_stage(NpuId(0), stage);
-    for (const std::uint32_t number : made.structure.groups) {
-      const auto kind = static_cast<GroupKind>(number);
-      made.groups.push_back({role_of(kind), placement.members(kind, NpuId(0))});
-    }
     for (std::uint32_t chunk = 0; chunk < whole.num_chunks(); ++chunk)
       result.stage_of[whole.virtual_stage(stage, chunk)] = stage;
-    result.first_npus.push_back(first);
-    result.stages.push_back(std::move(made));
+    OutlineStage& made = result.stages.emplace_back();
+    made = {.first_npu = placement.in_stage(NpuId(0), stage),
+            .first = outline_of(all.front()),
+            .last = outline_of(all.back())};
+    // Stages inside the pipeline all receive and send; the first one and the last one do not.
+    const bool is_alike = stage > 1 && stage + 1 < whole[Axis::pp] && passes == passes_before &&
+                          have_alike_layers(whole, assigned, stage - 1, stage);
+    if (!is_alike) result.outlines.push_back(outline_with_groups(parallel, assigned, stage, passes, placement));
+    made.outline = static_cast<std::uint32_t>(result.outlines.size() - 1);
   }
   for (std::size_t i = 0; i + 1 < assigned.size(); ++i) result.handed.push_back(assigned[i].back().output);
   return result;

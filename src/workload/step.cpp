@@ -60,7 +60,7 @@ class StepBuilder {
     begin(Time::zero());
     for (const Pass& pass : passes) list_layer_passes(pass);
     for (const Pass& pass : passes) {
-      made.passes.push_back(outline_of(parallel_, stage_, pass));
+      made.passes.push_back(outline_of(pass));
       chain_.note(&made.passes.back().chain);
       add_passes(std::span(&pass, 1));
     }
@@ -338,13 +338,13 @@ trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::sp
   return StepBuilder(parallel, assigned, stage).build(start);
 }
 
-OutlinePass outline_of(const Parallel& parallel, std::uint32_t stage, const Pass& pass) {
+OutlinePass outline_of(const Pass& pass) {
   using Kind = OutlinePass::Kind;
   const bool is_weights = pass.kind == Pass::Kind::weights;
   return {.kind = pass.is_forward() ? Kind::forward
                   : is_weights      ? Kind::weights
                                     : Kind::backward,
-          .virtual_stage = parallel.virtual_stage(stage, pass.chunk)};
+          .chunk = pass.chunk};
 }
 
 StageOutline outline_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,

@@ -28,9 +28,9 @@ trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::sp
                                std::uint32_t stage, Time start = Time::zero());
 
 /// Returns a pass as outlines have it, without its nodes.
-OutlinePass outline_of(const Parallel& parallel, std::uint32_t stage, const Pass& pass);
-/// Makes the step of one micro-batch, with these passes, which `parallel` has. Leaves the groups, `first` and `last`
-/// to the caller. Cost O(nodes).
+OutlinePass outline_of(const Pass& pass);
+/// Makes the step of one micro-batch, with these passes, which `parallel` has. Leaves the groups to the caller. Cost
+/// O(nodes).
 StageOutline outline_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
                               std::uint32_t stage, std::span<const Pass> passes);
 

@@ -9,6 +9,8 @@ namespace orrery::compute {
 struct ProductShape {
   std::uint64_t m = 0, k = 0, n = 0;
   std::uint64_t copies = 1;
+
+  friend bool operator==(const ProductShape&, const ProductShape&) = default;
 };
 
 /// One operation of a generated workload, for models that estimate operations one by one.

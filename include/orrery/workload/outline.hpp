@@ -14,7 +14,7 @@ namespace orrery::workload {
 struct OutlinePass {
   enum class Kind : std::uint8_t { forward, backward, weights };
   Kind kind = Kind::forward;
-  std::uint32_t virtual_stage = 0;
+  std::uint32_t chunk = 0;         ///< which of the stage's virtual stages (Parallel::virtual_stage)
   std::vector<NodeId> chain = {};  ///< its nodes, each of which waits for the one before it
 };
 
@@ -30,20 +30,27 @@ struct OutlineGroup {
   std::vector<NpuId> members;  ///< of such a group of NPU 0, in its stage; ascending
 };
 
-/// The nodes of the NPUs of a stage in a step of one micro-batch. All NPUs of the stage have the same ones.
+/// The nodes of the NPUs of a stage in a step of one micro-batch. All NPUs of the stage have the same ones, and so have
+/// those of other stages inside the pipeline with the same layers; only the stages that messages name differ.
 struct StageOutline {
   trace::Structure structure;
   std::vector<OutlineGroup> groups;  ///< [num_group_slots]
   std::vector<NodeId> before;        ///< the chain before the passes
   std::vector<OutlinePass> passes;   ///< in the order of the whole step
   std::uint32_t end_of_passes = 0;   ///< nodes from this one on are those of the update
-  OutlinePass first, last;           ///< of the whole step, without their nodes
+};
+
+/// A stage of an outline.
+struct OutlineStage {
+  std::uint32_t outline = 0;  ///< its number in Outline::outlines
+  NpuId first_npu;
+  OutlinePass first, last;  ///< of the whole step, without their nodes
 };
 
 /// A training step in short: one micro-batch of each stage, from which bounds of the whole step follow.
 struct Outline {
-  std::vector<StageOutline> stages;     ///< [pp]
-  std::vector<NpuId> first_npus;        ///< [pp]
+  std::vector<StageOutline> outlines;   ///< of stages that differ
+  std::vector<OutlineStage> stages;     ///< [pp]
   std::vector<std::uint32_t> stage_of;  ///< [num_virtual_stages]
   std::vector<std::uint64_t> handed;    ///< [num_virtual_stages - 1] bytes that each hands to the next one, and back
 };
@@ -51,7 +58,8 @@ struct Outline {
 /// Says whether bounds can be found for such a step: training of a transformer whose NPUs differ by their stage only.
 bool has_outline(const Description& description);
 /// Returns the outline. Compute nodes have the durations that `estimates` gives, if there is one. Throws Error
-/// (bad_input) as Description::validate does. O(nodes of a micro-batch + passes of all stages + members of groups).
+/// (bad_input) as Description::validate does. O(layers + nodes of a micro-batch in the outlines + passes of all stages +
+/// members of groups).
 Outline outline(const Description& description, const compute::ComputeModel* estimates);
 
 /// Says whether all groups of one kind in a stage have as many members in each dimension of a system, at the same
