@@ -236,6 +236,42 @@ class Predictions(harness.Folder):
         self.assertLess(found["groups"]["all"]["mean"], 0.01)
         self.assertGreater(study("validation_two_rows", times)["groups"]["all"]["mean"], 0.01)
 
+    def test_rows_that_cannot_be_read(self):
+        """Of five rows of a file two are training steps that can be predicted. The study names the others with the column and what it found,
+        counts those of another kind, and ends with 1. A file without a column, or without a training step, is refused."""
+        file, out = self.folder / "rows.csv", self.folder / "out.json"
+        columns = "id,kind,group,hardware,gpus,config,precision,step_or_us".split(",")
+        config = json.dumps({"model": {"kind": "transformer", "layers": 2, "hidden": 1024, "heads": 8, "sequence": 1024, "vocabulary": 32000},
+                             "parallel": {"tp": 8, "sp": True}, "tp_overlap": True})
+        good = ["training step", "H100 NeMo", "h100", 8, config, "bf16", 0.01]
+        rows = [["good", *good], ["empty", *good[:-1], ""], ["json", *good[:4], "{", *good[5:]], ["card", *good[:2], "h900", *good[3:]],
+                ["again", *good], ["other", "collective", *good[1:]]]
+
+        def study(lines, names=columns):
+            with open(file, "w", newline="") as stream:
+                csv.writer(stream).writerows([names, *lines])
+            return harness.run_script("scripts/studies/validation", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}")
+
+        done = study(rows)
+        self.assertEqual(done.code, 1)
+        self.assertEqual([row["id"] for row in json.loads(out.read_text())["rows"]], ["good", "again"])
+        for words in ("row 2 ('empty'): column step_or_us: found nothing; expected seconds", "row 3 ('json'): column config: found '{'",
+                      "row 4 ('card'): column hardware: found 'h900'", "1 rows of kind 'collective' are left out: scripts/studies/collectives"):
+            self.assertIn(words, done.err)
+        self.assertEqual(study(rows[:1]).code, 0)
+        done = study(rows[5:])
+        self.assertEqual(done.code, 1)
+        self.assertIn("no training step", done.err)
+        self.assertEqual(done.out, "")
+        self.assertIn("no column kind", study([row[:1] + row[2:] for row in rows], columns[:1] + columns[2:]).err)
+
+    def test_tp_overlap_is_that_of_the_stack(self):
+        """The stack h100-nemo overlaps tensor-parallel collectives with products, so that a step with `tp-overlap: 0` takes longer."""
+        config = self.config(parallel="tp: 8, sp: true, dp: 2, micro-batches: 2")
+        times = [self.step(config, *more) for more in ((), ("--set=workload.parallel.tp-overlap=0.8",), ("--set=workload.parallel.tp-overlap=0",))]
+        self.assertEqual(times[0], times[1])
+        self.assertLess(times[0], 0.99 * times[2])
+
     def test_steps_on_tpu_v5p(self):
         """The sixteen published steps of MaxText on slices of TPU v5p: 7 % on the mean, nine of ten within 15 %."""
         out = self.folder / "errors.json"
