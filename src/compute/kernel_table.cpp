@@ -1,10 +1,13 @@
 #include "orrery/compute/kernel_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <set>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
@@ -14,18 +17,12 @@ namespace {
 
 constexpr std::size_t num_neighbours = 4;
 constexpr std::array<std::string_view, 3> size_names = {"m", "k", "n"};
+constexpr std::array<std::string_view, 8> column_names = {"operator", "pass", "precision", "m",
+                                                          "k",        "n",    "bytes",     "microseconds"};
 
-std::string_view class_of(Operation::Kind kind) {
-  switch (kind) {
-    case Operation::Kind::product:
-      return "product";
-    case Operation::Kind::attention:
-      return "attention";
-    case Operation::Kind::elementwise:
-      break;
-  }
-  return "elementwise";
-}
+constexpr std::array<std::string_view, 3> class_names = {"product", "attention", "elementwise"};  // by Kind
+
+std::string_view class_of(Operation::Kind kind) { return class_names[static_cast<std::size_t>(kind)]; }
 
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -56,11 +53,10 @@ std::array<double, 3> logarithms(double m, double k, double n) { return {std::lo
 
 }  // namespace
 
-KernelTable KernelTable::read(const std::filesystem::path& file) { return parse(read_text(file, {}), file.string()); }
-
-KernelTable KernelTable::parse(std::string_view text, const std::string& name) {
+KernelTable KernelTable::parse(std::string_view text, const std::string& name, std::string_view precision) {
   KernelTable table;
   table.name_ = name;
+  std::set<std::string, std::less<>> others;  // precisions
   std::map<std::string_view, std::size_t> columns;
   std::uint64_t line_number = 0;
   while (!text.empty()) {
@@ -72,7 +68,10 @@ KernelTable KernelTable::parse(std::string_view text, const std::string& name) {
     const auto fields = split(line);
     const Place place{.file = name, .line = line_number};
     if (columns.empty()) {
-      for (std::size_t i = 0; i < fields.size(); ++i) columns.emplace(fields[i], i);
+      for (std::size_t i = 0; i < fields.size(); ++i)
+        if (std::ranges::find(column_names, fields[i]) == column_names.end() || !columns.emplace(fields[i], i).second)
+          throw Error(ErrorCode::bad_input, place, fmt::format("found the column '{}'", cited(fields[i])),
+                      fmt::format("{}, each once", fmt::join(column_names, ", ")));
       for (const std::string_view needed : {"operator", "microseconds"})
         if (!columns.contains(needed))
           throw Error(ErrorCode::bad_input, place, fmt::format("the first line names no column '{}'", needed),
@@ -82,8 +81,16 @@ KernelTable KernelTable::parse(std::string_view text, const std::string& name) {
     if (fields.size() != columns.size())
       throw Error(ErrorCode::bad_input, place, fmt::format("found {}", counted(fields.size(), "field")),
                   fmt::format("{}, as the first line has", counted(columns.size(), "field")));
-    table.add(fields, columns, place);
+    const auto of_precision = columns.find("precision");
+    const std::string_view own = of_precision == columns.end() ? "" : fields[of_precision->second];
+    if (own.empty() || own == precision)
+      table.add(fields, columns, place);
+    else
+      others.emplace(own);
   }
+  if (table.kernels_.empty() && !others.empty())
+    throw Error(ErrorCode::bad_input, {.file = name}, fmt::format("found kernels of {} only", fmt::join(others, ", ")),
+                fmt::format("kernels of {}, the precision of the workload", precision));
   if (table.kernels_.empty())
     throw Error(ErrorCode::bad_input, {.file = name}, "found no kernel", "a line for each measured kernel");
   return table;
@@ -96,7 +103,10 @@ void KernelTable::add(std::span<const std::string_view> fields, const std::map<s
     return at == columns.end() ? std::string_view() : fields[at->second];
   };
   std::string name(text("operator"));
-  if (text("pass") == "backward") name += " backward";
+  const std::string_view pass = text("pass");
+  if (pass != "" && pass != "forward" && pass != "backward")
+    throw Error(ErrorCode::bad_input, place, fmt::format("found the pass '{}'", cited(pass)), "forward or backward");
+  if (pass == "backward") name += " backward";
   const double seconds = positive(text("microseconds"), "microseconds", place) * 1e-6;
   Kernel kernel{};
   double work = 0;
@@ -179,6 +189,19 @@ std::optional<std::string> KernelTable::doubt(const Operation& operation) const 
                          std::exp(most->sizes[i]));
     }
   return {};
+}
+
+std::vector<std::string> KernelTable::unused(std::span<const Operation> operations) const {
+  std::vector<std::string> names;
+  for (const auto& [name, kernels] : kernels_) {
+    const std::string_view of_operator = std::string_view(name).substr(0, name.find(' '));
+    const auto is_used = [&](const Operation& operation) {
+      return operation.name == of_operator || class_of(operation.kind) == of_operator;
+    };
+    const bool is_class = std::ranges::find(class_names, of_operator) != class_names.end();
+    if (!is_class && std::ranges::none_of(operations, is_used)) names.emplace_back(of_operator);
+  }
+  return names;
 }
 
 }  // namespace orrery::compute

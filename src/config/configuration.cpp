@@ -64,6 +64,7 @@ void Configuration::share_settings() {
     const auto bf16 = peaks.find(workload::Precision::bf16);
     execution.compute.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
   }
+  execution.compute.table.precision = text_of(precisions(), precision());
   if (Faults of_compute; workload.generated && execution.compute.model->estimates_operations &&
                          of_compute.attempt([this] { execution.compute.validate(); }))
     workload.estimates = compute::make_model(execution.compute);

@@ -28,8 +28,8 @@ Value read_values(std::string text, const Origin& origin, std::vector<std::strin
   Value root = parse_yaml(text, std::make_shared<const Origin>(origin), faults);
   inputs.emplace_back("configuration.yaml", std::move(text));
   // A stack stands below what the file itself says, which is known only before the file's references are followed.
-  const auto names_stack = [](const std::string& setting) { return setting.starts_with("stack="); };
-  const auto rest = std::ranges::stable_partition(overrides, names_stack).begin();
+  const auto rest = std::ranges::stable_partition(overrides, names_reference).begin();
+  if (rest != overrides.begin()) make_references_mappings(root);
   for (auto setting = overrides.begin(); setting != rest; ++setting)
     faults.attempt([&] { apply_override(root, *setting, faults); });
   overrides.erase(overrides.begin(), rest);

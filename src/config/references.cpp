@@ -47,7 +47,22 @@ struct Reference {
   std::string_view presets;  ///< the folder of its presets
 };
 
-const Reference system_reference{"system", "system.yaml", "systems"};
+const Reference references[] = {{"system", "system.yaml", "systems"},
+                                {"perturbation", "perturbation.yaml", "perturbations"},
+                                {"cost", "cost.yaml", "prices"},
+                                {"workload.model", "model.yaml", "models"}};
+const Reference& system_reference = references[0];
+
+/// Returns what a reference's key holds; null if the root does not have it.
+Value* entry_of(Value& root, const Reference& reference) {
+  Value* at = &root;
+  for (std::string_view rest = reference.key; at != nullptr && !rest.empty();) {
+    const auto end = rest.find('.');
+    at = entry(*at, rest.substr(0, end));
+    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  }
+  return at;
+}
 
 /// Replaces what names a file by what the file holds. `through`: the files that lead here.
 void follow(Value* value, const Reference& reference, std::vector<InputText>& inputs, Faults& faults,
@@ -80,14 +95,14 @@ void follow(Value* value, const Reference& reference, std::vector<InputText>& in
   });
 }
 
-/// Makes a value that names a file a mapping that stands on this file.
-void make_mapping(Value& value) {
+/// Makes a scalar a mapping in which it stands under a key; by default one that stands on the file of this name.
+void make_mapping(Value& value, std::string_view key = "base") {
   if (value.kind != Value::Kind::scalar) return;
   Value mapping;
   mapping.kind = Value::Kind::mapping;
   mapping.line = value.line;
   mapping.origin = value.origin;
-  mapping.entries.push_back({"base", value.line, value});
+  mapping.entries.push_back({std::string(key), value.line, value});
   value = std::move(mapping);
 }
 
@@ -140,11 +155,24 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
 
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults) {
   if (root.kind == Value::Kind::mapping) apply_stack(root, inputs, faults);
-  follow(entry(root, "system"), system_reference, inputs, faults);
-  follow(entry(root, "perturbation"), {"perturbation", "perturbation.yaml", "perturbations"}, inputs, faults);
-  follow(entry(root, "cost"), {"cost", "cost.yaml", "prices"}, inputs, faults);
-  if (Value* const workload = entry(root, "workload"))
-    follow(entry(*workload, "model"), {"workload.model", "model.yaml", "models"}, inputs, faults);
+  for (const Reference& reference : references) follow(entry_of(root, reference), reference, inputs, faults);
+  // `library: nccl-h100` is short for a mapping with this name.
+  Value* const system = entry(root, "system");
+  Value* const collectives = system == nullptr ? nullptr : entry(*system, "collectives");
+  if (Value* const library = collectives == nullptr ? nullptr : entry(*collectives, "library"))
+    make_mapping(*library, "name");
+}
+
+bool names_reference(std::string_view setting) {
+  const std::string_view key = setting.substr(0, setting.find('='));
+  return key == "stack" || std::ranges::any_of(references, [&](const Reference& reference) {
+           return key == fmt::format("{}.base", reference.key);
+         });
+}
+
+void make_references_mappings(Value& root) {
+  for (const Reference& reference : references)
+    if (Value* const value = entry_of(root, reference)) make_mapping(*value);
 }
 
 }  // namespace orrery::config

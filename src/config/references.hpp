@@ -14,4 +14,10 @@ namespace orrery::config {
 /// and a chain of more than 64 files.
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults);
 
+/// Says whether a setting of --set names a stack or a base, which takes the place of the one in the file. Such settings
+/// belong to the root before its references are followed.
+bool names_reference(std::string_view setting);
+/// Lets a mapping stand on the file that a scalar names, so that a setting may name another base.
+void make_references_mappings(Value& root);
+
 }  // namespace orrery::config

@@ -4,8 +4,10 @@
 
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::workload {
 namespace {
@@ -45,11 +47,16 @@ void estimate(std::span<Layer> layers, const compute::ComputeModel& model) {
 std::vector<std::string> doubts_of(std::span<const Layer> layers, const compute::ComputeModel& model) {
   std::set<std::string> doubts;
   std::set<std::pair<std::string_view, bool>> seen;
+  std::vector<compute::Operation> operations;
   for (const Layer& layer : layers)
     for (const auto* const operators : {&layer.forward, &layer.backward})
       for (const Operator& op : *operators)
-        if (is_estimated(op) && seen.emplace(op.name, op.is_backward).second)
-          if (auto doubt = model.doubt(operation_of(op))) doubts.insert(std::move(*doubt));
+        if (is_estimated(op) && seen.emplace(op.name, op.is_backward).second) {
+          operations.push_back(operation_of(op));
+          if (auto doubt = model.doubt(operations.back())) doubts.insert(std::move(*doubt));
+        }
+  for (const std::string& name : model.unused(operations))
+    doubts.insert(fmt::format("kernels of '{}' are those of no operator of the workload", cited(name)));
   return {doubts.begin(), doubts.end()};
 }
 

@@ -9,7 +9,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import h5py  # noqa: E402
 import harness  # noqa: E402
+import numpy as np  # noqa: E402
 
 sys.path.insert(0, str(harness.SOURCE / "scripts/studies"))
 
@@ -159,27 +161,46 @@ class Predictions(harness.Folder):
         """A table whose kernels take 1 us for each 2^30 multiplications or 10^6 bytes: the step of one NPU takes the sum of its operations.
         A warning names an operator whose sizes lie outside of the table."""
         table = self.folder / "kernels.csv"
-        lines = ["operator,pass,m,k,n,bytes,microseconds"]
-        for m, k, n in [(512, 512, 512), (8192, 8192, 32768)]:
-            lines += [f"product,,{m},{k},{n},,{m * k * n / 2**30}"]
-        lines += [f"attention,{p},{m},128,2048,,{m * 128 * 2048 / 2**30}" for p in ("", "backward") for m in (1024, 65536)]
-        lines += [f"elementwise,{p},,,,{b},{b / 1e6}" for p in ("", "backward") for b in (1000, 10**9)]
-        table.write_text("\n".join(lines) + "\n")
+
+        def kernels(bytes_per_microsecond):
+            lines = ["operator,pass,m,k,n,bytes,microseconds"]
+            for m, k, n in [(512, 512, 512), (8192, 8192, 32768)]:
+                lines += [f"product,,{m},{k},{n},,{m * k * n / 2**30}"]
+            lines += [f"attention,{p},{m},128,2048,,{m * 128 * 2048 / 2**30}" for p in ("", "backward") for m in (1024, 65536)]
+            return lines + [f"elementwise,{p},,,,{b},{b / bytes_per_microsecond}" for p in ("", "backward") for b in (1000, 10**9)]
+
         config = self.config("dp: 16")
         config.write_text(config.read_text().split("\n", 1)[1])
         arguments = [config, "--set=system.compute.model=table", f"--set=system.compute.table={table}"]
-        ran = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", "--set=workload.model.layers=1",
-                             "--set=workload.model.vocabulary=0")
-        self.assertEqual(ran.code, 0, ran.err)
+        times = {}
+        for rate in (1e7, 1e6):
+            lines = kernels(rate)
+            table.write_text("\n".join(lines) + "\n")
+            ran = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none",
+                                 "--set=workload.model.layers=1", "--set=workload.model.vocabulary=0")
+            self.assertEqual(ran.code, 0, ran.err)
+            with h5py.File(self.folder / "results.h5") as results:
+                times[rate] = int(results["/npus/compute_time"][0])
         multiplications = 2048 * 2048 * (2048 + 2 * 1024) + 2048 * 2048 * 2048 + 3 * 2048 * 2048 * 8192
         attention = 16 * 2048 * 128 * 2048
-        import h5py
-        with h5py.File(self.folder / "results.h5") as results:
-            compute = int(results["npus"]["compute_busy"][0]) if "compute_busy" in results["npus"] else None
-        if compute is not None:
-            least = (3 * multiplications + 2 * attention) / 2**30 * 1e6
-            self.assertGreater(compute, least)
-            self.assertLess(compute, least + 1e9)
+        products = (3 * multiplications + 2 * attention) / 2**30 * 1e6
+        self.assertGreater(times[1e7], products)
+        self.assertAlmostEqual((times[1e6] - products) / (times[1e7] - products), 10, delta=0.001)
+        rows = [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+        columns = self.folder / "kernels.h5"
+        with h5py.File(columns, "w") as file:
+            for name in rows[0]:
+                numbers = name in ("m", "k", "n", "bytes", "microseconds")
+                values = [float(row[name] or "nan") if numbers else row[name] for row in rows]
+                file[name] = values if numbers or name == "pass" else np.array(values, dtype="S16")
+        self.assertEqual(self.step(*arguments), self.step(*arguments[:-1], f"--set=system.compute.table={columns}"))
+        with h5py.File(columns, "a") as file:
+            del file["m"]
+            file["m"] = [1.0, 2.0]
+        self.assertRegex(self.refused(*arguments[:-1], f"--set=system.compute.table={columns}"), r"kernels\.h5: key '\w+': it has \d+ rows, and")
+        table.write_text(table.read_text() + "attenton.qkv,,64,64,64,,1\n")
+        warned = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none")
+        self.assertIn("kernels of 'attenton.qkv' are those of no operator of the workload", warned.err)
         table.write_text(table.read_text().replace("512,512,512,,0.125", "4096,4096,4096,,64"))
         warned = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none")
         self.assertRegex(warned.err, r"attention\.qkv: m 2048 lies outside of the 4096 to 8192 that were measured")
@@ -193,6 +214,18 @@ class Predictions(harness.Folder):
         self.assertEqual(fitted.code, 0, fitted.err)
         self.assertAlmostEqual(float(re.match(r"system\.compute\.efficiency: ([\d.]+)", fitted.out)[1]), 0.5, delta=0.001)
         self.assertRegex(fitted.out, r"1 % more of it makes the step 0\.\d+ % shorter")
+        config = self.config("tp: 8, sp: true, dp: 2, micro-batches: 2")  # a share from 0 to below 1, and one that makes steps longer
+        for key, value in (("workload.parallel.tp-overlap", 0.4), ("system.collectives.compute-share", 0.3)):
+            measured = self.step(config, f"--set={key}={value}") / 1e12
+            fitted = harness.orrery("calibrate", "step", config, "--measured", f"{measured:.9f}s", f"--key={key}")
+            self.assertEqual(fitted.code, 0, fitted.err)
+            again = float(re.match(rf"{re.escape(key)}: ([\d.]+)", fitted.out)[1])
+            self.assertAlmostEqual(self.step(config, f"--set={key}={again}") / 1e12 / measured, 1, delta=1e-3)
+        for key, code, words in (("workload.parallel.micro-batches", 3, "expected a share"), ("system.no-such", 2, "no-such")):
+            refused = harness.orrery("calibrate", "step", config, "--measured", "1s", f"--key={key}")
+            self.assertEqual(refused.code, code)
+            self.assertIn(words, refused.err)
+        config = self.config(stack="h100-megatron")
         refused = harness.orrery("calibrate", "step", config, "--measured", "1us")
         self.assertEqual(refused.code, 3)
         self.assertIn("expected the measured 1e-06 s between them", refused.err)
@@ -207,6 +240,17 @@ class Predictions(harness.Folder):
         self.assertIn("all-reduce among 2 ranks on 1 node, 3 sizes", done.out)
         self.assertRegex(done.out, r"67108864 +500\.0 us +[+-][\d.]+ % +[+-]0\.0 %")
         self.assertIn(f'all-reduce: ["{table}"]', done.out)
+        for words, kind in (("redop", "all-gather"), ("'scan'; expected one of all-reduce", "scan")):
+            refused = harness.orrery("calibrate", "collectives", table, "--library=nccl-h100", f"--kind={kind}")
+            self.assertEqual(refused.code, 3)
+            self.assertIn(words, refused.err)
+        table.write_text("# Collective test starting: all_gather_perf\n" + NCCL_TESTS)
+        self.assertIn("found the output of all_gather_perf", harness.orrery("calibrate", "collectives", table, "--library=nccl-h100").err)
+        table.write_text(NCCL_TESTS)
+        refused = harness.orrery("calibrate", "collectives", table, "--library=no-such")
+        self.assertEqual(refused.code, 3)
+        self.assertNotIn("config.yaml", refused.err)
+        self.assertIn(f"the library for {table}", refused.err)
         table.write_text("nothing\n")
         self.assertEqual(harness.orrery("calibrate", "collectives", table, "--library=nccl-h100").code, 3)
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -15,13 +14,13 @@
 
 namespace orrery::compute {
 
-/// Measured kernels of a processor. Its file is a CSV: the first line names the columns, in any order, and each other
-/// line is a kernel (docs/compute.md has the columns).
+/// Measured kernels of a processor.
 class KernelTable {
  public:
-  /// Throws Error (bad_input) with the file and the line.
-  static KernelTable read(const std::filesystem::path& file);
-  static KernelTable parse(std::string_view text, const std::string& name);
+  /// Takes the kernels of a CSV: the first line names the columns, in any order, and each other line is a kernel
+  /// (docs/compute.md has the columns). Kernels of another precision are left out. Throws Error (bad_input) with the
+  /// name of the file and the line.
+  static KernelTable parse(std::string_view text, const std::string& name, std::string_view precision);
 
   /// Returns the seconds of an operation: those of the kernel with its shape, else its work over the rate of the four
   /// nearest kernels, weighted by the inverse square of the distance in the logarithms of the sizes. Throws Error
@@ -29,6 +28,8 @@ class KernelTable {
   double seconds(const Operation& operation) const;
   /// Says in which size an operation lies outside of the measured kernels; none if it lies inside, or has none.
   std::optional<std::string> doubt(const Operation& operation) const;
+  /// Returns the operators that have kernels and that none of these operations is.
+  std::vector<std::string> unused(std::span<const Operation> operations) const;
 
  private:
   using Sizes = std::array<double, 3>;  ///< logarithms of rows, inner size and columns, or of bytes

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
@@ -39,6 +40,8 @@ class ComputeModel {
   }
   /// Returns why an estimate is less certain than others; none if it is not.
   virtual std::optional<std::string> doubt(const Operation&) const { return {}; }
+  /// Returns the names of what was measured and is none of these operations.
+  virtual std::vector<std::string> unused(std::span<const Operation>) const { return {}; }
 };
 
 /// A compute model of the registry.

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/compute/model.hpp"
@@ -41,10 +42,10 @@ using ProcessorName = Registered<Processor>;
 /// What `products` needs beside the peak and the memory.
 struct ProductsOptions {
   std::optional<ProcessorName> processor;  ///< none: the first of the registry
-  double attention_share = 0;         ///< 0: the processor's
-  double elementwise_share = 0.8;     ///< of the memory's bandwidth, reached by operations that memory limits
-  double fp8_share = 0.9;             ///< of the rate that bf16's share of the peak would give
-  Time kernel = Time::from_ns(4000);  ///< of a memory-bound kernel besides its bytes
+  double attention_share = 0;              ///< 0: the processor's
+  double elementwise_share = 0.8;          ///< of the memory's bandwidth, reached by operations that memory limits
+  double fp8_share = 0.9;                  ///< of the rate that bf16's share of the peak would give
+  Time kernel = Time::from_ns(4000);       ///< of a memory-bound kernel besides its bytes
 };
 
 /// What stays in a systolic array while the rest passes it.
@@ -67,6 +68,13 @@ struct SystolicOptions {
   ArrayBuffers buffers = {};
 };
 
+/// Measured kernels, of the model `table`.
+struct TableOptions {
+  std::filesystem::path file;
+  std::string kernels;    ///< what the file holds, as CSV
+  std::string precision;  ///< of the workload, as tables name it
+};
+
 /// How long a compute node takes.
 struct Options {
   ModelName model;
@@ -84,7 +92,7 @@ struct Options {
   double bf16_peak_flops = 0;    ///< per second; 0: peak_flops
   ProductsOptions products = {};
   SystolicOptions systolic = {};
-  std::filesystem::path table = {};  ///< measured kernels, of the model `table`
+  TableOptions table = {};
 
   /// Throws Error (bad_input) that names the key of an option with which the model cannot work.
   void validate() const {

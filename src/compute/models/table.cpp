@@ -1,3 +1,7 @@
+#include <span>
+#include <string>
+#include <vector>
+
 #include "orrery/base/error.hpp"
 #include "orrery/compute/kernel_table.hpp"
 #include "orrery/compute/options.hpp"
@@ -9,7 +13,9 @@ namespace {
 /// their recorded durations, and those without, such as the optimizer's, are kernels of the operator "elementwise".
 class Measured final : public ComputeModel {
  public:
-  explicit Measured(const Options& options) : table_(KernelTable::read(options.table)), rounding_(options.rounding) {}
+  explicit Measured(const Options& options)
+      : table_(KernelTable::parse(options.table.kernels, options.table.file.string(), options.table.precision)),
+        rounding_(options.rounding) {}
 
   Time duration(const ComputeNode& node) const override {
     if (node.recorded > shortest_recorded) return node.recorded;
@@ -20,6 +26,9 @@ class Measured final : public ComputeModel {
     return duration_from_ns(table_.seconds(operation) * 1e9, rounding_);
   }
   std::optional<std::string> doubt(const Operation& operation) const override { return table_.doubt(operation); }
+  std::vector<std::string> unused(std::span<const Operation> operations) const override {
+    return table_.unused(operations);
+  }
 
  private:
   KernelTable table_;
@@ -27,9 +36,9 @@ class Measured final : public ComputeModel {
 };
 
 void require_table(const Options& options) {
-  if (options.table.empty())
+  if (options.table.file.empty())
     throw Error(ErrorCode::bad_input, {.key = "system.compute.table"}, "the compute model table needs measured kernels",
-                "the name of a CSV");
+                "the name of a CSV or HDF5 file");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "keys.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/config/units.hpp"
+#include "orrery/results/columns_file.hpp"
 
 namespace orrery::config {
 namespace {
@@ -230,14 +232,19 @@ void add_array_buffers(Keys<Configuration>& keys) {
 /// The name of a file; empty if there is none.
 Handling<Configuration> table_of_kernels() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-            target.execution.compute.table = as_path(value, path);
+            auto& table = target.execution.compute.table;
+            table.file = as_path(value, path);
+            table.kernels = results::is_hdf5(table.file) ? results::columns_as_csv(table.file)
+                                                         : read_text(table.file, value.place(path));
+            target.inputs.emplace_back("kernels.csv", table.kernels);
           },
           [](const Configuration& c, Writer& writer) {
-            if (has_table(c)) writer.put("system.compute.table", in_quotes(normal_path(c.execution.compute.table)));
+            if (has_table(c))
+              writer.put("system.compute.table", in_quotes(normal_path(c.execution.compute.table.file)));
           },
           [](const Configuration& a, const Configuration& b) {
             const auto name = [](const Configuration& c) {
-              return c.execution.compute.table.empty() ? "" : normal_path(c.execution.compute.table);
+              return c.execution.compute.table.file.empty() ? "" : normal_path(c.execution.compute.table.file);
             };
             return name(a) == name(b);
           }};
@@ -245,7 +252,7 @@ Handling<Configuration> table_of_kernels() {
 
 void add_table(Keys<Configuration>& keys) {
   keys.add({.path = "system.compute.table",
-            .help = "CSV of measured kernels, with `model: table`",
+            .help = "CSV or HDF5 of measured kernels, with `model: table`",
             .example = "kernels.csv",
             .otherwise = Default::none(),
             .see = "compute.md"},

@@ -269,7 +269,7 @@ Operation measured(std::string_view name, std::uint64_t m) {
 // A measured shape takes what was measured, by the operator's own kernels if it has some. Shapes in between take their
 // work over the rate of the kernels around, which is the same here.
 TEST(KernelTable, InterpolatesRates) {
-  const auto table = KernelTable::parse(kernels, "kernels.csv");
+  const auto table = KernelTable::parse(kernels, "kernels.csv", "bf16");
   EXPECT_NEAR(table.seconds(measured("mlp.first", 1024)), 10e-6, 1e-15);
   EXPECT_NEAR(table.seconds(measured("attention.qkv", 1024)), 7e-6, 1e-15);
   EXPECT_NEAR(table.seconds(measured("mlp.first", 2048)), 20e-6, 1e-12);
@@ -280,7 +280,7 @@ TEST(KernelTable, InterpolatesRates) {
 // What lies outside of the measured sizes is said with the size; what has no kernel at all is an error that names the
 // operator and the words for which kernels may be given.
 TEST(KernelTable, SaysWhatItDoesNotKnow) {
-  const auto table = KernelTable::parse(kernels, "kernels.csv");
+  const auto table = KernelTable::parse(kernels, "kernels.csv", "bf16");
   EXPECT_EQ(table.doubt(measured("mlp.first", 2048)), std::nullopt);
   EXPECT_EQ(table.doubt(measured("mlp.first", 8192)),
             "mlp.first: m 8192 lies outside of the 1024 to 4096 that were measured");
@@ -292,7 +292,7 @@ TEST(KernelTable, SaysWhatItDoesNotKnow) {
 // A table that cannot be read names the file, the line and the column.
 TEST(KernelTable, NamesTheLine) {
   const auto message = [](std::string_view text) {
-    return message_of([&] { KernelTable::parse(text, "kernels.csv"); });
+    return message_of([&] { KernelTable::parse(text, "kernels.csv", "bf16"); });
   };
   EXPECT_NE(message("operator,m,k,n\n").find("kernels.csv:1: the first line names no column 'microseconds'"),
             std::string::npos);
@@ -301,6 +301,36 @@ TEST(KernelTable, NamesTheLine) {
   EXPECT_NE(message("operator,m,k,n,microseconds\nproduct,1,x,3,4\n").find("kernels.csv:2: key 'k': found 'x'"),
             std::string::npos);
   EXPECT_NE(message("operator,microseconds\n").find("found no kernel"), std::string::npos);
+  EXPECT_NE(message("operator,usec\n").find("kernels.csv:1: found the column 'usec'; expected operator, pass,"),
+            std::string::npos);
+  EXPECT_NE(message("operator,operator,microseconds\n").find("each once"), std::string::npos);
+  EXPECT_NE(message("operator,pass,bytes,microseconds\nnorm,back,1,2\n").find("kernels.csv:2: found the pass 'back'"),
+            std::string::npos);
+}
+
+// Kernels of the workload's precision count, and those without one. If there are others only, they are named.
+TEST(KernelTable, TakesKernelsOfThePrecision) {
+  constexpr std::string_view text =
+      "operator,precision,m,k,n,microseconds\n"
+      "product,bf16,1024,1024,1024,10\n"
+      "product,fp8,1024,1024,1024,6\n"
+      "attention.qkv,,1024,1024,1024,7\n";
+  for (const auto& [precision, seconds] : {std::pair("bf16", 10e-6), std::pair("fp8", 6e-6)}) {
+    const auto table = KernelTable::parse(text, "kernels.csv", precision);
+    EXPECT_NEAR(table.seconds(measured("mlp.first", 1024)), seconds, 1e-15);
+    EXPECT_NEAR(table.seconds(measured("attention.qkv", 1024)), 7e-6, 1e-15);
+  }
+  const std::string_view of_fp8 = "operator,precision,bytes,microseconds\nelementwise,fp8,1000,2\n";
+  const std::string message = message_of([&] { KernelTable::parse(of_fp8, "kernels.csv", "bf16"); });
+  EXPECT_NE(message.find("found kernels of fp8 only; expected kernels of bf16"), std::string::npos) << message;
+}
+
+// An operator that the workload does not have is told; the classes of operators are for any.
+TEST(KernelTable, TellsKernelsThatNobodyUses) {
+  const auto table = KernelTable::parse(kernels, "kernels.csv", "bf16");
+  const std::vector<Operation> others{measured("mlp.first", 1024)}, own{measured("attention.qkv", 1024)};
+  EXPECT_EQ(table.unused(others), std::vector<std::string>{"attention.qkv"});
+  EXPECT_TRUE(table.unused(own).empty());
 }
 
 /// An array of this many rows and columns, with cycles of 1 ns and memory that is never the limit.

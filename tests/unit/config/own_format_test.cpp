@@ -611,6 +611,31 @@ TEST_F(Overrides, ChangeKeysOfAFileThatAnotherNames) {
   }
 }
 
+// A setting names a base where the file names another one, as a scalar or in a mapping. It takes its place: nothing of
+// the file's base is left, and the file's own keys hold.
+TEST_F(Overrides, ABaseTakesThePlaceOfAnother) {
+  const auto configs = std::filesystem::path(ORRERY_SOURCE_DIR) / "configs";
+  const std::string system = (configs / "systems/dgx-h100-superpod.yaml").string();
+  const std::string grok = (configs / "models/grok-1.yaml").string();
+  const std::string llama = (configs / "models/llama3-8b.yaml").string();
+  const std::string base = "workload.model.base=" + llama;
+  for (const std::string& model : {grok, fmt::format("{{base: {}, sequence: 4096}}", grok)}) {
+    std::ofstream(path_) << "system: " << system << "\nworkload: {model: " << model << ", parallel: {dp: 1024}}\n";
+    const auto c = with_settings({base});
+    const auto& transformer = std::get<workload::Transformer>(c.workload.generated->model);
+    EXPECT_EQ(transformer.layers, 32U);
+    EXPECT_EQ(transformer.hidden, 4096U);
+    EXPECT_EQ(transformer.sequence, model == grok ? 8192U : 4096U);
+  }
+}
+
+// `library: NAME` is short for `library: {name: NAME}`.
+TEST_F(Overrides, ALibraryMayBeNamedByAWord) {
+  const auto c = with_settings({"system.collectives.library=nccl-h100"});
+  ASSERT_TRUE(c.collectives.library.library.has_value());
+  EXPECT_EQ(c.collectives.library.library->name(), "nccl-h100");
+}
+
 // A key has a setting and a flag. The flag counts.
 TEST_F(Overrides, FlagsStandAboveThem) {
   const std::vector<FlagValue> flags = {{"run.output", "flag.h5", "--output"},

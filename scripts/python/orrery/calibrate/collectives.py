@@ -1,11 +1,14 @@
 """Compares what nccl-tests printed with the times of a library, and says how to correct the library with it."""
 import math
 import pathlib
+import re
 import tempfile
 
-from orrery.calibrate.program import Unusable, collective_seconds
+from orrery.calibrate.program import Failed, Unusable, collective_seconds
 
 SMALLEST, MIDDLE = 1024, 16e6  # bytes, of the points that correct a library best
+PROGRAMS = {"all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter", "all-to-all": "alltoall"}
+REDUCING = ("all-reduce", "reduce-scatter")  # whose lines name an operation where the others have "none"
 
 
 def read(file):
@@ -26,6 +29,19 @@ def read(file):
         raise Unusable(f"{file}: found {len(ranks)} ranks and {len(points)} results; expected what nccl-tests print: a line '#  Rank ...' for "
                        "each of two or more ranks, and a line for each size.")
     return ranks, max(len(hosts), 1), sorted((size, seconds, line) for size, (seconds, line) in points.items())
+
+
+def require_kind(file, kind):
+    """Refuses the output of a program for another kind of collective, as far as the output tells."""
+    if kind not in PROGRAMS:
+        raise Unusable(f"--kind: found '{kind}'; expected one of {', '.join(PROGRAMS)}.")
+    text = pathlib.Path(file).read_text(errors="replace")
+    started = re.search(r"Collective test starting: (\w+?)_perf", text)
+    if started and started[1] != PROGRAMS[kind]:
+        raise Unusable(f"{file}: found the output of {started[1]}_perf; expected that of {PROGRAMS[kind]}_perf, or another --kind.")
+    operations = {words[3] for words in map(str.split, text.splitlines()) if len(words) >= 8 and words[0].isdigit() and words[1].isdigit()}
+    if operations and ("none" in operations) == (kind in REDUCING):
+        raise Unusable(f"{file}: found the operation '{min(operations)}' (redop), which {PROGRAMS[kind]}_perf does not print; expected another --kind.")
 
 
 def configuration(ranks, nodes, library, fabric, nic, correction=""):
@@ -57,14 +73,19 @@ def calibrate(program, files, library, kind, fabric, nic):
         raise Unusable("orrery calibrate collectives: found no --library; expected the library to correct, such as nccl-h100.")
     for file in files:
         ranks, nodes, points = read(file)
+        require_kind(file, kind)
         if len(ranks) % nodes:
             raise Unusable(f"{file}: found {len(ranks)} ranks on {nodes} hosts; expected as many on each.")
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             three = folder / "three.txt"
             three.write_text("\n".join([*ranks, *(points[i][2] for i in chosen(points))]) + "\n")
-            bare = errors(program, folder, configuration(len(ranks), nodes, library, fabric, nic), kind, points, len(ranks))
-            corrected = errors(program, folder, configuration(len(ranks), nodes, library, fabric, nic, f", {kind}: {three}"), kind, points, len(ranks))
+            try:
+                bare = errors(program, folder, configuration(len(ranks), nodes, library, fabric, nic), kind, points, len(ranks))
+                corrected = errors(program, folder, configuration(len(ranks), nodes, library, fabric, nic, f", {kind}: {three}"), kind, points, len(ranks))
+            except Failed as error:
+                own = error.message.replace(str(three), file).replace(f"{folder / 'config.yaml'}", f"the library for {file}")
+                raise Failed(error.code, own) from error
         others = [error for i, error in enumerate(corrected) if i not in chosen(points)]
         print(f"{file}: {kind} among {len(ranks)} ranks on {nodes} {'node' if nodes == 1 else 'nodes'}, {len(points)} sizes")
         print(f"  {'bytes':>12} {'measured':>12} {library:>12} {'3 points':>12}")

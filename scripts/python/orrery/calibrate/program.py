@@ -36,6 +36,14 @@ def asked(program, *arguments):
     return done.stdout
 
 
+def range_of(program, key):
+    """Returns the text that says which values a key of CONFIG.yaml may have."""
+    for known in json.loads(asked(program, "show", "keys", key, "--json")):
+        if known["path"] == key:
+            return known["range"]
+    raise Unusable(f"--key: found '{key}'; expected a key of CONFIG.yaml (orrery show keys).")
+
+
 def step_seconds(program, config, *settings):
     """Returns the seconds of a step of a configuration with these settings."""
     with tempfile.TemporaryDirectory() as folder:
