@@ -1,10 +1,12 @@
 #include "orrery/parallel/environment.hpp"
 
 #include <mpi.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -43,6 +45,16 @@ void require_one_job(int size) {
   }
 }
 
+/// While it lives, this process ends as soon as its launcher is killed. MPI does so itself once it is initialised; a
+/// process whose launcher is killed during MPI_Init would wait for ever in Open MPI's PMIx_Init.
+class EndWithLauncher {
+ public:
+  EndWithLauncher() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
+  ~EndWithLauncher() { ::prctl(PR_SET_PDEATHSIG, 0); }
+  EndWithLauncher(const EndWithLauncher&) = delete;
+  EndWithLauncher& operator=(const EndWithLauncher&) = delete;
+};
+
 }  // namespace
 
 bool is_copy_by_launcher() {
@@ -63,6 +75,7 @@ Environment::Environment() {
     world_ = make_serial();
     return;
   }
+  const EndWithLauncher end_with_launcher;
   int provided = 0;
   mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided));
   world_ = MpiCommunicator::duplicate_world();

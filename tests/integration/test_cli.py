@@ -4,6 +4,7 @@
 The system of most tests: 4 NPUs on a ring, each of which computes for 5 us and joins an all-reduce of 1 MiB."""
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -419,6 +420,26 @@ class Killed(harness.Folder):
                 pass
         return found
 
+    def wait_for_end(self, pids, output):
+        """Waits until ranks have ended, which outlive mpirun for a moment. Fails, and kills them, if they do not."""
+        deadline = time.monotonic() + harness.PATIENCE
+        while left := set(pids) & set(self.processes(output)):
+            if time.monotonic() > deadline:
+                for pid in left:
+                    os.kill(pid, signal.SIGKILL)
+                self.fail(f"ranks {sorted(left)} live on without mpirun")
+            time.sleep(0.01)
+
+    def test_ranks_end_with_mpirun_at_any_moment(self):
+        """mpirun is killed at moments from before its ranks start to after MPI_Init. No rank lives on."""
+        files = [harness.write_workload(self.folder, two_nodes())] + harness.System().write(self.folder)
+        for moment in range(0, 200, 40 if harness.FEWER_CASES else 20):
+            output = self.folder / f"{moment}.h5"
+            run = harness.Background(self, harness.launch(["run", *files, f"--output={output}", harness.FOR_EVER], 2))
+            time.sleep(moment / 1000)
+            run.kill()
+            self.wait_for_end(self.processes(output), output)
+
     def test_a_killed_run_leaves_no_results(self):
         """An endless run on 1 or 2 ranks is killed as soon as it has started, or while it simulates. It leaves no results.h5, and an
         older one as it was."""
@@ -437,9 +458,7 @@ class Killed(harness.Folder):
                     run.wait_until(lambda: len(self.processes(output)) > (ranks > 0), "started")
                 ranks_of_it = run.ranks()
                 run.kill()
-                for pid in ranks_of_it:  # mpirun's children outlive it for a moment
-                    while pid in self.processes(output):
-                        time.sleep(0.01)
+                self.wait_for_end(ranks_of_it, output)
                 self.assertEqual(output.exists(), older)
                 if older:
                     self.assertEqual(output.read_text(), "older")
