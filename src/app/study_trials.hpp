@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <optional>
+#include <limits>
+#include <map>
+#include <string_view>
 #include <vector>
 
 #include "orrery/config/command_line.hpp"
@@ -38,6 +42,18 @@ struct StudyRun {
 /// Returns the configuration of a point.
 config::Inputs inputs_of(const explore::Study& study, const config::ExploreCommand& command,
                          const explore::Point& point);
+
+/// Trials of a rank by number.
+using Trials = std::map<std::uint64_t, Trial>;
+
+/// Returns the position of a metric in explore::metrics() and in Trial::metrics; their number for another name.
+std::size_t index_of_metric(std::string_view metric);
+/// Simulates a point and adds it to `mine` and to the journal. Returns false if a stop on request ended it.
+bool simulate_point(const StudyRun& run, const explore::Point& point, Trials& mine);
+/// Returns the trials of all ranks on rank 0, with those of earlier jobs. Collective.
+Trials gather_trials(const StudyRun& run, const Trials& mine, parallel::Communicator& world);
+/// Ends all ranks if one of them has stopped. `done`: trials of this rank. Collective.
+void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world);
 
 /// Simulates all points that no earlier job has done; each rank whole ones of its own. Throws Error (interrupted) on
 /// all ranks if a stop on request ended it early. Collective.
