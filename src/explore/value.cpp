@@ -76,15 +76,15 @@ std::optional<Value> number_of(std::string_view text, double factor, bool has_un
   const char* const end = text.data() + text.size();
   if (std::int64_t whole = 0; !has_unit || factor >= 1) {
     const auto read = std::from_chars(text.data(), end, whole);
+    const bool is_whole = read.ec == std::errc() && read.ptr == end;
     const double scaled = static_cast<double>(whole) * factor;
-    if (read.ec == std::errc() && read.ptr == end && std::abs(scaled) < 0x1p53)
-      return has_unit ? Value(static_cast<std::int64_t>(scaled)) : Value(whole);
-    if (read.ec == std::errc() && read.ptr == end && !has_unit) return Value(whole);
+    if (is_whole && !has_unit) return whole;
+    if (is_whole && std::abs(scaled) < 0x1p53) return static_cast<std::int64_t>(scaled);
   }
   double real = 0;
   const auto read = std::from_chars(text.data(), end, real);
   if (read.ec != std::errc() || read.ptr != end || !std::isfinite(real * factor)) return {};
-  return Value(real * factor);
+  return real * factor;
 }
 
 std::size_t length_of_number(std::string_view text) {
@@ -110,9 +110,9 @@ Value value_of(std::string_view text) {
   const std::size_t sign = text.starts_with('-') ? 1 : 0, length = length_of_number(text.substr(sign));
   const std::string_view unit = unit_in(text);
   const auto factor = unit.empty() ? std::optional(1.0) : factor_of(unit);
-  const auto number =
-      length > 0 && factor ? number_of(text.substr(0, sign + length), *factor, !unit.empty()) : std::optional<Value>();
-  return number ? *number : Value(std::string(text));
+  if (length > 0 && factor)
+    if (const auto number = number_of(text.substr(0, sign + length), *factor, !unit.empty())) return *number;
+  return std::string(text);
 }
 
 std::string to_text(const Value& value) {
