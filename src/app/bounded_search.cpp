@@ -160,10 +160,10 @@ class BoundedSearch {
     if (!world_.is_root()) return result;
     for (std::size_t i = 0; i < run_.points.size(); ++i) {
       const TrialEstimate& estimate = estimates_[i].of_trial;
-      Row row{run_.points[i], Trial::ended(TrialStatus::ruled_out, ""), estimate.bound("step_time")};
-      const auto found = trials.find(row.point.number);
+      Row row{run_.points.number(i), Trial::ended(TrialStatus::ruled_out, ""), estimate.bound("step_time")};
+      const auto found = trials.find(row.number);
       const bool is_ruled_out = !estimates_[i].is_settled && incumbents_.rules_out(bounds_of_objectives(estimate));
-      if (found != trials.end() && is_ruled_out) result.extra.push_back(row.point.number);
+      if (found != trials.end() && is_ruled_out) result.extra.push_back(row.number);
       if (found != trials.end() && !is_ruled_out) row.trial = std::move(found->second);
       result.rows.push_back(std::move(row));
     }

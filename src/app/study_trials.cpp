@@ -48,6 +48,28 @@ void apply_constraints(const Study& study, const Point& point, Trial& trial) {
   }
 }
 
+std::vector<std::byte> pack(const Trials& trials) {
+  parallel::Packer packer;
+  for (const auto& [number, trial] : trials) {
+    packer.put(number);
+    packer.put(trial.status);
+    packer.put_all(std::span<const double>(trial.metrics));
+    packer.put_text(trial.text);
+  }
+  return packer.take();
+}
+
+Trials unpack(std::span<const std::byte> bytes) {
+  Trials trials;
+  for (parallel::Unpacker unpacker(bytes); !unpacker.empty();) {
+    Trial& trial = trials[unpacker.get<std::uint64_t>()];
+    trial.status = unpacker.get<TrialStatus>();
+    trial.metrics = unpacker.get_all<double>();
+    trial.text = unpacker.get_text();
+  }
+  return trials;
+}
+
 }  // namespace
 
 std::size_t index_of_metric(std::string_view metric) {
@@ -79,30 +101,51 @@ bool simulate_point(const StudyRun& run, const Point& point, Trials& mine) {
                    : simulate_trial(*run.variants, settings_of(point), run.study.fold, run.stop_requested);
   if (!trial) return false;
   apply_constraints(run.study, point, *trial);
-  run.journal.add(point.number, *trial);
+  if (point.number != unnumbered) run.journal.add(point.number, *trial);
   mine.emplace(point.number, std::move(*trial));
   return true;
 }
 
-Trials gather_trials(const StudyRun& run, const Trials& mine, parallel::Communicator& world) {
+std::vector<Trial> simulate_points(const StudyRun& run, const std::vector<Point>& points,
+                                   parallel::Communicator& world) {
   parallel::Packer packer;
-  for (const auto& [number, trial] : mine) {
-    packer.put(number);
-    packer.put(trial.status);
-    packer.put_all(std::span<const double>(trial.metrics));
-    packer.put_text(trial.text);
+  for (const Point& point : points) {
+    packer.put(point.number);
+    packer.put_all(std::span<const std::uint32_t>(point.choice));
   }
-  const auto bytes = packer.take();
+  auto bytes = packer.take();
+  world.broadcast_bytes(bytes, Rank(0));
+  Trials mine;  // by position
+  bool has_stopped = false;
+  std::uint64_t position = 0;
+  world.agree([&] {
+    for (parallel::Unpacker unpacker(bytes); !unpacker.empty(); ++position) {
+      const auto number = unpacker.get<std::uint64_t>();
+      const auto choice = unpacker.get_all<std::uint32_t>();
+      if (has_stopped ||
+          position % static_cast<std::uint64_t>(world.size()) != static_cast<std::uint64_t>(world.rank().value()))
+        continue;
+      Point point = run.space.at(choice).value();
+      point.number = number;
+      Trials one;
+      has_stopped = !simulate_point(run, point, one);
+      if (!has_stopped) mine.emplace(position, std::move(one.begin()->second));
+    }
+  });
+  end_if_stopped(run, has_stopped, 0, world);
+  const auto packed = pack(mine);
+  const auto all = world.all_gather(std::span<const std::byte>(packed));
+  std::vector<Trial> trials(position);
+  for (auto& [at, trial] : unpack(all)) trials[at] = std::move(trial);
+  return trials;
+}
+
+Trials gather_trials(const StudyRun& run, const Trials& mine, parallel::Communicator& world) {
+  const auto bytes = pack(mine);
   const auto all = world.gather(std::span<const std::byte>(bytes), Rank(0));
-  Trials trials;
-  if (!world.is_root()) return trials;
-  trials = run.journal.known();
-  for (parallel::Unpacker unpacker(all); !unpacker.empty();) {
-    Trial& trial = trials[unpacker.get<std::uint64_t>()];
-    trial.status = unpacker.get<TrialStatus>();
-    trial.metrics = unpacker.get_all<double>();
-    trial.text = unpacker.get_text();
-  }
+  if (!world.is_root()) return {};
+  Trials trials = unpack(all);
+  trials.insert(run.journal.known().begin(), run.journal.known().end());
   return trials;
 }
 
@@ -125,10 +168,10 @@ StudyTrials simulate_all(const StudyRun& run, parallel::Communicator& world) {
   bool has_stopped = false;
   world.agree([&] {
     std::size_t turn = 0;
-    for (const Point& point : run.points) {
-      if (run.journal.known().contains(point.number)) continue;
+    for (std::size_t i = 0; i < run.points.size(); ++i) {
+      if (run.journal.known().contains(run.points.number(i))) continue;
       if (turn++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank().value())) continue;
-      has_stopped = !simulate_point(run, point, mine);
+      has_stopped = !simulate_point(run, run.points[i], mine);
       if (has_stopped) return;
     }
   });
@@ -136,7 +179,10 @@ StudyTrials simulate_all(const StudyRun& run, parallel::Communicator& world) {
   Trials trials = gather_trials(run, mine, world);
   StudyTrials result;
   if (!world.is_root()) return result;
-  for (const Point& point : run.points) result.rows.push_back({point, std::move(trials.at(point.number))});
+  for (std::size_t i = 0; i < run.points.size(); ++i) {
+    const std::uint64_t number = run.points.number(i);
+    result.rows.push_back({number, std::move(trials.at(number))});
+  }
   return result;
 }
 
