@@ -78,7 +78,7 @@ class BoundedSearch {
       for (std::size_t i = static_cast<std::size_t>(world_.rank().value()); i < run_.points.size(); i += step) {
         const Point& point = run_.points[i];
         Estimate& estimate = mine.emplace_back(Estimate{.number = point.number});
-        auto found = estimator.estimate(inputs_of(run_.study, run_.command, point));
+        auto found = estimator.estimate(*run_.variants, settings_of(point));
         estimate.of_trial = found.estimate;
         if (!found.settled) {
           const explore::Expression* const broken = broken_limit(point, found.estimate);
@@ -129,7 +129,7 @@ class BoundedSearch {
         has_stopped = !simulate_point(run_, point, mine_);
         if (has_stopped) return;
         const Trial& trial = mine_.at(point.number);
-        require_above_bound(point, trial, estimates_[i].of_trial);
+        require_above_bounds(point.number, trial, estimates_[i].of_trial);
         packer.put(trial.status);
         packer.put_all(std::span<const double>(trial.metrics));
       }
@@ -153,15 +153,6 @@ class BoundedSearch {
       metrics.push_back(trial.metrics[index_of_metric(objective.metric)]);
     return incumbents_.rules_out(metrics);
   }
-  static void require_above_bound(const Point& point, const Trial& trial, const TrialEstimate& estimate) {
-    for (const std::string_view metric : {"step_time", "peak_memory"}) {
-      const double found = trial.metrics[index_of_metric(metric)], bound = estimate.bound(metric);
-      if (found < bound)
-        throw Error(ErrorCode::internal,
-                    fmt::format("trial {}: {} is {}, below its bound of {}", point.number, metric, found, bound));
-    }
-  }
-
   /// Returns all rows. Collective.
   StudyTrials collect() {
     Trials trials = gather_trials(run_, mine_, world_);

@@ -77,17 +77,28 @@ std::size_t index_of_metric(std::string_view metric) {
                                   explore::metrics().begin());
 }
 
-config::Inputs inputs_of(const Study& study, const config::ExploreCommand& command, const Point& point) {
+config::Inputs common_inputs(const Study& study, const config::ExploreCommand& command) {
   config::Inputs inputs{.file = study.base, .overrides = command.overrides};
   if (!study.cost.empty()) inputs.overrides.push_back(fmt::format("cost=\"{}\"", study.cost));
-  for (const auto& [key, text] : point.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
+  return inputs;
+}
+
+std::vector<std::string> settings_of(const Point& point) {
+  std::vector<std::string> settings;
+  for (const auto& [key, text] : point.settings) settings.push_back(fmt::format("{}={}", key, text));
+  return settings;
+}
+
+config::Inputs inputs_of(const Study& study, const config::ExploreCommand& command, const Point& point) {
+  config::Inputs inputs = common_inputs(study, command);
+  for (std::string& setting : settings_of(point)) inputs.overrides.push_back(std::move(setting));
   return inputs;
 }
 
 bool simulate_point(const StudyRun& run, const Point& point, Trials& mine) {
   auto trial = run.stop_requested()
                    ? std::nullopt
-                   : simulate_trial(inputs_of(run.study, run.command, point), run.study.fold, run.stop_requested);
+                   : simulate_trial(*run.variants, settings_of(point), run.study.fold, run.stop_requested);
   if (!trial) return false;
   apply_constraints(run.study, point, *trial);
   if (point.number != unnumbered) run.journal.add(point.number, *trial);

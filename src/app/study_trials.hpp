@@ -5,11 +5,14 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "orrery/config/command_line.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/config/variants.hpp"
 #include "orrery/explore/space.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "trial.hpp"
@@ -30,6 +33,14 @@ struct StudyTrials {
   std::vector<std::uint64_t> extra;  ///< those that turned out to be ruled out after they had been simulated
 };
 
+/// Returns what the configurations of all points have in common.
+config::Inputs common_inputs(const explore::Study& study, const config::ExploreCommand& command);
+/// Returns the settings of a point, after those that all have in common.
+std::vector<std::string> settings_of(const explore::Point& point);
+/// Returns the configuration of a point.
+config::Inputs inputs_of(const explore::Study& study, const config::ExploreCommand& command,
+                         const explore::Point& point);
+
 /// What trials need to know.
 struct StudyRun {
   const explore::Study& study;
@@ -38,11 +49,9 @@ struct StudyRun {
   const explore::Points& points;  ///< the same on all ranks
   TrialJournal& journal;
   std::function<bool()> stop_requested;
+  /// The configurations of all points.
+  std::shared_ptr<config::Variants> variants = std::make_shared<config::Variants>(common_inputs(study, command));
 };
-
-/// Returns the configuration of a point.
-config::Inputs inputs_of(const explore::Study& study, const config::ExploreCommand& command,
-                         const explore::Point& point);
 
 /// Trials of a rank by number.
 using Trials = std::map<std::uint64_t, Trial>;
