@@ -321,6 +321,7 @@ Command make_explore(const Arguments& arguments) {
     });
   command.limit = arguments.count("limit");
   command.list = arguments.flag("list").value_or(false);
+  command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
   return command;
 }
 

@@ -293,6 +293,7 @@ const Subcommand& explore_subcommand() {
         {{"list", "", "print the configurations, and simulate none"},
          {"trial", "N", "print configuration N as a CONFIG.yaml, and simulate none"},
          {"limit", "N", "simulate the first N configurations only"},
+         {"no-sensitivity", "", "leave out what the best trial depends on (/sensitivity), which takes some trials more"},
          walltime_option()}},
        study_output("explore.h5"),
        own_inputs()}};

@@ -44,6 +44,7 @@ struct ExploreCommand {
   std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
   std::optional<std::uint32_t> limit;  ///< simulate this many at most
   bool list = false;                   ///< print the configurations, simulate nothing
+  bool no_sensitivity = false;         ///< leave out what the best trial depends on
   bool force = false;                  ///< replace existing files
   double max_walltime_s = 0;           ///< wall-clock seconds of the job; 0: no limit
 };
