@@ -175,10 +175,12 @@ const Subcommand& partition_subcommand() {
 
 const Subcommand& report_subcommand() {
   static const Subcommand command{"report",
-                                  "Write the results of runs as one page for a browser, which needs no network.",
+                                  "Write the results of runs or of studies as one page for a browser, which needs no "
+                                  "network.",
                                   "RESULTS.h5 ...",
                                   "  orrery run configs/llama3-8b-64.yaml --timeline --output results.h5\n"
-                                  "  orrery report results.h5 --output report.html",
+                                  "  orrery report results.h5 --output report.html\n"
+                                  "  orrery report explore.h5 --output study.html",
                                   {{"Output",
                                     {{"output", "FILE", "the page (default: report.html in the current folder)"},
                                      {"force", "", "replace an existing file"}}}}};
@@ -187,10 +189,11 @@ const Subcommand& report_subcommand() {
 
 const Subcommand& compare_subcommand() {
   static const Subcommand command{"compare",
-                                  "Print in what the configurations of runs differ and what that did to the step.",
+                                  "Print in what runs or studies differ and what that did to the step.",
                                   "RESULTS.h5 ...",
                                   "  orrery compare base.h5 faster.h5\n"
-                                  "  orrery compare sweep/*.h5 --format csv",
+                                  "  orrery compare sweep/*.h5 --format csv\n"
+                                  "  orrery compare explore.h5 explore-other.h5",
                                   {{"Output", {format_option()}}}};
   return command;
 }
@@ -216,9 +219,11 @@ const Subcommand& calibrate_subcommand() {
 
 const Subcommand& show_results_subcommand() {
   static const Subcommand command{"show results",
-                                  "Print where the time of a step goes, and how busy network and memory are.",
+                                  "Print where the time of a step goes and how busy network and memory are, or what a "
+                                  "study found.",
                                   "RESULTS.h5",
-                                  "  orrery show results results.h5",
+                                  "  orrery show results results.h5\n"
+                                  "  orrery show results explore.h5 --format csv",
                                   {{"Output", {format_option()}}}};
   return command;
 }
@@ -293,7 +298,8 @@ const Subcommand& explore_subcommand() {
         {{"list", "", "print the configurations, and simulate none"},
          {"trial", "N", "print configuration N as a CONFIG.yaml, and simulate none"},
          {"limit", "N", "simulate the first N configurations only"},
-         {"no-sensitivity", "", "leave out what the best trial depends on (/sensitivity), which takes some trials more"},
+         {"no-sensitivity", "",
+          "leave out what the best trial depends on (/sensitivity), which takes some trials more"},
          walltime_option()}},
        study_output("explore.h5"),
        own_inputs()}};

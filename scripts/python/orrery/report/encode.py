@@ -9,7 +9,7 @@ np = load("numpy")
 def array(values, kind):
     """Returns {"kind", "data"} of an array; kind: a numpy type that JavaScript has, such as "float32" or "uint8", or "float24".
 
-    "float24" is float32 without its last 8 binary digits: 3 bytes with a relative error below 1e-5.
+    "float24" is float32 without its last 8 binary digits: 3 bytes with a relative error of at most 2**-16.
     """
     if kind == "float24":
         bits = np.ascontiguousarray(values, dtype="<f4").view("<u4").astype(np.uint64) + 0x80

@@ -1,7 +1,7 @@
 """All trials of the studies as columns that the page draws, small enough for a page that is sent by mail.
 
 Texts are a list of words and an index for each trial. Numbers that repeat are stored so too; other numbers have four bytes each, or three
-where the page would become larger than MOST_BYTES: 16 binary digits, more than the page prints.
+where the page would become larger than MOST_BYTES: which is enough for four decimal digits.
 """
 import re
 

@@ -150,7 +150,6 @@ function startPage() {
   makeHeat();
   makeBound();
   document.body.append(panel);
-  for (const button of document.querySelectorAll("[data-command]")) button.append(copyButton("copy", () => button.dataset.command, "Copies the command"));
   document.getElementById("sections").replaceChildren(...[...document.querySelectorAll("main > section")].map((section) => element("a", {href: `#${section.id}`}, section.querySelector("h2").textContent)));
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   prefersDark.addEventListener("change", () => setTheme(prefersDark.matches));
