@@ -21,8 +21,7 @@ def of(studies):
     unit = next((one["unit"] for one in metrics if one["metric"] == metric), "1")
     matches = [matched(studies[0], other, metric) for other in studies[1:]]
     return {"studies": names_of(studies), "objective": metric, "unit": unit, "settings": settings(studies), "best": metrics,
-            "parameters": [{"parameter": name, "values": [study.texts.loc[study.top[0], name] if study.top and name in study.parameters else None for study in studies]}
-                           for name in dict.fromkeys(name for study in studies for name in study.parameters)],
+            "parameters": best_parameters(studies),
             "values": values(studies, metric), "matched": matches, "funnel": funnel(studies),
             "said": [sentence(studies, metric, unit, best, which, matches[which - 1]) for which in range(1, len(studies))]}
 
@@ -58,6 +57,13 @@ def best_metrics(studies):
         if any(value is not None for value in values):
             found.append({"metric": name, "title": title(name), "unit": unit_of(name, units), "values": values, "ratios": ratios(values)})
     return found
+
+
+def best_parameters(studies):
+    """Returns [{"parameter", "values"}] of the best trial of each study."""
+    names = dict.fromkeys(name for study in studies for name in study.parameters)
+    return [{"parameter": name, "values": [study.texts.loc[study.top[0], name] if study.top and name in study.parameters else None for study in studies]}
+            for name in names]
 
 
 def values(studies, metric):

@@ -76,17 +76,21 @@ def tornado(study):
     best, found = float(study.trials.loc[study.top[0], metric]), {}
     if study.tornado is not None:
         for row in study.tornado.to_dict("records"):
-            ends = [(str(row.get(f"{end}_value", end)), float(row[end])) for end in ("low", "high")]
-            found[str(row["parameter"])] = list(dict([one for one in ends if np.isfinite(one[1])] + [(study.texts.loc[study.top[0]].get(row["parameter"], ""), best)]).items())
+            name = str(row["parameter"])
+            points = {str(row.get(f"{end}_value", end)): float(row[end]) for end in ("low", "high") if np.isfinite(row[end])}
+            found[name] = list((points | {study.texts.loc[study.top[0]].get(name, ""): best}).items())
     else:
         found = sensitivity.around_best(study)
     widest = sorted(((name, points) for name, points in found.items() if len(points) > 1),
                     key=lambda one: -(max(value for _, value in one[1]) - min(value for _, value in one[1])))
-    order = {name: one["values"] for name in study.parameters for one in [parameter(study, name)]}
-    return {"metric": metric, "best": best, "rows": [
-        {"parameter": name, "points": [{"value": value, "metric": number} for value, number in
-                                       sorted(points, key=lambda one: order.get(name, []).index(one[0]) if one[0] in order.get(name, []) else -1)]}
-        for name, points in widest]}
+    return {"metric": metric, "best": best, "rows": [{"parameter": name, "points": [{"value": value, "metric": number} for value, number in in_order(study, name, points)]}
+                                                    for name, points in widest]}
+
+
+def in_order(study, name, points):
+    """Returns points in the order of the parameter's values: numbers first, the smallest one first."""
+    order = parameter(study, name)["values"] if name in study.parameters else []
+    return sorted(points, key=lambda one: order.index(one[0]) if one[0] in order else -1)
 
 
 def breakdown(study):

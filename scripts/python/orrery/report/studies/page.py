@@ -42,8 +42,8 @@ def head_of(found, main):
     counts = [f"{one['name'] + ': ' if several else ''}{sections.wanted(one)}, {one['trials']:,} configurations, {one['simulated']:,} simulated" for one in found]
     made = [f"{one['path']}, which Orrery {one['version']} wrote" for one in found]
     links = [sections.tag("a", text, href=f"#{name}") for name, text in re.findall(r'<section id="([^"]+)"><h2>([^<]+)</h2>', main)]
-    return {"HEADING": sections.esc(heading), "SUBTITLE": "<br>".join(map(sections.esc, counts)), "SECTIONS": "".join(links), "MADE": sections.esc(f"Made from {' and '.join(made)}."),
-            "NOSCRIPT": "JavaScript is switched off: the charts and the table of all trials are left out."}
+    return {"HEADING": sections.esc(heading), "SUBTITLE": "<br>".join(map(sections.esc, counts)), "SECTIONS": "".join(links),
+            "MADE": sections.esc(f"Made from {' and '.join(made)}."), "NOSCRIPT": "JavaScript is switched off: the charts and the table of all trials are left out."}
 
 
 def command_parts(study):
@@ -81,7 +81,8 @@ def comparison_section(found):
     columns = tag("div", tag("h3", "The best trial of each"), table(["", *names], best, right, "compared-best")) + tag(
         "div", tag("h3", "The best for each value"), table(["", *names], by_value, right, "compared-values"))
     parts.append(tag("div", columns, class_="two"))
-    parts += [tag("h3", "What differs in the studies and their bases"), table(["key", *names], differing, name="compared-keys") if differing else tag("p", "Nothing.")]
+    parts.append(tag("h3", "What differs in the studies and their bases"))
+    parts.append(table(["key", *names], differing, name="compared-keys") if differing else tag("p", "Nothing."))
     return sections.section("comparison", "Comparison", *parts)
 
 

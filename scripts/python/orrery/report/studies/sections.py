@@ -41,11 +41,19 @@ def each(studies, make):
         return ""
     if len(made) == 1:
         return made[0][1]
-    return tag("div", *(tag("div", tag("h3", swatch(STUDIES[at % len(STUDIES)]), esc(study["name"])), part or soft("Not known.")) for at, (study, part) in enumerate(made)), class_="two")
+    parts = [tag("div", tag("h3", swatch(STUDIES[at % len(STUDIES)]), esc(study["name"])), part or soft("Not known."))
+             for at, (study, part) in enumerate(made)]
+    return tag("div", *parts, class_="two")
 
 
 def swatch(colour):
     return tag("span", class_="swatch", style=f"background: {colour}")
+
+
+def bar(name, share, text, kind=None, **attributes):
+    """Returns the three cells of a row with a bar. share: the part of the width that it takes; kind: its class."""
+    track = tag("div", tag("div", style=f"width: {100 * share:.2f}%", class_=kind), class_="track")
+    return tag("div", esc(name), class_="name", **attributes) + track + tag("div", esc(text), class_="number")
 
 
 def unit(study, metric):
@@ -69,12 +77,13 @@ def heading(study):
 
 def tiles(study):
     """Returns the figures of the best trial and how many there were."""
+    shown = ("step_time", "tokens_per_s", "mfu", "peak_memory", "usd_per_step", "capex", "tokens_per_usd")
     cells = [("configurations", f"{study['trials']:,}"), ("simulated", f"{study['simulated']:,}")]
     if study["top"]:
         best = study["top"][0]
         cells += [("best trial", f"{best['trial']:,}")]
         cells += [(title(one["name"]), written(best["metrics"][one["name"]], one["unit"])) for one in study["metrics"]
-                  if one["name"] in ("step_time", "tokens_per_s", "mfu", "peak_memory", "usd_per_step", "capex", "tokens_per_usd") and best["metrics"].get(one["name"]) is not None]
+                  if one["name"] in shown and best["metrics"].get(one["name"]) is not None]
     return tag("div", *(tag("div", tag("span", esc(name)), tag("b", esc(value)), class_="tile") for name, value in cells), class_="tiles")
 
 
@@ -103,8 +112,7 @@ def funnel(study):
         if reason in ("combinations", "legal"):
             return "whole"
         return "good" if reason == "done" else "lost"
-    bars = [tag("div", esc(one["reason"]), class_="name") + tag("div", tag("div", style=f"width: {100 * share(one['count']):.2f}%", class_=kind(one["reason"])), class_="track") +
-            tag("div", f"{one['count']:,}", class_="number") for one in rows]
+    bars = [bar(one["reason"], share(one["count"]), f"{one['count']:,}", kind(one["reason"])) for one in rows]
     return tag("div", *bars, class_="use funnel") + (soft("The bars have a logarithmic scale.") if log else "")
 
 
@@ -122,7 +130,8 @@ def trial_table(study, rows, name):
     metrics = [one for one in study["metrics"] if any(row["metrics"].get(one["name"]) is not None for row in rows)]
     caveats = any(row["caveat"] for row in rows)
     heads = ["trial", *map(esc, parameters), *(esc(one["title"]) for one in metrics), *(["caveat"] if caveats else []), "run it again"]
-    lines = [[f"{row['trial']}", *(esc(row["parameters"][one]) for one in parameters), *(esc(written(row["metrics"].get(one["name"]), one["unit"])) for one in metrics),
+    lines = [[f"{row['trial']}", *(esc(row["parameters"][one]) for one in parameters),
+              *(esc(written(row["metrics"].get(one["name"]), one["unit"])) for one in metrics),
               *([esc(row["caveat"])] if caveats else []), tag("code", esc(row["command"]))] for row in rows]
     return table(heads, lines, right=range(len(parameters) + len(metrics) + 1), name=name)
 
@@ -149,18 +158,21 @@ def tornado(study):
         return tag("div", tag("h3", "One parameter changed from the best"), soft("No trial differs from the best one in one parameter alone."))
     values = [point["metric"] for row in found["rows"] for point in row["points"]]
     low, high = min(values), max(values)
-    one, bars = unit(study, found["metric"]), []
+    one, cells = unit(study, found["metric"]), []
+
+    def place(metric):
+        return 100 * (metric - low) / max(high - low, 1e-300)
     for row in found["rows"]:
-        numbers = [point["metric"] for point in row["points"]]
-        left, right = ((number - low) / max(high - low, 1e-300) for number in (min(numbers), max(numbers)))
-        told = ", ".join(f"{point['value']}: {written(point['metric'], one)}" for point in row["points"])
-        dots = [tag("i", style=f"left: {100 * (point['metric'] - low) / max(high - low, 1e-300):.2f}%", title=f"{row['parameter']} {point['value']}: {written(point['metric'], one)}",
-                    class_="best" if point["metric"] == found["best"] else None) for point in row["points"]]
-        bars.append(tag("div", esc(row["parameter"]), class_="name") + tag("div", tag("div", style=f"left: {100 * left:.2f}%; width: {max(100 * (right - left), 0.4):.2f}%"), *dots, class_="track span") +
-                    tag("div", esc(told), class_="told"))
+        ends = [place(function(point["metric"] for point in row["points"])) for function in (min, max)]
+        told = [f"{point['value']}: {written(point['metric'], one)}" for point in row["points"]]
+        dots = [tag("i", style=f"left: {place(point['metric']):.2f}%", title=f"{row['parameter']} {text}", class_="best" if point["metric"] == found["best"] else None)
+                for point, text in zip(row["points"], told)]
+        span = tag("div", style=f"left: {ends[0]:.2f}%; width: {max(ends[1] - ends[0], 0.4):.2f}%")
+        cells += [tag("div", esc(row["parameter"]), class_="name"), tag("div", span, *dots, class_="track span"), tag("div", esc(", ".join(told)), class_="told")]
     scale = tag("div", class_="name") + tag("div", tag("span", written(low, one)), tag("span", written(high, one)), class_="ends")
-    return tag("div", tag("h3", "One parameter changed from the best"), soft(f"Each bar spans the {title(found['metric'])} of trials that differ from the best one in this parameter alone. "
-                                                                             "The mark stands for the best."), tag("div", *bars, scale, class_="tornado"))
+    return tag("div", tag("h3", "One parameter changed from the best"), soft(
+        f"A bar spans the {title(found['metric'])} of trials that differ from the best one in this parameter alone. The orange mark is the best."),
+        tag("div", *cells, scale, class_="tornado"))
 
 
 def main_effects(study):
@@ -168,10 +180,9 @@ def main_effects(study):
     if not study["main_effects"]:
         why = "a bounded search simulates good trials only, which are no fair sample" if study["strategy"] == "bounded" else "too few trials are done"
         return tag("div", tag("h3", "Main effects"), soft(f"Not known: {why}."))
-    bars = [tag("div", esc(one["parameter"]), class_="name", data_effect=one["parameter"]) + tag("div", tag("div", style=f"width: {100 * one['effect']:.2f}%"), class_="track") +
-            tag("div", f"{100 * one['effect']:.1f} %", class_="number") for one in study["main_effects"]]
-    return tag("div", tag("h3", "Main effects"), soft("Share of the variance of the objective, over all trials that are done, that the mean for each value of a parameter explains."),
-               tag("div", *bars, class_="use"))
+    bars = [bar(one["parameter"], one["effect"], f"{100 * one['effect']:.1f} %", data_effect=one["parameter"]) for one in study["main_effects"]]
+    return tag("div", tag("h3", "Main effects"), soft("Share of the variance of the objective, over all trials that are done, that the mean for each value of "
+                                                      "a parameter explains."), tag("div", *bars, class_="use"))
 
 
 def breakdown(studies):
@@ -190,8 +201,9 @@ def stacked(study):
     longest = max((row["step_time"] or 0 for row in rows), default=0)
     bars = []
     for row in rows:
-        parts = [tag("div", f"{100 * part['share']:.0f} %" if part["share"] > 0.07 else "", style=f"flex: {part['share']:.5f} 1 0; background: {COLOURS[part['cause']]}",
-                     title=f"{part['cause']}: {100 * part['share']:.1f} %", class_=part["cause"].split()[0]) for part in row["parts"]]
+        parts = [tag("div", f"{100 * part['share']:.0f} %" if part["share"] > 0.07 else "", title=f"{part['cause']}: {100 * part['share']:.1f} %",
+                     style=f"flex: {part['share']:.5f} 1 0; background: {COLOURS[part['cause']]}", class_=part["cause"].split()[0])
+                 for part in row["parts"]]
         width = 100 * row["step_time"] / longest if row["step_time"] and longest else 100
         bars.append(tag("div", f"trial {row['trial']}", class_="name") + tag("div", tag("div", *parts, class_="stack", style=f"width: {width:.2f}%")) +
                     tag("div", written(row["step_time"], "s"), class_="number"))
@@ -203,7 +215,8 @@ def bounds_words(study):
     if not found:
         return ""
     ruled = f" Bounds ruled out {found['ruled_out']:,} trials, which were not simulated." if found["ruled_out"] else ""
-    return soft(f"Of {found['count']:,} simulated trials the bound is {100 * found['median']:.1f} % of the time on the median, below {100 * found['tenth']:.1f} % for a tenth, and {100 * found['most']:.2f} % at most.{ruled}")
+    return soft(f"Of {found['count']:,} simulated trials the bound is {100 * found['median']:.1f} % of the time on the median, below "
+                f"{100 * found['tenth']:.1f} % for a tenth, and {100 * found['most']:.2f} % at most.{ruled}")
 
 
 def inputs(study, texts):

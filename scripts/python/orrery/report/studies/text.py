@@ -33,7 +33,8 @@ def shown_study(study):
     if found["funnel"]:
         lines += ["", "how many configurations fell to what", *table([[f"{one['count']:,}", short(one["reason"])] for one in found["funnel"]], right=(0,))]
     several = len(found["objectives"]) > 1
-    for name, rows, total in (("the best, the first one first", found["top"], len(found["top"])), ("the Pareto front", found["front"] if several else [], found["front_size"])):
+    lists = [("the best, the first one first", found["top"], len(found["top"]))] + ([("the Pareto front", found["front"], found["front_size"])] if several else [])
+    for name, rows, total in lists:
         if rows:
             lines += ["", name, *trial_lines(found, rows[:MOST_ROWS])]
             lines += [f"  and {total - MOST_ROWS:,} more (--format json has them)"] if total > MOST_ROWS else []
@@ -45,7 +46,8 @@ def shown_study(study):
     if found["tornado"] and found["tornado"]["rows"]:
         unit = next(one["unit"] for one in found["metrics"] if one["name"] == found["tornado"]["metric"])
         lines += ["", "one parameter changed from the best"]
-        lines += table([[row["parameter"], ", ".join(f"{short(point['value'])}: {written(point['metric'], unit)}" for point in row["points"])] for row in found["tornado"]["rows"]])
+        lines += table([[row["parameter"], ", ".join(f"{short(point['value'])}: {written(point['metric'], unit)}" for point in row["points"])]
+                        for row in found["tornado"]["rows"]])
     if found["top"]:
         lines += ["", "run the best again", f"  {found['top'][0]['command']}"]
     return "\n".join(lines) + "\n"
@@ -78,14 +80,16 @@ def compared(found):
     numbers = range(1, len(names) + 1)
     lines = [*found["said"], "", "what differs in the studies and their bases"]
     lines += table([["", *names]] + [[one["key"], *map(short, one["values"])] for one in found["settings"]]) if found["settings"] else ["  nothing"]
-    lines += ["", f"the best trial of each (in brackets: the ratio to {names[0]})", *table([["", *names]] + [[one["parameter"], *map(short, one["values"])] for one in found["parameters"]] + [
-        [one["title"], *with_ratios(one["values"], one["ratios"], one["unit"])] for one in found["best"]], right=numbers)]
+    best = [[one["parameter"], *map(short, one["values"])] for one in found["parameters"]]
+    best += [[one["title"], *with_ratios(one["values"], one["ratios"], one["unit"])] for one in found["best"]]
+    lines += ["", f"the best trial of each (in brackets: the ratio to {names[0]})", *table([["", *names]] + best, right=numbers)]
     if found["values"]:
         lines += ["", f"best {found['objective']} for each value of a parameter", *table([["", *names]] + [
             [f"{one['parameter']} {short(one['value'])}", *with_ratios(one["best"], one["ratios"], unit)] for one in found["values"]], right=numbers)]
     for name, one in zip(names[1:], found["matched"]):
         lines += ["", f"trials with the same parameters in {names[0]} and {name}", *match_lines(one)]
-    lines += ["", "how many configurations fell to what", *table([["", *names]] + [[short(one["reason"]), *(f"{count:,}" for count in one["counts"])] for one in found["funnel"]], right=numbers)]
+    counts = [[short(one["reason"]), *(f"{count:,}" for count in one["counts"])] for one in found["funnel"]]
+    lines += ["", "how many configurations fell to what", *table([["", *names]] + counts, right=numbers)]
     return "\n".join(lines) + "\n"
 
 
@@ -117,9 +121,10 @@ def rows_of_comparison(found):
     rows += [["setting", f"{one['text']}: {one['key']}", "", *cells(one["values"]), *blank] for one in found["settings"]]
     rows += [["best parameter", one["parameter"], "", *cells(one["values"]), *blank] for one in found["parameters"]]
     rows += [["best", one["metric"], "1" if one["unit"] == "share" else one["unit"], *cells(one["values"]), *cells(one["ratios"][1:])] for one in found["best"]]
-    rows += [["best for", f"{one['parameter']}={one['value']}", "1" if found["unit"] == "share" else found["unit"], *cells(one["best"]), *cells(one["ratios"][1:])] for one in found["values"]]
-    for what, key in (("trials in both", "trials"), ("done in both", "done"), ("better", "better"), ("equal", "equal"), ("worse", "worse"), ("rank correlation", "rank_correlation")):
-        rows.append(["matched", what, "1", "", *cells(one[key] for one in found["matched"]), *blank])
+    unit = "1" if found["unit"] == "share" else found["unit"]
+    rows += [["best for", f"{one['parameter']}={one['value']}", unit, *cells(one["best"]), *cells(one["ratios"][1:])] for one in found["values"]]
+    for key in ("trials", "done", "better", "equal", "worse", "rank_correlation"):
+        rows.append(["matched", key.replace("_", " "), "1", "", *cells(one[key] for one in found["matched"]), *blank])
     for key in ("mean", "least", "median", "most"):
         rows.append(["matched", f"ratio, {key}", "1", "", *blank, *cells((one["ratio"] or {}).get(key) for one in found["matched"])])
     rows += [["funnel", one["reason"], "1", *one["counts"], *blank] for one in found["funnel"]]

@@ -31,7 +31,7 @@ class Parallel {
     this.width = this.element.clientWidth;
     if (!this.width) return;
     const width = Math.max(this.width, AXIS_WIDTH * this.columns.length), step = (width - 50) / Math.max(this.columns.length - 1, 1);
-    Object.assign(this, {drawnWidth: width, step, ratio: devicePixelRatio || 1, left: 25});
+    Object.assign(this, {step, ratio: devicePixelRatio || 1, left: 25});
     this.plot.style.width = `${width}px`;
     for (const canvas of [this.canvas, this.behind]) {
       canvas.width = Math.round(width * this.ratio);
@@ -52,7 +52,7 @@ class Parallel {
   drawAxes(width) {
     this.svg.attr("width", width).attr("height", PARALLEL_HEIGHT).selectAll("*").remove();
     const isTight = this.columns.some((column) => 6.9 * column.title.length > 0.75 * this.step);
-    this.columns.forEach((column, at) => {
+    this.brushes = this.columns.map((column, at) => {
       const group = this.svg.append("g").attr("class", "axis").attr("transform", `translate(${this.left + at * this.step},0)`);
       group.call(axisOf(column, this.scales[at], at === this.columns.length - 1 ? d3.axisLeft : d3.axisRight, 7));
       const name = shortened(column.title, Math.max(10, Math.floor((isTight ? 2 : 1) * this.step / 6.9)));
@@ -64,12 +64,13 @@ class Parallel {
         filter("parallel", column, box && {low, high});
         select();
       });
-      group.append("g").attr("class", "brush").call(brush);
+      const holder = group.append("g").attr("class", "brush").call(brush);
+      return () => holder.call(brush.move, null);
     });
   }
 
   /** Takes all brushes away. */
-  clear() { if (this.width) this.drawAxes(this.drawnWidth); }
+  clear() { for (const clear of this.brushes) clear(); }
 
   draw() {
     if (!this.width) return;

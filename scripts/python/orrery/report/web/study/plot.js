@@ -54,7 +54,7 @@ class Plot {
     this.behind = document.createElement("canvas"); // all points, drawn once
     this.colour = colour;
     this.show(x, y);
-    if (diagonal) drawWhenSeen(this.element, () => this.redraw());
+    drawWhenSeen(this.element, () => this.redraw());
     const node = this.svg.node();
     node.addEventListener("pointermove", (event) => this.hover(event));
     node.addEventListener("pointerleave", (event) => showTip(event, ""));
@@ -156,6 +156,7 @@ class Plot {
     for (const at of this.grid[1]) context.fillRect(left, at, right - left, 1);
     context.fillStyle = theme("faded");
     this.fillPoints(context, this.rows);
+    this.placed?.();
   }
 
   fillPoints(context, rows) {

@@ -19,7 +19,7 @@ function pin(row) {
 }
 
 /** Takes the rectangles of all brushes away, and not what they have selected. */
-function clearBrushes() { for (const chart of [charts.parallel, charts.scatter, charts.bound]) if (chart?.extent || chart?.width) chart.clear(); }
+function clearBrushes() { for (const chart of [charts.parallel, charts.scatter, charts.bound]) if (chart?.extent || chart?.brushes) chart.clear(); }
 
 function clearAll() {
   unfilter();
@@ -50,7 +50,7 @@ function makeScatter() {
   const y = known(STUDIES[0].objectives[1]?.metric) ?? ["peak_memory", "usd_per_step", "capex", "mfu"].map(known).find((column) => column && column !== OBJECTIVE) ?? AXES[1] ?? AXES[0];
   const plot = charts.scatter = new Plot({x: known(OBJECTIVE?.name) ?? AXES[0], y, colour: BY_NAME.get("study") ?? BY_NAME.get("status"), owner: "scatter"});
   const legend = element("div"), shown = element("p", {class: "soft"});
-  const paint = () => {
+  const paint = plot.placed = () => {
     legend.replaceChildren(legendOf(plot.colour));
     const all = COUNT - plot.marks, less = d3.count(plot.x.at, (one) => one) < COUNT || d3.count(plot.y.at, (one) => one) < COUNT;
     shown.textContent = `${plot.marks.toLocaleString("en-US")} points${all ? ` of ${COUNT.toLocaleString("en-US")} trials${less ? "; trials without a number on an axis have none" : ""}` : ""}. Circles mark the best, the line the trials than which no other one is better on both axes.`;
@@ -64,7 +64,6 @@ function makeScatter() {
     plot.show(side === "x" ? column : plot.x, side === "y" ? column : plot.y);
     boxes();
     select();
-    paint();
   };
   const mode = element("button", {type: "button", "aria-pressed": "false", title: "A dragged rectangle zooms instead of selecting", click: () => {
     plot.isZooming = !plot.isZooming;
@@ -77,7 +76,6 @@ function makeScatter() {
       element("button", {type: "button", title: "Zoom in", click: () => plot.zoom(0.7)}, "+"), element("button", {type: "button", title: "Zoom out", click: () => plot.zoom(1 / 0.7)}, "−"),
       element("button", {type: "button", title: "Show all", click: () => plot.whole()}, "all")),
     plot.element, legend, shown);
-  drawWhenSeen(plot.element, () => { plot.redraw(); paint(); });
 }
 
 function makeParallel() {

@@ -5,7 +5,7 @@ const STEP_ROWS = 25; // that the table shows at first, and more with each click
 
 class TrialTable {
   constructor() {
-    this.columns = COLUMNS.filter((column) => column.name !== "error" && (!column.isWord || column.words.length > 1 || column.role === "caveat"));
+    this.columns = COLUMNS.filter((column) => column.name !== "error" && (!column.isWord || column.words.length > 1 || (column.role === "caveat" && column.words[0] !== "–")));
     Object.assign(this, {by: OBJECTIVE ?? this.columns[0], isFalling: OBJECTIVE?.less === false, list: "top", wanted: "", shown: STEP_ROWS});
     this.body = element("tbody");
     this.count = element("span", {class: "soft"});

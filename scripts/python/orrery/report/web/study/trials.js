@@ -130,9 +130,15 @@ function drawnRows(wanted, cell, cells) {
 const CATEGORIES = [...SERIES, "#8c6bb1", "#a6761d", "#666666", "#e7298a"];
 const STATUS = {done: "#0072b2", excluded: "#e69f00", "ruled-out": "#93a1ad", "does-not-fit": "#d55e00", refused: "#a63a50", stuck: "#8c1d40", "timed-out": "#cc79a7", failed: "#7a1f1f"};
 const SHADES = 12; // of numbers
+const knownColours = new Map();
 
 /** Returns {groups: [{name, colour}], of(row)}: in how many colours trials are drawn, and which of them a trial has. */
 function coloursOf(column) {
+  if (!knownColours.has(column)) knownColours.set(column, madeColours(column));
+  return knownColours.get(column);
+}
+
+function madeColours(column) {
   if (column.isWord) {
     const many = column.words.length > CATEGORIES.length, ordered = column.role === "parameter" || column.role === "derived";
     const groups = column.words.map((name, at) => ({name, colour: column.name === "status" && STATUS[name] ? STATUS[name] : ordered || many ?
