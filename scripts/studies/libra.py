@@ -14,6 +14,7 @@ import itertools
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,8 +32,10 @@ TRANSFORMERS = {"GPT_3": (9375000, 781250, 37500000, 12207, 768 * MIB, 48 * MIB,
 # ns of all layers in each pass, and the bytes of all gradients.
 DATA_PARALLEL = {"ResNet_50": ((380038, 377463, 337813), 51005824)}
 CHUNKS = 256
-# Links of an NPU's bandwidth: with a ring a half goes each way, in a fully connected group an equal part to each other NPU.
+# Links of an NPU's bandwidth: with a ring a half goes each way, in a fully connected group an equal part to each other NPU. In the simulation a
+# ring's collective goes one way, so its link has all of the bandwidth there.
 LINKS = {"Ring": lambda size: 2, "FullyConnected": lambda size: size - 1, "Switch": lambda size: 1}
+SIMULATED_LINKS = {**LINKS, "Ring": lambda size: 1}
 ALGORITHMS = {"Ring": "ring", "FullyConnected": "direct", "Switch": "halvingDoubling"}
 # The study's networks. Of each workload the NPUs that are model-parallel, by dimension, and those that share data; -1: none.
 NETWORKS = {3: [("Ring", 16), ("FullyConnected", 8), ("Switch", 32)], 4: [("Ring", 4), ("FullyConnected", 8), ("Ring", 4), ("Switch", 32)]}
@@ -83,7 +86,7 @@ class Problem:
     def link(self, part):
         """Into how many links the bandwidth of a part is divided."""
         d, size, _ = self.parts[part]
-        return LINKS[self.dimensions[d][0]](size)
+        return SIMULATED_LINKS[self.dimensions[d][0]](size)
 
     def base(self, bandwidths):
         """CONFIG.yaml with these GB/s of each dimension."""
@@ -132,7 +135,8 @@ class Problem:
         grid = [sorted({max(step, round(total_mb * 2.0**-k / step) * step) for k in range(1, 9)}) for step in steps]
         found, simulated = None, 0
         for number in range(rounds):
-            (folder / "study.yaml").write_text(json.dumps(self.study(grid, total_mb)))
+            # Numbers with a unit are numbers in expressions only without quotes.
+            (folder / "study.yaml").write_text(re.sub(r'"(\d+ MB/s)"', r"\1", json.dumps(self.study(grid, total_mb))))
             bandwidths, seconds, count = self.explored(program, folder)
             simulated += count
             if found is None or seconds < found[1]:
