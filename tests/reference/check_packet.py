@@ -3,18 +3,20 @@
 with what the file expects, within its tolerance. On one rank it also compares in the order of scheduling, and reports
 how many flows then agree to the picosecond.
 
-usage: check_packet.py FOLDER [--case TEXT] [--ranks 1,2] [--exact-only] [--program PATH]
+usage: check_packet.py [FOLDER] [--case TEXT ...] [--ranks 1,2] [--exact-only] [--seeds N]
 
-The exit code is 1 if a case differs, 2 if a case cannot be run. Cases of rules that Orrery does not have are named and
-skipped."""
+FOLDER is by default the folder reference/packet/golden of shared/. The exit code is 1 if a case differs, 2 if a case
+cannot be run, 77 if there is no folder. Cases of rules that Orrery does not have are named and skipped."""
 
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
 
 CONTROLS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 12: "none"}
 
@@ -116,21 +118,14 @@ def scenario(case, seed):
     return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
 
 
-def simulate(program, case, seed, ranks, *options):
+def simulate(case, seed, ranks, *options):
+    """Returns the results of a case. Raises RuntimeError if the program refuses it."""
     with tempfile.TemporaryDirectory() as folder:
         source, result = pathlib.Path(folder, "flows.yaml"), pathlib.Path(folder, "flows.json")
         source.write_text(json.dumps(scenario(case, seed)))
-        command = [program, "flows", str(source), "--json", str(result), *options]
-        if ranks > 1:
-            command = ["mpirun", "-np", str(ranks), "--oversubscribe", *command]
-        environment = os.environ | {
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "OMPI_MCA_mpi_yield_when_idle": "1",
-        }
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
+        outcome = harness.orrery("flows", source, f"--json={result}", *options, ranks=ranks, timeout=900)
+        if outcome.code != 0:
+            raise RuntimeError(outcome.err.strip() or f"exit code {outcome.code}")
         return json.loads(result.read_text())
 
 
@@ -150,13 +145,13 @@ def exact_flows(results, run):
     ), len(rows)
 
 
-def check(program, case, ranks, exact_only):
+def check(case, ranks, exact_only, least_seeds):
     """Prints a line for the case. Returns whether it agrees."""
     runs = case["expected"]["runs"]
     statistical = case["kind"] == "statistical"
     texts, agrees = [], True
     if not statistical:
-        results = simulate(program, case, 0, 1, "--scheduling-order")
+        results = simulate(case, 0, 0, "--scheduling-order")
         same, count = exact_flows(results, runs[0])
         pauses = sum(port["pauses"] for port in results["ports"])
         marks = sum(port["marks"] for port in results["ports"])
@@ -167,17 +162,18 @@ def check(program, case, ranks, exact_only):
         if exact_only:
             agrees = same == count
     if not exact_only:
-        seeds = range(len(runs) if statistical else 1)
-        results = [simulate(program, case, seed, ranks[0]) for seed in seeds]
-        expected = [run["completion_rx_ps"] for run in runs[: len(results)]]
-        means = [run["mean_fct_rx_ps"] for run in runs[: len(results)]]
-        completion, mean = zip(*map(figures, results))
-        errors = sum(completion) / sum(expected) - 1, sum(mean) / sum(means) - 1
+        seeds = range(max(len(runs), least_seeds) if statistical else 1)
+        results = [simulate(case, seed, ranks[0]) for seed in seeds]
+        expected = runs if statistical else runs[:1]
+        errors = [
+            sum(mine) / len(mine) / (sum(run[name] for run in expected) / len(expected)) - 1
+            for mine, name in zip(zip(*map(figures, results)), ("completion_rx_ps", "mean_fct_rx_ps"))
+        ]
         limits = case["tolerance"]["completion"], case["tolerance"]["mean_fct"]
         agrees = all(limit is None or abs(error) <= limit for error, limit in zip(errors, limits))
         texts.append(f"completion {errors[0]:+.5f} ({limits[0]}), mean {errors[1]:+.5f} ({limits[1]})")
         for number in ranks[1:]:
-            other = simulate(program, case, 0, number)
+            other = simulate(case, 0, number)
             equal = other["flows"] == results[0]["flows"] and other["ports"] == results[0]["ports"]
             texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
             agrees = agrees and equal
@@ -187,17 +183,22 @@ def check(program, case, ranks, exact_only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--case", default="", help="only files whose names contain this text")
+    default = harness.SHARED / "reference/packet/golden"
+    parser.add_argument("folder", type=pathlib.Path, nargs="?", default=default)
+    parser.add_argument("--case", nargs="*", default=[""], help="only files whose names contain one of these texts")
     parser.add_argument("--ranks", default="1,2", help="numbers of ranks; the first is compared with the file")
     parser.add_argument("--exact-only", action="store_true", help="compare in the order of scheduling alone")
-    default = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/orrery"
-    parser.add_argument("--program", default=os.environ.get("ORRERY", str(default)))
+    parser.add_argument("--seeds", type=int, default=20, help="least number of runs of a case with random marks")
     arguments = parser.parse_args()
     ranks = [int(text) for text in arguments.ranks.split(",")]
-    files = sorted(file for file in arguments.folder.glob("*.json") if arguments.case in file.name)
+    if not arguments.folder.is_dir():
+        print(f"{arguments.folder} is not there")
+        return harness.SKIPPED
+    files = sorted(
+        file for file in arguments.folder.glob("*.json") if any(text in file.name for text in arguments.case)
+    )
     if not files:
-        print(f"{arguments.folder}: no JSON files whose names contain '{arguments.case}'", file=sys.stderr)
+        print(f"{arguments.folder}: no JSON files of these names", file=sys.stderr)
         return 2
     failed, broken, skipped = [], [], 0
     for file in files:
@@ -209,7 +210,7 @@ def main():
         if arguments.exact_only and case["kind"] == "statistical":
             continue
         try:
-            if not check(arguments.program, case, ranks, arguments.exact_only):
+            if not check(case, ranks, arguments.exact_only, arguments.seeds):
                 failed.append(case["name"])
         except RuntimeError as error:
             print(f"{case['name']:36} {error}")

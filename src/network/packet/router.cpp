@@ -27,13 +27,13 @@ std::uint32_t murmur3(const std::uint32_t (&words)[3], std::uint32_t seed) {
 /// Returns the address of a node in 11.0.0.0/8, which ASTRA-sim's ns-3 gives it.
 std::uint32_t address(std::uint32_t node) { return 0x0b000001U + ((node / 256) << 16U) + ((node % 256) << 8U); }
 
-constexpr std::uint64_t most_entries = std::uint64_t{1} << 30U;
+constexpr std::uint64_t most_entries = std::uint64_t{1} << 28U;
 
 void require_size(const PacketGraph& graph) {
   const std::uint64_t entries = std::uint64_t{graph.num_nodes()} * graph.num_hosts();
   if (entries > most_entries)
     throw Error(ErrorCode::bad_input,
-                fmt::format("the packet network has {} nodes and {} hosts; expected at most 2^30 pairs of them: each "
+                fmt::format("the packet network has {} nodes and {} hosts; expected at most 2^28 pairs of them: each "
                             "node has a table of all hosts",
                             graph.num_nodes(), graph.num_hosts()));
 }
