@@ -15,6 +15,9 @@ void run(const config::RunCommand& command, const std::string& command_line, par
 /// `orrery check`: prints every fault on standard error. Returns the exit code.
 int check(const config::CheckCommand& command);
 
+/// `orrery flows`: simulates flows over a packet network. Collective.
+void flows(const config::FlowsCommand& command, parallel::Communicator& world);
+
 /// `orrery generate`: writes the traces of a generated workload and prints its figures.
 void generate(const config::GenerateCommand& command);
 

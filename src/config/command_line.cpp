@@ -15,8 +15,8 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",       "check",    "explore", "best",      "report", "compare",
-                                         "calibrate", "generate", "convert", "partition", "show"};
+constexpr std::string_view commands[] = {"run",     "check",     "explore",  "best",    "flows",     "report",
+                                         "compare", "calibrate", "generate", "convert", "partition", "show"};
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables",
                                       "kernel",  "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
@@ -338,6 +338,17 @@ Command make_best(const Arguments& arguments) {
   return command;
 }
 
+Command make_flows(const Arguments& arguments) {
+  FlowsCommand command;
+  if (!arguments.positional()) usage("orrery flows: no file. Give a FLOWS.yaml (docs/packet-network.md).");
+  command.file = *arguments.positional();
+  command.overrides = settings(arguments, "flows");
+  command.json = arguments.text("json").value_or("");
+  command.in_scheduling_order = arguments.flag("scheduling-order").value_or(false);
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
 Command make_show_tables(const Arguments& arguments) {
   ShowTablesCommand command;
   if (!arguments.positional()) usage("orrery show tables: no file. Give a CONFIG.yaml with a DLRM as workload.model.");
@@ -421,6 +432,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "check") return make(check_subcommand(), rest, make_check);
   if (first == "explore") return make(explore_subcommand(), rest, make_explore);
   if (first == "best") return make(best_subcommand(), rest, make_best);
+  if (first == "flows") return make(flows_subcommand(), rest, make_flows);
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);

@@ -324,6 +324,20 @@ const Subcommand& best_subcommand() {
   return command;
 }
 
+const Subcommand& flows_subcommand() {
+  static const Subcommand command{
+      "flows",
+      "Simulate flows, packet by packet, over a graph of hosts and switches.",
+      "FLOWS.yaml",
+      "  orrery flows configs/flows/incast8.yaml\n"
+      "  mpirun -np 2 orrery flows configs/flows/incast8.yaml --json flows.json",
+      {{"Output",
+        {{"json", "FILE", "times of each flow, and what each port did"}, {"force", "", "replace an existing file"}}},
+       {"Comparison", {{"scheduling-order", "", "order events of one time as ns-3 does; on one rank only"}}},
+       own_inputs()}};
+  return command;
+}
+
 const Subcommand& show_tables_subcommand() {
   static const Subcommand command{"show tables",
                                   "Print which NPU holds which embedding tables, and how uneven that is.",
@@ -391,26 +405,14 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),
-                                          &check_subcommand(),
-                                          &explore_subcommand(),
-                                          &best_subcommand(),
-                                          &report_subcommand(),
-                                          &compare_subcommand(),
-                                          &calibrate_subcommand(),
-                                          &generate_subcommand(),
-                                          &convert_subcommand(),
-                                          &partition_subcommand(),
-                                          &show_results_subcommand(),
-                                          &show_trace_subcommand(),
-                                          &show_topology_subcommand(),
-                                          &show_collective_subcommand(),
-                                          &show_tables_subcommand(),
-                                          &show_kernel_subcommand(),
-                                          &show_timeline_subcommand(),
-                                          &show_keys_subcommand(),
-                                          &show_completion_subcommand(),
-                                          &show_man_subcommand()};
+  static const Subcommand* const all[] = {
+      &run_subcommand(),         &check_subcommand(),           &explore_subcommand(),
+      &best_subcommand(),        &flows_subcommand(),           &report_subcommand(),
+      &compare_subcommand(),     &calibrate_subcommand(),       &generate_subcommand(),
+      &convert_subcommand(),     &partition_subcommand(),       &show_results_subcommand(),
+      &show_trace_subcommand(),  &show_topology_subcommand(),   &show_collective_subcommand(),
+      &show_tables_subcommand(), &show_kernel_subcommand(),     &show_timeline_subcommand(),
+      &show_keys_subcommand(),   &show_completion_subcommand(), &show_man_subcommand()};
   return all;
 }
 

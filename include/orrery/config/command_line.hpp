@@ -59,6 +59,15 @@ struct BestCommand {
   ExploreCommand explore;              ///< without `file`
 };
 
+/// `orrery flows FLOWS.yaml`: simulate flows over a packet network.
+struct FlowsCommand {
+  std::filesystem::path file;
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set
+  std::filesystem::path json;          ///< all results; empty: none
+  bool in_scheduling_order = false;    ///< equal times as in ns-3, on one rank
+  bool force = false;                  ///< replace an existing file
+};
+
 /// `orrery generate`: write the traces of a workload.
 struct GenerateCommand {
   std::filesystem::path file;          ///< CONFIG.yaml with a `workload` section; may be empty
@@ -156,10 +165,10 @@ struct ShowKeysCommand {
   KeyForm form = KeyForm::text;
 };
 
-using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, GenerateCommand,
-                 ConvertCommand, PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand,
-                 ShowTablesCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand,
+                             FlowsCommand, GenerateCommand, ConvertCommand, PartitionCommand, ShowTraceCommand,
+                             ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowKernelCommand,
+                             ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost
