@@ -40,7 +40,7 @@ std::optional<Value> number_of(std::string_view text, double factor, bool has_un
     const auto read = std::from_chars(text.data(), end, whole);
     const double scaled = static_cast<double>(whole) * factor;
     if (read.ec == std::errc() && read.ptr == end && std::abs(scaled) < 0x1p53)
-      return has_unit ? Value(static_cast<std::int64_t>(scaled)) : Value(whole);
+      return Value(has_unit ? static_cast<std::int64_t>(scaled) : whole);
     if (read.ec == std::errc() && read.ptr == end && !has_unit) return Value(whole);
   }
   double real = 0;
