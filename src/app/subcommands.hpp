@@ -24,6 +24,9 @@ void generate(const config::GenerateCommand& command);
 /// `orrery convert`: writes traces of any format as Chakra execution traces, or a description of a system as YAML.
 void convert(const config::ConvertCommand& command);
 
+/// `orrery synthesize`: learns from traces, or takes what was learned, and writes traces of another scale.
+void synthesize(const config::SynthesizeCommand& command);
+
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);
 

@@ -13,6 +13,7 @@ const Subcommand& run_subcommand();
 const Subcommand& check_subcommand();
 const Subcommand& generate_subcommand();
 const Subcommand& convert_subcommand();
+const Subcommand& synthesize_subcommand();
 const Subcommand& partition_subcommand();
 const Subcommand& report_subcommand();
 const Subcommand& compare_subcommand();

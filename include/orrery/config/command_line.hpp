@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -87,6 +88,23 @@ struct ConvertCommand {
   trace::RecordingOptions recording;
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   bool force = false;  ///< replace existing files
+};
+
+/// `orrery synthesize`: learn from traces, or take a learned model, and write traces of another scale.
+struct SynthesizeCommand {
+  ConvertCommand traces;                       ///< what is learned from, `output` and `force`; no inputs: `model`
+  std::optional<std::filesystem::path> model;  ///< a model that was learned before
+  std::optional<std::filesystem::path> model_output;
+  std::optional<std::string> reference;                   ///< traces of the same program with another size of one axis
+  std::optional<std::filesystem::path> reference_groups;  ///< communicator file of these
+  std::vector<std::pair<std::uint32_t, double>> scale;    ///< axes and their factors
+  std::optional<std::uint32_t> ranks;
+  std::optional<std::uint32_t> layers;
+  std::optional<std::uint32_t> micro_batches;
+  double sizes = 1;     ///< factor of FLOPs, bytes and durations
+  double delta = 0.05;  ///< deviation of the logarithm of sizes
+  std::uint32_t seed = 1;
+  std::uint32_t min_support = 5;
 };
 
 /// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.
@@ -177,9 +195,9 @@ struct ShowKeysCommand {
 };
 
 using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand,
-                             FlowsCommand, GenerateCommand, ConvertCommand, PartitionCommand, ShowTraceCommand,
-                             ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand,
-                             ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                             FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
+                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
+                             ShowPlanCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost
