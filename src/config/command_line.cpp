@@ -356,6 +356,33 @@ ExploreCommand explore_options(const Arguments& arguments, std::string_view comm
   return command;
 }
 
+/// Reads "I/N".
+Shard shard_of(const Arguments& arguments, const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) arguments.refuse("shard", "I/N, such as 0/4");
+  Shard shard;
+  constexpr std::uint32_t most = 1'000'000;
+  read_option(arguments, "shard", [&] {
+    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, most));
+    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, most));
+  });
+  if (shard.index >= shard.count) arguments.refuse("shard", "I/N with I from 0 to N - 1");
+  return shard;
+}
+
+/// Reads how a study is shared among jobs.
+void read_shards(const Arguments& arguments, ExploreCommand& command) {
+  if (const auto shard = arguments.text("shard")) command.shard = shard_of(arguments, *shard);
+  const auto& files = arguments.positionals();
+  const bool is_merge = arguments.flag("merge").value_or(false);
+  if (is_merge && command.shard) usage("orrery explore: both --shard and --merge are given. Give one of them.");
+  if (is_merge && files.size() < 2)
+    usage("orrery explore --merge: which files? Give those of all shards after STUDY.yaml.");
+  if (!is_merge && files.size() > 1)
+    usage(fmt::format("orrery explore: '{}' is one file too many. Files of shards need --merge.", cited(files[1])));
+  command.merge.assign(files.begin() + 1, files.end());
+}
+
 Command make_explore(const Arguments& arguments) {
   if (!arguments.positional()) usage("orrery explore: no file. Give a STUDY.yaml.");
   ExploreCommand command = explore_options(arguments, "explore", "explore.h5");
@@ -367,6 +394,14 @@ Command make_explore(const Arguments& arguments) {
   command.limit = arguments.count("limit");
   command.list = arguments.flag("list").value_or(false);
   command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
+  command.dry_run = arguments.flag("dry-run").value_or(false);
+  command.strict = arguments.flag("strict").value_or(false);
+  read_shards(arguments, command);
+  command.keep_results = choice<KeptResults>(arguments, "keep-results",
+                                             {{"none", KeptResults::none, "of no trial"},
+                                              {"top", KeptResults::top, "of those that are listed"},
+                                              {"all", KeptResults::all, "of all that are done"}})
+                             .value_or(KeptResults::none);
   return command;
 }
 
@@ -376,10 +411,12 @@ Command make_best(const Arguments& arguments) {
   command.model = *arguments.positional();
   command.system = needed(arguments, "best", "on", "dgx-h100-superpod");
   command.stack = arguments.text("stack").value_or("");
+  command.cost = arguments.text("cost").value_or("");
   needed(arguments, "best", "npus", "64");
   command.npus = *arguments.count("npus");
   command.batch = arguments.count("batch");
   command.explore = explore_options(arguments, "best", "best.h5");
+  command.explore.write_configurations = true;
   return command;
 }
 

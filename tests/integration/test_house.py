@@ -42,6 +42,7 @@ FOREIGN = [
     (r"yaml-cpp/", ["config"]),
     (r"tinyxml2", ["collective", "app"]),
     (r"simdjson", ["trace"]),
+    (r"boost/", ["src/explore/sequences.cpp"]),
     (r"cxxopts", ["config"]),
     (r"nlohmann/", ["collective", "config", "trace", "workload", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
