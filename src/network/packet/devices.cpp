@@ -129,8 +129,7 @@ bool PacketDevices::has_work(Port& port) {
   if (!port.frames.empty() || !port.queue.empty()) return true;
   if (!is_host(port)) return false;
   const Nic& there = nic(port);
-  return !there.acknowledgements.empty() ||
-         std::ranges::any_of(there.flows, [](const Flow* flow) { return flow->has_more(); });
+  return there.num_unsent > 0 || !there.acknowledgements.empty();
 }
 
 void PacketDevices::expect_end(Port& port) {
@@ -148,12 +147,17 @@ void PacketDevices::transmit(Port& port, std::uint32_t slot) {
   ++port.done.packets;
   port.done.bytes += size;
   port.done.busy += takes;
-  if (part_.in_scheduling_order || has_work(port)) expect_end(port);
+  if (port.free < Time::max() && (part_.in_scheduling_order || has_work(port))) expect_end(port);
   hand_over(port, slot, port.free + port.delay);
 }
 
 /// Lets a packet be at the other end of the link at the time `there`.
 void PacketDevices::hand_over(Port& port, std::uint32_t slot, Time there) {
+  if (there == Time::max())
+    throw Error(ErrorCode::bad_input,
+                fmt::format("a packet from node {} to node {} would come after the range of time (106 days); expected "
+                            "fewer bytes or faster links",
+                            port.node, port.peer));
   const Packet& packet = packets_[slot];
   pdes::Event onward = event(port.node, port.peer, there);
   onward.kind = arrival;

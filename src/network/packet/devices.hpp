@@ -134,6 +134,7 @@ class PacketDevices {
 
   // Hosts: nic.cpp.
   void serve_nic(Port& port);
+  Flow* next_flow(const Port& port, Nic& there);
   void send_next_packet(Port& port, Nic& nic, Flow& flow);
   void wake_later(Port& port, Nic& nic);
   void wake_at(Port& port, Nic& nic, Time time);

@@ -76,6 +76,7 @@ void PacketDevices::send(const FlowRequest& request) {
   flow.port = out->number;
   if (is_here(flow.destination)) flow.receiver = receptions_.put({.source = flow.source, .flow = flow.number});
   nic(*out).flows.push_back(&flow);
+  ++nic(*out).num_unsent;
   kick(*out);
 }
 
@@ -90,37 +91,41 @@ void PacketDevices::serve_nic(Port& port) {
     return transmit(port, slot);
   }
   there.passes_next = true;
+  if (Flow* const flow = next_flow(port, there)) return send_next_packet(port, there, *flow);
+  if (!port.is_paused && !port.queue.empty()) return serve_nic(port);
+  if (there.num_unsent > 0) wake_later(port, there);
+}
+
+/// Returns the next flow that may send now; null if there is none. Takes flows that are over out of the list.
+Flow* PacketDevices::next_flow(const Port& port, Nic& there) {
   auto& flows = there.flows;
   const std::size_t count = flows.size();
-  std::size_t chosen = count, over = count;
-  for (std::size_t i = 1; i <= count; ++i) {
+  std::size_t chosen = count;
+  bool may_be_over = there.num_unsent == 0;
+  for (std::size_t i = 1; i <= count && there.num_unsent > 0; ++i) {
     const std::size_t at = (i + there.last) % count;
-    Flow& flow = *flows[at];
+    const Flow& flow = *flows[at];
     if (!port.is_paused && flow.has_more() && !flow.is_held(system_.rules.window_follows_rate)) {
       if (flow.available > now()) continue;
       chosen = at;
       break;
     }
-    if (flow.is_over) over = std::min(over, at);
+    may_be_over = may_be_over || flow.is_over;
   }
-  if (over < count) {  // takes out those that are over
-    Flow* const sender = chosen < count ? flows[chosen] : nullptr;
-    for (std::size_t i = over; i < count; ++i)
-      if (flows[i]->is_over) free_flows_.push_back(flows[i]->slot);
-    flows.erase(std::remove_if(flows.begin() + static_cast<std::ptrdiff_t>(over), flows.end(),
-                               [](const Flow* flow) { return flow->is_over; }),
-                flows.end());
-    chosen = static_cast<std::size_t>(std::ranges::find(flows, sender) - flows.begin());
+  Flow* const flow = chosen < count ? flows[chosen] : nullptr;
+  if (may_be_over && there.num_over > 0) {
+    std::erase_if(flows, [&](const Flow* other) {
+      if (other->is_over) free_flows_.push_back(other->slot);
+      return other->is_over;
+    });
+    there.num_over = 0;
+    chosen = static_cast<std::size_t>(std::ranges::find(flows, flow) - flows.begin());
   }
-  if (chosen < flows.size()) {
-    there.last = chosen;
-    return send_next_packet(port, there, *flows[chosen]);
-  }
-  if (!port.is_paused && !port.queue.empty()) return serve_nic(port);
-  wake_later(port, there);
+  if (flow != nullptr) there.last = chosen;
+  return flow;
 }
 
-void PacketDevices::send_next_packet(Port& port, Nic&, Flow& flow) {
+void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
   const std::uint64_t payload = std::min<std::uint64_t>(system_.rules.payload, flow.bytes - flow.next);
   Packet packet;
   packet.source = flow.source;
@@ -135,6 +140,7 @@ void PacketDevices::send_next_packet(Port& port, Nic&, Flow& flow) {
   flow.next += payload;
   packet.is_last = flow.next == flow.bytes;
   flow.has_sent_empty = true;
+  if (packet.is_last) --there.num_unsent;
   flow.rate.sent = flow.next;
   flow.last_size = packet.size;
   flow.available = now() + flow.takes(packet.size, system_.rules.tick);
@@ -144,8 +150,9 @@ void PacketDevices::send_next_packet(Port& port, Nic&, Flow& flow) {
 /// Wakes the port when the first of its flows may send again.
 void PacketDevices::wake_later(Port& port, Nic& there) {
   Time least = Time::max();
-  for (const Flow* const flow : there.flows) least = std::min(least, flow->available);
-  if (least == Time::max() || least <= now() || there.wakes_at != Time::max()) return;
+  for (const Flow* const flow : there.flows)
+    if (flow->has_more() && flow->available > now()) least = std::min(least, flow->available);
+  if (least == Time::max() || there.wakes_at != Time::max()) return;
   wake_at(port, there, least);
 }
 
@@ -225,10 +232,15 @@ void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
   if (!is_current) return free_packet(slot);
   flow.receiver = packet.receiver;
   flow.rate.acknowledged = std::max(flow.rate.acknowledged, packet.sequence);
-  if (packet.kind == Packet::Kind::negative_acknowledgement) flow.next = flow.rate.acknowledged;
+  Port& out = port(flow.source, flow.port);
+  const bool had_more = flow.has_more();
+  const bool goes_back = packet.kind == Packet::Kind::negative_acknowledgement;
+  flow.next = goes_back ? flow.rate.acknowledged : std::max(flow.next, flow.rate.acknowledged);
+  if (flow.has_more() && !had_more) ++nic(out).num_unsent;
+  if (!flow.has_more() && had_more) --nic(out).num_unsent;
   flow.rate.sent = flow.next;
   flow.is_over = flow.rate.acknowledged >= flow.bytes && !flow.has_more();
-  Port& out = port(flow.source, flow.port);
+  if (flow.is_over) ++nic(out).num_over;
   if (flow.is_over)
     std::ranges::fill(flow.timers, 0);
   else

@@ -10,8 +10,8 @@ namespace orrery::network {
 /// No slot of a pool.
 inline constexpr std::uint32_t no_slot = ~0U;
 
-/// A packet on its way or in a queue. Trivially copyable: it travels between ranks as it is.
-struct Packet {
+/// A packet on its way or in a queue, in one line of a cache. Trivially copyable: it travels between ranks as it is.
+struct alignas(64) Packet {
   enum class Kind : std::uint8_t { data, acknowledgement, negative_acknowledgement, pause, resume };
 
   std::uint32_t source = 0, destination = 0;  ///< nodes, in the direction of this packet
@@ -32,6 +32,8 @@ struct Packet {
 
   bool is_data() const { return kind == Kind::data; }
 };
+
+static_assert(sizeof(Packet) == 64);
 
 /// What the switches on a packet's way tell the control of its flow.
 struct Telemetry {

@@ -105,8 +105,10 @@ struct Flow {
 /// The sending side of a host's port.
 struct Nic {
   PacketQueue acknowledgements;
-  std::vector<Flow*> flows;  ///< that are not over, or were not when the port last looked
-  std::size_t last = 0;      ///< index of the flow that sent last
+  std::vector<Flow*> flows;      ///< that are not over, or were not when the port last looked
+  std::uint32_t num_unsent = 0;  ///< of these that have bytes to send
+  std::uint32_t num_over = 0;    ///< of these that are over
+  std::size_t last = 0;          ///< index of the flow that sent last
   Time wakes_at = Time::max();
   std::uint64_t wake = 0;   ///< number of the event that wakes it
   bool passes_next = true;  ///< a packet that passes through the host goes before the host's own
