@@ -23,6 +23,7 @@ PacketGraph leaf_spine() {
   return graph;
 }
 
+// 1,036 B at 100 Gb/s take 82.88 ns; thirds are rounded; what does not fit is never.
 TEST(TransmissionTime, IsRoundedToTheNearestTick) {
   EXPECT_EQ(transmission_time(1036, 100 * gbps, Time::from_ps(1)), Time::from_ps(82'880));
   EXPECT_EQ(transmission_time(1036, 100 * gbps, Time::from_ns(1)), Time::from_ns(83));
@@ -30,6 +31,7 @@ TEST(TransmissionTime, IsRoundedToTheNearestTick) {
   EXPECT_EQ(transmission_time(~std::uint64_t{0}, 1, Time::from_ps(1)), Time::max());
 }
 
+// Two hosts of different leaves have two paths. 50 flows with different ports use both.
 TEST(PacketRouter, SpreadsFlowsOverEqualPaths) {
   const PacketGraph graph = leaf_spine();
   const PacketRouter router(graph, std::span<const LinkFailure>{});
@@ -41,6 +43,7 @@ TEST(PacketRouter, SpreadsFlowsOverEqualPaths) {
   EXPECT_EQ(spines, (std::set<std::uint32_t>{6, 7}));
 }
 
+// The link to one spine never works, that to the other fails after 1 us: then no way leads to the other leaf.
 TEST(PacketRouter, LeavesOutLinksThatHaveFailed) {
   const PacketGraph graph = leaf_spine();
   const std::vector<LinkFailure> failures{{6, Time::zero()}, {7, microsecond}};  // from node 5 to each spine
@@ -53,6 +56,7 @@ TEST(PacketRouter, LeavesOutLinksThatHaveFailed) {
   }
 }
 
+// 4 links of 1 us and 100 Gb/s between leaves, 2 within a leaf. A payload of 1,000 B takes 80 ns on each.
 TEST(FollowPath, SumsDelaysAndPayloads) {
   const PacketGraph graph = leaf_spine();
   const PacketRouter router(graph, std::span<const LinkFailure>{});
@@ -62,6 +66,7 @@ TEST(FollowPath, SumsDelaysAndPayloads) {
   EXPECT_EQ(follow_path(graph, router, {0, 1, 0}, 1000).bandwidth_delay_product(), 52'000U);
 }
 
+// Two ranks have a leaf with its hosts each, and a spine each.
 TEST(PlaceNodes, PutsSwitchesWithTheirNeighbours) {
   const auto ranks = place_nodes(leaf_spine(), 2);
   for (const std::uint32_t node : {0U, 1U, 4U}) EXPECT_EQ(ranks[node], Rank(0)) << node;
@@ -76,6 +81,7 @@ FlowResults run(std::vector<FlowSpec> flows, PacketRules rules, EventOrder order
   return run_flows(scenario, *world, order);
 }
 
+// 10 packets over 4 links: the last one leaves after 10 and takes 3 more; its acknowledgement takes 4 links back.
 TEST(RunFlows, TakesWhatPacketsTakeAtEachLink) {
   PacketRules rules;
   const auto results = run({{.source = 0, .destination = 2, .bytes = 10'000}}, rules);
@@ -84,6 +90,7 @@ TEST(RunFlows, TakesWhatPacketsTakeAtEachLink) {
   EXPECT_EQ(results.flows[0].acknowledged, packet * 13 + microsecond * 8 + Time::from_ps(4 * 3'840));
 }
 
+// Two flows of 5 packets leave one host in turn: the second ends one packet after the first.
 TEST(RunFlows, AFlowOfTwoSharesItsPort) {
   PacketRules rules;
   rules.window.kind = PacketWindow::Kind::none;
@@ -92,6 +99,7 @@ TEST(RunFlows, AFlowOfTwoSharesItsPort) {
   EXPECT_EQ(results.flows[1].received - results.flows[0].received, Time::from_ps(82'880)) << "they send in turn";
 }
 
+// Three flows that begin at odd times, into one port with marks and DCQCN: both orders of equal times agree.
 TEST(RunFlows, BothOrdersAgreeWhereNothingIsEqual) {
   PacketRules rules;
   rules.control = ControlName("dcqcn");
@@ -110,12 +118,14 @@ TEST(RunFlows, BothOrdersAgreeWhereNothingIsEqual) {
   }
 }
 
+// A flow from host 1 cannot wait for one that ends at host 2.
 TEST(RunFlows, RefusesWhatCannotHappen) {
   EXPECT_THROW(
       run({{.source = 0, .destination = 2, .bytes = 1}, {.source = 1, .destination = 2, .bytes = 1, .after = {0}}}, {}),
       Error);
 }
 
+// Each control and each preset has its name.
 TEST(Controls, AreAllInTheRegistry) {
   for (const char* name : {"none", "dcqcn", "dctcp", "hpcc", "timely"}) EXPECT_TRUE(ControlName::find(name)) << name;
   for (const auto preset : PacketPresetName::all()) EXPECT_GT(preset->make().payload, 0U) << preset.name();
