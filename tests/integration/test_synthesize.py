@@ -29,8 +29,11 @@ class Synthesize(harness.Folder):
         return outcome
 
     def learned(self, name, *arguments, code=0):
+        """Synthesizes "made" from traces, in place of older ones."""
+        for old in self.folder.glob("made.*"):
+            old.unlink()
         return self.synthesize(self.folder / (name + ".{npu}.et"), "--groups", self.folder / f"{name}.json", "--output", self.folder / "made",
-                               "--force", *arguments, code=code)
+                               *arguments, code=code)
 
     def config(self, name, npus=16):
         system = json.loads(json.dumps(SYSTEM))
@@ -138,7 +141,7 @@ class Synthesize(harness.Folder):
         self.assert_near(self.step("made", 32), self.step("truth", 32), 0.02)
 
     def test_refusals(self):
-        self.generate("source", self.PARALLEL, layers=4)
+        self.generate("source", self.PARALLEL)
         for words, arguments in ((["--scale", "a9"], ["--scale", "a9=2"]), (["--ranks", "whole number"], ["--ranks", 7]),
                                  (["--layers", "loop"], ["--layers", 1])):
             with self.subTest(words):
@@ -157,8 +160,8 @@ class Synthesize(harness.Folder):
                 folder = harness.unpacked(archive)
                 groups = folder / f"{prefix}.json"
                 listed = ["--groups", groups] if groups.exists() else []
-                self.synthesize(folder / (prefix + ".{npu}.et"), *listed, "--output", self.folder / "made", "--force")
-                self.step("made", npus)
+                self.synthesize(folder / (prefix + ".{npu}.et"), *listed, "--output", self.folder / archive)
+                self.step(archive, npus)
 
 
 if __name__ == "__main__":
