@@ -95,7 +95,7 @@ class Writer {
         word({part.symbol}, 1, false);
         continue;
       }
-      if (judge_.is_micro_batches(part, is_outer, crosses_) || !is_layer_count(part.whole)) {
+      if (judge_.is_micro_batches(part, is_outer, crosses_) || !is_over_layers(part)) {
         for (std::uint32_t i = 0; i < part.count; ++i) write(*part.body, false);
         continue;
       }
@@ -111,7 +111,12 @@ class Writer {
   }
 
  private:
-  bool is_layer_count(std::uint32_t count) const { return layers_ > 0 && count + 1 >= layers_ && count <= layers_ + 1; }
+  /// A stage may have a layer that differs from the others, so that a loop has one less. A body of one node may be
+  /// anything that is done a few times, and has to be done for each layer.
+  bool is_over_layers(const Part& loop) const {
+    const bool is_near = layers_ > 0 && loop.whole + 1 >= layers_ && loop.whole <= layers_ + 1;
+    return is_near && (loop.length > loop.count || loop.whole >= layers_);
+  }
 
   void word(std::vector<std::uint32_t> symbols, std::uint32_t count, bool is_layers) {
     const auto length = static_cast<std::uint32_t>(symbols.size()) * count;
