@@ -175,6 +175,17 @@ void mark_micro_batches(Words& words, std::uint32_t micro_batches) {
   }
 }
 
+/// Says whether most nodes are of micro-batches: else words that occur as often do so by chance.
+bool are_micro_batches(std::span<const Words> all) {
+  std::uint64_t total = 0, of_micro_batches = 0;
+  for (const Words& words : all)
+    for (const Words::Token& token : words.tokens) {
+      total += words.nodes_of(token);
+      if (token.per_micro_batch > 0) of_micro_batches += words.nodes_of(token);
+    }
+  return 2 * of_micro_batches > total;
+}
+
 }  // namespace
 
 Loops find_words(std::span<const Program> programs, const std::vector<bool>& crosses_roles) {
@@ -195,6 +206,10 @@ Loops find_words(std::span<const Program> programs, const std::vector<bool>& cro
   }
   loops.micro_batches = count_micro_batches(loops.words);
   for (Words& words : loops.words) mark_micro_batches(words, loops.micro_batches);
+  if (are_micro_batches(loops.words)) return loops;
+  loops.micro_batches = 1;
+  for (Words& words : loops.words)
+    for (Words::Token& token : words.tokens) token.per_micro_batch = 0;
   return loops;
 }
 

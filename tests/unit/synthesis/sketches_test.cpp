@@ -27,6 +27,14 @@ TEST(Sketches, FewSizesAreKeptExactly) {
   EXPECT_DOUBLE_EQ(sketch.points[1].bytes, 500);
 }
 
+/// Five nodes or more stand behind each point: of 8, 1, 5 and 3 nodes there are two points.
+TEST(Sketches, EachPointStandsForEnoughNodes) {
+  const Sketch sketch = sketch_of({sample(100, 8), sample(200, 1), sample(300, 5), sample(400, 3)}, 5);
+  ASSERT_EQ(sketch.points.size(), 2);
+  EXPECT_DOUBLE_EQ(sketch.points[0].bytes, 100);
+  EXPECT_DOUBLE_EQ(sketch.points[1].bytes, (200.0 + 5 * 300 + 3 * 400) / 9);
+}
+
 /// 1000 random sizes become at most 16 points, whose weighted mean is that of the sizes.
 TEST(Sketches, ManySizesKeepTheirMean) {
   std::mt19937 random(3);
