@@ -45,6 +45,7 @@ struct ExploreCommand {
   std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
   std::optional<std::uint32_t> limit;  ///< simulate this many at most
   bool list = false;                   ///< print the configurations, simulate nothing
+  bool no_sensitivity = false;         ///< leave out what the best trial depends on
   bool force = false;                  ///< replace existing files
   double max_walltime_s = 0;           ///< wall-clock seconds of the job; 0: no limit
 };
@@ -57,6 +58,15 @@ struct BestCommand {
   std::uint32_t npus = 1;
   std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
   ExploreCommand explore;              ///< without `file`
+};
+
+/// `orrery flows FLOWS.yaml`: simulate flows over a packet network.
+struct FlowsCommand {
+  std::filesystem::path file;
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set
+  std::filesystem::path json;          ///< all results; empty: none
+  bool in_scheduling_order = false;    ///< equal times as in ns-3, on one rank
+  bool force = false;                  ///< replace an existing file
 };
 
 /// `orrery generate`: write the traces of a workload.
@@ -147,6 +157,17 @@ struct ShowCollectiveCommand {
   TableForm form = TableForm::text;   ///< text or JSON; of a table CSV too
 };
 
+/// `orrery show plan FILE`: what GPUs execute for a collective, and how long it takes them.
+struct ShowPlanCommand {
+  enum class Form : std::uint8_t { text, csv, json, operations };
+
+  std::filesystem::path file;
+  std::optional<Bytes> smallest, largest;  ///< messages of sizes from one to the other, each twice the one before
+  std::string profile;                     ///< of gpu::Profile::registry(); empty: the first
+  std::optional<std::uint32_t> bursts;     ///< most pieces of an operation; 0: all
+  Form form = Form::text;                  ///< operations: each as JSON in a line
+};
+
 /// `orrery show kernel FILE`: how a run went, from its results.
 struct ShowKernelCommand {
   std::filesystem::path file;
@@ -174,9 +195,9 @@ struct ShowKeysCommand {
 };
 
 using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand,
-                             GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
-                             ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowKernelCommand,
-                             ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                             FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
+                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
+                             ShowPlanCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost
