@@ -27,6 +27,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
   static const Keys<Configuration>* const all[] = {&system_keys(),
                                                    &network_keys(),
                                                    &collective_keys(),
+                                                   &gpu_keys(),
                                                    &custom_collective_keys(),
                                                    &collective_library_keys(),
                                                    &compute_keys(),
