@@ -24,7 +24,7 @@ void convert(const config::ConvertCommand& command);
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);
 
-/// `orrery show trace`, `topology`, `collective`, `tables` and `kernel`: print figures as text or JSON.
+/// `orrery show trace`, `topology`, `collective`, `tables`, `plan` and `kernel`: print figures as text or JSON.
 void show_trace(const config::ShowTraceCommand& command);
 void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
@@ -33,6 +33,7 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
 /// Writes a study beside the output and explores it. Collective.
 void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world);
 void show_tables(const config::ShowTablesCommand& command);
+void show_plan(const config::ShowPlanCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
 
 /// `orrery show keys`: prints the keys of configurations.

@@ -23,6 +23,11 @@ std::uint64_t DataContract::num_output() const {
   return kind_ == Kind::reduce_scatter || kind_ == Kind::scatter ? share_ : num_chunks_;
 }
 
+std::uint64_t DataContract::output_run() const {
+  const bool gathers = kind_ == Kind::all_gather || kind_ == Kind::gather || kind_ == Kind::all_to_all;
+  return gathers ? share_ : num_output();
+}
+
 Mark DataContract::input(std::uint32_t rank, std::uint64_t at) const {
   const bool is_shard = kind_ == Kind::all_gather || kind_ == Kind::gather;
   const bool is_of_root = kind_ == Kind::broadcast || kind_ == Kind::scatter;

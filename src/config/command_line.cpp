@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view commands[] = {"run",       "check",    "explore", "best",      "report", "compare",
                                          "calibrate", "generate", "convert", "partition", "show"};
-constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables",
+constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
                                       "kernel",  "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
@@ -346,6 +346,41 @@ Command make_show_tables(const Arguments& arguments) {
   return command;
 }
 
+Command make_show_plan(const Arguments& arguments) {
+  ShowPlanCommand command;
+  if (!arguments.positional()) usage("orrery show plan: no file. Give an execution plan of MSCCL++.");
+  command.file = *arguments.positional();
+  if (const auto text = arguments.text("bytes"))
+    read_option(arguments, "bytes", [&] {
+      const std::size_t dots = text->find("..");
+      command.smallest = parse_bytes(text->substr(0, dots));
+      command.largest = dots == std::string::npos ? command.smallest : parse_bytes(text->substr(dots + 2));
+      if (command.largest < command.smallest || command.smallest == Bytes(0))
+        throw Error(ErrorCode::usage, {}, fmt::format("found '{}'", *text),
+                    "1 byte or more, or FROM..TO, such as 1KiB..1GiB");
+    });
+  command.profile = arguments.text("profile").value_or("");
+  command.bursts = arguments.count("bursts");
+  constexpr std::pair<std::string_view, ShowPlanCommand::Form> forms[] = {
+      {"json", ShowPlanCommand::Form::json},
+      {"csv", ShowPlanCommand::Form::csv},
+      {"operations", ShowPlanCommand::Form::operations}};
+  std::string_view given;
+  for (const auto& [name, form] : forms) {
+    if (!arguments.flag(name).value_or(false)) continue;
+    if (!given.empty())
+      usage(fmt::format("orrery show plan: both --{} and --{} are given. Give one of them.", given, name));
+    given = name;
+    command.form = form;
+  }
+  const bool is_range = command.smallest != command.largest;
+  if (command.form == ShowPlanCommand::Form::operations && (is_range || !command.smallest))
+    usage("orrery show plan: --operations is given without one size. Give --bytes too, such as --bytes \"1 MiB\".");
+  if (command.form == ShowPlanCommand::Form::csv && !command.smallest)
+    usage("orrery show plan: --csv is given without --bytes. Give sizes too, such as --bytes 1KiB..1GiB.");
+  return command;
+}
+
 Command make_show_kernel(const Arguments& arguments) {
   ShowKernelCommand command;
   if (!arguments.positional()) usage("orrery show kernel: no file. Give the results of a run.");
@@ -400,6 +435,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
   if (what == "tables") return make(show_tables_subcommand(), rest, make_show_tables);
+  if (what == "plan") return make(show_plan_subcommand(), rest, make_show_plan);
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);

@@ -327,6 +327,24 @@ const Subcommand& show_tables_subcommand() {
   return command;
 }
 
+const Subcommand& show_plan_subcommand() {
+  static const Subcommand command{
+      "show plan",
+      "Print what GPUs execute for a collective, whether it is right, and how long it takes.",
+      "FILE",
+      "  orrery show plan allreduce.json\n"
+      "  orrery show plan allreduce.json --bytes 1KiB..1GiB --profile h100",
+      {{"Times",
+        {{"bytes", "SIZE", "of the whole data, as \"1 MiB\", or FROM..TO for sizes that double, as 1KiB..1GiB"},
+         {"profile", "NAME", "the GPU, such as h100 (default: the first one of docs/gpu.md)"},
+         {"bursts", "N", "simulate an operation in at most N pieces; 0: line by line (default: 256)"}}},
+       {"Output",
+        {json_option(),
+         {"csv", "", "print the times as CSV"},
+         {"operations", "", "print each operation of a message of one size as JSON in a line"}}}}};
+  return command;
+}
+
 const Subcommand& show_kernel_subcommand() {
   static const Subcommand command{"show kernel",
                                   "Print how a run went on each rank, and what limits it.",
@@ -384,26 +402,14 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),
-                                          &check_subcommand(),
-                                          &explore_subcommand(),
-                                          &best_subcommand(),
-                                          &report_subcommand(),
-                                          &compare_subcommand(),
-                                          &calibrate_subcommand(),
-                                          &generate_subcommand(),
-                                          &convert_subcommand(),
-                                          &partition_subcommand(),
-                                          &show_results_subcommand(),
-                                          &show_trace_subcommand(),
-                                          &show_topology_subcommand(),
-                                          &show_collective_subcommand(),
-                                          &show_tables_subcommand(),
-                                          &show_kernel_subcommand(),
-                                          &show_timeline_subcommand(),
-                                          &show_keys_subcommand(),
-                                          &show_completion_subcommand(),
-                                          &show_man_subcommand()};
+  static const Subcommand* const all[] = {
+      &run_subcommand(),           &check_subcommand(),           &explore_subcommand(),
+      &best_subcommand(),          &report_subcommand(),          &compare_subcommand(),
+      &calibrate_subcommand(),     &generate_subcommand(),        &convert_subcommand(),
+      &partition_subcommand(),     &show_results_subcommand(),    &show_trace_subcommand(),
+      &show_topology_subcommand(), &show_collective_subcommand(), &show_tables_subcommand(),
+      &show_plan_subcommand(),     &show_kernel_subcommand(),     &show_timeline_subcommand(),
+      &show_keys_subcommand(),     &show_completion_subcommand(), &show_man_subcommand()};
   return all;
 }
 

@@ -24,6 +24,7 @@ const Subcommand& show_collective_subcommand();
 const Subcommand& explore_subcommand();
 const Subcommand& best_subcommand();
 const Subcommand& show_tables_subcommand();
+const Subcommand& show_plan_subcommand();
 const Subcommand& show_kernel_subcommand();
 const Subcommand& show_timeline_subcommand();
 const Subcommand& show_keys_subcommand();
@@ -35,7 +36,7 @@ std::span<const Subcommand* const> subcommands();
 
 /// What `orrery show` does, in one line.
 inline constexpr std::string_view show_summary =
-    "Print results, a trace, a topology, a collective, tables, how a run went, keys, a manual page; write a timeline.";
+    "Print results, a trace, a topology, a collective, tables, a plan, how a run went, keys, a manual; write a timeline.";
 
 /// Returns the help of `orrery`, and of `orrery show`.
 std::string overview();

@@ -9,8 +9,8 @@
 
 namespace orrery::gpu {
 
-Findings check_program(const Program& program, collective::Kind kind, Bytes message) {
-  const collective::DataContract contract(kind, static_cast<std::uint32_t>(program.gpus.size()), message.count(), 0);
+Findings check_program(const Program& program, collective::Kind kind, Bytes message, std::uint32_t root) {
+  const collective::DataContract contract(kind, static_cast<std::uint32_t>(program.gpus.size()), message.count(), root);
   for (const Turns turns : {Turns::round_robin, Turns::last_first}) follow_marks(program, contract, turns);
   Races races = find_races(program);
   return {std::move(races.found), races.count, races.is_searched};

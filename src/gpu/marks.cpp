@@ -73,10 +73,10 @@ class MarkFollower final : public Observer {
   }
 
   void check_results() const {
-    const std::uint64_t share = std::max<std::uint64_t>(contract_.share(), 1);
+    const std::uint64_t run = std::max<std::uint64_t>(contract_.output_run(), 1);
     for (std::uint32_t gpu = 0; gpu < program_.gpus.size(); ++gpu)
-      for (std::uint64_t at = 0; at < contract_.num_output(); at += share) {
-        const std::uint64_t bytes = std::min(share, contract_.num_output() - at);
+      for (std::uint64_t at = 0; at < contract_.num_output(); at += run) {
+        const std::uint64_t bytes = std::min(run, contract_.num_output() - at);
         check_result(gpu, extent_of(program_, gpu, Buffer::output, at, bytes, false), contract_.output(gpu, at));
       }
   }

@@ -63,6 +63,7 @@ class PlanReader {
     for (std::uint32_t gpu = 0; gpu < plan_.gpus.size(); ++gpu) read_connections(gpus[gpu], gpu);
     pair_channels();
     for (std::uint32_t gpu = 0; gpu < plan_.gpus.size(); ++gpu) read_blocks(gpus[gpu], gpu);
+    add_warnings();
     return std::move(plan_);
   }
 
@@ -250,7 +251,16 @@ class PlanReader {
   void warn_if(bool is_so, std::string_view what, std::size_t most) {
     if (is_so) warn(fmt::format("{}; MSCCL++'s executor has room for {}", what, most));
   }
-  void warn(std::string_view what) { plan_.warnings.push_back(fmt::format("{}: {}", at_.text(), what)); }
+  /// Warns of what may be so at many places: once, with the first place.
+  void warn(const std::string& what) {
+    const auto [known, is_new] = warnings_.try_emplace(what, at_.text(), 0);
+    if (!is_new) ++known->second.second;
+  }
+  void add_warnings() {
+    for (const auto& [what, where] : warnings_)
+      plan_.warnings.push_back(fmt::format("{}{}: {}", where.first,
+                                           where.second > 0 ? fmt::format(" and {} more", where.second) : "", what));
+  }
 
   void read_references(const Json& entry) {
     channels_ = {};
@@ -454,37 +464,15 @@ class PlanReader {
   std::map<std::vector<std::uint32_t>, std::uint32_t> groups_;
   OfTransport channels_, buffers_;  ///< of the thread block
   std::vector<std::uint32_t> switch_channels_;
+  std::map<std::string, std::pair<std::string, std::uint64_t>> warnings_;  ///< their first places, and how many more
 };
 
 }  // namespace
-
-bool is_plan(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{';
-}
 
 Plan parse_plan(std::string_view text, const std::string& file) { return PlanReader(file).read(text); }
 
 Plan read_plan(const std::filesystem::path& file, const Place& named_by) {
   return parse_plan(read_text(file, named_by), file.string());
-}
-
-std::map<std::string, std::uint64_t, std::less<>> Plan::counts() const {
-  std::map<std::string, std::uint64_t, std::less<>> counts;
-  for (const Gpu& gpu : gpus)
-    for (const Block& block : gpu.blocks) {
-      std::uint32_t pipeline = 0;
-      for (const Step& step : block.steps) {
-        if (step.pipeline != 0 && step.pipeline != pipeline) ++counts["pipeline"];
-        pipeline = step.pipeline;
-        ++counts[std::string(gpu::name(step.kind))];
-      }
-    }
-  return counts;
-}
-
-std::string Plan::place(std::uint32_t gpu, const Block& block, const Step& step) const {
-  return fmt::format("GPU {}, thread block {}, operation {} ({})", gpu, block.id, step.number, gpu::name(step.kind));
 }
 
 }  // namespace orrery::gpu

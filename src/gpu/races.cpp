@@ -17,6 +17,7 @@ namespace orrery::gpu {
 namespace {
 
 constexpr std::size_t most_shown = 10;
+constexpr std::uint32_t no_block = ~std::uint32_t{0};  // the end of a GPU
 constexpr std::uint64_t most_blocks = 2048, most_clock_entries = std::uint64_t{1} << 26;
 
 /// For each block the number of its first operations that are over.
@@ -200,21 +201,18 @@ class RaceFinder final : public Observer {
     });
   }
 
-  /// Says whether a pair of operations of the file is new.
-  bool is_new(At a, At b) {
-    const auto key = [&](At at) {
-      return std::array<std::uint32_t, 3>{at.gpu, at.block, operation_at(program_, at).number};
-    };
-    if (!told_.emplace(key(a), key(b)).second) return false;
-    return ++races_.count <= most_shown;
-  }
+  using Key = std::array<std::uint32_t, 3>;  ///< of an operation of the file
+
+  Key key_of(At at) const { return {at.gpu, at.block, operation_at(program_, at).number}; }
+  /// Says whether a pair is new and among the first ones.
+  bool is_new(Key a, Key b) { return told_.emplace(a, b).second && ++races_.count <= most_shown; }
   void tell(const Use& a, const Use& b, std::string_view does, std::string_view then_does, const Extent& extent) {
-    if (!is_new(a.at, b.at)) return;
+    if (!is_new(key_of(a.at), key_of(b.at))) return;
     races_.found.push_back(fmt::format("{} {} {}, which {} {}, and nothing orders the two", text_of(program_, b.at),
                                        then_does, text_of(program_, extent), text_of(program_, a.at), does));
   }
   void tell_twice(const Use& a, const Use& b, const Extent& extent) {
-    if (!is_new(a.at, b.at)) return;
+    if (!is_new(key_of(a.at), key_of(b.at))) return;
     races_.found.push_back(
         fmt::format("{} writes {}, which {} has written in this run: who reads them cannot tell which they are",
                     text_of(program_, b.at), text_of(program_, extent), text_of(program_, a.at)));
@@ -232,7 +230,7 @@ class RaceFinder final : public Observer {
       const Extent output = extent_of(program_, gpu, Buffer::output, 0, program_.gpus[gpu].output.count(), false);
       cells(output).for_each(output.first, output.last, [&](std::uint64_t first, std::uint64_t last, const Cell& cell) {
         if (!cell.write || cell.write->at.gpu == gpu || end[index(cell.write->at)] > cell.write->at.operation) return;
-        if (!is_new(cell.write->at, {gpu, ~std::uint32_t{0}, 0})) return;
+        if (!is_new(key_of(cell.write->at), {gpu, no_block, 0})) return;
         races_.found.push_back(fmt::format("GPU {} may end before {} has written {}", gpu,
                                            text_of(program_, cell.write->at),
                                            text_of(program_, {gpu, output.space, first, last})));
@@ -247,7 +245,7 @@ class RaceFinder final : public Observer {
   std::vector<std::uint32_t> synchronised_, flushed_;  ///< [blocks] operations before the last nop, or flush
   std::vector<std::vector<std::deque<Knowledge>>> words_, semaphores_;  ///< [gpus][channels], [gpus][semaphores]
   std::vector<std::array<Intervals<Cell>, num_spaces>> memory_;         ///< [gpus]
-  std::set<std::pair<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>> told_;
+  std::set<std::pair<Key, Key>> told_;
   Races races_;
 };
 

@@ -24,8 +24,9 @@ class DataContract {
   /// Returns the chunks of a member's input and of its output.
   std::uint64_t num_input() const;
   std::uint64_t num_output() const;
-  /// Returns the chunks of a member's share.
-  std::uint64_t share() const { return share_; }
+  /// Returns how many chunks of an output in turn stand for chunks of the whole in turn: from any multiple of this on,
+  /// the mark of the k-th following chunk is that of the first one with a chunk k later.
+  std::uint64_t output_run() const;
   /// Returns what chunk `at` of the input of a member holds at the start.
   Mark input(std::uint32_t rank, std::uint64_t at) const;
   /// Returns what chunk `at` of the output of a member must hold at the end; count 0: anything.

@@ -129,6 +129,17 @@ struct ShowCollectiveCommand {
   TableForm form = TableForm::text;   ///< text or JSON; of a table CSV too
 };
 
+/// `orrery show plan FILE`: what GPUs execute for a collective, and how long it takes them.
+struct ShowPlanCommand {
+  enum class Form : std::uint8_t { text, csv, json, operations };
+
+  std::filesystem::path file;
+  std::optional<Bytes> smallest, largest;  ///< messages of sizes from one to the other, each twice the one before
+  std::string profile;                     ///< of gpu::Profile::registry(); empty: the first
+  std::optional<std::uint32_t> bursts;     ///< most pieces of an operation; 0: all
+  Form form = Form::text;                  ///< operations: each as JSON in a line
+};
+
 /// `orrery show kernel FILE`: how a run went, from its results.
 struct ShowKernelCommand {
   std::filesystem::path file;
@@ -155,10 +166,10 @@ struct ShowKeysCommand {
   KeyForm form = KeyForm::text;
 };
 
-using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, GenerateCommand,
-                 ConvertCommand, PartitionCommand, ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand,
-                 ShowTablesCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand,
+                             GenerateCommand, ConvertCommand, PartitionCommand, ShowTraceCommand, ShowTopologyCommand,
+                             ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowKernelCommand,
+                             ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -18,10 +18,10 @@ struct Findings {
 };
 
 /// Executes a program of a collective without time, in two orders, with marks in place of data (docs/gpu.md, Checks).
-/// `message`: bytes of the whole data. Throws Error (bad_input) with GPU, thread block and operation if blocks wait for
-/// ever, if words are left over, if data are used that nobody has written, and if a GPU ends without its result. Cost
-/// O(operations x blocks).
-Findings check_program(const Program& program, collective::Kind kind, Bytes message);
+/// `message`: bytes of the whole data; `root`: of a broadcast, reduce, gather or scatter. Throws Error (bad_input) with
+/// GPU, thread block and operation if blocks wait for ever, if words are left over, if data are used that nobody has
+/// written, and if a GPU ends without its result. Cost O(operations x blocks).
+Findings check_program(const Program& program, collective::Kind kind, Bytes message, std::uint32_t root = 0);
 
 /// Returns a message that brings out what a plan does: each part of a chunk that blocks share has a few units, and
 /// pipelines have three iterations.
