@@ -15,11 +15,17 @@ void run(const config::RunCommand& command, const std::string& command_line, par
 /// `orrery check`: prints every fault on standard error. Returns the exit code.
 int check(const config::CheckCommand& command);
 
+/// `orrery flows`: simulates flows over a packet network. Collective.
+void flows(const config::FlowsCommand& command, parallel::Communicator& world);
+
 /// `orrery generate`: writes the traces of a generated workload and prints its figures.
 void generate(const config::GenerateCommand& command);
 
 /// `orrery convert`: writes traces of any format as Chakra execution traces, or a description of a system as YAML.
 void convert(const config::ConvertCommand& command);
+
+/// `orrery synthesize`: learns from traces, or takes what was learned, and writes traces of another scale.
+void synthesize(const config::SynthesizeCommand& command);
 
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);

@@ -10,7 +10,8 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
-#include "orrery/config/read.hpp"
+#include "orrery/config/configuration.hpp"
+#include "orrery/config/variants.hpp"
 
 namespace orrery::app {
 
@@ -40,7 +41,7 @@ struct TrialEstimate {
   double samples = 0, tokens = 0;  ///< of a step
   /// Exact, or not less than this; 0 where prices are not known.
   double capex = 0, power = 0, energy = 0, price = 0;
-  double work = 1;                 ///< of the simulation, for comparison
+  double work = 1;  ///< of the simulation, for comparison
 
   /// Returns what a metric is not better than; NaN if nothing is known.
   double bound(std::string_view metric) const;
@@ -57,16 +58,23 @@ class TrialEstimator {
     std::optional<Trial> settled;  ///< if the configuration is faulty or does not fit
   };
   /// Not collective.
-  Result estimate(const config::Inputs& inputs);
+  Result estimate(config::Variants& variants, const std::vector<std::string>& settings);
 
  private:
   struct Common;
   std::unique_ptr<Common> common_;
 };
 
-/// Reads and simulates one configuration on this rank alone. Not collective. Faults of the configuration and runs that
-/// get stuck are results; throws all other Errors. Returns nothing if `stop_requested` (see pdes::Options) ended it.
-std::optional<Trial> simulate_trial(const config::Inputs& inputs, bool fold,
+/// Simulates one configuration on this rank alone, and changes those of its options that say what is recorded. Not
+/// collective. Faults of the configuration and runs that get stuck are results; throws all other Errors. Returns
+/// nothing if `stop_requested` (see pdes::Options) ended it.
+std::optional<Trial> simulate_trial(config::Configuration& configuration, bool fold,
                                     const std::function<bool()>& stop_requested);
+/// Reads and simulates one configuration.
+std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings, bool fold,
+                                    const std::function<bool()>& stop_requested);
+
+/// Throws Error (internal), which names the trial, if its time or its peak of memory is below the bound.
+void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate);
 
 }  // namespace orrery::app

@@ -15,8 +15,9 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",       "check",    "explore", "best",      "report", "compare",
-                                         "calibrate", "generate", "convert", "partition", "show"};
+constexpr std::string_view commands[] = {"run",        "check",     "explore",   "best",     "flows",
+                                         "report",     "compare",   "calibrate", "generate", "convert",
+                                         "synthesize", "partition", "show"};
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
                                       "kernel",  "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
@@ -177,19 +178,63 @@ std::optional<trace::StepChoice> step_of(const Arguments& arguments) {
   return step;
 }
 
-Command make_convert(const Arguments& arguments) {
-  ConvertCommand command;
-  command.inputs = arguments.positionals();
-  if (command.inputs.empty()) usage("orrery convert: no file. Give traces, or the description of a system.");
-  command.output = needed(arguments, "convert", "output", "traces/workload");
+/// Reads what says how the traces of all NPUs are read, and `force`.
+void read_trace_options(const Arguments& arguments, ConvertCommand& command) {
   if (const auto groups = arguments.text("groups")) command.groups = *groups;
   command.npus = arguments.count("npus");
-  command.nodes = arguments.count("nodes");
   command.recording.step = step_of(arguments).value_or(command.recording.step);
   command.recording.replicate = arguments.count("replicate", 0).value_or(0);
   command.recording.execution_traces = arguments.text("execution-traces").value_or("");
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
   command.force = arguments.flag("force").value_or(false);
+}
+
+Command make_convert(const Arguments& arguments) {
+  ConvertCommand command;
+  command.inputs = arguments.positionals();
+  if (command.inputs.empty()) usage("orrery convert: no file. Give traces, or the description of a system.");
+  command.output = needed(arguments, "convert", "output", "traces/workload");
+  command.nodes = arguments.count("nodes");
+  read_trace_options(arguments, command);
+  return command;
+}
+/// Reads "a1=4".
+std::pair<std::uint32_t, double> read_axis_factor(const std::string& text) {
+  const auto at = text.find('=');
+  if (at == std::string::npos || at < 2 || text.front() != 'a')
+    throw Error(ErrorCode::bad_input, {}, fmt::format("found '{}'", text), "an axis and its factor, such as a1=4");
+  const auto axis = static_cast<std::uint32_t>(parse_count(std::string_view(text).substr(1, at - 1), 0, 63));
+  return {axis, parse_number(std::string_view(text).substr(at + 1))};
+}
+
+void read_scale(const Arguments& arguments, SynthesizeCommand& command) {
+  for (const std::string& text : arguments.texts("scale"))
+    read_option(arguments, "scale", [&] { command.scale.push_back(read_axis_factor(text)); });
+  command.ranks = arguments.count("ranks");
+  command.layers = arguments.count("layers");
+  command.micro_batches = arguments.count("micro-batches");
+  for (const auto& [name, value] : {std::pair("sizes", &command.sizes), std::pair("delta", &command.delta)})
+    if (const auto text = arguments.text(name)) read_option(arguments, name, [&] { *value = parse_number(*text); });
+  if (command.sizes <= 0) arguments.refuse("sizes", "a factor above 0");
+  if (command.delta > 2) arguments.refuse("delta", "a number from 0 to 2");
+  command.seed = arguments.count("seed", 0).value_or(command.seed);
+  command.min_support = arguments.count("min-support").value_or(command.min_support);
+}
+
+Command make_synthesize(const Arguments& arguments) {
+  SynthesizeCommand command;
+  command.traces.inputs = arguments.positionals();
+  read_trace_options(arguments, command.traces);
+  if (const auto model = arguments.text("model")) command.model = *model;
+  if (command.model.has_value() != command.traces.inputs.empty())
+    usage("orrery synthesize: give either traces or --model FILE.");
+  if (const auto output = arguments.text("model-out")) command.model_output = *output;
+  command.traces.output = arguments.text("output").value_or("");
+  if (command.traces.output.empty() && !command.model_output)
+    usage("orrery synthesize: --output missing. Give a prefix such as --output traces/workload, or --model-out FILE.");
+  command.reference = arguments.text("reference");
+  if (const auto groups = arguments.text("reference-groups")) command.reference_groups = *groups;
+  read_scale(arguments, command);
   return command;
 }
 
@@ -321,6 +366,7 @@ Command make_explore(const Arguments& arguments) {
     });
   command.limit = arguments.count("limit");
   command.list = arguments.flag("list").value_or(false);
+  command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
   return command;
 }
 
@@ -334,6 +380,17 @@ Command make_best(const Arguments& arguments) {
   command.npus = *arguments.count("npus");
   command.batch = arguments.count("batch");
   command.explore = explore_options(arguments, "best", "best.h5");
+  return command;
+}
+
+Command make_flows(const Arguments& arguments) {
+  FlowsCommand command;
+  if (!arguments.positional()) usage("orrery flows: no file. Give a FLOWS.yaml (docs/packet-network.md).");
+  command.file = *arguments.positional();
+  command.overrides = settings(arguments, "flows");
+  command.json = arguments.text("json").value_or("");
+  command.in_scheduling_order = arguments.flag("scheduling-order").value_or(false);
+  command.force = arguments.flag("force").value_or(false);
   return command;
 }
 
@@ -456,11 +513,13 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "check") return make(check_subcommand(), rest, make_check);
   if (first == "explore") return make(explore_subcommand(), rest, make_explore);
   if (first == "best") return make(best_subcommand(), rest, make_best);
+  if (first == "flows") return make(flows_subcommand(), rest, make_flows);
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);
   if (first == "generate") return make(generate_subcommand(), rest, make_generate);
   if (first == "convert") return make(convert_subcommand(), rest, make_convert);
+  if (first == "synthesize") return make(synthesize_subcommand(), rest, make_synthesize);
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);
   if (first == "show") return show(rest);
   if (first.starts_with('-')) usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));

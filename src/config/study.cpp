@@ -125,6 +125,8 @@ class StudyReader {
       faults_.attempt([&] { study_.keep = as_count(*keep, section.path("keep")); });
     if (const Value* const fold = section.find("fold"))
       faults_.attempt([&] { study_.fold = as_bool(*fold, section.path("fold")); });
+    if (const Value* const sensitivity = section.find("sensitivity"))
+      faults_.attempt([&] { study_.sensitivity = as_bool(*sensitivity, section.path("sensitivity")); });
     Section strategy = section.section("strategy");
     if (const Value* const kind = strategy.find("kind"))
       faults_.attempt([&] {

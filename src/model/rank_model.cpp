@@ -101,6 +101,8 @@ const communicator::Communicators& RankModel::communicators() const { return par
 
 const memory::MemoryServers& RankModel::memory_servers() const { return parts_->servers; }
 
+std::string RankModel::find_leak() const { return parts_->links ? parts_->links->find_leak() : std::string(); }
+
 std::vector<network::LinkRecord> RankModel::link_records() const {
   return parts_->links ? parts_->links->records() : std::vector<network::LinkRecord>{};
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct ExploreCommand {
   std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
   std::optional<std::uint32_t> limit;  ///< simulate this many at most
   bool list = false;                   ///< print the configurations, simulate nothing
+  bool no_sensitivity = false;         ///< leave out what the best trial depends on
   bool force = false;                  ///< replace existing files
   double max_walltime_s = 0;           ///< wall-clock seconds of the job; 0: no limit
 };
@@ -56,6 +58,15 @@ struct BestCommand {
   std::uint32_t npus = 1;
   std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
   ExploreCommand explore;              ///< without `file`
+};
+
+/// `orrery flows FLOWS.yaml`: simulate flows over a packet network.
+struct FlowsCommand {
+  std::filesystem::path file;
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set
+  std::filesystem::path json;          ///< all results; empty: none
+  bool in_scheduling_order = false;    ///< equal times as in ns-3, on one rank
+  bool force = false;                  ///< replace an existing file
 };
 
 /// `orrery generate`: write the traces of a workload.
@@ -77,6 +88,23 @@ struct ConvertCommand {
   trace::RecordingOptions recording;
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   bool force = false;  ///< replace existing files
+};
+
+/// `orrery synthesize`: learn from traces, or take a learned model, and write traces of another scale.
+struct SynthesizeCommand {
+  ConvertCommand traces;                       ///< what is learned from, `output` and `force`; no inputs: `model`
+  std::optional<std::filesystem::path> model;  ///< a model that was learned before
+  std::optional<std::filesystem::path> model_output;
+  std::optional<std::string> reference;                   ///< traces of the same program with another size of one axis
+  std::optional<std::filesystem::path> reference_groups;  ///< communicator file of these
+  std::vector<std::pair<std::uint32_t, double>> scale;    ///< axes and their factors
+  std::optional<std::uint32_t> ranks;
+  std::optional<std::uint32_t> layers;
+  std::optional<std::uint32_t> micro_batches;
+  double sizes = 1;     ///< factor of FLOPs, bytes and durations
+  double delta = 0.05;  ///< deviation of the logarithm of sizes
+  std::uint32_t seed = 1;
+  std::uint32_t min_support = 5;
 };
 
 /// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.
@@ -167,9 +195,9 @@ struct ShowKeysCommand {
 };
 
 using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand,
-                             GenerateCommand, ConvertCommand, PartitionCommand, ShowTraceCommand, ShowTopologyCommand,
-                             ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowKernelCommand,
-                             ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                             FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
+                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
+                             ShowPlanCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

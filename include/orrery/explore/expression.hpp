@@ -23,6 +23,9 @@ using Names = std::map<std::string, Value, std::less<>>;
 /// false, else a word.
 Value value_of(std::string_view text);
 
+/// Returns the SI unit of a quantity, as UDUNITS writes it: "byte", "byte/s", "s", "1/s" of FLOPs, or "1".
+std::string_view si_unit_of(std::string_view text);
+
 /// Returns a value as a configuration has it.
 std::string to_text(const Value& value);
 

@@ -53,6 +53,7 @@ struct Study {
   std::uint32_t keep = 20;  ///< of the best trials, with one objective
   Strategy strategy = Strategy::grid;
   bool fold = true;
+  bool sensitivity = true;  ///< find what the best trial depends on
 };
 
 /// The metrics of a trial, and the values of a trial that is done.

@@ -33,6 +33,7 @@ std::vector<FlagKey> flag_keys(Taker command);
 
 const Keys<Configuration>& system_keys();
 const Keys<Configuration>& network_keys();
+const Keys<Configuration>& packet_keys();
 const Keys<Configuration>& collective_keys();
 const Keys<Configuration>& gpu_keys();
 const Keys<Configuration>& collective_library_keys();

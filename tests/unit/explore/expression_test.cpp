@@ -25,11 +25,13 @@ std::string message_of(const std::string& text, const Names& names = {}) {
 
 // An expression that fails for all larger values of a name tells which one it is.
 TEST(Expression, LimitsAreFound) {
-  const auto limited = [](const char* text) { return Expression::parse(text, {.file = "study.yaml"}).limited_name().value_or("none"); };
+  const auto limited = [](const char* text) {
+    return Expression::parse(text, {.file = "study.yaml"}).limited_name().value_or("none");
+  };
   EXPECT_EQ(limited("peak_memory <= 80 GB"), "peak_memory");
   EXPECT_EQ(limited("80 GB * 2 > peak_memory"), "peak_memory");
-  for (const char* const other :
-       {"peak_memory >= 80 GB", "peak_memory + 1 < 3", "a <= a * 2", "not (a < 3)", "a < 3 and b < 4", "3 < a", "a == 3"})
+  for (const char* const other : {"peak_memory >= 80 GB", "peak_memory + 1 < 3", "a <= a * 2", "not (a < 3)",
+                                  "a < 3 and b < 4", "3 < a", "a == 3"})
     EXPECT_EQ(limited(other), "none") << other;
 }
 

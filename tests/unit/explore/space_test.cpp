@@ -36,7 +36,7 @@ Study parallelism() {
 
 std::vector<Point> points_of(const Study& study, Funnel* funnel = nullptr) {
   std::vector<Point> points;
-  const Funnel found = visit_points(study, 16, [&](const Point& point) {
+  const Funnel found = Space(study, {{"npus", std::int64_t{16}}}).visit([&](const Point& point) {
     points.push_back(point);
     return true;
   });
@@ -115,6 +115,34 @@ TEST(Space, NamesAreChecked) {
   refused([](Study& study) { study.parameters.push_back(parameter("step_time", {"1"})); });
   refused([](Study& study) { study.parameters.push_back(parameter("micro-batch", {"1"})); });
   refused([](Study& study) { study.parameters[0].when = expression("pp > 1"); });
+}
+
+// A point is found again by its choice. What `when` does not let apply is not chosen, and a choice that a constraint
+// cuts says which one it is.
+TEST(Space, ChoicesGivePoints) {
+  Study study = parallelism();
+  study.parameters.push_back(parameter("sp", {"true", "false"}));
+  study.parameters.back().when = expression("tp > 1");
+  study.parameters.back().otherwise = "false";
+  const Space space(study, {{"npus", std::int64_t{16}}});
+  Points points(space);
+  space.visit([&](const Point& point) {
+    points.add(point.number, point.choice);
+    const auto again = space.at(point.choice);
+    EXPECT_TRUE(again.has_value());
+    EXPECT_EQ(again->settings, point.settings);
+    EXPECT_EQ(again->names, point.names);
+    return true;
+  });
+  ASSERT_EQ(points.size(), 7);
+  EXPECT_EQ(points[5].number, 5);
+  EXPECT_EQ(points.find(points[5].choice), 5);
+  EXPECT_EQ(space.at({0, 0, 1})->choice, (Choice{0, 0, otherwise}));
+  EXPECT_EQ(space.at({1, 0, otherwise})->choice, (Choice{1, 0, 0}));
+  std::size_t cut = 9;
+  EXPECT_FALSE(space.at({2, 0, 0}, &cut).has_value());
+  EXPECT_EQ(cut, 0);
+  EXPECT_FALSE(points.find({2, 0, 0}).has_value());
 }
 
 // A condition of a parameter may name a derived value that follows from the parameters before it.

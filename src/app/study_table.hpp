@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/explore/space.hpp"
+#include "orrery/results/study.hpp"
+#include "study_trials.hpp"
+
+namespace orrery::app {
+
+/// Returns "done", "does-not-fit", ...
+std::string_view name(TrialStatus status);
+/// Returns the status of a name. Throws Error (bad_input) for another text.
+TrialStatus status_of(std::string_view name);
+
+/// Returns the names of the parameters and of the derived values.
+std::vector<std::string> all_names(const explore::Study& study);
+/// Returns the text of a name's value; empty where it has none.
+std::string text_of(const explore::Point& point, const std::string& name);
+/// Returns the metrics of the objectives; NaN unless the trial is done.
+std::vector<double> objectives_of(const explore::Study& study, const Trial& trial);
+/// Returns the positions of the best rows.
+std::vector<std::size_t> best_rows(const explore::Study& study, const std::vector<Row>& rows);
+
+/// Returns what a study found, as explore.h5 holds it, without the texts of inputs and the sensitivity. Row i is that
+/// of point i.
+results::StudyTable table_of(const StudyRun& run, const std::vector<Row>& rows, const explore::Funnel& funnel);
+
+/// Returns the main effect of each parameter with more than one value, but for those that are not known.
+std::vector<std::pair<std::string, double>> main_effects(const explore::Study& study, const std::vector<Row>& rows,
+                                                         const results::StudyTable& table);
+
+/// Writes the trials as CSV, with units in the header.
+void write_csv(const std::filesystem::path& path, const results::StudyTable& table);
+
+/// Prints the funnel and the best trials. Throws Error (bad_input) if there are none.
+void print_found(const StudyRun& run, const std::vector<Row>& rows, const results::StudyTable& table);
+/// Prints the points without simulating them.
+void print_points(const explore::Study& study, const explore::Points& points, const explore::Funnel& funnel);
+
+}  // namespace orrery::app
