@@ -43,7 +43,7 @@ FOREIGN = [
     (r"tinyxml2", ["collective", "app"]),
     (r"simdjson", ["trace"]),
     (r"cxxopts", ["config"]),
-    (r"nlohmann/", ["collective", "config", "trace", "workload", "app"]),
+    (r"nlohmann/", ["collective", "gpu", "config", "trace", "workload", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["app", "src/main.cpp"]),
 ]
