@@ -35,6 +35,14 @@ ShowPlanCommand make_show_plan(const Arguments& arguments) {
   command.file = *arguments.positional();
   if (const auto text = arguments.text("bytes")) read_sizes(arguments, *text, command);
   command.profile = arguments.text("profile").value_or("");
+  if (const auto system = arguments.text("system"))
+    command.system = Inputs{.file = *system, .overrides = arguments.texts("set"), .system_only = true};
+  if (command.system && !command.profile.empty())
+    usage(
+        "orrery show plan: both --system and --profile are given. The system says what its GPUs are: give one of "
+        "them.");
+  if (!command.system && arguments.has("set"))
+    usage("orrery show plan: --set is given without --system, whose values it replaces.");
   command.bursts = arguments.count("bursts");
   constexpr std::pair<std::string_view, ShowPlanCommand::Form> forms[] = {
       {"json", ShowPlanCommand::Form::json},
