@@ -9,6 +9,7 @@
 #include "keys/keys.hpp"
 #include "manual.hpp"
 #include "orrery/config/units.hpp"
+#include "show_plan_command.hpp"
 #include "subcommands.hpp"
 #include "suggestion.hpp"
 
@@ -437,41 +438,6 @@ Command make_show_tables(const Arguments& arguments) {
   command.file = *arguments.positional();
   command.overrides = settings(arguments, "show tables");
   command.json = arguments.flag("json").value_or(false);
-  return command;
-}
-
-Command make_show_plan(const Arguments& arguments) {
-  ShowPlanCommand command;
-  if (!arguments.positional()) usage("orrery show plan: no file. Give an execution plan of MSCCL++.");
-  command.file = *arguments.positional();
-  if (const auto text = arguments.text("bytes"))
-    read_option(arguments, "bytes", [&] {
-      const std::size_t dots = text->find("..");
-      command.smallest = parse_bytes(text->substr(0, dots));
-      command.largest = dots == std::string::npos ? command.smallest : parse_bytes(text->substr(dots + 2));
-      if (command.largest < command.smallest || command.smallest == Bytes(0))
-        throw Error(ErrorCode::usage, {}, fmt::format("found '{}'", *text),
-                    "1 byte or more, or FROM..TO, such as 1KiB..1GiB");
-    });
-  command.profile = arguments.text("profile").value_or("");
-  command.bursts = arguments.count("bursts");
-  constexpr std::pair<std::string_view, ShowPlanCommand::Form> forms[] = {
-      {"json", ShowPlanCommand::Form::json},
-      {"csv", ShowPlanCommand::Form::csv},
-      {"operations", ShowPlanCommand::Form::operations}};
-  std::string_view given;
-  for (const auto& [name, form] : forms) {
-    if (!arguments.flag(name).value_or(false)) continue;
-    if (!given.empty())
-      usage(fmt::format("orrery show plan: both --{} and --{} are given. Give one of them.", given, name));
-    given = name;
-    command.form = form;
-  }
-  const bool is_range = command.smallest != command.largest;
-  if (command.form == ShowPlanCommand::Form::operations && (is_range || !command.smallest))
-    usage("orrery show plan: --operations is given without one size. Give --bytes too, such as --bytes \"1 MiB\".");
-  if (command.form == ShowPlanCommand::Form::csv && !command.smallest)
-    usage("orrery show plan: --csv is given without --bytes. Give sizes too, such as --bytes 1KiB..1GiB.");
   return command;
 }
 

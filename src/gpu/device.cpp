@@ -210,10 +210,10 @@ void Device::arrive(const Request& request) {
   }
 }
 
-void Device::left(const Request& request) {
-  BlockRun& block = state_->blocks[request.block];
-  block.not_left -= request.held;
-  resume_all(block.for_room);
+void Device::left(std::uint32_t number, std::uint64_t bytes) {
+  BlockRun& block = state_->blocks[number];
+  block.not_left -= bytes;
+  if (!block.for_room.empty()) resume_all(block.for_room);
 }
 
 Time Device::delay_of(RequestKind kind) const {

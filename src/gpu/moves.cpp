@@ -54,6 +54,13 @@ void store(BlockRun& block, const Pass& pass, const Operand& to, const Bursts::B
                .wire = device.data_wire(held)});
 }
 
+/// Returns the bytes of a buffer that must be there before a burst of packets can be read.
+std::pair<std::uint64_t, std::uint64_t> needed(const Operand& from, const Bursts::Burst& burst) {
+  if (from.spread == Bytes(0)) return {from.offset + burst.begin, from.offset + burst.end};
+  const std::uint64_t bytes = from.bytes.count();
+  return {from.offset, from.offset + (from.spread.count() * burst.end + bytes - 1) / bytes};
+}
+
 /// Lets packets in the own scratch be seen at `time`.
 Detached keep(Device::State& device, Time time, Operand to, Bursts::Burst burst) {
   co_await Later{device, time};
@@ -100,7 +107,8 @@ Task go_through(BlockRun& block, Pass pass) {
       co_await Until{block, clock, Stall::poll};
       for (std::size_t i = 0; i < pass.polled.size(); ++i) {
         const Operand& from = pass.polled[i];
-        co_await PacketsCome{block, from.buffer, from.offset + burst.begin, from.offset + burst.end};
+        const auto [begin, end] = needed(from, burst);
+        co_await PacketsCome{block, from.buffer, begin, end};
         if (i + 1 < pass.polled.size() && !pass.polls_side_by_side)
           co_await Until{block, device.now() + poll * iterations, Stall::poll};
       }

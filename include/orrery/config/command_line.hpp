@@ -183,6 +183,7 @@ struct ShowPlanCommand {
   std::filesystem::path file;
   std::optional<Bytes> smallest, largest;  ///< messages of sizes from one to the other, each twice the one before
   std::string profile;                     ///< of gpu::Profile::registry(); empty: the first
+  std::optional<Inputs> system;            ///< the GPUs and their network in place of a profile; system_only
   std::optional<std::uint32_t> bursts;     ///< most pieces of an operation; 0: all
   Form form = Form::text;                  ///< operations: each as JSON in a line
 };

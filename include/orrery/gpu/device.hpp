@@ -104,8 +104,8 @@ class Device {
   void begin();
   /// Takes in a request.
   void arrive(const Request& request);
-  /// Takes note that a store has left its first link.
-  void left(const Request& request);
+  /// Takes note that a store of a block, with Request::held of `bytes`, has left its first link.
+  void left(std::uint32_t block, std::uint64_t bytes);
   /// Returns the time from the end of the last link to the moment at which a request of this kind takes effect.
   Time delay_of(RequestKind kind) const;
 

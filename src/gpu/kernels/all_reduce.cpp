@@ -78,14 +78,20 @@ Program two_shot(const KernelShape& shape) {
     const Piece to_peer = Piece{0, chunk(peer).size()}.part(l, for_peer);
     writer.add(gpu, block, {.kind = ppkt}, {KernelWriter::local(Buffer::input, moved(to_peer, chunk(peer).begin))},
                {KernelWriter::remote_packets(peer, received(peer, gpu, to_peer))});
-    const Piece share = Piece{0, chunk(gpu).size()}.part(block, shape.blocks);
+    // Its share of the own chunk: every (GPUs - 1)-th packet of a stripe. The sums lie side by side.
+    const Piece stripe = Piece{0, chunk(gpu).size()}.part(l, for_peer);
+    const Piece share = stripe.part(block / for_peer, shape.gpus - 1);
     std::vector<Operand> gotten = {KernelWriter::local(Buffer::input, moved(share, chunk(gpu).begin))};
-    std::vector<Operand> sums = {KernelWriter::local(Buffer::output, moved(share, chunk(gpu).begin))};
+    const Operand sum = KernelWriter::local(Buffer::output, moved(share, chunk(gpu).begin));
+    std::vector<Operand> sums;
     for (const std::uint32_t other : peers) {
-      gotten.push_back(KernelWriter::packets(received(gpu, other, share)));
+      gotten.push_back(KernelWriter::packets(received(gpu, other, stripe)));
+      gotten.back().bytes = Bytes(share.size());
+      gotten.back().spread = Bytes(stripe.size());
       sums.push_back(KernelWriter::remote_packets(other, moved(share, all + chunk(gpu).begin)));
     }
-    writer.add(gpu, block, {.kind = respkt}, gotten, sums);
+    writer.add(gpu, block, {.kind = repkt}, gotten, {sum});
+    writer.add(gpu, block, {.kind = ppkt}, {sum}, sums);
     const Piece of_peer = moved(to_peer, chunk(peer).begin);
     writer.add(gpu, block, {.kind = upkt}, {KernelWriter::packets(moved(of_peer, all))},
                {KernelWriter::local(Buffer::output, of_peer)});
