@@ -294,8 +294,8 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
   } else {
     fmt::print("# where the time of the thread block goes that is over last\n");
     fmt::print("#{:>11} {:>12} {:>9} {:>9}", "bytes", "time", "algbw", "busbw");
-    for (const std::size_t k : used) fmt::print(" {:>10}", gpu::name(static_cast<gpu::Stall>(k)));
-    fmt::print(" {:>10}\n#{:>11} {:>12} {:>9} {:>9}{:>11}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
+    for (const std::size_t k : used) fmt::print(" {:>9}", gpu::name(static_cast<gpu::Stall>(k)));
+    fmt::print(" {:>9}\n#{:>11} {:>12} {:>9} {:>9}{:>10}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
   }
   for (const Row& row : rows) {
     const double algorithm = row.algorithm_bandwidth / 1e9, bus = row.bus_bandwidth / 1e9;
@@ -307,7 +307,7 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
       if (as_csv)
         fmt::print(",{:.6f}", us(time));
       else
-        fmt::print(" {:>10.3f}", us(time));
+        fmt::print(" {:>9.3f}", us(time));
     };
     for (const std::size_t k : used) print(row.timing.stalls[k]);
     print(row.timing.end);
