@@ -203,13 +203,6 @@ Command make_synthesize(const Arguments& arguments) {
   SynthesizeCommand command;
   command.traces.inputs = arguments.positionals();
   read_trace_options(arguments, command.traces);
-  if (const auto model = arguments.text("model")) command.model = *model;
-  if (command.model.has_value() != command.traces.inputs.empty())
-    usage("orrery synthesize: give either traces or --model FILE.");
-  if (const auto output = arguments.text("model-out")) command.model_output = *output;
-  command.traces.output = arguments.text("output").value_or("");
-  if (command.traces.output.empty() && !command.model_output)
-    usage("orrery synthesize: --output missing. Give a prefix such as --output traces/workload, or --model-out FILE.");
   read_synthesis(arguments, command);
   return command;
 }

@@ -34,6 +34,15 @@ void read_value(const Arguments& arguments, std::string_view name, Read read) {
 }  // namespace
 
 void read_synthesis(const Arguments& arguments, SynthesizeCommand& command) {
+  if (const auto model = arguments.text("model")) command.model = *model;
+  if (command.model.has_value() != command.traces.inputs.empty())
+    throw Error(ErrorCode::usage, "orrery synthesize: give either traces or --model FILE.");
+  if (const auto output = arguments.text("model-out")) command.model_output = *output;
+  command.traces.output = arguments.text("output").value_or("");
+  if (command.traces.output.empty() && !command.model_output)
+    throw Error(ErrorCode::usage,
+                "orrery synthesize: --output missing. Give a prefix such as --output traces/workload, or --model-out "
+                "FILE.");
   for (const std::string& text : arguments.texts("scale"))
     read_value(arguments, "scale", [&] { command.scale.push_back(read_axis_factor(text)); });
   command.ranks = arguments.count("ranks");
