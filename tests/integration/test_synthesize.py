@@ -126,7 +126,8 @@ class Synthesize(harness.Folder):
         for npu in range(16):
             self.assertEqual((self.folder / f"again.{npu}.et").read_bytes(), (self.folder / f"made.{npu}.et").read_bytes())
         model = json.loads((self.folder / "model.json").read_text())
-        for what, change in (("version", {"version": 2}), ("role_table", {"role_table": [7, 7]}), ("families", {"families": []}), ("axes", {"axes": 3})):
+        for what, change in (("version", {"version": 2}), ("role_table", {"role_table": [7, 7]}), ("families", {"families": []}),
+                             ("axes", {"axes": 3})):
             with self.subTest(what):
                 (self.folder / "bad.json").write_text(json.dumps(model | change))
                 outcome = self.synthesize("--model", self.folder / "bad.json", "--output", self.folder / "bad", code=3)
@@ -147,6 +148,7 @@ class Synthesize(harness.Folder):
         """An axis that is not there, ranks that do not divide, and fewer layers than stages end with one error that names the option."""
         self.generate("source", self.PARALLEL)
         for words, arguments in ((["--scale", "a9"], ["--scale", "a9=2"]), (["--ranks", "whole number"], ["--ranks", 7]),
+                                 (["a2", "pipeline of 2"], ["--scale", "a2=2"]),
                                  (["--layers", "loop"], ["--layers", 1])):
             with self.subTest(words):
                 outcome = self.learned("source", *arguments, code=3)
