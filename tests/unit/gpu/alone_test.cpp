@@ -30,9 +30,7 @@ Operand remote(std::uint32_t gpu, std::uint64_t bytes, Access access = Access::r
   return {.bytes = Bytes(bytes), .gpu = gpu, .buffer = Buffer::scratch, .access = access};
 }
 
-TEST(Alone, EmptyProgramTakesItsLaunchAndEnd) {
-  EXPECT_EQ(run(two_gpus()).whole, Time::from_ns(1050 + 100));
-}
+TEST(Alone, EmptyProgramTakesItsLaunchAndEnd) { EXPECT_EQ(run(two_gpus()).whole, Time::from_ns(1050 + 100)); }
 
 TEST(Alone, PlanIsLoadedFirst) {
   Program program = two_gpus();
@@ -64,7 +62,8 @@ TEST(Alone, ReleaseWaitsForAcknowledgements) {
   sender.add(sender.blocks[0], {.kind = OperationKind::signal, .pays_op = false}, {}, {}, std::array{from});
   // 156 bytes hold a link for 347 ps, the acknowledgement of 8 bytes for 18 ps. There and back: out + way + in, and
   // way + out. Then the fence.
-  const Time there = Time::from_ns(280 + 300 + 150) + Time::from_ps(347), back = Time::from_ns(300 + 280) + Time::from_ps(18);
+  const Time there = Time::from_ns(280 + 300 + 150) + Time::from_ps(347),
+             back = Time::from_ns(300 + 280) + Time::from_ps(18);
   EXPECT_EQ(run(program).ends[0], Time::from_ns(1050 + 280 + 300 + 100) + there + back);
 }
 
@@ -164,12 +163,12 @@ TEST(Alone, KernelsTakeWhatTheReferenceProgramSays) {
     std::uint64_t bytes;
     double us;
   };
-  for (const Case& known : {Case{"put", "h100", 1024, 6.343}, Case{"put", "h100", 1 << 20, 9.457},
-                            Case{"put", "h100", 128 << 20, 389.800}, Case{"get", "h100", 1024, 4.353},
-                            Case{"get", "h100", 1 << 20, 7.453}, Case{"get", "h100", 128 << 20, 432.451},
-                            Case{"packets", "h100", 1024, 4.286}, Case{"one-shot", "h100", 1024, 4.584},
-                            Case{"one-shot", "h100", 4096, 4.848}, Case{"one-shot", "h100", 16384, 5.749},
-                            Case{"one-shot-blocks", "a100", 8192, 6.456}}) {
+  for (const Case& known :
+       {Case{"put", "h100", 1024, 6.343}, Case{"put", "h100", 1 << 20, 9.457}, Case{"put", "h100", 128 << 20, 389.800},
+        Case{"get", "h100", 1024, 4.353}, Case{"get", "h100", 1 << 20, 7.453}, Case{"get", "h100", 128 << 20, 432.451},
+        Case{"packets", "h100", 1024, 4.286}, Case{"one-shot", "h100", 1024, 4.584},
+        Case{"one-shot", "h100", 4096, 4.848}, Case{"one-shot", "h100", 16384, 5.749},
+        Case{"one-shot-blocks", "a100", 8192, 6.456}}) {
     const KernelName kernel(known.kernel);
     const ProfileName profile(known.profile);
     KernelShape shape = kernel->usual;
