@@ -268,10 +268,9 @@ std::optional<LibraryChoice> Engine::State::library_choice(const GroupLayout& la
 Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, size};
   if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
-  const Time time = has_library()
-                        ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
-                        : options.whole->duration(delays, first_members.at(&layout), kind,
-                                                  whole_buffer(kind, layout.num_members, size));
+  const Time time = has_library() ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
+                                  : options.whole->duration(delays, first_members.at(&layout), kind,
+                                                            whole_buffer(kind, layout.num_members, size));
   return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
 }
 

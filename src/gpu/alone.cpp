@@ -207,8 +207,7 @@ class AloneRun final : public Surroundings {
     AloneLink& link = links_[way[moving.hop]];
     const bool passes_data = is_fair_ && is_control(request.kind) && !request.is_behind_data;
     const auto [begin, end] = link.serve(now_, moving.tail, request.wire, passes_data);
-    if (moving.hop == 0 && request.wants_left)
-      push(end, What::left, request.from, request.held, request.block);
+    if (moving.hop == 0 && request.wants_left) push(end, What::left, request.from, request.held, request.block);
     ++moving.hop;
     moving.tail = end + link.latency();
     if (moving.hop == way.size())

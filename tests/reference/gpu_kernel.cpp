@@ -1,6 +1,7 @@
 // Answers questions about the GPU model, one JSON object in each line, for check_gpu.py. Each answer is one line:
 //   {"kernel": "put", "profile": "h100", "bytes": 1024, ...}  -> {"us": 6.34, "events": 170, ...}
-//       besides: gpus, blocks, threads, bursts (0: line by line), arbitration, unroll, outstanding, link (GB/s), latency (ns)
+//       besides: gpus, blocks, threads, bursts (0: line by line), arbitration, unroll, outstanding, link (GB/s),
+//       latency (ns)
 //   {"servers": "run" | "loop" | "loops" | "bursts", ...}      -> {"ps": 13366}
 //   {"plan": FILE}                                             -> {"counts": {...}, "threadblocks": [...], ...}
 //   {"offset": {...}}                                          -> {"bytes": 10480}

@@ -18,8 +18,9 @@ class WholeDurations {
  public:
   virtual ~WholeDurations() = default;
 
-  /// Returns the name of what carries out collectives of this kind among so many members; none if algorithms do. `whole`
-  /// are the bytes of the larger buffer: Kind::all_gather and Kind::gather have the shares of all members in it.
+  /// Returns the name of what carries out collectives of this kind among so many members; none if algorithms do.
+  /// `whole` are the bytes of the larger buffer: Kind::all_gather and Kind::gather have the shares of all members in
+  /// it.
   virtual std::optional<std::string> carrier(Kind kind, std::uint32_t members, Bytes whole) const = 0;
   /// Returns whether there is a carrier for collectives of some kind and size among so many members.
   virtual bool carries_some(std::uint32_t members) const = 0;

@@ -39,7 +39,7 @@ struct Request {
   bool wants_left = false;      ///< Device::left is called when it has left its first link
   bool wants_ack = false;       ///< of a store
   Buffer buffer = Buffer::scratch;
-  bool has_packets = false;  ///< a store of packets, which readers wait for
+  bool has_packets = false;        ///< a store of packets, which readers wait for
   std::uint32_t from = 0, to = 0;  ///< GPUs
   std::uint32_t group = 0;         ///< in Program::groups, of requests to a switch
   std::uint32_t block = 0;         ///< of the GPU that asked first

@@ -70,8 +70,8 @@ void read_gpu_plan(const std::filesystem::path& file, Kind kind, const Place& na
   for (const auto& other : known)
     if (other->gpus.size() == plan->gpus.size() && other->least <= plan->most && plan->least <= other->most)
       throw Error(ErrorCode::bad_input, named_by,
-                  fmt::format("{} and {} are both for {} GPUs and {} bytes", other->file, plan->file,
-                              plan->gpus.size(), std::max(other->least, plan->least).count()),
+                  fmt::format("{} and {} are both for {} GPUs and {} bytes", other->file, plan->file, plan->gpus.size(),
+                              std::max(other->least, plan->least).count()),
                   "min_message_size and max_message_size that leave each size to one plan");
   const Bytes message = gpu::test_message(*plan);
   const gpu::Findings findings = gpu::check_program(gpu::make_program(*plan, message), kind, message);
@@ -79,21 +79,20 @@ void read_gpu_plan(const std::filesystem::path& file, Kind kind, const Place& na
     for (const std::string& warning : *warnings)
       result.warnings.push_back(fmt::format("{}: {}", file.string(), warning));
   known.push_back(plan);
-  result.inputs.emplace_back(
-      fmt::format("{}-{}-{}.json", collective::name(kind), plan->gpus.size(), known.size()), read_text(file));
+  result.inputs.emplace_back(fmt::format("{}-{}-{}.json", collective::name(kind), plan->gpus.size(), known.size()),
+                             read_text(file));
 }
 
 Handling<Configuration> files_of_kind(Kind kind, const std::string& path) {
-  return {
-      [=](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
-        read_custom(value, at, kind, as_path, target, reading.faults);
-      },
-      [=](const Configuration& target, Writer& writer) {
-        std::vector<std::string> files;
-        for (const auto& file : files_of(target, kind)) files.push_back(in_quotes(file.string()));
-        if (!files.empty()) writer.put(path, fmt::format("[{}]", fmt::join(files, ", ")));
-      },
-      [=](const Configuration& a, const Configuration& b) { return files_of(a, kind) == files_of(b, kind); }};
+  return {[=](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
+            read_custom(value, at, kind, as_path, target, reading.faults);
+          },
+          [=](const Configuration& target, Writer& writer) {
+            std::vector<std::string> files;
+            for (const auto& file : files_of(target, kind)) files.push_back(in_quotes(file.string()));
+            if (!files.empty()) writer.put(path, fmt::format("[{}]", fmt::join(files, ", ")));
+          },
+          [=](const Configuration& a, const Configuration& b) { return files_of(a, kind) == files_of(b, kind); }};
 }
 
 Handling<Configuration> files_of_nodes() {

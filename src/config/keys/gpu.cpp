@@ -31,8 +31,8 @@ void add_parameter(Keys<Configuration>& keys, Text path, Text help, Text example
 
 void add_times(Keys<Configuration>& keys) {
   const auto add = [&](Text path, Text help, Text example, Time gpu::Parameters::*member) {
-    add_parameter(keys, path, help, example, duration(),
-                  [member](auto& c) -> auto& { return c.gpu.parameters.*member; });
+    add_parameter(
+        keys, path, help, example, duration(), [member](auto& c) -> auto& { return c.gpu.parameters.*member; });
   };
   using P = gpu::Parameters;
   add("system.gpu.launch", "from the start of a kernel to the first instruction of its blocks", "1.3 us", &P::launch);
@@ -55,9 +55,11 @@ void add_times(Keys<Configuration>& keys) {
 }
 
 void add_counts(Keys<Configuration>& keys) {
-  const auto add = [&](Text path, Text help, Text example, std::uint32_t least, std::uint32_t gpu::Parameters::*member) {
-    add_parameter(keys, path, help, example, count(least, 1U << 20U),
-                  [member](auto& c) -> auto& { return c.gpu.parameters.*member; });
+  const auto add = [&](Text path, Text help, Text example, std::uint32_t least,
+                       std::uint32_t gpu::Parameters::*member) {
+    add_parameter(
+        keys, path, help, example,
+        count(least, 1U << 20U), [member](auto& c) -> auto& { return c.gpu.parameters.*member; });
   };
   using P = gpu::Parameters;
   add("system.gpu.sms", "streaming multiprocessors (compute units)", "132", 1, &P::sms);
@@ -73,16 +75,21 @@ void add_counts(Keys<Configuration>& keys) {
 }
 
 void add_others(Keys<Configuration>& keys) {
-  add_parameter(keys, "system.gpu.l2-size", "buffers of a collective up to this size stay in L2", "50 MB", size(),
-                [](auto& c) -> auto& { return c.gpu.parameters.l2_size; });
-  add_parameter(keys, "system.gpu.posted", "bytes of a block that may wait for the first link", "32 KiB", size(1),
-                [](auto& c) -> auto& { return c.gpu.parameters.posted; });
-  add_parameter(keys, "system.gpu.sm-rate", "most that one block moves", "37.2 GB/s", bandwidth(),
-                [](auto& c) -> auto& { return c.gpu.parameters.sm_rate; });
-  add_parameter(keys, "system.gpu.dma-rate", "most that a copy engine moves", "390 GB/s", bandwidth(),
-                [](auto& c) -> auto& { return c.gpu.parameters.dma_rate; });
-  add_parameter(keys, "system.gpu.arbitration", "whether words of control pass data that wait for a link", "fifo",
-                word(gpu_arbitrations()), [](auto& c) -> auto& { return c.gpu.parameters.arbitration; });
+  add_parameter(
+      keys, "system.gpu.l2-size", "buffers of a collective up to this size stay in L2", "50 MB", size(),
+      [](auto& c) -> auto& { return c.gpu.parameters.l2_size; });
+  add_parameter(
+      keys, "system.gpu.posted", "bytes of a block that may wait for the first link", "32 KiB", size(1),
+      [](auto& c) -> auto& { return c.gpu.parameters.posted; });
+  add_parameter(
+      keys, "system.gpu.sm-rate", "most that one block moves", "37.2 GB/s", bandwidth(),
+      [](auto& c) -> auto& { return c.gpu.parameters.sm_rate; });
+  add_parameter(
+      keys, "system.gpu.dma-rate", "most that a copy engine moves", "390 GB/s", bandwidth(),
+      [](auto& c) -> auto& { return c.gpu.parameters.dma_rate; });
+  add_parameter(
+      keys, "system.gpu.arbitration", "whether words of control pass data that wait for a link", "fifo",
+      word(gpu_arbitrations()), [](auto& c) -> auto& { return c.gpu.parameters.arbitration; });
   keys.add(
           {.path = "system.gpu.bursts",
            .help = "most pieces of an operation that are simulated one by one",
