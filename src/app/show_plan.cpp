@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/text.hpp"
+#include "orrery/config/read.hpp"
 #include "orrery/gpu/alone.hpp"
 #include "orrery/gpu/check.hpp"
 #include "orrery/gpu/msccl.hpp"
@@ -188,11 +190,56 @@ struct Row {
 
 bool is_in_range(const Source& source, Bytes message) { return message >= source.least && message <= source.most; }
 
-Row simulate(const Source& source, const config::ShowPlanCommand& command, const gpu::Profile& profile, Bytes message) {
+/// The GPUs that execute a plan, and what joins them.
+class Machine {
+ public:
+  explicit Machine(const config::ShowPlanCommand& command) {
+    if (!command.system) {
+      if (!command.profile.empty()) profile_ = named(command.profile);
+      granularity_.bursts = command.bursts.value_or(granularity_.bursts);
+      return;
+    }
+    const config::Configuration configuration = config::read(*command.system);
+    if (!configuration.gpu.profile)
+      throw Error(ErrorCode::bad_input, {.file = command.system->file.string(), .key = "system.gpu"},
+                  "there are no GPUs", "a profile, such as gpu: {profile: h100}");
+    profile_ = *configuration.gpu.profile;
+    parameters_ = configuration.gpu.parameters;
+    granularity_ = configuration.gpu.granularity();
+    if (command.bursts) granularity_.bursts = *command.bursts;
+    delays_.emplace(configuration.delays());
+  }
+
+  std::string_view name() const { return profile_.name(); }
+  gpu::Timing simulate(const gpu::Program& program) const {
+    if (!delays_) return gpu::simulate_alone(program, *profile_, profile_->parameters, granularity_);
+    const auto size = static_cast<std::uint32_t>(program.gpus.size());
+    if (const std::uint32_t npus = delays_->topology().num_npus(); npus < size)
+      throw Error(ErrorCode::bad_input, {.file = program.file},
+                  fmt::format("the plan is for {}, and the system has {}", counted(size, "GPU"), counted(npus, "NPU")),
+                  "as many NPUs as GPUs, or more");
+    std::vector<NpuId> members;
+    for (std::uint32_t npu = 0; npu < size; ++npu) members.emplace_back(npu);
+    return gpu::simulate_alone(program, parameters_, granularity_, *delays_, members);
+  }
+
+ private:
+  static gpu::ProfileName named(const std::string& name) {
+    if (const auto found = gpu::ProfileName::find(name)) return *found;
+    throw Error(ErrorCode::usage, {.key = "--profile"}, fmt::format("found '{}'", cited(name)),
+                names_where<gpu::Profile>([](const gpu::Profile&) { return true; }));
+  }
+
+  gpu::ProfileName profile_;
+  gpu::Parameters parameters_;
+  gpu::Granularity granularity_;
+  std::optional<network::DelayModel> delays_;
+};
+
+Row simulate(const Source& source, const Machine& machine, Bytes message) {
   Row row;
   row.bytes = message;
-  row.timing = gpu::simulate_alone(source.make_program(message), profile, profile.parameters,
-                                   {.bursts = command.bursts.value_or(gpu::Granularity().bursts)});
+  row.timing = machine.simulate(source.make_program(message));
   row.algorithm_bandwidth = static_cast<double>(message.count()) / row.timing.whole.seconds();
   row.bus_bandwidth = row.algorithm_bandwidth * results::bus_factor(source.kind, source.size);
   return row;
@@ -200,12 +247,12 @@ Row simulate(const Source& source, const config::ShowPlanCommand& command, const
 
 /// Simulates messages of the sizes of the command, each made as large as the file needs it; those out of its range are
 /// left out.
-std::vector<Row> simulate(const Source& source, const config::ShowPlanCommand& command, const gpu::Profile& profile) {
+std::vector<Row> simulate(const Source& source, const config::ShowPlanCommand& command, const Machine& machine) {
   std::vector<Row> rows;
   for (Bytes bytes = *command.smallest; bytes <= *command.largest; bytes = bytes * 2) {
     const Bytes message = source.next_size(bytes);
     if (!is_in_range(source, message) || (!rows.empty() && rows.back().bytes == message)) continue;
-    rows.push_back(simulate(source, command, profile, message));
+    rows.push_back(simulate(source, machine, message));
   }
   if (rows.empty())
     throw Error(ErrorCode::usage, {.key = "--bytes"},
@@ -247,8 +294,8 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
   } else {
     fmt::print("# where the time of the thread block goes that is over last\n");
     fmt::print("#{:>11} {:>12} {:>9} {:>9}", "bytes", "time", "algbw", "busbw");
-    for (const std::size_t k : used) fmt::print(" {:>10}", gpu::name(static_cast<gpu::Stall>(k)));
-    fmt::print(" {:>10}\n#{:>11} {:>12} {:>9} {:>9}{:>11}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
+    for (const std::size_t k : used) fmt::print(" {:>9}", gpu::name(static_cast<gpu::Stall>(k)));
+    fmt::print(" {:>9}\n#{:>11} {:>12} {:>9} {:>9}{:>10}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
   }
   for (const Row& row : rows) {
     const double algorithm = row.algorithm_bandwidth / 1e9, bus = row.bus_bandwidth / 1e9;
@@ -260,7 +307,7 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
       if (as_csv)
         fmt::print(",{:.6f}", us(time));
       else
-        fmt::print(" {:>10.3f}", us(time));
+        fmt::print(" {:>9.3f}", us(time));
     };
     for (const std::size_t k : used) print(row.timing.stalls[k]);
     print(row.timing.end);
@@ -268,18 +315,10 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
   }
 }
 
-gpu::ProfileName profile_of(const config::ShowPlanCommand& command) {
-  if (command.profile.empty()) return {};
-  const auto found = gpu::ProfileName::find(command.profile);
-  if (found) return *found;
-  throw Error(ErrorCode::usage, {.key = "--profile"}, fmt::format("found '{}'", cited(command.profile)),
-              names_where<gpu::Profile>([](const gpu::Profile&) { return true; }));
-}
-
 }  // namespace
 
 void show_plan(const config::ShowPlanCommand& command) {
-  const gpu::ProfileName profile = profile_of(command);
+  const Machine machine(command);
   const Source source = source_of(command.file);
   const bool is_one = command.smallest && command.smallest == command.largest;
   const Bytes checked = is_one ? source.next_size(*command.smallest) : source.test_message;
@@ -287,14 +326,14 @@ void show_plan(const config::ShowPlanCommand& command) {
   const gpu::Findings findings = gpu::check_program(program, source.kind, checked, source.root);
   if (command.form == Form::operations) return print_operations(program);
   std::vector<Row> rows;
-  if (command.smallest) rows = simulate(source, command, *profile);
+  if (command.smallest) rows = simulate(source, command, machine);
   if (command.form == Form::csv) return print_table(rows, true);
   ordered_json figures = source.figures;
   figures["races"] = figures_of(findings);
   std::vector<std::string> warnings = source.warnings;
   warnings.insert(warnings.end(), findings.warnings.begin(), findings.warnings.end());
   if (!warnings.empty()) figures["warnings"] = warnings;
-  if (!rows.empty()) figures["profile"] = profile.name();
+  if (!rows.empty()) figures["profile"] = machine.name();
   const bool as_json = command.form == Form::json;
   for (const Row& row : rows)
     if (as_json) figures["sizes"].push_back(figures_of(row));

@@ -14,10 +14,9 @@ Task run(BlockRun& block) {
   for (; block.operation < block.block.operations.size(); ++block.operation) {
     const Operation& operation = block.current();
     using enum OperationKind;
-    const bool is_data_or_word = operation.kind != nop && operation.kind != barrier &&
-                                 operation.kind != sem_acquire && operation.kind != sem_release;
-    if (operation.pays_op && is_data_or_word)
-      co_await Until{block, block.device.now() + parameters.op, Stall::issue};
+    const bool is_data_or_word = operation.kind != nop && operation.kind != barrier && operation.kind != sem_acquire &&
+                                 operation.kind != sem_release;
+    if (operation.pays_op && is_data_or_word) co_await Until{block, block.device.now() + parameters.op, Stall::issue};
     switch (operation.kind) {
       case nop:
         co_await Until{block, block.device.now() + parameters.nop, Stall::issue};
@@ -74,8 +73,8 @@ bool fits(const Gpu& gpu, bool in_place, Bytes l2) {
 }  // namespace
 
 std::string_view name(Stall stall) {
-  static constexpr std::array<std::string_view, num_stalls> names = {
-      "launch", "issue", "memory", "poll", "words", "link", "load", "acks", "barrier", "proxy"};
+  static constexpr std::array<std::string_view, num_stalls> names = {"launch", "issue", "memory", "poll",    "words",
+                                                                     "link",   "load",  "acks",   "barrier", "proxy"};
   return names[static_cast<std::size_t>(stall)];
 }
 
@@ -173,8 +172,7 @@ void Device::arrive(const Request& request) {
   switch (request.kind) {
     case RequestKind::store:
     case RequestKind::switch_store:
-      if (request.has_packets)
-        device.packets_come(request.buffer, request.offset, request.offset + request.bytes);
+      if (request.has_packets) device.packets_come(request.buffer, request.offset, request.offset + request.bytes);
       if (request.wants_ack)
         device.send(device.now(), {.kind = RequestKind::ack,
                                    .to = request.from,
@@ -210,10 +208,10 @@ void Device::arrive(const Request& request) {
   }
 }
 
-void Device::left(const Request& request) {
-  BlockRun& block = state_->blocks[request.block];
-  block.not_left -= request.held;
-  resume_all(block.for_room);
+void Device::left(std::uint32_t number, std::uint64_t bytes) {
+  BlockRun& block = state_->blocks[number];
+  block.not_left -= bytes;
+  if (!block.for_room.empty()) resume_all(block.for_room);
 }
 
 Time Device::delay_of(RequestKind kind) const {

@@ -31,8 +31,8 @@ struct BlockRun {
   std::uint32_t operation = 0;  ///< that is under way
   Stall waits_for = Stall::launch;
   bool is_over = false;
-  std::uint64_t not_left = 0;     ///< bytes that have not left the first link
-  std::uint32_t not_acked = 0;    ///< acknowledgements that are missing
+  std::uint64_t not_left = 0;   ///< bytes that have not left the first link
+  std::uint32_t not_acked = 0;  ///< acknowledgements that are missing
   Waiters for_room = {}, for_acks = {};
   std::vector<char> touched = {};  ///< [GPUs] it has loaded from
   std::array<Time, num_stalls> stalls = {};
@@ -85,10 +85,10 @@ struct Device::State {
   Time begun;
   bool fits_l2 = true;  ///< the buffers of the collective
   std::deque<BlockRun> blocks;
-  std::vector<Task> tasks;      // [blocks]
+  std::vector<Task> tasks;           // [blocks]
   std::deque<std::uint32_t> for_sm;  // blocks that wait for an SM
   std::uint32_t num_over = 0, last_block = 0;
-  std::vector<Words> words;     // [channels]
+  std::vector<Words> words;  // [channels]
   std::vector<Semaphore> semaphores;
   std::map<std::uint32_t, Barrier> barriers;
   std::array<Packets, 3> packets;  // by buffer
@@ -253,6 +253,8 @@ inline Task drain(BlockRun& block) {
 std::uint64_t bytes_of_iteration(const BlockRun& block, const Operation& operation, bool packets);
 /// Asks for a piece of each source, and returns the load.
 std::uint32_t ask(BlockRun& block, std::span<const Operand> sources, const Bursts::Burst& burst);
+/// Returns the time from asking for `bytes` of each source to having them, if nothing else is on the links.
+Time round_trip(BlockRun& block, std::span<const Operand> sources, std::uint64_t bytes);
 /// Returns the time for the first loads of a block from other GPUs, which it pays once for each of them.
 Time first_touch(BlockRun& block, std::span<const Operand> sources);
 

@@ -14,9 +14,7 @@ struct Piece {
 
   std::uint64_t size() const { return end - begin; }
   /// Returns part i of n equal ones.
-  Piece part(std::uint64_t i, std::uint64_t n) const {
-    return {begin + size() * i / n, begin + size() * (i + 1) / n};
-  }
+  Piece part(std::uint64_t i, std::uint64_t n) const { return {begin + size() * i / n, begin + size() * (i + 1) / n}; }
 };
 
 /// Writes programs operation by operation.

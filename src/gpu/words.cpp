@@ -6,7 +6,9 @@ namespace orrery::gpu {
 
 Task send_words(BlockRun& block, const Operation& operation, bool is_relaxed) {
   Device::State& device = block.device;
-  if (!is_relaxed) {
+  if (is_relaxed) {  // words keep their order with the stores before them on the first link
+    while (block.not_left > 0) co_await Happens{block, block.for_room, Stall::link};
+  } else {
     co_await drain(block);
     co_await Until{block, device.now() + device.parameters.fence, Stall::acks};
   }

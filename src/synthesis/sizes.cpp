@@ -72,9 +72,10 @@ void settle(const Sum& sum, std::vector<Fields>& values, bool to_digits) {
     for (const auto node : sum.nodes) {
       double& value = values[node][f];
       if (value <= 0) continue;
-      const double exact = value * scale + carry;
-      value = std::max(1.0, rounded(std::max(1.0, exact), to_digits));
-      carry = exact - value;
+      // A size takes no more than a rounding of its own of what others left over.
+      const double own = value * scale, taken = std::abs(carry) <= own / 200 ? carry : 0;
+      value = std::max(1.0, rounded(std::max(1.0, own + taken), to_digits));
+      carry += own - value;
     }
   }
 }

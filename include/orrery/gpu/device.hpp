@@ -39,7 +39,7 @@ struct Request {
   bool wants_left = false;      ///< Device::left is called when it has left its first link
   bool wants_ack = false;       ///< of a store
   Buffer buffer = Buffer::scratch;
-  bool has_packets = false;  ///< a store of packets, which readers wait for
+  bool has_packets = false;        ///< a store of packets, which readers wait for
   std::uint32_t from = 0, to = 0;  ///< GPUs
   std::uint32_t group = 0;         ///< in Program::groups, of requests to a switch
   std::uint32_t block = 0;         ///< of the GPU that asked first
@@ -104,8 +104,8 @@ class Device {
   void begin();
   /// Takes in a request.
   void arrive(const Request& request);
-  /// Takes note that a store has left its first link.
-  void left(const Request& request);
+  /// Takes note that a store of a block, with Request::held of `bytes`, has left its first link.
+  void left(std::uint32_t block, std::uint64_t bytes);
   /// Returns the time from the end of the last link to the moment at which a request of this kind takes effect.
   Time delay_of(RequestKind kind) const;
 

@@ -31,6 +31,9 @@ struct Operand {
   std::uint32_t gpu = 0;  ///< whose buffer it is; of `in_switch` the index of the group in Program::groups
   Buffer buffer = Buffer::input;
   Access access = Access::local;
+  /// Of packets that are read: the bytes over which `bytes` are spread evenly, from `offset` on, as by threads that
+  /// read each n-th packet; 0: they lie side by side.
+  Bytes spread = {};
 
   friend bool operator==(const Operand&, const Operand&) = default;
 };
