@@ -2,6 +2,7 @@
 """`orrery explore` with samples, bounds without simulations, rules that mark results, limits of trials, and results that are kept."""
 import csv
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -62,7 +63,8 @@ class Samples(harness.Folder):
             drawn.append(bandwidths)
             self.explore(study, ranks=2)
             self.assertEqual(self.rows(), rows)
-            self.assertIn(f"bandwidth: {bandwidths[7]:.6g} GB/s", self.explore(study, "--trial=7").out)
+            number, unit = re.search(r"size: 2, bandwidth: (\S+) ([MG])B/s", self.explore(study, "--trial=7").out).groups()
+            self.assertAlmostEqual(float(number) * (1 if unit == "G" else 1e-3), bandwidths[7], places=6)
         self.assertEqual(len({tuple(bandwidths) for bandwidths in drawn}), 4)
 
     def test_refinement(self):
@@ -89,16 +91,16 @@ class Samples(harness.Folder):
 
     def test_dry_run(self):
         """--dry-run prints a bound for each configuration, none above the time that a simulation gives, and writes no file."""
-        study = self.study(interval=", steps: 2", constraints="peak_memory <= 300 MB")
+        study = self.study(interval=", steps: 2", constraints="peak_memory <= 900 MB")
         printed = self.explore(study, "--dry-run", ranks=2).out
         self.assertFalse((self.folder / "explore.h5").exists())
         lines = [line.split() for line in printed.splitlines()[1:13]]
-        self.assertRegex(printed, r"12  legal\n +\d+  excluded by peak_memory <= 300 MB\n +\d+  to be simulated\n")
+        self.assertRegex(printed, r"12  legal\n +\d+  excluded by peak_memory <= 900 MB\n +\d+  to be simulated\n")
         self.explore(study)
         for line, row in zip(lines, self.rows()):
             self.assertLessEqual(float(line[6]), float(row["step_time [s]"]) * 1.0001)
             self.assertLessEqual(float(line[7]), float(row["peak_memory [byte]"]) * 1.0001)
-            self.assertEqual("simulated" in line, row["status"] == "done")
+            self.assertTrue("simulated" in line or row["status"] == "excluded", line)
 
     def test_metrics_and_rules(self):
         """Paths of results are metrics, and keys in back quotes have the values of the configuration. Rules mark trials in the tables and in
@@ -129,14 +131,15 @@ class Samples(harness.Folder):
         study.write_text(study.read_text().replace("[0, 3]", "[0, 7]"))
         self.assertRegex(self.explore(study).out, r" 6  done\n +6  refused\n")
         self.assertRegex(self.explore(study, "--strict", code=3).err, r"trial 2: .*zero.*\(--strict\)")
-        (self.folder / "explore.h5").unlink()
-        missed = self.explore(self.study(interval=", steps: 2", constraints="peak_memory <= 30 MB, step_time < 1 s"), code=3)
+        for journal in self.folder.glob("explore.h5.journal.*"):
+            journal.unlink()
+        missed = self.explore(self.study(interval=", steps: 2", constraints="peak_memory <= 300 MB, step_time < 1 s"), code=3)
         rows = self.rows()
         least = min(rows, key=lambda row: float(row["peak_memory [byte]"]))
-        share = 100 * (float(least["peak_memory [byte]"]) / 30e6 - 1)
+        share = 100 * (float(least["peak_memory [byte]"]) / 300e6 - 1)
         self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} \(tp = {least['tp']}, zero = {least['zero']}, ")
-        missed = self.explore(self.study(interval=", steps: 2", room="30 MB"), code=3)
-        self.assertRegex(missed.out, rf"nearest miss, by {share:.2g}.* trial {least['number']} .*\n  does-not-fit: needs")
+        missed = self.explore(self.study(interval=", steps: 2", room="300 MB"), code=3)
+        self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} .*\n  does-not-fit: needs")
 
     def test_results_that_are_kept(self):
         """--keep-results top writes results.h5 of the trials that are listed; each has the time of its trial."""
