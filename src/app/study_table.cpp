@@ -19,7 +19,7 @@ namespace {
 
 using explore::Study;
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
 constexpr std::array<std::string_view, 8> status_names{"done",  "excluded",  "does-not-fit", "refused",
                                                        "stuck", "ruled-out", "failed",       "timed-out"};
@@ -53,8 +53,9 @@ void add_rows(const StudyRun& run, const std::vector<Row>& rows, results::StudyT
     table.error.add(trial.text);
     for (std::size_t metric = 0; metric < table.metrics.size(); ++metric)
       table.metrics[metric].values.push_back(
-          metric < columns.size() ? (columns[metric] < trial.metrics.size() ? trial.metrics[columns[metric]] : unknown)
-                                  : rows[i].lower_bound);
+          metric < columns.size()
+              ? (columns[metric] < trial.metrics.size() ? trial.metrics[columns[metric]] : not_known)
+              : rows[i].lower_bound);
     const explore::Point point = run.points[i];
     for (auto& parameter : table.parameters) parameter.values.add(text_of(run.space, point, parameter.name));
   }
@@ -148,7 +149,7 @@ std::string text_of(const explore::Space& space, const explore::Point& point, co
 std::vector<double> objectives_of(const Study& study, const Trial& trial) {
   std::vector<double> values;
   for (const auto& objective : study.objectives)
-    values.push_back(trial.status == TrialStatus::done ? metric_of(trial, objective.metric) : unknown);
+    values.push_back(trial.status == TrialStatus::done ? metric_of(trial, objective.metric) : not_known);
   return values;
 }
 
