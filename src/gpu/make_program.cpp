@@ -15,7 +15,7 @@ using collective::Kind;
 
 constexpr std::uint64_t reused_scratch = std::uint64_t{64} << 20;  // bytes that the executor sets aside
 constexpr Bytes most_bytes(std::uint64_t{1} << 42);                // so that offsets of all chunks fit
-constexpr std::uint64_t most_operations = std::uint64_t{1} << 25;
+constexpr std::uint64_t most_operations = std::uint64_t{1} << 22;
 
 std::uint64_t whole_chunks(const Plan& plan) {
   const Plan::Gpu& gpu = plan.gpus.front();

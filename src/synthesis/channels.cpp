@@ -10,8 +10,6 @@ namespace {
 
 using trace::NodeKind;
 
-bool is_message(NodeKind kind) { return kind == NodeKind::send || kind == NodeKind::receive; }
-
 /// The messages of one NPU: positions in the program by kind, peer and tag.
 using Streams = std::map<std::tuple<NodeKind, std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>>;
 
@@ -65,6 +63,8 @@ class SlotNumbers {
 std::uint32_t find_channels(const Learned& learned, std::span<Role> roles) {
   Sets sets;
   SlotNumbers slots(sets);
+  // Messages that are alike are of one channel in all roles, so that a role may stand in another one's place.
+  std::map<std::uint32_t, std::uint32_t> of_symbol;
   std::map<std::uint32_t, Streams> known;
   const auto streams = [&](std::uint32_t npu) -> const Streams& {
     const auto [found, added] = known.try_emplace(npu);
@@ -75,7 +75,10 @@ std::uint32_t find_channels(const Learned& learned, std::span<Role> roles) {
     const std::uint32_t npu = learned.programs[role].npu;
     for (const auto& [key, positions] : streams(npu)) {
       const auto& [kind, peer, tag] = key;
-      for (const auto k : positions) slots.of(role, learned.locations[role][k]);
+      for (const auto k : positions) {
+        const std::uint32_t slot = slots.of(role, learned.locations[role][k]);
+        sets.join(slot, of_symbol.try_emplace(learned.programs[role].symbols[k], slot).first->second);
+      }
       const NodeKind opposite = kind == NodeKind::send ? NodeKind::receive : NodeKind::send;
       const auto& others = streams(peer);
       const auto found = others.find({opposite, npu, tag});

@@ -27,22 +27,23 @@ std::vector<ScaledWord> words_of(const Role& role) {
   return words;
 }
 
-/// Returns where the sequence of a role falls into two halves that share no token of a micro-batch; nothing if it does
-/// not.
-std::optional<std::size_t> halves_of(const Role& role) {
+/// Returns where the sequence of a role falls apart: ends of sections such that no token of a micro-batch is in two of
+/// them. The last one is the end of the sequence.
+std::vector<std::size_t> sections_of(const Role& role) {
   std::vector<std::size_t> last(role.tokens.size());
   for (std::size_t i = 0; i < role.sequence.size(); ++i) last[role.sequence[i]] = i;
+  std::vector<std::size_t> ends;
   std::size_t end = 0;
   bool begun = false;
-  std::set<std::uint32_t> first_half;
   for (std::size_t i = 0; i < role.sequence.size(); ++i) {
     const std::uint32_t token = role.sequence[i];
     if (role.tokens[token].per_micro_batch == 0) continue;
-    if (begun && i > end) return i;
+    if (begun && i > end) ends.push_back(i);
     begun = true;
     end = std::max(end, last[token]);
   }
-  return {};
+  ends.push_back(role.sequence.size());
+  return ends;
 }
 
 /// Finds the stretch nearest to the middle that holds each of these tokens as often as `micro_batches` micro-batches
@@ -78,9 +79,10 @@ std::optional<Stretch> find_stretch(const Role& role, std::span<const ScaledWord
   return best;
 }
 
-/// Repeats or leaves out stretches of these tokens.
-std::vector<ScaledWord> resize(const Role& role, std::vector<ScaledWord> words, const std::set<std::uint32_t>& tokens,
-                               std::int64_t more) {
+/// Repeats or leaves out stretches of these tokens. Returns nothing if there is no such stretch.
+std::optional<std::vector<ScaledWord>> resize(const Role& role, std::vector<ScaledWord> words,
+                                              const std::set<std::uint32_t>& tokens, std::int64_t more) {
+  if (tokens.empty()) return words;
   const auto limit = static_cast<std::uint32_t>(std::min<std::size_t>(words.size(), 256));
   for (std::uint32_t step = 1; step <= limit && more != 0; ++step) {
     if (more % step != 0) continue;
@@ -99,11 +101,7 @@ std::vector<ScaledWord> resize(const Role& role, std::vector<ScaledWord> words, 
     words.insert(begin + static_cast<std::ptrdiff_t>(stretch->length), copies.begin(), copies.end());
     more = 0;
   }
-  if (more != 0)
-    throw Error(ErrorCode::bad_input, {.key = "--micro-batches"},
-                fmt::format("no stretch of the traces can be repeated to get {} micro-batches {}", std::abs(more),
-                            more > 0 ? "more" : "fewer"),
-                "traces with more micro-batches, or a number that differs by a multiple of the pipeline's stages");
+  if (more != 0) return {};
   return words;
 }
 
@@ -192,7 +190,7 @@ class Expansion {
 bool runs_all_forward(const Model& model) {
   return std::ranges::all_of(model.roles, [](const Role& role) {
     const bool has_any = std::ranges::any_of(role.tokens, [](const Token& token) { return token.per_micro_batch > 0; });
-    return !has_any || halves_of(role).has_value();
+    return !has_any || sections_of(role).size() > 1;
   });
 }
 
@@ -205,14 +203,23 @@ std::vector<ScaledWord> scale_sequence(const Role& role, std::uint32_t learned, 
     throw Error(ErrorCode::bad_input, {.key = "--micro-batches"},
                 fmt::format("the traces have {} micro-batches, or none that are alike", learned),
                 "traces of 3 micro-batches or more");
-  const auto split = all_forward ? halves_of(role) : std::nullopt;
-  if (!split) return resize(role, words, tokens_of(role, words), more);
-  const auto middle = words.begin() + static_cast<std::ptrdiff_t>(*split);
-  std::vector<ScaledWord> first(words.begin(), middle), second(middle, words.end());
-  first = resize(role, first, tokens_of(role, first), more);
-  second = resize(role, second, tokens_of(role, second), more);
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
+  if (!all_forward)
+    if (auto scaled = resize(role, words, tokens_of(role, words), more)) return *std::move(scaled);
+  std::vector<ScaledWord> result;
+  std::size_t begin = 0;
+  for (const std::size_t end : sections_of(role)) {
+    const std::vector<ScaledWord> section(words.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          words.begin() + static_cast<std::ptrdiff_t>(end));
+    const auto scaled = resize(role, section, tokens_of(role, section), more);
+    if (!scaled)
+      throw Error(ErrorCode::bad_input, {.key = "--micro-batches"},
+                  fmt::format("no stretch of the traces can be repeated to get {} micro-batches {}", std::abs(more),
+                              more > 0 ? "more" : "fewer"),
+                  "traces with more micro-batches, or a number that differs by a multiple of the pipeline's stages");
+    result.insert(result.end(), scaled->begin(), scaled->end());
+    begin = end;
+  }
+  return result;
 }
 
 ScaledProgram expand(const Role& role, const std::vector<ScaledWord>& sequence, std::int64_t more_layers) {

@@ -40,7 +40,7 @@ std::size_t least_rotation(std::span<const std::uint32_t> body) {
 
 /// A stretch with a period.
 struct Run {
-  std::size_t begin = 0, count = 0;
+  std::size_t begin = 0, count = 0, whole = 0;
 };
 
 /// Finds the runs of one period, from left to right, without overlap.
@@ -52,7 +52,7 @@ std::vector<Run> runs_of(std::span<const std::uint32_t> words, std::size_t perio
     if (end - i + period >= least_count * period) {
       const std::size_t begin = i + least_rotation(words.subspan(i, period));
       const std::size_t count = (end + period - begin) / period;
-      if (count >= least_count) result.push_back({begin, count});
+      if (count >= least_count) result.push_back({begin, count, (end + period - i) / period});
       i = end + period;
     } else {
       i = end + 1;
@@ -73,6 +73,7 @@ std::vector<Part> folded(std::vector<Part> parts, std::span<const Run> runs, std
     for (const Part& part : body) length += part.length;
     result.push_back({.count = static_cast<std::uint32_t>(run.count),
                       .body = std::make_shared<const std::vector<Part>>(std::move(body)),
+                      .whole = static_cast<std::uint32_t>(run.whole),
                       .length = length * static_cast<std::uint32_t>(run.count)});
     at = run.begin + run.count * period;
   }

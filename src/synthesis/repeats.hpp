@@ -10,9 +10,10 @@ namespace orrery::synthesis {
 /// A part of a sequence: a symbol, or a body that is repeated.
 struct Part {
   std::uint32_t symbol = 0;
-  std::uint32_t count = 1;                        ///< iterations of `body`
+  std::uint32_t count = 1;                             ///< iterations of `body`
   std::shared_ptr<const std::vector<Part>> body = {};  ///< null: a symbol
-  std::uint32_t length = 1;                       ///< symbols of all iterations
+  std::uint32_t whole = 1;                             ///< iterations with those that other rotations would have
+  std::uint32_t length = 1;                            ///< symbols of all iterations
 
   bool is_loop() const { return body != nullptr; }
 };

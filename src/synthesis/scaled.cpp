@@ -116,6 +116,11 @@ ScaledAxes scale_axes(const Model& model, const Scale& scale) {
     Axis axis = model.axes[a];
     axis.size = whole(axis.size * scaled.factors[a],
                       scale.axes.contains(static_cast<std::uint32_t>(a)) ? "--scale" : "--ranks", a);
+    if (axis.is_pipeline && model.axes[a].size < 3 && axis.size > model.axes[a].size)
+      throw Error(ErrorCode::bad_input, {.key = "--scale"},
+                  fmt::format("axis a{} is a pipeline of {} stages, which has none in the middle to repeat", a,
+                              model.axes[a].size),
+                  "another axis, or traces of 3 stages or more");
     axis.stride = scaled.num_npus;
     if (std::uint64_t{scaled.num_npus} * axis.size > 1U << 30U)
       throw Error(ErrorCode::bad_input, {.key = "--scale"}, "more than 2^30 ranks", "smaller factors");

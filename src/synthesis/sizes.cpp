@@ -31,7 +31,7 @@ class Draws {
 
 Fields fields(const SketchPoint& point) { return {point.flops, point.bytes, point.ps}; }
 
-Fields mean_of(const Sketch& sketch) {
+Fields mean_fields_of(const Sketch& sketch) {
   Fields mean{};
   for (const SketchPoint& point : sketch.points)
     for (std::size_t f = 0; f < mean.size(); ++f) mean[f] += point.weight * fields(point)[f];
@@ -72,9 +72,10 @@ void settle(const Sum& sum, std::vector<Fields>& values, bool to_digits) {
     for (const auto node : sum.nodes) {
       double& value = values[node][f];
       if (value <= 0) continue;
-      const double exact = value * scale + carry;
-      value = std::max(1.0, rounded(std::max(1.0, exact), to_digits));
-      carry = exact - value;
+      // A size takes no more than a rounding of its own of what others left over.
+      const double own = value * scale, taken = std::abs(carry) <= own / 200 ? carry : 0;
+      value = std::max(1.0, rounded(std::max(1.0, own + taken), to_digits));
+      carry += own - value;
     }
   }
 }
@@ -104,7 +105,7 @@ std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const 
   std::vector<Fields> values(num_nodes);
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;
   for (std::size_t s = 0; s < by_sketch.size(); ++s) {
-    const Fields mean = mean_of(model.sketches[s]);
+    const Fields mean = mean_fields_of(model.sketches[s]);
     const auto points = deal(model.sketches[s], by_sketch[s].size(), draws, 2 * s);
     for (std::size_t n = 0; n < points.size(); ++n) {
       const std::uint32_t node = by_sketch[s][n];

@@ -57,7 +57,7 @@ void pool_up(std::vector<Pool>& pools, std::uint64_t min_support) {
 
 }  // namespace
 
-Sketch sketch_of(std::vector<SizeSample> samples) {
+Sketch sketch_of(std::vector<SizeSample> samples, std::uint64_t min_support) {
   std::ranges::sort(samples, {}, &SizeSample::sizes);
   std::vector<SizeSample> distinct;
   double total = 0;
@@ -69,20 +69,23 @@ Sketch sketch_of(std::vector<SizeSample> samples) {
       distinct.push_back(sample);
   }
   const bool is_exact = distinct.size() <= Sketch::most_points;
+  const auto least = static_cast<double>(min_support);
   Sketch sketch;
   double before = 0;
   std::size_t last_bin = Sketch::most_points;
-  for (std::size_t i = 0; i < distinct.size(); ++i) {
-    const auto weight = static_cast<double>(distinct[i].support);
+  for (const SizeSample& sample : distinct) {
+    const auto weight = static_cast<double>(sample.support);
     const auto bin = static_cast<std::size_t>((before + weight / 2) / total * Sketch::most_points);
+    // What is left for a point of its own has to be enough for it.
+    const bool is_enough = !sketch.points.empty() && sketch.points.back().weight >= least && total - before >= least;
     before += weight;
-    if (is_exact || bin != last_bin) sketch.points.emplace_back();
+    if (sketch.points.empty() || (is_enough && (is_exact || bin != last_bin))) sketch.points.emplace_back();
     last_bin = bin;
     SketchPoint& point = sketch.points.back();
     point.weight += weight;
-    point.flops += weight * static_cast<double>(distinct[i].sizes.flops);
-    point.bytes += weight * static_cast<double>(distinct[i].sizes.bytes);
-    point.ps += weight * static_cast<double>(distinct[i].sizes.ps);
+    point.flops += weight * static_cast<double>(sample.sizes.flops);
+    point.bytes += weight * static_cast<double>(sample.sizes.bytes);
+    point.ps += weight * static_cast<double>(sample.sizes.ps);
   }
   for (SketchPoint& point : sketch.points) {
     point.flops /= point.weight;
@@ -109,7 +112,7 @@ Sketches sketch_slots(std::span<const SlotSizes> slots, std::uint64_t min_suppor
     for (Pool& pool : pools) {
       if (pool.slots.size() > 1) result.merged += static_cast<std::uint32_t>(pool.slots.size());
       for (const auto slot : pool.slots) result.of_slot[slot] = static_cast<std::uint32_t>(result.sketches.size());
-      result.sketches.push_back(sketch_of(std::move(pool.samples)));
+      result.sketches.push_back(sketch_of(std::move(pool.samples), min_support));
     }
   }
   return result;

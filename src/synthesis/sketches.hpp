@@ -23,12 +23,12 @@ struct SlotSizes {
 struct Sketches {
   std::vector<Sketch> sketches = {};
   std::vector<std::uint32_t> of_slot = {};  ///< [slots]
-  std::uint32_t merged = 0;            ///< slots that were pooled with others
+  std::uint32_t merged = 0;                 ///< slots that were pooled with others
 };
 
 /// Returns a sketch of sizes: quantiles of the sizes ordered by FLOPs, bytes and duration, whose weighted mean is that
-/// of the samples. O(samples log samples).
-Sketch sketch_of(std::vector<SizeSample> samples);
+/// of the samples. Each point stands for `min_support` nodes or more, if there are as many. O(samples log samples).
+Sketch sketch_of(std::vector<SizeSample> samples, std::uint64_t min_support = 1);
 
 /// Sketches the sizes of slots. A slot with less support than `min_support` is pooled with the slot of its family whose
 /// mean size is nearest, until the pool has enough, or no other slot of the family is left. O(slots^2) for slots of one

@@ -21,13 +21,20 @@ bool crosses_in(const Part& part, const std::vector<bool>& crosses) {
   return std::ranges::any_of(*part.body, [&](const Part& inner) { return crosses_in(inner, crosses); });
 }
 
+/// Returns the symbols of a loop, of all iterations, that are in loops.
+std::uint64_t in_loops(const Part& loop) {
+  std::uint64_t sum = 0;
+  for (const Part& inner : *loop.body)
+    if (inner.is_loop()) sum += std::uint64_t{inner.length} * loop.count;
+  return sum;
+}
+
 void collect(std::span<const Part> parts, std::uint32_t role, bool is_outer, std::uint64_t times,
              const std::vector<bool>& crosses, std::vector<Found>& out) {
   for (const Part& part : parts) {
     if (!part.is_loop()) continue;
-    Found found{role, part.count, part.length * times, crosses_in(part, crosses), is_outer, 0};
-    for (const Part& inner : *part.body)
-      if (inner.is_loop()) found.inner += std::uint64_t{inner.length} * part.count * times;
+    const Found found{
+        role, part.count, part.length * times, crosses_in(part, crosses), is_outer, in_loops(part) * times};
     out.push_back(found);
     collect(*part.body, role, false, times * part.count, crosses, out);
   }
@@ -54,9 +61,9 @@ class Judge {
                        std::ranges::all_of(outer_in_role, [](const auto& entry) { return entry.second == 1; });
   }
 
-  bool is_micro_batches(bool crosses, bool is_outer) const {
-    if (any_crosses_) return crosses;
-    return is_outer && (outer_is_nested_ || outer_is_single_);
+  bool is_micro_batches(const Part& loop, bool is_outer, const std::vector<bool>& crosses) const {
+    if (any_crosses_) return crosses_in(loop, crosses);
+    return is_outer && (outer_is_nested_ ? 2 * in_loops(loop) >= loop.length : outer_is_single_);
   }
 
  private:
@@ -80,9 +87,7 @@ std::uint32_t heaviest(const std::map<std::uint32_t, std::uint64_t>& weights) {
 class Writer {
  public:
   Writer(const Judge& judge, const std::vector<bool>& crosses, std::uint32_t layers)
-      : judge_(judge), crosses_(crosses), layers_(layers) {
-    words_.layers = layers;
-  }
+      : judge_(judge), crosses_(crosses), layers_(layers) {}
 
   void write(std::span<const Part> parts, bool is_outer) {
     for (const Part& part : parts) {
@@ -90,19 +95,28 @@ class Writer {
         word({part.symbol}, 1, false);
         continue;
       }
-      if (judge_.is_micro_batches(crosses_in(part, crosses_), is_outer) || !is_layer_count(part.count)) {
+      if (judge_.is_micro_batches(part, is_outer, crosses_) || !is_over_layers(part)) {
         for (std::uint32_t i = 0; i < part.count; ++i) write(*part.body, false);
         continue;
       }
       std::vector<std::uint32_t> body;
       flatten(*part.body, body);
+      most_ = std::max(most_, part.whole);
       word(std::move(body), part.count, true);
     }
   }
-  Words take() { return std::move(words_); }
+  Words take() {
+    words_.layers = most_;
+    return std::move(words_);
+  }
 
  private:
-  bool is_layer_count(std::uint32_t count) const { return count + 1 >= layers_ && count <= layers_ + 1; }
+  /// A stage may have a layer that differs from the others, so that a loop has one less. A body of one node may be
+  /// anything that is done a few times, and has to be done for each layer.
+  bool is_over_layers(const Part& loop) const {
+    const bool is_near = layers_ > 0 && loop.whole + 1 >= layers_ && loop.whole <= layers_ + 1;
+    return is_near && (loop.length > loop.count || loop.whole >= layers_);
+  }
 
   void word(std::vector<std::uint32_t> symbols, std::uint32_t count, bool is_layers) {
     const auto length = static_cast<std::uint32_t>(symbols.size()) * count;
@@ -117,6 +131,7 @@ class Writer {
   const Judge& judge_;
   const std::vector<bool>& crosses_;
   std::uint32_t layers_;
+  std::uint32_t most_ = 0;  // iterations of a loop over layers
   std::uint32_t position_ = 0;
   Words words_;
   std::map<std::pair<std::vector<std::uint32_t>, std::uint32_t>, std::uint32_t> numbers_;
@@ -128,10 +143,10 @@ void weigh_layers(std::span<const Part> parts, bool is_outer, std::uint64_t time
                   const std::vector<bool>& crosses, std::map<std::uint32_t, std::uint64_t>& weights) {
   for (const Part& part : parts) {
     if (!part.is_loop()) continue;
-    if (judge.is_micro_batches(crosses_in(part, crosses), is_outer))
+    if (judge.is_micro_batches(part, is_outer, crosses))
       weigh_layers(*part.body, false, times * part.count, judge, crosses, weights);
     else
-      weights[part.count] += part.length * times;
+      weights[part.whole] += part.length * times;
   }
 }
 
@@ -147,7 +162,7 @@ std::uint32_t count_micro_batches(std::span<const Words> all) {
     }
   const std::uint32_t most = heaviest(weights);
   const auto more = weights.find(most + 1);
-  return more != weights.end() && 20 * more->second >= total && most > 1 ? most + 1 : std::max(most, 1U);
+  return more != weights.end() && 100 * more->second >= total && most > 1 ? most + 1 : std::max(most, 1U);
 }
 
 void mark_micro_batches(Words& words, std::uint32_t micro_batches) {
@@ -158,6 +173,17 @@ void mark_micro_batches(Words& words, std::uint32_t micro_batches) {
     const std::uint32_t whole = times * micro_batches;
     if (count > 1 && times > 0 && count + 1 >= whole && count <= whole + 1) token.per_micro_batch = times;
   }
+}
+
+/// Says whether most nodes are of micro-batches: else words that occur as often do so by chance.
+bool are_micro_batches(std::span<const Words> all) {
+  std::uint64_t total = 0, of_micro_batches = 0;
+  for (const Words& words : all)
+    for (const Words::Token& token : words.tokens) {
+      total += words.nodes_of(token);
+      if (token.per_micro_batch > 0) of_micro_batches += words.nodes_of(token);
+    }
+  return 2 * of_micro_batches > total;
 }
 
 }  // namespace
@@ -180,6 +206,10 @@ Loops find_words(std::span<const Program> programs, const std::vector<bool>& cro
   }
   loops.micro_batches = count_micro_batches(loops.words);
   for (Words& words : loops.words) mark_micro_batches(words, loops.micro_batches);
+  if (are_micro_batches(loops.words)) return loops;
+  loops.micro_batches = 1;
+  for (Words& words : loops.words)
+    for (Words::Token& token : words.tokens) token.per_micro_batch = 0;
   return loops;
 }
 

@@ -13,7 +13,7 @@ namespace orrery::synthesis {
 struct Words {
   struct Token {
     std::vector<std::uint32_t> symbols = {};  ///< of the body
-    std::uint32_t count = 1;             ///< iterations
+    std::uint32_t count = 1;                  ///< iterations
     bool is_layers = false;
     std::vector<std::uint32_t> first = {};  ///< [occurrences] position in the program
     std::uint32_t per_micro_batch = 0;

@@ -29,8 +29,11 @@ class Synthesize(harness.Folder):
         return outcome
 
     def learned(self, name, *arguments, code=0):
+        """Synthesizes "made" from traces, in place of older ones."""
+        for old in self.folder.glob("made.*"):
+            old.unlink()
         return self.synthesize(self.folder / (name + ".{npu}.et"), "--groups", self.folder / f"{name}.json", "--output", self.folder / "made",
-                               "--force", *arguments, code=code)
+                               *arguments, code=code)
 
     def config(self, name, npus=16):
         system = json.loads(json.dumps(SYSTEM))
@@ -60,6 +63,7 @@ class Synthesize(harness.Folder):
     PARALLEL = {"tp": 4, "sp": True, "dp": 2, "pp": 2, "micro-batches": 6}
 
     def test_same_scale(self):
+        """Traces of 16 NPUs (tp, dp and pp) at the same scale have the same nodes; the step takes as long without noise, and nearly so with it."""
         self.generate("source", self.PARALLEL)
         outcome = self.learned("source", "--delta", 0)
         self.assertIn("micro-batches: 6, layers: 8\n", outcome.out)
@@ -71,6 +75,7 @@ class Synthesize(harness.Folder):
         self.assert_near(self.step("made"), self.step("source"), 0.05)
 
     def test_other_scales(self):
+        """Traces with other layers, micro-batches and ranks have the nodes that `orrery generate` writes for them, and nearly its step time."""
         self.generate("source", self.PARALLEL)
         for truth, changed, arguments, npus in (
                 ("layers", {}, ["--layers", 16], 16), ("few-layers", {}, ["--layers", 4], 16),
@@ -97,6 +102,7 @@ class Synthesize(harness.Folder):
         self.assertEqual((self.folder / "made.0.et").read_bytes(), written)
 
     def test_hides_texts_and_sizes(self):
+        """No name of a node or group of the input is in the traces, the groups or the model, and hardly a size."""
         self.generate("source", self.PARALLEL)
         outcome = self.learned("source", "--model-out", self.folder / "model.json")
         equal = float(re.search(r"([\d.]+) % of sizes equal one of the input", outcome.out)[1])
@@ -120,7 +126,8 @@ class Synthesize(harness.Folder):
         for npu in range(16):
             self.assertEqual((self.folder / f"again.{npu}.et").read_bytes(), (self.folder / f"made.{npu}.et").read_bytes())
         model = json.loads((self.folder / "model.json").read_text())
-        for what, change in (("version", {"version": 2}), ("role_table", {"role_table": [7, 7]}), ("families", {"families": []}), ("axes", {"axes": 3})):
+        for what, change in (("version", {"version": 2}), ("role_table", {"role_table": [7, 7]}), ("families", {"families": []}),
+                             ("axes", {"axes": 3})):
             with self.subTest(what):
                 (self.folder / "bad.json").write_text(json.dumps(model | change))
                 outcome = self.synthesize("--model", self.folder / "bad.json", "--output", self.folder / "bad", code=3)
@@ -138,8 +145,10 @@ class Synthesize(harness.Folder):
         self.assert_near(self.step("made", 32), self.step("truth", 32), 0.02)
 
     def test_refusals(self):
-        self.generate("source", self.PARALLEL, layers=4)
+        """An axis that is not there, ranks that do not divide, and fewer layers than stages end with one error that names the option."""
+        self.generate("source", self.PARALLEL)
         for words, arguments in ((["--scale", "a9"], ["--scale", "a9=2"]), (["--ranks", "whole number"], ["--ranks", 7]),
+                                 (["a2", "pipeline of 2"], ["--scale", "a2=2"]),
                                  (["--layers", "loop"], ["--layers", 1])):
             with self.subTest(words):
                 outcome = self.learned("source", *arguments, code=3)
@@ -157,8 +166,8 @@ class Synthesize(harness.Folder):
                 folder = harness.unpacked(archive)
                 groups = folder / f"{prefix}.json"
                 listed = ["--groups", groups] if groups.exists() else []
-                self.synthesize(folder / (prefix + ".{npu}.et"), *listed, "--output", self.folder / "made", "--force")
-                self.step("made", npus)
+                self.synthesize(folder / (prefix + ".{npu}.et"), *listed, "--output", self.folder / archive)
+                self.step(archive, npus)
 
 
 if __name__ == "__main__":

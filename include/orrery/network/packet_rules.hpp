@@ -119,7 +119,7 @@ struct PacketPreset {
 
 using PacketPresetName = Registered<PacketPreset>;
 
-/// Returns what a packet takes at a rate, rounded to the nearest multiple of the tick.
+/// Returns what a packet takes at a rate, rounded to the nearest multiple of the tick; max() if it does not fit.
 Time transmission_time(std::uint64_t bytes, std::uint64_t rate, Time tick);
 
 }  // namespace orrery::network

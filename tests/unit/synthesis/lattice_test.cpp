@@ -26,6 +26,8 @@ std::vector<NpuId> npus(const Numbers& numbers) {
   return result;
 }
 
+/// 64 NPUs with groups of stride 1 and 4 and messages over a distance of 16 lie on three axes of 4; NPUs that share
+/// nothing lie on one axis.
 TEST(Lattice, FindsAxesOfGroupsAndMessages) {
   EXPECT_EQ(sizes(find_axes(64, {{row(0, 1, 4), 10}, {row(0, 4, 4), 5}}, {{16, 3}})), (Numbers{4, 4, 4}));
   EXPECT_EQ(sizes(find_axes(64, {}, {})), (Numbers{64}));
@@ -42,6 +44,8 @@ TEST(Lattice, WhatContradictsHeavierGroupsIsLeftOut) {
   EXPECT_EQ(sizes(find_axes(64, {{row(0, 1, 16), 10}, {Numbers{0, 48}, 1}}, {{16, 5}})), (Numbers{16, 4}));
 }
 
+/// On 4 x 4 NPUs the rows look alike from their members, and rows and columns do not. A group of the first and the last
+/// coordinate stays one on a longer axis. Three NPUs that are no rows by columns are no product.
 TEST(Lattice, SeesGroupsFromTheirMembers) {
   const std::vector<Axis> axes{{.size = 4, .stride = 1}, {.size = 4, .stride = 4}};
   const auto shape = [&](std::uint32_t npu, const Numbers& members) {
@@ -57,6 +61,8 @@ TEST(Lattice, SeesGroupsFromTheirMembers) {
   EXPECT_FALSE(coordinates_of_group(axes, npus({0, 1, 5})).is_product);
 }
 
+/// On 2 x 4 NPUs the offset to a peer is the shorter way round each axis, and of two that are as short the one that
+/// does not wrap.
 TEST(Lattice, OffsetsAreTheShortestWay) {
   const std::vector<Axis> axes{{.size = 2, .stride = 1}, {.size = 4, .stride = 2}};
   EXPECT_EQ(offsets_to(axes, 0, 2), (Offsets{0, 1}));
