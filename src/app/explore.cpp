@@ -305,12 +305,12 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
       throw Error(ErrorCode::usage, fmt::format("orrery explore: --trial {}: the study has {} legal configurations.",
                                                 *command.trial, funnel.legal));
   });
-  if (command.trial || command.list) {
+  if (command.trial || command.action == config::StudyAction::list) {
     if (!world.is_root()) return;
-    if (command.list) return print_points(study, points, funnel);
+    if (!command.trial) return print_points(study, points, funnel);
     return fmt::print("{}", config::read(inputs_of(study, command, points[0])).to_yaml());
   }
-  if (command.dry_run) return dry_run(study, command, points, funnel, world);
+  if (command.action == config::StudyAction::estimate) return dry_run(study, command, points, funnel, world);
   check_outputs_of(command, world);
   const auto identity = identity_of(study, command, space, first);
   require_same(identity, world);

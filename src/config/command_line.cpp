@@ -8,8 +8,10 @@
 #include "completion.hpp"
 #include "keys/keys.hpp"
 #include "manual.hpp"
+#include "option_values.hpp"
 #include "orrery/config/units.hpp"
 #include "show_plan_command.hpp"
+#include "study_command.hpp"
 #include "subcommands.hpp"
 #include "suggestion.hpp"
 #include "synthesis_options.hpp"
@@ -23,29 +25,6 @@ constexpr std::string_view commands[] = {"run",        "check",     "explore",  
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
                                       "kernel",  "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
-
-[[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
-/// Runs `read`, and makes a usage error about the option of a fault of its value.
-template <class Read>
-void read_option(const Arguments& arguments, std::string_view name, Read read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    const std::string& text = error.text();
-    arguments.refuse_as(name, text);
-  }
-}
-
-/// Returns the value of an option that is one of these words; none if it was not given.
-template <class T>
-std::optional<T> choice(const Arguments& arguments, std::string_view name, const Words<T>& words) {
-  const auto text = arguments.text(name);
-  if (!text) return {};
-  std::optional<T> value;
-  read_option(arguments, name, [&] { value = as_word(option_value(*text), std::string(name), words); });
-  return value;
-}
 
 /// Returns `text`, with the unit that a number without one has as the value of a flag.
 std::string with_unit(std::string text, std::string_view bare_unit) {
@@ -88,19 +67,10 @@ AstraSimInputs read_astra_sim_flags(const Arguments& arguments, std::string_view
       missing.push_back(fmt::format("--{}", name));
   }
   if (!missing.empty())
-    usage(
+    refuse_usage(
         fmt::format("orrery {}: {} missing. ASTRA-sim's files are given all together, or CONFIG.yaml instead of them.",
                     command, fmt::join(missing, ", ")));
   return files;
-}
-
-std::vector<std::string> settings(const Arguments& arguments, std::string_view command) {
-  auto overrides = arguments.texts("set");
-  for (const auto& setting : overrides)
-    if (setting.find('=') == std::string::npos || setting.starts_with('='))
-      usage(fmt::format("orrery {}: --set {}: expected KEY.PATH=VALUE, such as --set system.collectives.chunks=8.",
-                        command, setting));
-  return overrides;
 }
 
 Inputs read_inputs(const Arguments& arguments, std::string_view command, bool system_only) {
@@ -109,27 +79,20 @@ Inputs read_inputs(const Arguments& arguments, std::string_view command, bool sy
   inputs.overrides = settings(arguments, command);
   const bool astra_sim = any_astra_sim(arguments);
   if (arguments.positional() && astra_sim)
-    usage(fmt::format("orrery {}: both '{}' and ASTRA-sim's files are given. Give one of them.", command,
-                      *arguments.positional()));
+    refuse_usage(fmt::format("orrery {}: both '{}' and ASTRA-sim's files are given. Give one of them.", command,
+                             *arguments.positional()));
   if (!arguments.positional() && !astra_sim)
-    usage(fmt::format("orrery {}: no configuration. Give CONFIG.yaml, or ASTRA-sim's files (see 'orrery {} --help').",
-                      command, command));
+    refuse_usage(
+        fmt::format("orrery {}: no configuration. Give CONFIG.yaml, or ASTRA-sim's files (see 'orrery {} --help').",
+                    command, command));
   if (astra_sim) {
     if (!inputs.overrides.empty())
-      usage(fmt::format("orrery {}: --set goes with CONFIG.yaml, not with ASTRA-sim's files.", command));
+      refuse_usage(fmt::format("orrery {}: --set goes with CONFIG.yaml, not with ASTRA-sim's files.", command));
     inputs.astra_sim = read_astra_sim_flags(arguments, command, system_only);
   } else {
     inputs.file = *arguments.positional();
   }
   return inputs;
-}
-
-std::string needed(const Arguments& arguments, std::string_view command, std::string_view name,
-                   std::string_view example) {
-  const auto text = arguments.text(name);
-  if (!text || text->empty())
-    usage(fmt::format("orrery {}: --{} is missing, such as --{} {}.", command, name, name, example));
-  return *text;
 }
 
 /// Returns --format as an argument of the Python package.
@@ -194,7 +157,7 @@ void read_trace_options(const Arguments& arguments, ConvertCommand& command) {
 Command make_convert(const Arguments& arguments) {
   ConvertCommand command;
   command.inputs = arguments.positionals();
-  if (command.inputs.empty()) usage("orrery convert: no file. Give traces, or the description of a system.");
+  if (command.inputs.empty()) refuse_usage("orrery convert: no file. Give traces, or the description of a system.");
   command.output = needed(arguments, "convert", "output", "traces/workload");
   command.nodes = arguments.count("nodes");
   read_trace_options(arguments, command);
@@ -224,7 +187,7 @@ Command make_partition(const Arguments& arguments) {
 }
 
 PackageCommand make_report(const Arguments& arguments) {
-  if (arguments.positionals().empty()) usage("orrery report: no file. Give the results of one or more runs.");
+  if (arguments.positionals().empty()) refuse_usage("orrery report: no file. Give the results of one or more runs.");
   PackageCommand command{{"report", fmt::format("--output={}", arguments.text("output").value_or("report.html"))}};
   if (arguments.flag("force").value_or(false)) command.arguments.emplace_back("--force");
   return with_files(std::move(command), arguments);
@@ -232,7 +195,7 @@ PackageCommand make_report(const Arguments& arguments) {
 
 PackageCommand make_compare(const Arguments& arguments) {
   if (arguments.positionals().size() < 2)
-    usage("orrery compare: fewer than two files. Give the results of the runs that are to be compared.");
+    refuse_usage("orrery compare: fewer than two files. Give the results of the runs that are to be compared.");
   return with_files({{"compare", format_argument(arguments)}}, arguments);
 }
 
@@ -240,14 +203,15 @@ PackageCommand make_calibrate(const Arguments& arguments) {
   const auto& words = arguments.positionals();
   constexpr std::string_view subjects[] = {"step", "collectives"};
   if (words.empty() || std::ranges::find(subjects, words.front()) == std::end(subjects))
-    usage("orrery calibrate: of what? Give step or collectives.");
+    refuse_usage("orrery calibrate: of what? Give step or collectives.");
   if (words.size() < 2)
-    usage(fmt::format("orrery calibrate {}: no file. Give {}.", words.front(),
-                      words.front() == "step" ? "CONFIG.yaml" : "what nccl-tests printed"));
+    refuse_usage(fmt::format("orrery calibrate {}: no file. Give {}.", words.front(),
+                             words.front() == "step" ? "CONFIG.yaml" : "what nccl-tests printed"));
   if (words.front() == "step" && !arguments.has("measured"))
-    usage("orrery calibrate step: --measured missing. Give the measured time of a step, such as --measured 1.42s.");
+    refuse_usage(
+        "orrery calibrate step: --measured missing. Give the measured time of a step, such as --measured 1.42s.");
   if (words.front() == "collectives" && !arguments.has("library"))
-    usage("orrery calibrate collectives: --library missing. Give the library to correct, such as nccl-h100.");
+    refuse_usage("orrery calibrate collectives: --library missing. Give the library to correct, such as nccl-h100.");
   PackageCommand command{{words.front()}, "calibrate"};
   for (const std::string_view option : {"measured", "key", "library", "kind", "fabric", "nic"})
     if (const auto text = arguments.text(option)) command.arguments.push_back(fmt::format("--{}={}", option, *text));
@@ -257,7 +221,7 @@ PackageCommand make_calibrate(const Arguments& arguments) {
 }
 
 PackageCommand make_show_results(const Arguments& arguments) {
-  if (!arguments.positional()) usage("orrery show results: no file. Give the results of a run.");
+  if (!arguments.positional()) refuse_usage("orrery show results: no file. Give the results of a run.");
   return with_files({{"show", format_argument(arguments)}}, arguments);
 }
 
@@ -266,19 +230,20 @@ Command make_show_trace(const Arguments& arguments) {
       {"json", TraceForm::json}, {"nodes", TraceForm::nodes}, {"dot", TraceForm::dot}, {"graphml", TraceForm::graphml}};
   ShowTraceCommand command;
   command.files.assign(arguments.positionals().begin(), arguments.positionals().end());
-  if (command.files.empty()) usage("orrery show trace: no file. Give an execution trace.");
+  if (command.files.empty()) refuse_usage("orrery show trace: no file. Give an execution trace.");
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
   command.step = step_of(arguments).value_or(command.step);
   std::string_view given;
   for (const auto& [name, form] : forms) {
     if (!arguments.flag(name).value_or(false)) continue;
     if (!given.empty())
-      usage(fmt::format("orrery show trace: both --{} and --{} are given. Give one of them.", given, name));
+      refuse_usage(fmt::format("orrery show trace: both --{} and --{} are given. Give one of them.", given, name));
     given = name;
     command.form = form;
   }
   if (command.files.size() > 1 && command.form != TraceForm::text && command.form != TraceForm::json)
-    usage(fmt::format("orrery show trace: --{} is given with {} files. Give one file.", given, command.files.size()));
+    refuse_usage(
+        fmt::format("orrery show trace: --{} is given with {} files. Give one file.", given, command.files.size()));
   return command;
 }
 
@@ -299,8 +264,8 @@ Command make_show_collective(const Arguments& arguments) {
   const bool is_barrier = command.kind == collective::Kind::barrier;
   command.is_table = arguments.flag("table").value_or(false);
   if (command.is_table && (is_barrier || arguments.has("bytes")))
-    usage(fmt::format("orrery show collective: both --table and {} are given. A table has sizes of its own.",
-                      is_barrier ? "a barrier, which has no size," : "--bytes"));
+    refuse_usage(fmt::format("orrery show collective: both --table and {} are given. A table has sizes of its own.",
+                             is_barrier ? "a barrier, which has no size," : "--bytes"));
   if (!command.is_table && (!is_barrier || arguments.has("bytes"))) {
     const std::string text = needed(arguments, "show collective", "bytes", "\"64 MiB\", or --table for all sizes");
     read_option(arguments, "bytes", [&] { command.bytes = parse_bytes(text); });
@@ -308,91 +273,15 @@ Command make_show_collective(const Arguments& arguments) {
   command.npus = arguments.count("npus");
   const bool json = arguments.flag("json").value_or(false), csv = arguments.flag("csv").value_or(false);
   if (csv && (json || !command.is_table))
-    usage(fmt::format("orrery show collective: --csv {}.", json ? "and --json are both given. Give one of them"
-                                                                : "is given without --table, which it prints"));
+    refuse_usage(fmt::format("orrery show collective: --csv {}.", json ? "and --json are both given. Give one of them"
+                                                                       : "is given without --table, which it prints"));
   command.form = json ? TableForm::json : csv ? TableForm::csv : TableForm::text;
-  return command;
-}
-
-/// Reads what `explore` and `best` have in common.
-ExploreCommand explore_options(const Arguments& arguments, std::string_view command_name, const char* output) {
-  ExploreCommand command;
-  command.overrides = settings(arguments, command_name);
-  command.output = arguments.text("output").value_or(output);
-  command.csv = arguments.text("csv").value_or("");
-  if (const auto walltime = arguments.text("max-walltime"))
-    read_option(arguments, "max-walltime", [&] { command.max_walltime_s = parse_seconds(*walltime); });
-  command.force = arguments.flag("force").value_or(false);
-  return command;
-}
-
-/// Reads "I/N".
-Shard shard_of(const Arguments& arguments, const std::string& text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos) arguments.refuse("shard", "I/N, such as 0/4");
-  Shard shard;
-  constexpr std::uint32_t most = 1'000'000;
-  read_option(arguments, "shard", [&] {
-    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, most));
-    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, most));
-  });
-  if (shard.index >= shard.count) arguments.refuse("shard", "I/N with I from 0 to N - 1");
-  return shard;
-}
-
-/// Reads how a study is shared among jobs.
-void read_shards(const Arguments& arguments, ExploreCommand& command) {
-  if (const auto shard = arguments.text("shard")) command.shard = shard_of(arguments, *shard);
-  const auto& files = arguments.positionals();
-  const bool is_merge = arguments.flag("merge").value_or(false);
-  if (is_merge && command.shard) usage("orrery explore: both --shard and --merge are given. Give one of them.");
-  if (is_merge && files.size() < 2)
-    usage("orrery explore --merge: which files? Give those of all shards after STUDY.yaml.");
-  if (!is_merge && files.size() > 1)
-    usage(fmt::format("orrery explore: '{}' is one file too many. Files of shards need --merge.", cited(files[1])));
-  command.merge.assign(files.begin() + 1, files.end());
-}
-
-Command make_explore(const Arguments& arguments) {
-  if (!arguments.positional()) usage("orrery explore: no file. Give a STUDY.yaml.");
-  ExploreCommand command = explore_options(arguments, "explore", "explore.h5");
-  command.file = *arguments.positional();
-  if (const auto trial = arguments.text("trial"))
-    read_option(arguments, "trial", [&] {
-      command.trial = static_cast<std::uint32_t>(parse_count(*trial, 0, std::numeric_limits<std::uint32_t>::max()));
-    });
-  command.limit = arguments.count("limit");
-  command.list = arguments.flag("list").value_or(false);
-  command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
-  command.dry_run = arguments.flag("dry-run").value_or(false);
-  command.strict = arguments.flag("strict").value_or(false);
-  read_shards(arguments, command);
-  command.keep_results = choice<KeptResults>(arguments, "keep-results",
-                                             {{"none", KeptResults::none, "of no trial"},
-                                              {"top", KeptResults::top, "of those that are listed"},
-                                              {"all", KeptResults::all, "of all that are done"}})
-                             .value_or(KeptResults::none);
-  return command;
-}
-
-Command make_best(const Arguments& arguments) {
-  if (!arguments.positional()) usage("orrery best: of which model? Give a preset, such as llama3-8b, or a file.");
-  BestCommand command;
-  command.model = *arguments.positional();
-  command.system = needed(arguments, "best", "on", "dgx-h100-superpod");
-  command.stack = arguments.text("stack").value_or("");
-  command.cost = arguments.text("cost").value_or("");
-  needed(arguments, "best", "npus", "64");
-  command.npus = *arguments.count("npus");
-  command.batch = arguments.count("batch");
-  command.explore = explore_options(arguments, "best", "best.h5");
-  command.explore.write_configurations = true;
   return command;
 }
 
 Command make_flows(const Arguments& arguments) {
   FlowsCommand command;
-  if (!arguments.positional()) usage("orrery flows: no file. Give a FLOWS.yaml (docs/packet-network.md).");
+  if (!arguments.positional()) refuse_usage("orrery flows: no file. Give a FLOWS.yaml (docs/packet-network.md).");
   command.file = *arguments.positional();
   command.overrides = settings(arguments, "flows");
   command.json = arguments.text("json").value_or("");
@@ -403,7 +292,8 @@ Command make_flows(const Arguments& arguments) {
 
 Command make_show_tables(const Arguments& arguments) {
   ShowTablesCommand command;
-  if (!arguments.positional()) usage("orrery show tables: no file. Give a CONFIG.yaml with a DLRM as workload.model.");
+  if (!arguments.positional())
+    refuse_usage("orrery show tables: no file. Give a CONFIG.yaml with a DLRM as workload.model.");
   command.file = *arguments.positional();
   command.overrides = settings(arguments, "show tables");
   command.json = arguments.flag("json").value_or(false);
@@ -412,7 +302,7 @@ Command make_show_tables(const Arguments& arguments) {
 
 Command make_show_kernel(const Arguments& arguments) {
   ShowKernelCommand command;
-  if (!arguments.positional()) usage("orrery show kernel: no file. Give the results of a run.");
+  if (!arguments.positional()) refuse_usage("orrery show kernel: no file. Give the results of a run.");
   command.file = *arguments.positional();
   command.json = arguments.flag("json").value_or(false);
   return command;
@@ -420,7 +310,8 @@ Command make_show_kernel(const Arguments& arguments) {
 
 Command make_show_timeline(const Arguments& arguments) {
   ShowTimelineCommand command;
-  if (!arguments.positional()) usage("orrery show timeline: no file. Give the results of a run with --timeline.");
+  if (!arguments.positional())
+    refuse_usage("orrery show timeline: no file. Give the results of a run with --timeline.");
   command.file = *arguments.positional();
   command.chrome = needed(arguments, "show timeline", "chrome", "timeline.json.gz");
   command.npus = arguments.text("npus");
@@ -433,13 +324,13 @@ Command make_show_keys(const Arguments& arguments) {
   command.below = arguments.positional().value_or("");
   const bool markdown = arguments.flag("markdown").value_or(false);
   const bool json = arguments.flag("json").value_or(false);
-  if (markdown && json) usage("orrery show keys: both --markdown and --json are given. Give one of them.");
+  if (markdown && json) refuse_usage("orrery show keys: both --markdown and --json are given. Give one of them.");
   command.form = markdown ? KeyForm::markdown : json ? KeyForm::json : KeyForm::text;
   return command;
 }
 
 Command make_show_completion(const Arguments& arguments) {
-  if (!arguments.positional()) usage("orrery show completion: for which shell? Give bash, zsh or fish.");
+  if (!arguments.positional()) refuse_usage("orrery show completion: for which shell? Give bash, zsh or fish.");
   return HelpCommand{completion(*arguments.positional()), 0};
 }
 
@@ -456,7 +347,7 @@ Command make(const Subcommand& subcommand, std::span<const char* const> rest, Ma
 
 Command show(std::span<const char* const> rest) {
   const std::string_view what = rest.empty() ? std::string_view("") : rest[0];
-  if (what.empty()) usage(fmt::format("orrery show: of what? Give {}.", list(shown)));
+  if (what.empty()) refuse_usage(fmt::format("orrery show: of what? Give {}.", list(shown)));
   if (what == "--help" || what == "-h" || what == "help") return HelpCommand{show_overview(), 0};
   rest = rest.subspan(1);
   if (what == "results") return make(show_results_subcommand(), rest, make_show_results);
@@ -470,7 +361,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);
   if (what == "completion") return make(show_completion_subcommand(), rest, make_show_completion);
   if (what == "man") return make(show_man_subcommand(), rest, make_show_man);
-  usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
+  refuse_usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
 }
 
 }  // namespace
@@ -494,8 +385,9 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "synthesize") return make(synthesize_subcommand(), rest, make_synthesize);
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);
   if (first == "show") return show(rest);
-  if (first.starts_with('-')) usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));
-  usage(fmt::format("unknown command '{}'. {}", first, suggestion(first, commands)));
+  if (first.starts_with('-'))
+    refuse_usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));
+  refuse_usage(fmt::format("unknown command '{}'. {}", first, suggestion(first, commands)));
 }
 
 }  // namespace orrery::config

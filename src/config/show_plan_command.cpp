@@ -5,23 +5,19 @@
 #include <string>
 #include <utility>
 
+#include "option_values.hpp"
 #include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {
 
-[[noreturn]] void refuse_usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
 /// Reads "1 MiB", or "1KiB..1GiB".
 void read_sizes(const Arguments& arguments, const std::string& text, ShowPlanCommand& command) {
-  try {
+  read_option(arguments, "bytes", [&] {
     const std::size_t dots = text.find("..");
     command.smallest = parse_bytes(text.substr(0, dots));
     command.largest = dots == std::string::npos ? command.smallest : parse_bytes(text.substr(dots + 2));
-  } catch (const Error& error) {
-    const std::string what = error.text();
-    arguments.refuse_as("bytes", what);
-  }
+  });
   if (*command.largest < *command.smallest || *command.smallest == Bytes(0))
     arguments.refuse_as("bytes",
                         fmt::format("found '{}'; expected 1 byte or more, or FROM..TO, such as 1KiB..1GiB", text));

@@ -9,6 +9,9 @@ namespace orrery::config {
 
 // What the subcommands take. Options that stand for a key come from the descriptor of the key.
 
+/// Returns the options of inputs that most subcommands take.
+OptionGroup own_inputs();
+
 const Subcommand& run_subcommand();
 const Subcommand& check_subcommand();
 const Subcommand& generate_subcommand();
@@ -38,7 +41,8 @@ std::span<const Subcommand* const> subcommands();
 
 /// What `orrery show` does, in one line.
 inline constexpr std::string_view show_summary =
-    "Print results, a trace, a topology, a collective, tables, a plan, how a run went, keys, a manual; write a timeline.";
+    "Print results, a trace, a topology, a collective, tables, a plan, how a run went, keys, a manual; write a "
+    "timeline.";
 
 /// Returns the help of `orrery`, and of `orrery show`.
 std::string overview();

@@ -48,16 +48,22 @@ struct Shard {
   std::uint32_t index = 0, count = 1;
 };
 
+/// What becomes of the configurations of a study.
+enum class StudyAction : std::uint8_t {
+  simulate,
+  list,      ///< they are printed
+  estimate,  ///< their bounds are printed
+};
+
 /// `orrery explore STUDY.yaml`: simulate the configurations of a study and say which are best.
 struct ExploreCommand {
-  std::filesystem::path file;                ///< STUDY.yaml
-  std::filesystem::path output;              ///< explore.h5
-  std::filesystem::path csv;                 ///< all trials as a table; empty: none
-  std::vector<std::string> overrides;        ///< "key.path=value" of --set, below what the study sets
-  std::optional<std::uint32_t> trial;        ///< print the configuration of this one, simulate nothing
-  std::optional<std::uint32_t> limit;        ///< simulate this many at most
-  bool list = false;                         ///< print the configurations, simulate nothing
-  bool dry_run = false;                      ///< print the bounds of the configurations, simulate nothing
+  std::filesystem::path file;          ///< STUDY.yaml
+  std::filesystem::path output;        ///< explore.h5
+  std::filesystem::path csv;           ///< all trials as a table; empty: none
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set, below what the study sets
+  std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
+  std::optional<std::uint32_t> limit;  ///< simulate this many at most
+  StudyAction action = StudyAction::simulate;
   bool strict = false;                       ///< end at the first trial that is faulty
   std::optional<Shard> shard;                ///< simulate this part only
   std::vector<std::filesystem::path> merge;  ///< files of all shards, which are put together

@@ -1,0 +1,27 @@
+#include "option_values.hpp"
+
+#include <fmt/format.h>
+
+namespace orrery::config {
+
+void refuse_usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+std::vector<std::string> settings(const Arguments& arguments, std::string_view command) {
+  auto overrides = arguments.texts("set");
+  for (const auto& setting : overrides)
+    if (setting.find('=') == std::string::npos || setting.starts_with('='))
+      refuse_usage(
+          fmt::format("orrery {}: --set {}: expected KEY.PATH=VALUE, such as --set system.collectives.chunks=8.",
+                      command, setting));
+  return overrides;
+}
+
+std::string needed(const Arguments& arguments, std::string_view command, std::string_view name,
+                   std::string_view example) {
+  const auto text = arguments.text(name);
+  if (!text || text->empty())
+    refuse_usage(fmt::format("orrery {}: --{} is missing, such as --{} {}.", command, name, name, example));
+  return *text;
+}
+
+}  // namespace orrery::config

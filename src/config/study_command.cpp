@@ -1,0 +1,97 @@
+#include "study_command.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "option_values.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+/// Reads what `explore` and `best` have in common.
+ExploreCommand explore_options(const Arguments& arguments, std::string_view command_name, const char* output) {
+  ExploreCommand command;
+  command.overrides = settings(arguments, command_name);
+  command.output = arguments.text("output").value_or(output);
+  command.csv = arguments.text("csv").value_or("");
+  if (const auto walltime = arguments.text("max-walltime"))
+    read_option(arguments, "max-walltime", [&] { command.max_walltime_s = parse_seconds(*walltime); });
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+/// Reads "I/N".
+Shard shard_of(const Arguments& arguments, const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) arguments.refuse("shard", "I/N, such as 0/4");
+  Shard shard;
+  constexpr std::uint32_t most = 1'000'000;
+  read_option(arguments, "shard", [&] {
+    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, most));
+    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, most));
+  });
+  if (shard.index >= shard.count) arguments.refuse("shard", "I/N with I from 0 to N - 1");
+  return shard;
+}
+
+/// Reads how a study is shared among jobs.
+void read_shards(const Arguments& arguments, ExploreCommand& command) {
+  if (const auto shard = arguments.text("shard")) command.shard = shard_of(arguments, *shard);
+  const auto& files = arguments.positionals();
+  const bool is_merge = arguments.flag("merge").value_or(false);
+  if (is_merge && command.shard) refuse_usage("orrery explore: both --shard and --merge are given. Give one of them.");
+  if (is_merge && files.size() < 2)
+    refuse_usage("orrery explore --merge: which files? Give those of all shards after STUDY.yaml.");
+  if (!is_merge && files.size() > 1)
+    refuse_usage(
+        fmt::format("orrery explore: '{}' is one file too many. Files of shards need --merge.", cited(files[1])));
+  command.merge.assign(files.begin() + 1, files.end());
+}
+
+}  // namespace
+
+ExploreCommand make_explore(const Arguments& arguments) {
+  if (!arguments.positional()) refuse_usage("orrery explore: no file. Give a STUDY.yaml.");
+  ExploreCommand command = explore_options(arguments, "explore", "explore.h5");
+  command.file = *arguments.positional();
+  if (const auto trial = arguments.text("trial"))
+    read_option(arguments, "trial", [&] {
+      command.trial = static_cast<std::uint32_t>(parse_count(*trial, 0, std::numeric_limits<std::uint32_t>::max()));
+    });
+  command.limit = arguments.count("limit");
+  command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
+  if (arguments.flag("dry-run").value_or(false)) command.action = StudyAction::estimate;
+  if (arguments.flag("list").value_or(false)) command.action = StudyAction::list;
+  command.strict = arguments.flag("strict").value_or(false);
+  read_shards(arguments, command);
+  command.keep_results = choice<KeptResults>(arguments, "keep-results",
+                                             {{"none", KeptResults::none, "of no trial"},
+                                              {"top", KeptResults::top, "of those that are listed"},
+                                              {"all", KeptResults::all, "of all that are done"}})
+                             .value_or(KeptResults::none);
+  return command;
+}
+
+BestCommand make_best(const Arguments& arguments) {
+  if (!arguments.positional())
+    refuse_usage("orrery best: of which model? Give a preset, such as llama3-8b, or a file.");
+  BestCommand command;
+  command.model = *arguments.positional();
+  command.system = needed(arguments, "best", "on", "dgx-h100-superpod");
+  command.stack = arguments.text("stack").value_or("");
+  command.cost = arguments.text("cost").value_or("");
+  needed(arguments, "best", "npus", "64");
+  command.npus = *arguments.count("npus");
+  command.batch = arguments.count("batch");
+  command.explore = explore_options(arguments, "best", "best.h5");
+  command.explore.write_configurations = true;
+  return command;
+}
+
+}  // namespace orrery::config
