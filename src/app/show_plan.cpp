@@ -85,7 +85,7 @@ ordered_json figures_of(const collective::Msccl& algorithm) {
 }
 
 /// What a file holds, whatever its format.
-struct Source {
+struct PlanSource {
   ordered_json figures;
   std::vector<std::string> warnings;
   collective::Kind kind = collective::Kind::all_reduce;
@@ -97,8 +97,8 @@ struct Source {
   std::function<gpu::Program(Bytes)> make_program;
 };
 
-Source source_of(const std::filesystem::path& file) {
-  Source source;
+PlanSource source_of(const std::filesystem::path& file) {
+  PlanSource source;
   if (file.extension() == ".xml") {
     const auto algorithm = collective::read_msccl_algorithm(file, {});
     source.figures = figures_of(algorithm);
@@ -170,7 +170,7 @@ void print_operation(const gpu::Program& program, std::uint32_t index, const gpu
       figures["channels"].push_back({{"id", id}, {"gpu", gpu.channels[id].peer}});
   }
   if (operation.kind == gpu::OperationKind::barrier)
-    figures.update({{"barrier", operation.barrier}, {"blocks", operation.num_blocks}});
+    figures.update({{"barrier", operation.barrier.id}, {"blocks", operation.barrier.num_blocks}});
   fmt::print("{}\n", figures.dump());
 }
 
@@ -182,13 +182,13 @@ void print_operations(const gpu::Program& program) {
 
 // --- times ---
 
-struct Row {
+struct SizeRow {
   Bytes bytes;
   gpu::Timing timing;
   double algorithm_bandwidth = 0, bus_bandwidth = 0;  ///< bytes per second
 };
 
-bool is_in_range(const Source& source, Bytes message) { return message >= source.least && message <= source.most; }
+bool is_in_range(const PlanSource& source, Bytes message) { return message >= source.least && message <= source.most; }
 
 /// The GPUs that execute a plan, and what joins them.
 class Machine {
@@ -236,8 +236,8 @@ class Machine {
   std::optional<network::DelayModel> delays_;
 };
 
-Row simulate(const Source& source, const Machine& machine, Bytes message) {
-  Row row;
+SizeRow simulate(const PlanSource& source, const Machine& machine, Bytes message) {
+  SizeRow row;
   row.bytes = message;
   row.timing = machine.simulate(source.make_program(message));
   row.algorithm_bandwidth = static_cast<double>(message.count()) / row.timing.whole.seconds();
@@ -247,8 +247,9 @@ Row simulate(const Source& source, const Machine& machine, Bytes message) {
 
 /// Simulates messages of the sizes of the command, each made as large as the file needs it; those out of its range are
 /// left out.
-std::vector<Row> simulate(const Source& source, const config::ShowPlanCommand& command, const Machine& machine) {
-  std::vector<Row> rows;
+std::vector<SizeRow> simulate(const PlanSource& source, const config::ShowPlanCommand& command,
+                              const Machine& machine) {
+  std::vector<SizeRow> rows;
   for (Bytes bytes = *command.smallest; bytes <= *command.largest; bytes = bytes * 2) {
     const Bytes message = source.next_size(bytes);
     if (!is_in_range(source, message) || (!rows.empty() && rows.back().bytes == message)) continue;
@@ -271,7 +272,7 @@ ordered_json parts_of(const gpu::Timing& timing) {
   return parts;
 }
 
-ordered_json figures_of(const Row& row) {
+ordered_json figures_of(const SizeRow& row) {
   return {{"bytes", row.bytes.count()},
           {"time_ps", row.timing.whole.ps()},
           {"algorithm_bandwidth_bytes_per_s", row.algorithm_bandwidth},
@@ -282,10 +283,10 @@ ordered_json figures_of(const Row& row) {
 
 double us(Time time) { return static_cast<double>(time.ps()) / 1e6; }
 
-void print_table(const std::vector<Row>& rows, bool as_csv) {
+void print_table(const std::vector<SizeRow>& rows, bool as_csv) {
   std::vector<std::size_t> used;
   for (std::size_t k = 0; k < gpu::num_stalls; ++k)
-    if (std::ranges::any_of(rows, [&](const Row& row) { return row.timing.stalls[k] > Time::zero(); }))
+    if (std::ranges::any_of(rows, [&](const SizeRow& row) { return row.timing.stalls[k] > Time::zero(); }))
       used.push_back(k);
   if (as_csv) {
     fmt::print("bytes,time (us),algbw (GB/s),busbw (GB/s)");
@@ -297,7 +298,7 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
     for (const std::size_t k : used) fmt::print(" {:>9}", gpu::name(static_cast<gpu::Stall>(k)));
     fmt::print(" {:>9}\n#{:>11} {:>12} {:>9} {:>9}{:>10}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
   }
-  for (const Row& row : rows) {
+  for (const SizeRow& row : rows) {
     const double algorithm = row.algorithm_bandwidth / 1e9, bus = row.bus_bandwidth / 1e9;
     if (as_csv)
       fmt::print("{},{:.6f},{:.6g},{:.6g}", row.bytes.count(), us(row.timing.whole), algorithm, bus);
@@ -319,13 +320,13 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
 
 void show_plan(const config::ShowPlanCommand& command) {
   const Machine machine(command);
-  const Source source = source_of(command.file);
+  const PlanSource source = source_of(command.file);
   const bool is_one = command.smallest && command.smallest == command.largest;
   const Bytes checked = is_one ? source.next_size(*command.smallest) : source.test_message;
   const gpu::Program program = source.make_program(checked);
   const gpu::Findings findings = gpu::check_program(program, source.kind, checked, source.root);
   if (command.form == Form::operations) return print_operations(program);
-  std::vector<Row> rows;
+  std::vector<SizeRow> rows;
   if (command.smallest) rows = simulate(source, command, machine);
   if (command.form == Form::csv) return print_table(rows, true);
   ordered_json figures = source.figures;
@@ -335,7 +336,7 @@ void show_plan(const config::ShowPlanCommand& command) {
   if (!warnings.empty()) figures["warnings"] = warnings;
   if (!rows.empty()) figures["profile"] = machine.name();
   const bool as_json = command.form == Form::json;
-  for (const Row& row : rows)
+  for (const SizeRow& row : rows)
     if (as_json) figures["sizes"].push_back(figures_of(row));
   print_figures(figures, as_json);
   if (!as_json && !rows.empty()) print_table(rows, false);

@@ -10,7 +10,7 @@
 namespace orrery::config {
 namespace {
 
-[[noreturn]] void usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
+[[noreturn]] void refuse_usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
 /// Reads "1 MiB", or "1KiB..1GiB".
 void read_sizes(const Arguments& arguments, const std::string& text, ShowPlanCommand& command) {
@@ -31,18 +31,18 @@ void read_sizes(const Arguments& arguments, const std::string& text, ShowPlanCom
 
 ShowPlanCommand make_show_plan(const Arguments& arguments) {
   ShowPlanCommand command;
-  if (!arguments.positional()) usage("orrery show plan: no file. Give an execution plan of MSCCL++.");
+  if (!arguments.positional()) refuse_usage("orrery show plan: no file. Give an execution plan of MSCCL++.");
   command.file = *arguments.positional();
   if (const auto text = arguments.text("bytes")) read_sizes(arguments, *text, command);
   command.profile = arguments.text("profile").value_or("");
   if (const auto system = arguments.text("system"))
     command.system = Inputs{.file = *system, .overrides = arguments.texts("set"), .system_only = true};
   if (command.system && !command.profile.empty())
-    usage(
+    refuse_usage(
         "orrery show plan: both --system and --profile are given. The system says what its GPUs are: give one of "
         "them.");
   if (!command.system && arguments.has("set"))
-    usage("orrery show plan: --set is given without --system, whose values it replaces.");
+    refuse_usage("orrery show plan: --set is given without --system, whose values it replaces.");
   command.bursts = arguments.count("bursts");
   constexpr std::pair<std::string_view, ShowPlanCommand::Form> forms[] = {
       {"json", ShowPlanCommand::Form::json},
@@ -52,15 +52,16 @@ ShowPlanCommand make_show_plan(const Arguments& arguments) {
   for (const auto& [name, form] : forms) {
     if (!arguments.flag(name).value_or(false)) continue;
     if (!given.empty())
-      usage(fmt::format("orrery show plan: both --{} and --{} are given. Give one of them.", given, name));
+      refuse_usage(fmt::format("orrery show plan: both --{} and --{} are given. Give one of them.", given, name));
     given = name;
     command.form = form;
   }
   const bool is_range = command.smallest != command.largest;
   if (command.form == ShowPlanCommand::Form::operations && (is_range || !command.smallest))
-    usage("orrery show plan: --operations is given without one size. Give --bytes too, such as --bytes \"1 MiB\".");
+    refuse_usage(
+        "orrery show plan: --operations is given without one size. Give --bytes too, such as --bytes \"1 MiB\".");
   if (command.form == ShowPlanCommand::Form::csv && !command.smallest)
-    usage("orrery show plan: --csv is given without --bytes. Give sizes too, such as --bytes 1KiB..1GiB.");
+    refuse_usage("orrery show plan: --csv is given without --bytes. Give sizes too, such as --bytes 1KiB..1GiB.");
   return command;
 }
 

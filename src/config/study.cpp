@@ -18,7 +18,7 @@ using explore::Parameter;
 using explore::Strategy;
 using explore::Study;
 
-constexpr std::size_t most_values = 100'000;  ///< of a parameter
+constexpr std::size_t most_values_of_parameter = 100'000;  ///< of a parameter
 constexpr std::uint32_t most_samples = 1'000'000;
 
 /// Returns a value as YAML in one line, as --set takes it.
@@ -83,7 +83,7 @@ void read_range(Section& range, const Value& parent, Faults& faults, Parameter& 
     return;
   }
   if (steps != nullptr) {
-    const std::uint32_t count = as_count(*steps, range.path("steps"), 2, most_values);
+    const std::uint32_t count = as_count(*steps, range.path("steps"), 2, most_values_of_parameter);
     for (std::uint32_t i = 0; i < count; ++i) {
       const double share = static_cast<double>(i) / (count - 1);
       numbers.push_back(is_log ? first.number * std::pow(last.number / first.number, share)
@@ -100,7 +100,7 @@ void read_range(Section& range, const Value& parent, Faults& faults, Parameter& 
     for (double number = first.number; number <= last.number * (1 + 1e-12);
          number = factor != nullptr ? number * size : number + size) {
       numbers.push_back(number);
-      if (numbers.size() > most_values) fail(by, name, "found more than 100000 values", "fewer");
+      if (numbers.size() > most_values_of_parameter) fail(by, name, "found more than 100000 values", "fewer");
     }
   }
   for (const double number : numbers) parameter.values.push_back(fmt::format("{}{}", number, first.unit));
