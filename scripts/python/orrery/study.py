@@ -96,6 +96,9 @@ class Study:
     @property
     def strategy(self):
         """How trials were chosen: "grid", "bounded" or another one of docs/exploration.md."""
+        told = self._source.attribute("study", "strategy") if self._source.has("study") else None
+        if told is not None:
+            return str(told)
         asked = self.settings.get("strategy")
         return str(asked.get("kind", "grid")) if isinstance(asked, dict) else "grid"
 
@@ -104,10 +107,16 @@ class Study:
     @functools.cached_property
     def texts(self):
         """One row per trial: the value of each parameter as the configuration has it."""
-        # Files have texts in /settings, older ones only in /parameters.
-        columns = {name: self._source.read(f"settings/{name}" if self._source.has(f"settings/{name}") else f"parameters/{name}") for name in self.parameters}
+        columns = {name: self._texts_of(name) for name in self.parameters}
         return pd.DataFrame({name: [str(value) for value in values] if values.dtype == object else [f"{value:.15g}" for value in values]
                              for name, values in columns.items()}, index=self.numbers)
+
+    def _texts_of(self, parameter):
+        """Returns the column of a parameter: of /settings, which holds different texts once, or as a whole; of older files of /parameters."""
+        path = f"settings/{parameter}"
+        if self._source.has(f"{path}/row"):
+            return self._source.read(f"{path}/text")[self._source.read(f"{path}/row")]
+        return self._source.read(path if self._source.has(path) else f"parameters/{parameter}")
 
     @functools.cached_property
     def numbers(self):
@@ -130,8 +139,7 @@ class Study:
         units, told = {"status": ""}, {"status": "how the trial ended"}
         for name in self.parameters:
             values, units[name] = self.quantities(name)
-            columns[name] = self.texts[name].to_numpy(dtype=object) if np.isnan(values).any() or units[name] != "1" else whole(values)
-            units[name] = "1" if columns[name].dtype != object else ""
+            columns[name] = self.texts[name].to_numpy(dtype=object) if np.isnan(values).any() else whole(values)
             told[name] = "value as the configuration has it"
         for name in self.metrics + words + ["error"]:
             if name in every:
@@ -142,6 +150,8 @@ class Study:
 
     def quantities(self, parameter):
         """Returns (array, unit): a parameter of each trial as numbers in SI units; NaN where its text is no quantity."""
+        if self._source.is_number(f"parameters/{parameter}"):
+            return self._source.read(f"parameters/{parameter}").astype(float), self._source.label(f"parameters/{parameter}").get("units", "1")
         texts, codes = np.unique(self.texts[parameter].to_numpy(dtype=str), return_inverse=True)
         found = [si(text) for text in texts]
         units = {unit for value, unit in found if not np.isnan(value)}

@@ -7,6 +7,7 @@ from ...study import si
 np = load("numpy")
 
 MOST_ROWS = 1000  # of a front that a report lists
+LONG = 12         # characters of a number that is written as it is
 CAUSES = ("compute", "exposed_communication", "bubble", "idle")  # of the breakdown
 
 
@@ -47,10 +48,16 @@ def rows(study, numbers):
         if number not in trials.index:
             continue
         row = trials.loc[number]
-        found.append({"trial": int(number), "parameters": {name: study.texts.loc[number, name] for name in study.parameters},
+        found.append({"trial": int(number), "parameters": {name: short(study, number, name) for name in study.parameters},
                       "metrics": {name: plain(row[name]) for name in study.metrics}, "caveat": str(row.get("caveat", "") or ""),
                       "command": study.command(number)})
     return found
+
+
+def short(study, number, name):
+    """Returns a parameter of a trial as a text: as the configuration has it, but numbers with many digits are rounded to four."""
+    text, value = study.texts.loc[number, name], study.trials.loc[number, name]
+    return text if len(text) <= LONG or isinstance(value, str) else f"{value:.4g}"
 
 
 def main_effects(study):

@@ -109,7 +109,7 @@ def funnel(study):
         return (math.log(count) - math.log(least) + 0.5) / (math.log(most) - math.log(least) + 0.5) if log else count / max(most, 1)
 
     def kind(reason):
-        if reason in ("combinations", "legal"):
+        if reason in ("combinations", "draws", "legal"):
             return "whole"
         return "good" if reason == "done" else "lost"
     bars = [bar(one["reason"], share(one["count"]), f"{one['count']:,}", kind(one["reason"])) for one in rows]

@@ -13,7 +13,7 @@ from ...study import si
 np, pd = load("numpy"), load("pandas")
 
 MOST_BYTES = 4_400_000  # of the columns; the rest of the page has less than 0.6 MB
-MOST_WORDS = 4096       # of a parameter; one with more is a number, if it is one
+MOST_WORDS = 64         # of a parameter; one with more is a number, if it is one
 MOST_ERRORS = 200_000   # characters of the different texts that say why trials are not done
 NONE = "–"              # stands for a text that a trial does not have
 

@@ -67,7 +67,7 @@ def trial_lines(found, rows):
 
 
 def rows_of_study(study):
-    """Returns all trials as CSV, in the columns of `orrery explore --csv`: units in the header, nothing for what is not known."""
+    """Returns all trials as CSV: parameters as the configuration has them, units in the header, nothing for what is not known."""
     trials, units = study.trials, study.trials.attrs["units"]
     heads = {name: f"{name} [{units[name]}]" for name in study.metrics}
     listed = trials[["status"]].join(study.texts).join(trials[study.metrics + [name for name in ("caveat", "error") if name in trials]])

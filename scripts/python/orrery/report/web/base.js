@@ -26,6 +26,7 @@ const UNITS = {
   s: [["s", 1], ["ms", 1e-3], ["µs", 1e-6], ["ns", 1e-9]],
   USD: [["M USD", 1e6], ["USD", 1]],
   W: [["GW", 1e9], ["MW", 1e6], ["kW", 1e3], ["W", 1]],
+  FLOPS: [["PFLOPS", 1e15], ["TFLOPS", 1e12], ["GFLOPS", 1e9], ["FLOPS", 1]],
   J: [["GJ", 1e9], ["MJ", 1e6], ["kJ", 1e3], ["J", 1]],
   "byte/s": [["TB/s", 1e12], ["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3]],
   byte: [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3], ["bytes", 1]],

@@ -31,12 +31,12 @@ function axisOf(column, scale, place, room) {
   const axis = place(scale).tickSizeOuter(0);
   if (!column.isWord) return axis.ticks(room).tickFormat((value, at, all) => axisText(column, value, scale, all.length, room));
   const each = Math.ceil(column.words.length / Math.max(room, 1));
-  return axis.tickValues(d3.range(0, column.words.length, each)).tickFormat((at) => shortened(column.words[at] ?? "", 12));
+  return axis.tickValues(d3.range(0, column.words.length, each)).tickFormat((at) => shortened(roundedWord(column.words[at] ?? ""), 12));
 }
 
 function axisText(column, value, scale, count, room) {
   if (scale.base && count > room + 2 && !/^[125]/.test(value.toExponential())) return "";
-  return readable(value, column.unit);
+  return textAt(column, value);
 }
 
 function shortened(text, most) { return text.length > most ? `${text.slice(0, most - 1)}…` : text; }

@@ -29,7 +29,14 @@ function decoded(column) {
 
 /** Returns a value of a column as a text. */
 function textOf(column, row) { return textAt(column, column.at[row]); }
-function textAt(column, at) { return column.isWord ? column.words[Math.round(at)] ?? "–" : readable(at, column.unit); }
+function textAt(column, at) {
+  if (column.isWord) return roundedWord(column.words[Math.round(at)] ?? "–");
+  const isFar = ["parameter", "derived"].includes(column.role) && column.unit === "1" && (Math.abs(at) >= 1e9 || Math.abs(at) < 1e-3);
+  return isFar && at ? String(Number(at.toPrecision(4))) : readable(at, column.unit);
+}
+
+/** Returns a word; one that is a number with many digits is rounded to four. */
+function roundedWord(word) { return word.length > 12 && Number.isFinite(Number(word)) ? String(Number(Number(word).toPrecision(4))) : word; }
 function valueOf(column, row) { return column.isWord ? column.at[row] : column.less === false ? -column.at[row] : column.at[row]; }
 function studyOf(row) { return TRIALS.starts.findLastIndex((start) => start <= row); }
 function isDone(row) { return BY_NAME.get("status").at[row] === DONE; }
