@@ -186,7 +186,7 @@ def draw(style, folder, shapes, more, machines, found):
         left.set_ylabel("step time (s)"), left.set_xlabel("model x data parallelism"), left.legend()
         right.semilogy(names, [row["peak_memory"] / 1e9 for row in best.values()], marker="o", color=style.PURPLE, label="best step")
         right.semilogy(names, [value / 1e9 for value in least.values()], marker="o", color=style.GREEN, label="least memory")
-        right.axhline(80, color=style.GREY, linestyle=":"), right.set_ylabel("memory of an NPU (GB)"), right.set_xlabel("model x data parallelism"), right.legend()
+        right.axhline(80, color=style.GREY, linestyle=":"), style.logarithmic(right.yaxis, (1, 2, 5)), right.set_ylabel("memory of an NPU (GB)"), right.set_xlabel("model x data parallelism"), right.legend()
         style.save(figure, folder / "comet-parallelism.png")
         figure, _, body = style.picture(3.4, "What memory beside the local one gives", "step of the best plan; lines end where no plan fits; points on the left: without it")
         panel = body.subplots()
@@ -222,12 +222,12 @@ def main():
         explorer = Explorer(options.orrery, pathlib.Path(name))
         shapes, more, machines, found = parallelism(explorer), memory(explorer), machine(explorer), clusters(explorer)
     gains = [more[capacity, 0]["step_time"] / row["step_time"] for (capacity, bandwidth), row in more.items() if row and bandwidth and more[capacity, 0]]
-    times = [free["step_time"] for _, free in found.values()]
+    times = sorted(free["step_time"] for _, free in found.values())
+    pairs = [slow / fast for i, fast in enumerate(times) for slow in times[i + 1:]]
     failed = False
-    for claim, what, low, high in (("clusters", "the slowest of the clusters takes so many times the fastest, and of the swept machines", max(times) / min(times),
-                                    max(machines.values()) / min(machines.values())),
+    for claim, what, low, high in (("clusters", "two of the clusters differ in their steps by a factor of", min(pairs), max(pairs)),
                                    ("memory", "memory beside the local one makes steps so many times as fast", min(gains), max(gains))):
-        inside = low <= CLAIMS[claim] <= high or high <= CLAIMS[claim] <= low
+        inside = low <= CLAIMS[claim] <= high
         failed = failed or not inside
         print(f"{'inside ' if inside else 'OUTSIDE'} {what}: {low:.2f} to {high:.2f}; COMET says up to {CLAIMS[claim]}")
     if options.plots:

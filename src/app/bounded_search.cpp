@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "dry_run.hpp"
 #include "orrery/explore/ranking.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "study_trials.hpp"
@@ -55,20 +56,6 @@ class BoundedSearch {
     incumbents_.add(std::move(metrics));
   }
 
-  /// Says whether a limit on a metric rules a point out, and which one.
-  const explore::Expression* broken_limit(const Point& point, const TrialEstimate& estimate) const {
-    for (const explore::Expression& constraint : run_.study.constraints) {
-      const auto limited = constraint.limited_name();
-      if (!limited || !explore::is_metric(*limited) || std::isnan(estimate.bound(*limited)) ||
-          std::ranges::count_if(constraint.names(), explore::is_metric) > 1)
-        continue;
-      explore::Names names = point.names;
-      names[*limited] = estimate.bound(*limited);
-      if (!constraint.holds(names)) return &constraint;
-    }
-    return nullptr;
-  }
-
   /// Finds the bounds of all points, of each on one rank. Collective.
   void find_bounds() {
     std::vector<Estimate> mine;
@@ -81,7 +68,7 @@ class BoundedSearch {
         auto found = estimator.estimate(*run_.variants, settings_of(point));
         estimate.of_trial = found.estimate;
         if (!found.settled) {
-          const explore::Expression* const broken = broken_limit(point, found.estimate);
+          const explore::Expression* const broken = broken_limit(run_.study, point, found.estimate);
           if (broken != nullptr) found.settled = Trial::ended(TrialStatus::excluded, broken->text());
         }
         estimate.is_settled = found.settled.has_value();

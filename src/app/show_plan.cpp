@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/text.hpp"
+#include "orrery/config/read.hpp"
 #include "orrery/gpu/alone.hpp"
 #include "orrery/gpu/check.hpp"
 #include "orrery/gpu/msccl.hpp"
@@ -83,7 +85,7 @@ ordered_json figures_of(const collective::Msccl& algorithm) {
 }
 
 /// What a file holds, whatever its format.
-struct Source {
+struct PlanSource {
   ordered_json figures;
   std::vector<std::string> warnings;
   collective::Kind kind = collective::Kind::all_reduce;
@@ -95,8 +97,8 @@ struct Source {
   std::function<gpu::Program(Bytes)> make_program;
 };
 
-Source source_of(const std::filesystem::path& file) {
-  Source source;
+PlanSource source_of(const std::filesystem::path& file) {
+  PlanSource source;
   if (file.extension() == ".xml") {
     const auto algorithm = collective::read_msccl_algorithm(file, {});
     source.figures = figures_of(algorithm);
@@ -168,7 +170,7 @@ void print_operation(const gpu::Program& program, std::uint32_t index, const gpu
       figures["channels"].push_back({{"id", id}, {"gpu", gpu.channels[id].peer}});
   }
   if (operation.kind == gpu::OperationKind::barrier)
-    figures.update({{"barrier", operation.barrier}, {"blocks", operation.num_blocks}});
+    figures.update({{"barrier", operation.barrier.id}, {"blocks", operation.barrier.num_blocks}});
   fmt::print("{}\n", figures.dump());
 }
 
@@ -180,19 +182,64 @@ void print_operations(const gpu::Program& program) {
 
 // --- times ---
 
-struct Row {
+struct SizeRow {
   Bytes bytes;
   gpu::Timing timing;
   double algorithm_bandwidth = 0, bus_bandwidth = 0;  ///< bytes per second
 };
 
-bool is_in_range(const Source& source, Bytes message) { return message >= source.least && message <= source.most; }
+bool is_in_range(const PlanSource& source, Bytes message) { return message >= source.least && message <= source.most; }
 
-Row simulate(const Source& source, const config::ShowPlanCommand& command, const gpu::Profile& profile, Bytes message) {
-  Row row;
+/// The GPUs that execute a plan, and what joins them.
+class Machine {
+ public:
+  explicit Machine(const config::ShowPlanCommand& command) {
+    if (!command.system) {
+      if (!command.profile.empty()) profile_ = named(command.profile);
+      granularity_.bursts = command.bursts.value_or(granularity_.bursts);
+      return;
+    }
+    const config::Configuration configuration = config::read(*command.system);
+    if (!configuration.gpu.profile)
+      throw Error(ErrorCode::bad_input, {.file = command.system->file.string(), .key = "system.gpu"},
+                  "there are no GPUs", "a profile, such as gpu: {profile: h100}");
+    profile_ = *configuration.gpu.profile;
+    parameters_ = configuration.gpu.parameters;
+    granularity_ = configuration.gpu.granularity();
+    if (command.bursts) granularity_.bursts = *command.bursts;
+    delays_.emplace(configuration.delays());
+  }
+
+  std::string_view name() const { return profile_.name(); }
+  gpu::Timing simulate(const gpu::Program& program) const {
+    if (!delays_) return gpu::simulate_alone(program, *profile_, profile_->parameters, granularity_);
+    const auto size = static_cast<std::uint32_t>(program.gpus.size());
+    if (const std::uint32_t npus = delays_->topology().num_npus(); npus < size)
+      throw Error(ErrorCode::bad_input, {.file = program.file},
+                  fmt::format("the plan is for {}, and the system has {}", counted(size, "GPU"), counted(npus, "NPU")),
+                  "as many NPUs as GPUs, or more");
+    std::vector<NpuId> members;
+    for (std::uint32_t npu = 0; npu < size; ++npu) members.emplace_back(npu);
+    return gpu::simulate_alone(program, parameters_, granularity_, *delays_, members);
+  }
+
+ private:
+  static gpu::ProfileName named(const std::string& name) {
+    if (const auto found = gpu::ProfileName::find(name)) return *found;
+    throw Error(ErrorCode::usage, {.key = "--profile"}, fmt::format("found '{}'", cited(name)),
+                names_where<gpu::Profile>([](const gpu::Profile&) { return true; }));
+  }
+
+  gpu::ProfileName profile_;
+  gpu::Parameters parameters_;
+  gpu::Granularity granularity_;
+  std::optional<network::DelayModel> delays_;
+};
+
+SizeRow simulate(const PlanSource& source, const Machine& machine, Bytes message) {
+  SizeRow row;
   row.bytes = message;
-  row.timing = gpu::simulate_alone(source.make_program(message), profile, profile.parameters,
-                                   {.bursts = command.bursts.value_or(gpu::Granularity().bursts)});
+  row.timing = machine.simulate(source.make_program(message));
   row.algorithm_bandwidth = static_cast<double>(message.count()) / row.timing.whole.seconds();
   row.bus_bandwidth = row.algorithm_bandwidth * results::bus_factor(source.kind, source.size);
   return row;
@@ -200,12 +247,13 @@ Row simulate(const Source& source, const config::ShowPlanCommand& command, const
 
 /// Simulates messages of the sizes of the command, each made as large as the file needs it; those out of its range are
 /// left out.
-std::vector<Row> simulate(const Source& source, const config::ShowPlanCommand& command, const gpu::Profile& profile) {
-  std::vector<Row> rows;
+std::vector<SizeRow> simulate(const PlanSource& source, const config::ShowPlanCommand& command,
+                              const Machine& machine) {
+  std::vector<SizeRow> rows;
   for (Bytes bytes = *command.smallest; bytes <= *command.largest; bytes = bytes * 2) {
     const Bytes message = source.next_size(bytes);
     if (!is_in_range(source, message) || (!rows.empty() && rows.back().bytes == message)) continue;
-    rows.push_back(simulate(source, command, profile, message));
+    rows.push_back(simulate(source, machine, message));
   }
   if (rows.empty())
     throw Error(ErrorCode::usage, {.key = "--bytes"},
@@ -224,7 +272,7 @@ ordered_json parts_of(const gpu::Timing& timing) {
   return parts;
 }
 
-ordered_json figures_of(const Row& row) {
+ordered_json figures_of(const SizeRow& row) {
   return {{"bytes", row.bytes.count()},
           {"time_ps", row.timing.whole.ps()},
           {"algorithm_bandwidth_bytes_per_s", row.algorithm_bandwidth},
@@ -235,10 +283,10 @@ ordered_json figures_of(const Row& row) {
 
 double us(Time time) { return static_cast<double>(time.ps()) / 1e6; }
 
-void print_table(const std::vector<Row>& rows, bool as_csv) {
+void print_table(const std::vector<SizeRow>& rows, bool as_csv) {
   std::vector<std::size_t> used;
   for (std::size_t k = 0; k < gpu::num_stalls; ++k)
-    if (std::ranges::any_of(rows, [&](const Row& row) { return row.timing.stalls[k] > Time::zero(); }))
+    if (std::ranges::any_of(rows, [&](const SizeRow& row) { return row.timing.stalls[k] > Time::zero(); }))
       used.push_back(k);
   if (as_csv) {
     fmt::print("bytes,time (us),algbw (GB/s),busbw (GB/s)");
@@ -247,10 +295,10 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
   } else {
     fmt::print("# where the time of the thread block goes that is over last\n");
     fmt::print("#{:>11} {:>12} {:>9} {:>9}", "bytes", "time", "algbw", "busbw");
-    for (const std::size_t k : used) fmt::print(" {:>10}", gpu::name(static_cast<gpu::Stall>(k)));
-    fmt::print(" {:>10}\n#{:>11} {:>12} {:>9} {:>9}{:>11}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
+    for (const std::size_t k : used) fmt::print(" {:>9}", gpu::name(static_cast<gpu::Stall>(k)));
+    fmt::print(" {:>9}\n#{:>11} {:>12} {:>9} {:>9}{:>10}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
   }
-  for (const Row& row : rows) {
+  for (const SizeRow& row : rows) {
     const double algorithm = row.algorithm_bandwidth / 1e9, bus = row.bus_bandwidth / 1e9;
     if (as_csv)
       fmt::print("{},{:.6f},{:.6g},{:.6g}", row.bytes.count(), us(row.timing.whole), algorithm, bus);
@@ -260,7 +308,7 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
       if (as_csv)
         fmt::print(",{:.6f}", us(time));
       else
-        fmt::print(" {:>10.3f}", us(time));
+        fmt::print(" {:>9.3f}", us(time));
     };
     for (const std::size_t k : used) print(row.timing.stalls[k]);
     print(row.timing.end);
@@ -268,35 +316,27 @@ void print_table(const std::vector<Row>& rows, bool as_csv) {
   }
 }
 
-gpu::ProfileName profile_of(const config::ShowPlanCommand& command) {
-  if (command.profile.empty()) return {};
-  const auto found = gpu::ProfileName::find(command.profile);
-  if (found) return *found;
-  throw Error(ErrorCode::usage, {.key = "--profile"}, fmt::format("found '{}'", cited(command.profile)),
-              names_where<gpu::Profile>([](const gpu::Profile&) { return true; }));
-}
-
 }  // namespace
 
 void show_plan(const config::ShowPlanCommand& command) {
-  const gpu::ProfileName profile = profile_of(command);
-  const Source source = source_of(command.file);
+  const Machine machine(command);
+  const PlanSource source = source_of(command.file);
   const bool is_one = command.smallest && command.smallest == command.largest;
   const Bytes checked = is_one ? source.next_size(*command.smallest) : source.test_message;
   const gpu::Program program = source.make_program(checked);
   const gpu::Findings findings = gpu::check_program(program, source.kind, checked, source.root);
   if (command.form == Form::operations) return print_operations(program);
-  std::vector<Row> rows;
-  if (command.smallest) rows = simulate(source, command, *profile);
+  std::vector<SizeRow> rows;
+  if (command.smallest) rows = simulate(source, command, machine);
   if (command.form == Form::csv) return print_table(rows, true);
   ordered_json figures = source.figures;
   figures["races"] = figures_of(findings);
   std::vector<std::string> warnings = source.warnings;
   warnings.insert(warnings.end(), findings.warnings.begin(), findings.warnings.end());
   if (!warnings.empty()) figures["warnings"] = warnings;
-  if (!rows.empty()) figures["profile"] = profile.name();
+  if (!rows.empty()) figures["profile"] = machine.name();
   const bool as_json = command.form == Form::json;
-  for (const Row& row : rows)
+  for (const SizeRow& row : rows)
     if (as_json) figures["sizes"].push_back(figures_of(row));
   print_figures(figures, as_json);
   if (!as_json && !rows.empty()) print_table(rows, false);

@@ -28,14 +28,14 @@ std::uint64_t DataContract::output_run() const {
   return gathers ? share_ : num_output();
 }
 
-Mark DataContract::input(std::uint32_t rank, std::uint64_t at) const {
+DataMark DataContract::input(std::uint32_t rank, std::uint64_t at) const {
   const bool is_shard = kind_ == Kind::all_gather || kind_ == Kind::gather;
   const bool is_of_root = kind_ == Kind::broadcast || kind_ == Kind::scatter;
   if (is_of_root && rank != root_) return {};
   return {is_shard ? rank * share_ + at : at, 1, hash_of(rank)};
 }
 
-Mark DataContract::output(std::uint32_t rank, std::uint64_t at) const {
+DataMark DataContract::output(std::uint32_t rank, std::uint64_t at) const {
   const bool is_for_root = kind_ == Kind::reduce || kind_ == Kind::gather;
   if (is_for_root && rank != root_) return {};
   switch (kind_) {

@@ -26,7 +26,7 @@ class Memory {
     }
   }
 
-  Mark& at(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
+  DataMark& at(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
     const std::uint32_t sizes[] = {of_.num_input(), of_.num_output(), of_.num_scratch[rank]};
     const std::uint32_t size = sizes[static_cast<std::size_t>(place.buffer)];
     constexpr char names[] = {'i', 'o', 's'};
@@ -37,7 +37,7 @@ class Memory {
                       "offsets and cnt within the buffers");
     return values_[rank][index(rank, place)];
   }
-  const Mark& output(std::uint32_t rank, std::uint32_t at) const {
+  const DataMark& output(std::uint32_t rank, std::uint32_t at) const {
     return values_[rank][index(rank, {Msccl::Buffer::output, at})];
   }
 
@@ -54,7 +54,7 @@ class Memory {
 
   const Msccl& of_;
   std::uint32_t first_output_ = 0, first_scratch_ = 0;
-  std::vector<std::vector<Mark>> values_;  ///< [gpus][input, output and scratch]
+  std::vector<std::vector<DataMark>> values_;  ///< [gpus][input, output and scratch]
 };
 
 /// Carries out operations one by one.
@@ -69,7 +69,7 @@ class Follower {
 
   void take(std::uint32_t operation, std::uint32_t rank, std::uint32_t index) {
     const Msccl::Step& step = of_.steps[rank][index];
-    std::vector<Mark>& held = held_[rank][index];
+    std::vector<DataMark>& held = held_[rank][index];
     if (step.operations[Msccl::receives] == operation) {
       held = std::move(sent_[builder_[operation].partner]);
       if (!step.operations[Msccl::calculates]) write(rank, step, held);
@@ -89,7 +89,7 @@ class Follower {
   void check_results() const {
     for (std::uint32_t rank = 0; rank < of_.num_gpus; ++rank)
       for (std::uint32_t at = 0; at < of_.num_output(); ++at) {
-        const Mark wanted = contract_.output(rank, at), found = memory_.output(rank, at);
+        const DataMark wanted = contract_.output(rank, at), found = memory_.output(rank, at);
         if (wanted.count == 0 || wanted == found) continue;
         throw Error(ErrorCode::bad_input, {.file = of_.file},
                     fmt::format("rank {} does not get its result of the {}: chunk {} of its output {}", rank,
@@ -99,7 +99,7 @@ class Follower {
   }
 
  private:
-  static std::string describe(const Mark& found, const Mark& wanted) {
+  static std::string describe(const DataMark& found, const DataMark& wanted) {
     if (found.count == 0) return "is never written";
     if (found.chunk != wanted.chunk)
       return fmt::format("is chunk {} with {} in it", found.chunk, counted(found.count, "contribution"));
@@ -107,8 +107,8 @@ class Follower {
     return "has contributions of other ranks in it";
   }
 
-  std::vector<Mark> read(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
-    std::vector<Mark> values;
+  std::vector<DataMark> read(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
+    std::vector<DataMark> values;
     for (std::uint32_t k = 0; k < step.count; ++k, ++place.offset) {
       values.push_back(memory_.at(rank, step, place));
       if (values.back().count == 0)
@@ -117,15 +117,15 @@ class Follower {
     }
     return values;
   }
-  void write(std::uint32_t rank, const Msccl::Step& step, const std::vector<Mark>& values) {
+  void write(std::uint32_t rank, const Msccl::Step& step, const std::vector<DataMark>& values) {
     Msccl::Location place = step.to;
-    for (const Mark& value : values) {
+    for (const DataMark& value : values) {
       memory_.at(rank, step, place) = value;
       ++place.offset;
     }
   }
-  void calculate(std::uint32_t rank, const Msccl::Step& step, std::vector<Mark>& held) {
-    const std::vector<Mark> own = read(rank, step, step.from);
+  void calculate(std::uint32_t rank, const Msccl::Step& step, std::vector<DataMark>& held) {
+    const std::vector<DataMark> own = read(rank, step, step.from);
     if (step.type == "cpy") {
       held = own;
     } else {
@@ -141,9 +141,9 @@ class Follower {
     if (step.keeps) write(rank, step, held);
   }
 
-  void note(std::uint32_t operation, const std::vector<Mark>& values, std::uint32_t copies) {
+  void note(std::uint32_t operation, const std::vector<DataMark>& values, std::uint32_t copies) {
     std::vector<CustomCollective::Range> ranges;
-    for (const Mark& value : values) {
+    for (const DataMark& value : values) {
       if (!ranges.empty() && ranges.back().first + ranges.back().count == value.chunk)
         ++ranges.back().count;
       else
@@ -158,8 +158,8 @@ class Follower {
   CustomCollectiveBuilder* moved_;
   DataContract contract_;
   Memory memory_;
-  std::vector<std::vector<Mark>> sent_;               ///< [operations] of sends, until received
-  std::vector<std::vector<std::vector<Mark>>> held_;  ///< [gpus][steps] between two actions of a step
+  std::vector<std::vector<DataMark>> sent_;               ///< [operations] of sends, until received
+  std::vector<std::vector<std::vector<DataMark>>> held_;  ///< [gpus][steps] between two actions of a step
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "keys/keys.hpp"
 #include "manual.hpp"
 #include "orrery/config/units.hpp"
+#include "show_plan_command.hpp"
 #include "subcommands.hpp"
 #include "suggestion.hpp"
 #include "synthesis_options.hpp"
@@ -325,6 +326,33 @@ ExploreCommand explore_options(const Arguments& arguments, std::string_view comm
   return command;
 }
 
+/// Reads "I/N".
+Shard shard_of(const Arguments& arguments, const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) arguments.refuse("shard", "I/N, such as 0/4");
+  Shard shard;
+  constexpr std::uint32_t most = 1'000'000;
+  read_option(arguments, "shard", [&] {
+    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, most));
+    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, most));
+  });
+  if (shard.index >= shard.count) arguments.refuse("shard", "I/N with I from 0 to N - 1");
+  return shard;
+}
+
+/// Reads how a study is shared among jobs.
+void read_shards(const Arguments& arguments, ExploreCommand& command) {
+  if (const auto shard = arguments.text("shard")) command.shard = shard_of(arguments, *shard);
+  const auto& files = arguments.positionals();
+  const bool is_merge = arguments.flag("merge").value_or(false);
+  if (is_merge && command.shard) usage("orrery explore: both --shard and --merge are given. Give one of them.");
+  if (is_merge && files.size() < 2)
+    usage("orrery explore --merge: which files? Give those of all shards after STUDY.yaml.");
+  if (!is_merge && files.size() > 1)
+    usage(fmt::format("orrery explore: '{}' is one file too many. Files of shards need --merge.", cited(files[1])));
+  command.merge.assign(files.begin() + 1, files.end());
+}
+
 Command make_explore(const Arguments& arguments) {
   if (!arguments.positional()) usage("orrery explore: no file. Give a STUDY.yaml.");
   ExploreCommand command = explore_options(arguments, "explore", "explore.h5");
@@ -336,6 +364,14 @@ Command make_explore(const Arguments& arguments) {
   command.limit = arguments.count("limit");
   command.list = arguments.flag("list").value_or(false);
   command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
+  command.dry_run = arguments.flag("dry-run").value_or(false);
+  command.strict = arguments.flag("strict").value_or(false);
+  read_shards(arguments, command);
+  command.keep_results = choice<KeptResults>(arguments, "keep-results",
+                                             {{"none", KeptResults::none, "of no trial"},
+                                              {"top", KeptResults::top, "of those that are listed"},
+                                              {"all", KeptResults::all, "of all that are done"}})
+                             .value_or(KeptResults::none);
   return command;
 }
 
@@ -345,10 +381,12 @@ Command make_best(const Arguments& arguments) {
   command.model = *arguments.positional();
   command.system = needed(arguments, "best", "on", "dgx-h100-superpod");
   command.stack = arguments.text("stack").value_or("");
+  command.cost = arguments.text("cost").value_or("");
   needed(arguments, "best", "npus", "64");
   command.npus = *arguments.count("npus");
   command.batch = arguments.count("batch");
   command.explore = explore_options(arguments, "best", "best.h5");
+  command.explore.write_configurations = true;
   return command;
 }
 
@@ -369,41 +407,6 @@ Command make_show_tables(const Arguments& arguments) {
   command.file = *arguments.positional();
   command.overrides = settings(arguments, "show tables");
   command.json = arguments.flag("json").value_or(false);
-  return command;
-}
-
-Command make_show_plan(const Arguments& arguments) {
-  ShowPlanCommand command;
-  if (!arguments.positional()) usage("orrery show plan: no file. Give an execution plan of MSCCL++.");
-  command.file = *arguments.positional();
-  if (const auto text = arguments.text("bytes"))
-    read_option(arguments, "bytes", [&] {
-      const std::size_t dots = text->find("..");
-      command.smallest = parse_bytes(text->substr(0, dots));
-      command.largest = dots == std::string::npos ? command.smallest : parse_bytes(text->substr(dots + 2));
-      if (command.largest < command.smallest || command.smallest == Bytes(0))
-        throw Error(ErrorCode::usage, {}, fmt::format("found '{}'", *text),
-                    "1 byte or more, or FROM..TO, such as 1KiB..1GiB");
-    });
-  command.profile = arguments.text("profile").value_or("");
-  command.bursts = arguments.count("bursts");
-  constexpr std::pair<std::string_view, ShowPlanCommand::Form> forms[] = {
-      {"json", ShowPlanCommand::Form::json},
-      {"csv", ShowPlanCommand::Form::csv},
-      {"operations", ShowPlanCommand::Form::operations}};
-  std::string_view given;
-  for (const auto& [name, form] : forms) {
-    if (!arguments.flag(name).value_or(false)) continue;
-    if (!given.empty())
-      usage(fmt::format("orrery show plan: both --{} and --{} are given. Give one of them.", given, name));
-    given = name;
-    command.form = form;
-  }
-  const bool is_range = command.smallest != command.largest;
-  if (command.form == ShowPlanCommand::Form::operations && (is_range || !command.smallest))
-    usage("orrery show plan: --operations is given without one size. Give --bytes too, such as --bytes \"1 MiB\".");
-  if (command.form == ShowPlanCommand::Form::csv && !command.smallest)
-    usage("orrery show plan: --csv is given without --bytes. Give sizes too, such as --bytes 1KiB..1GiB.");
   return command;
 }
 

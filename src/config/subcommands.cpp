@@ -309,6 +309,12 @@ const Subcommand& show_collective_subcommand() {
 
 namespace {
 
+Option keep_results_option() {
+  Option option{"keep-results", "WHICH",
+                "write results.h5 of trials beside the output: none, top or all (default: none)"};
+  option.words = {"none", "top", "all"};
+  return option;
+}
 Option walltime_option() {
   return {"max-walltime", "TIME", "end in order after this time, as \"30 min\"; the same command then goes on"};
 }
@@ -325,13 +331,19 @@ const Subcommand& explore_subcommand() {
   static const Subcommand command{
       "explore",
       "Simulate the configurations of a study, and say which are best.",
-      "STUDY.yaml",
+      "STUDY.yaml ...",
       "  mpirun -np 2 orrery explore configs/studies/llama3-8b-64.yaml --output explore.h5\n"
-      "  orrery explore configs/studies/llama3-8b-64.yaml --list",
+      "  orrery explore configs/studies/llama3-8b-64.yaml --dry-run\n"
+      "  orrery explore study.yaml --merge shard-0.h5 shard-1.h5 --output explore.h5",
       {{"Study",
         {{"list", "", "print the configurations, and simulate none"},
          {"trial", "N", "print configuration N as a CONFIG.yaml, and simulate none"},
          {"limit", "N", "simulate the first N configurations only"},
+         {"dry-run", "", "print the bounds of the configurations, and simulate none"},
+         {"shard", "I/N", "simulate the configurations whose number leaves the remainder I, from 0 to N - 1"},
+         {"merge", "", "put the files of all shards together, which follow STUDY.yaml"},
+         {"strict", "", "end at the first configuration that is faulty"},
+         keep_results_option(),
          {"no-sensitivity", "",
           "leave out what the best trial depends on (/sensitivity), which takes some trials more"},
          walltime_option()}},
@@ -352,6 +364,7 @@ const Subcommand& best_subcommand() {
          {"npus", "N", "number of NPUs; needed"},
          {"batch", "B", "sequences of a step (default: one for each NPU)"},
          {"stack", "STACK", "a preset of configs/stacks, which knows the software"},
+         {"cost", "PRICES", "a preset of configs/prices, or a file, for what systems and steps cost"},
          walltime_option()}},
        study_output("best.h5"),
        own_inputs()}};
@@ -392,6 +405,9 @@ const Subcommand& show_plan_subcommand() {
       {{"Times",
         {{"bytes", "SIZE", "of the whole data, as \"1 MiB\", or FROM..TO for sizes that double, as 1KiB..1GiB"},
          {"profile", "NAME", "the GPU, such as h100 (default: the first one of docs/gpu.md)"},
+         {"system", "FILE",
+          "a CONFIG.yaml with system.gpu, whose GPUs and network are simulated in place of a profile"},
+         {"set", "KEY=VALUE", "replace a value of that file, as system.gpu.unroll=4; repeatable", true},
          {"bursts", "N", "simulate an operation in at most N pieces; 0: line by line (default: 256)"}}},
        {"Output",
         {json_option(),

@@ -7,12 +7,12 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <queue>
 #include <unordered_map>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/slots.hpp"
 #include "orrery/network/link_delays.hpp"
+#include "orrery/pdes/pending_set.hpp"
 
 namespace orrery::gpu {
 namespace {
@@ -100,7 +100,7 @@ class AloneLinks {
   std::unordered_map<std::uint64_t, Way> ways_;
 };
 
-class AloneRun final : public Surroundings {
+class AloneRun final : public Simulation {
  public:
   AloneRun(const Program& program, const Parameters& parameters, Granularity granularity,
            const network::DelayModel& delays, std::span<const NpuId> members)
@@ -115,8 +115,7 @@ class AloneRun final : public Surroundings {
   Timing run() {
     for (Device& device : devices_) device.begin();
     while (!events_.empty()) {
-      const Event event = events_.top();
-      events_.pop();
+      const pdes::Event event = events_.pop();
       now_ = event.time;
       ++num_events_;
       handle(event);
@@ -124,13 +123,13 @@ class AloneRun final : public Surroundings {
     return result();
   }
 
-  // Of Surroundings.
+  // Of Simulation.
   Time now() const override { return now_; }
   void resume_at(Time time, std::uint32_t, std::coroutine_handle<> coroutine) override {
-    push({.time = time, .coroutine = coroutine.address()});
+    push(time, What::resume, 0, reinterpret_cast<std::uintptr_t>(coroutine.address()));
   }
   void send(Time time, const Request& request) override {
-    push({.time = time, .key = key(request), .what = What::hand_over, .slot = requests_.put({request, 0, time})});
+    push_request(time, requests_.put({request, nullptr, 0, time}), request);
   }
   Time holds(std::uint32_t gpu, std::uint32_t to, std::uint64_t wire) override {
     return links_[links_.way(gpu, to).front()].holds(wire);
@@ -138,25 +137,13 @@ class AloneRun final : public Surroundings {
   void finish(std::uint32_t gpu, Time time) override { ends_[gpu] = time; }
 
  private:
-  enum class What : std::uint8_t { resume, arrive, left, hand_over, at_link };
-  struct Event {
-    Time time;
-    std::uint64_t key = 0;  ///< of events at one time the least is first
-    std::uint64_t sequence = 0;
-    void* coroutine = nullptr;
-    What what = What::resume;
-    std::uint32_t slot = 0;
-
-    friend bool operator>(const Event& a, const Event& b) {
-      if (a.time != b.time) return a.time > b.time;
-      return a.key != b.key ? a.key > b.key : a.sequence > b.sequence;
-    }
-  };
+  enum class What : std::uint16_t { resume, arrive, left, pass };
   /// A request on its way.
   struct Moving {
     Request request;
-    std::uint32_t hop = 0;  ///< links behind it
-    Time tail;              ///< when its last byte is at the link
+    const AloneLinks::Way* way = nullptr;  ///< null: it has not been handed over
+    std::uint32_t hop = 0;                 ///< links behind it
+    Time tail;                             ///< when its last byte is at the link
   };
   /// The parts of a sum that a switch has.
   struct Parts {
@@ -164,75 +151,77 @@ class AloneRun final : public Surroundings {
     Time tail;
   };
 
-  /// What is handed over at one time goes on in the order of bursts, then blocks, after all else of that time.
-  static std::uint64_t key(const Request& request) {
-    return std::uint64_t{1} << 63U | std::uint64_t{std::min(request.burst, (1U << 30U) - 1)} << 32U |
-           std::uint64_t{request.block & 0xffffU} << 16U | (request.from & 0xffffU);
+  void push(Time time, What what, std::uint32_t slot, std::uint64_t detail = 0, std::uint32_t block = 0) {
+    pdes::Event event;
+    event.time = time;
+    event.order = sequence_++;
+    event.kind = static_cast<std::uint16_t>(what);
+    event.node = slot;
+    event.detail = detail;
+    event.target = LpId(block);
+    events_.push(event);
   }
-  void push(Event event) {
-    event.sequence = sequence_++;
+  /// Lets a request come to a link. What comes at one time goes on in the order of bursts, then blocks, after all else
+  /// of that time.
+  void push_request(Time time, std::uint32_t slot, const Request& request) {
+    pdes::Event event;
+    event.time = time;
+    event.order = std::uint64_t{1} << 63U | std::uint64_t{std::min(request.burst, (1U << 24U) - 1)} << 39U |
+                  std::uint64_t{request.block & 0x3fffU} << 25U | (sequence_++ & 0x1ffffffU);
+    event.kind = static_cast<std::uint16_t>(What::pass);
+    event.node = slot;
     events_.push(event);
   }
 
-  void handle(const Event& event) {
-    switch (event.what) {
+  void handle(const pdes::Event& event) {
+    switch (static_cast<What>(event.kind)) {
       case What::resume:
-        return std::coroutine_handle<>::from_address(event.coroutine).resume();
+        return std::coroutine_handle<>::from_address(
+                   reinterpret_cast<void*>(static_cast<std::uintptr_t>(event.detail)))  // NOLINT
+            .resume();
       case What::arrive: {
-        const Request request = requests_.take(event.slot).request;
+        const Request request = requests_.take(event.node).request;
         return devices_[request.to].arrive(request);
       }
-      case What::left: {
-        const Request request = requests_.take(event.slot).request;
-        return devices_[request.from].left(request);
-      }
-      case What::hand_over:
-      case What::at_link:
-        return pass(event.slot);
+      case What::left:
+        return devices_[event.node].left(event.target.value(), event.detail);
+      case What::pass:
+        return pass(event.node);
     }
   }
 
-  /// Returns the links of the way of a request, and that of those to and from a switch.
-  const AloneLinks::Way& way_of(const Request& request) { return links_.way(request.from, request.to); }
   static bool is_for_switch(RequestKind kind) {
     return kind == RequestKind::switch_load || kind == RequestKind::switch_store;
   }
 
   /// Lets a request pass its next link.
   void pass(std::uint32_t slot) {
-    Moving moving = requests_[slot];
+    Moving& moving = requests_[slot];
     Request& request = moving.request;
     const bool to_switch = is_for_switch(request.kind) && moving.hop == 0;
     if (to_switch) request.to = member_beside(request);
-    if (request.kind == RequestKind::switch_part && moving.hop == 1 && !is_last_part(moving)) {
-      requests_.free(slot);
-      return;
-    }
-    const AloneLinks::Way& way = way_of(request);
+    if (moving.way == nullptr) moving.way = &links_.way(request.from, request.to);
+    if (request.kind == RequestKind::switch_part && moving.hop == 1 && !is_last_part(moving))
+      return requests_.free(slot);
+    const AloneLinks::Way& way = *moving.way;
     AloneLink& link = links_[way[moving.hop]];
     const bool passes_data = is_fair_ && is_control(request.kind) && !request.is_behind_data;
     const auto [begin, end] = link.serve(now_, moving.tail, request.wire, passes_data);
-    if (moving.hop == 0 && request.wants_left)
-      push({.time = end, .what = What::left, .slot = requests_.put({request, 0, end})});
+    if (moving.hop == 0 && request.wants_ack) push(end, What::left, request.from, request.held, request.block);
     ++moving.hop;
-    const Time tail = end + link.latency();
-    if (moving.hop == way.size()) {
-      const Time effect = tail + devices_[request.to].delay_of(request.kind);
-      requests_[slot] = moving;
-      return push({.time = effect, .what = What::arrive, .slot = slot});
-    }
+    moving.tail = end + link.latency();
+    if (moving.hop == way.size())
+      return push(moving.tail + devices_[request.to].delay_of(request.kind), What::arrive, slot);
     const AloneLink& next = links_[way[moving.hop]];
     const bool is_whole = next.dimension() != link.dimension() || next.takes_whole();
-    moving.tail = tail;
-    const Time there = is_whole ? tail : begin + link.latency();
-    if (!to_switch) {
-      requests_[slot] = moving;
-      return push({.time = there, .key = key(request), .what = What::at_link, .slot = slot});
-    }
+    const Time there = is_whole ? moving.tail : begin + link.latency();
+    if (!to_switch) return push_request(there, slot, request);
+    Moving copy = moving;
     requests_.free(slot);
-    for (const std::uint32_t member : program_.groups[request.group]) {
-      moving.request.to = member;
-      push({.time = there, .key = key(request), .what = What::at_link, .slot = requests_.put(moving)});
+    for (const std::uint32_t member : program_.groups[copy.request.group]) {
+      copy.request.to = member;
+      copy.way = &links_.way(copy.request.from, member);
+      push_request(there, requests_.put(copy), copy.request);
     }
   }
 
@@ -292,7 +281,7 @@ class AloneRun final : public Surroundings {
   bool is_fair_;
   AloneLinks links_;
   std::deque<Device> devices_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  pdes::PendingSet events_;
   Slots<Moving> requests_;
   std::unordered_map<std::uint64_t, Parts> parts_;  // by GPU that asked, and load
   std::vector<Time> ends_;

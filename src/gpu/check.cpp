@@ -18,6 +18,7 @@ Findings check_program(const Program& program, collective::Kind kind, Bytes mess
 
 Bytes test_message(const Plan& plan) {
   constexpr std::uint64_t most_units = std::uint64_t{1} << 24;
+  constexpr Bytes most(std::uint64_t{1} << 40);
   std::uint64_t units = 1, unit_of_pipelines = 0;
   for (const Plan::Gpu& gpu : plan.gpus)
     for (const Plan::Block& block : gpu.blocks)
@@ -25,9 +26,10 @@ Bytes test_message(const Plan& plan) {
         units = std::min(std::lcm(units, std::uint64_t{step.share.size}), most_units);
         unit_of_pipelines = std::max(unit_of_pipelines, std::uint64_t{step.unit});
       }
-  const Bytes chunks = next_size(plan, Bytes(1)) * (2 * units);
-  const std::uint64_t num_chunks = next_size(plan, Bytes(1)).count() / plan.alignment;
-  return std::max(chunks, next_size(plan, Bytes(3 * unit_of_pipelines) * num_chunks));
+  const Bytes one = next_size(plan, Bytes(1));  // a unit in each chunk
+  const Bytes of_shares = one * (2 * units), of_pipelines = one * (3 * unit_of_pipelines / plan.alignment + 1);
+  const Bytes message = unit_of_pipelines > 0 ? std::max(of_shares, of_pipelines) : of_shares;
+  return message <= most ? message : one;
 }
 
 }  // namespace orrery::gpu

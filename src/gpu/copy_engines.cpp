@@ -61,9 +61,10 @@ Task ask_proxy(BlockRun& block, const Operation& operation) {
   Device::State& device = block.device;
   Device::State::Proxy& proxy = device.proxy;
   using enum OperationKind;
-  const bool copies = operation.kind == put || operation.kind == ppkt || operation.kind == pws || operation.kind == pwsf;
-  const bool signals = operation.kind == signal || operation.kind == rlxsignal || operation.kind == pws ||
-                       operation.kind == pwsf;
+  const bool copies =
+      operation.kind == put || operation.kind == ppkt || operation.kind == pws || operation.kind == pwsf;
+  const bool signals =
+      operation.kind == signal || operation.kind == rlxsignal || operation.kind == pws || operation.kind == pwsf;
   const auto to = device.self.destinations(operation);
   const auto ids = device.self.ids_of(operation);
   for (std::size_t i = 0; i < ids.size() && (copies || signals); ++i) {

@@ -31,8 +31,8 @@ struct BlockRun {
   std::uint32_t operation = 0;  ///< that is under way
   Stall waits_for = Stall::launch;
   bool is_over = false;
-  std::uint64_t not_left = 0;     ///< bytes that have not left the first link
-  std::uint32_t not_acked = 0;    ///< acknowledgements that are missing
+  std::uint64_t not_left = 0;   ///< bytes that have not left the first link
+  std::uint32_t not_acked = 0;  ///< acknowledgements that are missing
   Waiters for_room = {}, for_acks = {};
   std::vector<char> touched = {};  ///< [GPUs] it has loaded from
   std::array<Time, num_stalls> stalls = {};
@@ -42,7 +42,7 @@ struct BlockRun {
 
 struct Device::State {
   State(const Program& the_program, std::uint32_t the_gpu, const Parameters& the_parameters, Granularity granular,
-        Surroundings& around);
+        Simulation& around);
 
   struct Words {
     std::uint64_t come = 0, taken = 0;
@@ -56,6 +56,19 @@ struct Device::State {
   struct Semaphore {
     std::uint64_t value = 0;
     Waiters waiters;
+  };
+  /// What blocks wait for that is no data.
+  struct Signals {
+    std::vector<Words> words;  ///< [channels]
+    std::vector<Semaphore> semaphores;
+    std::map<std::uint32_t, Barrier> barriers;
+  };
+  /// How far the kernel is.
+  struct Kernel {
+    Time begun;
+    std::vector<Task> tasks;           ///< [blocks]
+    std::deque<std::uint32_t> for_sm;  ///< blocks that wait for an SM
+    std::uint32_t num_over = 0, last_block = 0;
   };
   struct PacketReader {
     std::uint64_t begin = 0, end = 0;
@@ -81,16 +94,11 @@ struct Device::State {
   std::uint32_t gpu;
   const Parameters& parameters;
   Granularity granularity;
-  Surroundings& around;
-  Time begun;
+  Simulation& around;
   bool fits_l2 = true;  ///< the buffers of the collective
   std::deque<BlockRun> blocks;
-  std::vector<Task> tasks;      // [blocks]
-  std::deque<std::uint32_t> for_sm;  // blocks that wait for an SM
-  std::uint32_t num_over = 0, last_block = 0;
-  std::vector<Words> words;     // [channels]
-  std::vector<Semaphore> semaphores;
-  std::map<std::uint32_t, Barrier> barriers;
+  Kernel kernel;
+  Signals signals;
   std::array<Packets, 3> packets;  // by buffer
   Slots<Load> loads;
   Proxy proxy;
@@ -253,6 +261,8 @@ inline Task drain(BlockRun& block) {
 std::uint64_t bytes_of_iteration(const BlockRun& block, const Operation& operation, bool packets);
 /// Asks for a piece of each source, and returns the load.
 std::uint32_t ask(BlockRun& block, std::span<const Operand> sources, const Bursts::Burst& burst);
+/// Returns the time from asking for `bytes` of each source to having them, if nothing else is on the links.
+Time round_trip(BlockRun& block, std::span<const Operand> sources, std::uint64_t bytes);
 /// Returns the time for the first loads of a block from other GPUs, which it pays once for each of them.
 Time first_touch(BlockRun& block, std::span<const Operand> sources);
 

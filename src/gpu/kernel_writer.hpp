@@ -14,9 +14,7 @@ struct Piece {
 
   std::uint64_t size() const { return end - begin; }
   /// Returns part i of n equal ones.
-  Piece part(std::uint64_t i, std::uint64_t n) const {
-    return {begin + size() * i / n, begin + size() * (i + 1) / n};
-  }
+  Piece part(std::uint64_t i, std::uint64_t n) const { return {begin + size() * i / n, begin + size() * (i + 1) / n}; }
 };
 
 /// Writes programs operation by operation.
@@ -92,7 +90,7 @@ class KernelWriter {
     add(gpu, block, {.kind = kind, .transport = transport, .pays_op = pays_op}, {}, {}, ids);
   }
   void add_barrier(std::uint32_t gpu, std::uint32_t block) {
-    add(gpu, block, {.kind = OperationKind::barrier, .barrier = 0, .num_blocks = shape_.blocks});
+    add(gpu, block, {.kind = OperationKind::barrier, .barrier = {0, shape_.blocks}});
   }
   template <class Visit>
   void for_each_block(Visit visit) const {

@@ -19,8 +19,13 @@ Task fetch(BlockRun& block, std::span<const Operand> sources, std::uint64_t each
   const Bursts bursts(bytes, each, most);
   const std::uint64_t unroll = parameters.unroll, size = bursts.size();
   const std::uint64_t window = size == 1 ? unroll : std::max<std::uint64_t>(2, (unroll + size - 1) / size + 1);
-  const auto apart = static_cast<std::int64_t>(size == 1 ? (unroll > 1 ? 1 : 0) : size - 1);
-  const Time pace = Time::from_ps(parameters.load.ps() * apart / static_cast<std::int64_t>(unroll));
+  // A burst stands for a loop of its iterations, `unroll` of them under way: so long lies between two bursts, and after
+  // the last one.
+  const auto pace = [&](std::uint64_t iterations) {
+    if (size == 1) return unroll > 1 ? Time::from_ps(parameters.load.ps() / static_cast<std::int64_t>(unroll)) : Time();
+    return Time::from_ps(round_trip(block, sources, std::min(each, bytes)).ps() *
+                         static_cast<std::int64_t>(iterations) / static_cast<std::int64_t>(unroll));
+  };
   std::deque<std::uint32_t> under_way;
   Time next = device.now();
   for (std::uint64_t k = 0; k < bursts.count(); ++k) {
@@ -30,10 +35,11 @@ Task fetch(BlockRun& block, std::span<const Operand> sources, std::uint64_t each
       co_await LoadComes{block, oldest};
     }
     co_await Until{block, next, Stall::load};
-    next = device.now() + pace;
+    next = device.now() + pace(bursts[k].iterations);
     under_way.push_back(ask(block, sources, bursts[k]));
   }
   for (const std::uint32_t load : under_way) co_await LoadComes{block, load};
+  if (size > 1) co_await Until{block, next, Stall::load};
 }
 
 }  // namespace
@@ -53,6 +59,17 @@ std::uint32_t ask(BlockRun& block, std::span<const Operand> sources, const Burst
                                .wire = device.lines(burst.bytes()) * device.parameters.read_header});
   }
   return load;
+}
+
+Time round_trip(BlockRun& block, std::span<const Operand> sources, std::uint64_t bytes) {
+  Device::State& device = block.device;
+  Time time = device.parameters.load;
+  for (const Operand& from : sources) {
+    const std::uint32_t other = from.access == Access::in_switch ? device.program.groups[from.gpu].front() : from.gpu;
+    time += device.around.holds(other, device.gpu, device.data_wire(bytes));
+    time += device.around.holds(device.gpu, other, device.lines(bytes) * device.parameters.read_header);
+  }
+  return time;
 }
 
 Time first_touch(BlockRun& block, std::span<const Operand> sources) {

@@ -15,7 +15,7 @@ using collective::Kind;
 
 constexpr std::uint64_t reused_scratch = std::uint64_t{64} << 20;  // bytes that the executor sets aside
 constexpr Bytes most_bytes(std::uint64_t{1} << 42);                // so that offsets of all chunks fit
-constexpr std::uint64_t most_operations = std::uint64_t{1} << 25;
+constexpr std::uint64_t most_operations = std::uint64_t{1} << 22;
 
 std::uint64_t whole_chunks(const Plan& plan) {
   const Plan::Gpu& gpu = plan.gpus.front();
@@ -108,8 +108,7 @@ class ProgramMaker {
                   fmt::format("the plan has more than {} operations for this message", most_operations), "fewer",
                   "Give its pipelines a larger unit_size.");
     Operation operation{.kind = step.kind, .transport = step.transport};
-    operation.barrier = step.barrier;
-    operation.num_blocks = step.num_blocks;
+    operation.barrier = {step.barrier, step.num_blocks};
     operation.number = step.number;
     const bool is_paired = operand_rules(step.kind, step.transport).is_paired;
     const bool by_proxy = step.transport == Transport::port && uses_channels(step.kind, step.transport);

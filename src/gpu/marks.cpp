@@ -15,11 +15,11 @@
 namespace orrery::gpu {
 namespace {
 
-using collective::Mark;
+using collective::DataMark;
 
 /// The mark of the first byte of a range; that of a later byte stands for a later byte of the data.
 struct Written {
-  Mark mark;
+  DataMark mark;
   std::optional<At> by;  ///< nothing: it was there at the start
 
   Written shifted(std::uint64_t bytes) const {
@@ -154,11 +154,11 @@ class MarkFollower final : public Observer {
     return sum;
   }
 
-  void check_result(std::uint32_t gpu, const Extent& extent, const Mark& wanted) const {
+  void check_result(std::uint32_t gpu, const Extent& extent, const DataMark& wanted) const {
     if (wanted.count == 0) return;
     intervals(extent).for_each(
         extent.first, extent.last, [&](std::uint64_t first, std::uint64_t last, const Written& found) {
-          Mark expected = wanted;
+          DataMark expected = wanted;
           expected.chunk += first - extent.first;
           if (found.mark == expected) return;
           throw Error(ErrorCode::bad_input, {.file = program_.file},
@@ -168,7 +168,7 @@ class MarkFollower final : public Observer {
                                   counted(expected.count, "contribution")));
         });
   }
-  std::string describe(const Written& found, const Mark& expected) const {
+  std::string describe(const Written& found, const DataMark& expected) const {
     const std::string who = found.by ? fmt::format("; {} wrote them", text_of(program_, *found.by))
                                      : std::string("; nobody wrote them after the start");
     if (found.mark.count == 0) return "are never written";

@@ -38,20 +38,25 @@ void store(BlockRun& block, const Pass& pass, const Operand& to, const Bursts::B
   const std::uint64_t held = pass.carrying(burst.bytes());
   block.not_left += held;
   block.not_acked += in_switch ? static_cast<std::uint32_t>(device.program.groups[to.gpu].size()) : 1;
-  device.send(device.now() + device.parameters.out,
-              {.kind = in_switch ? RequestKind::switch_store : RequestKind::store,
-               .wants_left = true,
-               .wants_ack = true,
-               .buffer = to.buffer,
-               .has_packets = pass.stores_packets,
-               .to = in_switch ? 0 : to.gpu,
-               .group = in_switch ? to.gpu : 0,
-               .block = block.index,
-               .burst = burst.number,
-               .offset = to.offset + burst.begin,
-               .bytes = burst.bytes(),
-               .held = held,
-               .wire = device.data_wire(held)});
+  device.send(device.now() + device.parameters.out, {.kind = in_switch ? RequestKind::switch_store : RequestKind::store,
+                                                     .wants_ack = true,
+                                                     .buffer = to.buffer,
+                                                     .has_packets = pass.stores_packets,
+                                                     .to = in_switch ? 0 : to.gpu,
+                                                     .group = in_switch ? to.gpu : 0,
+                                                     .block = block.index,
+                                                     .burst = burst.number,
+                                                     .offset = to.offset + burst.begin,
+                                                     .bytes = burst.bytes(),
+                                                     .held = held,
+                                                     .wire = device.data_wire(held)});
+}
+
+/// Returns the bytes of a buffer that must be there before a burst of packets can be read.
+std::pair<std::uint64_t, std::uint64_t> needed(const Operand& from, const Bursts::Burst& burst) {
+  if (from.spread == Bytes(0)) return {from.offset + burst.begin, from.offset + burst.end};
+  const std::uint64_t bytes = from.bytes.count();
+  return {from.offset, from.offset + (from.spread.count() * burst.end + bytes - 1) / bytes};
 }
 
 /// Lets packets in the own scratch be seen at `time`.
@@ -66,12 +71,11 @@ Time lead(BlockRun& block, const Pass& pass, const Bursts::Burst& burst) {
   if (burst.iterations <= 1) return Time::zero();
   Device::State& device = block.device;
   const Operand& to = pass.stored.front();
-  const std::uint32_t other =
-      to.access == Access::in_switch ? device.program.groups[to.gpu].front() : to.gpu;
+  const std::uint32_t other = to.access == Access::in_switch ? device.program.groups[to.gpu].front() : to.gpu;
   const auto holds = [&](std::uint64_t bytes) {
     return device.around.holds(device.gpu, other, device.data_wire(pass.carrying(bytes)));
   };
-  return holds(burst.bytes()) - holds(std::min(pass.each, burst.bytes()));
+  return holds(burst.bytes()) - holds(burst.bytes() - (burst.iterations - 1) * pass.each);
 }
 
 /// Goes through all iterations: reads, and stores what it has read. The next iteration is read when the stores of this
@@ -94,13 +98,18 @@ Task go_through(BlockRun& block, Pass pass) {
       const Time issue = device.now();
       co_await LoadComes{block, ask(block, pass.loaded, burst)};
       first = device.now();
-      last = std::max(first, issue + Time::from_ps(parameters.load.ps() * iterations / parameters.unroll));
+      const Time loop = round_trip(block, pass.loaded, std::min(pass.each, burst.bytes()));
+      if (iterations > 1)
+        last = std::max(first, issue + Time::from_ps(loop.ps() * iterations / parameters.unroll));
+      else
+        last = first;
     }
     if (!pass.polled.empty()) {
       co_await Until{block, clock, Stall::poll};
       for (std::size_t i = 0; i < pass.polled.size(); ++i) {
         const Operand& from = pass.polled[i];
-        co_await PacketsCome{block, from.buffer, from.offset + burst.begin, from.offset + burst.end};
+        const auto [begin, end] = needed(from, burst);
+        co_await PacketsCome{block, from.buffer, begin, end};
         if (i + 1 < pass.polled.size() && !pass.polls_side_by_side)
           co_await Until{block, device.now() + poll * iterations, Stall::poll};
       }
@@ -141,8 +150,8 @@ Pass storing(const BlockRun& block, const Operation& operation, std::span<const 
   pass.each = bytes_of_iteration(block, operation, pass.stores_packets);
   pass.local = block.device.memory();
   if (!pass.stores_packets)
-    pass.local = std::max(
-        pass.local, delay(0, Bytes(std::min(pass.each, bytes)), parameters.sm_rate, Rounding::up_to_ps));
+    pass.local =
+        std::max(pass.local, delay(0, Bytes(std::min(pass.each, bytes)), parameters.sm_rate, Rounding::up_to_ps));
   return pass;
 }
 
@@ -177,14 +186,14 @@ Task store_pairs(BlockRun& block, const Operation& operation) {
   }
   if (operation.order == Order::one_after_other) {
     for (std::size_t i = 0; i < to.size(); ++i)
-      co_await go_through(block, storing(block, operation, to.subspan(i, 1),
-                                         from[std::min(i, from.size() - 1)].bytes.count()));
+      co_await go_through(
+          block, storing(block, operation, to.subspan(i, 1), from[std::min(i, from.size() - 1)].bytes.count()));
     co_return;
   }
   SideBySide all{static_cast<std::uint32_t>(to.size()), {}};
   for (std::size_t i = 0; i < to.size(); ++i)
-    store_beside(block,
-                 storing(block, operation, to.subspan(i, 1), from[std::min(i, from.size() - 1)].bytes.count()), all);
+    store_beside(block, storing(block, operation, to.subspan(i, 1), from[std::min(i, from.size() - 1)].bytes.count()),
+                 all);
   while (all.missing > 0) co_await Happens{block, all.waiters, Stall::memory};
 }
 
@@ -216,8 +225,8 @@ Task stream(BlockRun& block, const Operation& operation) {
   if (reads_memory && pass.loaded.empty() && !(operation.operand_first && !pass.polled.empty()))
     pass.local = pass.polled.empty() ? device.memory() : device.parameters.hit;
   if (operation.kind == OperationKind::res || operation.kind == OperationKind::gstore)
-    pass.local = std::max(pass.local, delay(0, Bytes(std::min(pass.each, pass.bytes)), device.parameters.sm_rate,
-                                            Rounding::up_to_ps));
+    pass.local = std::max(
+        pass.local, delay(0, Bytes(std::min(pass.each, pass.bytes)), device.parameters.sm_rate, Rounding::up_to_ps));
   co_await go_through(block, std::move(pass));
 }
 

@@ -25,6 +25,8 @@ struct Protocol {
 };
 constexpr std::uint32_t num_slots = 8;
 constexpr std::uint32_t alignment = 16;
+constexpr std::uint64_t most_pieces = std::uint64_t{1} << 20;
+constexpr std::uint64_t most_together = 1 << 24;  // a step has no more chunks
 
 Protocol protocol_of(Msccl::Protocol protocol) {
   switch (protocol) {
@@ -44,7 +46,7 @@ using Connection = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 struct Fifo {
   std::uint32_t at_sender = 0, at_receiver = 0;  ///< ends of the channel
   std::uint64_t first = 0;                       ///< byte of the receiver's scratch
-  std::uint64_t sent = 0, received = 0;          ///< pieces
+  std::uint64_t pieces = 0, sent = 0, received = 0;
 };
 
 class MscclProgram {
@@ -56,6 +58,9 @@ class MscclProgram {
                   fmt::format("a multiple of {}: {} of whole units of {} bytes", next_size(algorithm, Bytes(1)).count(),
                               counted(algorithm.num_chunks, "chunk"), alignment));
     chunk_ = message.count() / algorithm.num_chunks;
+    turns_ = (chunk_ + protocol_.slot - 1) / protocol_.slot;
+    together_ =
+        turns_ > 1 ? 1 : static_cast<std::uint32_t>(std::min<std::uint64_t>(protocol_.slot / chunk_, most_together));
   }
 
   Program make() {
@@ -72,8 +77,9 @@ class MscclProgram {
     }
     connect();
     add_semaphores();
-    for (gpu_ = 0; gpu_ < from_.num_gpus; ++gpu_)
-      for (const Msccl::Step& step : from_.steps[gpu_]) add_step(step);
+    for (first_ = 0; first_ < chunk_; first_ += protocol_.slot)
+      for (gpu_ = 0; gpu_ < from_.num_gpus; ++gpu_)
+        for (const Msccl::Step& step : from_.steps[gpu_]) add_step(step);
     return std::move(program_);
   }
 
@@ -82,9 +88,9 @@ class MscclProgram {
 
   // --- connections ---
 
-  std::uint64_t pieces_of(const Step& step) const {
-    return (step.count * chunk_ + protocol_.slot - 1) / protocol_.slot;
-  }
+  /// Returns the pieces that a step moves in one turn. Chunks that fit into a slot together are one.
+  std::uint64_t pieces_of_turn(const Step& step) const { return (step.count + together_ - 1) / together_; }
+  std::uint64_t pieces_of(const Step& step) const { return turns_ * pieces_of_turn(step); }
   static bool sends(const Step& step) { return step.operations[Msccl::sends].has_value(); }
   static bool receives(const Step& step) { return step.operations[Msccl::receives].has_value(); }
 
@@ -102,6 +108,14 @@ class MscclProgram {
 
   void connect() {
     std::map<Connection, std::uint64_t> pieces;
+    std::uint64_t all = 0;
+    for (const auto& steps : from_.steps)
+      for (const Step& step : steps) all += pieces_of(step);
+    if (all > most_pieces)
+      throw Error(ErrorCode::bad_input, {.file = from_.file},
+                  fmt::format("the steps have {} for this message", counted(all, "piece")),
+                  fmt::format("{} at the most", most_pieces),
+                  "Give a smaller message, or take a protocol with larger slots.");
     for (std::uint32_t gpu = 0; gpu < from_.num_gpus; ++gpu)
       for (const Step& step : from_.steps[gpu])
         if (sends(step)) {
@@ -112,7 +126,7 @@ class MscclProgram {
       const auto [sender, receiver, channel] = connection;
       const auto [at_sender, at_receiver] = program_.connect(sender, receiver);
       Bytes& scratch = program_.gpus[receiver].scratch;
-      fifos_[connection] = {at_sender, at_receiver, scratch.count()};
+      fifos_[connection] = {at_sender, at_receiver, scratch.count(), count};
       // A slot of packets has a place for each of its pieces: NCCL's flags tell them apart, those of a program do not.
       scratch += Bytes(protocol_.slot) * (protocol_.has_packets ? count : std::min<std::uint64_t>(count, num_slots));
     }
@@ -171,17 +185,7 @@ class MscclProgram {
       add_with_id(sem_acquire, found->second);
       add(nop);
     }
-    const std::uint64_t bytes = step.count * chunk_;
-    if (step.type == "cpy" || step.type == "re") {
-      const Operand from = local(step.from, 0, bytes), to = local(step.to, 0, bytes);
-      if (step.type == "cpy")
-        add(copy, std::array{from}, std::array{to});
-      else
-        add(re, std::array{to, from}, std::array{to});
-    }
-    if (sends(step) || receives(step))
-      for (std::uint64_t first = 0; first < bytes; first += protocol_.slot)
-        add_piece(step, first, std::min(protocol_.slot, bytes - first));
+    for (std::uint32_t k = 0; k < step.count; k += together_) add_piece(step, k, std::min(together_, step.count - k));
     if (const auto found = releases_.find({gpu_, step.block, step.number}); found != releases_.end()) {
       add(nop);
       add(sem_release, {}, {}, found->second);
@@ -189,8 +193,18 @@ class MscclProgram {
     if (step.type == "cpy" || step.type == "re") add(nop);
   }
 
-  /// Adds what a step does with the bytes of one slot.
-  void add_piece(const Step& step, std::uint64_t first, std::uint64_t bytes) {
+  /// Adds what a step does in this turn with some of its chunks, from the k-th one on.
+  void add_piece(const Step& step, std::uint32_t k, std::uint32_t chunks) {
+    const std::uint64_t first = k * chunk_ + first_,
+                        bytes = chunks > 1 ? chunks * chunk_ : std::min(protocol_.slot, chunk_ - first_);
+    if (step.type == "cpy" || step.type == "re") {
+      const Operand from = local(step.from, first, bytes), to = local(step.to, first, bytes);
+      if (step.type == "cpy")
+        add(copy, std::array{from}, std::array{to});
+      else
+        add(re, std::array{to, from}, std::array{to});
+    }
+    if (!sends(step) && !receives(step)) return;
     std::vector<Operand> sources, targets;
     if (receives(step)) {
       Fifo& fifo = fifo_from(gpu_, step);
@@ -212,16 +226,7 @@ class MscclProgram {
   /// Tells the sender that a slot is free, if it will wait for one.
   void add_credit(const Step& step) {
     const Fifo& fifo = fifo_from(gpu_, step);
-    if (fifo.received + num_slots <= pieces_that_come(step)) add_with_id(rlxsignal, fifo.at_receiver);
-  }
-  /// Returns the pieces that come on the connection of a step.
-  std::uint64_t pieces_that_come(const Step& step) {
-    const Msccl::Block& block = block_of(gpu_, step);
-    std::uint64_t& count = counts_[{*block.receive, gpu_, block.channel}];
-    if (count == 0)
-      for (const Step& other : from_.steps[gpu_])
-        if (other.block == step.block && receives(other)) count += pieces_of(other);
-    return count;
+    if (fifo.received + num_slots <= fifo.pieces) add_with_id(rlxsignal, fifo.at_receiver);
   }
 
   void move(const Step& step, std::uint64_t first, std::uint64_t bytes, std::vector<Operand> sources,
@@ -244,10 +249,12 @@ class MscclProgram {
 
   const Msccl& from_;
   const Protocol protocol_;
-  std::uint64_t chunk_ = 0;  ///< bytes
+  std::uint64_t chunk_ = 0;     ///< bytes
+  std::uint64_t turns_ = 0;     ///< of the whole algorithm, each with a slot of each chunk
+  std::uint64_t first_ = 0;     ///< byte of each chunk at which the turn begins
+  std::uint32_t together_ = 1;  ///< most chunks in a slot
   Program program_;
   std::map<Connection, Fifo> fifos_;
-  std::map<Connection, std::uint64_t> counts_;                                ///< pieces that come
   std::vector<std::uint64_t> staging_;                                        ///< [gpus] byte of scratch
   using StepOfGpu = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // GPU, block, number
   std::map<StepOfGpu, std::vector<std::uint32_t>> releases_;                  ///< semaphores
@@ -265,7 +272,7 @@ Bytes next_size(const collective::Msccl& algorithm, Bytes message) {
 }
 
 Bytes test_message(const collective::Msccl& algorithm) {
-  return next_size(algorithm, Bytes(3 * protocol_of(algorithm.protocol).slot) * algorithm.num_chunks);
+  return next_size(algorithm, Bytes(10 * protocol_of(algorithm.protocol).slot) * algorithm.num_chunks);
 }
 
 Program make_program(const collective::Msccl& algorithm, Bytes message) {

@@ -108,7 +108,7 @@ constexpr Profile h100{"h100", "NVIDIA H100 or H200", h100_parameters, gb_per_s(
 constexpr Profile a100{"a100", "NVIDIA A100", with_a100(), gb_per_s(300)};
 constexpr Profile h20{"h20", "NVIDIA H20", with_h20(), gb_per_s(450)};
 constexpr Profile b200{"b200", "NVIDIA B200 (few public figures)", with_b200(), gb_per_s(900)};
-constexpr Profile mi300x{"mi300x", "AMD MI300X (few public figures)", with_mi300x(), gb_per_s(64), 300,
+constexpr Profile mi300x{"mi300x",        "AMD MI300X (few public figures)", with_mi300x(), gb_per_s(64), 300,
                          "FullyConnected"};
 constexpr Profile generic{"generic-3.0", "the generic GPU of ASTRA-sim 3.0", with_generic(), gb_per_s(1099.5), 500};
 

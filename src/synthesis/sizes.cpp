@@ -32,7 +32,7 @@ class Draws {
 
 Fields fields(const SketchPoint& point) { return {point.flops, point.bytes, point.ps}; }
 
-Fields mean_of(const Sketch& sketch) {
+Fields mean_fields_of(const Sketch& sketch) {
   Fields mean{};
   for (const SketchPoint& point : sketch.points)
     for (std::size_t f = 0; f < mean.size(); ++f) mean[f] += point.weight * fields(point)[f];
@@ -106,7 +106,7 @@ std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const 
   std::vector<Fields> values(num_nodes);
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;
   for (std::size_t s = 0; s < by_sketch.size(); ++s) {
-    const Fields mean = mean_of(model.sketches[s]);
+    const Fields mean = mean_fields_of(model.sketches[s]);
     const auto points = deal(model.sketches[s], by_sketch[s].size(), draws, 2 * s);
     for (std::size_t n = 0; n < points.size(); ++n) {
       const std::uint32_t node = by_sketch[s][n];

@@ -70,7 +70,8 @@ class Explore(harness.Folder):
             best = list(file["top"][:])
             self.assertEqual(list(file["best"][:]), best)
             for name in ("tp", "bandwidth"):  # numbers in SI units, and the texts of the configuration
-                numbers, texts = file["parameters"][name], file["settings"][name].asstr()[:]
+                numbers, settings = file["parameters"][name], file["settings"][name]
+                texts = settings["text"].asstr()[:][settings["row"][:]]
                 self.assertEqual(numbers.attrs["units"], "byte/s" if name == "bandwidth" else "1")
                 self.assertEqual(list(numbers[:]), [float(text.split()[0]) * (1e9 if name == "bandwidth" else 1) for text in texts])
             self.assertEqual([list(file[f"study/objectives/{name}"].asstr()[:]) for name in ("metric", "direction")], [["step_time"], ["minimise"]])
@@ -101,7 +102,10 @@ class Explore(harness.Folder):
         self.assertIn("bandwidth", tornado["parameter"])
         for number, name in enumerate(tornado["parameter"]):
             for end in ("low", "high"):
-                wanted = {other: rows[best][other] for other in names} | {name: tornado[f"{end}_value"][number]}
+                value = tornado[f"{end}_value"][number]
+                wanted = {other: rows[best][other] for other in names} | {name: str(int(value.split()[0]) * 10 ** 9) if name == "bandwidth" else value}
+                if int(wanted["tp"]) * int(wanted["pp"]) == 8:
+                    wanted["zero"] = "0"
                 found = [time for row, time in zip(rows, times) if all(row[other] == wanted[other] for other in names)]
                 self.assertEqual(found, [tornado[end][number]], (name, end))
 
@@ -159,10 +163,16 @@ class Explore(harness.Folder):
         the same study. Models without parallelism to choose are refused, and so are NPUs that do not fill a dimension."""
         model = self.folder / "model.yaml"
         model.write_text("kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n")
-        question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32"]
+        question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32", "--cost=h100-2024-08"]
         found = harness.orrery(*question, *self.output("best.h5", "best.csv"))
         self.assertEqual(found.code, 0, found.err)
-        self.assertRegex(found.out, r"\n +\d+  done\n\nThe best")
+        self.assertRegex(found.out, r"\n +\d+  done\n(.*\n)*\nThe best(.*\n).* capex")
+        with h5py.File(self.folder / "best.h5") as file:
+            top, times = list(file["top"][:]), dict(zip(file["trials/number"][:], file["trials/step_time"][:]))
+        self.assertEqual(sorted(path.name for path in self.folder.glob("best.trial-*.yaml")), sorted(f"best.trial-{number}.yaml" for number in top))
+        self.assertEqual(len(top), 10)
+        results = self.run_once([self.folder / f"best.trial-{top[9]}.yaml", "--fold"])
+        self.assertAlmostEqual(max(harness.finish_times(results)) * 1e-12, times[top[9]], delta=1e-12)
         self.explore(self.folder / "best.study.yaml", *self.output())
         self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / "best.h5"), "")
         self.assertEqual({row["dp"] for row in self.rows()} & {"1", "2", "4", "8", "16"}, {"1", "2", "4", "8", "16"})

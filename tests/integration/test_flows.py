@@ -87,6 +87,7 @@ class Flows(harness.Folder):
                 self.assertEqual(other, first, f"{case} on {ranks} ranks")
 
     def test_refusals(self):
+        """Two or three hosts on a switch, and one fault at a time: the message names the key or the flow."""
         flow = {"from": 0, "to": 1, "size": "1 kB"}
         self.refused(star(2, [flow | {"to": 0}]), "found the host that sends", "workload.flows.0.to")
         self.refused(star(2, [flow | {"to": 2}]), "workload.flows.0.to")

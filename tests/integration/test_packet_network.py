@@ -53,6 +53,7 @@ class PacketNetwork(harness.Folder):
         self.assertEqual(harness.finish_times(path), [there + 2 * (480 + 1_000_000) + 1, there + 1])
 
     def test_one_answer(self):
+        """A training step with all parallelisms on 8 NPUs of each shape: the same results on 1, 2 and 4 ranks and scattered over 3."""
         for number, (name, dimensions) in enumerate(SHAPES.items()):
             with self.subTest(name):
                 config = self.folder / "step.yaml"
@@ -76,6 +77,7 @@ class PacketNetwork(harness.Folder):
                 self.assertLessEqual(abs(error), abs(coarse) + 0.002)
 
     def test_refusals(self):
+        """What the packet network does not have is refused with the place."""
         nodes = [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1000)] for _ in range(4)]
         for dimensions, more, text in (
                 ("{shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 1 us, oversubscription: 2}", [], "oversubscribed switch"),

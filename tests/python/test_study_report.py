@@ -187,6 +187,17 @@ class Comparison(Studies):
         self.assertEqual({round(value["ratios"][1], 9) for value in found["values"]}, {0.8})
         self.assertRegex(found["said"][0], "20.0 % less than made")
 
+    def test_overrides(self):
+        """System: two studies of which the program made one with --set. Expectation: its key is what differs, with both values."""
+        key = "system.network.dimensions.0.bandwidth"
+        outcome = harness.orrery("explore", "real.yaml", "--set", f"{key}=100 GB/s", "--output", "wider.h5", cwd=self.folder)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        with orrery.read_study(self.real) as first, orrery.read_study(self.folder / "wider.h5") as second:
+            found = comparison.of([first, second])
+            self.assertIn(f"real.yaml --set '{key}=100 GB/s' --trial 0 >", second.command(0))
+        self.assertEqual(found["settings"], [{"text": "--set", "key": key, "values": [None, "100 GB/s"]}])
+        self.assertEqual(found["matched"][0]["done"], 12)
+
     def test_texts(self):
         """System: studies of one and of two objectives. Expectation: the key of the objectives is the one that differs."""
         with orrery.read_study(self.real) as first, orrery.read_study(self.front) as second:

@@ -7,12 +7,12 @@
 namespace orrery::collective {
 
 /// Stands for the data of one chunk: which chunk of the whole it is, and whose contributions are in it.
-struct Mark {
+struct DataMark {
   std::uint64_t chunk = 0;  ///< of the whole
   std::uint32_t count = 0;  ///< of contributions; 0: nobody has written it
   std::uint64_t ranks = 0;  ///< the sum of the hashes of the ranks that contributed
 
-  friend bool operator==(const Mark&, const Mark&) = default;
+  friend bool operator==(const DataMark&, const DataMark&) = default;
 };
 
 /// What the members of a collective hold at its start, and what they must hold at its end.
@@ -28,9 +28,9 @@ class DataContract {
   /// the mark of the k-th following chunk is that of the first one with a chunk k later.
   std::uint64_t output_run() const;
   /// Returns what chunk `at` of the input of a member holds at the start.
-  Mark input(std::uint32_t rank, std::uint64_t at) const;
+  DataMark input(std::uint32_t rank, std::uint64_t at) const;
   /// Returns what chunk `at` of the output of a member must hold at the end; count 0: anything.
-  Mark output(std::uint32_t rank, std::uint64_t at) const;
+  DataMark output(std::uint32_t rank, std::uint64_t at) const;
 
  private:
   Kind kind_;

@@ -36,18 +36,36 @@ struct CheckCommand {
   Inputs inputs;
 };
 
+/// Of which trials of a study results.h5 is kept.
+enum class KeptResults : std::uint8_t {
+  none,
+  top,  ///< those that are listed
+  all,  ///< those that are done
+};
+
+/// One of several jobs that share the configurations of a study: those whose number leaves the remainder `index`.
+struct Shard {
+  std::uint32_t index = 0, count = 1;
+};
+
 /// `orrery explore STUDY.yaml`: simulate the configurations of a study and say which are best.
 struct ExploreCommand {
-  std::filesystem::path file;          ///< STUDY.yaml
-  std::filesystem::path output;        ///< explore.h5
-  std::filesystem::path csv;           ///< all trials as a table; empty: none
-  std::vector<std::string> overrides;  ///< "key.path=value" of --set, below what the study sets
-  std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
-  std::optional<std::uint32_t> limit;  ///< simulate this many at most
-  bool list = false;                   ///< print the configurations, simulate nothing
-  bool no_sensitivity = false;         ///< leave out what the best trial depends on
-  bool force = false;                  ///< replace existing files
-  double max_walltime_s = 0;           ///< wall-clock seconds of the job; 0: no limit
+  std::filesystem::path file;                ///< STUDY.yaml
+  std::filesystem::path output;              ///< explore.h5
+  std::filesystem::path csv;                 ///< all trials as a table; empty: none
+  std::vector<std::string> overrides;        ///< "key.path=value" of --set, below what the study sets
+  std::optional<std::uint32_t> trial;        ///< print the configuration of this one, simulate nothing
+  std::optional<std::uint32_t> limit;        ///< simulate this many at most
+  bool list = false;                         ///< print the configurations, simulate nothing
+  bool dry_run = false;                      ///< print the bounds of the configurations, simulate nothing
+  bool strict = false;                       ///< end at the first trial that is faulty
+  std::optional<Shard> shard;                ///< simulate this part only
+  std::vector<std::filesystem::path> merge;  ///< files of all shards, which are put together
+  KeptResults keep_results = KeptResults::none;
+  bool write_configurations = false;  ///< of the trials that are listed, beside the output
+  bool no_sensitivity = false;        ///< leave out what the best trial depends on
+  bool force = false;                 ///< replace existing files
+  double max_walltime_s = 0;          ///< wall-clock seconds of the job; 0: no limit
 };
 
 /// `orrery best MODEL --on SYSTEM --npus N`: the fastest ways to train a model, as a study that the program writes.
@@ -55,6 +73,7 @@ struct BestCommand {
   std::string model;   ///< a preset or a file
   std::string system;  ///< a preset or a file
   std::string stack;   ///< a preset; empty: none
+  std::string cost;    ///< prices: a preset or a file; empty: those of the system
   std::uint32_t npus = 1;
   std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
   ExploreCommand explore;              ///< without `file`
@@ -164,6 +183,7 @@ struct ShowPlanCommand {
   std::filesystem::path file;
   std::optional<Bytes> smallest, largest;  ///< messages of sizes from one to the other, each twice the one before
   std::string profile;                     ///< of gpu::Profile::registry(); empty: the first
+  std::optional<Inputs> system;            ///< the GPUs and their network in place of a profile; system_only
   std::optional<std::uint32_t> bursts;     ///< most pieces of an operation; 0: all
   Form form = Form::text;                  ///< operations: each as JSON in a line
 };

@@ -13,9 +13,9 @@ namespace orrery::gpu {
 
 /// What a program takes if all GPUs begin together and nothing else is under way.
 struct Timing {
-  Time whole;               ///< until the last GPU is over
-  std::vector<Time> ends;   ///< [GPUs]
-  std::uint32_t last = 0;   ///< the GPU that is over last, the lowest of these
+  Time whole;                                ///< until the last GPU is over
+  std::vector<Time> ends;                    ///< [GPUs]
+  std::uint32_t last = 0;                    ///< the GPU that is over last, the lowest of these
   std::array<Time, num_stalls> stalls = {};  ///< of the block of it that is over last
   Time end;                                  ///< from the end of this block to the end of the kernel
   RequestCounts counts;                      ///< of all GPUs

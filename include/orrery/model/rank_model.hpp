@@ -56,8 +56,6 @@ class RankModel final : public pdes::Model {
   /// Returns one record per link of this rank that carried data, in ascending order of links. There are none but in
   /// the congestion-aware network.
   std::vector<network::LinkRecord> link_records() const;
-  /// Returns what the network has lost when all NPUs are done; empty if nothing is lost.
-  std::string find_leak() const;
   /// Returns the earliest overrun that this rank met, which may be of another rank's NPU.
   const std::optional<Overrun>& overrun() const { return overrun_; }
 

@@ -15,8 +15,7 @@ ORDER = ["step_time", "tokens_per_s", "samples_per_s", "mfu", "hfu", "peak_memor
          "tokens_per_usd", "capex", "power", "energy_per_step", "tokens_per_j", "lower_bound"]
 # Metrics of which more is better, as far as nobody says which direction is wanted.
 MORE_IS_BETTER = {"tokens_per_s", "samples_per_s", "mfu", "hfu", "compute", "tokens_per_usd", "tokens_per_j"}
-SIMULATED = ("done", "excluded")  # statuses of trials that have metrics
-KEEP = 20                         # trials of the top, where neither the file nor the study says how many
+KEEP = 20  # trials of the top, where neither the file nor the study says how many
 DECIMAL, BINARY = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}, {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 # {unit of the configuration: (SI unit, how many of it)}
 SI = {"": ("1", 1), "%": ("1", 0.01), **{f"{name}s": ("s", size) for name, size in {**{"p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3}, "": 1}.items()},
@@ -214,21 +213,38 @@ class Study:
                 f"orrery run trial-{number}.yaml --output trial-{number}.h5")
 
     @functools.cached_property
+    def _words(self):
+        """The words of the command line."""
+        try:
+            return shlex.split(self.command_line)
+        except ValueError:
+            return []
+
+    @functools.cached_property
+    def overrides(self):
+        """["KEY=VALUE"]: what the command line changed in the base of the study."""
+        # The file has the words without quotes, so that a value goes on up to the next option.
+        found, is_value = [], False
+        for word in self._words:
+            if word.startswith("--"):
+                is_value = word == "--set" or word.startswith("--set=")
+                found += [word.removeprefix("--set").removeprefix("=")] if is_value else []
+            elif is_value and found[-1] and word.endswith((".yaml", ".yml")):
+                is_value = False
+            elif is_value:
+                found[-1] = f"{found[-1]} {word}".strip()
+        return found
+
+    @functools.cached_property
     def _study_words(self):
         """STUDY.yaml and what changes its base, as words of a shell."""
-        try:
-            words = shlex.split(self.command_line)
-        except ValueError:
-            words = []
-        kept = [word for at, word in enumerate(words) if word.startswith("--set=")]
-        for option, value in zip(words, words[1:]):
-            kept += ["--set", value] if option == "--set" else []
+        words = self._words
         outputs = [word.removeprefix("--output=") for word in words if word.startswith("--output=")]
         outputs += [value for option, value in zip(words, words[1:]) if option == "--output"]
-        studies = [word for word in words[2:] if word.endswith((".yaml", ".yml")) and not word.startswith("-")]
+        studies = [word for word in words[2:] if word.endswith((".yaml", ".yml")) and "=" not in word]
         if words[1:2] == ["best"]:  # has written its study beside the output
             studies = [os.path.splitext(outputs[-1] if outputs else "best.h5")[0] + ".study.yaml"]
-        return shlex.join([studies[0] if studies else "STUDY.yaml", *kept])
+        return shlex.join([studies[0] if studies else "STUDY.yaml", *(word for one in self.overrides for word in ("--set", one))])
 
     def __repr__(self):
         return f"<orrery.Study of {self.path}: {len(self.numbers):,} trials>"

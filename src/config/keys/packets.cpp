@@ -278,7 +278,7 @@ void add_flows(PacketKeys& keys) {
       word(controls()), [](auto& rules) -> auto& { return rules.control; });
 }
 
-void add_parameters(PacketKeys& keys) {
+void add_rates(PacketKeys& keys) {
   keys.add(
       {.path = "system.network.packets.least-rate",
        .help = "rate below which no control goes",
@@ -303,6 +303,9 @@ void add_parameters(PacketKeys& keys) {
        .example = "0.0625",
        .otherwise = Default::built_in()},
       share(), [](auto& rules) -> auto& { return rules.parameters.gain; });
+}
+
+void add_parameters_of_controls(PacketKeys& keys) {
   keys.add(
       {.path = "system.network.packets.alpha-interval",
        .help = "time between updates of the share of marks (DCQCN)",
@@ -374,7 +377,8 @@ const Keys<Configuration>& packet_keys() {
     add_sizes(keys);
     add_switches(keys);
     add_flows(keys);
-    add_parameters(keys);
+    add_rates(keys);
+    add_parameters_of_controls(keys);
     return std::move(keys.keys);
   }();
   return all;

@@ -22,8 +22,7 @@ Program one_shot(const KernelShape& shape) {
       sent.push_back(KernelWriter::remote_packets(other, in_scratch(gpu)));
       gotten.push_back(KernelWriter::packets(in_scratch(other)));
     }
-    writer.add(gpu, block,
-               {.kind = ppkt, .order = Order::by_threads, .packets = PacketFormat::ll8, .threads = 32},
+    writer.add(gpu, block, {.kind = ppkt, .order = Order::by_threads, .packets = PacketFormat::ll8, .threads = 32},
                std::vector<Operand>(peers.size(), own), sent);
     writer.add(gpu, block, {.kind = repkt, .packets = PacketFormat::ll8, .operand_first = true}, gotten,
                {KernelWriter::local(Buffer::output, piece)});
@@ -54,9 +53,8 @@ std::string_view need_block_for_each_peer(const KernelShape& shape) {
   return shape.blocks + 1 == shape.gpus ? std::string_view() : "it has one block for each other GPU";
 }
 std::string_view need_blocks_for_each_peer(const KernelShape& shape) {
-  return shape.gpus > 1 && shape.blocks % (shape.gpus - 1) == 0
-             ? std::string_view()
-             : "it has equally many blocks for each other GPU";
+  return shape.gpus > 1 && shape.blocks % (shape.gpus - 1) == 0 ? std::string_view()
+                                                                : "it has equally many blocks for each other GPU";
 }
 
 /// Each GPU adds up its chunk of packets of all others, and sends them the sum (test/mscclpp-test, allreduce6). Block
@@ -78,14 +76,20 @@ Program two_shot(const KernelShape& shape) {
     const Piece to_peer = Piece{0, chunk(peer).size()}.part(l, for_peer);
     writer.add(gpu, block, {.kind = ppkt}, {KernelWriter::local(Buffer::input, moved(to_peer, chunk(peer).begin))},
                {KernelWriter::remote_packets(peer, received(peer, gpu, to_peer))});
-    const Piece share = Piece{0, chunk(gpu).size()}.part(block, shape.blocks);
+    // Its share of the own chunk: every (GPUs - 1)-th packet of a stripe. The sums lie side by side.
+    const Piece stripe = Piece{0, chunk(gpu).size()}.part(l, for_peer);
+    const Piece share = stripe.part(block / for_peer, shape.gpus - 1);
     std::vector<Operand> gotten = {KernelWriter::local(Buffer::input, moved(share, chunk(gpu).begin))};
-    std::vector<Operand> sums = {KernelWriter::local(Buffer::output, moved(share, chunk(gpu).begin))};
+    const Operand sum = KernelWriter::local(Buffer::output, moved(share, chunk(gpu).begin));
+    std::vector<Operand> sums;
     for (const std::uint32_t other : peers) {
-      gotten.push_back(KernelWriter::packets(received(gpu, other, share)));
+      gotten.push_back(KernelWriter::packets(received(gpu, other, stripe)));
+      gotten.back().bytes = Bytes(share.size());
+      gotten.back().spread = Bytes(stripe.size());
       sums.push_back(KernelWriter::remote_packets(other, moved(share, all + chunk(gpu).begin)));
     }
-    writer.add(gpu, block, {.kind = respkt}, gotten, sums);
+    writer.add(gpu, block, {.kind = repkt}, gotten, {sum});
+    writer.add(gpu, block, {.kind = ppkt}, {sum}, sums);
     const Piece of_peer = moved(to_peer, chunk(peer).begin);
     writer.add(gpu, block, {.kind = upkt}, {KernelWriter::packets(moved(of_peer, all))},
                {KernelWriter::local(Buffer::output, of_peer)});
@@ -109,7 +113,8 @@ Program one_stage(const KernelShape& shape) {
     const Piece share = Piece{0, shape.bytes.count()}.part(block, shape.blocks);
     meet(writer, gpu, block, rlxsignal, rlxwait);
     std::vector<Operand> from = {KernelWriter::local(Buffer::input, share)};
-    for (const std::uint32_t other : writer.peers(gpu)) from.push_back(KernelWriter::remote(other, Buffer::input, share));
+    for (const std::uint32_t other : writer.peers(gpu))
+      from.push_back(KernelWriter::remote(other, Buffer::input, share));
     writer.add(gpu, block, {.kind = rre}, from, {KernelWriter::local(Buffer::output, share)});
     meet(writer, gpu, block, rlxsignal, rlxwait);
   });
@@ -150,7 +155,9 @@ Program all_pairs_put(const KernelShape& shape) {
   const std::uint64_t all = shape.bytes.count();
   writer.for_each_block([&](std::uint32_t gpu, std::uint32_t block) {
     const auto peers = writer.peers(gpu);
-    const auto share_of = [&](std::uint32_t of) { return Piece{0, all}.part(of, shape.gpus).part(block, shape.blocks); };
+    const auto share_of = [&](std::uint32_t of) {
+      return Piece{0, all}.part(of, shape.gpus).part(block, shape.blocks);
+    };
     const auto in_scratch = [&](std::uint32_t of) {
       return Piece{0, all}.part(of, shape.gpus).part(block, shape.blocks);
     };
@@ -181,8 +188,7 @@ Program in_switch(const KernelShape& shape) {
   for (std::uint32_t gpu = 0; gpu < shape.gpus; ++gpu) all.push_back(gpu);
   writer.program().groups = {all};
   writer.for_each_block([&](std::uint32_t gpu, std::uint32_t block) {
-    const Piece share =
-        Piece{0, shape.bytes.count()}.part(gpu, shape.gpus).part(block, shape.blocks);
+    const Piece share = Piece{0, shape.bytes.count()}.part(gpu, shape.gpus).part(block, shape.blocks);
     const auto ids = writer.channels(gpu, writer.peers(gpu), block);
     const auto nop_then = [&](OperationKind kind) {
       writer.add(gpu, block, {.kind = nop});

@@ -39,9 +39,8 @@ Program by_stores(const KernelShape& shape, std::string_view name, Collective wh
   writer.for_each_block([&](std::uint32_t gpu, std::uint32_t block) {
     std::vector<Operand> from, to, added = {KernelWriter::local(Buffer::input, part_of(shape, gpu, block))};
     for (const std::uint32_t other : writer.peers(gpu)) {
-      from.push_back(KernelWriter::local(Buffer::input, what == Collective::all_gather
-                                                            ? own_part(shape, block)
-                                                            : part_of(shape, other, block)));
+      from.push_back(KernelWriter::local(
+          Buffer::input, what == Collective::all_gather ? own_part(shape, block) : part_of(shape, other, block)));
       to.push_back(KernelWriter::remote(other, what == Collective::reduce_scatter ? Buffer::scratch : Buffer::output,
                                         part_of(shape, gpu, block)));
       added.push_back(KernelWriter::local(Buffer::scratch, part_of(shape, other, block)));
@@ -63,8 +62,7 @@ Program by_loads(const KernelShape& shape, std::string_view name, Collective wha
     if (what == Collective::reduce_scatter) from = {KernelWriter::local(Buffer::input, part_of(shape, gpu, block))};
     for (const std::uint32_t other : writer.peers(gpu)) {
       from.push_back(KernelWriter::remote(
-          other, Buffer::input,
-          what == Collective::all_gather ? own_part(shape, block) : part_of(shape, gpu, block)));
+          other, Buffer::input, what == Collective::all_gather ? own_part(shape, block) : part_of(shape, gpu, block)));
       to.push_back(KernelWriter::local(Buffer::output, part_of(shape, other, block)));
     }
     if (what == Collective::reduce_scatter)
@@ -109,11 +107,12 @@ constinit const Kernel gather_get_kernel{
     .help = "all-gather by loads from all others",
     .usual = {.gpus = 8, .blocks = 32},
     .make = [](const KernelShape& shape) { return by_loads(shape, "all-gather-get", Collective::all_gather); }};
-constinit const Kernel scatter_put_kernel{
-    .name = "reduce-scatter-put",
-    .help = "reduce-scatter by stores to all others, and sums of them",
-    .usual = {.gpus = 8, .blocks = 32},
-    .make = [](const KernelShape& shape) { return by_stores(shape, "reduce-scatter-put", Collective::reduce_scatter); }};
+constinit const Kernel scatter_put_kernel{.name = "reduce-scatter-put",
+                                          .help = "reduce-scatter by stores to all others, and sums of them",
+                                          .usual = {.gpus = 8, .blocks = 32},
+                                          .make = [](const KernelShape& shape) {
+                                            return by_stores(shape, "reduce-scatter-put", Collective::reduce_scatter);
+                                          }};
 constinit const Kernel scatter_get_kernel{
     .name = "reduce-scatter-get",
     .help = "reduce-scatter by loads from all others",

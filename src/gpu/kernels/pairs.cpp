@@ -99,8 +99,7 @@ Program scale(const KernelShape& shape) {
   KernelWriter writer(shape, "scale", 0);
   writer.sizes(shape.bytes, Bytes(0), Bytes(0));
   writer.for_each_block([&](std::uint32_t gpu, std::uint32_t block) {
-    const Operand own =
-        KernelWriter::local(Buffer::input, Piece{0, shape.bytes.count()}.part(block, shape.blocks));
+    const Operand own = KernelWriter::local(Buffer::input, Piece{0, shape.bytes.count()}.part(block, shape.blocks));
     writer.add(gpu, block, {.kind = copy, .pays_op = false}, {own}, {own});
   });
   return std::move(writer.program());
@@ -110,18 +109,16 @@ Program scale(const KernelShape& shape) {
 
 extern const Kernel put_kernel, get_kernel, packets_kernel, copy_kernel, copy_engine_kernel, engine_copies_kernel,
     scale_kernel;
-constinit const Kernel put_kernel{
-    .name = "put",
-    .help = "two GPUs store their buffers to each other (MSCCL++ tutorial 03)",
-    .usual = {.gpus = 2, .blocks = 32},
-    .make = [](const KernelShape& shape) { return exchange(shape, "put", Way::put); },
-    .objection = need_pairs};
-constinit const Kernel get_kernel{
-    .name = "get",
-    .help = "two GPUs load each other's buffers (MSCCL++ tutorial 03)",
-    .usual = {.gpus = 2, .blocks = 32},
-    .make = [](const KernelShape& shape) { return exchange(shape, "get", Way::get); },
-    .objection = need_pairs};
+constinit const Kernel put_kernel{.name = "put",
+                                  .help = "two GPUs store their buffers to each other (MSCCL++ tutorial 03)",
+                                  .usual = {.gpus = 2, .blocks = 32},
+                                  .make = [](const KernelShape& shape) { return exchange(shape, "put", Way::put); },
+                                  .objection = need_pairs};
+constinit const Kernel get_kernel{.name = "get",
+                                  .help = "two GPUs load each other's buffers (MSCCL++ tutorial 03)",
+                                  .usual = {.gpus = 2, .blocks = 32},
+                                  .make = [](const KernelShape& shape) { return exchange(shape, "get", Way::get); },
+                                  .objection = need_pairs};
 constinit const Kernel packets_kernel{
     .name = "packets",
     .help = "two GPUs send each other packets of 16 bytes (MSCCL++ tutorial 03)",

@@ -14,7 +14,9 @@ std::span<const ControlType* const> ControlType::registry() {
 Time transmission_time(std::uint64_t bytes, std::uint64_t rate, Time tick) {
   const auto unit = static_cast<std::uint64_t>(1'000'000'000'000 / tick.ps());  // ticks per second
   const auto doubled = static_cast<unsigned __int128>(bytes) * 16 * unit + rate;
-  return tick * static_cast<std::int64_t>(doubled / (2 * static_cast<unsigned __int128>(rate)));
+  const unsigned __int128 ticks = doubled / (2 * static_cast<unsigned __int128>(rate));
+  const auto most = static_cast<unsigned __int128>(Time::max().ps());
+  return ticks >= most ? Time::max() : tick * static_cast<std::int64_t>(ticks);
 }
 
 }  // namespace orrery::network

@@ -30,23 +30,21 @@ void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
     Port& port = ports_.emplace_back();
     port.node = node;
     port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_port_.back());
-    port.peer = end.peer;
-    port.peer_port = end.peer_port;
+    port.peer = {end.peer, end.peer_port};
     port.rate = link.rate;
     port.delay = link.delay;
-    port.headroom = static_cast<std::int64_t>(rules.headroom.value_or(
+    port.ingress.headroom_size = static_cast<std::int64_t>(rules.headroom.value_or(
         static_cast<std::uint64_t>(static_cast<unsigned __int128>(link.rate) *
                                    static_cast<std::uint64_t>(link.delay.ps() / 1000) / 8 / 1'000'000'000) *
         3));
-    port.shift = rules.share_shift;
-    for (std::uint64_t rate = link.rate; rate > host_rate && port.shift > 0; rate /= 2) --port.shift;
-    buffer.shared_size -= port.headroom + rules.reserve;
+    port.ingress.shift = rules.share_shift;
+    for (std::uint64_t rate = link.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
+    buffer.shared_size -= port.ingress.headroom_size + rules.reserve;
     nic_of_port_.push_back(static_cast<std::uint32_t>(nics_.size()));
     if (graph.node(node).is_host) {
       nics_.emplace_back();
     } else if (const auto found = rules.marks.find(link.rate); found != rules.marks.end()) {
-      port.marks = found->second;
-      port.has_marks = true;
+      port.marking = {.thresholds = found->second, .is_on = true};
     }
   }
 }
@@ -129,8 +127,7 @@ bool PacketDevices::has_work(Port& port) {
   if (!port.frames.empty() || !port.queue.empty()) return true;
   if (!is_host(port)) return false;
   const Nic& there = nic(port);
-  return !there.acknowledgements.empty() ||
-         std::ranges::any_of(there.flows, [](const Flow* flow) { return flow->has_more(); });
+  return there.num_unsent > 0 || !there.acknowledgements.empty();
 }
 
 void PacketDevices::expect_end(Port& port) {
@@ -148,19 +145,24 @@ void PacketDevices::transmit(Port& port, std::uint32_t slot) {
   ++port.done.packets;
   port.done.bytes += size;
   port.done.busy += takes;
-  if (part_.in_scheduling_order || has_work(port)) expect_end(port);
+  if (port.free < Time::max() && (part_.in_scheduling_order || has_work(port))) expect_end(port);
   hand_over(port, slot, port.free + port.delay);
 }
 
 /// Lets a packet be at the other end of the link at the time `there`.
 void PacketDevices::hand_over(Port& port, std::uint32_t slot, Time there) {
+  if (there == Time::max())
+    throw Error(ErrorCode::bad_input,
+                fmt::format("a packet from node {} to node {} would come after the range of time (106 days); expected "
+                            "fewer bytes or faster links",
+                            port.node, port.peer.node));
   const Packet& packet = packets_[slot];
-  pdes::Event onward = event(port.node, port.peer, there);
+  pdes::Event onward = event(port.node, port.peer.node, there);
   onward.kind = arrival;
   onward.node = slot;
-  onward.reserved = static_cast<std::uint16_t>(port.peer_port);
+  onward.reserved = static_cast<std::uint16_t>(port.peer.port);
   const bool tells_receiver = system_.rules.completion == PacketCompletion::acknowledged && packet.is_last &&
-                              packet.kind == Packet::Kind::acknowledgement && port.peer == packet.destination &&
+                              packet.kind == Packet::Kind::acknowledgement && port.peer.node == packet.destination &&
                               !part_.in_scheduling_order;
   if (tells_receiver) {
     pdes::Event told = event(port.node, packet.source, there);
@@ -169,7 +171,7 @@ void PacketDevices::hand_over(Port& port, std::uint32_t slot, Time there) {
     told.detail = packet.destination;
     part_.kernel.send(part_.of_node[packet.source], told);
   }
-  const Rank to = part_.of_node[port.peer];
+  const Rank to = part_.of_node[port.peer.node];
   if (to == part_.here) return part_.kernel.send(to, onward);
   std::byte bytes[sizeof(Packet) + sizeof(Telemetry)];
   std::size_t size = sizeof packet;
@@ -198,22 +200,19 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
   Port* const out = next_port(node, packet);
   if (out == nullptr) return drop(in, slot);
   if (!is_host(in)) return admit(in, *out, slot);
-  out->egress += packet.size;
   enqueue(*out, slot);
   kick(*out);
-  out->done.most_waiting = std::max(out->done.most_waiting, out->num_waiting);
+  out->done.most_waiting = std::max(out->done.most_waiting, out->queue.size);
 }
 
-/// Puts a packet into the queue of a port, whose egress counts it already.
+/// Puts a packet into the queue of a port.
 void PacketDevices::enqueue(Port& port, std::uint32_t slot) {
   port.queue.push(packets_, slot);
-  port.done.deepest_queue = std::max(port.done.deepest_queue, port.egress);
-  ++port.num_waiting;
+  port.done.deepest_queue = std::max(port.done.deepest_queue, port.queue.bytes);
   port.done.queueing -= now();
 }
 
 std::uint32_t PacketDevices::dequeue(Port& port) {
-  --port.num_waiting;
   port.done.queueing += now();
   return port.queue.pop(packets_);
 }
@@ -256,15 +255,11 @@ std::string PacketDevices::find_leak() const {
   if (packets_.in_use() != waiting)
     return fmt::format("{} packets are neither at a node nor on a link", packets_.in_use() - waiting);
   if (has_lost) return {};
-  for (const Port& port : ports_)
-    if (port.egress != port.queue.bytes)
-      return fmt::format("port {} of node {} counts {} bytes and has {}", port.number, port.node, port.egress,
-                         port.queue.bytes);
   if (waiting > 0) return {};
   for (const Port& port : ports_)
-    if (port.ingress != 0 || port.headroom_used != 0)
+    if (port.ingress.bytes != 0 || port.ingress.headroom != 0)
       return fmt::format("port {} of node {} counts {} bytes that have left", port.number, port.node,
-                         port.ingress + port.headroom_used);
+                         port.ingress.bytes + port.ingress.headroom);
   for (const Buffer& buffer : buffers_)
     if (buffer.shared != 0) return fmt::format("a buffer counts {} bytes that have left", buffer.shared);
   return {};

@@ -19,12 +19,6 @@
 
 namespace orrery::network {
 
-/// Names a flow: the number is unique among those of its source.
-struct FlowId {
-  std::uint32_t source = 0, destination = 0;  ///< nodes
-  std::uint32_t number = 0;
-};
-
 /// A message that a host is to send.
 struct FlowRequest {
   FlowId id;
@@ -134,6 +128,7 @@ class PacketDevices {
 
   // Hosts: nic.cpp.
   void serve_nic(Port& port);
+  Flow* next_flow(const Port& port, Nic& there);
   void send_next_packet(Port& port, Nic& nic, Flow& flow);
   void wake_later(Port& port, Nic& nic);
   void wake_at(Port& port, Nic& nic, Time time);
@@ -144,7 +139,6 @@ class PacketDevices {
   void heed(Flow& flow, Port& port, const Packet& packet);
   void expire(const pdes::Event& event);
   std::uint32_t reception_of(Packet& packet);
-  std::uint32_t new_flow();
   void free_packet(std::uint32_t slot);
 
   System system_;
@@ -157,8 +151,7 @@ class PacketDevices {
   std::vector<std::uint64_t> sequences_;  // [nodes] of their events
   Slots<Packet> packets_;
   Slots<Telemetry> telemetry_;
-  std::vector<std::unique_ptr<Flow>> flows_;
-  std::vector<std::uint32_t> free_flows_;
+  FlowPool flows_;
   Slots<Reception> receptions_;
   std::unordered_map<std::uint64_t, std::uint32_t> reception_slots_;  // by source and flow
   std::uint64_t num_wakes_ = 0;

@@ -132,7 +132,8 @@ std::vector<LinkRecord> PacketMessages::records() const {
                         .bytes = Bytes(done.bytes),
                         .busy = done.busy,
                         .queueing = done.queueing,
-                        .peak_queue = done.most_waiting}});
+                        .peak_queue = done.most_waiting},
+                       {done.marks, done.drops, done.pauses, done.deepest_queue}});
   });
   std::ranges::sort(records, {}, &LinkRecord::link);
   return records;

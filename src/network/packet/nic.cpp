@@ -25,7 +25,7 @@ class PacketDevices::Timers final : public FlowTimers {
 
   Time now() const override { return devices_.now(); }
   void start(std::uint32_t number, Time delay) override {
-    pdes::Event event = devices_.event(flow_.source, flow_.source, devices_.now() + delay);
+    pdes::Event event = devices_.event(flow_.id.source, flow_.id.source, devices_.now() + delay);
     event.kind = timer;
     event.node = flow_.slot;
     event.reserved = static_cast<std::uint16_t>(number);
@@ -38,35 +38,20 @@ class PacketDevices::Timers final : public FlowTimers {
   Flow& flow_;
 };
 
-std::uint32_t PacketDevices::new_flow() {
-  if (free_flows_.empty()) {
-    flows_.push_back(std::make_unique<Flow>());
-    return static_cast<std::uint32_t>(flows_.size() - 1);
-  }
-  const std::uint32_t slot = free_flows_.back();
-  free_flows_.pop_back();
-  *flows_[slot] = {};
-  return slot;
-}
-
 void PacketDevices::send(const FlowRequest& request) {
-  const std::uint32_t slot = new_flow();
-  Flow& flow = *flows_[slot];
-  flow.number = request.id.number;
-  flow.source = request.id.source;
-  flow.destination = request.id.destination;
+  Flow& flow = flows_.add();
+  flow.id = request.id;
   flow.ports = request.ports;
-  flow.slot = slot;
   flow.bytes = request.bytes;
   flow.available = now();
   Packet first;
-  first.source = flow.source;
-  first.destination = flow.destination;
+  first.source = flow.id.source;
+  first.destination = flow.id.destination;
   first.ports = flow.ports;
-  Port* const out = next_port(flow.source, first);
+  Port* const out = next_port(flow.id.source, first);
   if (out == nullptr)
     throw Error(ErrorCode::bad_input,
-                fmt::format("no working link leads from host {} to host {}", flow.source, flow.destination));
+                fmt::format("no working link leads from host {} to host {}", flow.id.source, flow.id.destination));
   flow.rate = {.rate = out->rate,
                .line_rate = out->rate,
                .window = request.window,
@@ -74,8 +59,9 @@ void PacketDevices::send(const FlowRequest& request) {
                .payload = system_.rules.payload};
   if (system_.rules.control->make != nullptr) flow.control = system_.rules.control->make(system_.rules.parameters);
   flow.port = out->number;
-  if (is_here(flow.destination)) flow.receiver = receptions_.put({.source = flow.source, .flow = flow.number});
+  if (is_here(flow.id.destination)) flow.receiver = receptions_.put({.source = flow.id.source, .flow = flow.id.number});
   nic(*out).flows.push_back(&flow);
+  ++nic(*out).num_unsent;
   kick(*out);
 }
 
@@ -86,47 +72,50 @@ void PacketDevices::serve_nic(Port& port) {
   if (!port.is_paused && !there.acknowledgements.empty()) return transmit(port, there.acknowledgements.pop(packets_));
   if (!port.is_paused && !port.queue.empty() && std::exchange(there.passes_next, false)) {
     const std::uint32_t slot = dequeue(port);
-    port.egress -= packets_[slot].size;
     return transmit(port, slot);
   }
   there.passes_next = true;
+  if (Flow* const flow = next_flow(port, there)) return send_next_packet(port, there, *flow);
+  if (!port.is_paused && !port.queue.empty()) return serve_nic(port);
+  if (there.num_unsent > 0) wake_later(port, there);
+}
+
+/// Returns the next flow that may send now; null if there is none. Takes flows that are over out of the list.
+Flow* PacketDevices::next_flow(const Port& port, Nic& there) {
   auto& flows = there.flows;
   const std::size_t count = flows.size();
-  std::size_t chosen = count, over = count;
-  for (std::size_t i = 1; i <= count; ++i) {
+  std::size_t chosen = count;
+  bool may_be_over = there.num_unsent == 0;
+  for (std::size_t i = 1; i <= count && there.num_unsent > 0; ++i) {
     const std::size_t at = (i + there.last) % count;
-    Flow& flow = *flows[at];
+    const Flow& flow = *flows[at];
     if (!port.is_paused && flow.has_more() && !flow.is_held(system_.rules.window_follows_rate)) {
       if (flow.available > now()) continue;
       chosen = at;
       break;
     }
-    if (flow.is_over) over = std::min(over, at);
+    may_be_over = may_be_over || flow.is_over;
   }
-  if (over < count) {  // takes out those that are over
-    Flow* const sender = chosen < count ? flows[chosen] : nullptr;
-    for (std::size_t i = over; i < count; ++i)
-      if (flows[i]->is_over) free_flows_.push_back(flows[i]->slot);
-    flows.erase(std::remove_if(flows.begin() + static_cast<std::ptrdiff_t>(over), flows.end(),
-                               [](const Flow* flow) { return flow->is_over; }),
-                flows.end());
-    chosen = static_cast<std::size_t>(std::ranges::find(flows, sender) - flows.begin());
+  Flow* const flow = chosen < count ? flows[chosen] : nullptr;
+  if (may_be_over && there.num_over > 0) {
+    std::erase_if(flows, [&](const Flow* other) {
+      if (other->is_over) flows_.free(other->slot);
+      return other->is_over;
+    });
+    there.num_over = 0;
+    chosen = static_cast<std::size_t>(std::ranges::find(flows, flow) - flows.begin());
   }
-  if (chosen < flows.size()) {
-    there.last = chosen;
-    return send_next_packet(port, there, *flows[chosen]);
-  }
-  if (!port.is_paused && !port.queue.empty()) return serve_nic(port);
-  wake_later(port, there);
+  if (flow != nullptr) there.last = chosen;
+  return flow;
 }
 
-void PacketDevices::send_next_packet(Port& port, Nic&, Flow& flow) {
+void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
   const std::uint64_t payload = std::min<std::uint64_t>(system_.rules.payload, flow.bytes - flow.next);
   Packet packet;
-  packet.source = flow.source;
-  packet.destination = flow.destination;
+  packet.source = flow.id.source;
+  packet.destination = flow.id.destination;
   packet.ports = flow.ports;
-  packet.flow = flow.number;
+  packet.flow = flow.id.number;
   packet.sender = flow.slot;
   packet.receiver = flow.receiver;
   packet.size = static_cast<std::uint32_t>(payload) + system_.rules.header;
@@ -135,6 +124,7 @@ void PacketDevices::send_next_packet(Port& port, Nic&, Flow& flow) {
   flow.next += payload;
   packet.is_last = flow.next == flow.bytes;
   flow.has_sent_empty = true;
+  if (packet.is_last) --there.num_unsent;
   flow.rate.sent = flow.next;
   flow.last_size = packet.size;
   flow.available = now() + flow.takes(packet.size, system_.rules.tick);
@@ -144,8 +134,9 @@ void PacketDevices::send_next_packet(Port& port, Nic&, Flow& flow) {
 /// Wakes the port when the first of its flows may send again.
 void PacketDevices::wake_later(Port& port, Nic& there) {
   Time least = Time::max();
-  for (const Flow* const flow : there.flows) least = std::min(least, flow->available);
-  if (least == Time::max() || least <= now() || there.wakes_at != Time::max()) return;
+  for (const Flow* const flow : there.flows)
+    if (flow->has_more() && flow->available > now()) least = std::min(least, flow->available);
+  if (least == Time::max() || there.wakes_at != Time::max()) return;
   wake_at(port, there, least);
 }
 
@@ -210,7 +201,6 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
   packet.kind = kind;
   packet.size = system_.rules.acknowledgement;
   packet.sequence = expected;
-  packet.echoes_mark = std::exchange(packet.is_marked, false);
   packet.is_last = is_last;
   Port* const out = next_port(packet.source, packet);
   if (out == nullptr) return free_packet(slot);
@@ -220,21 +210,26 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
 
 void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
   const Packet packet = packets_[slot];
-  Flow& flow = *flows_[packet.sender];
-  const bool is_current = flow.number == packet.flow && flow.source == packet.destination && !flow.is_over;
+  Flow& flow = flows_[packet.sender];
+  const bool is_current = flow.id.number == packet.flow && flow.id.source == packet.destination && !flow.is_over;
   if (!is_current) return free_packet(slot);
   flow.receiver = packet.receiver;
   flow.rate.acknowledged = std::max(flow.rate.acknowledged, packet.sequence);
-  if (packet.kind == Packet::Kind::negative_acknowledgement) flow.next = flow.rate.acknowledged;
+  Port& out = port(flow.id.source, flow.port);
+  const bool had_more = flow.has_more();
+  const bool goes_back = packet.kind == Packet::Kind::negative_acknowledgement;
+  flow.next = goes_back ? flow.rate.acknowledged : std::max(flow.next, flow.rate.acknowledged);
+  if (flow.has_more() && !had_more) ++nic(out).num_unsent;
+  if (!flow.has_more() && had_more) --nic(out).num_unsent;
   flow.rate.sent = flow.next;
   flow.is_over = flow.rate.acknowledged >= flow.bytes && !flow.has_more();
-  Port& out = port(flow.source, flow.port);
+  if (flow.is_over) ++nic(out).num_over;
   if (flow.is_over)
     std::ranges::fill(flow.timers, 0);
   else
     heed(flow, out, packet);
   const bool is_over = flow.is_over;
-  const FlowId id{flow.source, flow.destination, flow.number};
+  const FlowId id = flow.id;
   free_packet(slot);
   kick(out);
   if (is_over) user_.acknowledged(id);
@@ -247,7 +242,7 @@ void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet) {
   Timers timers(*this, flow);
   const Telemetry* telemetry = packet.telemetry == no_slot ? &nothing : &telemetry_[packet.telemetry];
   const std::uint64_t rate_before = flow.rate.rate;
-  flow.control->acknowledge(flow.rate, {packet.sequence, packet.echoes_mark, packet.stamp, telemetry}, timers);
+  flow.control->acknowledge(flow.rate, {packet.sequence, packet.is_marked, packet.stamp, telemetry}, timers);
   if (!std::exchange(flow.rate.is_effective_at_once, false)) return;
   const Time tick = system_.rules.tick;
   flow.available +=
@@ -260,7 +255,7 @@ void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet) {
 }
 
 void PacketDevices::expire(const pdes::Event& event) {
-  Flow& flow = *flows_[event.node];
+  Flow& flow = flows_[event.node];
   if (flow.timers[event.reserved] != event.detail) return;
   Timers timers(*this, flow);
   flow.control->expire(flow.rate, event.reserved, timers);

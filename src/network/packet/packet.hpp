@@ -10,8 +10,8 @@ namespace orrery::network {
 /// No slot of a pool.
 inline constexpr std::uint32_t no_slot = ~0U;
 
-/// A packet on its way or in a queue. Trivially copyable: it travels between ranks as it is.
-struct Packet {
+/// A packet on its way or in a queue, in one line of a cache. Trivially copyable: it travels between ranks as it is.
+struct alignas(64) Packet {
   enum class Kind : std::uint8_t { data, acknowledgement, negative_acknowledgement, pause, resume };
 
   std::uint32_t source = 0, destination = 0;  ///< nodes, in the direction of this packet
@@ -26,12 +26,13 @@ struct Packet {
   std::uint32_t telemetry = no_slot;          ///< what switches have appended
   std::uint16_t port = 0;                     ///< by which it came into the node where it is
   Kind kind = Kind::data;
-  bool is_marked = false;    ///< by a switch
-  bool echoes_mark = false;  ///< acknowledgements: the data were marked
-  bool is_last = false;      ///< data: of its flow; acknowledgements: of all bytes of the flow
+  bool is_marked = false;  ///< data: by a switch; acknowledgements: the data were
+  bool is_last = false;    ///< data: of its flow; acknowledgements: of all bytes of the flow
 
   bool is_data() const { return kind == Kind::data; }
 };
+
+static_assert(sizeof(Packet) == 64);
 
 /// What the switches on a packet's way tell the control of its flow.
 struct Telemetry {
@@ -49,6 +50,7 @@ struct Telemetry {
 struct PacketQueue {
   std::uint32_t first = no_slot, last = no_slot;
   std::uint64_t bytes = 0;
+  std::uint32_t size = 0;
 
   bool empty() const { return first == no_slot; }
   template <class Pool>
@@ -60,12 +62,14 @@ struct PacketQueue {
       pool[last].next = slot;
     last = slot;
     bytes += pool[slot].size;
+    ++size;
   }
   template <class Pool>
   std::uint32_t pop(Pool& pool) {
     const std::uint32_t slot = first;
     first = pool[slot].next;
     bytes -= pool[slot].size;
+    --size;
     return slot;
   }
 };

@@ -23,28 +23,35 @@ struct PortStatistics {
 
 /// One end of a link: what leaves by it, and what has come in by it and is still in the node's buffer.
 struct Port {
+  struct Peer {
+    std::uint32_t node = 0, port = 0;
+  };
+  /// How a port marks packets.
+  struct Marking {
+    MarkThresholds thresholds;
+    bool is_on = false;
+    std::uint64_t num_draws = 0;
+  };
+  /// What has come in and is in the buffer of a switch, in bytes.
+  struct Ingress {
+    std::int64_t bytes = 0;     ///< without what is in the headroom
+    std::int64_t headroom = 0;  ///< in use
+    std::int64_t headroom_size = 0;
+    std::uint32_t shift = 0;  ///< the port may have 1 / 2^shift of the free shared buffer
+    bool pauses_peer = false;
+  };
+
   std::uint32_t node = 0, number = 0;
-  std::uint32_t peer = 0, peer_port = 0;
+  Peer peer;
   std::uint64_t rate = 0;
   Time delay;
-
-  // What leaves.
   Time free;                ///< when the packet under way has left
   bool end_is_due = false;  ///< an event will say when that is
   bool is_paused = false;   ///< by the peer, for all but pause frames
   bool is_down = false;
   PacketQueue frames, queue;  ///< pause frames; packets that pass through the node
-  std::uint64_t egress = 0;   ///< bytes that wait
-  std::uint32_t num_waiting = 0;
-  MarkThresholds marks;
-  bool has_marks = false;
-  std::uint64_t num_draws = 0;
-
-  // What has come in (a switch's only).
-  std::int64_t ingress = 0, headroom_used = 0, headroom = 0;
-  std::uint32_t shift = 0;
-  bool pauses_peer = false;
-
+  Marking marking;
+  Ingress ingress;
   PortStatistics done;
 
   /// Returns what a packet takes.
@@ -61,13 +68,28 @@ struct Port {
     std::uint32_t size = 0;
     Time time;
   };
-  Known known_[2];  // the last two sizes: mostly those of data and of acknowledgements
+  Known known_[2] = {};  // the last two sizes: mostly those of data and of acknowledgements
+};
+
+/// Names a flow: the number is unique among those of its source.
+struct FlowId {
+  std::uint32_t source = 0, destination = 0;  ///< nodes
+  std::uint32_t number = 0;
 };
 
 /// A message under way, at its source.
 struct Flow {
-  std::uint32_t number = 0, source = 0, destination = 0, ports = 0;
-  std::uint32_t slot = 0, receiver = no_slot, port = 0;
+  /// The time of the last size at the last rate, which the next packet mostly has too.
+  struct Known {
+    std::uint64_t rate = 0;
+    std::uint32_t size = 0;
+    Time time;
+  };
+
+  FlowId id;
+  std::uint32_t ports = 0;  ///< source port | destination port << 16
+  std::uint32_t slot = 0, receiver = no_slot;
+  std::uint32_t port = 0;  ///< by which its packets leave
   std::uint64_t bytes = 0;
   std::uint64_t next = 0;       ///< the first byte that is to be sent
   bool has_sent_empty = false;  ///< the only packet of a message without bytes
@@ -76,21 +98,15 @@ struct Flow {
   FlowRate rate;
   std::unique_ptr<Control> control;
   std::uint64_t timers[Control::most_timers] = {};  ///< the number of the event that each waits for
-
   std::uint32_t last_size = 0;
-  std::uint64_t known_rate = 0;
-  std::uint32_t known_size = 0;
-  Time known_time;
+  Known known;
 
   bool has_more() const { return next < bytes || (bytes == 0 && !has_sent_empty); }
   /// Returns what a packet takes at the flow's rate.
   Time takes(std::uint32_t size, Time tick) {
-    if (known_size != size || known_rate != rate.rate) {
-      known_size = size;
-      known_rate = rate.rate;
-      known_time = transmission_time(size, rate.rate, tick);
-    }
-    return known_time;
+    if (known.size != size || known.rate != rate.rate)
+      known = {rate.rate, size, transmission_time(size, rate.rate, tick)};
+    return known.time;
   }
   /// Returns whether the window holds the flow back.
   bool is_held(bool window_follows_rate) const {
@@ -102,11 +118,36 @@ struct Flow {
   }
 };
 
+/// Flows in numbered slots, which keep their places in memory.
+class FlowPool {
+ public:
+  /// Returns a new flow, which has its slot.
+  Flow& add() {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(flows_.size()));
+      flows_.push_back(std::make_unique<Flow>());
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    *flows_[slot] = {};
+    flows_[slot]->slot = slot;
+    return *flows_[slot];
+  }
+  Flow& operator[](std::uint32_t slot) { return *flows_[slot]; }
+  void free(std::uint32_t slot) { free_.push_back(slot); }
+
+ private:
+  std::vector<std::unique_ptr<Flow>> flows_;
+  std::vector<std::uint32_t> free_;
+};
+
 /// The sending side of a host's port.
 struct Nic {
   PacketQueue acknowledgements;
-  std::vector<Flow*> flows;  ///< that are not over, or were not when the port last looked
-  std::size_t last = 0;      ///< index of the flow that sent last
+  std::vector<Flow*> flows;      ///< that are not over, or were not when the port last looked
+  std::uint32_t num_unsent = 0;  ///< of these that have bytes to send
+  std::uint32_t num_over = 0;    ///< of these that are over
+  std::size_t last = 0;          ///< index of the flow that sent last
   Time wakes_at = Time::max();
   std::uint64_t wake = 0;   ///< number of the event that wakes it
   bool passes_next = true;  ///< a packet that passes through the host goes before the host's own

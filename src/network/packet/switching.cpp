@@ -11,7 +11,7 @@ namespace orrery::network {
 /// Returns how many bytes the port may have in the shared buffer now.
 std::int64_t PacketDevices::threshold(const Port& port) const {
   const Buffer& buffer = buffers_[port.node];
-  return (buffer.shared_size - buffer.shared) >> port.shift;
+  return (buffer.shared_size - buffer.shared) >> port.ingress.shift;
 }
 
 /// Takes a packet into the buffer and the queue of the port over which it will leave, or drops it.
@@ -19,25 +19,24 @@ void PacketDevices::admit(Port& in, Port& out, std::uint32_t slot) {
   const PacketRules& rules = system_.rules;
   const auto size = static_cast<std::int64_t>(packets_[slot].size);
   const std::int64_t reserve = rules.reserve;
-  const auto used = [&] { return std::max<std::int64_t>(in.ingress - reserve, 0); };
-  if (size + in.headroom_used > in.headroom && size + used() > threshold(in)) return drop(in, slot);
-  const std::int64_t filled = in.ingress + size;
+  const auto used = [&] { return std::max<std::int64_t>(in.ingress.bytes - reserve, 0); };
+  if (size + in.ingress.headroom > in.ingress.headroom_size && size + used() > threshold(in)) return drop(in, slot);
+  const std::int64_t filled = in.ingress.bytes + size;
   if (filled <= reserve) {
-    in.ingress = filled;
+    in.ingress.bytes = filled;
   } else if (filled - reserve > threshold(in)) {
-    in.headroom_used += size;
+    in.ingress.headroom += size;
   } else {
-    in.ingress = filled;
+    in.ingress.bytes = filled;
     buffers_[in.node].shared += std::min(size, filled - reserve);
   }
-  out.egress += static_cast<std::uint64_t>(size);
-  if (rules.pauses && !in.pauses_peer && (in.headroom_used > 0 || used() >= threshold(in))) {
+  if (rules.pauses && !in.ingress.pauses_peer && (in.ingress.headroom > 0 || used() >= threshold(in))) {
     send_frame(in, Packet::Kind::pause);
-    in.pauses_peer = true;
+    in.ingress.pauses_peer = true;
   }
   enqueue(out, slot);
   kick(out);
-  out.done.most_waiting = std::max(out.done.most_waiting, out.num_waiting);
+  out.done.most_waiting = std::max(out.done.most_waiting, out.queue.size);
 }
 
 /// Begins to send a packet of the queue: it leaves the buffer.
@@ -45,18 +44,17 @@ void PacketDevices::forward(Port& out, std::uint32_t slot) {
   const PacketRules& rules = system_.rules;
   Port& in = port(out.node, packets_[slot].port);
   const auto size = static_cast<std::int64_t>(packets_[slot].size);
-  const std::int64_t from_headroom = std::min(in.headroom_used, size);
+  const std::int64_t from_headroom = std::min(in.ingress.headroom, size);
   const std::int64_t from_shared =
-      std::min(size - from_headroom, std::max<std::int64_t>(in.ingress - rules.reserve, 0));
-  in.headroom_used -= from_headroom;
-  in.ingress -= size - from_headroom;
+      std::min(size - from_headroom, std::max<std::int64_t>(in.ingress.bytes - rules.reserve, 0));
+  in.ingress.headroom -= from_headroom;
+  in.ingress.bytes -= size - from_headroom;
   buffers_[out.node].shared -= from_shared;
-  out.egress -= static_cast<std::uint64_t>(size);
-  if (out.has_marks) mark(out, packets_[slot]);
-  if (in.pauses_peer && in.headroom_used == 0) {
-    const std::int64_t used = std::max<std::int64_t>(in.ingress - rules.reserve, 0);
+  if (out.marking.is_on) mark(out, packets_[slot]);
+  if (in.ingress.pauses_peer && in.ingress.headroom == 0) {
+    const std::int64_t used = std::max<std::int64_t>(in.ingress.bytes - rules.reserve, 0);
     if (used == 0 || used + rules.resume_offset <= threshold(in)) {
-      in.pauses_peer = false;
+      in.ingress.pauses_peer = false;
       send_frame(in, Packet::Kind::resume);
     }
   }
@@ -67,16 +65,16 @@ void PacketDevices::forward(Port& out, std::uint32_t slot) {
 /// Marks a packet by the bytes that it leaves behind. The draw belongs to the seed, the port and the count of its
 /// draws, so that it is the same on any number of ranks.
 void PacketDevices::mark(Port& out, Packet& packet) {
-  const MarkThresholds& marks = out.marks;
-  if (out.egress <= marks.least) return;
-  if (out.egress <= marks.most) {
+  const MarkThresholds& marks = out.marking.thresholds;
+  if (out.queue.bytes <= marks.least) return;
+  if (out.queue.bytes <= marks.most) {
     const std::uint64_t key = mix(system_.rules.seed, std::uint64_t{out.node} << 16U | out.number);
-    const double draw = static_cast<double>(mix(key, out.num_draws++) >> 11U) * 0x1p-53;
-    const double probability = marks.probability * static_cast<double>(out.egress - marks.least) /
+    const double draw = static_cast<double>(mix(key, out.marking.num_draws++) >> 11U) * 0x1p-53;
+    const double probability = marks.probability * static_cast<double>(out.queue.bytes - marks.least) /
                                static_cast<double>(marks.most - marks.least);
     if (draw >= probability) return;
   }
-  packet.is_marked = true;
+  if (packet.is_data()) packet.is_marked = true;  // the marks of acknowledgements tell nobody anything
   ++out.done.marks;
 }
 

@@ -34,12 +34,14 @@ Json plan_with(const std::vector<Json>& of_0, const std::vector<Json>& of_1) {
   return plan_of({{Json(of_0)}, {Json(of_1)}}, {.in_place = false});
 }
 
+// The exchange as it stands is right, and has no races.
 TEST(Check, FindsNothingWrongWithAnExchange) {
   const Findings findings = check(plan_with(exchange(), exchange()));
   EXPECT_EQ(findings.num_races, 0U);
   EXPECT_TRUE(findings.has_race_search);
 }
 
+// GPU 1 copies its own data in place of the sum: it has one contribution, and the copy is named.
 TEST(Check, RefusesAnAllReduceThatMissesAContribution) {
   std::vector<Json> lacks = exchange();
   lacks.back() = operation("copy", {chunks("i", 0, 2)}, {chunks("o", 0, 2)});
@@ -50,12 +52,14 @@ TEST(Check, RefusesAnAllReduceThatMissesAContribution) {
   EXPECT_NE(message.find("GPU 1, thread block 0, operation 5 (copy) wrote them"), std::string::npos) << message;
 }
 
+// GPU 0 adds what came from GPU 1 twice.
 TEST(Check, RefusesAContributionThatCountsTwice) {
   std::vector<Json> twice = exchange();
   twice.back() = operation("re", {chunks("i", 0, 2), chunks("s", 0, 2), chunks("s", 0, 2)}, {chunks("o", 0, 2)});
   EXPECT_NE(refusal_of(plan_with(twice, exchange())).find("have 3 contributions in them"), std::string::npos);
 }
 
+// GPU 0 adds the second chunk of GPU 1 to its own first one.
 TEST(Check, RefusesSumsOfDifferentData) {
   std::vector<Json> crossed = exchange();
   crossed.back() = operation("re", {chunks("i", 0), chunks("s", 1)}, {chunks("o", 0)});
@@ -65,6 +69,7 @@ TEST(Check, RefusesSumsOfDifferentData) {
       << message;
 }
 
+// GPU 0 adds up at once, and GPU 1 sends nothing.
 TEST(Check, RefusesDataThatNobodyHasWritten) {
   const std::string message = refusal_of(plan_with({add_all()}, {}));
   EXPECT_NE(message.find("GPU 0, thread block 0, operation 0 (re): it uses bytes 0 to 63 of the scratch of GPU 0, "
@@ -87,6 +92,7 @@ TEST(Check, TriesTwoOrders) {
   EXPECT_NE(refusal_of(plan(use, copy)).find("GPU 0, thread block 0, operation 0 (copy): it uses"), std::string::npos);
 }
 
+// GPU 0 has one signal more than GPU 1 has waits, or one wait more than GPU 1 has signals.
 TEST(Check, RefusesWordsThatDoNotMatch) {
   std::vector<Json> more = exchange();
   more.push_back(words("signal", {0}));
@@ -100,11 +106,13 @@ TEST(Check, RefusesWordsThatDoNotMatch) {
       std::string::npos);
 }
 
+// Each GPU waits for the other one before it sends: both wait for ever.
 TEST(Check, RefusesBlocksThatWaitForEachOther) {
   std::vector<Json> late = {words("wait", {0}), nop, put_all(), nop, words("signal", {0}), nop, add_all()};
   EXPECT_NE(refusal_of(plan_with(late, late)).find("operation 0 (wait): it waits for ever"), std::string::npos);
 }
 
+// One block comes to a barrier of two, and one acquires a semaphore that nobody releases.
 TEST(Check, RefusesBarriersAndSemaphoresThatStayClosed) {
   const Json barrier{{"name", "barrier"}, {"barrier_id", 3}, {"num_threadblocks", 2}};
   EXPECT_NE(refusal_of(plan_with({barrier}, {})).find("1 thread block of 2 come to barrier 3"), std::string::npos);
@@ -113,6 +121,7 @@ TEST(Check, RefusesBarriersAndSemaphoresThatStayClosed) {
   EXPECT_NE(refusal_of(json).find("it waits for ever for semaphore 0"), std::string::npos);
 }
 
+// GPU 0 unpacks packets, and GPU 1 puts none.
 TEST(Check, RefusesPacketsThatNobodyPuts) {
   const Json unpack = operation("upkt", {chunks("s", 0)}, {chunks("o", 0)});
   const Json json = plan_of({{Json::array({unpack})}, {Json::array()}}, {.in_place = false, .packets = true});
@@ -126,6 +135,7 @@ std::string race_of(const Json& json) {
   return findings.warnings.empty() ? "none" : findings.warnings[0];
 }
 
+// GPU 0 lacks the nop before its signal, so GPU 1 may read too soon; or the one behind its wait, so it does itself.
 TEST(Races, NeedANopBetweenDataAndWords) {
   std::vector<Json> no_nop = exchange();
   no_nop.erase(no_nop.begin() + 1);  // before the signal
@@ -138,6 +148,7 @@ TEST(Races, NeedANopBetweenDataAndWords) {
             std::string::npos);
 }
 
+// The word that announces data is relaxed, or is awaited so: the data need not be seen yet.
 TEST(Races, AreNotOrderedByRelaxedWordsIfDataWereWritten) {
   std::vector<Json> relaxed = exchange();
   relaxed[2]["name"] = "rlxsignal";
@@ -189,6 +200,7 @@ TEST(Races, AreOrderedByBarriersAndSemaphores) {
   EXPECT_NE(race_of(plan(Operations{nop, release}, Operations{acquire})), "none");
 }
 
+// Each GPU stores its share at the other one. Without words the other one may end before.
 TEST(Races, TellResultsThatComeAfterTheEnd) {
   const test::Sizes sizes{.collective = "allgather", .input = 1, .in_place = false};
   const auto gather = [](int gpu, bool waits) {
@@ -205,6 +217,7 @@ TEST(Races, TellResultsThatComeAfterTheEnd) {
       std::string::npos);
 }
 
+// GPU 0 sends the same packets to the same place twice.
 TEST(Races, TellPacketsThatComeTwice) {
   const auto send = [](bool twice) {
     std::vector<Json> operations = {operation("ppkt", {chunks("i", 0, 2)}, {remote(2, 0, 2)})};

@@ -27,6 +27,7 @@ const Operation& first_operation(const Program& program, std::size_t k = 0) {
   return program.gpus[0].blocks[0].operations[k];
 }
 
+// A put and a signal, with the keys of the head: all of it is in the plan.
 TEST(Plan, KeepsWhatTheFileSays) {
   Json json = lone({operation("put", {chunks("i", 1)}, {remote(2, 0)}), words("signal", {0})});
   json["num_threads_per_block"] = 512;
@@ -73,6 +74,7 @@ TEST(Plan, CutsChunksAmongBlocksInWholeUnits) {
   EXPECT_EQ(source.bytes, Bytes(240));
 }
 
+// Two chunks of 2,048 bytes: a put of the second one to the sixth chunk of scratch.
 TEST(Plan, PlacesChunksByTheSizeOfTheMessage) {
   const Json put = operation("put", {chunks("i", 1)}, {remote(2, 5, 1)});
   const Plan plan = parse(lone({put}, {.scratch = 7}));
@@ -136,6 +138,7 @@ TEST(Plan, ReusesScratch) {
             std::string::npos);
 }
 
+// A thread block of 65 operations, one more than the executor has room for.
 TEST(Plan, WarnsOfWhatTheExecutorHasNoRoomFor) {
   std::vector<Json> many;
   for (int k = 0; k < 65; ++k) many.push_back(test::nop);
@@ -144,6 +147,7 @@ TEST(Plan, WarnsOfWhatTheExecutorHasNoRoomFor) {
   EXPECT_EQ(plan.warnings[0], "GPU 0, thread block 0: it has 65 operations; MSCCL++'s executor has room for 64");
 }
 
+// A plan with one put is spoilt in 23 ways. Each is told, with GPU, thread block and operation where there is one.
 TEST(Plan, RefusesWithThePlace) {
   const Json put = operation("put", {chunks("i", 1)}, {remote(2, 0)});
   struct Case {
@@ -208,6 +212,7 @@ struct Counted {
 };
 class PlanOfMscclpp : public ::testing::TestWithParam<Counted> {};
 
+// The operations and thread blocks are those that the files have, counted by another program.
 TEST_P(PlanOfMscclpp, HasTheOperationsThatItsFileHas) {
   const auto file = std::filesystem::path(ORRERY_SOURCE_DIR).parent_path() / "shared" / GetParam().file;
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "there is no " << file;

@@ -33,8 +33,9 @@ def names_of(studies):
 
 
 def settings(studies):
-    """Returns [{"text", "key", "values"}] of the keys that differ in the texts that the studies were made from."""
-    found = []
+    """Returns [{"text", "key", "values"}] of the keys that differ in the texts that the studies were made from, and in --set of their commands."""
+    overrides = [dict(one.partition("=")[::2] for one in study.overrides) for study in studies]
+    found = [{"text": "--set", "key": key, "values": values} for key, values in configuration.differing(overrides).items()]
     for name in dict.fromkeys(name for study in studies for name in study.inputs):
         trees = [configuration.parsed(study.inputs.get(name, "{}")) for study in studies]
         flat = [configuration.flattened(tree if isinstance(tree, dict) else {"text": study.inputs.get(name, "")}) for tree, study in zip(trees, studies)]
@@ -60,10 +61,12 @@ def best_metrics(studies):
 
 
 def best_parameters(studies):
-    """Returns [{"parameter", "values"}] of the best trial of each study."""
+    """Returns [{"parameter", "values"}] of the best trial of each study, without parameters that have one value."""
     names = dict.fromkeys(name for study in studies for name in study.parameters)
-    return [{"parameter": name, "values": [study.texts.loc[study.top[0], name] if study.top and name in study.parameters else None for study in studies]}
-            for name in names]
+    found = [{"parameter": name, "values": [study.texts.loc[study.top[0], name] if study.top and name in study.parameters else None for study in studies]}
+             for name in names]
+    varied = {name for study in studies for name in study.varied + study.derived}
+    return [one for one in found if one["parameter"] in varied or len(set(one["values"])) > 1]
 
 
 def values(studies, metric):

@@ -2,7 +2,7 @@
 from . import sensitivity
 from .quantities import is_less_better, plain, title, unit_of
 from ...packages import load
-from ...study import SIMULATED, si
+from ...study import si
 
 np = load("numpy")
 
@@ -15,7 +15,7 @@ def of(study):
     trials = study.trials
     statuses = trials["status"].value_counts()
     return {"name": study.name, "path": study.path, "version": study.attributes.get("orrery_version", ""), "command_line": study.command_line,
-            "trials": len(trials), "simulated": int(sum(statuses.get(one, 0) for one in SIMULATED)),
+            "trials": len(trials), "simulated": int(trials[[name for name in study.metrics if name != "lower_bound"]].notna().any(axis=1).sum()),
             "statuses": {str(name): int(count) for name, count in statuses.items() if count},
             "strategy": study.strategy, "objectives": [{"metric": metric, "direction": direction} for metric, direction in study.objectives],
             "funnel": [{"reason": row.reason, "count": int(row.count_)} for row in study.funnel.rename(columns={"count": "count_"}).itertuples()],
@@ -125,9 +125,9 @@ def bounds(study):
     known = (bound > 0) & np.isfinite(time)
     if not known.any():
         return None
-    ratio = bound[known] / time[known]
+    ratio, ruled_out = bound[known] / time[known], (trials["status"] == "ruled-out").to_numpy()
     return {"count": int(known.sum()), "median": float(np.median(ratio)), "tenth": float(np.quantile(ratio, 0.1)), "most": float(ratio.max()),
-            "ruled_out": int((trials["status"] == "ruled-out").sum())}
+            "ruled_out": int(ruled_out.sum()), "least_ruled_out": plain(bound[ruled_out & (bound > 0)].min(initial=np.inf))}
 
 
 def better(study, metric, value, other):

@@ -168,7 +168,8 @@ def tornado(study):
         dots = [tag("i", style=f"left: {place(point['metric']):.2f}%", title=f"{row['parameter']} {text}", class_="best" if point["metric"] == found["best"] else None)
                 for point, text in zip(row["points"], told)]
         span = tag("div", style=f"left: {ends[0]:.2f}%; width: {max(ends[1] - ends[0], 0.4):.2f}%")
-        cells += [tag("div", esc(row["parameter"]), class_="name"), tag("div", span, *dots, class_="track span"), tag("div", esc(", ".join(told)), class_="told")]
+        cells += [tag("div", esc(row["parameter"]), class_="name", data_changed=row["parameter"]), tag("div", span, *dots, class_="track span"),
+                  tag("div", esc(", ".join(told)), class_="told")]
     scale = tag("div", class_="name") + tag("div", tag("span", written(low, one)), tag("span", written(high, one)), class_="ends")
     return tag("div", tag("h3", "One parameter changed from the best"), soft(
         f"A bar spans the {title(found['metric'])} of trials that differ from the best one in this parameter alone. The orange mark is the best."),
@@ -214,7 +215,8 @@ def bounds_words(study):
     found = study["bounds"]
     if not found:
         return ""
-    ruled = f" Bounds ruled out {found['ruled_out']:,} trials, which were not simulated." if found["ruled_out"] else ""
+    least = f"; the least bound among them is {written(found['least_ruled_out'], 's')}" if found["least_ruled_out"] else ""
+    ruled = f" Bounds ruled out {found['ruled_out']:,} trials, which were not simulated{least}." if found["ruled_out"] else ""
     return soft(f"Of {found['count']:,} simulated trials the bound is {100 * found['median']:.1f} % of the time on the median, below "
                 f"{100 * found['tenth']:.1f} % for a tenth, and {100 * found['most']:.2f} % at most.{ruled}")
 

@@ -74,10 +74,20 @@ class Plot {
   redraw() { this.canvas.redraw(); }
 
   whole() {
-    this.spanX = spanOf(this.x, this.isLogX);
-    this.spanY = spanOf(this.y, this.isLogY);
-    if (this.diagonal) this.spanX = this.spanY = [Math.min(this.spanX[0], this.spanY[0]), Math.max(this.spanX[1], this.spanY[1])];
+    const [x, y] = this.ends();
+    this.spanX = spanOf(x, this.isLogX);
+    this.spanY = spanOf(y, this.isLogY);
     this.redraw();
+  }
+
+  /** Returns both columns with the ends of the trials that have a place on both axes. */
+  ends() {
+    const {x, y} = this, known = d3.range(COUNT).filter((row) => x.at[row] === x.at[row] && y.at[row] === y.at[row]);
+    if (!known.length) return [x, y];
+    return [x, y].map((column) => {
+      const [low, high] = column.isWord ? [column.low, column.high] : d3.extent(known, (row) => column.at[row]);
+      return {isWord: column.isWord, low, high};
+    });
   }
 
   /** Makes the part that is shown smaller (factor below 1) or larger, around a point of the page. */
@@ -112,7 +122,7 @@ class Plot {
     context.rect(MARGIN.left, MARGIN.top, right - MARGIN.left, bottom - MARGIN.top);
     context.clip();
     this.drawPoints(context);
-    if (this.diagonal) this.drawLine(context, [[this.spanX[0], this.spanX[0]], [this.spanX[1], this.spanX[1]]]);
+    if (this.diagonal) this.drawLine(context, d3.extent([...this.spanX, ...this.spanY]).map((value) => [value, value]));
     else this.drawFronts(context);
     context.restore();
     this.element.dataset.marks = this.marks;

@@ -7,9 +7,9 @@ const panel = element("div", {id: "pinned", hidden: ""});
 /** Shows a trial with all of its values and the commands that run it again, and marks it in the charts. */
 function pin(row) {
   for (const chart of [charts.scatter, charts.bound, charts.parallel]) if (chart) chart.pinned = row;
-  charts.scatter.redraw();
+  charts.scatter?.redraw();
   charts.bound?.redraw();
-  charts.parallel.draw();
+  charts.parallel?.draw();
   panel.hidden = row === undefined;
   if (row === undefined) return;
   const error = textOf(BY_NAME.get("error"), row), [first, ...lines] = about(row).split("\n");
@@ -97,8 +97,8 @@ function makeHeat() {
   const parameters = AXES.filter((column) => column.role === "parameter").concat(AXES.filter((column) => column.role === "derived")).filter((column) => !column.isWord || column.words.length <= 40);
   const metrics = AXES.filter((column) => !column.isWord);
   if (parameters.length < 2 || !metrics.length) return document.getElementById("heat").remove();
-  // The two that explain most of the objective.
-  const effects = [...document.querySelectorAll("[data-effect]")].map((one) => one.dataset.effect);
+  // The two that explain most of the objective, or change it most.
+  const effects = [...document.querySelectorAll("[data-effect]"), ...document.querySelectorAll("[data-changed]")].map((one) => one.dataset.effect ?? one.dataset.changed);
   const ranked = [...parameters].sort((a, b) => (effects.indexOf(a.name) + 1 || 99) - (effects.indexOf(b.name) + 1 || 99));
   const map = charts.heat = new HeatMap(ranked[0], ranked[1], OBJECTIVE && metrics.includes(OBJECTIVE) ? OBJECTIVE : metrics[0]);
   fillSection("heat", element("p", {class: "soft"}, "A cell has the best of all selected trials with its two values. Click it to select these trials."), element("div", {class: "controls"},
@@ -131,7 +131,7 @@ function brush(wanted = {}) {
 /** Returns how many marks each chart has drawn. */
 function marks() {
   drawLate();
-  return {scatter: charts.scatter.marks, parallel: charts.parallel.marks, bound: charts.bound?.marks ?? 0, heat: Number(charts.heat?.element.dataset.marks ?? 0)};
+  return {scatter: charts.scatter?.marks ?? 0, parallel: charts.parallel?.marks ?? 0, bound: charts.bound?.marks ?? 0, heat: Number(charts.heat?.element.dataset.marks ?? 0)};
 }
 
 function setTheme(dark) {
@@ -143,12 +143,14 @@ function setTheme(dark) {
 function startPage() {
   charts.table = new TrialTable();
   document.getElementById("trial-table").replaceChildren(charts.table.element);
-  makeScatter();
-  makeParallel();
-  makeHeat();
+  if (AXES.length > 1) { // else there is nothing to draw
+    makeScatter();
+    makeParallel();
+    makeHeat();
+  }
   makeBound();
   document.body.append(panel);
-  document.getElementById("sections").replaceChildren(...[...document.querySelectorAll("main > section")].map((section) => element("a", {href: `#${section.id}`}, section.querySelector("h2").textContent)));
+  document.getElementById("sections").replaceChildren(...[...document.querySelectorAll("main > section:not(.chart), .live")].map((section) => element("a", {href: `#${section.id}`}, section.querySelector("h2").textContent)));
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   prefersDark.addEventListener("change", () => setTheme(prefersDark.matches));
   document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
