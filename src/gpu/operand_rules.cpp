@@ -5,9 +5,9 @@ namespace {
 
 constexpr std::uint32_t any = 1U << 16;
 constexpr auto local = Access::local, local_packets = Access::local_packets, remote = Access::remote,
-               remote_packets = Access::remote_packets, in_switch = Access::in_switch;
+               remote_packets = Access::remote_packets, multimem = Access::in_switch;
 
-constexpr OperandRules none{local, local, 0, 0, local, local, local, 0, 0, false};
+constexpr OperandRules no_operands{local, local, 0, 0, local, local, local, 0, 0, false};
 constexpr OperandRules one_to_one(Access source, Access destination) {
   return {source, source, 1, 1, destination, destination, destination, 1, 1, false};
 }
@@ -56,11 +56,11 @@ OperandRules operand_rules(OperationKind kind, Transport transport) {
     case OperationKind::upkt:
       return one_to_one(local_packets, local);
     case OperationKind::glres:
-      return one_to_one(in_switch, in_switch);
+      return one_to_one(multimem, multimem);
     case OperationKind::gstore:
-      return one_to_one(local, in_switch);
+      return one_to_one(local, multimem);
     case OperationKind::gstorepkt:
-      return one_to_one(local_packets, in_switch);
+      return one_to_one(local_packets, multimem);
     case OperationKind::nop:
     case OperationKind::barrier:
     case OperationKind::signal:
@@ -72,7 +72,7 @@ OperandRules operand_rules(OperationKind kind, Transport transport) {
     case OperationKind::sem_release:
       break;
   }
-  return none;
+  return no_operands;
 }
 
 bool is_reduction(OperationKind kind) {

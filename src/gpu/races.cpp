@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_shown = 10;
 constexpr std::uint32_t no_block = ~std::uint32_t{0};  // the end of a GPU
-constexpr std::uint64_t most_blocks = 2048, most_clock_entries = std::uint64_t{1} << 26;
+constexpr std::uint64_t most_searched_blocks = 2048, most_clock_entries = std::uint64_t{1} << 26;
 
 /// For each block the number of its first operations that are over.
 using Clock = std::vector<std::uint32_t>;
@@ -260,7 +260,7 @@ Races find_races(const Program& program) {
         return std::ranges::any_of(gpu.destinations(operation), [](const Operand& o) { return is_packets(o.access); });
       }));
     }
-  if (blocks > most_blocks || writes * blocks > most_clock_entries)
+  if (blocks > most_searched_blocks || writes * blocks > most_clock_entries)
     return {.found = {}, .count = 0, .is_searched = false};
   RaceFinder finder(program);
   execute_untimed(program, Turns::round_robin, finder);
