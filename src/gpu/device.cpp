@@ -79,16 +79,16 @@ std::string_view name(Stall stall) {
 }
 
 Device::State::State(const Program& the_program, std::uint32_t the_gpu, const Parameters& the_parameters,
-                     Granularity granular, Surroundings& the_surroundings)
+                     Granularity granular, DeviceHost& the_context)
     : program(the_program),
       self(the_program.gpus[the_gpu]),
       gpu(the_gpu),
       parameters(the_parameters),
       granularity(granular),
-      around(the_surroundings),
+      around(the_context),
       fits_l2(fits(self, the_program.in_place, the_parameters.l2_size)),
       words(self.channels.size()) {
-  for (const std::uint32_t value : self.semaphores) semaphores.push_back({value, {}});
+  for (const std::uint32_t value : self.semaphores) joints.semaphores.push_back({value, {}});
   for (std::uint32_t b = 0; b < self.blocks.size(); ++b) {
     blocks.push_back({.device = *this, .block = self.blocks[b], .index = b});
     blocks.back().touched.resize(program.gpus.size());
@@ -123,25 +123,25 @@ void Device::State::word_comes(std::uint32_t channel) {
 /// Starts blocks that wait for an SM, in the order of their numbers, as long as there is one.
 void Device::State::start_blocks() {
   const std::uint64_t places = std::uint64_t{parameters.sms} * parameters.blocks_per_sm;
-  while (!for_sm.empty() && blocks.size() - num_over - for_sm.size() < places) {
-    const std::uint32_t next = for_sm.front();
-    for_sm.pop_front();
-    blocks[next].stalls[static_cast<std::size_t>(Stall::launch)] = now() - begun;
-    tasks[next].start();
+  while (!running.for_sm.empty() && blocks.size() - running.num_over - running.for_sm.size() < places) {
+    const std::uint32_t next = running.for_sm.front();
+    running.for_sm.pop_front();
+    blocks[next].stalls[static_cast<std::size_t>(Stall::launch)] = now() - running.begun;
+    running.tasks[next].start();
   }
 }
 
 void Device::State::end_block(BlockRun& block) {
   block.is_over = true;
-  last_block = block.index;
-  ++num_over;
-  if (num_over == blocks.size()) return around.finish(gpu, now() + parameters.end);
+  running.last_block = block.index;
+  ++running.num_over;
+  if (running.num_over == blocks.size()) return around.finish(gpu, now() + parameters.end);
   start_blocks();
 }
 
 Device::Device(const Program& program, std::uint32_t gpu, const Parameters& parameters, Granularity granularity,
-               Surroundings& surroundings)
-    : state_(std::make_unique<State>(program, gpu, parameters, granularity, surroundings)) {}
+               DeviceHost& context)
+    : state_(std::make_unique<State>(program, gpu, parameters, granularity, context)) {}
 
 Device::~Device() = default;
 
@@ -158,10 +158,10 @@ Detached launch(Device::State& device) {
 }  // namespace
 
 void Device::begin() {
-  state_->begun = state_->now();
+  state_->running.begun = state_->now();
   for (BlockRun& block : state_->blocks) {
-    state_->tasks.push_back(run(block));
-    state_->for_sm.push_back(block.index);
+    state_->running.tasks.push_back(run(block));
+    state_->running.for_sm.push_back(block.index);
   }
   if (state_->blocks.empty()) return state_->around.finish(state_->gpu, state_->now());
   launch(*state_);
@@ -173,7 +173,7 @@ void Device::arrive(const Request& request) {
     case RequestKind::store:
     case RequestKind::switch_store:
       if (request.has_packets) device.packets_come(request.buffer, request.offset, request.offset + request.bytes);
-      if (request.wants_ack)
+      if (request.is_posted)
         device.send(device.now(), {.kind = RequestKind::ack,
                                    .to = request.from,
                                    .block = request.block,
@@ -233,7 +233,7 @@ Time Device::delay_of(RequestKind kind) const {
   return Time::zero();
 }
 
-bool Device::is_over() const { return state_->num_over == state_->blocks.size(); }
+bool Device::is_over() const { return state_->running.num_over == state_->blocks.size(); }
 
 std::vector<std::string> Device::waits() const {
   std::vector<std::string> lines;
@@ -260,7 +260,7 @@ std::vector<std::string> Device::waits() const {
 
 const std::array<Time, num_stalls>& Device::stalls(std::uint32_t block) const { return state_->blocks[block].stalls; }
 
-std::uint32_t Device::last_block() const { return state_->last_block; }
+std::uint32_t Device::last_block() const { return state_->running.last_block; }
 
 const RequestCounts& Device::counts() const { return state_->counts; }
 

@@ -35,7 +35,7 @@ Task await_words(BlockRun& block, const Operation& operation) {
 Task pass_barrier(BlockRun& block, const Operation& operation) {
   Device::State& device = block.device;
   co_await drain(block);
-  Device::State::Barrier& barrier = device.barriers[operation.barrier];
+  Device::State::Barrier& barrier = device.joints.barriers[operation.barrier];
   if (++barrier.arrived < operation.num_blocks) {
     co_await Happens{block, barrier.waiters, Stall::barrier};
     co_return;
@@ -50,7 +50,7 @@ Task pass_barrier(BlockRun& block, const Operation& operation) {
 Task acquire(BlockRun& block, const Operation& operation) {
   Device::State& device = block.device;
   for (const std::uint32_t id : device.self.ids_of(operation)) {
-    Device::State::Semaphore& semaphore = device.semaphores[id];
+    Device::State::Semaphore& semaphore = device.joints.semaphores[id];
     while (semaphore.value == 0) co_await Happens{block, semaphore.waiters, Stall::words};
     --semaphore.value;
     co_await Until{block, device.now() + device.parameters.l2, Stall::poll};
@@ -61,8 +61,8 @@ namespace {
 
 Detached add_one(Device::State& device, std::uint32_t semaphore) {
   co_await Later{device, device.now() + device.parameters.l2};
-  ++device.semaphores[semaphore].value;
-  resume_all(device.semaphores[semaphore].waiters);
+  ++device.joints.semaphores[semaphore].value;
+  resume_all(device.joints.semaphores[semaphore].waiters);
 }
 
 }  // namespace
