@@ -42,7 +42,7 @@ struct BlockRun {
 
 struct Device::State {
   State(const Program& the_program, std::uint32_t the_gpu, const Parameters& the_parameters, Granularity granular,
-        DeviceHost& around);
+        Simulation& around);
 
   struct Words {
     std::uint64_t come = 0, taken = 0;
@@ -57,14 +57,15 @@ struct Device::State {
     std::uint64_t value = 0;
     Waiters waiters;
   };
-  /// Where blocks of this GPU meet.
-  struct Joints {
+  /// What blocks wait for that is no data.
+  struct Signals {
+    std::vector<Words> words;  ///< [channels]
     std::vector<Semaphore> semaphores;
     std::map<std::uint32_t, Barrier> barriers;
   };
-  /// Which blocks are under way.
-  struct Running {
-    Time begun;                        ///< the kernel
+  /// How far the kernel is.
+  struct Kernel {
+    Time begun;
     std::vector<Task> tasks;           ///< [blocks]
     std::deque<std::uint32_t> for_sm;  ///< blocks that wait for an SM
     std::uint32_t num_over = 0, last_block = 0;
@@ -93,12 +94,11 @@ struct Device::State {
   std::uint32_t gpu;
   const Parameters& parameters;
   Granularity granularity;
-  DeviceHost& around;
+  Simulation& around;
   bool fits_l2 = true;  ///< the buffers of the collective
   std::deque<BlockRun> blocks;
-  Running running;
-  std::vector<Words> words;  // [channels]
-  Joints joints;
+  Kernel kernel;
+  Signals signals;
   std::array<Packets, 3> packets;  // by buffer
   Slots<Load> loads;
   Proxy proxy;

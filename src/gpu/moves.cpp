@@ -39,7 +39,7 @@ void store(BlockRun& block, const Pass& pass, const Operand& to, const Bursts::B
   block.not_left += held;
   block.not_acked += in_switch ? static_cast<std::uint32_t>(device.program.groups[to.gpu].size()) : 1;
   device.send(device.now() + device.parameters.out, {.kind = in_switch ? RequestKind::switch_store : RequestKind::store,
-                                                     .is_posted = true,
+                                                     .wants_ack = true,
                                                      .buffer = to.buffer,
                                                      .has_packets = pass.stores_packets,
                                                      .to = in_switch ? 0 : to.gpu,
