@@ -27,6 +27,7 @@ class Draw {
   std::mt19937 random_;
 };
 
+// Rule 1: a run through idle servers of any service and latency.
 TEST(Bursts, RunOfEqualRequestsEndsWhenTheFormulaSays) {
   Draw draw(1);
   for (int i = 0; i < 4000; ++i) {
@@ -38,6 +39,7 @@ TEST(Bursts, RunOfEqualRequestsEndsWhenTheFormulaSays) {
   }
 }
 
+// Rule 2: so many requests under way at a time, through any servers.
 TEST(Bursts, ClosedLoopEndsWhenTheFormulaSays) {
   Draw draw(2);
   for (int i = 0; i < 4000; ++i) {
@@ -49,6 +51,7 @@ TEST(Bursts, ClosedLoopEndsWhenTheFormulaSays) {
   }
 }
 
+// Rule 3: equal loops that begin together at one server.
 TEST(Bursts, EqualClosedLoopsShareAServerRoundRobin) {
   Draw draw(3);
   for (int i = 0; i < 2000; ++i) {
@@ -59,6 +62,7 @@ TEST(Bursts, EqualClosedLoopsShareAServerRoundRobin) {
   }
 }
 
+// Rule 4: a stream in bursts through servers of one service ends as line by line.
 TEST(Bursts, StreamInBurstsEndsAsLineByLine) {
   Draw draw(4);
   for (int i = 0; i < 4000; ++i) {

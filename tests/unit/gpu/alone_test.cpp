@@ -30,8 +30,10 @@ Operand remote(std::uint32_t gpu, std::uint64_t bytes, Access access = Access::r
   return {.bytes = Bytes(bytes), .gpu = gpu, .buffer = Buffer::scratch, .access = access};
 }
 
+// Two GPUs whose blocks do nothing: the launch and the end of the kernel.
 TEST(Alone, EmptyProgramTakesItsLaunchAndEnd) { EXPECT_EQ(run(two_gpus()).whole, Time::from_ns(1050 + 100)); }
 
+// The same as a plan: its load too.
 TEST(Alone, PlanIsLoadedFirst) {
   Program program = two_gpus();
   program.is_plan = true;
@@ -67,6 +69,7 @@ TEST(Alone, ReleaseWaitsForAcknowledgements) {
   EXPECT_EQ(run(program).ends[0], Time::from_ns(1050 + 280 + 300 + 100) + there + back);
 }
 
+// GPU 0 loads a line of GPU 1: touch, load, and what the request and the data hold their links.
 TEST(Alone, LoadTakesTheWayThereAndBack) {
   Program program = two_gpus();
   Gpu& asker = program.gpus[0];
@@ -76,6 +79,7 @@ TEST(Alone, LoadTakesTheWayThereAndBack) {
   EXPECT_EQ(run(program).ends[0], Time::from_ns(1050 + 370 + 950 + 100) + Time::from_ps(63 + 347));
 }
 
+// Three blocks on two streaming multiprocessors: the third begins when one of them is over.
 TEST(Alone, BlocksWaitForAStreamingMultiprocessor) {
   Program program = two_gpus();
   program.gpus[0].blocks.resize(3);
@@ -86,6 +90,7 @@ TEST(Alone, BlocksWaitForAStreamingMultiprocessor) {
   EXPECT_EQ(run(program, parameters).ends[0], Time::from_ns(1050 + 40 + 100));
 }
 
+// Two blocks of one GPU, of which one comes 20 ns later: both leave 450 ns after it.
 TEST(Alone, BarrierJoinsBlocks) {
   Program program = two_gpus();
   Gpu& gpu = program.gpus[0];
@@ -95,6 +100,7 @@ TEST(Alone, BarrierJoinsBlocks) {
   EXPECT_EQ(run(program).ends[0], Time::from_ns(1050 + 20 + 450 + 100));
 }
 
+// Block 1 releases what block 0 acquires: it counts 240 ns later, and the poll takes as long.
 TEST(Alone, SemaphoreLetsAnotherBlockGoOn) {
   Program program = two_gpus();
   Gpu& gpu = program.gpus[0];
@@ -106,6 +112,7 @@ TEST(Alone, SemaphoreLetsAnotherBlockGoOn) {
   EXPECT_EQ(run(program).ends[0], Time::from_ns(1050 + 20 + 240 + 240 + 100));
 }
 
+// GPU 1 waits for a word that nobody sends: the message names GPU, block, operation and channel.
 TEST(Alone, StuckBlockIsTold) {
   Program program = two_gpus();
   const auto [from, to] = program.connect(0, 1);
@@ -120,6 +127,7 @@ TEST(Alone, StuckBlockIsTold) {
   }
 }
 
+// GPUs that links join in pairs have no switch that adds up: the program is refused.
 TEST(Alone, SumOfTheSwitchNeedsASwitch) {
   const KernelName kernel("in-switch");
   KernelShape shape = kernel->usual;

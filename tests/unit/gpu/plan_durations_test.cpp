@@ -55,6 +55,7 @@ std::vector<Time> completions(const collective::Options& options, Bytes size) {
   return ends;
 }
 
+// Two members, one 5 us late: both end 5 us and the time of the plan alone after the start.
 TEST(PlanDurations, MembersCompleteTogetherAfterTheLastArrival) {
   const Options gpus = options_with({gather(0, 1 << 30)});
   collective::Options options = rings();
@@ -65,6 +66,7 @@ TEST(PlanDurations, MembersCompleteTogetherAfterTheLastArrival) {
   EXPECT_EQ(completions(options, Bytes(4096)), std::vector(2, Time::from_ns(5000) + alone));
 }
 
+// A plan for 16 KiB or more: 8 KiB in all take the ring, 16 KiB the plan.
 TEST(PlanDurations, SizeThatNoPlanHasTakesTheAlgorithm) {
   collective::Options options = rings();
   const auto ring = completions(options, Bytes(4096));
@@ -73,6 +75,7 @@ TEST(PlanDurations, SizeThatNoPlanHasTakesTheAlgorithm) {
   EXPECT_NE(completions(options, Bytes(8192)), completions(rings(), Bytes(8192)));
 }
 
+// Two plans for two GPUs by size: other sizes, numbers of GPUs and kinds have none.
 TEST(PlanDurations, EachSizeHasThePlanOfItsRange) {
   const auto durations = plan_durations(options_with({gather(0, 8192), gather(8193, 1 << 30)}));
   EXPECT_TRUE(durations->carrier(Kind::all_gather, 2, Bytes(8192)));
