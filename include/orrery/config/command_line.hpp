@@ -48,19 +48,23 @@ struct Shard {
   std::uint32_t index = 0, count = 1;
 };
 
-/// `orrery explore STUDY.yaml`: simulate the configurations of a study and say which are best.
-struct ExploreCommand {
-  std::filesystem::path file;                ///< STUDY.yaml
-  std::filesystem::path output;              ///< explore.h5
-  std::filesystem::path csv;                 ///< all trials as a table; empty: none
-  std::vector<std::string> overrides;        ///< "key.path=value" of --set, below what the study sets
-  std::optional<std::uint32_t> trial;        ///< print the configuration of this one, simulate nothing
-  std::optional<std::uint32_t> limit;        ///< simulate this many at most
-  bool list = false;                         ///< print the configurations, simulate nothing
-  bool dry_run = false;                      ///< print the bounds of the configurations, simulate nothing
-  bool strict = false;                       ///< end at the first trial that is faulty
+struct StudyParts {
   std::optional<Shard> shard;                ///< simulate this part only
   std::vector<std::filesystem::path> merge;  ///< files of all shards, which are put together
+};
+
+/// `orrery explore STUDY.yaml`: simulate the configurations of a study and say which are best.
+struct ExploreCommand {
+  std::filesystem::path file;          ///< STUDY.yaml
+  std::filesystem::path output;        ///< explore.h5
+  std::filesystem::path csv;           ///< all trials as a table; empty: none
+  std::vector<std::string> overrides;  ///< "key.path=value" of --set, below what the study sets
+  std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
+  std::optional<std::uint32_t> limit;  ///< simulate this many at most
+  bool list = false;                   ///< print the configurations, simulate nothing
+  bool dry_run = false;                ///< print the bounds of the configurations, simulate nothing
+  bool strict = false;                 ///< end at the first trial that is faulty
+  StudyParts parts;                    ///< of the study, if several jobs share it
   KeptResults keep_results = KeptResults::none;
   bool write_configurations = false;  ///< of the trials that are listed, beside the output
   bool no_sensitivity = false;        ///< leave out what the best trial depends on

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include "subcommands.hpp"
+
+namespace orrery::config {
+namespace {
+
+OptionGroup own_inputs() {
+  return {"Orrery's own configuration",
+          {{"set", "KEY=VALUE", "replace a value of CONFIG.yaml, as system.collectives.chunks=8; repeatable", true}}};
+}
+Option keep_results_option() {
+  Option option{"keep-results", "WHICH",
+                "write results.h5 of trials beside the output: none, top or all (default: none)"};
+  option.words = {"none", "top", "all"};
+  return option;
+}
+Option walltime_option() {
+  return {"max-walltime", "TIME", "end in order after this time, as \"30 min\"; the same command then goes on"};
+}
+OptionGroup study_output(const char* file) {
+  return {"Output",
+          {{"output", "FILE", fmt::format("where to write what was found (default: {})", file)},
+           {"csv", "FILE", "write all trials as a table too"},
+           {"force", "", "replace files that exist"}}};
+}
+
+}  // namespace
+
+const Subcommand& explore_subcommand() {
+  static const Subcommand command{
+      "explore",
+      "Simulate the configurations of a study, and say which are best.",
+      "STUDY.yaml ...",
+      "  mpirun -np 2 orrery explore configs/studies/llama3-8b-64.yaml --output explore.h5\n"
+      "  orrery explore configs/studies/llama3-8b-64.yaml --dry-run\n"
+      "  orrery explore study.yaml --merge shard-0.h5 shard-1.h5 --output explore.h5",
+      {{"Study",
+        {{"list", "", "print the configurations, and simulate none"},
+         {"trial", "N", "print configuration N as a CONFIG.yaml, and simulate none"},
+         {"limit", "N", "simulate the first N configurations only"},
+         {"dry-run", "", "print the bounds of the configurations, and simulate none"},
+         {"shard", "I/N", "simulate the configurations whose number leaves the remainder I, from 0 to N - 1"},
+         {"merge", "", "put the files of all shards together, which follow STUDY.yaml"},
+         {"strict", "", "end at the first configuration that is faulty"},
+         keep_results_option(),
+         {"no-sensitivity", "",
+          "leave out what the best trial depends on (/sensitivity), which takes some trials more"},
+         walltime_option()}},
+       study_output("explore.h5"),
+       own_inputs()}};
+  return command;
+}
+
+const Subcommand& best_subcommand() {
+  static const Subcommand command{
+      "best",
+      "Find the fastest ways to train a model on a system.",
+      "MODEL",
+      "  orrery best llama3-8b --on dgx-h100-superpod --npus 64 --batch 128\n"
+      "  mpirun -np 2 orrery best mixtral-8x7b --on dgx-h100-superpod --npus 256 --stack h100-megatron",
+      {{"Question",
+        {{"on", "SYSTEM", "a preset of configs/systems, or a file; needed"},
+         {"npus", "N", "number of NPUs; needed"},
+         {"batch", "B", "sequences of a step (default: one for each NPU)"},
+         {"stack", "STACK", "a preset of configs/stacks, which knows the software"},
+         {"cost", "PRICES", "a preset of configs/prices, or a file, for what systems and steps cost"},
+         walltime_option()}},
+       study_output("best.h5"),
+       own_inputs()}};
+  return command;
+}
+
+const Subcommand& flows_subcommand() {
+  static const Subcommand command{
+      "flows",
+      "Simulate flows, packet by packet, over a graph of hosts and switches.",
+      "FLOWS.yaml",
+      "  orrery flows configs/flows/incast8.yaml\n"
+      "  mpirun -np 2 orrery flows configs/flows/incast8.yaml --json flows.json",
+      {{"Output",
+        {{"json", "FILE", "times of each flow, and what each port did"}, {"force", "", "replace an existing file"}}},
+       {"Comparison", {{"scheduling-order", "", "order events of one time as ns-3 does; on one rank only"}}},
+       own_inputs()}};
+  return command;
+}
+
+}  // namespace orrery::config
