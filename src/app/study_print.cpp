@@ -43,7 +43,7 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
   for (const auto& one : names) lines[0].push_back(cited(one, 40));
   std::vector<std::size_t> known;
   for (std::size_t i = 0; i < explore::metrics().size(); ++i)
-    if (std::ranges::any_of(listed, [&](std::size_t row) { return !std::isnan(rows[row].trial.metrics[i]); }))
+    if (std::ranges::any_of(listed, [&](std::size_t row) { return !std::isnan(rows[row].trial.metric(i)); }))
       known.push_back(i);
   for (const std::size_t i : known) lines[0].emplace_back(explore::metrics()[i].name);
   for (const std::size_t row : listed) {
@@ -51,7 +51,7 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
     const explore::Point point = run.points[row];
     for (const auto& one : names) line.push_back(cited(text_of(point, one), 40));
     for (const std::size_t i : known) {
-      const double metric = rows[row].trial.metrics[i];
+      const double metric = rows[row].trial.metric(i);
       line.push_back(std::isnan(metric) ? "-" : fmt::format("{:.5g}", metric));
     }
   }

@@ -44,8 +44,8 @@ void add_rows(const StudyRun& run, const std::vector<Row>& rows, results::StudyT
     table.error.add(trial.text);
     table.caveat.add("");
     for (std::size_t metric = 0; metric < table.metrics.size(); ++metric)
-      table.metrics[metric].values.push_back(metric < trial.metrics.size() ? trial.metrics[metric]
-                                                                           : rows[i].lower_bound);
+      table.metrics[metric].values.push_back(metric < explore::metrics().size() ? trial.metric(metric)
+                                                                                : rows[i].lower_bound);
     const explore::Point point = run.points[i];
     for (auto& parameter : table.parameters) parameter.values.add(text_of(point, parameter.name));
   }

@@ -14,6 +14,7 @@
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/outline.hpp"
 #include "preparation.hpp"
+#include "quick_bound.hpp"
 #include "simulation.hpp"
 
 namespace orrery::app {
@@ -128,9 +129,7 @@ void add_cost_bounds(const cost::Plant& plant, TrialEstimate& estimate) {
 
 }  // namespace
 
-Trial Trial::ended(TrialStatus status, std::string text) {
-  return {status, std::vector<double>(explore::metrics().size(), unknown), std::move(text)};
-}
+Trial Trial::ended(TrialStatus status, std::string text) { return {status, {}, std::move(text)}; }
 
 double TrialEstimate::bound(std::string_view metric) const {
   // Rates are rounded twice, here and in the results.
@@ -151,17 +150,28 @@ double TrialEstimate::bound(std::string_view metric) const {
   return unknown;
 }
 
-/// A system, and the settings that give it.
+/// A system, the settings that give it, and what is known of steps on it.
 struct TrialEstimator::Common {
   std::string settings;
   config::Configuration configuration;
-  std::unique_ptr<System> system;
+  std::unique_ptr<System> system = nullptr;
+  QuickBounds bounds = {};
 };
 
-TrialEstimator::TrialEstimator() : common_(std::make_unique<Common>()) {}
+TrialEstimator::TrialEstimator() = default;
 TrialEstimator::~TrialEstimator() = default;
 
 TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, const std::vector<std::string>& settings) {
+  return estimate(variants, settings, false);
+}
+
+TrialEstimator::Result TrialEstimator::estimate_quickly(config::Variants& variants,
+                                                        const std::vector<std::string>& settings) {
+  return estimate(variants, settings, true);
+}
+
+TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, const std::vector<std::string>& settings,
+                                                bool is_quick) {
   std::string of_system;  // what is known to concern the workload alone is left out
   for (const std::string& setting : settings)
     if (!setting.starts_with("workload.parallel.") && !setting.starts_with("workload.model."))
@@ -169,16 +179,20 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
   Result result;
   try {
     auto configuration = variants.read(settings);
-    result.estimate.peak_memory = least_peak_memory(configuration);
+    if (!common_ || common_->settings != of_system) common_.reset(new Common{of_system, configuration});
+    if (configuration.workload.generated && workload::has_outline(*configuration.workload.generated))
+      result.estimate.peak_memory = common_->bounds.least_peak_memory(configuration);
     if (auto text = excess(result.estimate.peak_memory, configuration, true)) {
       result.settled = Trial::ended(TrialStatus::does_not_fit, std::move(*text));
       return result;
     }
-    if (!common_->system || common_->settings != of_system) {
-      common_ = std::make_unique<Common>(Common{of_system, configuration, nullptr});
-      common_->system = std::make_unique<System>(common_->configuration);
-    }
-    result.estimate.step = least_step_time(configuration, *common_->system);
+    if (!common_->system) common_->system = std::make_unique<System>(common_->configuration);
+    const bool has_bound = has_time_bound(configuration);
+    result.is_best = !is_quick || !has_bound;
+    if (has_bound && is_quick)
+      result.estimate.step = common_->bounds.least_step_time(configuration, *common_->system);
+    else if (has_bound)
+      result.estimate.step = least_step_time(configuration, *common_->system);
     if (const auto plant = plant_of(configuration)) add_cost_bounds(*plant, result.estimate);
     if (configuration.workload.generated) {
       const auto size = workload::size_of_step(*configuration.workload.generated);
@@ -209,7 +223,7 @@ std::optional<Trial> simulate_trial(config::Variants& variants, const std::vecto
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate) {
   for (const std::string_view metric : {"step_time", "peak_memory"}) {
     const auto which = std::ranges::find(explore::metrics(), metric, &explore::MetricInfo::name);
-    const double found = trial.metrics[static_cast<std::size_t>(which - explore::metrics().begin())];
+    const double found = trial.metric(static_cast<std::size_t>(which - explore::metrics().begin()));
     const double bound = estimate.bound(metric);
     if (found < bound)
       throw Error(ErrorCode::internal,

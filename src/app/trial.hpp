@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,9 +29,13 @@ enum class TrialStatus : std::uint8_t {
 
 struct Trial {
   TrialStatus status = TrialStatus::done;
-  std::vector<double> metrics;  ///< [explore::metrics()], NaN where one is not known
+  std::vector<double> metrics;  ///< [explore::metrics()], NaN where one is not known; empty: none is
   std::string text;             ///< why it is not done
 
+  /// Returns a metric by its position in explore::metrics().
+  double metric(std::size_t position) const {
+    return position < metrics.size() ? metrics[position] : std::numeric_limits<double>::quiet_NaN();
+  }
   /// Returns a trial without metrics.
   static Trial ended(TrialStatus status, std::string text);
 };
@@ -56,12 +62,18 @@ class TrialEstimator {
   struct Result {
     TrialEstimate estimate;
     std::optional<Trial> settled;  ///< if the configuration is faulty or does not fit
+    bool is_best = true;           ///< no better estimate is known
   };
-  /// Not collective.
+  /// Returns the best estimate. Not collective.
   Result estimate(config::Variants& variants, const std::vector<std::string>& settings);
+  /// Returns one that costs less, of the time of the passes only (QuickBounds). It says of no trial more than the best
+  /// one does, and the same of memory. Not collective.
+  Result estimate_quickly(config::Variants& variants, const std::vector<std::string>& settings);
 
  private:
   struct Common;
+  Result estimate(config::Variants& variants, const std::vector<std::string>& settings, bool is_quick);
+
   std::unique_ptr<Common> common_;
 };
 
