@@ -18,7 +18,11 @@ using workload::StageOutline;
 std::vector<Time> least_times(const StageOutline& stage, const config::Configuration& configuration, System& system) {
   const auto& graph = stage.structure.graph;
   const auto model = compute::make_model(configuration.execution.compute);
-  std::vector<std::shared_ptr<const collective::GroupLayout>> layouts(stage.groups.size());
+  struct Group {
+    std::shared_ptr<const collective::GroupLayout> layout;
+    std::uint32_t validated = 0;  // kinds, a bit each
+  };
+  std::vector<Group> groups(stage.groups.size());
   std::vector<Time> least(graph.num_nodes());
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const auto& node = graph.nodes[i];
@@ -26,9 +30,14 @@ std::vector<Time> least_times(const StageOutline& stage, const config::Configura
     if (node.kind != NodeKind::collective) continue;
     const OutlineGroup& group = stage.groups[node.slot];
     if (group.role == OutlineGroup::Role::other) continue;
-    auto& layout = layouts[node.slot];
-    if (!layout) layout = system.engine.layout(group.members, trace::all_dimensions, {});
-    least[i] = system.engine.least_duration(*layout, collective::kind_of(node.collective), Bytes(node.size));
+    auto& [layout, validated] = groups[node.slot];
+    if (!layout) layout = system.engine.layout(group.members, collective::all_dimensions, {});
+    const auto kind = collective::kind_of(node.collective);
+    if (const std::uint32_t bit = 1U << static_cast<unsigned>(kind); (validated & bit) == 0) {
+      system.engine.validate(*layout, kind);
+      validated |= bit;
+    }
+    least[i] = system.engine.least_duration(*layout, kind, Bytes(node.size));
   }
   return least;
 }

@@ -23,7 +23,8 @@ Time least_step_time(const config::Configuration& configuration, System& system)
 /// passes of all stages).
 Bytes least_peak_memory(const config::Configuration& configuration);
 
-/// Returns the least times of the nodes of a stage; 0 where nothing is known. [nodes] O(nodes + members of groups).
+/// Returns the least times of the nodes of a stage; 0 where nothing is known. [nodes] Throws Error (bad_input) if an
+/// algorithm cannot carry out one of the collectives. O(nodes + members of groups).
 std::vector<Time> least_times(const workload::StageOutline& stage, const config::Configuration& configuration,
                               System& system);
 

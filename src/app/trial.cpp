@@ -158,6 +158,18 @@ struct TrialEstimator::Common {
   QuickBounds bounds = {};
 };
 
+/// Returns the bound of the time; nothing if the run would refuse the step, which it says better.
+std::optional<Time> TrialEstimator::time_bound(const config::Configuration& configuration, Common& common,
+                                               bool is_quick) {
+  try {
+    return is_quick ? common.bounds.least_step_time(configuration, *common.system)
+                    : least_step_time(configuration, *common.system);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_input) throw;
+    return {};
+  }
+}
+
 TrialEstimator::TrialEstimator() = default;
 TrialEstimator::~TrialEstimator() = default;
 
@@ -187,12 +199,11 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
       return result;
     }
     if (!common_->system) common_->system = std::make_unique<System>(common_->configuration);
-    const bool has_bound = has_time_bound(configuration);
-    result.is_best = !is_quick || !has_bound;
-    if (has_bound && is_quick)
-      result.estimate.step = common_->bounds.least_step_time(configuration, *common_->system);
-    else if (has_bound)
-      result.estimate.step = least_step_time(configuration, *common_->system);
+    if (has_time_bound(configuration)) {
+      const auto bound = time_bound(configuration, *common_, is_quick);
+      result.estimate.step = bound.value_or(Time::zero());
+      result.is_best = !is_quick || !bound;
+    }
     if (const auto plant = plant_of(configuration)) add_cost_bounds(*plant, result.estimate);
     if (configuration.workload.generated) {
       const auto size = workload::size_of_step(*configuration.workload.generated);

@@ -72,6 +72,7 @@ class TrialEstimator {
 
  private:
   struct Common;
+  static std::optional<Time> time_bound(const config::Configuration& configuration, Common& common, bool is_quick);
   Result estimate(config::Variants& variants, const std::vector<std::string>& settings, bool is_quick);
 
   std::unique_ptr<Common> common_;
