@@ -76,7 +76,8 @@ workload::Figures figures_of(const workload::Description& description, const Hos
 
 std::optional<Trial> simulate_configuration(config::Configuration& configuration, bool fold,
                                             const std::function<bool()>& stop_requested) {
-  configuration.run.fold = fold && configuration.run.partition.is_default();
+  configuration.run.fold = fold && configuration.run.partition.is_default() &&
+                           !configuration.execution.network.model->simulates_links();  // as a run would refuse
   configuration.run.quiet = true;
   configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
   configuration.run.memory = config::ExcessPolicy::report;
