@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "dry_run.hpp"
 #include "orrery/explore/ranking.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "study_trials.hpp"
@@ -63,20 +64,6 @@ class BoundedSearch {
     incumbents_.add(std::move(metrics));
   }
 
-  /// Says whether a limit on a metric rules a point out, and which one.
-  const explore::Expression* broken_limit(const Point& point, const TrialEstimate& estimate) const {
-    for (const explore::Expression& constraint : run_.study.constraints) {
-      const auto limited = constraint.limited_name();
-      if (!limited || !explore::is_metric(*limited) || std::isnan(estimate.bound(*limited)) ||
-          std::ranges::count_if(constraint.names(), explore::is_metric) > 1)
-        continue;
-      explore::Names names = point.names;
-      names[*limited] = estimate.bound(*limited);
-      if (!constraint.holds(names)) return &constraint;
-    }
-    return nullptr;
-  }
-
   /// Estimates points, each on one rank. Returns the estimates by position. Collective.
   std::vector<Estimate> estimate(std::span<const std::size_t> positions, bool is_quick) {
     std::vector<Estimate> mine;
@@ -88,7 +75,7 @@ class BoundedSearch {
         auto found = is_quick ? estimator_.estimate_quickly(*run_.variants, settings)
                               : estimator_.estimate(*run_.variants, settings);
         if (!found.settled)
-          if (const explore::Expression* const broken = broken_limit(point, found.estimate))
+          if (const explore::Expression* const broken = broken_limit(run_.study, point, found.estimate))
             found.settled = Trial::ended(TrialStatus::excluded, broken->text());
         mine.push_back({positions[k], found.estimate, found.settled.has_value(), found.is_best});
         if (found.settled) mine_.insert_or_assign(point.number, std::move(*found.settled));

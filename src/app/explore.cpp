@@ -11,15 +11,19 @@
 #include <spdlog/spdlog.h>
 
 #include "agreed.hpp"
+#include "dry_run.hpp"
 #include "orrery/base/mix.hpp"
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/version.hpp"
 #include "orrery/config/study.hpp"
+#include "orrery/explore/samples.hpp"
 #include "orrery/explore/space.hpp"
+#include "orrery/results/figures.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/results/study.hpp"
+#include "shards.hpp"
 #include "stop_request.hpp"
 #include "study_table.hpp"
 #include "study_trials.hpp"
@@ -30,6 +34,7 @@
 namespace orrery::app {
 namespace {
 
+using explore::Choice;
 using explore::Point;
 using explore::Study;
 
@@ -74,31 +79,84 @@ std::uint32_t base_npus(const Study& study, const config::ExploreCommand& comman
   return npus;
 }
 
-explore::Space space_of(const Study& study, const config::ExploreCommand& command) {
-  require_own_npus(study);
-  return {study, {{"npus", std::int64_t{base_npus(study, command)}}}};
+/// Refuses a path of results that there is not.
+void require_known_paths(const Study& study) {
+  const auto figures = results::figure_names();
+  for (const std::string& path : explore::paths_of(study))
+    if (std::ranges::find(figures, std::string_view(path).substr(std::string_view("/metrics/").size())) ==
+        figures.end())
+      throw Error(ErrorCode::bad_input, {.file = study.base.string()},
+                  fmt::format("the study names `{}`, which results do not have", cited(path)),
+                  fmt::format("/metrics/ and one of {}", fmt::join(figures, ", ")));
 }
 
-/// Finds the points that the command asks for.
-explore::Funnel find_points(const config::ExploreCommand& command, const explore::Space& space,
-                            explore::Points& points) {
-  const std::uint64_t wanted = command.limit.value_or(most_trials);
-  const auto funnel = space.visit([&](const Point& point) {
+/// Refuses keys in back quotes that the configuration does not have, but for those of the default rules.
+void require_known_keys(const Study& study, const std::vector<std::string>& keys, const explore::Names& known) {
+  const auto refuse = [&](const explore::Expression& expression) {
+    for (const std::string& key : expression.names())
+      if (!known.contains(key) && std::ranges::find(keys, key) != keys.end())
+        throw Error(ErrorCode::bad_input, expression.place(),
+                    fmt::format("'{}' names the key `{}`, which the configuration does not have",
+                                cited(expression.text()), cited(key)),
+                    "a key with one value", "'orrery show keys' prints all keys.");
+  };
+  for (const auto& parameter : study.parameters)
+    if (parameter.when) refuse(*parameter.when);
+  for (const auto& derived : study.derived) refuse(derived.value);
+  for (const auto& constraint : study.constraints) refuse(constraint);
+  for (const auto& caveat : study.caveats)
+    if (!caveat.is_default) refuse(caveat.when);
+}
+
+/// Returns the combinations of a study, with what the base says.
+explore::Space space_of(const Study& study, const config::ExploreCommand& command) {
+  require_own_npus(study);
+  require_known_paths(study);
+  explore::Names given{{"npus", std::int64_t{base_npus(study, command)}}};
+  if (const auto keys = explore::keys_of_base(study); !keys.empty()) {
+    const auto texts = config::read_values(common_inputs(study, command), keys);
+    for (const auto& [key, text] : texts) given[key] = explore::value_of(text);
+    require_known_keys(study, keys, given);
+  }
+  return {study, std::move(given)};
+}
+
+/// Says whether the job at hand is to simulate a point.
+bool is_wanted(std::uint64_t number, const config::ExploreCommand& command) {
+  if (command.trial) return number == *command.trial;
+  if (command.limit && number >= *command.limit) return false;
+  return !command.shard || number % command.shard->count == command.shard->index;
+}
+
+/// Visits all combinations. Returns how many fall to what, the points that the job at hand is to simulate, and the
+/// first one of all.
+explore::Funnel find_combinations(const config::ExploreCommand& command, const explore::Space& space,
+                                  explore::Points& points, Choice& first) {
+  return space.visit([&](const Point& point) {
+    if (point.number == 0) first = point.choice;
     if (point.number >= most_trials && !command.limit && !command.trial)
       throw Error(ErrorCode::bad_input, {.file = command.file.string()},
                   fmt::format("more than {} legal configurations", most_trials), "fewer, or --limit");
-    if (command.trial ? point.number == *command.trial : points.size() < wanted) points.add(point.number, point.choice);
+    if (is_wanted(point.number, command)) points.add(point.number, point.choice);
     return !command.trial || points.empty();
   });
-  if (command.trial && points.empty())
-    throw Error(ErrorCode::usage, fmt::format("orrery explore: --trial {}: the study has {} legal configurations.",
-                                              *command.trial, funnel.legal));
+}
+
+/// Draws samples. Returns the same as `find_combinations`.
+explore::Funnel draw_samples(const config::ExploreCommand& command, explore::Sampler& sampler,
+                             const explore::Space& space, explore::Points& points, Choice& first) {
+  explore::Funnel funnel;
+  explore::Points all(space);
+  sampler.draw(all, funnel);
+  first.assign(all.choice(0).begin(), all.choice(0).end());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (const auto choice = all.choice(i); is_wanted(i, command)) points.add(i, Choice(choice.begin(), choice.end()));
   return funnel;
 }
 
 /// Returns what the results of a study depend on: the program, and all texts that are read.
 TrialJournal::Identity identity_of(const Study& study, const config::ExploreCommand& command,
-                                   const explore::Points& points) {
+                                   const explore::Space& space, const Choice& first) {
   TrialJournal::Identity identity;
   const auto add = [&](const std::string& name, std::string_view text) {
     identity.emplace_back(name, mix_all(0, std::span<const char>(text)));
@@ -106,8 +164,11 @@ TrialJournal::Identity identity_of(const Study& study, const config::ExploreComm
   add("the program's revision", fmt::format("{} {}", version(), revision()));
   add(command.file.filename().string(), study.text);
   add("--set", fmt::format("{}", fmt::join(command.overrides, "\n")));
-  if (points.empty()) return identity;
-  const auto findings = config::examine(inputs_of(study, command, points[0]));
+  for (const auto& parameter : study.parameters)
+    for (const std::string& value : parameter.values)
+      if (!parameter.key.empty() && std::filesystem::is_regular_file(value)) add(value, read_text(value));
+  if (first.empty()) return identity;
+  const auto findings = config::examine(inputs_of(study, command, space.at(first).value()));
   if (findings.configuration)
     for (const auto& [name, text] : findings.configuration->inputs) add(name, text);
   return identity;
@@ -128,6 +189,103 @@ void require_same(const TrialJournal::Identity& identity, parallel::Communicator
   });
 }
 
+/// Simulates further samples around the best ones. Collective.
+void refine(const StudyRun& run, explore::Sampler& sampler, explore::Points& points, explore::Funnel& funnel,
+            StudyTrials& found, parallel::Communicator& world) {
+  for (std::uint32_t round = 1; round <= run.study.sampling.rounds; ++round) {
+    auto around = best_rows(run.study, found.rows);
+    world.broadcast(around, Rank(0));
+    const std::size_t first = points.size();
+    world.agree([&] { sampler.refine(round, around, points, funnel); });
+    simulate_from(first, run, found, world);
+  }
+}
+
+/// Returns the name of a file beside another one.
+std::filesystem::path beside(const std::filesystem::path& output, const std::string& ending) {
+  std::filesystem::path file = output;
+  return file.replace_extension(ending);
+}
+
+/// Simulates listed trials again, each on one rank, and keeps their results. Collective.
+void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::Communicator& world) {
+  std::vector<std::size_t> kept;
+  if (run.command.keep_results == config::KeptResults::top) kept = best_rows(run.study, rows);
+  if (run.command.keep_results == config::KeptResults::all)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].trial.status == TrialStatus::done) kept.push_back(i);
+  world.broadcast(kept, Rank(0));
+  world.agree([&] {
+    const auto alone = parallel::make_serial();
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (i % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank().value())) continue;
+      const Point point = run.points[kept[i]];
+      auto inputs = inputs_of(run.study, run.command, point);
+      const auto file = beside(run.command.output, fmt::format(".trial-{}.h5", point.number));
+      inputs.overrides.insert(inputs.overrides.end(),
+                              {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()),
+                               "run.quiet=true", fmt::format("run.fold={}", run.study.fold), "run.force=true"});
+      app::run({std::move(inputs)}, "orrery explore --keep-results", *alone);
+    }
+  });
+}
+
+/// Writes the configurations of the trials that are listed beside the output, on rank 0. A file that exists without
+/// --force stays.
+void write_configurations(const StudyRun& run, const std::vector<Row>& rows) {
+  for (const std::size_t row : best_rows(run.study, rows)) {
+    const auto file = beside(run.command.output, fmt::format(".trial-{}.yaml", rows[row].number));
+    const std::string text = config::read(inputs_of(run.study, run.command, run.points[row])).to_yaml();
+    if (!run.command.force && std::filesystem::exists(file) && read_text(file) != text) {
+      spdlog::warn("{} exists and is kept, because --force is not given", file.string());
+      continue;
+    }
+    PartialFile partial(file);
+    partial.write(text);
+    partial.commit();
+  }
+}
+
+/// Checks that files can be written. Collective.
+void check_outputs_of(const config::ExploreCommand& command, parallel::Communicator& world) {
+  world.agree([&] {
+    if (!world.is_root()) return;
+    check_output(command.output, command.force);
+    if (!command.csv.empty()) check_output(command.csv, command.force);
+  });
+}
+
+/// Simulates a study and writes what was found. Collective.
+void simulate_study(const StudyRun& run, explore::Sampler& sampler, explore::Points& points, explore::Funnel& funnel,
+                    const TrialJournal::Identity& identity, const std::string& command_line,
+                    parallel::Communicator& world) {
+  const Study& study = run.study;
+  auto found = study.strategy == explore::Strategy::bounded ? simulate_bounded(run, world) : simulate_all(run, world);
+  if (!run.command.shard) refine(run, sampler, points, funnel, found, world);
+  auto table = table_of(run, found.rows, funnel);
+  if (study.sensitivity && !run.command.no_sensitivity && !run.command.shard) {
+    table.tornado = tornado(run, found.rows, world);
+    if (study.strategy != explore::Strategy::bounded) table.main_effects = main_effects(study, found.rows, table);
+  }
+  keep_results(run, found.rows, world);
+  table.command_line = command_line;
+  table.extra = std::move(found.extra);
+  table.inputs = {{"study.yaml", study.text}, {"configuration.yaml", read_text(study.base)}};
+  table.identity = identity;
+  if (run.command.shard) table.shard = fmt::format("{}/{}", run.command.shard->index, run.command.shard->count);
+  const auto file = results::write_study(run.command.output, table, run.command.force, world);
+  world.agree([&] {
+    if (!world.is_root()) return;
+    if (!run.command.csv.empty()) write_csv(run.command.csv, table);
+    if (run.command.write_configurations) write_configurations(run, found.rows);
+    run.journal.remove();
+    if (file != run.command.output)
+      spdlog::warn("{} has appeared meanwhile and is kept: the trials are in {}", run.command.output.string(),
+                   file.string());
+    print_found(run, found.rows, table);
+  });
+}
+
 }  // namespace
 
 void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
@@ -135,47 +293,36 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   keep_freed_memory();
   const auto stop_requested = stop_request(command.max_walltime_s, std::chrono::steady_clock::now());
   const Study study = agreed(world, [&] { return config::read_study(command.file); });
-  const explore::Space space = agreed(world, [&] { return space_of(study, command); });
+  explore::Space space = agreed(world, [&] { return space_of(study, command); });
+  explore::Sampler sampler(space);
   explore::Points points(space);
   explore::Funnel funnel;
-  world.agree([&] { funnel = find_points(command, space, points); });
+  Choice first;
+  world.agree([&] {
+    funnel = explore::draws_samples(study.strategy) ? draw_samples(command, sampler, space, points, first)
+                                                    : find_combinations(command, space, points, first);
+    if (command.trial && points.empty())
+      throw Error(ErrorCode::usage, fmt::format("orrery explore: --trial {}: the study has {} legal configurations.",
+                                                *command.trial, funnel.legal));
+  });
   if (command.trial || command.list) {
     if (!world.is_root()) return;
     if (command.list) return print_points(study, points, funnel);
     return fmt::print("{}", config::read(inputs_of(study, command, points[0])).to_yaml());
   }
-  world.agree([&] {
-    if (!world.is_root()) return;
-    check_output(command.output, command.force);
-    if (!command.csv.empty()) check_output(command.csv, command.force);
-  });
-  const auto identity = identity_of(study, command, points);
+  if (command.dry_run) return dry_run(study, command, points, funnel, world);
+  check_outputs_of(command, world);
+  const auto identity = identity_of(study, command, space, first);
   require_same(identity, world);
   TrialJournal journal(command.output, identity, world);
+  if (!command.merge.empty())
+    journal.adopt(agreed(world, [&] { return read_shards(command.merge, identity, points); }));
   const std::size_t num_known = journal.known().size();
   if (num_known > 0 && world.is_root())
-    spdlog::info("{} of {} configurations are done already, by jobs that ended early", num_known, points.size());
+    spdlog::info("{} of {} configurations are done already, by {}", num_known, points.size(),
+                 command.merge.empty() ? "jobs that ended early" : "shards");
   const StudyRun run{study, command, space, points, journal, stop_requested};
-  auto [rows, extra] =
-      study.strategy == explore::Strategy::bounded ? simulate_bounded(run, world) : simulate_all(run, world);
-  auto table = table_of(run, rows, funnel);
-  if (study.sensitivity && !command.no_sensitivity) {
-    table.tornado = tornado(run, rows, world);
-    if (study.strategy != explore::Strategy::bounded) table.main_effects = main_effects(study, rows, table);
-  }
-  table.command_line = command_line;
-  table.extra = std::move(extra);
-  table.inputs = {{"study.yaml", study.text}, {"configuration.yaml", read_text(study.base)}};
-  const auto file = results::write_study(command.output, table, command.force, world);
-  world.agree([&] {
-    if (!world.is_root()) return;
-    if (!command.csv.empty()) write_csv(command.csv, table);
-    journal.remove();
-    if (file != command.output)
-      spdlog::warn("{} has appeared meanwhile and is kept: the trials are in {}", command.output.string(),
-                   file.string());
-    print_found(run, rows, table);
-  });
+  simulate_study(run, sampler, points, funnel, identity, command_line, world);
 }
 
 }  // namespace orrery::app

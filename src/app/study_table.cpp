@@ -11,6 +11,7 @@
 
 #include "orrery/explore/ranking.hpp"
 #include "orrery/explore/sensitivity.hpp"
+#include "orrery/results/figures.hpp"
 #include "text_output.hpp"
 
 namespace orrery::app {
@@ -18,8 +19,14 @@ namespace {
 
 using explore::Study;
 
-constexpr std::array<std::string_view, 6> status_names{"done",    "excluded", "does-not-fit",
-                                                       "refused", "stuck",    "ruled-out"};
+constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+
+constexpr std::array<std::string_view, 8> status_names{"done",  "excluded",  "does-not-fit", "refused",
+                                                       "stuck", "ruled-out", "failed",       "timed-out"};
+
+std::string_view units_of(std::string_view path) {
+  return results::units_of_figure(path.substr(std::string_view("/metrics/").size()));
+}
 
 /// Gives a column its numbers, if all texts are numbers of one unit.
 void add_numbers(results::StudyParameter& parameter) {
@@ -37,15 +44,18 @@ void add_numbers(results::StudyParameter& parameter) {
 }
 
 void add_rows(const StudyRun& run, const std::vector<Row>& rows, results::StudyTable& table) {
+  std::vector<std::size_t> columns;  // of Trial::metrics
+  for (const std::string& metric : shown_metrics(run.study)) columns.push_back(index_of_metric(metric));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Trial& trial = rows[i].trial;
     table.number.push_back(rows[i].number);
     table.status.add(std::string(name(trial.status)));
     table.error.add(trial.text);
-    table.caveat.add("");
     for (std::size_t metric = 0; metric < table.metrics.size(); ++metric)
-      table.metrics[metric].values.push_back(metric < explore::metrics().size() ? trial.metric(metric)
-                                                                                : rows[i].lower_bound);
+      table.metrics[metric].values.push_back(
+          metric < columns.size()
+              ? (columns[metric] < trial.metrics.size() ? trial.metrics[columns[metric]] : not_known)
+              : rows[i].lower_bound);
     const explore::Point point = run.points[i];
     for (auto& parameter : table.parameters) parameter.values.add(text_of(point, parameter.name));
   }
@@ -54,12 +64,7 @@ void add_rows(const StudyRun& run, const std::vector<Row>& rows, results::StudyT
 
 void add_funnel(const Study& study, const std::vector<Row>& rows, const explore::Funnel& funnel,
                 results::StudyTable& table) {
-  table.funnel.emplace_back("combinations", funnel.raw);
-  for (std::size_t i = 0; i < funnel.cut.size(); ++i)
-    if (funnel.cut[i] > 0)
-      table.funnel.emplace_back(fmt::format("cut by {}", study.constraints[i].text()), funnel.cut[i]);
-  if (funnel.alike > 0) table.funnel.emplace_back("alike: a parameter does not apply", funnel.alike);
-  table.funnel.emplace_back("legal", funnel.legal);
+  table.funnel = counts_of(study, funnel);
   std::map<std::string, std::uint64_t> fallen;
   for (const Row& row : rows)
     ++fallen[row.trial.status == TrialStatus::excluded ? fmt::format("excluded by {}", row.trial.text)
@@ -67,7 +72,50 @@ void add_funnel(const Study& study, const std::vector<Row>& rows, const explore:
   for (const auto& [reason, count] : fallen) table.funnel.emplace_back(reason, count);
 }
 
+/// Returns what the rules say of a trial that is done; empty for nothing.
+std::string caveat_of(const StudyRun& run, std::size_t position, const Trial& trial) {
+  if (trial.status != TrialStatus::done || run.study.caveats.empty()) return {};
+  const explore::Names names = names_of(run.study, run.points[position], trial);
+  std::string texts;
+  for (const explore::Caveat& caveat : run.study.caveats) {
+    const bool is_known =
+        std::ranges::all_of(caveat.when.names(), [&](const auto& one) { return names.contains(one); });
+    if (is_known && caveat.when.holds(names)) texts += (texts.empty() ? "" : "; ") + caveat.text;
+  }
+  return texts;
+}
+
+/// Adds the marks of trials that rules mark.
+void add_caveats(const StudyRun& run, const std::vector<Row>& rows, results::StudyTable& table) {
+  for (std::size_t i = 0; i < rows.size(); ++i) table.caveat.add(caveat_of(run, i, rows[i].trial));
+}
+
 }  // namespace
+
+std::vector<std::string> shown_metrics(const Study& study) {
+  std::vector<std::string> names;
+  for (const auto& metric : explore::metrics()) names.emplace_back(metric.name);
+  for (std::string& path : explore::paths_of(study)) names.push_back(std::move(path));
+  return names;
+}
+
+std::string column_of(std::string_view metric) {
+  std::string column(metric.starts_with('/') ? metric.substr(1) : metric);
+  std::ranges::replace(column, '/', '_');
+  return column;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> counts_of(const Study& study, const explore::Funnel& funnel) {
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
+  const bool is_sampled = explore::draws_samples(study.strategy);
+  counts.emplace_back(is_sampled ? "draws" : "combinations", funnel.raw);
+  for (std::size_t i = 0; i < funnel.cut.size(); ++i)
+    if (funnel.cut[i] > 0) counts.emplace_back(fmt::format("cut by {}", study.constraints[i].text()), funnel.cut[i]);
+  if (funnel.alike > 0)
+    counts.emplace_back(is_sampled ? "drawn before" : "alike: a parameter does not apply", funnel.alike);
+  counts.emplace_back("legal", funnel.legal);
+  return counts;
+}
 
 std::string_view name(TrialStatus status) { return status_names[static_cast<std::size_t>(status)]; }
 
@@ -94,8 +142,7 @@ std::string text_of(const explore::Point& point, const std::string& name) {
 std::vector<double> objectives_of(const Study& study, const Trial& trial) {
   std::vector<double> values;
   for (const auto& objective : study.objectives)
-    values.push_back(trial.status == TrialStatus::done ? trial.metrics[index_of_metric(objective.metric)]
-                                                       : std::numeric_limits<double>::quiet_NaN());
+    values.push_back(trial.status == TrialStatus::done ? metric_of(trial, objective.metric) : not_known);
   return values;
 }
 
@@ -117,15 +164,22 @@ results::StudyTable table_of(const StudyRun& run, const std::vector<Row>& rows, 
   results::StudyTable table;
   for (const auto& metric : explore::metrics())
     table.metrics.push_back({std::string(metric.name), std::string(metric.units), std::string(metric.description), {}});
+  for (const std::string& path : explore::paths_of(study))
+    table.metrics.push_back({column_of(path), std::string(units_of(path)), path + " of the results", {}});
   if (study.strategy == explore::Strategy::bounded)
     table.metrics.push_back({"lower_bound", "s", "of the time of a step, without a simulation; 0: not known", {}});
   for (const std::string& one : all_names(study)) table.parameters.emplace_back().name = one;
   add_rows(run, rows, table);
+  add_caveats(run, rows, table);
   for (const auto& objective : study.objectives)
-    table.objectives.emplace_back(objective.metric, objective.is_maximised);
+    table.objectives.emplace_back(column_of(objective.metric), objective.is_maximised);
   for (const auto& constraint : study.constraints) table.constraints.push_back(constraint.text());
   table.attributes = {{"strategy", std::string(explore::name(study.strategy))},
                       {"keep", fmt::format("{}", study.keep)}};
+  if (explore::draws_samples(study.strategy)) {
+    table.attributes.emplace_back("samples", fmt::format("{}", study.sampling.samples));
+    table.attributes.emplace_back("seed", fmt::format("{}", study.sampling.seed));
+  }
   for (const std::size_t row : best_rows(study, rows)) table.best.push_back(rows[row].number);
   add_funnel(study, rows, funnel, table);
   return table;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "orrery/explore/space.hpp"
@@ -17,6 +18,11 @@ std::string_view name(TrialStatus status);
 /// Returns the status of a name. Throws Error (bad_input) for another text.
 TrialStatus status_of(std::string_view name);
 
+/// Returns the metrics that tables show: all that have names, and the paths that the study names.
+std::vector<std::string> shown_metrics(const explore::Study& study);
+/// Returns the column of /trials that a metric or a path has.
+std::string column_of(std::string_view metric);
+
 /// Returns the names of the parameters and of the derived values.
 std::vector<std::string> all_names(const explore::Study& study);
 /// Returns the text of a name's value; empty where it has none.
@@ -26,6 +32,9 @@ std::vector<double> objectives_of(const explore::Study& study, const Trial& tria
 /// Returns the positions of the best rows.
 std::vector<std::size_t> best_rows(const explore::Study& study, const std::vector<Row>& rows);
 
+/// Returns how many points fell to what before a simulation.
+std::vector<std::pair<std::string, std::uint64_t>> counts_of(const explore::Study& study,
+                                                             const explore::Funnel& funnel);
 /// Returns what a study found, as explore.h5 holds it, without the texts of inputs and the sensitivity. Row i is that
 /// of point i.
 results::StudyTable table_of(const StudyRun& run, const std::vector<Row>& rows, const explore::Funnel& funnel);
@@ -37,6 +46,10 @@ std::vector<std::pair<std::string, double>> main_effects(const explore::Study& s
 /// Writes the trials as CSV, with units in the header.
 void write_csv(const std::filesystem::path& path, const results::StudyTable& table);
 
+/// Prints a table with columns as wide as their texts.
+void print_columns(const std::vector<std::vector<std::string>>& lines);
+/// Prints how many points fell to what before a simulation.
+void print_funnel(const explore::Study& study, const explore::Funnel& funnel);
 /// Prints the funnel and the best trials. Throws Error (bad_input) if there are none.
 void print_found(const StudyRun& run, const std::vector<Row>& rows, const results::StudyTable& table);
 /// Prints the points without simulating them.

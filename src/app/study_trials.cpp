@@ -1,13 +1,18 @@
 #include "study_trials.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "orrery/parallel/packing.hpp"
+#include "orrery/results/figures.hpp"
 #include "stop_request.hpp"
+#include "trial_queue.hpp"
 
 namespace orrery::app {
 namespace {
@@ -18,7 +23,7 @@ using explore::Study;
 /// Returns the first metric that the study needs and the trial does not have; nothing if it has all of them.
 std::optional<std::string> missing_metric(const Study& study, const Trial& trial) {
   const auto is_missing = [&](const std::string& name) {
-    return explore::is_metric(name) && std::isnan(trial.metrics[index_of_metric(name)]);
+    return explore::is_metric(name) && std::isnan(metric_of(trial, name));
   };
   for (const explore::Expression& constraint : study.constraints)
     for (const std::string& name : constraint.names())
@@ -37,15 +42,41 @@ void apply_constraints(const Study& study, const Point& point, Trial& trial) {
                              explore::needs_prices(*missing) ? ": `cost` lacks the prices" : "");
     return;
   }
-  explore::Names names = point.names;
-  for (std::size_t i = 0; i < explore::metrics().size(); ++i)
-    if (!std::isnan(trial.metrics[i])) names[std::string(explore::metrics()[i].name)] = trial.metrics[i];
+  const explore::Names names = names_of(study, point, trial);
   for (const explore::Expression& constraint : study.constraints) {
     if (std::ranges::none_of(constraint.names(), explore::is_metric) || constraint.holds(names)) continue;
     trial.status = TrialStatus::excluded;
     trial.text = constraint.text();
     return;
   }
+}
+
+/// Simulates a point. Returns nothing if a stop on request ended it.
+std::optional<Trial> simulated(const StudyRun& run, const Point& point) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> most(run.study.max_seconds);
+  bool is_out_of_time = false;
+  const auto stop = [&] {
+    is_out_of_time = run.study.max_seconds > 0 && std::chrono::steady_clock::now() - start >= most;
+    return is_out_of_time || run.stop_requested();
+  };
+  const TrialOptions options{run.study.fold, !explore::paths_of(run.study).empty()};
+  auto trial = simulate_trial(*run.variants, settings_of(point), options, stop);
+  if (!trial && is_out_of_time)
+    trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.max_seconds));
+  if (trial) apply_constraints(run.study, point, *trial);
+  return trial;
+}
+
+/// Throws what ended a trial, if the command wants that.
+void require_no_fault(const StudyRun& run, const Point& point, const Trial& trial) {
+  const bool is_faulty = trial.status == TrialStatus::refused || trial.status == TrialStatus::stuck ||
+                         trial.status == TrialStatus::failed || trial.status == TrialStatus::timed_out;
+  if (!run.command.strict || !is_faulty) return;
+  throw Error(trial.status == TrialStatus::refused ? ErrorCode::bad_input
+              : trial.status == TrialStatus::stuck ? ErrorCode::stuck
+                                                   : ErrorCode::internal,
+              fmt::format("trial {}: {} (--strict)", point.number, trial.text));
 }
 
 std::vector<std::byte> pack(const Trials& trials) {
@@ -73,13 +104,34 @@ Trials unpack(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::size_t index_of_metric(std::string_view metric) {
+  if (explore::is_path(metric)) {
+    const auto figures = results::figure_names();
+    const auto found = std::ranges::find(figures, metric.substr(std::string_view("/metrics/").size()));
+    return explore::metrics().size() + static_cast<std::size_t>(found - figures.begin());
+  }
   return static_cast<std::size_t>(std::ranges::find(explore::metrics(), metric, &explore::MetricInfo::name) -
                                   explore::metrics().begin());
+}
+
+double metric_of(const Trial& trial, std::string_view metric) {
+  const std::size_t index = index_of_metric(metric);
+  return index < trial.metrics.size() ? trial.metrics[index] : std::numeric_limits<double>::quiet_NaN();
+}
+
+explore::Names names_of(const Study& study, const Point& point, const Trial& trial) {
+  explore::Names names = point.names;
+  const auto add = [&](std::string_view metric) {
+    if (const double value = metric_of(trial, metric); !std::isnan(value)) names[std::string(metric)] = value;
+  };
+  for (const auto& metric : explore::metrics()) add(metric.name);
+  for (const std::string& path : explore::paths_of(study)) add(path);
+  return names;
 }
 
 config::Inputs common_inputs(const Study& study, const config::ExploreCommand& command) {
   config::Inputs inputs{.file = study.base, .overrides = command.overrides};
   if (!study.cost.empty()) inputs.overrides.push_back(fmt::format("cost=\"{}\"", study.cost));
+  for (const auto& [key, text] : study.fidelity) inputs.overrides.push_back(fmt::format("{}={}", key, text));
   return inputs;
 }
 
@@ -96,11 +148,9 @@ config::Inputs inputs_of(const Study& study, const config::ExploreCommand& comma
 }
 
 bool simulate_point(const StudyRun& run, const Point& point, Trials& mine) {
-  auto trial = run.stop_requested()
-                   ? std::nullopt
-                   : simulate_trial(*run.variants, settings_of(point), run.study.fold, run.stop_requested);
+  auto trial = run.stop_requested() ? std::nullopt : simulated(run, point);
   if (!trial) return false;
-  apply_constraints(run.study, point, *trial);
+  require_no_fault(run, point, *trial);
   if (point.number != unnumbered) run.journal.add(point.number, *trial);
   mine.emplace(point.number, std::move(*trial));
   return true;
@@ -163,27 +213,34 @@ void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, par
   });
 }
 
-StudyTrials simulate_all(const StudyRun& run, parallel::Communicator& world) {
+void simulate_from(std::size_t first, const StudyRun& run, StudyTrials& found, parallel::Communicator& world) {
+  std::vector<std::size_t> to_do;
+  for (std::size_t i = first; i < run.points.size(); ++i)
+    if (!run.journal.known().contains(run.points.number(i))) to_do.push_back(i);
+  TrialQueue queue(to_do.size(), world);
+  StudyRun serving = run;  // rank 0 answers others while it simulates
+  serving.stop_requested = [&] {
+    queue.serve();
+    return run.stop_requested();
+  };
   Trials mine;
   bool has_stopped = false;
   world.agree([&] {
-    std::size_t turn = 0;
-    for (std::size_t i = 0; i < run.points.size(); ++i) {
-      if (run.journal.known().contains(run.points.number(i))) continue;
-      if (turn++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank().value())) continue;
-      has_stopped = !simulate_point(run, run.points[i], mine);
-      if (has_stopped) return;
-    }
+    has_stopped = !queue.run([&](std::size_t i) { return simulate_point(serving, run.points[to_do[i]], mine); });
   });
   end_if_stopped(run, has_stopped, mine.size(), world);
   Trials trials = gather_trials(run, mine, world);
-  StudyTrials result;
-  if (!world.is_root()) return result;
-  for (std::size_t i = 0; i < run.points.size(); ++i) {
+  if (!world.is_root()) return;
+  for (std::size_t i = first; i < run.points.size(); ++i) {
     const std::uint64_t number = run.points.number(i);
-    result.rows.push_back({number, std::move(trials.at(number))});
+    found.rows.push_back({number, std::move(trials.at(number))});
   }
-  return result;
+}
+
+StudyTrials simulate_all(const StudyRun& run, parallel::Communicator& world) {
+  StudyTrials found;
+  simulate_from(0, run, found, world);
+  return found;
 }
 
 }  // namespace orrery::app

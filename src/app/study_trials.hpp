@@ -56,8 +56,12 @@ struct StudyRun {
 /// Trials of a rank by number.
 using Trials = std::map<std::uint64_t, Trial>;
 
-/// Returns the position of a metric in explore::metrics() and in Trial::metrics; their number for another name.
+/// Returns the position of a metric or of a path in Trial::metrics; one behind the last one for another name.
 std::size_t index_of_metric(std::string_view metric);
+/// Returns a metric of a trial; NaN if it is not known.
+double metric_of(const Trial& trial, std::string_view metric);
+/// Returns the values of the names of a point, and of the metrics that are known.
+explore::Names names_of(const explore::Study& study, const explore::Point& point, const Trial& trial);
 /// Simulates a point and adds it to `mine` and to the journal. Returns false if a stop on request ended it.
 bool simulate_point(const StudyRun& run, const explore::Point& point, Trials& mine);
 /// The number of a point that is none of the study's points; the journal does not keep it.
@@ -71,8 +75,10 @@ Trials gather_trials(const StudyRun& run, const Trials& mine, parallel::Communic
 /// Ends all ranks if one of them has stopped. `done`: trials of this rank. Collective.
 void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world);
 
-/// Simulates all points that no earlier job has done; each rank whole ones of its own. Throws Error (interrupted) on
-/// all ranks if a stop on request ended it early. Collective.
+/// Simulates the points from position `first` on that no earlier job has done, each on one rank, and adds their rows to
+/// `found`. Throws Error (interrupted) on all ranks if a stop on request ended it early. Collective.
+void simulate_from(std::size_t first, const StudyRun& run, StudyTrials& found, parallel::Communicator& world);
+/// Simulates all points. Throws as `simulate_from`. Collective.
 StudyTrials simulate_all(const StudyRun& run, parallel::Communicator& world);
 
 /// Simulates the points that may be among the best, those with the least bounds first. The rows do not depend on the

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <functional>
 #include <optional>
 
 #include "study_table.hpp"
@@ -34,10 +34,6 @@ class Tornado {
     const auto choice = run.points.choice(best.front());
     best_.assign(choice.begin(), choice.end());
     own_ = objective_of(rows[best.front()].trial);
-    for (std::size_t i = 0; i < run.points.size(); ++i) {
-      const auto other = run.points.choice(i);
-      if (differences(other) == 1) row_of_[Choice(other.begin(), other.end())] = i;
-    }
     for (std::size_t p = 0; p < best_.size(); ++p)
       if (best_[p] != explore::otherwise && run.space.num_values(p) > 1) add_ends(p);
   }
@@ -69,15 +65,11 @@ class Tornado {
 
  private:
   double objective_of(const Trial& trial) const { return objectives_of(run_.study, trial).front(); }
-  std::size_t differences(std::span<const std::uint32_t> choice) const {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < choice.size(); ++i) count += choice[i] != best_[i] ? 1 : 0;
-    return count;
-  }
 
   void add_ends(std::size_t parameter) {
     std::vector<std::uint32_t> values(run_.space.num_values(parameter));
     for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = i;
+    if (run_.study.parameters[parameter].interval) values = {0, best_[parameter], 1};
     const auto number = [&](std::uint32_t i) { return explore::as_real(run_.space.value(parameter, i)); };
     if (std::ranges::none_of(values, [&](std::uint32_t i) { return std::isnan(number(i)); }))
       std::ranges::stable_sort(values, {}, number);
@@ -101,12 +93,12 @@ class Tornado {
         ++end.next;
         continue;
       }
-      const auto row = row_of_.find(point->choice);
-      if (row != row_of_.end() && rows_[row->second].trial.status != TrialStatus::ruled_out) {
-        settle(end, rows_[row->second].trial);
+      const auto row = run_.points.find(point->choice);
+      if (row && rows_[*row].trial.status != TrialStatus::ruled_out) {
+        settle(end, rows_[*row].trial);
         continue;
       }
-      point->number = row != row_of_.end() ? rows_[row->second].number : unnumbered;
+      point->number = row ? rows_[*row].number : unnumbered;
       return point;
     }
     return {};
@@ -124,10 +116,9 @@ class Tornado {
   const StudyRun& run_;
   const std::vector<Row>& rows_;
   Choice best_;
-  double own_ = 0;                        ///< the first objective of the best trial
-  std::map<Choice, std::size_t> row_of_;  ///< of trials that differ from the best one in one parameter
-  std::vector<End> ends_;                 ///< low and high of each parameter
-  std::vector<End*> waiting_;             ///< for a simulation
+  double own_ = 0;             ///< the first objective of the best trial
+  std::vector<End> ends_;      ///< low and high of each parameter
+  std::vector<End*> waiting_;  ///< for a simulation
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "trial.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <new>
 #include <span>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/results/figures.hpp"
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/outline.hpp"
 #include "preparation.hpp"
@@ -74,9 +77,9 @@ workload::Figures figures_of(const workload::Description& description, const Hos
   return figures;
 }
 
-std::optional<Trial> simulate_configuration(config::Configuration& configuration, bool fold,
+std::optional<Trial> simulate_configuration(config::Configuration& configuration, const TrialOptions& options,
                                             const std::function<bool()>& stop_requested) {
-  configuration.run.fold = fold && configuration.run.partition.is_default() &&
+  configuration.run.fold = options.fold && configuration.run.partition.is_default() &&
                            !configuration.execution.network.model->simulates_links();  // as a run would refuse
   configuration.run.quiet = true;
   configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
@@ -98,6 +101,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
+  if (metrics && options.figures) std::ranges::copy(results::figures_of(*metrics), std::back_inserter(trial.metrics));
   if (auto text = excess(peak, configuration, false)) {
     trial.status = TrialStatus::does_not_fit;
     trial.text = std::move(*text);
@@ -114,7 +118,10 @@ std::optional<Trial> with_faults_as_results(const std::function<std::optional<Tr
       return Trial::ended(TrialStatus::refused, error.what());
     if (error.code() == ErrorCode::interrupted) return {};
     if (error.code() == ErrorCode::stuck) return Trial::ended(TrialStatus::stuck, error.what());
+    if (error.code() == ErrorCode::internal) return Trial::ended(TrialStatus::failed, error.what());
     throw;
+  } catch (const std::bad_alloc&) {
+    return Trial::ended(TrialStatus::failed, "the simulation needs more memory than there is");
   }
 }
 
@@ -219,21 +226,22 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
   return result;
 }
 
-std::optional<Trial> simulate_trial(config::Configuration& configuration, bool fold,
+std::optional<Trial> simulate_trial(config::Configuration& configuration, const TrialOptions& options,
                                     const std::function<bool()>& stop_requested) {
-  return with_faults_as_results([&] { return simulate_configuration(configuration, fold, stop_requested); });
+  return with_faults_as_results([&] { return simulate_configuration(configuration, options, stop_requested); });
 }
 
-std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings, bool fold,
-                                    const std::function<bool()>& stop_requested) {
+std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings,
+                                    const TrialOptions& options, const std::function<bool()>& stop_requested) {
   return with_faults_as_results([&] {
     auto configuration = variants.read(settings);
-    return simulate_configuration(configuration, fold, stop_requested);
+    return simulate_configuration(configuration, options, stop_requested);
   });
 }
 
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate) {
   for (const std::string_view metric : {"step_time", "peak_memory"}) {
+    if (trial.metrics.empty()) return;
     const auto which = std::ranges::find(explore::metrics(), metric, &explore::MetricInfo::name);
     const double found = trial.metric(static_cast<std::size_t>(which - explore::metrics().begin()));
     const double bound = estimate.bound(metric);

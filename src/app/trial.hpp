@@ -25,12 +25,15 @@ enum class TrialStatus : std::uint8_t {
   refused,       ///< the configuration is faulty
   stuck,         ///< not all NPUs finished
   ruled_out,     ///< its bounds say that it is not among the best
+  failed,        ///< a fault of the program, or more memory than there is
+  timed_out,     ///< it took longer than a trial may
 };
 
 struct Trial {
   TrialStatus status = TrialStatus::done;
-  std::vector<double> metrics;  ///< [explore::metrics()], NaN where one is not known; empty: none is
-  std::string text;             ///< why it is not done
+  std::vector<double>
+      metrics;  ///< [explore::metrics()], then perhaps results::figures_of; NaN where one is not known. Empty: none is
+  std::string text;  ///< why it is not done
 
   /// Returns a metric by its position in explore::metrics().
   double metric(std::size_t position) const {
@@ -78,14 +81,18 @@ class TrialEstimator {
   std::unique_ptr<Common> common_;
 };
 
+struct TrialOptions {
+  bool fold = true;      ///< NPUs that are alike are simulated once
+  bool figures = false;  ///< all figures of results belong to the metrics
+};
 /// Simulates one configuration on this rank alone, and changes those of its options that say what is recorded. Not
 /// collective. Faults of the configuration and runs that get stuck are results; throws all other Errors. Returns
 /// nothing if `stop_requested` (see pdes::Options) ended it.
-std::optional<Trial> simulate_trial(config::Configuration& configuration, bool fold,
+std::optional<Trial> simulate_trial(config::Configuration& configuration, const TrialOptions& options,
                                     const std::function<bool()>& stop_requested);
 /// Reads and simulates one configuration.
-std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings, bool fold,
-                                    const std::function<bool()>& stop_requested);
+std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings,
+                                    const TrialOptions& options, const std::function<bool()>& stop_requested);
 
 /// Throws Error (internal), which names the trial, if its time or its peak of memory is below the bound.
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate);

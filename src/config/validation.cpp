@@ -22,6 +22,7 @@ class Validation {
     validate_streams();
     validate_recorded_communication();
     validate_library();
+    validate_gpu();
     validate_traces();
     if (c_.workload.generated && attempt([&] { c_.workload.generated->validate(); })) validate_generated();
   }
@@ -59,8 +60,10 @@ class Validation {
   void validate_uses();
   void validate_modules();
   void validate_network();
+  void validate_packets();
   void validate_recorded_communication();
   void validate_library();
+  void validate_gpu();
   void validate_streams();
   void validate_traces();
   void validate_generated();
@@ -126,6 +129,7 @@ void Validation::validate_network() {
         fmt::format("found a distribution per {} in the congestion-aware network, where times follow from the links",
                     text_of(drawn_per(), per)),
         "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
+  if (network.model->sends_packets) validate_packets();
   if (network.model->simulates_links()) {
     attempt([&] { const topology::Fabric links(topology_); });
     for (const auto& [kind, files] : c_.collectives.custom.of_kind)
@@ -146,6 +150,27 @@ void Validation::validate_network() {
                                     d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
 }
 
+/// Switches that work on data, and links without two equal directions, are not there.
+void Validation::validate_packets() {
+  require(c_.execution.network.switching == network::Switching::store_and_forward, "system.network.switching",
+          "found cut-through in the packet network, where packets are stored and forwarded", "store-and-forward");
+  require(c_.rule_set == RuleSet::physical, "system.rules",
+          "found astra-sim in the packet network, whose times are in ps",
+          "physical; system.network.packets.preset: astra-sim-ns3 has the rules of ASTRA-sim's ns-3");
+  for (std::size_t d = 0; d < c_.dimensions.size(); ++d) {
+    const auto& dimension = c_.dimensions[d];
+    const auto refuse = [&](std::string_view found, std::string_view expected) {
+      faults_.add(
+          Error(ErrorCode::bad_input, fmt::format("topology, dimension {} ({}): found {} in the packet network; "
+                                                  "expected {}",
+                                                  d, dimension.shape.name(), found, expected)));
+    };
+    if (dimension.in_switch_operations > 0) refuse("in-switch-operations", "0: its switches only forward");
+    if (dimension.oversubscription > 1 && topology_.wiring(static_cast<std::uint32_t>(d)).core_bandwidth() > 0)
+      refuse("an oversubscribed switch", "oversubscription 1, or a FatTree");
+  }
+}
+
 /// A library's times are of whole collectives, whatever goes over which link.
 void Validation::validate_library() {
   const auto& library = c_.collectives.library;
@@ -161,6 +186,20 @@ void Validation::validate_library() {
   require(library.node_dimensions <= topology_.num_dimensions(), "system.collectives.library.node-dimensions",
           fmt::format("found {}", library.node_dimensions),
           fmt::format("at most the {} of the network", counted(topology_.num_dimensions(), "dimension")));
+}
+
+/// Plans that are simulated alone say what whole collectives take, whatever else is on the links.
+void Validation::validate_gpu() {
+  if (!c_.gpu.profile) return;
+  const std::string_view key = "system.gpu.profile";
+  attempt([&] { c_.gpu.validate(); });
+  require(c_.rule_set == RuleSet::physical, key, "found GPUs with ASTRA-sim's rules, which know algorithms only",
+          "no GPUs, or rules: physical");
+  require(!c_.execution.network.model->simulates_links(), key,
+          "found GPUs, whose plans are simulated alone, in the congestion-aware network",
+          "no GPUs, or system.network.model: congestion-unaware");
+  require(!c_.collectives.library.library, key, "found GPUs beside a library, which decides the same times",
+          "one of the two");
 }
 
 /// Recorded durations leave nothing to the links, to rounds of a generated workload, and to a replay.

@@ -1,5 +1,7 @@
 #include "orrery/explore/space.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace orrery::explore {
@@ -21,7 +23,8 @@ class Depths {
 
  private:
   std::size_t of_name(const std::string& name) const {
-    const auto parameter = std::ranges::find(study_.parameters, name, &Parameter::name);
+    const auto parameter = std::ranges::find_if(
+        study_.parameters, [&](const Parameter& one) { return one.name == name || (is_key(name) && one.key == name); });
     if (parameter != study_.parameters.end())
       return static_cast<std::size_t>(parameter - study_.parameters.begin()) + 1;
     const auto derived = std::ranges::find(derived_, name, &std::pair<std::string, std::size_t>::first);
@@ -72,7 +75,9 @@ class Walk {
     if (cuts(depth, 0)) return false;
     for (std::size_t i = 0; i < study_.derived.size(); ++i) {
       if (space_.derived_at_[i] != depth) continue;
-      point_.names[study_.derived[i].name] = study_.derived[i].value.evaluate(point_.names);
+      Value value = study_.derived[i].value.evaluate(point_.names);
+      if (space_.derived_is_named_[i]) point_.names[study_.derived[i].key] = value;
+      point_.names[study_.derived[i].name] = std::move(value);
       if (cuts(depth, i + 1)) return false;
     }
     return true;
@@ -111,13 +116,21 @@ class Walk {
   bool enter(std::size_t depth) {
     const std::string& name = study_.parameters[depth].name;
     const std::uint32_t chosen = point_.choice[depth];
-    if (chosen != otherwise)
-      point_.names[name] = space_.values_[depth][chosen];
-    else if (space_.others_[depth])
-      point_.names[name] = *space_.others_[depth];
+    const std::optional<Value>& value = chosen == otherwise ? space_.others_[depth] : space_.values_[depth][chosen];
+    set(name, value);
+    if (space_.key_is_named_[depth]) set_key(study_.parameters[depth].key, value);
+    return derive(depth + 1);
+  }
+  void set(const std::string& name, const std::optional<Value>& value) {
+    if (value)
+      point_.names[name] = *value;
     else
       point_.names.erase(name);
-    return derive(depth + 1);
+  }
+  /// Gives a key in back quotes its value; the base has it where the study leaves the key as it is.
+  void set_key(const std::string& key, const std::optional<Value>& value) {
+    const auto of_base = space_.given_.find(key);
+    set(key, value || of_base == space_.given_.end() ? value : of_base->second);
   }
   bool visit_point() {
     point_.number = funnel_.legal++;
@@ -147,14 +160,26 @@ class Walk {
 };
 
 Space::Space(const Study& study, Names given) : study_(study), given_(std::move(given)) {
+  const auto is_named = [expressions = expressions_of(study)](const std::string& key) {
+    return is_key(key) && std::ranges::any_of(expressions, [&](const Expression* one) {
+             return std::ranges::find(one->names(), key) != one->names().end();
+           });
+  };
   for (const Parameter& parameter : study.parameters) {
     given_.erase(parameter.name);
-    texts_.push_back(parameter.values);
+    key_is_named_.push_back(is_named(parameter.key));
+    auto& texts = texts_.emplace_back(parameter.values);
+    if (parameter.interval)  // its ends; samples come after them
+      for (const double end : {parameter.interval->from, parameter.interval->to})
+        texts.push_back(fmt::format("{}{}", end, parameter.interval->unit));
     auto& values = values_.emplace_back();
-    for (const std::string& text : parameter.values) values.push_back(value_of(text));
+    for (const std::string& text : texts) values.emplace_back(value_of(text));
     others_.push_back(parameter.otherwise ? std::optional(value_of(*parameter.otherwise)) : std::nullopt);
   }
-  for (const Derived& derived : study.derived) given_.erase(derived.name);
+  for (const Derived& derived : study.derived) {
+    given_.erase(derived.name);
+    derived_is_named_.push_back(is_named(derived.key));
+  }
   raw_below_.assign(study.parameters.size() + 1, 1);
   for (std::size_t i = study.parameters.size(); i-- > 0;)
     if (__builtin_mul_overflow(raw_below_[i + 1], texts_[i].size(), &raw_below_[i])) raw_below_[i] = ~std::uint64_t{0};
@@ -163,13 +188,16 @@ Space::Space(const Study& study, Names given) : study_(study), given_(std::move(
   for (const Derived& derived : study.derived) {
     derived_at_.push_back(depths.of(derived.value));
     depths.add_derived(derived.name, derived_at_.back());
+    if (is_key(derived.key)) depths.add_derived(derived.key, derived_at_.back());
   }
   for (const Expression& constraint : study.constraints) {
     constraint_at_.push_back(depths.of(constraint));
     std::size_t after = 0;
     for (std::size_t i = 0; i < study.derived.size(); ++i)
       if (derived_at_[i] == constraint_at_.back() &&
-          std::ranges::find(constraint.names(), study.derived[i].name) != constraint.names().end())
+          std::ranges::any_of(constraint.names(), [&](const std::string& name) {
+            return name == study.derived[i].name || (is_key(name) && name == study.derived[i].key);
+          }))
         after = i + 1;
     after_derived_.push_back(after);
   }
@@ -177,7 +205,7 @@ Space::Space(const Study& study, Names given) : study_(study), given_(std::move(
 
 std::uint32_t Space::add_value(std::size_t parameter, const std::string& text) {
   texts_[parameter].push_back(text);
-  values_[parameter].push_back(value_of(text));
+  values_[parameter].emplace_back(value_of(text));
   return static_cast<std::uint32_t>(texts_[parameter].size() - 1);
 }
 

@@ -39,6 +39,11 @@ class Neighbours {
     add_answers(to, delay);
     if (to != here_) at(to).relay_delay = std::min(at(to).relay_delay, delay);
   }
+  /// Adds a server here that calls servers there and answers no NPU there.
+  void add_hand_over(Rank to, Time delay) {
+    least_hand_over_ = std::min(least_hand_over_, delay);
+    if (to != here_) at(to).relay_delay = std::min(at(to).relay_delay, delay);
+  }
   /// Adds the completions of collectives that are computed here, for NPUs there: `delay` after the first member has
   /// arrived, and `final_delay` after the last one.
   void add_completions(Rank to, Time delay, Time final_delay) {
@@ -54,7 +59,7 @@ class Neighbours {
     options.reply_delay = table_[here_.index()].reply_delay;
     options.final_delay = std::min(least_over_ranks(world, least_final_), longest_final_delay);
     options.least_reply_delay = least_over_ranks(world, least_reply_);
-    options.least_service_delay = least_over_ranks(world, least_service_);
+    options.least_service_delay = least_over_ranks(world, std::min(least_service_, least_hand_over_));
     options.least_event_delay = least_over_ranks(world, least_event());
     options.neighbours = agree_on_channels(world);
     return options;
@@ -97,6 +102,7 @@ class Neighbours {
   Rank here_;
   std::vector<pdes::Neighbour> table_;  // [ranks]
   Time least_service_ = Time::max(), least_reply_ = Time::max(), least_final_ = Time::max();
+  Time least_hand_over_ = Time::max();
 };
 
 using Layouts = std::vector<std::shared_ptr<const collective::GroupLayout>>;
@@ -200,8 +206,12 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   Neighbours neighbours(world);
   if (simulated_network_) {
     // Links are on all ranks, and messages to all ranks take some of them.
+    const Time relay_delay = simulated_network_->least_relay_delay();
+    const std::optional<Time> own_answer_delay = simulated_network_->own_answer_delay();
+    if (own_answer_delay) neighbours.add_answers(world.rank(), *own_answer_delay);
     for (int rank = 0; rank < world.size(); ++rank)
-      neighbours.add_relay(Rank(rank), simulated_network_->least_relay_delay());
+      own_answer_delay ? neighbours.add_hand_over(Rank(rank), relay_delay)
+                       : neighbours.add_relay(Rank(rank), relay_delay);
   } else {
     add_communicators(neighbours, run_);
     add_messages(neighbours, run_);

@@ -45,6 +45,7 @@ struct RankModel::Parts {
   std::vector<NpuId> npu_ids;
   std::unique_ptr<network::MessageNetwork> links;  // none but where links are simulated
   npu::Npus npus;
+  bool is_stopped = false;
 };
 
 RankModel::RankModel(npu::RunContext run)
@@ -60,7 +61,10 @@ void RankModel::start(pdes::Scheduler& kernel) {
   parts_->npus.start();
 }
 
-void RankModel::stop(Time now) { parts_->npus.stop(now); }
+void RankModel::stop(Time now) {
+  parts_->is_stopped = true;
+  parts_->npus.stop(now);
+}
 
 void RankModel::handle(const pdes::Event& event) {
   if (event.target < run_.first_communicator()) return parts_->npus.handle(event);
@@ -102,7 +106,10 @@ const communicator::Communicators& RankModel::communicators() const { return par
 const memory::MemoryServers& RankModel::memory_servers() const { return parts_->servers; }
 
 std::vector<network::LinkRecord> RankModel::link_records() const {
-  return parts_->links ? parts_->links->records() : std::vector<network::LinkRecord>{};
+  if (!parts_->links) return {};
+  const std::string leak = parts_->is_stopped ? std::string() : parts_->links->find_leak();
+  ensure(leak.empty(), leak);
+  return parts_->links->records();
 }
 
 }  // namespace orrery::model

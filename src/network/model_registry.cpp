@@ -3,10 +3,10 @@
 namespace orrery::network {
 
 // Each is in a file of its own in src/network/models.
-extern const ModelType congestion_unaware_model, congestion_aware_model;
+extern const ModelType congestion_unaware_model, congestion_aware_model, packet_model;
 
 std::span<const ModelType* const> ModelType::registry() {
-  static constexpr const ModelType* models[] = {&congestion_unaware_model, &congestion_aware_model};
+  static constexpr const ModelType* models[] = {&congestion_unaware_model, &congestion_aware_model, &packet_model};
   return models;
 }
 

@@ -39,6 +39,22 @@ const std::array<Column<LinkRecord>, 9> link_columns{{
      [](const LinkRecord& l) { return l.statistics.peak_queue; }},
 }};
 
+const std::array<Column<LinkRecord>, 5> packet_columns{{
+    {"link", {"1", "link", "number of the link, by dimension, then NPU"}, [](const LinkRecord& l) { return l.link; }},
+    {"marks",
+     {"1", "marks", "packets that a switch marked as they left by the link"},
+     [](const LinkRecord& l) { return l.packets.marks; }},
+    {"drops",
+     {"1", "drops", "packets that came to the start of the link by its other direction and were dropped"},
+     [](const LinkRecord& l) { return l.packets.drops; }},
+    {"pauses",
+     {"1", "pauses", "pause frames that stopped the link"},
+     [](const LinkRecord& l) { return l.packets.pauses; }},
+    {"deepest_queue",
+     {"byte", "deepest queue", "most bytes that waited for the link"},
+     [](const LinkRecord& l) { return l.packets.deepest_queue; }},
+}};
+
 void write_switches(File& file, std::span<const topology::Fabric::Switch> switches) {
   file.group("/network/switches", "one row per switch");
   file.scale("/network/switches/switch", switches.size(), {"1", "switch", "number of the switch, by dimension"});
@@ -68,6 +84,10 @@ std::vector<LinkRecord> write_links(Output& output, const NetworkDescription& ne
     write_table(file, "/network/links", link_columns, "row", {"1", "row", "row of the columns"},
                 std::span<const LinkRecord>(links));
     write_switches(file, network.switches);
+    if (!network.has_packets) return;
+    file.group("/network/packets", "what packets met at each link that carried data, in ascending link order");
+    write_table(file, "/network/packets", packet_columns, "row", {"1", "row", "row of the columns"},
+                std::span<const LinkRecord>(links));
   });
   return links;
 }

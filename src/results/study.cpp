@@ -1,7 +1,10 @@
 #include "orrery/results/study.hpp"
 
+#include <limits>
+
 #include "orrery/base/version.hpp"
 #include "output.hpp"
+#include "source.hpp"
 
 namespace orrery::results {
 namespace {
@@ -35,10 +38,13 @@ void write_trials(File& file, const StudyTable& study) {
   for (const StudyColumn& column : study.metrics)
     file.column<double>("/trials/" + column.name, column.values, {column.units, column.name, column.description});
   file.group("/parameters", "[trials] values of the study's names: numbers in SI units if all are numbers, else texts");
-  file.group("/settings", "[trials] values of the study's names, as the configuration has them");
+  file.group("/settings", "texts of the study's names, each once");
   for (const StudyParameter& parameter : study.parameters) {
     const Label as_text{"1", parameter.name, "value as the configuration has it"};
-    write_texts(file, "/settings/" + parameter.name, parameter.values, as_text);
+    const std::string settings = "/settings/" + parameter.name;
+    file.group(settings, "values as the configuration has them");
+    file.strings(settings + "/text", parameter.values.texts(), {"1", "text", "distinct values"});
+    file.column<std::uint32_t>(settings + "/row", parameter.values.rows(), {"1", "row", "[trials] position in text"});
     if (parameter.numbers.empty()) {
       write_texts(file, "/parameters/" + parameter.name, parameter.values, as_text);
       continue;
@@ -104,6 +110,15 @@ void write_kernel(File& file, const StudyTable& study, int num_ranks) {
   file.attribute("/kernel", "command_line", study.command_line);
   file.attribute("/kernel", "num_ranks", std::int64_t{num_ranks});
   file.attribute("/kernel", "revision", revision());
+  file.attribute("/kernel", "shard", study.shard);
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> digests;
+  for (const auto& [name, digest] : study.identity) {
+    names.push_back(name);
+    digests.push_back(digest);
+  }
+  file.strings("/kernel/inputs", names, {"1", "input", "what the trials depend on"});
+  file.column<std::uint64_t>("/kernel/digests", digests, {"1", "digest", "of each input"});
   file.column<std::uint64_t>("/kernel/extra", study.extra,
                              {"1", "extra", "trials that were simulated although their bounds rule them out"});
 }
@@ -133,6 +148,30 @@ std::filesystem::path write_study(const std::filesystem::path& path, const Study
     if (!study.tornado.empty()) write_tornado(file, study);
   });
   return output.commit(force);
+}
+
+StoredStudy read_study(const std::filesystem::path& path, std::span<const std::string> columns) {
+  const Source source(path);
+  if (source.text("format") != "orrery-explore") source.fail("holds no study");
+  StoredStudy study;
+  study.shard = source.text_of("/kernel", "shard");
+  const auto names = source.texts("/kernel/inputs");
+  const auto digests = source.column<std::uint64_t>("/kernel/digests");
+  study.number = source.column<std::uint64_t>("/trials/number");
+  study.status = source.texts("/trials/status");
+  study.error = source.texts("/trials/error");
+  bool is_whole = names.size() == digests.size() && study.status.size() == study.number.size() &&
+                  study.error.size() == study.number.size();
+  for (const std::string& column : columns) {
+    const std::string dataset = "/trials/" + column;
+    study.metrics.push_back(source.has(dataset.c_str())
+                                ? source.column<double>(dataset)
+                                : std::vector(study.number.size(), std::numeric_limits<double>::quiet_NaN()));
+    is_whole &= study.metrics.back().size() == study.number.size();
+  }
+  if (!is_whole) source.fail("its tables are not whole");
+  for (std::size_t i = 0; i < names.size(); ++i) study.identity.emplace_back(names[i], digests[i]);
+  return study;
 }
 
 }  // namespace orrery::results

@@ -159,10 +159,16 @@ class Explore(harness.Folder):
         the same study. Models without parallelism to choose are refused, and so are NPUs that do not fill a dimension."""
         model = self.folder / "model.yaml"
         model.write_text("kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n")
-        question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32"]
+        question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32", "--cost=h100-2024-08"]
         found = harness.orrery(*question, *self.output("best.h5", "best.csv"))
         self.assertEqual(found.code, 0, found.err)
-        self.assertRegex(found.out, r"\n +\d+  done\n\nThe best")
+        self.assertRegex(found.out, r"\n +\d+  done\n(.*\n)*\nThe best(.*\n).* capex")
+        with h5py.File(self.folder / "best.h5") as file:
+            top, times = list(file["top"][:]), dict(zip(file["trials/number"][:], file["trials/step_time"][:]))
+        self.assertEqual(sorted(path.name for path in self.folder.glob("best.trial-*.yaml")), sorted(f"best.trial-{number}.yaml" for number in top))
+        self.assertEqual(len(top), 10)
+        results = self.run_once([self.folder / f"best.trial-{top[9]}.yaml", "--fold"])
+        self.assertAlmostEqual(max(harness.finish_times(results)) * 1e-12, times[top[9]], delta=1e-12)
         self.explore(self.folder / "best.study.yaml", *self.output())
         self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / "best.h5"), "")
         self.assertEqual({row["dp"] for row in self.rows()} & {"1", "2", "4", "8", "16"}, {"1", "2", "4", "8", "16"})

@@ -72,6 +72,7 @@ struct Turn {
 };
 
 class CustomCollective;  // custom_collective.hpp
+class WholeDurations;    // whole_durations.hpp
 
 /// Collectives that files spell out and that take the place of algorithms.
 struct CustomCollectives {
@@ -126,6 +127,7 @@ struct Options {
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
   LibraryOptions library = {};  ///< what decides the times in place of algorithms, if it names a library
+  std::shared_ptr<const WholeDurations> whole = {};  ///< what carries out some collectives in place of algorithms
   Rules rules = {};
 
   /// Returns whether some dimension has an algorithm that the switch carries out.

@@ -43,10 +43,10 @@ class Space {
 
   const Study& study() const { return study_; }
   const Names& given() const { return given_; }
+  /// Returns how many values a parameter has; the first two of an interval are its ends.
   std::size_t num_values(std::size_t parameter) const { return texts_[parameter].size(); }
   const std::string& text(std::size_t parameter, std::uint32_t value) const { return texts_[parameter][value]; }
-  /// Returns the value of a text as a value; NaN-like words stay words.
-  const Value& value(std::size_t parameter, std::uint32_t value) const { return values_[parameter][value]; }
+  const Value& value(std::size_t parameter, std::uint32_t value) const { return *values_[parameter][value]; }
   /// Adds a value that a parameter may have, which `visit` will visit too. Returns its position.
   std::uint32_t add_value(std::size_t parameter, const std::string& text);
 
@@ -64,13 +64,15 @@ class Space {
 
   const Study& study_;
   Names given_;
-  std::vector<std::vector<std::string>> texts_;  ///< [parameters][values]
-  std::vector<std::vector<Value>> values_;       ///< [parameters][values]
-  std::vector<std::optional<Value>> others_;     ///< [parameters] of `else`
-  std::vector<std::size_t> derived_at_;          ///< [derived] depths: parameters that must have values before
-  std::vector<std::size_t> constraint_at_;       ///< [constraints] depths
-  std::vector<std::size_t> after_derived_;       ///< [constraints] 0, or 1 + the last derived name
-  std::vector<std::uint64_t> raw_below_;         ///< [parameters + 1] raw points below an assignment
+  std::vector<std::vector<std::string>> texts_;            ///< [parameters][values]
+  std::vector<std::vector<std::optional<Value>>> values_;  ///< [parameters][values]
+  std::vector<bool> key_is_named_;                         ///< [parameters] an expression has it in back quotes
+  std::vector<bool> derived_is_named_;                     ///< [derived] the same
+  std::vector<std::optional<Value>> others_;               ///< [parameters] of `else`
+  std::vector<std::size_t> derived_at_;     ///< [derived] depths: parameters that must have values before
+  std::vector<std::size_t> constraint_at_;  ///< [constraints] depths
+  std::vector<std::size_t> after_derived_;  ///< [constraints] 0, or 1 + the last derived name
+  std::vector<std::uint64_t> raw_below_;    ///< [parameters + 1] raw points below an assignment
 };
 
 /// Legal points of a space, in few bytes each.

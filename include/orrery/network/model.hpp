@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "orrery/base/hosting.hpp"
@@ -38,6 +39,9 @@ class MessageNetwork {
 
   /// Returns one record per link of this rank that carried data, in ascending link order.
   virtual std::vector<LinkRecord> records() const = 0;
+  /// Returns what is wrong when no event is left and all messages have come: packets that are nowhere, or buffers that
+  /// are not empty. Empty if all is well.
+  virtual std::string find_leak() const { return {}; }
 };
 
 /// What the part of a network on one rank works with. All of it outlives the part.
@@ -59,6 +63,9 @@ class SimulatedNetwork {
   /// Returns the least time from an event of a process to the events that follow from it; max() if there are no
   /// processes.
   virtual Time least_relay_delay() const = 0;
+  /// Returns the least time from an event of a process to an event of an NPU, if processes answer NPUs of their own
+  /// rank only; none if they answer any NPU, after the relay delay.
+  virtual std::optional<Time> own_answer_delay() const { return {}; }
   /// Makes the processes of one rank. The network must outlive them.
   virtual std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const = 0;
 };

@@ -7,6 +7,7 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
+#include "orrery/network/packet_rules.hpp"
 
 namespace orrery::topology {
 class Topology;
@@ -23,6 +24,8 @@ struct ModelType {
   std::string_view help;  ///< one line
   /// Makes the network: see make_network. Null for a model without logical processes.
   std::unique_ptr<const SimulatedNetwork> (*make)(const topology::Topology& topology, const Options& options) = nullptr;
+
+  bool sends_packets = false;  ///< messages are packets, and Options::packets are its rules
 
   /// Returns whether messages pass through logical processes, one link after the other, and wait for each other there.
   bool simulates_links() const { return make != nullptr; }
@@ -61,7 +64,8 @@ struct Options {
   Rules rules = {};
   ModelName model;
   Switching switching = Switching::store_and_forward;  ///< where links are simulated
-  Bytes packet;  ///< with cut-through links serve messages in pieces of this size; 0: whole
+  Bytes packet;         ///< with cut-through links serve messages in pieces of this size; 0: whole
+  PacketRules packets;  ///< of a model that sends packets
 
   friend bool operator==(const Options&, const Options&) = default;
 };

@@ -71,6 +71,7 @@ struct NetworkDescription {
   /// [num_dimensions] collectives among which the bandwidth is divided; empty: 1.
   std::vector<std::uint32_t> sharers = {};
   bool has_links = false;                               ///< the network was simulated link by link
+  bool has_packets = false;                             ///< and packet by packet
   std::vector<topology::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -63,7 +64,21 @@ struct StudyTable {
   std::vector<std::pair<std::string, std::uint64_t>> funnel;  ///< reasons, and how many points fell to them
   std::vector<std::pair<std::string, double>> main_effects;   ///< parameters, and their shares of the variance
   std::vector<TornadoBar> tornado;
+  std::string shard;                                            ///< "I/N"; empty: the whole study
+  std::vector<std::pair<std::string, std::uint64_t>> identity;  ///< what the trials depend on: names, digests
 };
+
+/// The trials of a file that `write_study` has written.
+struct StoredStudy {
+  std::string shard;
+  std::vector<std::pair<std::string, std::uint64_t>> identity;
+  std::vector<std::uint64_t> number;         ///< [trials]
+  std::vector<std::string> status, error;    ///< [trials]
+  std::vector<std::vector<double>> metrics;  ///< [columns][trials]
+};
+/// Reads trials with these columns of metrics; NaN for columns that the file lacks. Throws Error (bad_input) that names
+/// the file.
+StoredStudy read_study(const std::filesystem::path& path, std::span<const std::string> columns);
 
 /// Writes the file on rank 0, as `write` does. Returns the name that it has got there. Collective. Throws Error
 /// (output) on all ranks if rank 0 cannot write.

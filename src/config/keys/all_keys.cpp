@@ -26,7 +26,9 @@ void add_flags(const Keys<Target>& keys, Taker command, std::vector<FlagKey>& fl
 std::span<const Keys<Configuration>* const> configuration_keys() {
   static const Keys<Configuration>* const all[] = {&system_keys(),
                                                    &network_keys(),
+                                                   &packet_keys(),
                                                    &collective_keys(),
+                                                   &gpu_keys(),
                                                    &custom_collective_keys(),
                                                    &collective_library_keys(),
                                                    &compute_keys(),

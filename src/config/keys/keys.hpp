@@ -33,7 +33,9 @@ std::vector<FlagKey> flag_keys(Taker command);
 
 const Keys<Configuration>& system_keys();
 const Keys<Configuration>& network_keys();
+const Keys<Configuration>& packet_keys();
 const Keys<Configuration>& collective_keys();
+const Keys<Configuration>& gpu_keys();
 const Keys<Configuration>& collective_library_keys();
 const Keys<Configuration>& custom_collective_keys();
 const Keys<Configuration>& compute_keys();

@@ -81,7 +81,7 @@ std::optional<Case> simulated(std::string text) {
     if (error.code() != ErrorCode::bad_input) throw;
     return {};
   }
-  const auto trial = simulate_trial(*configuration, true, [] { return false; });
+  const auto trial = simulate_trial(*configuration, {}, [] { return false; });
   if (!trial || trial->status == TrialStatus::refused) return {};
   EXPECT_EQ(trial->status, TrialStatus::done) << trial->text << '\n' << found.text;
   found.time = std::llround(metric(*trial, "step_time") * 1e12);

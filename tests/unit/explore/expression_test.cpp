@@ -84,6 +84,26 @@ TEST(Expression, FunctionsNamesAndWords) {
   EXPECT_NE(message_of("schedule + 1", names).find("takes numbers"), std::string::npos);
 }
 
+// Keys of CONFIG.yaml and paths of results stand in back quotes, and are names.
+TEST(Expression, KeysStandInBackQuotes) {
+  const Names names{{"workload.parallel.micro-batch", whole(4)}, {"tp", whole(2)}, {"/metrics/idle_share", 0.25}};
+  EXPECT_EQ(evaluate("`workload.parallel.micro-batch` * tp", names), whole(8));
+  EXPECT_EQ(evaluate("`/metrics/idle_share` <= 0.25", names), Value(true));
+  EXPECT_EQ(Expression::parse("`a.b-c` - tp", {}).names(), (std::vector<std::string>{"a.b-c", "tp"}));
+  EXPECT_NE(message_of("`a.b").find("a back quote without a key"), std::string::npos);
+  EXPECT_NE(message_of("``").find("a back quote without a key"), std::string::npos);
+}
+
+// A comparison of numbers tells both sides, so that one can say by how much it fails.
+TEST(Expression, ComparisonsHaveSides) {
+  const Names names{{"peak_memory", 90e9}, {"word", std::string("x")}};
+  const auto sides = [&](const char* text) { return Expression::parse(text, {}).sides(names); };
+  EXPECT_EQ(sides("peak_memory <= 80 GB"), std::pair(90e9, 80e9));
+  EXPECT_EQ(sides("2 > 1 + 3"), std::pair(2.0, 4.0));
+  EXPECT_FALSE(sides("not (1 < 2)").has_value());
+  EXPECT_FALSE(sides("word == 'y'").has_value());
+}
+
 // What cannot be read is refused with its position, however long or deep it is.
 TEST(Expression, FaultsNameTheirPosition) {
   EXPECT_NE(message_of("1 +").find("character 4: found the end"), std::string::npos);

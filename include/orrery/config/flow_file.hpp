@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "orrery/network/flow_run.hpp"
+
+namespace orrery::config {
+
+/// Reads a FLOWS.yaml (docs/packet-network.md, *Flows on a graph*): a graph of hosts and switches, the rules of
+/// packets, and flows. `overrides` are the texts of --set. Throws all faults as one Error (Faults::raise): bad_input
+/// with file, line and key.
+network::FlowScenario read_flows(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+
+}  // namespace orrery::config

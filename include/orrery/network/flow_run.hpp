@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orrery/base/time.hpp"
+#include "orrery/network/packet_graph.hpp"
+#include "orrery/network/packet_router.hpp"
+#include "orrery/network/packet_rules.hpp"
+#include "orrery/parallel/communicator.hpp"
+
+namespace orrery::network {
+
+/// A message of a list of flows.
+struct FlowSpec {
+  std::uint32_t source = 0, destination = 0;  ///< nodes, which are different hosts
+  std::uint64_t bytes = 0;
+  Time start;                        ///< of a flow with `after`: the delay after the last of these has ended
+  std::uint32_t ports = 0;           ///< source port | destination port << 16
+  std::uint64_t window = 0;          ///< bytes; 0: none
+  Time round_trip;                   ///< of a packet that is alone
+  std::vector<std::uint32_t> after;  ///< flows that end at its source
+};
+
+/// Flows over a packet network.
+struct FlowScenario {
+  PacketGraph graph;
+  PacketRules rules;
+  std::vector<LinkFailure> failures;  ///< ascending in time
+  std::vector<FlowSpec> flows;
+};
+
+/// How events of one time are ordered.
+enum class EventOrder : std::uint8_t {
+  by_system,      ///< by the numbers of the nodes that cause them, on any number of ranks
+  by_scheduling,  ///< as they were scheduled, as ns-3 does, on one rank
+};
+
+/// When a flow began and ended. A time before zero: never.
+struct FlowTimes {
+  static constexpr Time never = Time::from_ps(-1);
+  Time start = never, received = never, acknowledged = never;
+};
+
+/// What a port of the graph has done.
+struct PortRecord {
+  std::uint32_t node = 0, peer = 0;
+  std::uint64_t packets = 0, bytes = 0;  ///< sent
+  Time busy;
+  std::uint64_t marks = 0, drops = 0, pauses = 0;  ///< packets marked, packets dropped, pause frames received
+  std::uint64_t deepest_queue = 0;                 ///< bytes of packets that waited
+};
+
+struct FlowResults {
+  std::vector<FlowTimes> flows;   ///< [flows]
+  std::vector<PortRecord> ports;  ///< of all nodes, ascending in node and port
+  std::uint64_t events = 0;
+};
+
+/// What a packet that is alone meets on the way between two hosts.
+struct PathFigures {
+  Time round_trip;               ///< twice the delays, and a payload's time at each link, in whole ns
+  std::uint64_t least_rate = 0;  ///< bits per second; 0: there is no way
+  /// Returns the bytes of payload that fill the way there and back.
+  std::uint64_t bandwidth_delay_product() const;
+};
+/// Follows the route of a flow at time 0. O(hops).
+PathFigures follow_path(const PacketGraph& graph, const PacketRouter& router, const PacketRouter::FlowKey& key,
+                        std::uint32_t payload);
+
+/// Computes the windows of flows by PacketRules::window.
+class FlowWindows {
+ public:
+  struct Window {
+    std::uint64_t bytes = 0;  ///< 0: none
+    Time round_trip;          ///< of a packet that is alone
+  };
+
+  /// All of it outlives it. O(hosts^2 hops) for the largest path, else O(1).
+  FlowWindows(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
+
+  /// Returns the window of a flow. O(hops).
+  Window find(const PacketRouter::FlowKey& key) const;
+
+ private:
+  const PacketGraph& graph_;
+  const PacketRouter& router_;
+  const PacketRules& rules_;
+  PathFigures largest_;  ///< of the pair with the largest product
+};
+
+/// Simulates a scenario on all ranks. Returns the same results on all of them. Collective. Throws Error (bad_input) if
+/// a flow has no way or depends on flows that do not end at its source.
+FlowResults run_flows(const FlowScenario& scenario, parallel::Communicator& world,
+                      EventOrder order = EventOrder::by_system);
+
+}  // namespace orrery::network

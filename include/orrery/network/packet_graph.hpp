@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/quantity.hpp"
+#include "orrery/base/time.hpp"
+
+namespace orrery::network {
+
+/// A network of hosts and switches, joined by links that carry packets both ways at a time. Nodes are numbered in the
+/// order in which they are added, and so are the ports of a node: one for each of its links.
+class PacketGraph {
+ public:
+  struct Node {
+    bool is_host = false;
+    Bytes buffer = {};  ///< of a switch, shared by its ports
+  };
+  struct Link {
+    std::uint32_t a = 0, b = 0;  ///< nodes
+    std::uint64_t rate = 0;      ///< bits per second in each direction
+    Time delay;                  ///< from the end of a transmission to the arrival
+  };
+  /// One end of a link, from which packets leave for the other end.
+  struct Port {
+    std::uint32_t link = 0;
+    std::uint32_t peer = 0;       ///< node
+    std::uint32_t peer_port = 0;  ///< number among the ports of that node
+  };
+
+  /// Adds a node. Returns its number.
+  std::uint32_t add_host();
+  std::uint32_t add_switch(Bytes buffer);
+  /// Adds a link between two nodes that exist. Returns its number.
+  std::uint32_t add_link(const Link& link);
+
+  std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  std::uint32_t num_hosts() const { return static_cast<std::uint32_t>(hosts_.size()); }
+  const Node& node(std::uint32_t node) const { return nodes_[node]; }
+  std::span<const Link> links() const { return links_; }
+  std::span<const Port> ports(std::uint32_t node) const { return ports_[node]; }
+  const Link& link_of(const Port& port) const { return links_[port.link]; }
+  /// Returns the node of the h-th host.
+  std::uint32_t host(std::uint32_t h) const { return hosts_[h]; }
+  /// Returns the number of a node among the hosts. The node is a host.
+  std::uint32_t host_number(std::uint32_t node) const { return host_numbers_[node]; }
+
+ private:
+  std::uint32_t add(const Node& node);
+
+  std::vector<Node> nodes_;
+  std::vector<Link> links_;
+  std::vector<std::vector<Port>> ports_;  // [nodes]
+  std::vector<std::uint32_t> hosts_, host_numbers_;
+};
+
+/// Returns which rank has each node, where `of_hosts` has the ranks of the hosts: a switch is with most of its
+/// neighbours. O(links * longest path).
+std::vector<Rank> place_nodes(const PacketGraph& graph, std::span<const Rank> of_hosts);
+/// Returns the same for hosts in blocks of equal size on so many ranks.
+std::vector<Rank> place_nodes(const PacketGraph& graph, int num_ranks);
+
+}  // namespace orrery::network

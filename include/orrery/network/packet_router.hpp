@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "orrery/base/time.hpp"
+#include "orrery/network/packet_graph.hpp"
+
+namespace orrery::network {
+
+/// A link that stops working at a time.
+struct LinkFailure {
+  std::uint32_t link = 0;
+  Time time;
+};
+
+/// Says over which port a packet leaves a node. Routes are the shortest paths over the links that work at the time, of
+/// which the hash of the packet's flow chooses; or those that a function gives.
+class PacketRouter {
+ public:
+  /// What the hash of a flow is taken of, in the direction of the packet.
+  struct FlowKey {
+    std::uint32_t source = 0, destination = 0;  ///< nodes
+    std::uint32_t ports = 0;                    ///< source port | destination port << 16
+  };
+  static constexpr std::uint16_t no_way = 0xffff;
+
+  /// Takes all shortest paths. The failures are ascending in time; those at time 0 were never there. O(hosts * links).
+  PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures);
+  /// Takes one port for each node and destination host: port_of(node, host number). O(nodes * hosts).
+  PacketRouter(const PacketGraph& graph, const std::function<std::uint16_t(std::uint32_t, std::uint32_t)>& port_of);
+
+  /// Returns the port over which a packet leaves a node at a time, `no_way` if there is none.
+  std::uint16_t port(std::uint32_t node, const FlowKey& key, Time now) const;
+
+ private:
+  /// The routes from some time on.
+  struct Tables {
+    Time since;
+    std::vector<std::uint16_t> choice;                // [nodes * hosts] index of choices
+    std::vector<std::vector<std::uint16_t>> choices;  // lists of ports
+  };
+  using Known = std::map<std::vector<std::uint16_t>, std::uint16_t>;
+
+  void add_tables(Time since, const std::vector<bool>& is_down);
+  void add_routes_to(std::uint32_t host, const std::vector<bool>& is_down, Tables& tables, Known& known) const;
+  static std::uint16_t number_of(const std::vector<std::uint16_t>& ports, Tables& tables, Known& known);
+
+  const PacketGraph& graph_;
+  std::vector<Tables> tables_;  // ascending in time
+};
+
+}  // namespace orrery::network

@@ -1,0 +1,221 @@
+#include "orrery/config/flow_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "keys/keys.hpp"
+#include "keys/packets.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+using network::FlowScenario;
+using network::FlowSpec;
+using network::PacketWindow;
+
+constexpr std::string_view link_expected = "rows [node, node, rate, delay] such as [0, 16, 100 Gb/s, 1 us]";
+constexpr std::string_view failure_expected = "rows [node, node, time] such as [8, 11, 50 us]";
+constexpr std::uint32_t first_port = 10000, port_of_receivers = 100;
+
+Time as_time(const Value& value, const std::string& key) {
+  return Time::from_ps(std::llround(as_nanoseconds(value, key) * 1000));
+}
+
+const std::vector<Value>& as_row(const Value& value, const std::string& key, std::size_t size,
+                                 std::string_view expected) {
+  if (value.kind == Value::Kind::sequence && value.items.size() == size) return value.items;
+  throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), expected);
+}
+
+/// Reads a graph, the rules and the flows of one file.
+class FlowReader {
+ public:
+  FlowReader(const Value& root, Faults& faults) : faults_(faults), sections_(Section(&root, "", root, faults)) {}
+
+  FlowScenario read() {
+    read_rules();
+    read_graph();
+    read_failures();
+    faults_.raise();
+    read_flows();
+    sections_.refuse_unknown();
+    faults_.raise();
+    set_windows();
+    return std::move(scenario_);
+  }
+
+ private:
+  void read_rules();
+  void read_graph();
+  void read_links();
+  void read_failures();
+  void read_flows();
+  void read_flow(const Value& item, const std::string& path);
+  void read_window(Section& section, std::uint32_t flow);
+  void set_windows();
+  std::uint32_t as_node(const Value& value, const std::string& key) const;
+  std::uint32_t as_host(const Value& value, const std::string& key) const;
+  std::uint32_t find_link(const Value& row, const std::string& key) const;
+
+  Faults& faults_;
+  Sections sections_;
+  FlowScenario scenario_;
+  std::vector<std::optional<PacketWindow>> windows_;  // [flows] of flows that have their own
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> num_of_pair_;
+};
+
+void FlowReader::read_rules() {
+  Configuration configuration;
+  configuration.execution.network.model = network::ModelName("packet");
+  Reading reading{configuration, faults_};
+  read_keys(packet_keys(), sections_, configuration, reading);
+  scenario_.rules = configuration.execution.network.packets;
+}
+
+void FlowReader::read_graph() {
+  Section& graph = sections_.at("system.network.graph");
+  const Value* const hosts = graph.need("hosts", "the number of hosts, which are the first nodes");
+  const Value* const switches = graph.find("switches");
+  faults_.attempt([&] {
+    const std::uint32_t num_hosts = hosts == nullptr ? 0 : as_count(*hosts, graph.path("hosts"), 2, 1U << 24U);
+    const std::uint32_t num_switches =
+        switches == nullptr ? 0 : as_count(*switches, graph.path("switches"), 0, 1U << 24U);
+    for (std::uint32_t h = 0; h < num_hosts; ++h) scenario_.graph.add_host();
+    for (std::uint32_t s = 0; s < num_switches; ++s) scenario_.graph.add_switch(Bytes(scenario_.rules.buffer));
+  });
+  read_links();
+}
+
+void FlowReader::read_links() {
+  Section& graph = sections_.at("system.network.graph");
+  const std::string path = graph.path("links");
+  const Value* const links = graph.need("links", link_expected);
+  if (links == nullptr) return;
+  faults_.attempt([&] {
+    for (const Value& item : as_list(*links, path, link_expected))
+      faults_.attempt([&] {
+        const auto& row = as_row(item, path, 4, link_expected);
+        const network::PacketGraph::Link link{as_node(row[0], path), as_node(row[1], path), as_bit_rate(row[2], path),
+                                              as_time(row[3], path)};
+        if (link.a == link.b)
+          throw Error(ErrorCode::bad_input, item.place(path), "found a link from a node to itself", link_expected);
+        if (link.rate == 0)
+          throw Error(ErrorCode::bad_input, item.place(path), "found a rate below 1 b/s", link_expected);
+        scenario_.graph.add_link(link);
+      });
+  });
+}
+
+void FlowReader::read_failures() {
+  Section& graph = sections_.at("system.network.graph");
+  const std::string path = graph.path("failures");
+  const Value* const failures = graph.find("failures");
+  if (failures == nullptr) return;
+  faults_.attempt([&] {
+    for (const Value& item : as_list(*failures, path, failure_expected)) {
+      const auto& row = as_row(item, path, 3, failure_expected);
+      scenario_.failures.push_back({find_link(item, path), as_time(row[2], path)});
+    }
+  });
+  std::ranges::stable_sort(scenario_.failures, {}, &network::LinkFailure::time);
+}
+
+std::uint32_t FlowReader::as_node(const Value& value, const std::string& key) const {
+  const std::uint32_t count = scenario_.graph.num_nodes();
+  return as_count(value, key, 0, count == 0 ? 0 : count - 1);
+}
+
+std::uint32_t FlowReader::as_host(const Value& value, const std::string& key) const {
+  return as_count(value, key, 0, scenario_.graph.num_hosts() - 1);
+}
+
+/// Returns the link between the two nodes of a row. There must be one.
+std::uint32_t FlowReader::find_link(const Value& row, const std::string& key) const {
+  const std::uint32_t a = as_node(row.items[0], key), b = as_node(row.items[1], key);
+  for (const auto& port : scenario_.graph.ports(a))
+    if (port.peer == b) return port.link;
+  throw Error(ErrorCode::bad_input, row.place(key), fmt::format("found nodes {} and {}, which no link joins", a, b),
+              failure_expected);
+}
+
+void FlowReader::read_flows() {
+  Section& workload = sections_.at("workload");
+  const std::string path = workload.path("flows");
+  const Value* const flows = workload.need("flows", "a list of flows such as {from: 0, to: 1, size: 1 MB}");
+  if (flows == nullptr) return;
+  faults_.attempt([&] {
+    const auto& items = as_list(*flows, path, "a list of flows");
+    for (std::size_t i = 0; i < items.size(); ++i)
+      faults_.attempt([&] { read_flow(items[i], fmt::format("{}.{}", path, i)); });
+  });
+}
+
+void FlowReader::read_flow(const Value& item, const std::string& path) {
+  Section section(&item, path, item, faults_);
+  const auto number = static_cast<std::uint32_t>(scenario_.flows.size());
+  FlowSpec& flow = scenario_.flows.emplace_back();
+  windows_.emplace_back();
+  const Value* const from = section.need("from", "the host that sends");
+  const Value* const to = section.need("to", "the host that receives");
+  const Value* const bytes = section.need("size", "a size such as 1 MB");
+  if (from == nullptr || to == nullptr || bytes == nullptr) return;
+  flow.source = as_host(*from, section.path("from"));
+  flow.destination = as_host(*to, section.path("to"));
+  if (flow.source == flow.destination)
+    throw Error(ErrorCode::bad_input, to->place(section.path("to")), "found the host that sends", "another host");
+  flow.bytes = parse_bytes(as_text(*bytes, section.path("size"), "a size"), bytes->place(section.path("size"))).count();
+  if (const Value* const start = section.find("start")) flow.start = as_time(*start, section.path("start"));
+  const std::uint32_t count = num_of_pair_[{flow.source, flow.destination}]++;
+  std::uint32_t port = (first_port + count) & 0xffffU;
+  if (const Value* const given = section.find("port")) port = as_count(*given, section.path("port"), 0, 0xffff);
+  flow.ports = port | port_of_receivers << 16U;
+  if (const Value* const after = section.find("after"))
+    for (const Value& before : as_list(*after, section.path("after"), "numbers of flows in this list, from 0 on"))
+      flow.after.push_back(as_count(before, section.path("after"), 0, number == 0 ? 0 : number - 1));
+  read_window(section, number);
+  section.refuse_unknown();
+}
+
+void FlowReader::read_window(Section& section, std::uint32_t flow) {
+  const std::string path = section.path("window");
+  if (const Value* const given = section.find("window"))
+    windows_[flow] =
+        as_text(*given, path, "none or a size") == "none"
+            ? PacketWindow{PacketWindow::Kind::none, 0}
+            : PacketWindow{PacketWindow::Kind::fixed, parse_bytes(given->text, given->place(path)).count()};
+  if (const Value* const given = section.find("round-trip"))
+    scenario_.flows[flow].round_trip = as_time(*given, section.path("round-trip"));
+}
+
+/// Computes the windows and round trips that are not given.
+void FlowReader::set_windows() {
+  const network::PacketRouter router(scenario_.graph, scenario_.failures);
+  const network::FlowWindows windows(scenario_.graph, router, scenario_.rules);
+  for (std::size_t i = 0; i < scenario_.flows.size(); ++i) {
+    FlowSpec& flow = scenario_.flows[i];
+    const auto found = windows.find({flow.source, flow.destination, flow.ports});
+    if (flow.round_trip == Time::zero()) flow.round_trip = found.round_trip;
+    flow.window = windows_[i] ? windows_[i]->bytes : found.bytes;
+  }
+}
+
+}  // namespace
+
+FlowScenario read_flows(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  Faults faults;
+  Value root =
+      parse_yaml(read_text(file), std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
+  for (const std::string& setting : overrides) faults.attempt([&] { apply_override(root, setting, faults); });
+  faults.raise();
+  return FlowReader(root, faults).read();
+}
+
+}  // namespace orrery::config

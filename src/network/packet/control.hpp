@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "orrery/base/time.hpp"
+#include "orrery/network/packet_rules.hpp"
+#include "packet.hpp"
+
+namespace orrery::network {
+
+/// What a congestion control sees of its flow, and changes.
+struct FlowRate {
+  std::uint64_t rate = 0;  ///< bits per second, whole
+  std::uint64_t line_rate = 0;
+  std::uint64_t sent = 0;          ///< bytes of payload
+  std::uint64_t acknowledged = 0;  ///< bytes of payload
+  std::uint64_t window = 0;        ///< bytes; 0: none
+  Time round_trip;                 ///< of a packet that is alone
+  std::uint32_t payload = 0;       ///< of a full packet
+  /// The last packet's transmission time at the new rate counts at once for when the next one may leave.
+  bool is_effective_at_once = false;
+};
+
+/// An acknowledgement, as the sender gets it.
+struct Acknowledgement {
+  std::uint64_t sequence = 0;  ///< all bytes before it have come
+  bool is_marked = false;
+  Time stamp;                            ///< when the data left
+  const Telemetry* telemetry = nullptr;  ///< null unless the control uses it
+};
+
+/// The clock and the timers of one flow.
+class FlowTimers {
+ public:
+  virtual Time now() const = 0;
+  /// Starts a timer, which replaces one of the same number.
+  virtual void start(std::uint32_t timer, Time delay) = 0;
+
+ protected:
+  ~FlowTimers() = default;
+};
+
+/// The congestion control of one flow.
+class Control {
+ public:
+  static constexpr std::uint32_t most_timers = 3;
+
+  virtual ~Control() = default;
+  virtual void acknowledge(FlowRate& flow, const Acknowledgement& acknowledgement, FlowTimers& timers) = 0;
+  virtual void expire(FlowRate&, std::uint32_t, FlowTimers&) {}
+};
+
+/// Returns a rate as whole bits per second, the fraction dropped.
+inline std::uint64_t whole_rate(double rate) { return static_cast<std::uint64_t>(rate); }
+
+}  // namespace orrery::network

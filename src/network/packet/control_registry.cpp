@@ -1,0 +1,22 @@
+#include "orrery/network/packet_rules.hpp"
+
+namespace orrery::network {
+
+// Each is in a file of its own in src/network/packet/controls.
+extern const ControlType no_control, dcqcn_control, dctcp_control, hpcc_control, timely_control;
+
+std::span<const ControlType* const> ControlType::registry() {
+  static constexpr const ControlType* controls[] = {&no_control, &dcqcn_control, &dctcp_control, &hpcc_control,
+                                                    &timely_control};
+  return controls;
+}
+
+Time transmission_time(std::uint64_t bytes, std::uint64_t rate, Time tick) {
+  const auto unit = static_cast<std::uint64_t>(1'000'000'000'000 / tick.ps());  // ticks per second
+  const auto doubled = static_cast<unsigned __int128>(bytes) * 16 * unit + rate;
+  const unsigned __int128 ticks = doubled / (2 * static_cast<unsigned __int128>(rate));
+  const auto most = static_cast<unsigned __int128>(Time::max().ps());
+  return ticks >= most ? Time::max() : tick * static_cast<std::int64_t>(ticks);
+}
+
+}  // namespace orrery::network

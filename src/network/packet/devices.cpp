@@ -1,0 +1,268 @@
+#include "devices.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::network {
+
+PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser& user)
+    : system_(system), part_(part), user_(user) {
+  const PacketGraph& graph = system.graph;
+  std::uint64_t host_rate = 0;
+  if (graph.num_hosts() > 0 && !graph.ports(graph.host(0)).empty())
+    host_rate = graph.link_of(graph.ports(graph.host(0))[0]).rate;
+  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, host_rate);
+  sequences_.resize(graph.num_nodes());
+}
+
+void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
+  const PacketGraph& graph = system_.graph;
+  const PacketRules& rules = system_.rules;
+  first_port_.push_back(static_cast<std::uint32_t>(ports_.size()));
+  Buffer& buffer = buffers_.emplace_back();
+  buffer.shared_size = static_cast<std::int64_t>(graph.node(node).buffer.count());
+  for (const PacketGraph::Port& end : graph.ports(node)) {
+    const PacketGraph::Link& link = graph.link_of(end);
+    Port& port = ports_.emplace_back();
+    port.node = node;
+    port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_port_.back());
+    port.peer = {end.peer, end.peer_port};
+    port.rate = link.rate;
+    port.delay = link.delay;
+    port.ingress.headroom_size = static_cast<std::int64_t>(rules.headroom.value_or(
+        static_cast<std::uint64_t>(static_cast<unsigned __int128>(link.rate) *
+                                   static_cast<std::uint64_t>(link.delay.ps() / 1000) / 8 / 1'000'000'000) *
+        3));
+    port.ingress.shift = rules.share_shift;
+    for (std::uint64_t rate = link.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
+    buffer.shared_size -= port.ingress.headroom_size + rules.reserve;
+    nic_of_port_.push_back(static_cast<std::uint32_t>(nics_.size()));
+    if (graph.node(node).is_host) {
+      nics_.emplace_back();
+    } else if (const auto found = rules.marks.find(link.rate); found != rules.marks.end()) {
+      port.marking = {.thresholds = found->second, .is_on = true};
+    }
+  }
+}
+
+void PacketDevices::start() {
+  for (const LinkFailure& failure : system_.failures) {
+    if (failure.time == Time::zero()) continue;
+    const PacketGraph::Link& link = system_.graph.links()[failure.link];
+    for (const std::uint32_t node : {link.a, link.b}) {
+      if (!is_here(node)) continue;
+      pdes::Event failed = event(node, node, failure.time);
+      failed.kind = link_failure;
+      failed.node = failure.link;
+      part_.kernel.send(part_.here, failed);
+    }
+  }
+}
+
+pdes::Event PacketDevices::event(std::uint32_t from, std::uint32_t to, Time time) {
+  return pdes::Event::make(time, pdes::Stage::server, LpId(part_.first_process.value() + from), sequences_[from]++,
+                           LpId(part_.first_process.value() + to));
+}
+
+void PacketDevices::serve(const pdes::Event& event) {
+  const std::uint32_t node = event.target.value() - part_.first_process.value();
+  if (event.kind >= first_kind_of_user) return user_.wake(event);
+  switch (event.kind) {
+    case arrival:
+      return arrive(node, event.reserved, event.node);
+    case transmission_end: {
+      Port& ended = port(node, event.reserved);
+      ended.end_is_due = false;
+      return kick(ended);
+    }
+    case wake: {
+      Port& waiting = port(node, event.reserved);
+      Nic& there = nic(waiting);
+      if (there.wake != event.detail) return;
+      there.wakes_at = Time::max();
+      return kick(waiting);
+    }
+    case timer:
+      return expire(event);
+    case link_failure:
+      for (std::uint32_t p = 0; p < system_.graph.ports(node).size(); ++p)
+        if (system_.graph.ports(node)[p].link == event.node) fail_link(port(node, p));
+      return;
+    default:
+      return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
+  }
+}
+
+void PacketDevices::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
+  Packet packet;
+  ensure(bytes.size() >= sizeof packet, "a packet of wrong size");
+  std::memcpy(&packet, bytes.data(), sizeof packet);
+  if (packet.telemetry != no_slot) {
+    Telemetry telemetry;
+    ensure(bytes.size() == sizeof packet + sizeof telemetry, "a packet without its telemetry");
+    std::memcpy(&telemetry, bytes.data() + sizeof packet, sizeof telemetry);
+    packet.telemetry = telemetry_.put(telemetry);
+  }
+  event.node = packets_.put(packet);
+}
+
+/// Begins the next transmission of a port if it is free.
+void PacketDevices::kick(Port& port) {
+  if (port.end_is_due) return;
+  if (now() < port.free) {
+    if (has_work(port)) expect_end(port);
+    return;
+  }
+  if (!port.frames.empty()) return transmit(port, port.frames.pop(packets_));
+  if (is_host(port)) return serve_nic(port);
+  if (!port.is_paused && !port.queue.empty()) forward(port, dequeue(port));
+}
+
+/// Returns whether the port may have something to send when it is free.
+bool PacketDevices::has_work(Port& port) {
+  if (!port.frames.empty() || !port.queue.empty()) return true;
+  if (!is_host(port)) return false;
+  const Nic& there = nic(port);
+  return there.num_unsent > 0 || !there.acknowledgements.empty();
+}
+
+void PacketDevices::expect_end(Port& port) {
+  pdes::Event end = event(port.node, port.node, port.free);
+  end.kind = transmission_end;
+  end.reserved = static_cast<std::uint16_t>(port.number);
+  part_.kernel.send(part_.here, end);
+  port.end_is_due = true;
+}
+
+void PacketDevices::transmit(Port& port, std::uint32_t slot) {
+  const std::uint32_t size = packets_[slot].size;
+  const Time takes = port.takes(size, system_.rules.tick);
+  port.free = now() + takes;
+  ++port.done.packets;
+  port.done.bytes += size;
+  port.done.busy += takes;
+  if (port.free < Time::max() && (part_.in_scheduling_order || has_work(port))) expect_end(port);
+  hand_over(port, slot, port.free + port.delay);
+}
+
+/// Lets a packet be at the other end of the link at the time `there`.
+void PacketDevices::hand_over(Port& port, std::uint32_t slot, Time there) {
+  if (there == Time::max())
+    throw Error(ErrorCode::bad_input,
+                fmt::format("a packet from node {} to node {} would come after the range of time (106 days); expected "
+                            "fewer bytes or faster links",
+                            port.node, port.peer.node));
+  const Packet& packet = packets_[slot];
+  pdes::Event onward = event(port.node, port.peer.node, there);
+  onward.kind = arrival;
+  onward.node = slot;
+  onward.reserved = static_cast<std::uint16_t>(port.peer.port);
+  const bool tells_receiver = system_.rules.completion == PacketCompletion::acknowledged && packet.is_last &&
+                              packet.kind == Packet::Kind::acknowledgement && port.peer.node == packet.destination &&
+                              !part_.in_scheduling_order;
+  if (tells_receiver) {
+    pdes::Event told = event(port.node, packet.source, there);
+    told.kind = notice;
+    told.node = packet.flow;
+    told.detail = packet.destination;
+    part_.kernel.send(part_.of_node[packet.source], told);
+  }
+  const Rank to = part_.of_node[port.peer.node];
+  if (to == part_.here) return part_.kernel.send(to, onward);
+  std::byte bytes[sizeof(Packet) + sizeof(Telemetry)];
+  std::size_t size = sizeof packet;
+  std::memcpy(bytes, &packet, sizeof packet);
+  if (packet.telemetry != no_slot) {
+    std::memcpy(bytes + size, &telemetry_[packet.telemetry], sizeof(Telemetry));
+    size += sizeof(Telemetry);
+  }
+  part_.kernel.send(to, onward, std::span(bytes, size));
+  free_packet(slot);
+}
+
+void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32_t slot) {
+  Port& in = port(node, number);
+  Packet& packet = packets_[slot];
+  if (in.is_down) return drop(in, slot);
+  if (packet.kind == Packet::Kind::pause || packet.kind == Packet::Kind::resume) {
+    in.is_paused = packet.kind == Packet::Kind::pause;
+    in.done.pauses += in.is_paused ? 1 : 0;
+    free_packet(slot);
+    if (!in.is_paused) kick(in);
+    return;
+  }
+  if (packet.destination == node) return packet.is_data() ? receive_data(slot) : receive_acknowledgement(slot);
+  packet.port = static_cast<std::uint16_t>(number);
+  Port* const out = next_port(node, packet);
+  if (out == nullptr) return drop(in, slot);
+  if (!is_host(in)) return admit(in, *out, slot);
+  enqueue(*out, slot);
+  kick(*out);
+  out->done.most_waiting = std::max(out->done.most_waiting, out->queue.size);
+}
+
+/// Puts a packet into the queue of a port.
+void PacketDevices::enqueue(Port& port, std::uint32_t slot) {
+  port.queue.push(packets_, slot);
+  port.done.deepest_queue = std::max(port.done.deepest_queue, port.queue.bytes);
+  port.done.queueing -= now();
+}
+
+std::uint32_t PacketDevices::dequeue(Port& port) {
+  port.done.queueing += now();
+  return port.queue.pop(packets_);
+}
+
+Port* PacketDevices::next_port(std::uint32_t node, const Packet& packet) {
+  const std::uint16_t number = system_.router.port(node, {packet.source, packet.destination, packet.ports}, now());
+  return number == PacketRouter::no_way ? nullptr : &port(node, number);
+}
+
+/// Drops what waits for a link that fails. Its bytes stay counted in the buffer, as in ns-3.
+void PacketDevices::fail_link(Port& port) {
+  port.is_down = true;
+  while (!port.frames.empty()) free_packet(port.frames.pop(packets_));
+  while (!port.queue.empty()) drop(port, dequeue(port));
+}
+
+void PacketDevices::drop(Port& port, std::uint32_t slot) {
+  ++port.done.drops;
+  free_packet(slot);
+}
+
+void PacketDevices::free_packet(std::uint32_t slot) {
+  if (packets_[slot].telemetry != no_slot) telemetry_.free(packets_[slot].telemetry);
+  packets_.free(slot);
+}
+
+std::string PacketDevices::find_leak() const {
+  std::size_t waiting = 0;
+  bool has_lost = false;
+  for (const Port& port : ports_) {
+    has_lost = has_lost || port.is_down;
+    const auto count = [&](const PacketQueue& queue) {
+      for (std::uint32_t slot = queue.first; slot != no_slot; slot = packets_[slot].next) ++waiting;
+    };
+    count(port.frames);
+    count(port.queue);
+  }
+  for (const Nic& there : nics_)
+    for (std::uint32_t slot = there.acknowledgements.first; slot != no_slot; slot = packets_[slot].next) ++waiting;
+  if (packets_.in_use() != waiting)
+    return fmt::format("{} packets are neither at a node nor on a link", packets_.in_use() - waiting);
+  if (has_lost) return {};
+  if (waiting > 0) return {};
+  for (const Port& port : ports_)
+    if (port.ingress.bytes != 0 || port.ingress.headroom != 0)
+      return fmt::format("port {} of node {} counts {} bytes that have left", port.number, port.node,
+                         port.ingress.bytes + port.ingress.headroom);
+  for (const Buffer& buffer : buffers_)
+    if (buffer.shared != 0) return fmt::format("a buffer counts {} bytes that have left", buffer.shared);
+  return {};
+}
+
+}  // namespace orrery::network

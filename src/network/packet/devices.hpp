@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/slots.hpp"
+#include "orrery/network/packet_graph.hpp"
+#include "orrery/network/packet_router.hpp"
+#include "orrery/network/packet_rules.hpp"
+#include "orrery/pdes/scheduler.hpp"
+#include "packet.hpp"
+#include "port.hpp"
+
+namespace orrery::network {
+
+/// A message that a host is to send.
+struct FlowRequest {
+  FlowId id;
+  std::uint64_t bytes = 0;
+  std::uint32_t ports = 0;   ///< source port | destination port << 16
+  std::uint64_t window = 0;  ///< bytes; 0: none
+  Time round_trip;           ///< of a packet that is alone
+};
+
+/// Who uses the network. All calls come while an event of the host is handled.
+class PacketUser {
+ public:
+  /// All bytes of a flow are at its destination.
+  virtual void received(const FlowId& flow) = 0;
+  /// All acknowledgements of a flow are at its source.
+  virtual void acknowledged(const FlowId& flow) = 0;
+  /// The destination of a flow is told that they are (PacketCompletion::acknowledged).
+  virtual void told_acknowledged(const FlowId& flow) = 0;
+  /// An event that the user has scheduled for a node.
+  virtual void wake(const pdes::Event& event) = 0;
+
+ protected:
+  ~PacketUser() = default;
+};
+
+/// The hosts and switches of one rank, each a logical process (docs/packet-network.md). One event per packet and link
+/// says that the packet is at the next node; it is sent when the transmission begins. The end of a transmission is an
+/// event only if something waits for it.
+class PacketDevices {
+ public:
+  /// What all ranks know. All of it outlives the devices.
+  struct System {
+    const PacketGraph& graph;
+    const PacketRules& rules;
+    const PacketRouter& router;
+    std::span<const LinkFailure> failures;
+  };
+  struct Part {
+    pdes::Scheduler& kernel;
+    Rank here;
+    std::span<const Rank> of_node;
+    LpId first_process;  ///< the LP of node 0
+    /// Equal times have the order in which their events were scheduled, as in ns-3. One rank only.
+    bool in_scheduling_order = false;
+  };
+  /// Kinds of events from this one on are the user's.
+  static constexpr std::uint16_t first_kind_of_user = 16;
+
+  PacketDevices(const System& system, const Part& part, PacketUser& user);
+
+  /// Schedules what is known before the run: failures of links.
+  void start();
+  /// Sends a message of a host of this rank. Called while an event of the host is handled.
+  void send(const FlowRequest& request);
+  /// Handles an event for a node of this rank.
+  void serve(const pdes::Event& event);
+  /// Keeps a packet that has come with an event of another rank.
+  void unpack(pdes::Event& event, std::span<const std::byte> bytes);
+  /// Returns an event of a node for a node, whose kind is the user's to set.
+  pdes::Event event(std::uint32_t from, std::uint32_t to, Time time);
+
+  /// Calls visit(port) for each port of the nodes of this rank, ascending.
+  template <class Visit>
+  void for_each_port(Visit visit) const {
+    for (const Port& port : ports_)
+      if (part_.of_node[port.node] == part_.here) visit(port);
+  }
+  /// Returns what is not as it must be when no event is left: packets that are nowhere, or bytes that count in a buffer
+  /// and are not there. Empty if all is well.
+  std::string find_leak() const;
+  bool is_here(std::uint32_t node) const { return part_.of_node[node] == part_.here; }
+
+ private:
+  class Timers;
+  enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice };
+  struct Buffer {
+    std::int64_t shared_size = 0;  ///< without what ports have of their own
+    std::int64_t shared = 0;       ///< in use
+  };
+
+  Port& port(std::uint32_t node, std::uint32_t number) { return ports_[first_port_[node] + number]; }
+  Nic& nic(const Port& port) { return nics_[nic_of_port_[first_port_[port.node] + port.number]]; }
+  bool is_host(const Port& port) const { return system_.graph.node(port.node).is_host; }
+  Time now() const { return part_.kernel.now(); }
+  void add_ports(std::uint32_t node, std::uint64_t host_rate);
+
+  // Ports: devices.cpp.
+  void kick(Port& port);
+  void transmit(Port& port, std::uint32_t slot);
+  void hand_over(Port& port, std::uint32_t slot, Time there);
+  void expect_end(Port& port);
+  bool has_work(Port& port);
+  void arrive(std::uint32_t node, std::uint32_t number, std::uint32_t slot);
+  void fail_link(Port& port);
+  void drop(Port& port, std::uint32_t slot);
+  void enqueue(Port& port, std::uint32_t slot);
+  std::uint32_t dequeue(Port& port);
+  Port* next_port(std::uint32_t node, const Packet& packet);
+
+  // Switches: switching.cpp.
+  void admit(Port& in, Port& out, std::uint32_t slot);
+  void forward(Port& out, std::uint32_t slot);
+  void mark(Port& out, Packet& packet);
+  void append_telemetry(const Port& out, Packet& packet);
+  void send_frame(Port& port, Packet::Kind kind);
+  std::int64_t threshold(const Port& port) const;
+
+  // Hosts: nic.cpp.
+  void serve_nic(Port& port);
+  Flow* next_flow(const Port& port, Nic& there);
+  void send_next_packet(Port& port, Nic& nic, Flow& flow);
+  void wake_later(Port& port, Nic& nic);
+  void wake_at(Port& port, Nic& nic, Time time);
+  void receive_data(std::uint32_t slot);
+  void end_reception(std::uint32_t at, const Packet& packet);
+  void answer(std::uint32_t slot, std::uint64_t expected, bool is_last, Packet::Kind kind);
+  void receive_acknowledgement(std::uint32_t slot);
+  void heed(Flow& flow, Port& port, const Packet& packet);
+  void expire(const pdes::Event& event);
+  std::uint32_t reception_of(Packet& packet);
+  void free_packet(std::uint32_t slot);
+
+  System system_;
+  Part part_;
+  PacketUser& user_;
+  std::vector<std::uint32_t> first_port_, nic_of_port_;
+  std::vector<Port> ports_;
+  std::vector<Nic> nics_;
+  std::vector<Buffer> buffers_;           // [nodes]
+  std::vector<std::uint64_t> sequences_;  // [nodes] of their events
+  Slots<Packet> packets_;
+  Slots<Telemetry> telemetry_;
+  FlowPool flows_;
+  Slots<Reception> receptions_;
+  std::unordered_map<std::uint64_t, std::uint32_t> reception_slots_;  // by source and flow
+  std::uint64_t num_wakes_ = 0;
+};
+
+}  // namespace orrery::network

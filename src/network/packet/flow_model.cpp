@@ -1,0 +1,103 @@
+#include "flow_model.hpp"
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::network {
+namespace {
+
+/// The kind of the event with which a flow begins. `node` is the flow.
+constexpr std::uint16_t flow_begins = PacketDevices::first_kind_of_user;
+
+}  // namespace
+
+FlowModel::FlowModel(const FlowScenario& scenario, const PacketRouter& router, std::span<const Rank> of_node, Rank here,
+                     EventOrder order)
+    : scenario_(scenario),
+      router_(router),
+      of_node_(of_node),
+      here_(here),
+      order_(order),
+      followers_(scenario.flows.size()),
+      num_awaited_(scenario.flows.size()),
+      times_(scenario.flows.size()) {
+  for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
+    num_awaited_[i] = static_cast<std::uint32_t>(scenario.flows[i].after.size());
+    for (const std::uint32_t before : scenario.flows[i].after) followers_[before].push_back(i);
+  }
+}
+
+void FlowModel::start(pdes::Scheduler& kernel) {
+  kernel_ = &kernel;
+  devices_ = std::make_unique<PacketDevices>(
+      PacketDevices::System{scenario_.graph, scenario_.rules, router_, scenario_.failures},
+      PacketDevices::Part{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling},
+      static_cast<PacketUser&>(*this));
+  devices_->start();
+  for (std::uint32_t i = 0; i < scenario_.flows.size(); ++i) {
+    const FlowSpec& flow = scenario_.flows[i];
+    if (!devices_->is_here(flow.source) || !flow.after.empty()) continue;
+    pdes::Event event = devices_->event(flow.source, flow.source, flow.start);
+    event.kind = flow_begins;
+    event.node = i;
+    kernel.send(here_, event);
+  }
+}
+
+void FlowModel::wake(const pdes::Event& event) { begin(event.node); }
+
+void FlowModel::begin(std::uint32_t i) {
+  const FlowSpec& flow = scenario_.flows[i];
+  times_[i].start = kernel_->now();
+  devices_->send({.id = {flow.source, flow.destination, i},
+                  .bytes = flow.bytes,
+                  .ports = flow.ports,
+                  .window = flow.window,
+                  .round_trip = flow.round_trip});
+}
+
+/// Begins the flows that waited for this one alone, or schedules that.
+void FlowModel::end(std::uint32_t i) {
+  for (const std::uint32_t next : followers_[i]) {
+    if (--num_awaited_[next] > 0) continue;
+    const FlowSpec& flow = scenario_.flows[next];
+    if (flow.start == Time::zero() && order_ == EventOrder::by_system) {
+      begin(next);
+      continue;
+    }
+    pdes::Event event = devices_->event(flow.source, flow.source, kernel_->now() + flow.start);
+    event.kind = flow_begins;
+    event.node = next;
+    kernel_->send(here_, event);
+  }
+}
+
+void FlowModel::received(const FlowId& flow) {
+  times_[flow.number].received = kernel_->now();
+  if (scenario_.rules.completion == PacketCompletion::last_byte) end(flow.number);
+}
+
+void FlowModel::acknowledged(const FlowId& flow) {
+  times_[flow.number].acknowledged = kernel_->now();
+  if (scenario_.rules.completion == PacketCompletion::acknowledged && order_ == EventOrder::by_scheduling)
+    end(flow.number);
+}
+
+void FlowModel::told_acknowledged(const FlowId& flow) { end(flow.number); }
+
+bool FlowModel::admit(pdes::Event&) {
+  ensure_failed("a network of flows has servers only", std::source_location::current());
+}
+
+void FlowModel::receive(Rank, std::span<const std::byte>) {
+  ensure_failed("a network of flows posts nothing", std::source_location::current());
+}
+
+std::string FlowModel::status() const {
+  std::size_t ended = 0;
+  for (const FlowTimes& times : times_) ended += times.received != FlowTimes::never ? 1 : 0;
+  return fmt::format("{} of {} flows have come to hosts of this rank", ended, times_.size());
+}
+
+}  // namespace orrery::network

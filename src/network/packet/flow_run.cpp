@@ -1,0 +1,143 @@
+#include "orrery/network/flow_run.hpp"
+
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "flow_model.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/pdes/kernel.hpp"
+#include "relay_delays.hpp"
+#include "scheduling_order.hpp"
+
+namespace orrery::network {
+namespace {
+
+/// Finds flows that wait for flows which do not end at their source, and flows without a way.
+void check(const FlowScenario& scenario, const PacketRouter& router) {
+  for (std::size_t i = 0; i < scenario.flows.size(); ++i) {
+    const FlowSpec& flow = scenario.flows[i];
+    const PacketRouter::FlowKey key{flow.source, flow.destination, flow.ports};
+    if (follow_path(scenario.graph, router, key, scenario.rules.payload).least_rate == 0)
+      throw Error(ErrorCode::bad_input, fmt::format("flow {}: no working links lead from node {} to node {}", i,
+                                                    flow.source, flow.destination));
+    for (const std::uint32_t before : flow.after)
+      if (scenario.flows[before].destination != flow.source)
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("flow {} from node {} waits for flow {}, which ends at node {}; expected a flow that "
+                                "ends where this one begins",
+                                i, flow.source, before, scenario.flows[before].destination));
+  }
+}
+
+/// Takes the times and ports of all ranks together. Collective.
+FlowResults gather(const FlowScenario& scenario, const FlowModel& model, parallel::Communicator& world) {
+  std::vector<std::int64_t> times;
+  for (const FlowTimes& flow : model.times())
+    times.insert(times.end(), {flow.start.ps(), flow.received.ps(), flow.acknowledged.ps()});
+  if (!times.empty()) world.maximum(times);
+  FlowResults results;
+  for (std::size_t i = 0; i < times.size(); i += 3)
+    results.flows.push_back({Time::from_ps(times[i]), Time::from_ps(times[i + 1]), Time::from_ps(times[i + 2])});
+  std::vector<PortRecord> ports;
+  model.devices().for_each_port([&](const Port& port) {
+    const PortStatistics& done = port.done;
+    ports.push_back({port.node, port.peer.node, done.packets, done.bytes, done.busy, done.marks, done.drops,
+                     done.pauses, done.deepest_queue});
+  });
+  results.ports = world.all_gather(std::span<const PortRecord>(ports));
+  std::ranges::stable_sort(results.ports, {}, &PortRecord::node);
+  ensure(scenario.flows.size() == results.flows.size(), "each flow has a result");
+  return results;
+}
+
+}  // namespace
+
+std::uint64_t PathFigures::bandwidth_delay_product() const {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(round_trip.ps() / 1000) * least_rate /
+                                    8'000'000'000U);
+}
+
+PathFigures follow_path(const PacketGraph& graph, const PacketRouter& router, const PacketRouter::FlowKey& key,
+                        std::uint32_t payload) {
+  PathFigures figures;
+  std::int64_t delays = 0, payloads = 0;  // in ns
+  std::uint32_t node = key.source;
+  for (std::uint32_t hops = 0; node != key.destination; ++hops) {
+    const std::uint16_t number = router.port(node, key, Time::zero());
+    if (number == PacketRouter::no_way || hops > graph.num_nodes()) return {};
+    const PacketGraph::Port& port = graph.ports(node)[number];
+    const PacketGraph::Link& link = graph.link_of(port);
+    delays += link.delay.ps() / 1000;
+    payloads += static_cast<std::int64_t>(std::uint64_t{payload} * 8'000'000'000U / link.rate);
+    figures.least_rate = figures.least_rate == 0 ? link.rate : std::min(figures.least_rate, link.rate);
+    node = port.peer;
+  }
+  figures.round_trip = Time::from_ns(2 * delays + payloads);
+  return figures;
+}
+
+FlowWindows::FlowWindows(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules)
+    : graph_(graph), router_(router), rules_(rules) {
+  if (rules.window.kind != PacketWindow::Kind::largest) return;
+  for (std::uint32_t a = 0; a < graph.num_hosts(); ++a)
+    for (std::uint32_t b = 0; b < graph.num_hosts(); ++b) {
+      if (a == b) continue;
+      const PathFigures path = follow_path(graph, router, {graph.host(a), graph.host(b), 0}, rules.payload);
+      if (path.bandwidth_delay_product() > largest_.bandwidth_delay_product()) largest_ = path;
+    }
+}
+
+FlowWindows::Window FlowWindows::find(const PacketRouter::FlowKey& key) const {
+  const PathFigures path =
+      rules_.window.kind == PacketWindow::Kind::largest ? largest_ : follow_path(graph_, router_, key, rules_.payload);
+  switch (rules_.window.kind) {
+    case PacketWindow::Kind::none:
+      return {0, path.round_trip};
+    case PacketWindow::Kind::fixed:
+      return {rules_.window.bytes, path.round_trip};
+    default:
+      return {path.bandwidth_delay_product(), path.round_trip};
+  }
+}
+
+FlowResults run_flows(const FlowScenario& scenario, parallel::Communicator& world, EventOrder order) {
+  const PacketRouter router(scenario.graph, scenario.failures);
+  world.agree([&] { check(scenario, router); });
+  const std::vector<Rank> of_node = place_nodes(scenario.graph, world.size());
+  FlowModel model(scenario, router, of_node, world.rank(), order);
+  std::uint64_t events = 0;
+  if (order == EventOrder::by_scheduling) {
+    SchedulingOrder kernel(model);
+    model.start(kernel);
+    events = kernel.run();
+  } else {
+    pdes::Options options;
+    options.num_lps = scenario.graph.num_nodes();
+    const RelayDelays delays(scenario.graph, scenario.rules, of_node, world.size());
+    options.least_service_delay = delays.least();
+    for (int rank = 0; rank < world.size(); ++rank) {
+      if (rank == world.rank().value()) continue;
+      pdes::Neighbour neighbour{.rank = Rank(rank)};
+      neighbour.relay_delay = delays.between(world.rank(), Rank(rank));
+      neighbour.outgoing = neighbour.relay_delay != Time::max();
+      neighbour.incoming = delays.between(Rank(rank), world.rank()) != Time::max();
+      if (neighbour.outgoing || neighbour.incoming) options.neighbours.push_back(neighbour);
+    }
+    pdes::Kernel kernel(world, model, std::move(options));
+    model.start(kernel);
+    kernel.run();
+    events = kernel.statistics().events;
+  }
+  const std::string leak = model.devices().find_leak();
+  ensure(leak.empty(), leak);
+  FlowResults results = gather(scenario, model, world);
+  auto sum = static_cast<std::int64_t>(events);
+  world.sum(std::span(&sum, 1));
+  results.events = static_cast<std::uint64_t>(sum);
+  return results;
+}
+
+}  // namespace orrery::network

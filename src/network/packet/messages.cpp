@@ -1,0 +1,147 @@
+#include "messages.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "orrery/base/error.hpp"
+#include "relay_delays.hpp"
+
+namespace orrery::network {
+namespace {
+
+/// From an event of a host to what its NPU learns by it.
+constexpr Time answer_delay = Time::from_ps(1);
+constexpr std::uint32_t first_port = 10000, num_ports = 50000, port_of_receivers = 100;
+
+std::uint64_t key_of(const FlowId& flow) { return std::uint64_t{flow.source} << 32U | flow.number; }
+
+}  // namespace
+
+PacketPlan::PacketPlan(const topology::Topology& topology, const Options& options)
+    : rules(options.packets),
+      fabric(topology),
+      shape(fabric, options),
+      router(shape.graph(), [this](std::uint32_t node, std::uint32_t host) { return shape.port_towards(node, host); }),
+      windows(shape.graph(), router, rules),
+      least_relay(RelayDelays(shape.graph(), rules, std::vector<Rank>(shape.graph().num_nodes()), 1).least()) {}
+
+PacketMessages::PacketMessages(const PacketPlan& plan, const RankPart& part)
+    : plan_(plan), part_(part), num_sent_(part.hosting.num_npus()) {
+  of_node_ = place_nodes(plan.shape.graph(), part.hosting.of_npu);
+  devices_ =
+      std::make_unique<PacketDevices>(PacketDevices::System{plan.shape.graph(), plan.rules, plan.router, {}},
+                                      PacketDevices::Part{part.kernel, part.hosting.here, of_node_, part.first_process},
+                                      static_cast<PacketUser&>(*this));
+}
+
+void PacketMessages::send(const Message& message, pdes::Event call) {
+  call.target = LpId(part_.first_process.value() + message.source.value());
+  call.kind = begin;
+  call.node = messages_.put(message);
+  part_.kernel.send(part_.hosting.here, call);
+}
+
+void PacketMessages::multicast(const Message&, std::vector<NpuId>, pdes::Event) {
+  ensure_failed("switches of the packet network combine no messages", std::source_location::current());
+}
+
+void PacketMessages::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
+  if (event.kind != announcement) return devices_->unpack(event, bytes);
+  Message message;
+  ensure(bytes.size() == sizeof message, "a message of the network of wrong size");
+  std::memcpy(&message, bytes.data(), sizeof message);
+  event.node = messages_.put(message);
+}
+
+void PacketMessages::wake(const pdes::Event& event) {
+  if (event.kind == begin) return begin_flow(messages_.take(event.node));
+  const std::uint32_t source = messages_[event.node].source.value();
+  incoming_.emplace(key_of({source, 0, static_cast<std::uint32_t>(event.detail)}), event.node);
+}
+
+/// Begins the flow of a message of an NPU here, and announces it to its destination.
+void PacketMessages::begin_flow(const Message& message) {
+  const std::uint32_t source = message.source.value(), destination = message.destination.value();
+  const FlowId id{source, destination, num_sent_[source]++};
+  Receipt receipt{.is_wanted = message.kind == Message::Kind::data || message.step.wants_receipt};
+  receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
+  receipt.node = message.node.value();
+  receipt.detail = packed({message.step.id.service, message.step.receipt_step});
+  if (receipt.is_wanted) outgoing_.emplace(key_of(id), receipt);
+  const Rank to = of_node_[destination];
+  if (to == part_.hosting.here) {
+    incoming_.emplace(key_of(id), messages_.put(message));
+  } else {
+    pdes::Event announced = devices_->event(source, destination, part_.kernel.now() + plan_.least_relay);
+    announced.kind = announcement;
+    announced.detail = id.number;
+    part_.kernel.send(to, announced, std::as_bytes(std::span(&message, 1)));
+  }
+  const PacketRouter::FlowKey key{source, destination, (first_port + id.number % num_ports) | port_of_receivers << 16U};
+  const FlowWindows::Window window = plan_.windows.find(key);
+  devices_->send({.id = id,
+                  .bytes = message.size.count(),
+                  .ports = key.ports,
+                  .window = window.bytes,
+                  .round_trip = window.round_trip});
+}
+
+void PacketMessages::received(const FlowId& flow) {
+  if (plan_.rules.completion == PacketCompletion::last_byte) deliver(flow);
+}
+
+void PacketMessages::acknowledged(const FlowId& flow) {
+  const auto found = outgoing_.find(key_of(flow));
+  if (found == outgoing_.end()) return;
+  const Receipt receipt = found->second;
+  outgoing_.erase(found);
+  tell_npu(flow.source, receipt.kind, receipt.node, receipt.detail);
+}
+
+/// Hands a message that is there to its NPU.
+void PacketMessages::deliver(const FlowId& flow) {
+  const auto found = incoming_.find(key_of(flow));
+  ensure(found != incoming_.end(), "a message that has not been announced");
+  const std::uint32_t slot = found->second;
+  incoming_.erase(found);
+  tell_npu(flow.destination, static_cast<std::uint16_t>(Delivery::arrived), slot, 0);
+}
+
+void PacketMessages::tell_npu(std::uint32_t npu, std::uint16_t kind, std::uint32_t node, std::uint64_t detail) {
+  pdes::Event told = devices_->event(npu, npu, part_.kernel.now() + answer_delay);
+  told.order = pdes::Event::make_order(pdes::Stage::client, told.source(), told.sequence());
+  told.target = LpId(npu);
+  told.kind = kind;
+  told.node = node;
+  told.detail = detail;
+  part_.kernel.send(part_.hosting.here, told);
+}
+
+std::vector<LinkRecord> PacketMessages::records() const {
+  std::vector<LinkRecord> records;
+  devices_->for_each_port([&](const Port& port) {
+    const PortStatistics& done = port.done;
+    if (done.packets == 0) return;
+    const topology::Fabric::Link link = plan_.shape.link_of(port.node, port.number);
+    const auto [from, to] = plan_.fabric.ends(link);
+    records.push_back({link.id.value(),
+                       link.dimension,
+                       from,
+                       to,
+                       {.messages = done.packets,
+                        .bytes = Bytes(done.bytes),
+                        .busy = done.busy,
+                        .queueing = done.queueing,
+                        .peak_queue = done.most_waiting},
+                       {done.marks, done.drops, done.pauses, done.deepest_queue}});
+  });
+  std::ranges::sort(records, {}, &LinkRecord::link);
+  return records;
+}
+
+std::string PacketMessages::find_leak() const {
+  if (!incoming_.empty()) return "messages of the packet network have not come";
+  return devices_->find_leak();
+}
+
+}  // namespace orrery::network

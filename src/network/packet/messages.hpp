@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "devices.hpp"
+#include "orrery/base/slots.hpp"
+#include "orrery/network/flow_run.hpp"
+#include "orrery/network/model.hpp"
+#include "shape_graph.hpp"
+
+namespace orrery::network {
+
+/// The packet network of a topology, as all ranks know it. NPU i is host i, which is node i.
+struct PacketPlan {
+  PacketPlan(const topology::Topology& topology, const Options& options);
+
+  PacketRules rules;
+  topology::Fabric fabric;
+  ShapeGraph shape;
+  PacketRouter router;
+  FlowWindows windows;
+  Time least_relay;
+};
+
+/// The messages of NPUs of one rank as flows over the hosts and switches of the rank. A message is announced to the
+/// rank of its destination when it begins, because packets do not carry it.
+class PacketMessages final : public MessageNetwork, private PacketUser {
+ public:
+  /// The plan must outlive it.
+  PacketMessages(const PacketPlan& plan, const RankPart& part);
+
+  void send(const Message& message, pdes::Event call) override;
+  void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
+  void serve(const pdes::Event& event) override { devices_->serve(event); }
+  Message take(const pdes::Event& event) override { return messages_.take(event.node); }
+  void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
+  std::vector<LinkRecord> records() const override;
+  std::string find_leak() const override;
+
+ private:
+  enum Kind : std::uint16_t { begin = PacketDevices::first_kind_of_user, announcement };
+
+  // PacketUser.
+  void received(const FlowId& flow) override;
+  void acknowledged(const FlowId& flow) override;
+  void told_acknowledged(const FlowId& flow) override { deliver(flow); }
+  void wake(const pdes::Event& event) override;
+
+  void begin_flow(const Message& message);
+  void deliver(const FlowId& flow);
+  void tell_npu(std::uint32_t npu, std::uint16_t kind, std::uint32_t node, std::uint64_t detail);
+
+  /// What the source of a message is told when all of it is acknowledged.
+  struct Receipt {
+    bool is_wanted = false;
+    std::uint16_t kind = 0;
+    std::uint32_t node = 0;
+    std::uint64_t detail = 0;
+  };
+
+  const PacketPlan& plan_;
+  RankPart part_;
+  std::vector<Rank> of_node_;
+  std::unique_ptr<PacketDevices> devices_;
+  std::vector<std::uint32_t> num_sent_;                        // [NPUs]
+  Slots<Message> messages_;                                    // that begin, or have come
+  std::unordered_map<std::uint64_t, std::uint32_t> incoming_;  // slots, by source and number
+  std::unordered_map<std::uint64_t, Receipt> outgoing_;        // by source and number
+};
+
+}  // namespace orrery::network

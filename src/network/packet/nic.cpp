@@ -1,0 +1,264 @@
+// What a host does with packets: it sends those of its flows in turn, acknowledges what comes, and heeds
+// acknowledgements. The rules are those of the hosts of the RoCE modules of ns-3 (docs/packet-network.md, Hosts).
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "devices.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::network {
+namespace {
+
+/// A receiver repeats a complaint about the same gap after this time only.
+constexpr Time complaint_interval = Time::from_ns(500'000);
+
+std::uint64_t key_of(const Packet& packet) { return std::uint64_t{packet.source} << 32U | packet.flow; }
+
+}  // namespace
+
+/// The timers of a flow's congestion control.
+class PacketDevices::Timers final : public FlowTimers {
+ public:
+  Timers(PacketDevices& devices, Flow& flow) : devices_(devices), flow_(flow) {}
+
+  Time now() const override { return devices_.now(); }
+  void start(std::uint32_t number, Time delay) override {
+    pdes::Event event = devices_.event(flow_.id.source, flow_.id.source, devices_.now() + delay);
+    event.kind = timer;
+    event.node = flow_.slot;
+    event.reserved = static_cast<std::uint16_t>(number);
+    event.detail = flow_.timers[number] = ++devices_.num_wakes_;
+    devices_.part_.kernel.send(devices_.part_.here, event);
+  }
+
+ private:
+  PacketDevices& devices_;
+  Flow& flow_;
+};
+
+void PacketDevices::send(const FlowRequest& request) {
+  Flow& flow = flows_.add();
+  flow.id = request.id;
+  flow.ports = request.ports;
+  flow.bytes = request.bytes;
+  flow.available = now();
+  Packet first;
+  first.source = flow.id.source;
+  first.destination = flow.id.destination;
+  first.ports = flow.ports;
+  Port* const out = next_port(flow.id.source, first);
+  if (out == nullptr)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("no working link leads from host {} to host {}", flow.id.source, flow.id.destination));
+  flow.rate = {.rate = out->rate,
+               .line_rate = out->rate,
+               .window = request.window,
+               .round_trip = request.round_trip,
+               .payload = system_.rules.payload};
+  if (system_.rules.control->make != nullptr) flow.control = system_.rules.control->make(system_.rules.parameters);
+  flow.port = out->number;
+  if (is_here(flow.id.destination)) flow.receiver = receptions_.put({.source = flow.id.source, .flow = flow.id.number});
+  nic(*out).flows.push_back(&flow);
+  ++nic(*out).num_unsent;
+  kick(*out);
+}
+
+/// Sends the next packet of a host: acknowledgements first, in turn with packets that pass through the host; then the
+/// next flow after the last one that may send.
+void PacketDevices::serve_nic(Port& port) {
+  Nic& there = nic(port);
+  if (!port.is_paused && !there.acknowledgements.empty()) return transmit(port, there.acknowledgements.pop(packets_));
+  if (!port.is_paused && !port.queue.empty() && std::exchange(there.passes_next, false)) {
+    const std::uint32_t slot = dequeue(port);
+    return transmit(port, slot);
+  }
+  there.passes_next = true;
+  if (Flow* const flow = next_flow(port, there)) return send_next_packet(port, there, *flow);
+  if (!port.is_paused && !port.queue.empty()) return serve_nic(port);
+  if (there.num_unsent > 0) wake_later(port, there);
+}
+
+/// Returns the next flow that may send now; null if there is none. Takes flows that are over out of the list.
+Flow* PacketDevices::next_flow(const Port& port, Nic& there) {
+  auto& flows = there.flows;
+  const std::size_t count = flows.size();
+  std::size_t chosen = count;
+  bool may_be_over = there.num_unsent == 0;
+  for (std::size_t i = 1; i <= count && there.num_unsent > 0; ++i) {
+    const std::size_t at = (i + there.last) % count;
+    const Flow& flow = *flows[at];
+    if (!port.is_paused && flow.has_more() && !flow.is_held(system_.rules.window_follows_rate)) {
+      if (flow.available > now()) continue;
+      chosen = at;
+      break;
+    }
+    may_be_over = may_be_over || flow.is_over;
+  }
+  Flow* const flow = chosen < count ? flows[chosen] : nullptr;
+  if (may_be_over && there.num_over > 0) {
+    std::erase_if(flows, [&](const Flow* other) {
+      if (other->is_over) flows_.free(other->slot);
+      return other->is_over;
+    });
+    there.num_over = 0;
+    chosen = static_cast<std::size_t>(std::ranges::find(flows, flow) - flows.begin());
+  }
+  if (flow != nullptr) there.last = chosen;
+  return flow;
+}
+
+void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
+  const std::uint64_t payload = std::min<std::uint64_t>(system_.rules.payload, flow.bytes - flow.next);
+  Packet packet;
+  packet.source = flow.id.source;
+  packet.destination = flow.id.destination;
+  packet.ports = flow.ports;
+  packet.flow = flow.id.number;
+  packet.sender = flow.slot;
+  packet.receiver = flow.receiver;
+  packet.size = static_cast<std::uint32_t>(payload) + system_.rules.header;
+  packet.sequence = flow.next;
+  packet.stamp = now();
+  flow.next += payload;
+  packet.is_last = flow.next == flow.bytes;
+  flow.has_sent_empty = true;
+  if (packet.is_last) --there.num_unsent;
+  flow.rate.sent = flow.next;
+  flow.last_size = packet.size;
+  flow.available = now() + flow.takes(packet.size, system_.rules.tick);
+  transmit(port, packets_.put(packet));
+}
+
+/// Wakes the port when the first of its flows may send again.
+void PacketDevices::wake_later(Port& port, Nic& there) {
+  Time least = Time::max();
+  for (const Flow* const flow : there.flows)
+    if (flow->has_more() && flow->available > now()) least = std::min(least, flow->available);
+  if (least == Time::max() || there.wakes_at != Time::max()) return;
+  wake_at(port, there, least);
+}
+
+void PacketDevices::wake_at(Port& port, Nic& there, Time time) {
+  pdes::Event woken = event(port.node, port.node, time);
+  woken.kind = wake;
+  woken.reserved = static_cast<std::uint16_t>(port.number);
+  woken.detail = there.wake = ++num_wakes_;
+  there.wakes_at = time;
+  part_.kernel.send(part_.here, woken);
+}
+
+/// Returns the slot of the flow that a data packet belongs to, at its destination; `no_slot` if the flow is over.
+std::uint32_t PacketDevices::reception_of(Packet& packet) {
+  if (packet.receiver == no_slot) {
+    const auto [found, is_new] = reception_slots_.try_emplace(key_of(packet), no_slot);
+    if (is_new) found->second = receptions_.put({.source = packet.source, .flow = packet.flow});
+    packet.receiver = found->second;
+  }
+  const Reception& reception = receptions_[packet.receiver];
+  const bool is_its = reception.source == packet.source && reception.flow == packet.flow && !reception.is_over;
+  return is_its ? packet.receiver : no_slot;
+}
+
+/// Forgets a flow whose bytes are all there. If none was missing on the way, no packet of it can come again.
+void PacketDevices::end_reception(std::uint32_t at, const Packet& packet) {
+  receptions_[at].is_over = true;
+  if (receptions_[at].last_gap != Reception::no_gap) return;
+  reception_slots_.erase(key_of(packet));
+  receptions_.free(at);
+}
+
+void PacketDevices::receive_data(std::uint32_t slot) {
+  Packet& packet = packets_[slot];
+  const std::uint64_t payload = packet.size - system_.rules.header;
+  const FlowId id{packet.source, packet.destination, packet.flow};
+  const bool is_last = packet.is_last;
+  const std::uint32_t at = reception_of(packet);
+  if (at == no_slot) return free_packet(slot);
+  Reception& reception = receptions_[at];
+  if (packet.sequence == reception.expected) {
+    reception.expected += payload;
+    const std::uint64_t expected = reception.expected;
+    if (is_last) end_reception(at, packet);
+    answer(slot, expected, is_last, Packet::Kind::acknowledgement);
+    if (is_last) user_.received(id);
+    return;
+  }
+  const bool is_gap = packet.sequence > reception.expected;
+  if (!is_gap || (reception.last_gap == reception.expected && now() <= reception.next_complaint))
+    return free_packet(slot);
+  reception.last_gap = reception.expected;
+  reception.next_complaint = now() + complaint_interval;
+  answer(slot, reception.expected, false, Packet::Kind::negative_acknowledgement);
+}
+
+/// Turns a data packet into its acknowledgement.
+void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_last, Packet::Kind kind) {
+  Packet& packet = packets_[slot];
+  std::swap(packet.source, packet.destination);
+  packet.ports = packet.ports >> 16U | packet.ports << 16U;
+  packet.kind = kind;
+  packet.size = system_.rules.acknowledgement;
+  packet.sequence = expected;
+  packet.is_last = is_last;
+  Port* const out = next_port(packet.source, packet);
+  if (out == nullptr) return free_packet(slot);
+  nic(*out).acknowledgements.push(packets_, slot);
+  kick(*out);
+}
+
+void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
+  const Packet packet = packets_[slot];
+  Flow& flow = flows_[packet.sender];
+  const bool is_current = flow.id.number == packet.flow && flow.id.source == packet.destination && !flow.is_over;
+  if (!is_current) return free_packet(slot);
+  flow.receiver = packet.receiver;
+  flow.rate.acknowledged = std::max(flow.rate.acknowledged, packet.sequence);
+  Port& out = port(flow.id.source, flow.port);
+  const bool had_more = flow.has_more();
+  const bool goes_back = packet.kind == Packet::Kind::negative_acknowledgement;
+  flow.next = goes_back ? flow.rate.acknowledged : std::max(flow.next, flow.rate.acknowledged);
+  if (flow.has_more() && !had_more) ++nic(out).num_unsent;
+  if (!flow.has_more() && had_more) --nic(out).num_unsent;
+  flow.rate.sent = flow.next;
+  flow.is_over = flow.rate.acknowledged >= flow.bytes && !flow.has_more();
+  if (flow.is_over) ++nic(out).num_over;
+  if (flow.is_over)
+    std::ranges::fill(flow.timers, 0);
+  else
+    heed(flow, out, packet);
+  const bool is_over = flow.is_over;
+  const FlowId id = flow.id;
+  free_packet(slot);
+  kick(out);
+  if (is_over) user_.acknowledged(id);
+}
+
+/// Lets the congestion control of a flow see an acknowledgement.
+void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet) {
+  if (!flow.control) return;
+  static const Telemetry nothing;
+  Timers timers(*this, flow);
+  const Telemetry* telemetry = packet.telemetry == no_slot ? &nothing : &telemetry_[packet.telemetry];
+  const std::uint64_t rate_before = flow.rate.rate;
+  flow.control->acknowledge(flow.rate, {packet.sequence, packet.is_marked, packet.stamp, telemetry}, timers);
+  if (!std::exchange(flow.rate.is_effective_at_once, false)) return;
+  const Time tick = system_.rules.tick;
+  flow.available +=
+      transmission_time(flow.last_size, flow.rate.rate, tick) - transmission_time(flow.last_size, rate_before, tick);
+  Nic& there = nic(port);
+  if (there.wakes_at == Time::max() || flow.available >= there.wakes_at) return;
+  there.wakes_at = Time::max();
+  there.wake = 0;
+  if (flow.available > now()) wake_at(port, there, flow.available);
+}
+
+void PacketDevices::expire(const pdes::Event& event) {
+  Flow& flow = flows_[event.node];
+  if (flow.timers[event.reserved] != event.detail) return;
+  Timers timers(*this, flow);
+  flow.control->expire(flow.rate, event.reserved, timers);
+}
+
+}  // namespace orrery::network

@@ -1,0 +1,55 @@
+#include "orrery/network/packet_rules.hpp"
+
+namespace orrery::network {
+namespace {
+
+constexpr std::uint64_t gbps = 1'000'000'000;
+constexpr std::uint64_t mbps = 1'000'000;
+
+/// config.txt of ASTRA-sim's ns-3 (astra-network-ns3, scratch/config), which has no congestion control.
+PacketRules astra_sim_ns3() {
+  PacketRules rules;
+  rules.marks = {{100 * gbps, {400'000, 1'600'000, 0.2}}, {400 * gbps, {800'000, 3'200'000, 0.2}}};
+  return rules;
+}
+
+/// SimAI.conf of SimAI, with the headers of ns-3-alibabacloud.
+PacketRules simai_ns3() {
+  PacketRules rules = astra_sim_ns3();
+  rules.payload = 9000;
+  rules.header = 48;
+  rules.acknowledgement = 60;
+  rules.pause_frame = 43;
+  rules.control = ControlName("dcqcn");
+  rules.window.kind = PacketWindow::Kind::largest;
+  rules.marks[200 * gbps] = {300'000, 1'200'000, 0.8};
+  return rules;
+}
+
+/// run.py of the authors of HPCC for 100 Gb/s, with telemetry in each data packet and acknowledgement.
+PacketRules hpcc_2019() {
+  PacketRules rules;
+  rules.header = 90;
+  rules.acknowledgement = 88;
+  rules.pause_frame = 43;
+  rules.control = ControlName("hpcc");
+  rules.parameters.additive_increase = 40 * mbps;
+  rules.parameters.least_rate = 1000 * mbps;
+  rules.parameters.telemetry_unit = 4;
+  rules.window.kind = PacketWindow::Kind::largest;
+  return rules;
+}
+
+constexpr PacketPreset astra_sim_ns3_preset{"astra-sim-ns3", "ASTRA-sim's ns-3: windows, no congestion control",
+                                            astra_sim_ns3};
+constexpr PacketPreset simai_ns3_preset{"simai-ns3", "SimAI's ns-3: payloads of 9000 B, DCQCN", simai_ns3};
+constexpr PacketPreset hpcc_2019_preset{"hpcc-2019", "the simulations of HPCC's paper, at 100 Gb/s", hpcc_2019};
+
+}  // namespace
+
+std::span<const PacketPreset* const> PacketPreset::registry() {
+  static constexpr const PacketPreset* presets[] = {&astra_sim_ns3_preset, &simai_ns3_preset, &hpcc_2019_preset};
+  return presets;
+}
+
+}  // namespace orrery::network

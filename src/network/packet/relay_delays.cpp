@@ -1,0 +1,25 @@
+#include "relay_delays.hpp"
+
+#include <algorithm>
+
+namespace orrery::network {
+
+RelayDelays::RelayDelays(const PacketGraph& graph, const PacketRules& rules, std::span<const Rank> of_node,
+                         int num_ranks)
+    : num_ranks_(static_cast<std::size_t>(num_ranks)), least_(num_ranks_ * num_ranks_, Time::max()) {
+  const std::uint32_t shortest = std::min({rules.header, rules.acknowledgement, rules.pause_frame});
+  Time to_hosts = Time::max();
+  for (const PacketGraph::Link& link : graph.links()) {
+    const Time delay = link.delay + transmission_time(shortest, link.rate, rules.tick);
+    of_all_ = std::min(of_all_, delay);
+    if (graph.node(link.a).is_host || graph.node(link.b).is_host) to_hosts = std::min(to_hosts, delay);
+    const std::size_t a = of_node[link.a].index(), b = of_node[link.b].index();
+    for (const std::size_t pair : {a * num_ranks_ + b, b * num_ranks_ + a})
+      least_[pair] = std::min(least_[pair], delay);
+  }
+  // With this rule whoever sends an acknowledgement over its last link tells the other end of the flow, on any rank.
+  if (rules.completion == PacketCompletion::acknowledged)
+    for (Time& least : least_) least = std::min(least, to_hosts);
+}
+
+}  // namespace orrery::network

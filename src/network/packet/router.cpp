@@ -1,0 +1,133 @@
+#include "orrery/network/packet_router.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::network {
+namespace {
+
+/// MurmurHash3 of three words, 32 bits (Appleby, public domain), without a tail.
+std::uint32_t murmur3(const std::uint32_t (&words)[3], std::uint32_t seed) {
+  std::uint32_t hash = seed;
+  for (std::uint32_t word : words) {
+    word = std::rotl(word * 0xcc9e2d51U, 15) * 0x1b873593U;
+    hash = std::rotl(hash ^ word, 13) * 5 + 0xe6546b64U;
+  }
+  hash ^= 12U;
+  hash = (hash ^ (hash >> 16U)) * 0x85ebca6bU;
+  hash = (hash ^ (hash >> 13U)) * 0xc2b2ae35U;
+  return hash ^ (hash >> 16U);
+}
+
+/// Returns the address of a node in 11.0.0.0/8, which ASTRA-sim's ns-3 gives it.
+std::uint32_t address(std::uint32_t node) { return 0x0b000001U + ((node / 256) << 16U) + ((node % 256) << 8U); }
+
+constexpr std::uint64_t most_entries = std::uint64_t{1} << 28U;
+
+void require_size(const PacketGraph& graph) {
+  const std::uint64_t entries = std::uint64_t{graph.num_nodes()} * graph.num_hosts();
+  if (entries > most_entries)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("the packet network has {} nodes and {} hosts; expected at most 2^28 pairs of them: each "
+                            "node has a table of all hosts",
+                            graph.num_nodes(), graph.num_hosts()));
+}
+
+}  // namespace
+
+PacketRouter::PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures) : graph_(graph) {
+  require_size(graph);
+  std::vector<bool> is_down(graph.links().size());
+  std::size_t next = 0;
+  for (; next < failures.size() && failures[next].time == Time::zero(); ++next) is_down[failures[next].link] = true;
+  add_tables(Time::zero(), is_down);
+  while (next < failures.size()) {
+    const Time time = failures[next].time;
+    for (; next < failures.size() && failures[next].time == time; ++next) is_down[failures[next].link] = true;
+    add_tables(time, is_down);
+  }
+}
+
+PacketRouter::PacketRouter(const PacketGraph& graph,
+                           const std::function<std::uint16_t(std::uint32_t, std::uint32_t)>& port_of)
+    : graph_(graph) {
+  require_size(graph);
+  Tables& tables = tables_.emplace_back();
+  Known known;
+  tables.choice.resize(std::size_t{graph.num_nodes()} * graph.num_hosts());
+  number_of({}, tables, known);
+  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
+    for (std::uint32_t host = 0; host < graph.num_hosts(); ++host)
+      if (const std::uint16_t port = port_of(node, host); port != no_way)
+        tables.choice[std::size_t{node} * graph.num_hosts() + host] = number_of({port}, tables, known);
+}
+
+void PacketRouter::add_tables(Time since, const std::vector<bool>& is_down) {
+  Tables& tables = tables_.emplace_back();
+  tables.since = since;
+  tables.choice.resize(std::size_t{graph_.num_nodes()} * graph_.num_hosts());
+  Known known;
+  number_of({}, tables, known);
+  for (std::uint32_t host = 0; host < graph_.num_hosts(); ++host) add_routes_to(host, is_down, tables, known);
+}
+
+/// Finds the distance of all nodes from a host, and for each node the ports that lead nearer to it, ascending in the
+/// number of the neighbour. Packets do not pass other hosts.
+void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is_down, Tables& tables,
+                                 Known& known) const {
+  constexpr std::uint32_t unknown = ~0U;
+  const std::uint32_t destination = graph_.host(host);
+  std::vector<std::uint32_t> distance(graph_.num_nodes(), unknown), reached{destination};
+  distance[destination] = 0;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const std::uint32_t node = reached[i];
+    if (graph_.node(node).is_host && node != destination) continue;
+    for (const auto& port : graph_.ports(node)) {
+      if (is_down[port.link] || distance[port.peer] != unknown) continue;
+      distance[port.peer] = distance[node] + 1;
+      reached.push_back(port.peer);
+    }
+  }
+  std::vector<std::pair<std::uint32_t, std::uint16_t>> nearer;
+  for (const std::uint32_t node : reached) {
+    nearer.clear();
+    const auto ports = graph_.ports(node);
+    for (std::uint16_t p = 0; p < ports.size(); ++p) {
+      const std::uint32_t peer = ports[p].peer;
+      if (is_down[ports[p].link] || distance[peer] == unknown || distance[peer] + 1 != distance[node]) continue;
+      if (!graph_.node(peer).is_host || peer == destination) nearer.emplace_back(peer, p);
+    }
+    std::ranges::sort(nearer);
+    std::vector<std::uint16_t> list;
+    for (const auto& [peer, p] : nearer) list.push_back(p);
+    tables.choice[std::size_t{node} * graph_.num_hosts() + host] = number_of(list, tables, known);
+  }
+}
+
+/// Returns the number of a list of ports, which many destinations share.
+std::uint16_t PacketRouter::number_of(const std::vector<std::uint16_t>& ports, Tables& tables, Known& known) {
+  const auto [found, is_new] = known.try_emplace(ports, static_cast<std::uint16_t>(tables.choices.size()));
+  if (is_new) {
+    ensure(tables.choices.size() < no_way, "a packet network has too many different sets of next hops");
+    tables.choices.push_back(ports);
+  }
+  return found->second;
+}
+
+std::uint16_t PacketRouter::port(std::uint32_t node, const FlowKey& key, Time now) const {
+  const Tables* tables = &tables_.back();
+  while (tables->since > now) --tables;
+  const std::size_t entry = std::size_t{node} * graph_.num_hosts() + graph_.host_number(key.destination);
+  const auto& choice = tables->choices[tables->choice[entry]];
+  if (choice.size() == 1) return choice[0];
+  if (choice.empty()) return no_way;
+  const std::uint32_t words[3] = {address(key.source), address(key.destination), key.ports};
+  return choice[murmur3(words, node) % choice.size()];
+}
+
+}  // namespace orrery::network

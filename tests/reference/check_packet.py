@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Runs every JSON file of a folder that describes flows over a packet network, on 1 and 2 ranks, and compares the times
+with what the file expects, within its tolerance. On one rank it also compares in the order of scheduling, and reports
+how many flows then agree to the picosecond.
+
+usage: check_packet.py [FOLDER] [--case TEXT ...] [--ranks 1,2] [--exact-only] [--seeds N]
+
+FOLDER is by default the folder reference/packet/golden of shared/. The exit code is 1 if a case differs, 2 if a case
+cannot be run, 77 if there is no folder. Cases of rules that Orrery does not have are named and skipped."""
+
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+CONTROLS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 12: "none"}
+
+
+def mode_of(case):
+    """Returns the number of the congestion control; that of none if the case has none."""
+    return int(case["congestion_control"]["parameters"].get("cc_mode", 12))
+
+
+def unsupported(case):
+    """Returns why a case cannot be run; None if it can."""
+    if "pfc_alpha_shift" not in case["switch"] or case["packet"].get("data_header_bytes") is None:
+        return "rules of another simulator"
+    if mode_of(case) not in CONTROLS:
+        return f"the congestion control {case['congestion_control']['name']}, which Orrery does not have"
+    kinds = [node["kind"] for node in case["topology"]["nodes"]]
+    if [node["id"] for node in case["topology"]["nodes"]] != list(range(len(kinds))) or kinds != sorted(kinds):
+        return "nodes that are not hosts first and then switches"
+    return None
+
+
+def rate(bits):
+    return f"{int(bits)} b/s"
+
+
+def scenario(case, seed):
+    """Returns the case as a FLOWS.yaml, which is JSON here."""
+    topology, packet, switch = case["topology"], case["packet"], case["switch"]
+    control = case["congestion_control"]["parameters"]
+    packets = {
+        "payload": f"{packet['payload_bytes']} B",
+        "header": f"{packet['data_header_bytes']} B",
+        "acknowledgement": f"{packet['ack_bytes']} B",
+        "pause-frame": f"{packet['pfc_frame_bytes']} B",
+        "time-unit": "ns" if case["time_quantum_ps"] == 1000 else "ps",
+        "pauses": bool(switch["pfc"]),
+        "share-shift": switch["pfc_alpha_shift"],
+        "reserve": f"{switch['pfc_reserve_bytes_per_port']} B",
+        "resume-offset": f"{switch['pfc_resume_offset_bytes']} B",
+        "window-follows-rate": bool(case["congestion_control"]["window_scales_with_rate"]),
+        "completion": "acknowledged" if "acknowledged" in case["flows"]["text"] else "last-byte",
+        "control": CONTROLS[mode_of(case)],
+        "seed": seed,
+    }
+    if not isinstance(switch["headroom_bytes_per_port"], str):
+        packets["headroom"] = f"{switch['headroom_bytes_per_port']} B"
+    if switch["ecn"]:
+        packets["marks"] = [
+            [rate(bits), f"{marks['kmin_bytes']} B", f"{marks['kmax_bytes']} B", marks["pmax"]]
+            for bits, marks in switch["ecn_thresholds"].items()
+        ]
+    buffers = {node["buffer_bytes"] for node in topology["nodes"] if node["kind"] == "switch"}
+    if buffers:
+        (buffer,) = buffers
+        packets["buffer"] = f"{buffer} B"
+    for key, name, text in (
+        ("min_rate", "least-rate", rate),
+        ("rate_ai", "additive-increase", rate),
+        ("dctcp_rate_ai", "additive-increase", rate),
+        ("rate_hai", "fast-increase", rate),
+        ("ewma_gain", "gain", float),
+        ("alpha_resume_interval", "alpha-interval", lambda us: f"{us} us"),
+        ("rate_decrease_interval", "decrease-interval", lambda us: f"{us} us"),
+        ("rp_timer", "increase-interval", lambda us: f"{us} us"),
+        ("fast_recovery_times", "fast-recovery-steps", int),
+        ("clamp_target_rate", "clamps-target", bool),
+        ("u_target", "target-utilisation", float),
+        ("mi_thresh", "increase-stages", int),
+        ("int_multi", "telemetry-unit", int),
+    ):
+        if key in control:
+            packets[name] = text(control[key])
+    failures = [[a, b, "0 ps"] for a, b in topology.get("links_down_from_the_start", [])]
+    failures += [[down["a"], down["b"], f"{down['t_ps']} ps"] for down in topology.get("links_down", [])]
+    hosts = sum(node["kind"] == "host" for node in topology["nodes"])
+    graph = {
+        "hosts": hosts,
+        "switches": len(topology["nodes"]) - hosts,
+        "links": [[a, b, rate(bits), f"{delay} ps"] for a, b, bits, delay in topology["links"]["rows"]],
+    }
+    if failures:
+        graph["failures"] = failures
+    flows, number = [], {}
+    for row in case["flows"]["rows"]:
+        flow = dict(zip(case["flows"]["columns"], row))
+        number[flow["id"]] = len(flows)
+        entry = {
+            "from": flow["src"],
+            "to": flow["dst"],
+            "size": f"{flow['bytes']} B",
+            "start": f"{flow['start_ps']} ps",
+            "port": flow["sport"],
+            "window": f"{flow['window_bytes']} B" if flow["window_bytes"] else "none",
+            "round-trip": f"{flow['base_rtt_ns']} ns",
+        }
+        if flow["after"]:
+            entry["after"] = [number[before] for before in flow["after"]]
+        flows.append(entry)
+    return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
+
+
+def simulate(case, seed, ranks, *options):
+    """Returns the results of a case. Raises RuntimeError if the program refuses it."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, result = pathlib.Path(folder, "flows.yaml"), pathlib.Path(folder, "flows.json")
+        source.write_text(json.dumps(scenario(case, seed)))
+        outcome = harness.orrery("flows", source, f"--json={result}", *options, ranks=ranks, timeout=900)
+        if outcome.code != 0:
+            raise RuntimeError(outcome.err.strip() or f"exit code {outcome.code}")
+        return json.loads(result.read_text())
+
+
+def figures(results):
+    """Returns when the last byte came, and the mean time of a flow, in ps."""
+    flows = [flow for flow in results["flows"] if flow["received_ps"] >= 0]
+    durations = [flow["received_ps"] - flow["start_ps"] for flow in flows]
+    return max(flow["received_ps"] for flow in flows), sum(durations) / len(durations)
+
+
+def exact_flows(results, run):
+    """Returns how many flows have all times of the reference, to the picosecond."""
+    rows = run["flows"]["rows"]
+    return sum(
+        [flow["start_ps"], flow["received_ps"], flow["acknowledged_ps"]] == row[1:4]
+        for flow, row in zip(results["flows"], rows)
+    ), len(rows)
+
+
+def check(case, ranks, exact_only, least_seeds):
+    """Prints a line for the case. Returns whether it agrees."""
+    runs = case["expected"]["runs"]
+    statistical = case["kind"] == "statistical"
+    texts, agrees = [], True
+    if not statistical:
+        results = simulate(case, 0, 0, "--scheduling-order")
+        same, count = exact_flows(results, runs[0])
+        pauses = sum(port["pauses"] for port in results["ports"])
+        marks = sum(port["marks"] for port in results["ports"])
+        texts.append(
+            f"exact {same}/{count}, pauses {pauses}/{runs[0]['pfc_pauses_received']}, "
+            f"marks {marks}/{runs[0]['ecn_marks']}"
+        )
+        if exact_only:
+            agrees = same == count
+    if not exact_only:
+        seeds = range(max(len(runs), least_seeds) if statistical else 1)
+        results = [simulate(case, seed, ranks[0]) for seed in seeds]
+        expected = runs if statistical else runs[:1]
+        errors = [
+            sum(mine) / len(mine) / (sum(run[name] for run in expected) / len(expected)) - 1
+            for mine, name in zip(zip(*map(figures, results)), ("completion_rx_ps", "mean_fct_rx_ps"))
+        ]
+        limits = case["tolerance"]["completion"], case["tolerance"]["mean_fct"]
+        agrees = all(limit is None or abs(error) <= limit for error, limit in zip(errors, limits))
+        texts.append(f"completion {errors[0]:+.5f} ({limits[0]}), mean {errors[1]:+.5f} ({limits[1]})")
+        for number in ranks[1:]:
+            other = simulate(case, 0, number)
+            equal = other["flows"] == results[0]["flows"] and other["ports"] == results[0]["ports"]
+            texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
+            agrees = agrees and equal
+    print(f"{case['name']:36} {'ok  ' if agrees else 'FAIL'} {'; '.join(texts)}", flush=True)
+    return agrees
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = harness.SHARED / "reference/packet/golden"
+    parser.add_argument("folder", type=pathlib.Path, nargs="?", default=default)
+    parser.add_argument("--case", nargs="*", default=[""], help="only files whose names contain one of these texts")
+    parser.add_argument("--ranks", default="1,2", help="numbers of ranks; the first is compared with the file")
+    parser.add_argument("--exact-only", action="store_true", help="compare in the order of scheduling alone")
+    parser.add_argument("--seeds", type=int, default=20, help="least number of runs of a case with random marks")
+    arguments = parser.parse_args()
+    ranks = [int(text) for text in arguments.ranks.split(",")]
+    if not arguments.folder.is_dir():
+        print(f"{arguments.folder} is not there")
+        return harness.SKIPPED
+    files = sorted(
+        file for file in arguments.folder.glob("*.json") if any(text in file.name for text in arguments.case)
+    )
+    if not files:
+        print(f"{arguments.folder}: no JSON files of these names", file=sys.stderr)
+        return 2
+    failed, broken, skipped = [], [], 0
+    for file in files:
+        case = json.loads(file.read_text())
+        if reason := unsupported(case):
+            print(f"{case['name']:36} skipped: {reason}")
+            skipped += 1
+            continue
+        if arguments.exact_only and case["kind"] == "statistical":
+            continue
+        try:
+            if not check(case, ranks, arguments.exact_only, arguments.seeds):
+                failed.append(case["name"])
+        except RuntimeError as error:
+            print(f"{case['name']:36} {error}")
+            broken.append(case["name"])
+    print(f"{len(files) - skipped} cases run, {len(failed)} differ, {len(broken)} could not be run, {skipped} skipped")
+    return 2 if broken else 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
