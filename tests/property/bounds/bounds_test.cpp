@@ -124,6 +124,7 @@ class Bounds : public testing::Test {
 std::vector<Case> Bounds::cases_;
 std::uint64_t Bounds::num_refused_ = 0;
 
+// Random steps on small systems. None takes less than its bound, most of which are above 0.8 of the time.
 TEST_F(Bounds, NoStepIsShorterToThePicosecond) {
   std::vector<double> ratios;
   for (const Case& one : cases_) {
@@ -137,6 +138,7 @@ TEST_F(Bounds, NoStepIsShorterToThePicosecond) {
   EXPECT_GT(quantile(ratios, 0.5), 0.8);
 }
 
+// The same steps. The quick bound of each is positive where there is a bound, and not above the whole one.
 TEST_F(Bounds, QuickOnesAreNotAboveTheOthers) {
   std::vector<double> ratios;
   for (const Case& one : cases_) {
@@ -151,6 +153,7 @@ TEST_F(Bounds, QuickOnesAreNotAboveTheOthers) {
              quantile(ratios, 0.1));
 }
 
+// The same steps. No NPU needs less memory than the bound, most of which are above 0.8 of the peak.
 TEST_F(Bounds, NoPeakIsSmallerToTheByte) {
   std::vector<double> ratios;
   for (const Case& one : cases_) {
@@ -163,6 +166,7 @@ TEST_F(Bounds, NoPeakIsSmallerToTheByte) {
   EXPECT_GT(quantile(ratios, 0.5), 0.8);
 }
 
+// The same steps, and bounds of time and memory times 1.02. Some steps are below these.
 TEST_F(Bounds, BoundsThatAreTwoPercentTooHighAreCaught) {
   EXPECT_EQ(num_below(cases_, 1, true), 0U);
   EXPECT_GT(num_below(cases_, 1.02, true), 0U);
@@ -170,6 +174,7 @@ TEST_F(Bounds, BoundsThatAreTwoPercentTooHighAreCaught) {
   EXPECT_GT(num_below(cases_, 1.02, false), 0U);
 }
 
+// The same steps. All schedules, algorithms and ways to divide the work are among them.
 TEST_F(Bounds, CasesHaveAllThatBoundsTellApart) {
   const auto count = [](std::string_view words) {
     return std::ranges::count_if(cases_, [&](const Case& one) { return one.text.find(words) != std::string::npos; });
@@ -197,6 +202,7 @@ TEST_F(Bounds, CasesHaveAllThatBoundsTellApart) {
     EXPECT_GT(count(words), 0) << words;
 }
 
+// A trial whose time or peak is below its bound by the least that can be. The error names it.
 TEST(TrialBelowBounds, IsAnInternalErrorThatNamesTheTrial) {
   TrialEstimate estimate;
   estimate.step = Time::from_ps(2'000'000);
