@@ -9,12 +9,40 @@
 #include "orrery/workload/outline.hpp"
 
 namespace orrery::app {
-namespace {
 
 using trace::NodeKind;
 using workload::OutlineGroup;
 using workload::OutlinePass;
 using workload::StageOutline;
+
+std::vector<Time> least_times(const StageOutline& stage, const config::Configuration& configuration, System& system) {
+  const auto& graph = stage.structure.graph;
+  const auto model = compute::make_model(configuration.execution.compute);
+  struct Group {
+    std::shared_ptr<const collective::GroupLayout> layout;
+    std::uint32_t validated = 0;  // kinds, a bit each
+  };
+  std::vector<Group> groups(stage.groups.size());
+  std::vector<Time> least(graph.num_nodes());
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (node.kind == NodeKind::compute) least[i] = npu::duration_of(graph, NodeId(i), configuration.execution, *model);
+    if (node.kind != NodeKind::collective) continue;
+    const OutlineGroup& group = stage.groups[node.slot];
+    if (group.role == OutlineGroup::Role::other) continue;
+    auto& [layout, validated] = groups[node.slot];
+    if (!layout) layout = system.engine.layout(group.members, collective::all_dimensions, {});
+    const auto kind = collective::kind_of(node.collective);
+    if (const std::uint32_t bit = 1U << static_cast<unsigned>(kind); (validated & bit) == 0) {
+      system.engine.validate(*layout, kind);
+      validated |= bit;
+    }
+    least[i] = system.engine.least_duration(*layout, kind, Bytes(node.size));
+  }
+  return least;
+}
+
+namespace {
 
 /// The least times of a stage's nodes, and what follows for its passes and for what comes after them.
 class StageTimes {
@@ -56,26 +84,6 @@ class StageTimes {
   }
 
  private:
-  static std::vector<Time> least_times(const StageOutline& stage, const config::Configuration& configuration,
-                                       System& system) {
-    const auto& graph = stage.structure.graph;
-    const auto model = compute::make_model(configuration.execution.compute);
-    std::vector<std::shared_ptr<const collective::GroupLayout>> layouts(stage.groups.size());
-    std::vector<Time> least(graph.num_nodes());
-    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
-      const auto& node = graph.nodes[i];
-      if (node.kind == NodeKind::compute)
-        least[i] = npu::duration_of(graph, NodeId(i), configuration.execution, *model);
-      if (node.kind != NodeKind::collective) continue;
-      const OutlineGroup& group = stage.groups[node.slot];
-      if (group.role == OutlineGroup::Role::other) continue;
-      auto& layout = layouts[node.slot];
-      if (!layout) layout = system.engine.layout(group.members, trace::all_dimensions, {});
-      least[i] = system.engine.least_duration(*layout, collective::kind_of(node.collective), Bytes(node.size));
-    }
-    return least;
-  }
-
   const StageOutline& stage_;
   std::vector<Time> least_;  ///< [nodes] 0 where nothing is known
 };

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <vector>
+
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/config/configuration.hpp"
+#include "orrery/workload/outline.hpp"
 #include "system.hpp"
 
 namespace orrery::app {
@@ -19,5 +22,10 @@ Time least_step_time(const config::Configuration& configuration, System& system)
 /// Returns what the peak of local memory on the NPU that needs most is not below; 0 if nothing is known. O(layers +
 /// passes of all stages).
 Bytes least_peak_memory(const config::Configuration& configuration);
+
+/// Returns the least times of the nodes of a stage; 0 where nothing is known. [nodes] Throws Error (bad_input) if an
+/// algorithm cannot carry out one of the collectives. O(nodes + members of groups).
+std::vector<Time> least_times(const workload::StageOutline& stage, const config::Configuration& configuration,
+                              System& system);
 
 }  // namespace orrery::app

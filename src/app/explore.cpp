@@ -125,7 +125,7 @@ explore::Space space_of(const Study& study, const config::ExploreCommand& comman
 bool is_wanted(std::uint64_t number, const config::ExploreCommand& command) {
   if (command.trial) return number == *command.trial;
   if (command.limit && number >= *command.limit) return false;
-  return !command.shard || number % command.shard->count == command.shard->index;
+  return !command.parts.shard || number % command.parts.shard->count == command.parts.shard->index;
 }
 
 /// Visits all combinations. Returns how many fall to what, the points that the job at hand is to simulate, and the
@@ -261,18 +261,20 @@ void simulate_study(const StudyRun& run, explore::Sampler& sampler, explore::Poi
                     parallel::Communicator& world) {
   const Study& study = run.study;
   auto found = study.strategy == explore::Strategy::bounded ? simulate_bounded(run, world) : simulate_all(run, world);
-  if (!run.command.shard) refine(run, sampler, points, funnel, found, world);
+  if (!run.command.parts.shard) refine(run, sampler, points, funnel, found, world);
   auto table = table_of(run, found.rows, funnel);
-  if (study.sensitivity && !run.command.no_sensitivity && !run.command.shard) {
-    table.tornado = tornado(run, found.rows, world);
-    if (study.strategy != explore::Strategy::bounded) table.main_effects = main_effects(study, found.rows, table);
+  if (study.sensitivity && !run.command.no_sensitivity && !run.command.parts.shard) {
+    table.sensitivity.tornado = tornado(run, found.rows, world);
+    if (study.strategy != explore::Strategy::bounded)
+      table.sensitivity.main_effects = main_effects(study, found.rows, table);
   }
   keep_results(run, found.rows, world);
-  table.command_line = command_line;
-  table.extra = std::move(found.extra);
+  table.job.command_line = command_line;
+  table.job.extra = std::move(found.extra);
   table.inputs = {{"study.yaml", study.text}, {"configuration.yaml", read_text(study.base)}};
-  table.identity = identity;
-  if (run.command.shard) table.shard = fmt::format("{}/{}", run.command.shard->index, run.command.shard->count);
+  table.job.identity = identity;
+  if (run.command.parts.shard)
+    table.job.shard = fmt::format("{}/{}", run.command.parts.shard->index, run.command.parts.shard->count);
   const auto file = results::write_study(run.command.output, table, run.command.force, world);
   world.agree([&] {
     if (!world.is_root()) return;
@@ -305,22 +307,22 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
       throw Error(ErrorCode::usage, fmt::format("orrery explore: --trial {}: the study has {} legal configurations.",
                                                 *command.trial, funnel.legal));
   });
-  if (command.trial || command.action == config::StudyAction::list) {
+  if (command.trial || command.list) {
     if (!world.is_root()) return;
-    if (!command.trial) return print_points(study, points, funnel);
+    if (command.list) return print_points(study, points, funnel);
     return fmt::print("{}", config::read(inputs_of(study, command, points[0])).to_yaml());
   }
-  if (command.action == config::StudyAction::estimate) return dry_run(study, command, points, funnel, world);
+  if (command.dry_run) return dry_run(study, command, points, funnel, world);
   check_outputs_of(command, world);
   const auto identity = identity_of(study, command, space, first);
   require_same(identity, world);
   TrialJournal journal(command.output, identity, world);
-  if (!command.merge.empty())
-    journal.adopt(agreed(world, [&] { return read_shards(command.merge, identity, points); }));
+  if (!command.parts.merge.empty())
+    journal.adopt(agreed(world, [&] { return read_shards(command.parts.merge, identity, points); }));
   const std::size_t num_known = journal.known().size();
   if (num_known > 0 && world.is_root())
     spdlog::info("{} of {} configurations are done already, by {}", num_known, points.size(),
-                 command.merge.empty() ? "jobs that ended early" : "shards");
+                 command.parts.merge.empty() ? "jobs that ended early" : "shards");
   const StudyRun run{study, command, space, points, journal, stop_requested};
   simulate_study(run, sampler, points, funnel, identity, command_line, world);
 }

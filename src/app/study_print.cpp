@@ -119,7 +119,7 @@ void print_found(const StudyRun& run, const std::vector<Row>& rows, const result
   for (const auto& [reason, count] : table.funnel) fmt::print("{:>12}  {}\n", count, cited(reason));
   if (table.best.empty()) {
     print_nearest_miss(run, rows);
-    if (run.command.shard) return;  // another shard may have one
+    if (run.command.parts.shard) return;  // another shard may have one
     throw Error(ErrorCode::bad_input, {.file = run.command.file.string()},
                 fmt::format("no configuration of {} is left, for the reasons that stand above", table.number.size()),
                 "one that fits and keeps all constraints",

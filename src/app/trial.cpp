@@ -17,6 +17,7 @@
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/outline.hpp"
 #include "preparation.hpp"
+#include "quick_bound.hpp"
 #include "simulation.hpp"
 
 namespace orrery::app {
@@ -78,7 +79,8 @@ workload::Figures figures_of(const workload::Description& description, const Hos
 
 std::optional<Trial> simulate_configuration(config::Configuration& configuration, const TrialOptions& options,
                                             const std::function<bool()>& stop_requested) {
-  configuration.run.fold = options.fold && configuration.run.partition.is_default();
+  configuration.run.fold = options.fold && configuration.run.partition.is_default() &&
+                           !configuration.execution.network.model->simulates_links();  // as a run would refuse
   configuration.run.quiet = true;
   configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
   configuration.run.memory = config::ExcessPolicy::report;
@@ -156,17 +158,40 @@ double TrialEstimate::bound(std::string_view metric) const {
   return unknown;
 }
 
-/// A system, and the settings that give it.
+/// A system, the settings that give it, and what is known of steps on it.
 struct TrialEstimator::Common {
   std::string settings;
   config::Configuration configuration;
-  std::unique_ptr<System> system;
+  std::unique_ptr<System> system = nullptr;
+  QuickBounds bounds = {};
 };
 
-TrialEstimator::TrialEstimator() : common_(std::make_unique<Common>()) {}
+/// Returns the bound of the time; nothing if the run would refuse the step, which it says better.
+std::optional<Time> TrialEstimator::time_bound(const config::Configuration& configuration, Common& common,
+                                               bool is_quick) {
+  try {
+    return is_quick ? common.bounds.least_step_time(configuration, *common.system)
+                    : least_step_time(configuration, *common.system);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_input) throw;
+    return {};
+  }
+}
+
+TrialEstimator::TrialEstimator() = default;
 TrialEstimator::~TrialEstimator() = default;
 
 TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, const std::vector<std::string>& settings) {
+  return estimate(variants, settings, false);
+}
+
+TrialEstimator::Result TrialEstimator::estimate_quickly(config::Variants& variants,
+                                                        const std::vector<std::string>& settings) {
+  return estimate(variants, settings, true);
+}
+
+TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, const std::vector<std::string>& settings,
+                                                bool is_quick) {
   std::string of_system;  // what is known to concern the workload alone is left out
   for (const std::string& setting : settings)
     if (!setting.starts_with("workload.parallel.") && !setting.starts_with("workload.model."))
@@ -174,16 +199,19 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
   Result result;
   try {
     auto configuration = variants.read(settings);
-    result.estimate.peak_memory = least_peak_memory(configuration);
+    if (!common_ || common_->settings != of_system) common_.reset(new Common{of_system, configuration});
+    if (configuration.workload.generated && workload::has_outline(*configuration.workload.generated))
+      result.estimate.peak_memory = common_->bounds.least_peak_memory(configuration);
     if (auto text = excess(result.estimate.peak_memory, configuration, true)) {
       result.settled = Trial::ended(TrialStatus::does_not_fit, std::move(*text));
       return result;
     }
-    if (!common_->system || common_->settings != of_system) {
-      common_ = std::make_unique<Common>(Common{of_system, configuration, nullptr});
-      common_->system = std::make_unique<System>(common_->configuration);
+    if (!common_->system) common_->system = std::make_unique<System>(common_->configuration);
+    if (has_time_bound(configuration)) {
+      const auto bound = time_bound(configuration, *common_, is_quick);
+      result.estimate.step = bound.value_or(Time::zero());
+      result.is_best = !is_quick || !bound;
     }
-    result.estimate.step = least_step_time(configuration, *common_->system);
     if (const auto plant = plant_of(configuration)) add_cost_bounds(*plant, result.estimate);
     if (configuration.workload.generated) {
       const auto size = workload::size_of_step(*configuration.workload.generated);
@@ -215,7 +243,7 @@ void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialE
   for (const std::string_view metric : {"step_time", "peak_memory"}) {
     if (trial.metrics.empty()) return;
     const auto which = std::ranges::find(explore::metrics(), metric, &explore::MetricInfo::name);
-    const double found = trial.metrics[static_cast<std::size_t>(which - explore::metrics().begin())];
+    const double found = trial.metric(static_cast<std::size_t>(which - explore::metrics().begin()));
     const double bound = estimate.bound(metric);
     if (found < bound)
       throw Error(ErrorCode::internal,

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +35,10 @@ struct Trial {
       metrics;  ///< [explore::metrics()], then perhaps results::figures_of; NaN where one is not known. Empty: none is
   std::string text;  ///< why it is not done
 
+  /// Returns a metric by its position in explore::metrics().
+  double metric(std::size_t position) const {
+    return position < metrics.size() ? metrics[position] : std::numeric_limits<double>::quiet_NaN();
+  }
   /// Returns a trial without metrics.
   static Trial ended(TrialStatus status, std::string text);
 };
@@ -59,12 +65,19 @@ class TrialEstimator {
   struct Result {
     TrialEstimate estimate;
     std::optional<Trial> settled;  ///< if the configuration is faulty or does not fit
+    bool is_best = true;           ///< no better estimate is known
   };
-  /// Not collective.
+  /// Returns the best estimate. Not collective.
   Result estimate(config::Variants& variants, const std::vector<std::string>& settings);
+  /// Returns one that costs less, of the time of the passes only (QuickBounds). It says of no trial more than the best
+  /// one does, and the same of memory. Not collective.
+  Result estimate_quickly(config::Variants& variants, const std::vector<std::string>& settings);
 
  private:
   struct Common;
+  static std::optional<Time> time_bound(const config::Configuration& configuration, Common& common, bool is_quick);
+  Result estimate(config::Variants& variants, const std::vector<std::string>& settings, bool is_quick);
+
   std::unique_ptr<Common> common_;
 };
 

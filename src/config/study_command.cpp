@@ -31,10 +31,9 @@ Shard shard_of(const Arguments& arguments, const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) arguments.refuse("shard", "I/N, such as 0/4");
   Shard shard;
-  constexpr std::uint32_t most = 1'000'000;
   read_option(arguments, "shard", [&] {
-    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, most));
-    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, most));
+    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, 999'999));
+    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, 1'000'000));
   });
   if (shard.index >= shard.count) arguments.refuse("shard", "I/N with I from 0 to N - 1");
   return shard;
@@ -42,16 +41,16 @@ Shard shard_of(const Arguments& arguments, const std::string& text) {
 
 /// Reads how a study is shared among jobs.
 void read_shards(const Arguments& arguments, ExploreCommand& command) {
-  if (const auto shard = arguments.text("shard")) command.shard = shard_of(arguments, *shard);
+  if (const auto shard = arguments.text("shard")) command.parts.shard = shard_of(arguments, *shard);
   const auto& files = arguments.positionals();
   const bool is_merge = arguments.flag("merge").value_or(false);
-  if (is_merge && command.shard) refuse_usage("orrery explore: both --shard and --merge are given. Give one of them.");
+  if (is_merge && command.parts.shard) refuse_usage("orrery explore: both --shard and --merge are given. Give one of them.");
   if (is_merge && files.size() < 2)
     refuse_usage("orrery explore --merge: which files? Give those of all shards after STUDY.yaml.");
   if (!is_merge && files.size() > 1)
     refuse_usage(
         fmt::format("orrery explore: '{}' is one file too many. Files of shards need --merge.", cited(files[1])));
-  command.merge.assign(files.begin() + 1, files.end());
+  command.parts.merge.assign(files.begin() + 1, files.end());
 }
 
 }  // namespace
@@ -66,8 +65,8 @@ ExploreCommand make_explore(const Arguments& arguments) {
     });
   command.limit = arguments.count("limit");
   command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
-  if (arguments.flag("dry-run").value_or(false)) command.action = StudyAction::estimate;
-  if (arguments.flag("list").value_or(false)) command.action = StudyAction::list;
+  command.dry_run = arguments.flag("dry-run").value_or(false);
+  command.list = arguments.flag("list").value_or(false);
   command.strict = arguments.flag("strict").value_or(false);
   read_shards(arguments, command);
   command.keep_results = choice<KeptResults>(arguments, "keep-results",

@@ -1,4 +1,3 @@
-// What explore, best and flows take: the subcommands with inputs of their own beside CONFIG.yaml.
 #include <fmt/format.h>
 
 #include "subcommands.hpp"

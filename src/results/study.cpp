@@ -76,7 +76,7 @@ void write_found(File& file, const StudyTable& study) {
 void write_main_effects(File& file, const StudyTable& study) {
   std::vector<std::string> parameters;
   std::vector<double> effects;
-  for (const auto& [parameter, effect] : study.main_effects) {
+  for (const auto& [parameter, effect] : study.sensitivity.main_effects) {
     parameters.push_back(parameter);
     effects.push_back(effect);
   }
@@ -89,7 +89,7 @@ void write_main_effects(File& file, const StudyTable& study) {
 void write_tornado(File& file, const StudyTable& study) {
   std::vector<std::string> parameters, low_values, high_values;
   std::vector<double> low, high;
-  for (const TornadoBar& bar : study.tornado) {
+  for (const TornadoBar& bar : study.sensitivity.tornado) {
     parameters.push_back(bar.parameter);
     low_values.push_back(bar.low_value);
     high_values.push_back(bar.high_value);
@@ -107,19 +107,19 @@ void write_tornado(File& file, const StudyTable& study) {
 
 void write_kernel(File& file, const StudyTable& study, int num_ranks) {
   file.group("/kernel", "how it was searched; the rest of the file does not depend on it");
-  file.attribute("/kernel", "command_line", study.command_line);
+  file.attribute("/kernel", "command_line", study.job.command_line);
   file.attribute("/kernel", "num_ranks", std::int64_t{num_ranks});
   file.attribute("/kernel", "revision", revision());
-  file.attribute("/kernel", "shard", study.shard);
+  file.attribute("/kernel", "shard", study.job.shard);
   std::vector<std::string> names;
   std::vector<std::uint64_t> digests;
-  for (const auto& [name, digest] : study.identity) {
+  for (const auto& [name, digest] : study.job.identity) {
     names.push_back(name);
     digests.push_back(digest);
   }
   file.strings("/kernel/inputs", names, {"1", "input", "what the trials depend on"});
   file.column<std::uint64_t>("/kernel/digests", digests, {"1", "digest", "of each input"});
-  file.column<std::uint64_t>("/kernel/extra", study.extra,
+  file.column<std::uint64_t>("/kernel/extra", study.job.extra,
                              {"1", "extra", "trials that were simulated although their bounds rule them out"});
 }
 
@@ -142,10 +142,10 @@ std::filesystem::path write_study(const std::filesystem::path& path, const Study
     write_kernel(file, study, world.size());
     write_trials(file, study);
     write_found(file, study);
-    if (!study.main_effects.empty() || !study.tornado.empty())
+    if (!study.sensitivity.main_effects.empty() || !study.sensitivity.tornado.empty())
       file.group("/sensitivity", "what the first objective depends on");
-    if (!study.main_effects.empty()) write_main_effects(file, study);
-    if (!study.tornado.empty()) write_tornado(file, study);
+    if (!study.sensitivity.main_effects.empty()) write_main_effects(file, study);
+    if (!study.sensitivity.tornado.empty()) write_tornado(file, study);
   });
   return output.commit(force);
 }

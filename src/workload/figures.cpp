@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "inference.hpp"
+#include "kept_memory.hpp"
 #include "layer.hpp"
-#include "model_states.hpp"
 #include "operators.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/workload/outline.hpp"
 #include "orrery/workload/table_placement.hpp"
 #include "placement.hpp"
-#include "schedule.hpp"
 #include "step.hpp"
 
 namespace orrery::workload {
@@ -20,33 +20,8 @@ namespace {
 
 using trace::NodeKind;
 
-using AssignedLayers = std::vector<std::span<const Layer>>;
-
-std::uint64_t peak_activations(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
-  if (parallel.is_inference()) return 0;
-  std::vector<std::int64_t> of_chunk(parallel.num_chunks());
-  for (std::uint32_t chunk = 0; chunk < of_chunk.size(); ++chunk)
-    for (const Layer& layer : assigned[parallel.virtual_stage(stage, chunk)])
-      of_chunk[chunk] += static_cast<std::int64_t>(layer.activations);
-  std::int64_t kept = 0, peak = 0;
-  for (const Pass& pass : passes_of(with_fewer_micro_batches(parallel), stage)) {
-    if (pass.is_forward())
-      kept += of_chunk[pass.chunk];
-    else if (pass.makes_weight_gradients())
-      kept -= of_chunk[pass.chunk];
-    peak = std::max(peak, kept);
-  }
-  return static_cast<std::uint64_t>(peak);
-}
-
-/// Returns what an NPU of the stage keeps, with activations at their peak.
-MemoryUses memory_of(const Parallel& parallel, const AssignedLayers& assigned, std::uint32_t stage) {
-  MemoryUses kept = model_states(parallel, layers_of_stage(parallel, assigned, stage));
-  kept.local.activations = peak_activations(parallel, assigned, stage);
-  return kept;
-}
-
-StageFigures figures_of(const Description& description, const AssignedLayers& assigned, std::uint32_t stage) {
+StageFigures figures_of(const Description& description, std::span<const std::span<const Layer>> assigned,
+                        std::uint32_t stage) {
   const Parallel& parallel = description.parallel;
   const auto structure =
       parallel.pipeline.phase == Phase::request
@@ -164,13 +139,8 @@ Figures figures(const Description& description) {
 }
 
 std::uint64_t least_peak_memory(const Description& description) {
-  const Parallel& parallel = description.parallel;
   const auto layers = make_layers(description);
-  const auto assigned = assign_layers(layers, parallel);
-  std::uint64_t most = 0;
-  for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage)
-    most = std::max(most, memory_of(parallel, assigned, stage).local.total());
-  return most;
+  return most_local_memory(description.parallel, assign_layers(layers, description.parallel));
 }
 
 std::string placement_text(const Parallel& parallel) {

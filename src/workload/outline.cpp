@@ -96,7 +96,8 @@ Outline outline(const Description& description, const compute::ComputeModel* est
     if (!is_alike) result.outlines.push_back(outline_with_groups(parallel, assigned, stage, passes, placement));
     made.outline = static_cast<std::uint32_t>(result.outlines.size() - 1);
   }
-  for (std::size_t i = 0; i + 1 < assigned.size(); ++i) result.handed.push_back(whole.message_bytes(assigned[i].back().output));
+  for (std::size_t i = 0; i + 1 < assigned.size(); ++i)
+    result.handed.push_back(whole.message_bytes(assigned[i].back().output));
   return result;
 }
 

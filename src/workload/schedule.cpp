@@ -126,6 +126,13 @@ Parallel with_fewer_micro_batches(const Parallel& parallel) {
   return fewer;
 }
 
+std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t stage) {
+  if (parallel.is_inference() || parallel.num_chunks() > 1) return {};
+  if (parallel.pipeline.schedule == Schedule::gpipe) return parallel.micro_batches;
+  if (parallel.pipeline.schedule != Schedule::one_forward_one_backward) return {};
+  return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
+}
+
 void require_possible_schedule(const Parallel& parallel) {
   require_interleaving(parallel);
   const std::uint32_t stages = parallel[Axis::pp];

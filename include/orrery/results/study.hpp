@@ -48,28 +48,34 @@ struct TornadoBar {
   double low = 0, high = 0;           ///< the first objective with them
 };
 
-/// What a study asked, and how it was searched.
-struct StudyDescription {
+/// What the first objective depends on.
+struct StudySensitivity {
+  std::vector<std::pair<std::string, double>> main_effects;  ///< parameters, and their shares of the variance
+  std::vector<TornadoBar> tornado;
+};
+
+/// How a study was searched: all that may differ between two files of one study.
+struct StudyJob {
   std::string command_line;
+  std::string shard;                                            ///< "I/N"; empty: the whole study
+  std::vector<std::pair<std::string, std::uint64_t>> identity;  ///< what the trials depend on: names, digests
+  std::vector<std::uint64_t> extra;  ///< numbers that were simulated although their bounds rule them out
+};
+
+/// What a study found, as explore.h5 holds it (docs/exploration.md).
+struct StudyTable {
   std::vector<std::pair<std::string, std::string>> inputs;      ///< names and texts: STUDY.yaml, CONFIG.yaml
   std::vector<std::pair<std::string, std::string>> attributes;  ///< of /study: how it was searched
   std::vector<std::pair<std::string, bool>> objectives;         ///< metrics, and whether more is better
   std::vector<std::string> constraints;
-  std::string shard;                                            ///< "I/N"; empty: the whole study
-  std::vector<std::pair<std::string, std::uint64_t>> identity;  ///< what the trials depend on: names, digests
-};
-
-/// What a study found, as explore.h5 holds it (docs/exploration.md).
-struct StudyTable : StudyDescription {
   std::vector<std::uint64_t> number;  ///< [trials] among the legal points
   TextColumn status, error, caveat;   ///< [trials]
   std::vector<StudyColumn> metrics;
   std::vector<StudyParameter> parameters;
-  std::vector<std::uint64_t> extra;  ///< numbers that were simulated although their bounds rule them out
-  std::vector<std::uint64_t> best;   ///< numbers: the top, the best one first, or the Pareto front
+  std::vector<std::uint64_t> best;  ///< numbers: the top, the best one first, or the Pareto front
   std::vector<std::pair<std::string, std::uint64_t>> funnel;  ///< reasons, and how many points fell to them
-  std::vector<std::pair<std::string, double>> main_effects;   ///< parameters, and their shares of the variance
-  std::vector<TornadoBar> tornado;
+  StudySensitivity sensitivity;
+  StudyJob job;
 };
 
 /// The trials of a file that `write_study` has written.

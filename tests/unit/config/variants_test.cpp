@@ -68,6 +68,8 @@ class VariantsOfOneFile : public testing::Test {
   std::filesystem::path path_ = folder_.path() / "base.yaml";
 };
 
+// A file of eight NPUs with settings in and outside workload.parallel. Each variant is the configuration that is read
+// alone.
 TEST_F(VariantsOfOneFile, AreWhatIsReadAlone) {
   const Settings common = {"workload.parallel.sp=false", "system.compute.efficiency=0.5"};
   Variants variants({.file = path_, .overrides = common});
@@ -92,6 +94,7 @@ TEST_F(VariantsOfOneFile, AreWhatIsReadAlone) {
   for (const Settings& settings : all) compare(variants, common, settings);
 }
 
+// Settings that are faulty in different ways. The refusal is the same, and the next variant is read.
 TEST_F(VariantsOfOneFile, RefuseWhatIsRefusedAlone) {
   Variants variants({.file = path_});
   const std::vector<Settings> all = {

@@ -131,9 +131,15 @@ TEST(Schedule, FewerMicroBatchesHaveTheSameOutline) {
               continue;
             }
             const Parallel fewer = with_fewer_micro_batches(parallel);
-            for (std::uint32_t stage = 0; stage < stages; ++stage)
+            for (std::uint32_t stage = 0; stage < stages; ++stage) {
+              const auto known = orrery::workload::most_kept(parallel, stage);
+              const bool is_plain =
+                  chunks == 1 && (schedule == Schedule::one_forward_one_backward || schedule == Schedule::gpipe);
+              ASSERT_EQ(known.has_value(), is_plain);
+              if (known) ASSERT_EQ(static_cast<int>(*known), most_kept(passes_of(parallel, stage)));
               ASSERT_EQ(outline_of(passes_of(fewer, stage)), outline_of(passes_of(parallel, stage)))
                   << stages << ' ' << chunks << ' ' << count << ' ' << stage;
+            }
             if (schedule == Schedule::one_forward_one_backward || schedule == Schedule::zb_h1)
               EXPECT_LE(fewer.micro_batches, 4 * stages);
           }
