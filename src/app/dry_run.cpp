@@ -89,7 +89,7 @@ void dry_run(const explore::Study& study, const config::ExploreCommand& command,
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     const explore::Point point = points[i];
     auto& line = lines.emplace_back(1, fmt::format("{}", point.number));
-    for (const auto& one : names) line.push_back(cited(text_of(point, one), 40));
+    for (const auto& one : names) line.push_back(cited(text_of(points.space(), point, one), 40));
     for (const double bound : {bounds[i].step_time, bounds[i].peak_memory, bounds[i].capex})
       line.push_back(text(bound));
     line.push_back(bounds[i].verdict.empty() ? "to be simulated" : cited(bounds[i].verdict, 80));

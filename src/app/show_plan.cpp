@@ -170,7 +170,7 @@ void print_operation(const gpu::Program& program, std::uint32_t index, const gpu
       figures["channels"].push_back({{"id", id}, {"gpu", gpu.channels[id].peer}});
   }
   if (operation.kind == gpu::OperationKind::barrier)
-    figures.update({{"barrier", operation.barrier}, {"blocks", operation.num_blocks}});
+    figures.update({{"barrier", operation.barrier.id}, {"blocks", operation.barrier.num_blocks}});
   fmt::print("{}\n", figures.dump());
 }
 

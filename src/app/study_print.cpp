@@ -41,7 +41,7 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
   for (const std::size_t row : listed) {
     auto& line = lines.emplace_back(1, fmt::format("{}{}", rows[row].number, table.caveat[row].empty() ? "" : "*"));
     const explore::Point point = run.points[row];
-    for (const auto& one : names) line.push_back(cited(text_of(point, one), 40));
+    for (const auto& one : names) line.push_back(cited(text_of(run.space, point, one), 40));
     for (const std::string& metric : known) {
       const double value = metric_of(rows[row].trial, metric);
       line.push_back(std::isnan(value) ? "-" : fmt::format("{:.5g}", value));
@@ -91,7 +91,8 @@ void print_nearest_miss(const StudyRun& run, const std::vector<Row>& rows) {
   const explore::Point point = run.points[nearest];
   std::string values;
   for (const auto& one : varied_names(run.study))
-    values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", cited(one, 40), cited(text_of(point, one), 40));
+    values +=
+        fmt::format("{}{} = {}", values.empty() ? "" : ", ", cited(one, 40), cited(text_of(run.space, point, one), 40));
   fmt::print("\nThe nearest miss, by {:.3g} %: trial {} ({})\n  {}: {}\n", 100 * least, rows[nearest].number, values,
              name(rows[nearest].trial.status), cited(rows[nearest].trial.text));
 }
@@ -140,7 +141,7 @@ void print_points(const Study& study, const explore::Points& points, const explo
   for (std::size_t i = 0; i < points.size(); ++i) {
     const explore::Point point = points[i];
     auto& line = lines.emplace_back(1, fmt::format("{}", point.number));
-    for (const auto& one : all_names(study)) line.push_back(cited(text_of(point, one), 40));
+    for (const auto& one : all_names(study)) line.push_back(cited(text_of(points.space(), point, one), 40));
   }
   print_columns(lines);
   fmt::print("{} of {} {} are legal\n", funnel.legal, funnel.raw,

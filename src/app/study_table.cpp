@@ -57,7 +57,7 @@ void add_rows(const StudyRun& run, const std::vector<Row>& rows, results::StudyT
               ? (columns[metric] < trial.metrics.size() ? trial.metrics[columns[metric]] : not_known)
               : rows[i].lower_bound);
     const explore::Point point = run.points[i];
-    for (auto& parameter : table.parameters) parameter.values.add(text_of(point, parameter.name));
+    for (auto& parameter : table.parameters) parameter.values.add(text_of(run.space, point, parameter.name));
   }
   for (auto& parameter : table.parameters) add_numbers(parameter);
 }
@@ -134,7 +134,14 @@ std::vector<std::string> all_names(const Study& study) {
   return names;
 }
 
-std::string text_of(const explore::Point& point, const std::string& name) {
+std::string text_of(const explore::Space& space, const explore::Point& point, const std::string& name) {
+  const auto& parameters = space.study().parameters;
+  const auto parameter = std::ranges::find(parameters, name, &explore::Parameter::name);
+  if (parameter != parameters.end()) {
+    const auto position = static_cast<std::size_t>(parameter - parameters.begin());
+    const std::uint32_t chosen = point.choice[position];
+    return chosen == explore::otherwise ? parameter->otherwise.value_or("") : space.text(position, chosen);
+  }
   const auto known = point.names.find(name);
   return known == point.names.end() ? "" : explore::to_text(known->second);
 }
@@ -220,7 +227,8 @@ void write_csv(const std::filesystem::path& path, const results::StudyTable& tab
   output.write(fmt::format("{}\n", fmt::join(cells, ",")));
   for (std::size_t row = 0; row < table.number.size(); ++row) {
     cells = {fmt::format("{}", table.number[row]), table.status[row]};
-    for (const auto& parameter : table.parameters) cells.push_back(quoted(parameter.values[row]));
+    for (const auto& parameter : table.parameters)  // numbers in SI units
+      cells.push_back(quoted(explore::to_text(explore::value_of(parameter.values[row]))));
     for (const auto& metric : table.metrics)
       cells.push_back(std::isnan(metric.values[row]) ? "" : fmt::format("{}", metric.values[row]));
     cells.push_back(quoted(table.error[row]));

@@ -25,8 +25,8 @@ std::string column_of(std::string_view metric);
 
 /// Returns the names of the parameters and of the derived values.
 std::vector<std::string> all_names(const explore::Study& study);
-/// Returns the text of a name's value; empty where it has none.
-std::string text_of(const explore::Point& point, const std::string& name);
+/// Returns the text of a name's value: that of a parameter as the configuration has it; empty where it has none.
+std::string text_of(const explore::Space& space, const explore::Point& point, const std::string& name);
 /// Returns the metrics of the objectives; NaN unless the trial is done.
 std::vector<double> objectives_of(const explore::Study& study, const Trial& trial);
 /// Returns the positions of the best rows.

@@ -85,7 +85,7 @@ struct Engine::State {
   std::optional<std::string> carrier(const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns whether all members complete a fixed time after the last arrival.
   bool is_whole(const GroupLayout& layout, Kind kind, Bytes size) const {
-    return has_library() || (options.whole && carrier(layout, kind, size));
+    return has_library() || (options.custom.whole && carrier(layout, kind, size));
   }
   LibraryGroup library_group(const GroupLayout& layout) const;
   LibraryTime library_time(const GroupLayout& layout, Kind kind, Bytes size) const;
@@ -143,7 +143,7 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
   for (const std::shared_ptr<const GroupLayout>& known : alike)
     if (*known == built) return known;
   alike.push_back(std::make_shared<const GroupLayout>(std::move(built)));
-  if (options.whole) state_->first_members.emplace(alike.back().get(), std::vector(members.begin(), members.end()));
+  if (options.custom.whole) state_->first_members.emplace(alike.back().get(), std::vector(members.begin(), members.end()));
   return alike.back();
 }
 
@@ -252,8 +252,8 @@ LibraryGroup Engine::State::library_group(const GroupLayout& layout) const {
 }
 
 std::optional<std::string> Engine::State::carrier(const GroupLayout& layout, Kind kind, Bytes size) const {
-  if (!options.whole || layout.num_members == 1 || layout.custom) return {};
-  return options.whole->carrier(kind, layout.num_members, whole_buffer(kind, layout.num_members, size));
+  if (!options.custom.whole || layout.num_members == 1 || layout.custom) return {};
+  return options.custom.whole->carrier(kind, layout.num_members, whole_buffer(kind, layout.num_members, size));
 }
 
 LibraryTime Engine::State::library_time(const GroupLayout& layout, Kind kind, Bytes size) const {
@@ -269,7 +269,7 @@ Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes
   const Key key{&layout, kind, size};
   if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
   const Time time = has_library() ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
-                                  : options.whole->duration(delays, first_members.at(&layout), kind,
+                                  : options.custom.whole->duration(delays, first_members.at(&layout), kind,
                                                             whole_buffer(kind, layout.num_members, size));
   return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
 }
@@ -374,7 +374,7 @@ std::vector<std::uint32_t> Engine::equivalence_classes(const GroupLayout& layout
 Time Engine::minimum_duration(const GroupLayout& layout) {
   if (layout.num_members == 1) return Time::zero();
   // A measured series may correct a time down, so that no more than a tick is certain.
-  const auto& whole = state_->options.whole;
+  const auto& whole = state_->options.custom.whole;
   if (state_->has_library() || (whole && whole->carries_some(layout.num_members)))
     return tick(state_->delays.rounding());
   const auto [known, is_new] = state_->minimum_durations.try_emplace(&layout);

@@ -100,7 +100,7 @@ class AloneLinks {
   std::unordered_map<std::uint64_t, Way> ways_;
 };
 
-class AloneRun final : public Surroundings {
+class AloneRun final : public Simulation {
  public:
   AloneRun(const Program& program, const Parameters& parameters, Granularity granularity,
            const network::DelayModel& delays, std::span<const NpuId> members)
@@ -123,7 +123,7 @@ class AloneRun final : public Surroundings {
     return result();
   }
 
-  // Of Surroundings.
+  // Of Simulation.
   Time now() const override { return now_; }
   void resume_at(Time time, std::uint32_t, std::coroutine_handle<> coroutine) override {
     push(time, What::resume, 0, reinterpret_cast<std::uintptr_t>(coroutine.address()));
@@ -207,7 +207,7 @@ class AloneRun final : public Surroundings {
     AloneLink& link = links_[way[moving.hop]];
     const bool passes_data = is_fair_ && is_control(request.kind) && !request.is_behind_data;
     const auto [begin, end] = link.serve(now_, moving.tail, request.wire, passes_data);
-    if (moving.hop == 0 && request.wants_left) push(end, What::left, request.from, request.held, request.block);
+    if (moving.hop == 0 && request.wants_ack) push(end, What::left, request.from, request.held, request.block);
     ++moving.hop;
     moving.tail = end + link.latency();
     if (moving.hop == way.size())

@@ -79,16 +79,16 @@ std::string_view name(Stall stall) {
 }
 
 Device::State::State(const Program& the_program, std::uint32_t the_gpu, const Parameters& the_parameters,
-                     Granularity granular, Surroundings& the_surroundings)
+                     Granularity granular, Simulation& the_simulation)
     : program(the_program),
       self(the_program.gpus[the_gpu]),
       gpu(the_gpu),
       parameters(the_parameters),
       granularity(granular),
-      around(the_surroundings),
-      fits_l2(fits(self, the_program.in_place, the_parameters.l2_size)),
-      words(self.channels.size()) {
-  for (const std::uint32_t value : self.semaphores) semaphores.push_back({value, {}});
+      around(the_simulation),
+      fits_l2(fits(self, the_program.in_place, the_parameters.l2_size)) {
+  signals.words.resize(self.channels.size());
+  for (const std::uint32_t value : self.semaphores) signals.semaphores.push_back({value, {}});
   for (std::uint32_t b = 0; b < self.blocks.size(); ++b) {
     blocks.push_back({.device = *this, .block = self.blocks[b], .index = b});
     blocks.back().touched.resize(program.gpus.size());
@@ -116,32 +116,32 @@ void Device::State::packets_come(Buffer buffer, std::uint64_t begin, std::uint64
 }
 
 void Device::State::word_comes(std::uint32_t channel) {
-  ++words[channel].come;
-  resume_all(words[channel].waiters);
+  ++signals.words[channel].come;
+  resume_all(signals.words[channel].waiters);
 }
 
 /// Starts blocks that wait for an SM, in the order of their numbers, as long as there is one.
 void Device::State::start_blocks() {
   const std::uint64_t places = std::uint64_t{parameters.sms} * parameters.blocks_per_sm;
-  while (!for_sm.empty() && blocks.size() - num_over - for_sm.size() < places) {
-    const std::uint32_t next = for_sm.front();
-    for_sm.pop_front();
-    blocks[next].stalls[static_cast<std::size_t>(Stall::launch)] = now() - begun;
-    tasks[next].start();
+  while (!kernel.for_sm.empty() && blocks.size() - kernel.num_over - kernel.for_sm.size() < places) {
+    const std::uint32_t next = kernel.for_sm.front();
+    kernel.for_sm.pop_front();
+    blocks[next].stalls[static_cast<std::size_t>(Stall::launch)] = now() - kernel.begun;
+    kernel.tasks[next].start();
   }
 }
 
 void Device::State::end_block(BlockRun& block) {
   block.is_over = true;
-  last_block = block.index;
-  ++num_over;
-  if (num_over == blocks.size()) return around.finish(gpu, now() + parameters.end);
+  kernel.last_block = block.index;
+  ++kernel.num_over;
+  if (kernel.num_over == blocks.size()) return around.finish(gpu, now() + parameters.end);
   start_blocks();
 }
 
 Device::Device(const Program& program, std::uint32_t gpu, const Parameters& parameters, Granularity granularity,
-               Surroundings& surroundings)
-    : state_(std::make_unique<State>(program, gpu, parameters, granularity, surroundings)) {}
+               Simulation& simulation)
+    : state_(std::make_unique<State>(program, gpu, parameters, granularity, simulation)) {}
 
 Device::~Device() = default;
 
@@ -158,10 +158,10 @@ Detached launch(Device::State& device) {
 }  // namespace
 
 void Device::begin() {
-  state_->begun = state_->now();
+  state_->kernel.begun = state_->now();
   for (BlockRun& block : state_->blocks) {
-    state_->tasks.push_back(run(block));
-    state_->for_sm.push_back(block.index);
+    state_->kernel.tasks.push_back(run(block));
+    state_->kernel.for_sm.push_back(block.index);
   }
   if (state_->blocks.empty()) return state_->around.finish(state_->gpu, state_->now());
   launch(*state_);
@@ -233,7 +233,7 @@ Time Device::delay_of(RequestKind kind) const {
   return Time::zero();
 }
 
-bool Device::is_over() const { return state_->num_over == state_->blocks.size(); }
+bool Device::is_over() const { return state_->kernel.num_over == state_->blocks.size(); }
 
 std::vector<std::string> Device::waits() const {
   std::vector<std::string> lines;
@@ -249,7 +249,7 @@ std::vector<std::string> Device::waits() const {
     const bool is_wait = operation.kind == OperationKind::wait || operation.kind == OperationKind::rlxwait;
     for (const std::uint32_t id : state_->self.ids_of(operation)) {
       if (!is_wait) break;
-      const State::Words& words = state_->words[id];
+      const State::Words& words = state_->signals.words[id];
       if (words.come < words.taken)
         line += fmt::format(", word {} of channel {} from GPU {}", words.taken, id, state_->self.channels[id].peer);
     }
@@ -260,7 +260,7 @@ std::vector<std::string> Device::waits() const {
 
 const std::array<Time, num_stalls>& Device::stalls(std::uint32_t block) const { return state_->blocks[block].stalls; }
 
-std::uint32_t Device::last_block() const { return state_->last_block; }
+std::uint32_t Device::last_block() const { return state_->kernel.last_block; }
 
 const RequestCounts& Device::counts() const { return state_->counts; }
 

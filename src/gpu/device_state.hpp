@@ -42,7 +42,7 @@ struct BlockRun {
 
 struct Device::State {
   State(const Program& the_program, std::uint32_t the_gpu, const Parameters& the_parameters, Granularity granular,
-        Surroundings& around);
+        Simulation& around);
 
   struct Words {
     std::uint64_t come = 0, taken = 0;
@@ -56,6 +56,19 @@ struct Device::State {
   struct Semaphore {
     std::uint64_t value = 0;
     Waiters waiters;
+  };
+  /// What blocks wait for that is no data.
+  struct Signals {
+    std::vector<Words> words;  ///< [channels]
+    std::vector<Semaphore> semaphores;
+    std::map<std::uint32_t, Barrier> barriers;
+  };
+  /// How far the kernel is.
+  struct Kernel {
+    Time begun;
+    std::vector<Task> tasks;           ///< [blocks]
+    std::deque<std::uint32_t> for_sm;  ///< blocks that wait for an SM
+    std::uint32_t num_over = 0, last_block = 0;
   };
   struct PacketReader {
     std::uint64_t begin = 0, end = 0;
@@ -81,16 +94,11 @@ struct Device::State {
   std::uint32_t gpu;
   const Parameters& parameters;
   Granularity granularity;
-  Surroundings& around;
-  Time begun;
+  Simulation& around;
   bool fits_l2 = true;  ///< the buffers of the collective
   std::deque<BlockRun> blocks;
-  std::vector<Task> tasks;           // [blocks]
-  std::deque<std::uint32_t> for_sm;  // blocks that wait for an SM
-  std::uint32_t num_over = 0, last_block = 0;
-  std::vector<Words> words;  // [channels]
-  std::vector<Semaphore> semaphores;
-  std::map<std::uint32_t, Barrier> barriers;
+  Kernel kernel;
+  Signals signals;
   std::array<Packets, 3> packets;  // by buffer
   Slots<Load> loads;
   Proxy proxy;

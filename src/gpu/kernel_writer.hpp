@@ -90,7 +90,7 @@ class KernelWriter {
     add(gpu, block, {.kind = kind, .transport = transport, .pays_op = pays_op}, {}, {}, ids);
   }
   void add_barrier(std::uint32_t gpu, std::uint32_t block) {
-    add(gpu, block, {.kind = OperationKind::barrier, .barrier = 0, .num_blocks = shape_.blocks});
+    add(gpu, block, {.kind = OperationKind::barrier, .barrier = {0, shape_.blocks}});
   }
   template <class Visit>
   void for_each_block(Visit visit) const {

@@ -108,8 +108,7 @@ class ProgramMaker {
                   fmt::format("the plan has more than {} operations for this message", most_operations), "fewer",
                   "Give its pipelines a larger unit_size.");
     Operation operation{.kind = step.kind, .transport = step.transport};
-    operation.barrier = step.barrier;
-    operation.num_blocks = step.num_blocks;
+    operation.barrier = {step.barrier, step.num_blocks};
     operation.number = step.number;
     const bool is_paired = operand_rules(step.kind, step.transport).is_paired;
     const bool by_proxy = step.transport == Transport::port && uses_channels(step.kind, step.transport);

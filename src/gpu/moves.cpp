@@ -39,7 +39,6 @@ void store(BlockRun& block, const Pass& pass, const Operand& to, const Bursts::B
   block.not_left += held;
   block.not_acked += in_switch ? static_cast<std::uint32_t>(device.program.groups[to.gpu].size()) : 1;
   device.send(device.now() + device.parameters.out, {.kind = in_switch ? RequestKind::switch_store : RequestKind::store,
-                                                     .wants_left = true,
                                                      .wants_ack = true,
                                                      .buffer = to.buffer,
                                                      .has_packets = pass.stores_packets,

@@ -104,11 +104,11 @@ class Execution {
   bool pass_barrier(std::size_t block, const Operation& operation) {
     if (joined_[block]) return false;
     const At at = blocks_[block];
-    Barrier& barrier = barriers_[at.gpu][operation.barrier];
-    if (!barrier.blocks.empty() && barrier.size != operation.num_blocks)
-      throw error_at(program_, at, fmt::format("its num_threadblocks is {}", operation.num_blocks),
-                     fmt::format("{}, as another block at barrier {} has it", barrier.size, operation.barrier));
-    barrier.size = operation.num_blocks;
+    Barrier& barrier = barriers_[at.gpu][operation.barrier.id];
+    if (!barrier.blocks.empty() && barrier.size != operation.barrier.num_blocks)
+      throw error_at(program_, at, fmt::format("its num_threadblocks is {}", operation.barrier.num_blocks),
+                     fmt::format("{}, as another block at barrier {} has it", barrier.size, operation.barrier.id));
+    barrier.size = operation.barrier.num_blocks;
     barrier.blocks.push_back(block);
     joined_[block] = true;
     if (barrier.blocks.size() < barrier.size) return true;
@@ -118,7 +118,7 @@ class Execution {
       joined_[other] = false;
       ++blocks_[other].operation;
     }
-    barriers_[at.gpu].erase(operation.barrier);
+    barriers_[at.gpu].erase(operation.barrier.id);
     observer_.join_barrier(places);
     return true;
   }
@@ -140,10 +140,10 @@ class Execution {
     const Operation& operation = operation_at(program_, at);
     const Gpu& gpu = program_.gpus[at.gpu];
     if (operation.kind == OperationKind::barrier) {
-      const Barrier& barrier = barriers_[at.gpu].at(operation.barrier);
+      const Barrier& barrier = barriers_[at.gpu].at(operation.barrier.id);
       return error_at(program_, at,
                       fmt::format("{} of {} come to barrier {}", counted(barrier.blocks.size(), "thread block"),
-                                  barrier.size, operation.barrier),
+                                  barrier.size, operation.barrier.id),
                       "as many as num_threadblocks says, equally often");
     }
     for (const std::uint32_t id : gpu.ids_of(operation)) {

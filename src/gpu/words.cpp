@@ -25,7 +25,7 @@ Task send_words(BlockRun& block, const Operation& operation, bool is_relaxed) {
 Task await_words(BlockRun& block, const Operation& operation) {
   Device::State& device = block.device;
   for (const std::uint32_t id : device.self.ids_of(operation)) {
-    Device::State::Words& words = device.words[id];
+    Device::State::Words& words = device.signals.words[id];
     const std::uint64_t wanted = ++words.taken;
     while (words.come < wanted) co_await Happens{block, words.waiters, Stall::words};
   }
@@ -35,8 +35,8 @@ Task await_words(BlockRun& block, const Operation& operation) {
 Task pass_barrier(BlockRun& block, const Operation& operation) {
   Device::State& device = block.device;
   co_await drain(block);
-  Device::State::Barrier& barrier = device.barriers[operation.barrier];
-  if (++barrier.arrived < operation.num_blocks) {
+  Device::State::Barrier& barrier = device.signals.barriers[operation.barrier.id];
+  if (++barrier.arrived < operation.barrier.num_blocks) {
     co_await Happens{block, barrier.waiters, Stall::barrier};
     co_return;
   }
@@ -50,7 +50,7 @@ Task pass_barrier(BlockRun& block, const Operation& operation) {
 Task acquire(BlockRun& block, const Operation& operation) {
   Device::State& device = block.device;
   for (const std::uint32_t id : device.self.ids_of(operation)) {
-    Device::State::Semaphore& semaphore = device.semaphores[id];
+    Device::State::Semaphore& semaphore = device.signals.semaphores[id];
     while (semaphore.value == 0) co_await Happens{block, semaphore.waiters, Stall::words};
     --semaphore.value;
     co_await Until{block, device.now() + device.parameters.l2, Stall::poll};
@@ -61,8 +61,8 @@ namespace {
 
 Detached add_one(Device::State& device, std::uint32_t semaphore) {
   co_await Later{device, device.now() + device.parameters.l2};
-  ++device.semaphores[semaphore].value;
-  resume_all(device.semaphores[semaphore].waiters);
+  ++device.signals.semaphores[semaphore].value;
+  resume_all(device.signals.semaphores[semaphore].waiters);
 }
 
 }  // namespace

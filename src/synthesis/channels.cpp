@@ -10,8 +10,6 @@ namespace {
 
 using trace::NodeKind;
 
-bool is_message(NodeKind kind) { return kind == NodeKind::send || kind == NodeKind::receive; }
-
 /// The messages of one NPU: positions in the program by kind, peer and tag.
 using Streams = std::map<std::tuple<NodeKind, std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>>;
 

@@ -31,6 +31,20 @@ Communication communication_of(const Model& model, const ScaledProgram& program)
   return result;
 }
 
+/// Says whether each of these nodes of a program depends on the one before it, at least through others. O(nodes +
+/// dependencies).
+bool is_chain(const ScaledProgram& program, const std::vector<std::uint32_t>& nodes) {
+  std::vector<std::uint32_t> reached(program.nodes.size());  // number of the last one that a node depends on, from 1 on
+  std::size_t next = 0;
+  for (std::uint32_t k = 0; k < program.nodes.size(); ++k) {
+    for (const auto source : program.nodes[k].dependencies) reached[k] = std::max(reached[k], reached[source]);
+    if (next == nodes.size() || nodes[next] != k) continue;
+    if (reached[k] != next) return false;
+    reached[k] = static_cast<std::uint32_t>(++next);
+  }
+  return true;
+}
+
 [[noreturn]] void refuse(const std::string& found) {
   throw Error(ErrorCode::bad_input, {}, found + " at this scale",
               "a scale at which all ranks fit together: other factors, layers or micro-batches");
@@ -46,6 +60,15 @@ class Matcher {
     }
     events_.of_node.resize(events_.first_node.back());
     std::iota(events_.of_node.begin(), events_.of_node.end(), 0U);
+    events_.is_ordered.assign(events_.of_node.size(), 1);
+    for (std::size_t role = 0; role < programs.size(); ++role) {
+      const auto look = [&](const std::vector<std::uint32_t>& nodes) {
+        if (is_chain(programs[role], nodes)) return;
+        for (const auto node : nodes) events_.is_ordered[events_.first_node[role] + node] = 0;
+      };
+      for (const auto& [shape, nodes] : communications_[role].groups) look(nodes);
+      for (const auto& [key, nodes] : communications_[role].messages) look(nodes);
+    }
   }
 
   Events match() {
@@ -59,7 +82,10 @@ class Matcher {
       for (const auto& [shape, nodes] : of(npu).groups) match_group(npu, shape, nodes);
       for (const auto& [key, nodes] : of(npu).messages) match_messages(npu, key, nodes);
     }
-    for (std::uint32_t i = 0; i < events_.of_node.size(); ++i) events_.of_node[i] = find(i);
+    for (std::uint32_t i = 0; i < events_.of_node.size(); ++i) {
+      events_.of_node[i] = find(i);
+      if (events_.is_ordered[i] == 0) events_.is_ordered[events_.of_node[i]] = 0;
+    }
     return std::move(events_);
   }
 

@@ -31,8 +31,6 @@ std::vector<std::uint32_t> canonical_order(const Graph& graph) {
   return order;
 }
 
-bool is_message(NodeKind kind) { return kind == NodeKind::send || kind == NodeKind::receive; }
-
 Family family_of(const Graph& graph, NodeId id, const Views& views, const NpuView& view) {
   const trace::Node& node = graph.nodes[id.index()];
   Family family{.kind = node.kind, .priority = graph.priority_of(id), .stream = node.stream};

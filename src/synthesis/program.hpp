@@ -10,6 +10,10 @@
 
 namespace orrery::synthesis {
 
+constexpr bool is_message(trace::NodeKind kind) {
+  return kind == trace::NodeKind::send || kind == trace::NodeKind::receive;
+}
+
 /// The nodes of a role in canonical order: dependencies first, and of nodes that may come next the one with the lowest
 /// id.
 struct Program {

@@ -13,7 +13,8 @@ namespace orrery::synthesis {
 namespace {
 
 constexpr std::size_t min_events = 5;
-using Fields = std::array<double, 3>;  // FLOPs, bytes, ps
+constexpr std::uint64_t alike = ~std::uint64_t{0};  // what draws of sizes without an order are for
+using Fields = std::array<double, 3>;               // FLOPs, bytes, ps
 
 /// Draws that depend on nothing but the seed and what they are for.
 class Draws {
@@ -112,11 +113,16 @@ std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const 
       double scale = factor;
       for (std::size_t a = 0; a < axes.factors.size(); ++a)
         scale *= std::pow(axes.factors[a], slots[node]->exponents[a]);
-      const double noise =
-          obfuscation.delta > 0 ? std::exp(obfuscation.delta * normal_quantile(draws.uniform(2 * s + 1, n))) : 1;
-      const Fields drawn = fields(model.sketches[s].points[points[n]]);
+      // What has no order of its own has one size wherever it stands, and none that a sum would take back.
+      const bool is_ordered = events.is_ordered[node] != 0;
+      const Fields drawn = is_ordered ? fields(model.sketches[s].points[points[n]]) : mean;
+      const double u = is_ordered ? draws.uniform(2 * s + 1, n)
+                                  : draws.uniform(alike, static_cast<std::uint64_t>(std::llround(mean[1])));
+      const double noise = obfuscation.delta > 0 ? std::exp(obfuscation.delta * normal_quantile(u)) : 1;
       const bool is_compute = model.families[slots[node]->family].kind == trace::NodeKind::compute;
-      Sum& sum = sums[is_compute ? std::pair(0U, role_of[node]) : std::pair(1U, slots[node]->family)];
+      Sum& sum = sums[!is_ordered  ? std::pair(2U, node)
+                      : is_compute ? std::pair(0U, role_of[node])
+                                   : std::pair(1U, slots[node]->family)];
       sum.nodes.push_back(node);
       for (std::size_t f = 0; f < 3; ++f) {
         values[node][f] = drawn[f] * scale * noise;

@@ -70,7 +70,8 @@ class Explore(harness.Folder):
             best = list(file["top"][:])
             self.assertEqual(list(file["best"][:]), best)
             for name in ("tp", "bandwidth"):  # numbers in SI units, and the texts of the configuration
-                numbers, texts = file["parameters"][name], file["settings"][name].asstr()[:]
+                numbers, settings = file["parameters"][name], file["settings"][name]
+                texts = settings["text"].asstr()[:][settings["row"][:]]
                 self.assertEqual(numbers.attrs["units"], "byte/s" if name == "bandwidth" else "1")
                 self.assertEqual(list(numbers[:]), [float(text.split()[0]) * (1e9 if name == "bandwidth" else 1) for text in texts])
             self.assertEqual([list(file[f"study/objectives/{name}"].asstr()[:]) for name in ("metric", "direction")], [["step_time"], ["minimise"]])
@@ -101,7 +102,10 @@ class Explore(harness.Folder):
         self.assertIn("bandwidth", tornado["parameter"])
         for number, name in enumerate(tornado["parameter"]):
             for end in ("low", "high"):
-                wanted = {other: rows[best][other] for other in names} | {name: tornado[f"{end}_value"][number]}
+                value = tornado[f"{end}_value"][number]
+                wanted = {other: rows[best][other] for other in names} | {name: str(int(value.split()[0]) * 10 ** 9) if name == "bandwidth" else value}
+                if int(wanted["tp"]) * int(wanted["pp"]) == 8:
+                    wanted["zero"] = "0"
                 found = [time for row, time in zip(rows, times) if all(row[other] == wanted[other] for other in names)]
                 self.assertEqual(found, [tornado[end][number]], (name, end))
 

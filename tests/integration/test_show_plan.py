@@ -148,6 +148,12 @@ class ShowPlan(harness.Folder):
         self.assertEqual(max(times, key=lambda protocol: times[protocol][0]), "Simple", times)
         self.assertEqual(max(times, key=lambda protocol: times[protocol][1]), "LL", times)
 
+    def test_the_study_of_a_decode_step(self):
+        """At 16 KiB a plan with one or two steps saves a fifth of the step that the best ring takes, or more."""
+        done = harness.run_script("scripts/studies/decode_all_reduce", "--sizes=16384", f"--orrery={harness.BINARY}")
+        self.assertEqual(done.code, 0, done.out + done.err)
+        self.assertGreater(int(done.out.splitlines()[-1].split("|")[-2].strip(" %")), 20)
+
     def test_refusals(self):
         """Bad values of options are usage errors; a file that is no plan, or a size that is out of its range, is told."""
         plan = json.loads(make_plan.make("one-shot", gpus=2, blocks=1)) | {"min_message_size": 1024}

@@ -81,6 +81,7 @@ class Points {
   /// The space must outlive the points.
   explicit Points(const Space& space) : space_(&space) {}
 
+  const Space& space() const { return *space_; }
   void add(std::uint64_t number, const Choice& choice);
   std::size_t size() const { return numbers_.size(); }
   bool empty() const { return numbers_.empty(); }

@@ -36,8 +36,7 @@ constexpr bool is_control(RequestKind kind) {
 struct Request {
   RequestKind kind = RequestKind::store;
   bool is_behind_data = false;  ///< it passes no data though it is a word of control: it is of a copy engine
-  bool wants_left = false;      ///< Device::left is called when it has left its first link
-  bool wants_ack = false;       ///< of a store
+  bool wants_ack = false;       ///< of a store: Device::left is called when it has left its first link, too
   Buffer buffer = Buffer::scratch;
   bool has_packets = false;        ///< a store of packets, which readers wait for
   std::uint32_t from = 0, to = 0;  ///< GPUs
@@ -52,7 +51,7 @@ struct Request {
 };
 
 /// The simulation that a GPU is part of.
-class Surroundings {
+class Simulation {
  public:
   virtual Time now() const = 0;
   /// Resumes a coroutine of this GPU at `time`, now or later.
@@ -66,7 +65,7 @@ class Surroundings {
   virtual void finish(std::uint32_t gpu, Time time) = 0;
 
  protected:
-  ~Surroundings() = default;
+  ~Simulation() = default;
 };
 
 /// For what a block spends its time.
@@ -97,7 +96,7 @@ class Device {
  public:
   /// All arguments outlive it.
   Device(const Program& program, std::uint32_t gpu, const Parameters& parameters, Granularity granularity,
-         Surroundings& surroundings);
+         Simulation& simulation);
   ~Device();
 
   /// Starts the kernel now.

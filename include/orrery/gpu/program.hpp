@@ -96,6 +96,12 @@ enum class Order : std::uint8_t {
   by_threads,       ///< at one time, each by its own Operation::threads of the block
 };
 
+/// What a `barrier` joins.
+struct BarrierUse {
+  std::uint32_t id = 0;
+  std::uint32_t num_blocks = 0;  ///< that it joins
+};
+
 /// One operation of a thread block. Its operands are in Gpu::operands, sources first, and its ids in Gpu::ids.
 struct Operation {
   OperationKind kind = OperationKind::nop;
@@ -111,9 +117,8 @@ struct Operation {
   std::uint32_t num_destinations = 0;
   std::uint32_t first_id = 0;  ///< of channels (Gpu::channels) or semaphores (Gpu::semaphores)
   std::uint32_t num_ids = 0;
-  std::uint32_t barrier = 0;     ///< id of a `barrier`
-  std::uint32_t num_blocks = 0;  ///< that it joins
-  std::uint32_t number = 0;      ///< of the operation in its block of the file, for messages
+  BarrierUse barrier = {};   ///< of a `barrier`
+  std::uint32_t number = 0;  ///< of the operation in its block of the file, for messages
 };
 
 /// One end of a connection between two GPUs. Words that are sent on it come to `paired` of `peer`, and words that are

@@ -81,14 +81,18 @@ struct PacketWindow {
   friend bool operator==(const PacketWindow&, const PacketWindow&) = default;
 };
 
-/// The rules of a packet network (docs/packet-network.md).
-struct PacketRules {
-  // Sizes on the wire in bytes.
+/// What packets take on links, in bytes.
+struct PacketSizes {
   std::uint32_t payload = 1000;  ///< of a full data packet, without its header
   std::uint32_t header = 36;     ///< of a data packet
   std::uint32_t acknowledgement = 48;
   std::uint32_t pause_frame = 31;
 
+  friend bool operator==(const PacketSizes&, const PacketSizes&) = default;
+};
+
+/// How a switch divides its buffer, pauses and marks.
+struct SwitchRules {
   std::uint64_t buffer = 32U << 20U;  ///< bytes of each switch, shared by its ports
   bool pauses = true;                 ///< switches pause the ports before them when their buffers fill (PFC)
   std::uint32_t share_shift = 3;      ///< a port may fill 1 / 2^share_shift of the free shared buffer
@@ -97,6 +101,11 @@ struct PacketRules {
   std::optional<std::uint64_t> headroom;  ///< bytes of each port for what comes after a pause; none: 1.5 round trips
   std::map<std::uint64_t, MarkThresholds> marks;  ///< by rate; no marks at ports of other rates
 
+  friend bool operator==(const SwitchRules&, const SwitchRules&) = default;
+};
+
+/// The rules of a packet network (docs/packet-network.md).
+struct PacketRules : PacketSizes, SwitchRules {
   ControlName control;
   ControlParameters parameters;
   PacketWindow window;

@@ -48,13 +48,19 @@ struct TornadoBar {
   double low = 0, high = 0;           ///< the first objective with them
 };
 
-/// What a study found, as explore.h5 holds it (docs/exploration.md).
-struct StudyTable {
+/// What a study asked, and how it was searched.
+struct StudyDescription {
   std::string command_line;
   std::vector<std::pair<std::string, std::string>> inputs;      ///< names and texts: STUDY.yaml, CONFIG.yaml
   std::vector<std::pair<std::string, std::string>> attributes;  ///< of /study: how it was searched
   std::vector<std::pair<std::string, bool>> objectives;         ///< metrics, and whether more is better
   std::vector<std::string> constraints;
+  std::string shard;                                            ///< "I/N"; empty: the whole study
+  std::vector<std::pair<std::string, std::uint64_t>> identity;  ///< what the trials depend on: names, digests
+};
+
+/// What a study found, as explore.h5 holds it (docs/exploration.md).
+struct StudyTable : StudyDescription {
   std::vector<std::uint64_t> number;  ///< [trials] among the legal points
   TextColumn status, error, caveat;   ///< [trials]
   std::vector<StudyColumn> metrics;
@@ -64,8 +70,6 @@ struct StudyTable {
   std::vector<std::pair<std::string, std::uint64_t>> funnel;  ///< reasons, and how many points fell to them
   std::vector<std::pair<std::string, double>> main_effects;   ///< parameters, and their shares of the variance
   std::vector<TornadoBar> tornado;
-  std::string shard;                                            ///< "I/N"; empty: the whole study
-  std::vector<std::pair<std::string, std::uint64_t>> identity;  ///< what the trials depend on: names, digests
 };
 
 /// The trials of a file that `write_study` has written.

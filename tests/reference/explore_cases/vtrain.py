@@ -13,9 +13,9 @@ COMPUTE = {"kernel": "50 us"}  # what PyTorch of 2023 needs to launch a small op
 def texts_of(case):
     c = case["config"]
     for tp, dp, pp, micro_batch in c["rows_tp_dp_pp_microbatch"]:
+        # DeepSpeed sums gradients of fp16 in fp16, and its pipelines send shares between stages (PipelineEngine, is_pipe_partitioned).
         parallel = {"tp": tp, "dp": dp, "pp": pp, "micro-batch": micro_batch, "micro-batches": c["global_batch"] // (dp * micro_batch),
-                    "recompute": "full", "zero": 0, "overlap": False,
-                    "gradients": "bf16"}  # DeepSpeed sums gradients of fp16 in fp16
+                    "recompute": "full", "zero": 0, "overlap": False, "gradients": "bf16", "scattered-messages": True}
         yield steps.config(c["gpus"], steps.gpt(c["layers"], c["hidden"], c["heads"], c["sequence"], 50304), parallel, COMPUTE, NIC)
 
 

@@ -91,7 +91,7 @@ TEST(Alone, BarrierJoinsBlocks) {
   Gpu& gpu = program.gpus[0];
   gpu.blocks.resize(2);
   gpu.add(gpu.blocks[0], {.kind = OperationKind::nop});
-  for (Block& block : gpu.blocks) gpu.add(block, {.kind = OperationKind::barrier, .num_blocks = 2});
+  for (Block& block : gpu.blocks) gpu.add(block, {.kind = OperationKind::barrier, .barrier = {0, 2}});
   EXPECT_EQ(run(program).ends[0], Time::from_ns(1050 + 20 + 450 + 100));
 }
 

@@ -58,7 +58,7 @@ std::vector<Time> completions(const collective::Options& options, Bytes size) {
 TEST(PlanDurations, MembersCompleteTogetherAfterTheLastArrival) {
   const Options gpus = options_with({gather(0, 1 << 30)});
   collective::Options options = rings();
-  options.whole = plan_durations(gpus);
+  options.custom.whole = plan_durations(gpus);
   const Plan& plan = *gpus.plans.at(Kind::all_gather).front();
   const Time alone =
       simulate_alone(make_program(plan, Bytes(8192)), *ProfileName("h100"), gpus.parameters, gpus.granularity()).whole;
@@ -68,7 +68,7 @@ TEST(PlanDurations, MembersCompleteTogetherAfterTheLastArrival) {
 TEST(PlanDurations, SizeThatNoPlanHasTakesTheAlgorithm) {
   collective::Options options = rings();
   const auto ring = completions(options, Bytes(4096));
-  options.whole = plan_durations(options_with({gather(16384, 1 << 30)}));
+  options.custom.whole = plan_durations(options_with({gather(16384, 1 << 30)}));
   EXPECT_EQ(completions(options, Bytes(4096)), ring);
   EXPECT_NE(completions(options, Bytes(8192)), completions(rings(), Bytes(8192)));
 }
