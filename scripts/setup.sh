@@ -9,7 +9,7 @@ packages=(
   libopenmpi-dev openmpi-bin
   libhdf5-dev hdf5-tools
   libprotobuf-dev protobuf-compiler zlib1g-dev libmetis-dev
-  libcxxopts-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libtinyxml2-dev libspdlog-dev libfmt-dev
+  libcxxopts-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libtinyxml2-dev libspdlog-dev libfmt-dev libboost-dev
   python3 python3-h5py python3-numpy python3-pandas python3-yaml python3-matplotlib python3-protobuf
   xz-utils
 )

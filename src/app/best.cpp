@@ -103,7 +103,9 @@ std::string study_text(const config::BestCommand& command, const std::filesystem
       "    - micro_batches >= pp\n"
       "    - zero < 3 or pp == 1\n"
       "  objectives: [{minimise: step_time}]\n"
-      "  keep: 10\n";
+      "  keep: 10\n"
+      "  strategy: {kind: bounded}\n";
+  if (!command.cost.empty()) text += fmt::format("cost: {}\n", name_for(command.cost));
   return text;
 }
 

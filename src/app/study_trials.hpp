@@ -1,11 +1,18 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <optional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "orrery/config/command_line.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/config/variants.hpp"
 #include "orrery/explore/space.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "trial.hpp"
@@ -13,34 +20,65 @@
 
 namespace orrery::app {
 
-/// A point of a study and what came of it.
+/// What came of a point of a study.
 struct Row {
-  explore::Point point;
+  std::uint64_t number = 0;  ///< of the point
   Trial trial;
   double lower_bound = std::numeric_limits<double>::quiet_NaN();  ///< of the time of a step, s
 };
 
 /// The trials of a study that were simulated or ruled out.
 struct StudyTrials {
-  std::vector<Row> rows;             ///< by number; on rank 0 only
+  std::vector<Row> rows;             ///< [points]; on rank 0 only
   std::vector<std::uint64_t> extra;  ///< those that turned out to be ruled out after they had been simulated
 };
+
+/// Returns what the configurations of all points have in common.
+config::Inputs common_inputs(const explore::Study& study, const config::ExploreCommand& command);
+/// Returns the settings of a point, after those that all have in common.
+std::vector<std::string> settings_of(const explore::Point& point);
+/// Returns the configuration of a point.
+config::Inputs inputs_of(const explore::Study& study, const config::ExploreCommand& command,
+                         const explore::Point& point);
 
 /// What trials need to know.
 struct StudyRun {
   const explore::Study& study;
   const config::ExploreCommand& command;
-  const std::vector<explore::Point>& points;  ///< the same on all ranks
+  const explore::Space& space;
+  const explore::Points& points;  ///< the same on all ranks
   TrialJournal& journal;
   std::function<bool()> stop_requested;
+  /// The configurations of all points.
+  std::shared_ptr<config::Variants> variants = std::make_shared<config::Variants>(common_inputs(study, command));
 };
 
-/// Returns the configuration of a point.
-config::Inputs inputs_of(const explore::Study& study, const config::ExploreCommand& command,
-                         const explore::Point& point);
+/// Trials of a rank by number.
+using Trials = std::map<std::uint64_t, Trial>;
 
-/// Simulates all points that no earlier job has done; each rank whole ones of its own. Throws Error (interrupted) on
-/// all ranks if a stop on request ended it early. Collective.
+/// Returns the position of a metric or of a path in Trial::metrics; one behind the last one for another name.
+std::size_t index_of_metric(std::string_view metric);
+/// Returns a metric of a trial; NaN if it is not known.
+double metric_of(const Trial& trial, std::string_view metric);
+/// Returns the values of the names of a point, and of the metrics that are known.
+explore::Names names_of(const explore::Study& study, const explore::Point& point, const Trial& trial);
+/// Simulates a point and adds it to `mine` and to the journal. Returns false if a stop on request ended it.
+bool simulate_point(const StudyRun& run, const explore::Point& point, Trials& mine);
+/// The number of a point that is none of the study's points; the journal does not keep it.
+inline constexpr std::uint64_t unnumbered = ~std::uint64_t{0};
+/// Simulates the points of rank 0, each on one rank. Returns their trials on all ranks, in order. Throws Error
+/// (interrupted) on all ranks if a stop on request ended it. Collective.
+std::vector<Trial> simulate_points(const StudyRun& run, const std::vector<explore::Point>& points,
+                                   parallel::Communicator& world);
+/// Returns the trials of all ranks on rank 0, with those of earlier jobs. Collective.
+Trials gather_trials(const StudyRun& run, const Trials& mine, parallel::Communicator& world);
+/// Ends all ranks if one of them has stopped. `done`: trials of this rank. Collective.
+void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world);
+
+/// Simulates the points from position `first` on that no earlier job has done, each on one rank, and adds their rows to
+/// `found`. Throws Error (interrupted) on all ranks if a stop on request ended it early. Collective.
+void simulate_from(std::size_t first, const StudyRun& run, StudyTrials& found, parallel::Communicator& world);
+/// Simulates all points. Throws as `simulate_from`. Collective.
 StudyTrials simulate_all(const StudyRun& run, parallel::Communicator& world);
 
 /// Simulates the points that may be among the best, those with the least bounds first. The rows do not depend on the

@@ -24,10 +24,13 @@ void generate(const config::GenerateCommand& command);
 /// `orrery convert`: writes traces of any format as Chakra execution traces, or a description of a system as YAML.
 void convert(const config::ConvertCommand& command);
 
+/// `orrery synthesize`: learns from traces, or takes what was learned, and writes traces of another scale.
+void synthesize(const config::SynthesizeCommand& command);
+
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);
 
-/// `orrery show trace`, `topology`, `collective`, `tables` and `kernel`: print figures as text or JSON.
+/// `orrery show trace`, `topology`, `collective`, `tables`, `plan` and `kernel`: print figures as text or JSON.
 void show_trace(const config::ShowTraceCommand& command);
 void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
@@ -36,6 +39,7 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
 /// Writes a study beside the output and explores it. Collective.
 void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world);
 void show_tables(const config::ShowTablesCommand& command);
+void show_plan(const config::ShowPlanCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
 
 /// `orrery show keys`: prints the keys of configurations.

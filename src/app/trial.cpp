@@ -1,7 +1,9 @@
 #include "trial.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <new>
 #include <span>
 
 #include <fmt/format.h>
@@ -11,7 +13,9 @@
 #include "orrery/base/text.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/results/figures.hpp"
 #include "orrery/workload/figures.hpp"
+#include "orrery/workload/outline.hpp"
 #include "preparation.hpp"
 #include "simulation.hpp"
 
@@ -56,9 +60,25 @@ std::optional<std::string> excess(Bytes needed, const config::Configuration& con
   return fmt::format("needs {}{} of {}", is_bound ? "at least " : "", text(needed), text(room));
 }
 
-std::optional<Trial> simulate_configuration(config::Configuration& configuration, bool fold,
+/// Returns the figures of a step that metrics need. What NPUs execute is counted in the structures of the run, if all
+/// NPUs of a stage have the same one, so that they need not be made again.
+workload::Figures figures_of(const workload::Description& description, const HostedTraces& traces) {
+  if (!workload::has_outline(description)) return workload::figures(description);
+  workload::Figures figures = workload::figures_of_model(description);
+  const auto npus = workload::npus_of_stages(description.parallel);
+  const double npus_of_stage = figures.num_npus / static_cast<std::uint32_t>(npus.size());
+  for (const NpuId npu : npus) {
+    std::uint64_t flops = 0;
+    for (const auto& node : traces.traces[npu.index()].graph->nodes)
+      if (node.kind == trace::NodeKind::compute) flops += node.detail;
+    figures.executed_flops += static_cast<double>(flops) * npus_of_stage;
+  }
+  return figures;
+}
+
+std::optional<Trial> simulate_configuration(config::Configuration& configuration, const TrialOptions& options,
                                             const std::function<bool()>& stop_requested) {
-  configuration.run.fold = fold && configuration.run.partition.is_default();
+  configuration.run.fold = options.fold && configuration.run.partition.is_default();
   configuration.run.quiet = true;
   configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
   configuration.run.memory = config::ExcessPolicy::report;
@@ -69,7 +89,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   const auto all = collect(*preparation, *simulation);
   std::optional<results::TrainingStep> step;
   if (configuration.workload.generated)
-    step = training_step(configuration, workload::figures(*configuration.workload.generated));
+    step = training_step(configuration, figures_of(*configuration.workload.generated, preparation->traces()));
   Trial trial;
   trial.metrics.resize(explore::metrics().size(), unknown);
   auto metrics = results::metrics_of(all.npus, {}, configuration.execution.iterations, step, all.collective_sums);
@@ -79,11 +99,28 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
+  if (metrics && options.figures) std::ranges::copy(results::figures_of(*metrics), std::back_inserter(trial.metrics));
   if (auto text = excess(peak, configuration, false)) {
     trial.status = TrialStatus::does_not_fit;
     trial.text = std::move(*text);
   }
   return trial;
+}
+
+/// Returns what `simulate` does; a Trial in place of the faults that one can have.
+std::optional<Trial> with_faults_as_results(const std::function<std::optional<Trial>()>& simulate) {
+  try {
+    return simulate();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_input || error.code() == ErrorCode::usage)
+      return Trial::ended(TrialStatus::refused, error.what());
+    if (error.code() == ErrorCode::interrupted) return {};
+    if (error.code() == ErrorCode::stuck) return Trial::ended(TrialStatus::stuck, error.what());
+    if (error.code() == ErrorCode::internal) return Trial::ended(TrialStatus::failed, error.what());
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Trial::ended(TrialStatus::failed, "the simulation needs more memory than there is");
+  }
 }
 
 /// Adds what a step costs at least: it takes no less time, and NPUs draw no less than in their thriftier state.
@@ -98,9 +135,7 @@ void add_cost_bounds(const cost::Plant& plant, TrialEstimate& estimate) {
 
 }  // namespace
 
-Trial Trial::ended(TrialStatus status, std::string text) {
-  return {status, std::vector<double>(explore::metrics().size(), unknown), std::move(text)};
-}
+Trial Trial::ended(TrialStatus status, std::string text) { return {status, {}, std::move(text)}; }
 
 double TrialEstimate::bound(std::string_view metric) const {
   // Rates are rounded twice, here and in the results.
@@ -131,20 +166,21 @@ struct TrialEstimator::Common {
 TrialEstimator::TrialEstimator() : common_(std::make_unique<Common>()) {}
 TrialEstimator::~TrialEstimator() = default;
 
-TrialEstimator::Result TrialEstimator::estimate(const config::Inputs& inputs) {
-  std::string settings;
-  for (const std::string& setting : inputs.overrides)
-    if (!setting.starts_with("workload.")) settings += setting + '\n';
+TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, const std::vector<std::string>& settings) {
+  std::string of_system;  // what is known to concern the workload alone is left out
+  for (const std::string& setting : settings)
+    if (!setting.starts_with("workload.parallel.") && !setting.starts_with("workload.model."))
+      of_system += setting + '\n';
   Result result;
   try {
-    auto configuration = config::read(inputs);
+    auto configuration = variants.read(settings);
     result.estimate.peak_memory = least_peak_memory(configuration);
     if (auto text = excess(result.estimate.peak_memory, configuration, true)) {
       result.settled = Trial::ended(TrialStatus::does_not_fit, std::move(*text));
       return result;
     }
-    if (!common_->system || common_->settings != settings) {
-      common_ = std::make_unique<Common>(Common{settings, configuration, nullptr});
+    if (!common_->system || common_->settings != of_system) {
+      common_ = std::make_unique<Common>(Common{of_system, configuration, nullptr});
       common_->system = std::make_unique<System>(common_->configuration);
     }
     result.estimate.step = least_step_time(configuration, *common_->system);
@@ -162,17 +198,28 @@ TrialEstimator::Result TrialEstimator::estimate(const config::Inputs& inputs) {
   return result;
 }
 
-std::optional<Trial> simulate_trial(const config::Inputs& inputs, bool fold,
+std::optional<Trial> simulate_trial(config::Configuration& configuration, const TrialOptions& options,
                                     const std::function<bool()>& stop_requested) {
-  try {
-    auto configuration = config::read(inputs);
-    return simulate_configuration(configuration, fold, stop_requested);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::bad_input || error.code() == ErrorCode::usage)
-      return Trial::ended(TrialStatus::refused, error.what());
-    if (error.code() == ErrorCode::interrupted) return {};
-    if (error.code() == ErrorCode::stuck) return Trial::ended(TrialStatus::stuck, error.what());
-    throw;
+  return with_faults_as_results([&] { return simulate_configuration(configuration, options, stop_requested); });
+}
+
+std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings,
+                                    const TrialOptions& options, const std::function<bool()>& stop_requested) {
+  return with_faults_as_results([&] {
+    auto configuration = variants.read(settings);
+    return simulate_configuration(configuration, options, stop_requested);
+  });
+}
+
+void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate) {
+  for (const std::string_view metric : {"step_time", "peak_memory"}) {
+    if (trial.metrics.empty()) return;
+    const auto which = std::ranges::find(explore::metrics(), metric, &explore::MetricInfo::name);
+    const double found = trial.metrics[static_cast<std::size_t>(which - explore::metrics().begin())];
+    const double bound = estimate.bound(metric);
+    if (found < bound)
+      throw Error(ErrorCode::internal,
+                  fmt::format("trial {}: {} is {}, below its bound of {}", number, metric, found, bound));
   }
 }
 

@@ -10,7 +10,8 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
-#include "orrery/config/read.hpp"
+#include "orrery/config/configuration.hpp"
+#include "orrery/config/variants.hpp"
 
 namespace orrery::app {
 
@@ -22,12 +23,15 @@ enum class TrialStatus : std::uint8_t {
   refused,       ///< the configuration is faulty
   stuck,         ///< not all NPUs finished
   ruled_out,     ///< its bounds say that it is not among the best
+  failed,        ///< a fault of the program, or more memory than there is
+  timed_out,     ///< it took longer than a trial may
 };
 
 struct Trial {
   TrialStatus status = TrialStatus::done;
-  std::vector<double> metrics;  ///< [explore::metrics()], NaN where one is not known
-  std::string text;             ///< why it is not done
+  std::vector<double>
+      metrics;  ///< [explore::metrics()], then perhaps results::figures_of; NaN where one is not known. Empty: none is
+  std::string text;  ///< why it is not done
 
   /// Returns a trial without metrics.
   static Trial ended(TrialStatus status, std::string text);
@@ -40,7 +44,7 @@ struct TrialEstimate {
   double samples = 0, tokens = 0;  ///< of a step
   /// Exact, or not less than this; 0 where prices are not known.
   double capex = 0, power = 0, energy = 0, price = 0;
-  double work = 1;                 ///< of the simulation, for comparison
+  double work = 1;  ///< of the simulation, for comparison
 
   /// Returns what a metric is not better than; NaN if nothing is known.
   double bound(std::string_view metric) const;
@@ -57,16 +61,27 @@ class TrialEstimator {
     std::optional<Trial> settled;  ///< if the configuration is faulty or does not fit
   };
   /// Not collective.
-  Result estimate(const config::Inputs& inputs);
+  Result estimate(config::Variants& variants, const std::vector<std::string>& settings);
 
  private:
   struct Common;
   std::unique_ptr<Common> common_;
 };
 
-/// Reads and simulates one configuration on this rank alone. Not collective. Faults of the configuration and runs that
-/// get stuck are results; throws all other Errors. Returns nothing if `stop_requested` (see pdes::Options) ended it.
-std::optional<Trial> simulate_trial(const config::Inputs& inputs, bool fold,
+struct TrialOptions {
+  bool fold = true;      ///< NPUs that are alike are simulated once
+  bool figures = false;  ///< all figures of results belong to the metrics
+};
+/// Simulates one configuration on this rank alone, and changes those of its options that say what is recorded. Not
+/// collective. Faults of the configuration and runs that get stuck are results; throws all other Errors. Returns
+/// nothing if `stop_requested` (see pdes::Options) ended it.
+std::optional<Trial> simulate_trial(config::Configuration& configuration, const TrialOptions& options,
                                     const std::function<bool()>& stop_requested);
+/// Reads and simulates one configuration.
+std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings,
+                                    const TrialOptions& options, const std::function<bool()>& stop_requested);
+
+/// Throws Error (internal), which names the trial, if its time or its peak of memory is below the bound.
+void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate);
 
 }  // namespace orrery::app

@@ -1,6 +1,7 @@
 #include "trial_journal.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,7 +76,30 @@ std::vector<std::filesystem::path> journals_of(const std::filesystem::path& outp
               fmt::format("cannot be written: {}", std::generic_category().message(errno)));
 }
 
+/// Throws if a process that still runs writes to a journal.
+void require_no_writer(const std::filesystem::path& file) {
+  const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return;
+  const bool is_locked = ::flock(opened, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(opened);
+  if (is_locked)
+    throw Error(ErrorCode::output, {.file = file.string()}, "another job that still runs writes to it",
+                "a job with an output of its own", "Wait for its end, or give another --output.");
+}
+
 }  // namespace
+
+std::vector<std::string> differences(const TrialJournal::Identity& mine, const TrialJournal::Identity& other) {
+  std::vector<std::string> names;
+  for (const auto& [name, digest] : mine) {
+    const auto found = std::ranges::find(other, name, &std::pair<std::string, std::uint64_t>::first);
+    if (found == other.end() || found->second != digest) names.push_back(name);
+  }
+  for (const auto& [name, digest] : other)
+    if (std::ranges::find(mine, name, &std::pair<std::string, std::uint64_t>::first) == mine.end())
+      names.push_back(name);
+  return names;
+}
 
 TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identity, parallel::Communicator& world)
     : output_(std::move(output)) {
@@ -85,6 +109,7 @@ TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identit
   world.agree([&] {
     if (!world.is_root()) return;
     for (const auto& file : journals_of(output_)) {
+      require_no_writer(file);
       read(file, header);
       std::uint64_t number = 0;
       const std::string text = file.extension().string();
@@ -113,6 +138,7 @@ TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identit
   world.agree([&] {
     file_ = ::open(own_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (file_ < 0) fail(own_);
+    ::flock(file_, LOCK_EX | LOCK_NB);  // it ends with the process; a file system without locks does without
     append(header);
   });
 }

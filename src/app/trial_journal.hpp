@@ -24,7 +24,7 @@ class TrialJournal {
 
   /// Reads the journals that earlier jobs have left beside `output`, and creates this rank's own one. Collective.
   /// Throws Error: bad_input for a journal of something else than `identity`, with what differs; output if a file
-  /// cannot be written.
+  /// cannot be written, or if another job that still runs writes to one.
   TrialJournal(std::filesystem::path output, const Identity& identity, parallel::Communicator& world);
   ~TrialJournal();
   TrialJournal(const TrialJournal&) = delete;
@@ -32,6 +32,8 @@ class TrialJournal {
 
   /// Returns the trials of earlier jobs by number, the same on all ranks.
   const std::map<std::uint64_t, Trial>& known() const { return known_; }
+  /// Adds trials that are known from elsewhere to those of earlier jobs. All ranks give the same ones.
+  void adopt(std::map<std::uint64_t, Trial> trials) { known_.merge(std::move(trials)); }
   /// Appends a trial. What is older than a second is on the disk. Throws Error (output).
   void add(std::uint64_t number, const Trial& trial);
   /// Removes all journals of this output. Call it on rank 0 when the results are written.
@@ -46,5 +48,8 @@ class TrialJournal {
   int file_ = -1;
   std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
 };
+
+/// Returns the names of what differs between two studies.
+std::vector<std::string> differences(const TrialJournal::Identity& mine, const TrialJournal::Identity& other);
 
 }  // namespace orrery::app

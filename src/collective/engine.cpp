@@ -13,6 +13,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/message_program.hpp"
+#include "orrery/collective/whole_durations.hpp"
 #include "plan.hpp"
 #include "sent_bytes.hpp"
 #include "symmetry.hpp"
@@ -80,6 +81,12 @@ struct Engine::State {
   Memo& memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn);
   Time minimum_duration(const GroupLayout& layout) const;
   bool has_library() const { return options.library.library.has_value(); }
+  /// Returns what carries out a collective in place of algorithms, besides libraries; none if nothing does.
+  std::optional<std::string> carrier(const GroupLayout& layout, Kind kind, Bytes size) const;
+  /// Returns whether all members complete a fixed time after the last arrival.
+  bool is_whole(const GroupLayout& layout, Kind kind, Bytes size) const {
+    return has_library() || (options.custom.whole && carrier(layout, kind, size));
+  }
   LibraryGroup library_group(const GroupLayout& layout) const;
   LibraryTime library_time(const GroupLayout& layout, Kind kind, Bytes size) const;
   std::optional<LibraryChoice> library_choice(const GroupLayout& layout, Kind kind, Bytes size) const;
@@ -99,6 +106,7 @@ struct Engine::State {
   std::size_t program_bytes = 0;  ///< of the programs, roughly
   std::unordered_map<const GroupLayout*, Time> minimum_durations;
   std::unordered_map<Key, Time, KeyHash> library_durations;
+  std::unordered_map<const GroupLayout*, std::vector<NpuId>> first_members;  ///< with Options::whole
   Workspace workspace;
   std::vector<Ps> arrivals, completions;  ///< of the call in progress
 };
@@ -135,6 +143,7 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
   for (const std::shared_ptr<const GroupLayout>& known : alike)
     if (*known == built) return known;
   alike.push_back(std::make_shared<const GroupLayout>(std::move(built)));
+  if (options.custom.whole) state_->first_members.emplace(alike.back().get(), std::vector(members.begin(), members.end()));
   return alike.back();
 }
 
@@ -176,7 +185,7 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
     completions[0] = arrivals[0];
     return;
   }
-  if (state_->has_library()) {
+  if (state_->is_whole(layout, kind, size)) {
     const Time last = std::ranges::max(arrivals);
     std::ranges::fill(completions, last + state_->library_duration(layout, kind, size));
     return;
@@ -223,10 +232,13 @@ std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions)
 }
 
 /// Returns the bytes of the whole buffer, of which a node of some kinds gives the share of a member.
-double buffer(Kind kind, std::uint32_t members, Bytes size) {
-  if (kind == Kind::barrier) return 0;
+Bytes whole_buffer(Kind kind, std::uint32_t members, Bytes size) {
+  if (kind == Kind::barrier) return Bytes(0);
   const bool is_share = kind == Kind::all_gather || kind == Kind::gather;
-  return static_cast<double>(size.count()) * (is_share ? members : 1);
+  return size * (is_share ? members : 1);
+}
+double buffer(Kind kind, std::uint32_t members, Bytes size) {
+  return static_cast<double>(whole_buffer(kind, members, size).count());
 }
 
 }  // namespace
@@ -239,6 +251,11 @@ LibraryGroup Engine::State::library_group(const GroupLayout& layout) const {
   return group;
 }
 
+std::optional<std::string> Engine::State::carrier(const GroupLayout& layout, Kind kind, Bytes size) const {
+  if (!options.custom.whole || layout.num_members == 1 || layout.custom) return {};
+  return options.custom.whole->carrier(kind, layout.num_members, whole_buffer(kind, layout.num_members, size));
+}
+
 LibraryTime Engine::State::library_time(const GroupLayout& layout, Kind kind, Bytes size) const {
   return collective::library_time(options.library, kind, library_group(layout), buffer(kind, layout.num_members, size));
 }
@@ -249,11 +266,12 @@ std::optional<LibraryChoice> Engine::State::library_choice(const GroupLayout& la
 }
 
 Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
-  const auto [known, is_new] = library_durations.try_emplace({&layout, kind, size});
-  if (is_new)
-    known->second = std::max(duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding()),
-                             tick(delays.rounding()));
-  return known->second;
+  const Key key{&layout, kind, size};
+  if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
+  const Time time = has_library() ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
+                                  : options.custom.whole->duration(delays, first_members.at(&layout), kind,
+                                                            whole_buffer(kind, layout.num_members, size));
+  return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
 }
 
 Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn) {
@@ -291,7 +309,7 @@ void Engine::State::finish_unequal(const Memo& memo, std::span<const Time> since
 
 Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   if (layout.num_members == 1) return Time::zero();
-  if (state_->has_library()) return state_->library_duration(layout, kind, size);
+  if (state_->is_whole(layout, kind, size)) return state_->library_duration(layout, kind, size);
   Ps least = std::numeric_limits<Ps>::max();
   for (const Turn turn : turns(layout, kind)) {
     Memo& memo = state_->memo(layout, kind, size, turn);
@@ -304,7 +322,7 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
 
 Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const {
   const Options& options = state_->options;
-  if (!options.rules.turns_go_on || layout.num_members == 1 || state_->has_library()) return {};
+  if (!options.rules.turns_go_on || layout.num_members == 1 || state_->is_whole(layout, kind, size)) return {};
   const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
   if (!goes_up_and_down(options, parent(kind)))
     turn.queue = static_cast<std::uint32_t>((turn.queue + chunks.count) % options.chunks.queues);
@@ -356,7 +374,9 @@ std::vector<std::uint32_t> Engine::equivalence_classes(const GroupLayout& layout
 Time Engine::minimum_duration(const GroupLayout& layout) {
   if (layout.num_members == 1) return Time::zero();
   // A measured series may correct a time down, so that no more than a tick is certain.
-  if (state_->has_library()) return tick(state_->delays.rounding());
+  const auto& whole = state_->options.custom.whole;
+  if (state_->has_library() || (whole && whole->carries_some(layout.num_members)))
+    return tick(state_->delays.rounding());
   const auto [known, is_new] = state_->minimum_durations.try_emplace(&layout);
   if (is_new) known->second = state_->minimum_duration(layout);
   return known->second;
@@ -391,20 +411,25 @@ const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kin
 CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes size) const {
   if (layout.num_members == 1) return {};
   const Options& options = state_->options;
-  if (state_->has_library()) {
+  const auto carrier = state_->carrier(layout, kind, size);
+  if (state_->has_library() || carrier) {
     PhaseFigures whole;
     for (const Axis& axis : layout.axes)
       whole.dimensions.insert(whole.dimensions.end(), axis.dimensions.begin(), axis.dimensions.end());
     if (layout.axes.empty()) whole.dimensions = layout.whole->dimensions;
     whole.size = layout.num_members;
+    whole.kind = kind;
+    whole.bytes = size;
+    if (carrier) {
+      whole.algorithm = *carrier;
+      return {1, {whole}};
+    }
     whole.algorithm = state_->library_time(layout, kind, size).algorithm;
     if (const auto choice = state_->library_choice(layout, kind, size)) {
       whole.algorithm = choice->algorithm;
       whole.protocol = choice->protocol;
       whole.channels = choice->channels;
     }
-    whole.kind = kind;
-    whole.bytes = size;
     return {1, {whole}};
   }
   const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);

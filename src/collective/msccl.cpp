@@ -20,7 +20,7 @@ using OperationKind = CustomCollective::OperationKind;
 constexpr std::int64_t largest_int = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_chunks = std::int64_t{1} << 24;
-constexpr std::uint64_t most_chunks_of_all = std::uint64_t{1} << 27;  // 2 GiB while the file is carried out
+constexpr std::uint64_t most_chunks_of_all = std::uint64_t{1} << 27;  // 3 GiB while the file is carried out
 
 constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"allreduce", Kind::all_reduce},
@@ -51,15 +51,24 @@ constexpr Type types[] = {
 /// The ends of the connections of a thread block.
 struct Block {
   std::int64_t id = 0, send = -1, receive = -1, channel = 0;
+
+  Msccl::Block described() const {
+    const auto peer = [](std::int64_t gpu) {
+      return gpu < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(gpu));
+    };
+    return {static_cast<std::uint32_t>(id), peer(send), peer(receive), static_cast<std::uint32_t>(channel)};
+  }
 };
 
 class MscclReader {
  public:
-  MscclReader(const std::filesystem::path& file, Kind kind, const Place& named_by)
-      : file_(file), text_(read_text(file, named_by)) {
+  /// Reads a file of a kind; without one, of any kind.
+  MscclReader(const std::filesystem::path& file, std::optional<Kind> kind, const Place& named_by)
+      : file_(file), text_(read_text(file, named_by)), wanted_(kind) {
     algorithm_.file = file.string();
-    algorithm_.kind = kind;
   }
+
+  const Msccl& algorithm() const { return algorithm_; }
 
   std::shared_ptr<const CustomCollective> read(const Place& named_by) {
     tinyxml2::XMLDocument document;
@@ -119,12 +128,16 @@ class MscclReader {
     if (known == std::end(kinds))
       fail(&algo, fmt::format("coll is '{}'", cited(coll)),
            "allreduce, allgather, reduce_scatter, alltoall, broadcast, reduce, gather or scatter");
-    if (known->second != algorithm_.kind)
-      throw Error(
-          ErrorCode::bad_input, named_by,
-          fmt::format("found {}, whose coll is that of {}", algorithm_.file, name(known->second)),
-          fmt::format("a file with coll=\"{}\"",
-                      std::ranges::find(kinds, algorithm_.kind, &std::pair<std::string_view, Kind>::second)->first));
+    algorithm_.kind = known->second;
+    if (wanted_ && *wanted_ != algorithm_.kind)
+      throw Error(ErrorCode::bad_input, named_by,
+                  fmt::format("found {}, whose coll is that of {}", algorithm_.file, name(known->second)),
+                  fmt::format("a file with coll=\"{}\"",
+                              std::ranges::find(kinds, *wanted_, &std::pair<std::string_view, Kind>::second)->first));
+    if (const char* const protocol = text_of(algo, "proto")) {
+      if (std::string_view(protocol) == "LL") algorithm_.protocol = Msccl::Protocol::ll;
+      if (std::string_view(protocol) == "LL128") algorithm_.protocol = Msccl::Protocol::ll128;
+    }
     algorithm_.num_gpus = count(algo, "ngpus", 2, most_gpus);
     algorithm_.in_place = number(algo, "inplace", 0, 1, 0) == 1;
     algorithm_.root = count(algo, "root", 0, algorithm_.num_gpus - 1, 0);
@@ -147,6 +160,7 @@ class MscclReader {
     builder_.emplace(algorithm_.num_gpus);
     algorithm_.steps.resize(algorithm_.num_gpus);
     algorithm_.num_scratch.resize(algorithm_.num_gpus);
+    algorithm_.blocks.resize(algorithm_.num_gpus);
   }
 
   void read_gpu(const XMLElement& gpu, std::uint32_t rank) {
@@ -173,6 +187,7 @@ class MscclReader {
           fail(tb, fmt::format("two thread blocks of gpu {} {} gpu {} on channel {}", rank, verb, peer, block.channel),
                "one for each connection");
       }
+      algorithm_.blocks[rank].push_back(block.described());
       read_block(*tb, rank, block);
     }
   }
@@ -206,6 +221,9 @@ class MscclReader {
       const std::int64_t waits_in = number(*at, "depid", -1, largest_int, -1),
                          waits_for = number(*at, "deps", -1, largest_int, -1);
       if (waits_in >= 0) waits_.push_back({rank, index_of(rank), waits_in, waits_for});
+      if (waits_in >= 0)
+        step.waits_for = {static_cast<std::uint32_t>(waits_in),
+                          static_cast<std::uint32_t>(std::max(waits_for, std::int64_t{0}))};
       steps_.emplace(std::tuple(rank, block.id, std::int64_t{step.number}), index_of(rank));
       algorithm_.steps[rank].push_back(std::move(step));
     }
@@ -297,6 +315,7 @@ class MscclReader {
 
   std::filesystem::path file_;
   std::string text_;
+  std::optional<Kind> wanted_;
   Msccl algorithm_;
   std::vector<const XMLElement*> gpus_;
   std::optional<CustomCollectiveBuilder> builder_;
@@ -314,6 +333,12 @@ Error Msccl::error(std::uint32_t gpu, const Step& step, std::string_view found, 
       {.file = file, .line = step.line > 0 ? std::optional<std::uint64_t>(step.line) : std::nullopt},
       fmt::format("rank {}, thread block {}, step {}: {}", step.of_gpu.value_or(gpu), step.block, step.number, found),
       expected};
+}
+
+Msccl read_msccl_algorithm(const std::filesystem::path& file, const Place& named_by) {
+  MscclReader reader(file, std::nullopt, named_by);
+  (void)reader.read(named_by);
+  return reader.algorithm();
 }
 
 std::shared_ptr<const CustomCollective> read_msccl(const std::filesystem::path& file, Kind kind,

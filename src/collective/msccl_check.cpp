@@ -5,70 +5,18 @@
 #include <algorithm>
 
 #include "msccl.hpp"
-#include "orrery/base/mix.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/collective/data_contract.hpp"
 
 namespace orrery::collective {
 namespace {
 
-/// The symbol for a chunk.
-struct Value {
-  std::uint32_t chunk = 0;  ///< of the whole
-  std::uint32_t count = 0;  ///< of contributions; 0: no step has written it
-  std::uint64_t ranks = 0;  ///< the sum of the hashes of the ranks that contributed
-
-  friend bool operator==(const Value&, const Value&) = default;
-};
-
-std::uint64_t hash_of(std::uint32_t rank) { return mix(0, rank); }
-
-/// What members hold at the start of a kind of collective and what they must hold at the end.
-class Contract {
- public:
-  explicit Contract(const Msccl& of) : of_(of), share_(of.num_chunks / of.num_gpus) {
-    for (std::uint32_t rank = 0; rank < of.num_gpus; ++rank) all_ranks_ += hash_of(rank);
-  }
-
-  Value input(std::uint32_t rank, std::uint32_t at) const {
-    const bool is_shard = of_.kind == Kind::all_gather || of_.kind == Kind::gather;
-    const bool is_of_root = of_.kind == Kind::broadcast || of_.kind == Kind::scatter;
-    if (is_of_root && rank != of_.root) return {};
-    return {is_shard ? rank * share_ + at : at, 1, hash_of(rank)};
-  }
-  Value output(std::uint32_t rank, std::uint32_t at) const {
-    const bool is_for_root = of_.kind == Kind::reduce || of_.kind == Kind::gather;
-    if (is_for_root && rank != of_.root) return {};
-    switch (of_.kind) {
-      case Kind::all_reduce:
-      case Kind::reduce:
-        return {at, of_.num_gpus, all_ranks_};
-      case Kind::reduce_scatter:
-        return {rank * share_ + at, of_.num_gpus, all_ranks_};
-      case Kind::all_gather:
-      case Kind::gather:
-        return {at, 1, hash_of(at / share_)};
-      case Kind::all_to_all:
-        return {rank * share_ + at % share_, 1, hash_of(at / share_)};
-      case Kind::broadcast:
-        return {at, 1, hash_of(of_.root)};
-      case Kind::scatter:
-        return {rank * share_ + at, 1, hash_of(of_.root)};
-      case Kind::barrier:
-        break;
-    }
-    ensure_failed("an MSCCL algorithm of a kind that has none", std::source_location::current());
-  }
-
- private:
-  const Msccl& of_;
-  std::uint32_t share_;  ///< chunks of each member
-  std::uint64_t all_ranks_ = 0;
-};
+DataContract contract_of(const Msccl& of) { return {of.kind, of.num_gpus, of.num_chunks, of.root}; }
 
 /// The buffers of all members.
 class Memory {
  public:
-  Memory(const Msccl& of, const Contract& contract) : of_(of), values_(of.num_gpus) {
+  Memory(const Msccl& of, const DataContract& contract) : of_(of), values_(of.num_gpus) {
     first_output_ = of.num_input();
     first_scratch_ = first_output_ + of.num_output();
     for (std::uint32_t rank = 0; rank < of.num_gpus; ++rank) {
@@ -78,7 +26,7 @@ class Memory {
     }
   }
 
-  Value& at(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
+  DataMark& at(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
     const std::uint32_t sizes[] = {of_.num_input(), of_.num_output(), of_.num_scratch[rank]};
     const std::uint32_t size = sizes[static_cast<std::size_t>(place.buffer)];
     constexpr char names[] = {'i', 'o', 's'};
@@ -89,7 +37,7 @@ class Memory {
                       "offsets and cnt within the buffers");
     return values_[rank][index(rank, place)];
   }
-  const Value& output(std::uint32_t rank, std::uint32_t at) const {
+  const DataMark& output(std::uint32_t rank, std::uint32_t at) const {
     return values_[rank][index(rank, {Msccl::Buffer::output, at})];
   }
 
@@ -106,14 +54,14 @@ class Memory {
 
   const Msccl& of_;
   std::uint32_t first_output_ = 0, first_scratch_ = 0;
-  std::vector<std::vector<Value>> values_;  ///< [gpus][input, output and scratch]
+  std::vector<std::vector<DataMark>> values_;  ///< [gpus][input, output and scratch]
 };
 
 /// Carries out operations one by one.
 class Follower {
  public:
   Follower(const Msccl& of, const CustomCollectiveBuilder& builder, CustomCollectiveBuilder* moved)
-      : of_(of), builder_(builder), moved_(moved), contract_(of), memory_(of, contract_) {
+      : of_(of), builder_(builder), moved_(moved), contract_(contract_of(of)), memory_(of, contract_) {
     sent_.resize(builder.num_operations());
     held_.resize(of.num_gpus);
     for (std::uint32_t rank = 0; rank < of.num_gpus; ++rank) held_[rank].resize(of.steps[rank].size());
@@ -121,7 +69,7 @@ class Follower {
 
   void take(std::uint32_t operation, std::uint32_t rank, std::uint32_t index) {
     const Msccl::Step& step = of_.steps[rank][index];
-    std::vector<Value>& held = held_[rank][index];
+    std::vector<DataMark>& held = held_[rank][index];
     if (step.operations[Msccl::receives] == operation) {
       held = std::move(sent_[builder_[operation].partner]);
       if (!step.operations[Msccl::calculates]) write(rank, step, held);
@@ -141,7 +89,7 @@ class Follower {
   void check_results() const {
     for (std::uint32_t rank = 0; rank < of_.num_gpus; ++rank)
       for (std::uint32_t at = 0; at < of_.num_output(); ++at) {
-        const Value wanted = contract_.output(rank, at), found = memory_.output(rank, at);
+        const DataMark wanted = contract_.output(rank, at), found = memory_.output(rank, at);
         if (wanted.count == 0 || wanted == found) continue;
         throw Error(ErrorCode::bad_input, {.file = of_.file},
                     fmt::format("rank {} does not get its result of the {}: chunk {} of its output {}", rank,
@@ -151,7 +99,7 @@ class Follower {
   }
 
  private:
-  static std::string describe(const Value& found, const Value& wanted) {
+  static std::string describe(const DataMark& found, const DataMark& wanted) {
     if (found.count == 0) return "is never written";
     if (found.chunk != wanted.chunk)
       return fmt::format("is chunk {} with {} in it", found.chunk, counted(found.count, "contribution"));
@@ -159,8 +107,8 @@ class Follower {
     return "has contributions of other ranks in it";
   }
 
-  std::vector<Value> read(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
-    std::vector<Value> values;
+  std::vector<DataMark> read(std::uint32_t rank, const Msccl::Step& step, Msccl::Location place) {
+    std::vector<DataMark> values;
     for (std::uint32_t k = 0; k < step.count; ++k, ++place.offset) {
       values.push_back(memory_.at(rank, step, place));
       if (values.back().count == 0)
@@ -169,15 +117,15 @@ class Follower {
     }
     return values;
   }
-  void write(std::uint32_t rank, const Msccl::Step& step, const std::vector<Value>& values) {
+  void write(std::uint32_t rank, const Msccl::Step& step, const std::vector<DataMark>& values) {
     Msccl::Location place = step.to;
-    for (const Value& value : values) {
+    for (const DataMark& value : values) {
       memory_.at(rank, step, place) = value;
       ++place.offset;
     }
   }
-  void calculate(std::uint32_t rank, const Msccl::Step& step, std::vector<Value>& held) {
-    const std::vector<Value> own = read(rank, step, step.from);
+  void calculate(std::uint32_t rank, const Msccl::Step& step, std::vector<DataMark>& held) {
+    const std::vector<DataMark> own = read(rank, step, step.from);
     if (step.type == "cpy") {
       held = own;
     } else {
@@ -193,13 +141,13 @@ class Follower {
     if (step.keeps) write(rank, step, held);
   }
 
-  void note(std::uint32_t operation, const std::vector<Value>& values, std::uint32_t copies) {
+  void note(std::uint32_t operation, const std::vector<DataMark>& values, std::uint32_t copies) {
     std::vector<CustomCollective::Range> ranges;
-    for (const Value& value : values) {
+    for (const DataMark& value : values) {
       if (!ranges.empty() && ranges.back().first + ranges.back().count == value.chunk)
         ++ranges.back().count;
       else
-        ranges.push_back({value.chunk, 1});
+        ranges.push_back({static_cast<std::uint32_t>(value.chunk), 1});
     }
     if (copies == 2) ranges.insert(ranges.end(), ranges.begin(), ranges.end());
     moved_->move(operation, ranges);
@@ -208,10 +156,10 @@ class Follower {
   const Msccl& of_;
   const CustomCollectiveBuilder& builder_;
   CustomCollectiveBuilder* moved_;
-  Contract contract_;
+  DataContract contract_;
   Memory memory_;
-  std::vector<std::vector<Value>> sent_;               ///< [operations] of sends, until received
-  std::vector<std::vector<std::vector<Value>>> held_;  ///< [gpus][steps] between two actions of a step
+  std::vector<std::vector<DataMark>> sent_;               ///< [operations] of sends, until received
+  std::vector<std::vector<std::vector<DataMark>>> held_;  ///< [gpus][steps] between two actions of a step
 };
 
 }  // namespace

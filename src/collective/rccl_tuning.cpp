@@ -31,7 +31,7 @@ constexpr Row ring_row{
     .correction = {
         {{.1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, 1, .2, 1, .4, .4, .1, .2, .2, .1, .1, .1, .1, .1, .1, .1, .1},
          {.1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, 1, .8, 1, 1, 1}}}};
-constexpr double overhead_of_step = 2;  // us, of the host, between nodes; three times as much with Simple
+constexpr double rccl_overhead_of_step = 2;  // us, of the host, between nodes; three times as much with Simple
 // GB/s of a link; each GPU has one to each other one. That rings use all of them is an assumption.
 constexpr double link_rate = 48;
 
@@ -56,7 +56,7 @@ double estimate(const Row& row, bool is_tree, std::size_t protocol, Kind kind, c
     latency += group.nodes == 1 ? row.link[protocol] : row.network[protocol];
   } else {
     const double between = group.nodes == 1 ? 0 : steps_of(kind, nodes);
-    const double overhead = group.nodes == 1 ? 0 : overhead_of_step * (protocol == 1 ? 3 : 1);
+    const double overhead = group.nodes == 1 ? 0 : rccl_overhead_of_step * (protocol == 1 ? 3 : 1);
     latency += (steps - between) * std::max(row.link[protocol], overhead) + between * row.network[protocol];
   }
   return 1e-6 * latency + bytes / (1e9 * bandwidth);

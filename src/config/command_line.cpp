@@ -9,15 +9,18 @@
 #include "keys/keys.hpp"
 #include "manual.hpp"
 #include "orrery/config/units.hpp"
+#include "show_plan_command.hpp"
 #include "subcommands.hpp"
 #include "suggestion.hpp"
+#include "synthesis_options.hpp"
 
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",     "check",     "explore",  "best",    "flows",     "report",
-                                         "compare", "calibrate", "generate", "convert", "partition", "show"};
-constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables",
+constexpr std::string_view commands[] = {"run",        "check",     "explore",   "best",     "flows",
+                                         "report",     "compare",   "calibrate", "generate", "convert",
+                                         "synthesize", "partition", "show"};
+constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
                                       "kernel",  "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
@@ -177,19 +180,31 @@ std::optional<trace::StepChoice> step_of(const Arguments& arguments) {
   return step;
 }
 
-Command make_convert(const Arguments& arguments) {
-  ConvertCommand command;
-  command.inputs = arguments.positionals();
-  if (command.inputs.empty()) usage("orrery convert: no file. Give traces, or the description of a system.");
-  command.output = needed(arguments, "convert", "output", "traces/workload");
+/// Reads what says how the traces of all NPUs are read, and `force`.
+void read_trace_options(const Arguments& arguments, ConvertCommand& command) {
   if (const auto groups = arguments.text("groups")) command.groups = *groups;
   command.npus = arguments.count("npus");
-  command.nodes = arguments.count("nodes");
   command.recording.step = step_of(arguments).value_or(command.recording.step);
   command.recording.replicate = arguments.count("replicate", 0).value_or(0);
   command.recording.execution_traces = arguments.text("execution-traces").value_or("");
   command.dependencies = choice(arguments, "dependencies", dependency_policies()).value_or(command.dependencies);
   command.force = arguments.flag("force").value_or(false);
+}
+
+Command make_convert(const Arguments& arguments) {
+  ConvertCommand command;
+  command.inputs = arguments.positionals();
+  if (command.inputs.empty()) usage("orrery convert: no file. Give traces, or the description of a system.");
+  command.output = needed(arguments, "convert", "output", "traces/workload");
+  command.nodes = arguments.count("nodes");
+  read_trace_options(arguments, command);
+  return command;
+}
+Command make_synthesize(const Arguments& arguments) {
+  SynthesizeCommand command;
+  command.traces.inputs = arguments.positionals();
+  read_trace_options(arguments, command.traces);
+  read_synthesis(arguments, command);
   return command;
 }
 
@@ -311,6 +326,33 @@ ExploreCommand explore_options(const Arguments& arguments, std::string_view comm
   return command;
 }
 
+/// Reads "I/N".
+Shard shard_of(const Arguments& arguments, const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) arguments.refuse("shard", "I/N, such as 0/4");
+  Shard shard;
+  constexpr std::uint32_t most = 1'000'000;
+  read_option(arguments, "shard", [&] {
+    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, most));
+    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, most));
+  });
+  if (shard.index >= shard.count) arguments.refuse("shard", "I/N with I from 0 to N - 1");
+  return shard;
+}
+
+/// Reads how a study is shared among jobs.
+void read_shards(const Arguments& arguments, ExploreCommand& command) {
+  if (const auto shard = arguments.text("shard")) command.shard = shard_of(arguments, *shard);
+  const auto& files = arguments.positionals();
+  const bool is_merge = arguments.flag("merge").value_or(false);
+  if (is_merge && command.shard) usage("orrery explore: both --shard and --merge are given. Give one of them.");
+  if (is_merge && files.size() < 2)
+    usage("orrery explore --merge: which files? Give those of all shards after STUDY.yaml.");
+  if (!is_merge && files.size() > 1)
+    usage(fmt::format("orrery explore: '{}' is one file too many. Files of shards need --merge.", cited(files[1])));
+  command.merge.assign(files.begin() + 1, files.end());
+}
+
 Command make_explore(const Arguments& arguments) {
   if (!arguments.positional()) usage("orrery explore: no file. Give a STUDY.yaml.");
   ExploreCommand command = explore_options(arguments, "explore", "explore.h5");
@@ -321,6 +363,15 @@ Command make_explore(const Arguments& arguments) {
     });
   command.limit = arguments.count("limit");
   command.list = arguments.flag("list").value_or(false);
+  command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);
+  command.dry_run = arguments.flag("dry-run").value_or(false);
+  command.strict = arguments.flag("strict").value_or(false);
+  read_shards(arguments, command);
+  command.keep_results = choice<KeptResults>(arguments, "keep-results",
+                                             {{"none", KeptResults::none, "of no trial"},
+                                              {"top", KeptResults::top, "of those that are listed"},
+                                              {"all", KeptResults::all, "of all that are done"}})
+                             .value_or(KeptResults::none);
   return command;
 }
 
@@ -330,10 +381,12 @@ Command make_best(const Arguments& arguments) {
   command.model = *arguments.positional();
   command.system = needed(arguments, "best", "on", "dgx-h100-superpod");
   command.stack = arguments.text("stack").value_or("");
+  command.cost = arguments.text("cost").value_or("");
   needed(arguments, "best", "npus", "64");
   command.npus = *arguments.count("npus");
   command.batch = arguments.count("batch");
   command.explore = explore_options(arguments, "best", "best.h5");
+  command.explore.write_configurations = true;
   return command;
 }
 
@@ -411,6 +464,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
   if (what == "tables") return make(show_tables_subcommand(), rest, make_show_tables);
+  if (what == "plan") return make(show_plan_subcommand(), rest, make_show_plan);
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);
@@ -437,6 +491,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);
   if (first == "generate") return make(generate_subcommand(), rest, make_generate);
   if (first == "convert") return make(convert_subcommand(), rest, make_convert);
+  if (first == "synthesize") return make(synthesize_subcommand(), rest, make_synthesize);
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);
   if (first == "show") return show(rest);
   if (first.starts_with('-')) usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));

@@ -58,6 +58,7 @@ void Configuration::share_settings() {
   if (workload.generated) workload.generated->parallel.sharding.sums_apart = execution.dimension_streams;
   collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;
   collectives.rendezvous = execution.rendezvous;
+  if (gpu.profile && !gpu.plans.empty()) collectives.custom.whole = gpu::plan_durations(gpu);
   if (!peaks.empty()) {
     const auto peak = peaks.find(precision());
     execution.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;

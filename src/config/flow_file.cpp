@@ -89,7 +89,7 @@ void FlowReader::read_graph() {
     const std::uint32_t num_switches =
         switches == nullptr ? 0 : as_count(*switches, graph.path("switches"), 0, 1U << 24U);
     for (std::uint32_t h = 0; h < num_hosts; ++h) scenario_.graph.add_host();
-    for (std::uint32_t s = 0; s < num_switches; ++s) scenario_.graph.add_switch(Bytes(scenario_.rules.switches.buffer));
+    for (std::uint32_t s = 0; s < num_switches; ++s) scenario_.graph.add_switch(Bytes(scenario_.rules.buffer));
   });
   read_links();
 }

@@ -11,6 +11,7 @@
 #include "orrery/trace/store.hpp"
 #include "orrery/workload/generator.hpp"
 #include "references.hpp"
+#include "resolution.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
@@ -40,18 +41,6 @@ Value read_values(std::string text, const Origin& origin, std::vector<std::strin
     follow_references(root, inputs, faults);
   }
   return root;
-}
-
-Configuration read_own(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
-                       bool system_only, Faults& faults) {
-  Configuration result;
-  const Value root = read_values(std::move(text), origin, overrides, result.inputs, faults);
-  result.warnings = root.all_notes();
-  Reading reading{result, faults, system_only};
-  Sections sections(Section(&root, "", root, faults));
-  for (const auto* const keys : configuration_keys()) read_keys(*keys, sections, result, reading);
-  sections.refuse_unknown();
-  return result;
 }
 
 /// What `orrery generate` writes where no file says so: a step of a transformer on 64 NPUs.
@@ -129,14 +118,10 @@ std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {
     if (inputs.astra_sim)
       result = read_astra_sim(*inputs.astra_sim, inputs.system_only, faults);
     else
-      result = read_own(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()}, inputs.overrides,
-                        inputs.system_only, faults);
-    apply_flags(inputs.flags, *result, faults);
-    result->share_settings();
-    warn_of_settings(*result);
-    faults.attempt([&] { settle_partition(inputs, *result); });
-    // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
-    if (faults.empty()) result->validate(faults);
+      result = read_keys_of(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()}, inputs.overrides,
+                            inputs.system_only, faults)
+                   .configuration;
+    resolve_whole(inputs, *result, faults);
   });
   return result;
 }
@@ -170,6 +155,28 @@ void name_other_file(const std::filesystem::path& file, Findings& findings) {
 
 }  // namespace
 
+KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
+                      bool system_only, Faults& faults) {
+  KeysRead result;
+  Configuration& configuration = result.configuration;
+  result.root = read_values(std::move(text), origin, overrides, configuration.inputs, faults);
+  configuration.warnings = result.root.all_notes();
+  Reading reading{configuration, faults, system_only};
+  Sections sections(Section(&result.root, "", result.root, faults));
+  for (const auto* const keys : configuration_keys()) read_keys(*keys, sections, configuration, reading);
+  sections.refuse_unknown();
+  return result;
+}
+
+void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& faults) {
+  apply_flags(inputs.flags, configuration, faults);
+  configuration.share_settings();
+  warn_of_settings(configuration);
+  faults.attempt([&] { settle_partition(inputs, configuration); });
+  // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
+  if (faults.empty()) configuration.validate(faults);
+}
+
 std::optional<std::string> Inputs::flag(std::string_view key) const {
   const auto found = std::ranges::find(flags, key, &FlagValue::key);
   return found == flags.end() ? std::nullopt : std::optional(found->text);
@@ -193,7 +200,7 @@ Configuration read(const Inputs& inputs) {
 Configuration parse(std::string_view text, const std::string& name, const std::filesystem::path& folder,
                     bool system_only) {
   Faults faults;
-  Configuration result = read_own(std::string(text), {name, folder}, {}, system_only, faults);
+  Configuration result = read_keys_of(std::string(text), {name, folder}, {}, system_only, faults).configuration;
   result.share_settings();
   warn_of_settings(result);
   if (faults.empty()) result.validate(faults);

@@ -18,7 +18,8 @@ using explore::Parameter;
 using explore::Strategy;
 using explore::Study;
 
-constexpr std::size_t most_values = 100'000;  ///< of a parameter
+constexpr std::size_t most_values_of_parameter = 100'000;  ///< of a parameter
+constexpr std::uint32_t most_samples = 1'000'000;
 
 /// Returns a value as YAML in one line, as --set takes it.
 std::string flow_text(const Value& value) {
@@ -55,8 +56,8 @@ Quantity quantity_of(const Value& value, const std::string& key) {
   return {explore::as_real(number), text.substr(end)};
 }
 
-/// Returns the values from `from` to `to`, with the unit of both.
-std::vector<std::string> range_values(Section& range, const Value& parent, Faults& faults) {
+/// Reads the values from `from` to `to`, with the unit of both.
+void read_range(Section& range, const Value& parent, Faults& faults, Parameter& parameter) {
   const Value* const from = range.need("from", "the first value");
   const Value* const to = range.need("to", "the last value");
   const Value* const factor = range.find("factor");
@@ -64,21 +65,25 @@ std::vector<std::string> range_values(Section& range, const Value& parent, Fault
   const Value* const steps = range.find("steps");
   const Value* const scale = range.find("scale");
   range.refuse_unknown();
-  if (from == nullptr || to == nullptr || !faults.empty()) return {};
+  if (from == nullptr || to == nullptr || !faults.empty()) return;
   const Quantity first = quantity_of(*from, range.path("from")), last = quantity_of(*to, range.path("to"));
   const auto fail = [&](const Value& value, std::string_view name, std::string_view found, std::string_view expected) {
     throw Error(ErrorCode::bad_input, value.place(range.path(name)), found, expected);
   };
   if (first.unit != last.unit) fail(*to, "to", fmt::format("found the unit '{}'", last.unit), "that of `from`");
   if (last.number < first.number) fail(*to, "to", "found less than `from`", "`from` or more");
-  if ((factor != nullptr) + (step != nullptr) + (steps != nullptr) != 1)
-    fail(parent, "", "found several of factor, step and steps, or none", "one of them");
+  if ((factor != nullptr) + (step != nullptr) + (steps != nullptr) > 1)
+    fail(parent, "", "found several of factor, step and steps", "one of them, or none for all numbers");
   const bool is_log =
       scale != nullptr && as_word<bool>(*scale, range.path("scale"), {{"linear", false, ""}, {"log", true, ""}});
+  if (is_log && first.number <= 0) fail(*from, "from", "found 0 or less", "more than 0, as scale is log");
   std::vector<double> numbers;
+  if (factor == nullptr && step == nullptr && steps == nullptr) {
+    parameter.interval = {first.number, last.number, first.unit, is_log};
+    return;
+  }
   if (steps != nullptr) {
-    const std::uint32_t count = as_count(*steps, range.path("steps"), 2, most_values);
-    if (is_log && first.number <= 0) fail(*from, "from", "found 0 or less", "more than 0, as scale is log");
+    const std::uint32_t count = as_count(*steps, range.path("steps"), 2, most_values_of_parameter);
     for (std::uint32_t i = 0; i < count; ++i) {
       const double share = static_cast<double>(i) / (count - 1);
       numbers.push_back(is_log ? first.number * std::pow(last.number / first.number, share)
@@ -95,12 +100,10 @@ std::vector<std::string> range_values(Section& range, const Value& parent, Fault
     for (double number = first.number; number <= last.number * (1 + 1e-12);
          number = factor != nullptr ? number * size : number + size) {
       numbers.push_back(number);
-      if (numbers.size() > most_values) fail(by, name, "found more than 100000 values", "fewer");
+      if (numbers.size() > most_values_of_parameter) fail(by, name, "found more than 100000 values", "fewer");
     }
   }
-  std::vector<std::string> texts;
-  for (const double number : numbers) texts.push_back(fmt::format("{}{}", number, first.unit));
-  return texts;
+  for (const double number : numbers) parameter.values.push_back(fmt::format("{}{}", number, first.unit));
 }
 
 /// Reads the parts of a study. Faults are collected.
@@ -121,18 +124,15 @@ class StudyReader {
     });
     each_item(section, "objectives", true,
               [&](const Value& item, const std::string& path) { read_objective(item, path); });
-    if (const Value* const keep = section.find("keep"))
-      faults_.attempt([&] { study_.keep = as_count(*keep, section.path("keep")); });
-    if (const Value* const fold = section.find("fold"))
-      faults_.attempt([&] { study_.fold = as_bool(*fold, section.path("fold")); });
-    Section strategy = section.section("strategy");
-    if (const Value* const kind = strategy.find("kind"))
-      faults_.attempt([&] {
-        study_.strategy = as_word<Strategy>(
-            *kind, strategy.path("kind"),
-            {{"grid", Strategy::grid, "simulates all"}, {"bounded", Strategy::bounded, "simulates what may be best"}});
-      });
-    strategy.refuse_unknown();
+    read_number(section, "keep", study_.keep);
+    if (const Value* const seconds = section.find("max-seconds-per-trial"))
+      faults_.attempt([&] { study_.max_seconds = as_seconds(*seconds, section.path("max-seconds-per-trial")); });
+    read_truth(section, "fold", study_.fold);
+    read_truth(section, "sensitivity", study_.sensitivity);
+    read_fidelity(section);
+    read_strategy(section);
+    const Value* const caveats = section.find("caveats");
+    if (caveats != nullptr) faults_.attempt([&] { read_caveats(*caveats, section.path("caveats")); });
     if (const Value* const cost = top.find("cost"))
       faults_.attempt([&] {
         const auto file = as_path(*cost, "cost");
@@ -140,6 +140,7 @@ class StudyReader {
       });
     section.refuse_unknown();
     top.refuse_unknown();
+    if (caveats == nullptr) study_.caveats = explore::default_caveats(study_);
     if (faults_.empty()) faults_.attempt([&] { validate(study_); });
     return std::move(study_);
   }
@@ -167,6 +168,81 @@ class StudyReader {
         faults_.attempt([&] { body(items[i], fmt::format("{}.{}", section.path(key), i)); });
     });
   }
+  void read_number(Section& section, std::string_view key, std::uint32_t& number) {
+    if (const Value* const value = section.find(key))
+      faults_.attempt([&] { number = as_count(*value, section.path(key)); });
+  }
+  void read_truth(Section& section, std::string_view key, bool& truth) {
+    if (const Value* const value = section.find(key))
+      faults_.attempt([&] { truth = as_bool(*value, section.path(key)); });
+  }
+  void read_fidelity(Section& section) {
+    Section fidelity = section.section("fidelity");
+    read_truth(fidelity, "fold", study_.fold);
+    for (const auto& [name, key] :
+         {std::pair("network", "system.network.model"), {"iterations", "workload.iterations"}})
+      if (const Value* const value = fidelity.find(name))
+        faults_.attempt([&] { study_.fidelity.emplace_back(key, as_text(*value, fidelity.path(name), "a value")); });
+    fidelity.refuse_unknown();
+  }
+  void read_strategy(Section& section) {
+    Section strategy = section.section("strategy");
+    if (const Value* const kind = strategy.find("kind"))
+      faults_.attempt([&] {
+        study_.strategy = as_word<Strategy>(*kind, strategy.path("kind"),
+                                            {{"grid", Strategy::grid, "simulates all"},
+                                             {"bounded", Strategy::bounded, "simulates what may be best"},
+                                             {"random", Strategy::random, "draws independent samples"},
+                                             {"latin-hypercube", Strategy::latin_hypercube, "draws stratified samples"},
+                                             {"sobol", Strategy::sobol, "draws samples that fill the space"}});
+      });
+    explore::Sampling& sampling = study_.sampling;
+    read_number(strategy, "samples", sampling.samples);
+    const Value* const samples = strategy.find("samples");
+    const Value* const seed = strategy.find("seed");
+    if (seed != nullptr) faults_.attempt([&] { sampling.seed = as_count(*seed, strategy.path("seed"), 0); });
+    strategy.refuse_unknown();
+    Section refine = section.section("refine");
+    if (refine.present()) {
+      sampling.rounds = 1;
+      read_number(refine, "rounds", sampling.rounds);
+      if (const Value* const factor = refine.find("factor"))
+        faults_.attempt([&] { sampling.factor = as_number(*factor, refine.path("factor"), "1 or more"); });
+    }
+    refine.refuse_unknown();
+    faults_.attempt([&] {
+      const auto fail = [](const Value& value, const std::string& key, std::string_view found,
+                           std::string_view expected) {
+        throw Error(ErrorCode::bad_input, value.place(key), found, expected);
+      };
+      if (sampling.samples > most_samples)
+        fail(*samples, strategy.path("samples"), "found more than a million", "fewer");
+      if (refine.present() && sampling.factor < 1) fail(root_, refine.path("factor"), "found less than 1", "1 or more");
+      if (explore::draws_samples(study_.strategy)) return;
+      const std::string expected = "strategy: {kind: random}, latin-hypercube or sobol, which draw samples";
+      if (samples != nullptr || seed != nullptr)
+        fail(samples != nullptr ? *samples : *seed, strategy.path(samples != nullptr ? "samples" : "seed"),
+             fmt::format("the strategy {} draws no samples", name(study_.strategy)), expected);
+      if (refine.present())
+        fail(root_, section.path("refine"), fmt::format("the strategy {} tries all values", name(study_.strategy)),
+             expected);
+    });
+  }
+  void read_caveats(const Value& value, const std::string& path) {
+    if (value.kind != Value::Kind::sequence)
+      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()),
+                  "a list of {when: EXPRESSION, text: TEXT}, which may be empty");
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+      faults_.attempt([&] {
+        Section caveat(&value.items[i], fmt::format("{}.{}", path, i), value.items[i], faults_);
+        const Value* const when = caveat.need("when", "an expression");
+        const Value* const text = caveat.need("text", "what to say of the trial");
+        caveat.refuse_unknown();
+        if (when == nullptr || text == nullptr) return;
+        study_.caveats.push_back(
+            {expression(*when, caveat.path("when")), as_text(*text, caveat.path("text"), "what to say of the trial")});
+      });
+  }
   Expression expression(const Value& value, const std::string& path) {
     return Expression::parse(as_text(value, path, "an expression"), value.place(path));
   }
@@ -189,7 +265,7 @@ class StudyReader {
       for (const Value& item : as_list(*values, section.path("values"), "a list of values"))
         parameter.values.push_back(file != nullptr ? as_path(item, section.path("values")).string() : flow_text(item));
     Section range = section.section("range");
-    if (range_value != nullptr) parameter.values = range_values(range, *range_value, faults_);
+    if (range_value != nullptr) read_range(range, *range_value, faults_, parameter);
     if (const Value* const when = section.find("when")) parameter.when = expression(*when, section.path("when"));
     if (const Value* const otherwise = section.find("else")) parameter.otherwise = flow_text(*otherwise);
     section.refuse_unknown();

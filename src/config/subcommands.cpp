@@ -157,6 +157,40 @@ const Subcommand& convert_subcommand() {
   return command;
 }
 
+const Subcommand& synthesize_subcommand() {
+  static const Subcommand command{
+      "synthesize",
+      "Learn from traces, and write obfuscated ones for other numbers of layers, micro-batches and ranks.",
+      "TRACES ...",
+      "  orrery synthesize 'private/trace.{npu}.et' --groups private/groups.json --output shared/workload\n"
+      "  orrery synthesize 'private/trace.{npu}.et' --groups private/groups.json --model-out model.json\n"
+      "  orrery synthesize --model model.json --scale a1=4 --layers 80 --output shared/workload",
+      std::vector<OptionGroup>{
+          {"Output",
+           {{"output", "PREFIX", "traces PREFIX.<npu>.et, groups PREFIX.json"},
+            {"model-out", "FILE", "what was learned, as JSON, to share in place of traces"},
+            {"force", "", "replace existing files"}}},
+          {"Scale",
+           {{"ranks", "N", "ranks (NPUs) to write traces for; the axis of data parallelism grows or shrinks"},
+            {"scale", "AXIS=FACTOR", "factor of the size of an axis, as a1=4; repeatable", true},
+            {"layers", "N", "layers of the model"},
+            {"micro-batches", "N", "micro-batches of a step"},
+            {"sizes", "FACTOR", "factor of all FLOPs, bytes and recorded durations (default: 1)"}}},
+          {"Obfuscation",
+           {{"delta", "D",
+             "sizes are multiplied by exp(N(0, D)) and rounded to 3 digits (default: 0.05; 0: as learned)"},
+            {"seed", "S", "seed of all draws (default: 1)"},
+            {"min-support", "K", "sizes of fewer nodes are pooled with those nearest to them (default: 5)"}}},
+          {"Traces",
+           {{"model", "FILE", "a model that --model-out wrote, in place of traces"},
+            {"npus", "N", "number of NPUs of the system (default: as many as there are traces)"},
+            {"groups", "FILE", "communicator file: the members of the process groups that the traces name"},
+            {"reference", "NAME", "traces, a name with {npu}, of the same program with another size of one axis"},
+            {"reference-groups", "FILE", "communicator file of these"}}}} +
+          key_groups(Taker::convert)};
+  return command;
+}
+
 const Subcommand& partition_subcommand() {
   static const Subcommand command{
       "partition",
@@ -175,10 +209,12 @@ const Subcommand& partition_subcommand() {
 
 const Subcommand& report_subcommand() {
   static const Subcommand command{"report",
-                                  "Write the results of runs as one page for a browser, which needs no network.",
+                                  "Write the results of runs or of studies as one page for a browser, which needs no "
+                                  "network.",
                                   "RESULTS.h5 ...",
                                   "  orrery run configs/llama3-8b-64.yaml --timeline --output results.h5\n"
-                                  "  orrery report results.h5 --output report.html",
+                                  "  orrery report results.h5 --output report.html\n"
+                                  "  orrery report explore.h5 --output study.html",
                                   {{"Output",
                                     {{"output", "FILE", "the page (default: report.html in the current folder)"},
                                      {"force", "", "replace an existing file"}}}}};
@@ -187,10 +223,11 @@ const Subcommand& report_subcommand() {
 
 const Subcommand& compare_subcommand() {
   static const Subcommand command{"compare",
-                                  "Print in what the configurations of runs differ and what that did to the step.",
+                                  "Print in what runs or studies differ and what that did to the step.",
                                   "RESULTS.h5 ...",
                                   "  orrery compare base.h5 faster.h5\n"
-                                  "  orrery compare sweep/*.h5 --format csv",
+                                  "  orrery compare sweep/*.h5 --format csv\n"
+                                  "  orrery compare explore.h5 explore-other.h5",
                                   {{"Output", {format_option()}}}};
   return command;
 }
@@ -216,9 +253,11 @@ const Subcommand& calibrate_subcommand() {
 
 const Subcommand& show_results_subcommand() {
   static const Subcommand command{"show results",
-                                  "Print where the time of a step goes, and how busy network and memory are.",
+                                  "Print where the time of a step goes and how busy network and memory are, or what a "
+                                  "study found.",
                                   "RESULTS.h5",
-                                  "  orrery show results results.h5",
+                                  "  orrery show results results.h5\n"
+                                  "  orrery show results explore.h5 --format csv",
                                   {{"Output", {format_option()}}}};
   return command;
 }
@@ -270,6 +309,12 @@ const Subcommand& show_collective_subcommand() {
 
 namespace {
 
+Option keep_results_option() {
+  Option option{"keep-results", "WHICH",
+                "write results.h5 of trials beside the output: none, top or all (default: none)"};
+  option.words = {"none", "top", "all"};
+  return option;
+}
 Option walltime_option() {
   return {"max-walltime", "TIME", "end in order after this time, as \"30 min\"; the same command then goes on"};
 }
@@ -286,13 +331,21 @@ const Subcommand& explore_subcommand() {
   static const Subcommand command{
       "explore",
       "Simulate the configurations of a study, and say which are best.",
-      "STUDY.yaml",
+      "STUDY.yaml ...",
       "  mpirun -np 2 orrery explore configs/studies/llama3-8b-64.yaml --output explore.h5\n"
-      "  orrery explore configs/studies/llama3-8b-64.yaml --list",
+      "  orrery explore configs/studies/llama3-8b-64.yaml --dry-run\n"
+      "  orrery explore study.yaml --merge shard-0.h5 shard-1.h5 --output explore.h5",
       {{"Study",
         {{"list", "", "print the configurations, and simulate none"},
          {"trial", "N", "print configuration N as a CONFIG.yaml, and simulate none"},
          {"limit", "N", "simulate the first N configurations only"},
+         {"dry-run", "", "print the bounds of the configurations, and simulate none"},
+         {"shard", "I/N", "simulate the configurations whose number leaves the remainder I, from 0 to N - 1"},
+         {"merge", "", "put the files of all shards together, which follow STUDY.yaml"},
+         {"strict", "", "end at the first configuration that is faulty"},
+         keep_results_option(),
+         {"no-sensitivity", "",
+          "leave out what the best trial depends on (/sensitivity), which takes some trials more"},
          walltime_option()}},
        study_output("explore.h5"),
        own_inputs()}};
@@ -311,6 +364,7 @@ const Subcommand& best_subcommand() {
          {"npus", "N", "number of NPUs; needed"},
          {"batch", "B", "sequences of a step (default: one for each NPU)"},
          {"stack", "STACK", "a preset of configs/stacks, which knows the software"},
+         {"cost", "PRICES", "a preset of configs/prices, or a file, for what systems and steps cost"},
          walltime_option()}},
        study_output("best.h5"),
        own_inputs()}};
@@ -338,6 +392,27 @@ const Subcommand& show_tables_subcommand() {
                                   "  orrery show tables configs/dlrm-dcnv2-16.yaml --set "
                                   "workload.parallel.table-balance=lookups",
                                   {{"Output", {json_option()}}, own_inputs()}};
+  return command;
+}
+
+const Subcommand& show_plan_subcommand() {
+  static const Subcommand command{
+      "show plan",
+      "Print what GPUs execute for a collective, whether it is right, and how long it takes.",
+      "FILE",
+      "  orrery show plan allreduce.json\n"
+      "  orrery show plan allreduce.json --bytes 1KiB..1GiB --profile h100",
+      {{"Times",
+        {{"bytes", "SIZE", "of the whole data, as \"1 MiB\", or FROM..TO for sizes that double, as 1KiB..1GiB"},
+         {"profile", "NAME", "the GPU, such as h100 (default: the first one of docs/gpu.md)"},
+         {"system", "FILE",
+          "a CONFIG.yaml with system.gpu, whose GPUs and network are simulated in place of a profile"},
+         {"set", "KEY=VALUE", "replace a value of that file, as system.gpu.unroll=4; repeatable", true},
+         {"bursts", "N", "simulate an operation in at most N pieces; 0: line by line (default: 256)"}}},
+       {"Output",
+        {json_option(),
+         {"csv", "", "print the times as CSV"},
+         {"operations", "", "print each operation of a message of one size as JSON in a line"}}}}};
   return command;
 }
 
@@ -398,14 +473,18 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {
-      &run_subcommand(),         &check_subcommand(),           &explore_subcommand(),
-      &best_subcommand(),        &flows_subcommand(),           &report_subcommand(),
-      &compare_subcommand(),     &calibrate_subcommand(),       &generate_subcommand(),
-      &convert_subcommand(),     &partition_subcommand(),       &show_results_subcommand(),
-      &show_trace_subcommand(),  &show_topology_subcommand(),   &show_collective_subcommand(),
-      &show_tables_subcommand(), &show_kernel_subcommand(),     &show_timeline_subcommand(),
-      &show_keys_subcommand(),   &show_completion_subcommand(), &show_man_subcommand()};
+  static const Subcommand* const all[] = {&run_subcommand(),           &check_subcommand(),
+                                          &explore_subcommand(),       &best_subcommand(),
+                                          &flows_subcommand(),         &report_subcommand(),
+                                          &compare_subcommand(),       &calibrate_subcommand(),
+                                          &generate_subcommand(),      &convert_subcommand(),
+                                          &synthesize_subcommand(),    &partition_subcommand(),
+                                          &show_results_subcommand(),  &show_trace_subcommand(),
+                                          &show_topology_subcommand(), &show_collective_subcommand(),
+                                          &show_tables_subcommand(),   &show_plan_subcommand(),
+                                          &show_kernel_subcommand(),   &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),     &show_completion_subcommand(),
+                                          &show_man_subcommand()};
   return all;
 }
 

@@ -13,6 +13,7 @@ const Subcommand& run_subcommand();
 const Subcommand& check_subcommand();
 const Subcommand& generate_subcommand();
 const Subcommand& convert_subcommand();
+const Subcommand& synthesize_subcommand();
 const Subcommand& partition_subcommand();
 const Subcommand& report_subcommand();
 const Subcommand& compare_subcommand();
@@ -25,6 +26,7 @@ const Subcommand& explore_subcommand();
 const Subcommand& best_subcommand();
 const Subcommand& flows_subcommand();
 const Subcommand& show_tables_subcommand();
+const Subcommand& show_plan_subcommand();
 const Subcommand& show_kernel_subcommand();
 const Subcommand& show_timeline_subcommand();
 const Subcommand& show_keys_subcommand();
@@ -36,7 +38,7 @@ std::span<const Subcommand* const> subcommands();
 
 /// What `orrery show` does, in one line.
 inline constexpr std::string_view show_summary =
-    "Print results, a trace, a topology, a collective, tables, how a run went, keys, a manual page; write a timeline.";
+    "Print results, a trace, a topology, a collective, tables, a plan, how a run went, keys, a manual; write a timeline.";
 
 /// Returns the help of `orrery`, and of `orrery show`.
 std::string overview();

@@ -22,6 +22,7 @@ class Validation {
     validate_streams();
     validate_recorded_communication();
     validate_library();
+    validate_gpu();
     validate_traces();
     if (c_.workload.generated && attempt([&] { c_.workload.generated->validate(); })) validate_generated();
   }
@@ -62,6 +63,7 @@ class Validation {
   void validate_packets();
   void validate_recorded_communication();
   void validate_library();
+  void validate_gpu();
   void validate_streams();
   void validate_traces();
   void validate_generated();
@@ -184,6 +186,20 @@ void Validation::validate_library() {
   require(library.node_dimensions <= topology_.num_dimensions(), "system.collectives.library.node-dimensions",
           fmt::format("found {}", library.node_dimensions),
           fmt::format("at most the {} of the network", counted(topology_.num_dimensions(), "dimension")));
+}
+
+/// Plans that are simulated alone say what whole collectives take, whatever else is on the links.
+void Validation::validate_gpu() {
+  if (!c_.gpu.profile) return;
+  const std::string_view key = "system.gpu.profile";
+  attempt([&] { c_.gpu.validate(); });
+  require(c_.rule_set == RuleSet::physical, key, "found GPUs with ASTRA-sim's rules, which know algorithms only",
+          "no GPUs, or rules: physical");
+  require(!c_.execution.network.model->simulates_links(), key,
+          "found GPUs, whose plans are simulated alone, in the congestion-aware network",
+          "no GPUs, or system.network.model: congestion-unaware");
+  require(!c_.collectives.library.library, key, "found GPUs beside a library, which decides the same times",
+          "one of the two");
 }
 
 /// Recorded durations leave nothing to the links, to rounds of a generated workload, and to a replay.

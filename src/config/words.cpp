@@ -81,6 +81,33 @@ const Words<collective::LibraryName>& collective_libraries() {
   return words;
 }
 
+const Words<gpu::ProfileName>& gpu_profiles() {
+  static const Words<gpu::ProfileName> words = words_of<gpu::ProfileName>();
+  return words;
+}
+
+const Words<gpu::Arbitration>& gpu_arbitrations() {
+  using gpu::Arbitration;
+  static const Words<Arbitration> words = {
+      {"fair", Arbitration::fair, "requests, acknowledgements and signals pass data that wait"},
+      {"fifo", Arbitration::fifo, "they wait like data"}};
+  return words;
+}
+
+const Words<gpu::Fineness>& gpu_finenesses() {
+  using gpu::Fineness;
+  static const Words<Fineness> words = {{"burst", Fineness::burst, "in `bursts` pieces of each operation at most"},
+                                        {"line", Fineness::line, "each iteration of a block by itself"}};
+  return words;
+}
+
+const Words<gpu::Evaluation>& gpu_evaluations() {
+  using gpu::Evaluation;
+  static const Words<Evaluation> words = {
+      {"alone", Evaluation::alone, "once for each group, plan and size, as if all members joined together"}};
+  return words;
+}
+
 const Words<collective::Fabric>& fabrics() {
   using collective::Fabric;
   static const Words<Fabric> words = {{"infiniband", Fabric::infiniband, "InfiniBand or RoCE"},

@@ -9,6 +9,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/compute/model.hpp"
 #include "orrery/config/configuration.hpp"
+#include "orrery/gpu/options.hpp"
 #include "orrery/memory/options.hpp"
 #include "orrery/network/options.hpp"
 #include "orrery/npu/options.hpp"
@@ -56,6 +57,10 @@ const Words<network::Switching>& network_switchings();
 const Words<collective::Kind>& collective_kinds();
 const Words<collective::LibraryName>& collective_libraries();
 const Words<collective::Fabric>& fabrics();
+const Words<gpu::ProfileName>& gpu_profiles();
+const Words<gpu::Arbitration>& gpu_arbitrations();
+const Words<gpu::Fineness>& gpu_finenesses();
+const Words<gpu::Evaluation>& gpu_evaluations();
 const Words<collective::Optimization>& collective_optimizations();
 const Words<collective::DimensionOrder>& dimension_orders();
 const Words<collective::ChunkOrder>& chunk_orders();

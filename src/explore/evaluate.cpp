@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "operators.hpp"
 #include "orrery/explore/expression.hpp"
 
 namespace orrery::explore {
@@ -12,23 +13,39 @@ namespace orrery::explore {
 /// Computes one expression with values of names.
 class Evaluator {
  public:
+  using Op = Expression::Op;
+
   Evaluator(const Expression& expression, const Names& names) : of_(expression), names_(names) {}
 
   Value value(std::size_t index) const {
     const Expression::Node& node = of_.nodes_[index];
-    if (node.op == "value") return node.value;
-    if (node.op == "name") return named(node.name);
-    if (node.op == "and") return truth(node.operands[0]) && truth(node.operands[1]);
-    if (node.op == "or") return truth(node.operands[0]) || truth(node.operands[1]);
-    if (node.op == "not") return !truth(node.operands[0]);
-    std::vector<Value> operands;
-    for (const std::size_t operand : node.operands) operands.push_back(value(operand));
-    if (node.op == "==") return are_equal(operands[0], operands[1]);
-    if (node.op == "!=") return !are_equal(operands[0], operands[1]);
-    for (const Value& operand : operands)
-      if (std::isnan(as_real(operand)))
-        fail(fmt::format("'{}' takes numbers, but found '{}'", node.op, cited(to_text(operand))));
-    return of_numbers(node.op, operands);
+    switch (node.op) {
+      case Op::value:
+        return node.value;
+      case Op::name:
+        return named(node.name);
+      case Op::both:
+        return truth(node.operands[0]) && truth(node.operands[1]);
+      case Op::either:
+        return truth(node.operands[0]) || truth(node.operands[1]);
+      case Op::negation:
+        return !truth(node.operands[0]);
+      case Op::equal:
+        return are_equal(value(node.operands[0]), value(node.operands[1]));
+      case Op::unequal:
+        return !are_equal(value(node.operands[0]), value(node.operands[1]));
+      case Op::minimum:
+      case Op::maximum:
+        return extreme(node);
+      default:
+        break;
+    }
+    const Value a = number(node, 0);
+    const Value b = node.operands.size() > 1 ? number(node, 1) : Value(std::int64_t{0});
+    const auto* const whole_a = std::get_if<std::int64_t>(&a);
+    const auto* const whole_b = std::get_if<std::int64_t>(&b);
+    if (whole_a != nullptr && whole_b != nullptr) return of_whole(node.op, *whole_a, *whole_b);
+    return of_reals(node.op, as_real(a), as_real(b));
   }
   bool truth(std::size_t index) const {
     const Value result = value(index);
@@ -56,74 +73,101 @@ class Evaluator {
     if (a.index() == b.index()) return a == b;
     return left == right;  // a whole number and a real one; false for other kinds, which are NaN
   }
-  Value of_numbers(const std::string& op, const std::vector<Value>& operands) const {
-    if (op == "min" || op == "max") {
-      Value best = operands[0];
-      for (const Value& other : operands)
-        if (op == "min" ? as_real(other) < as_real(best) : as_real(other) > as_real(best)) best = other;
-      return best;
-    }
-    std::vector<std::int64_t> whole;
-    for (const Value& operand : operands)
-      if (const auto* held = std::get_if<std::int64_t>(&operand)) whole.push_back(*held);
-    if (whole.size() == operands.size()) return of_whole(op, whole);
-    return of_reals(op, as_real(operands[0]), operands.size() > 1 ? as_real(operands[1]) : 0);
+  static std::string_view name_of(Op op) { return operator_names[static_cast<std::size_t>(op)]; }
+  /// Returns the value of an operand that has to be a number.
+  Value number(const Expression::Node& node, std::size_t operand) const {
+    Value result = value(node.operands[operand]);
+    if (std::isnan(as_real(result)))
+      fail(fmt::format("'{}' takes numbers, but found '{}'", name_of(node.op), cited(to_text(result))));
+    return result;
   }
-  Value of_whole(const std::string& op, const std::vector<std::int64_t>& operands) const {
-    const std::int64_t a = operands[0], b = operands.size() > 1 ? operands[1] : 0;
+  Value extreme(const Expression::Node& node) const {
+    Value best = number(node, 0);
+    for (std::size_t i = 1; i < node.operands.size(); ++i) {
+      const Value other = number(node, i);
+      if (node.op == Op::minimum ? as_real(other) < as_real(best) : as_real(other) > as_real(best)) best = other;
+    }
+    return best;
+  }
+  Value divided(Op op, std::int64_t a, std::int64_t b) const {
+    if (b == 0) fail("a division by 0");
+    const std::int64_t rest = b == -1 ? 0 : a % b;
+    if (op == Op::divides) return rest == 0;
+    if (op == Op::remainder) return rest;
+    if (rest != 0) fail(fmt::format("{} / {} leaves a remainder; floor({} / {}.0) rounds down", a, b, a, b));
+    return b == -1 ? of_whole(Op::minus, a, 0) : Value(a / b);
+  }
+  Value raised(std::int64_t a, std::int64_t b) const {
+    if (b < 0) return of_reals(Op::power, static_cast<double>(a), static_cast<double>(b));
+    if (a == 0 || a == 1 || a == -1) return b == 0 ? 1 : b % 2 == 0 ? a * a : a;
+    std::int64_t result = 1;
+    for (std::int64_t i = 0; i < b; ++i)
+      if (__builtin_mul_overflow(result, a, &result)) fail_beyond(Op::power);
+    return result;
+  }
+  [[noreturn]] void fail_beyond(Op op) const { fail(fmt::format("the result of '{}' is beyond 2^63", name_of(op))); }
+  Value of_whole(Op op, std::int64_t a, std::int64_t b) const {
     std::int64_t result = 0;
-    const auto checked = [&](bool overflows) -> Value {
-      if (overflows) fail(fmt::format("the result of '{}' is beyond 2^63", op == "-1" ? "-" : op));
-      return result;
-    };
-    if (op == "+") return checked(__builtin_add_overflow(a, b, &result));
-    if (op == "-") return checked(__builtin_sub_overflow(a, b, &result));
-    if (op == "*") return checked(__builtin_mul_overflow(a, b, &result));
-    if (op == "-1") return checked(__builtin_sub_overflow(std::int64_t{0}, a, &result));
-    if (op == "/" || op == "%" || op == "divides") {
-      const std::int64_t divisor = op == "divides" ? a : b, whole = op == "divides" ? b : a;
-      if (divisor == 0) fail("a division by 0");
-      const std::int64_t rest = divisor == -1 ? 0 : whole % divisor;
-      if (op == "divides") return rest == 0;
-      if (op == "%") return rest;
-      if (rest != 0) fail(fmt::format("{} / {} leaves a remainder; floor({} / {}.0) rounds down", a, b, a, b));
-      return divisor == -1 ? of_whole("-1", {whole}) : Value(whole / divisor);
+    bool overflows = false;
+    switch (op) {
+      case Op::sum:
+        overflows = __builtin_add_overflow(a, b, &result);
+        break;
+      case Op::difference:
+        overflows = __builtin_sub_overflow(a, b, &result);
+        break;
+      case Op::product:
+        overflows = __builtin_mul_overflow(a, b, &result);
+        break;
+      case Op::minus:
+        overflows = __builtin_sub_overflow(std::int64_t{0}, a, &result);
+        break;
+      case Op::quotient:
+      case Op::remainder:
+        return divided(op, a, b);
+      case Op::divides:
+        return divided(op, b, a);
+      case Op::power:
+        return raised(a, b);
+      case Op::less:
+        return a < b;
+      case Op::at_most:
+        return a <= b;
+      case Op::more:
+        return a > b;
+      case Op::at_least:
+        return a >= b;
+      case Op::power_of_two:
+        return a > 0 && std::has_single_bit(static_cast<std::uint64_t>(a));
+      case Op::floor:
+      case Op::ceil:
+        return a;
+      default:
+        return of_reals(op, static_cast<double>(a), static_cast<double>(b));
     }
-    if (op == "**") {
-      if (b < 0) return of_reals(op, static_cast<double>(a), static_cast<double>(b));
-      if (a == 0 || a == 1 || a == -1) return b == 0 ? 1 : b % 2 == 0 ? a * a : a;
-      result = 1;
-      for (std::int64_t i = 0; i < b; ++i)
-        if (__builtin_mul_overflow(result, a, &result)) return checked(true);
-      return result;
-    }
-    if (op == "<") return a < b;
-    if (op == "<=") return a <= b;
-    if (op == ">") return a > b;
-    if (op == ">=") return a >= b;
-    if (op == "power_of_two") return a > 0 && std::has_single_bit(static_cast<std::uint64_t>(a));
-    if (op == "floor" || op == "ceil") return a;
-    return of_reals(op, static_cast<double>(a), static_cast<double>(b));
+    if (overflows) fail_beyond(op);
+    return result;
   }
-  Value of_reals(const std::string& op, double a, double b) const {
-    if (op == "<") return a < b;
-    if (op == "<=") return a <= b;
-    if (op == ">") return a > b;
-    if (op == ">=") return a >= b;
-    if (op == "divides" || op == "power_of_two" || op == "%") fail(fmt::format("'{}' takes whole numbers", op));
+  Value of_reals(Op op, double a, double b) const {
+    if (op == Op::less) return a < b;
+    if (op == Op::at_most) return a <= b;
+    if (op == Op::more) return a > b;
+    if (op == Op::at_least) return a >= b;
+    if (op == Op::divides || op == Op::power_of_two || op == Op::remainder)
+      fail(fmt::format("'{}' takes whole numbers", name_of(op)));
     double result = 0;
-    if (op == "+") result = a + b;
-    if (op == "-") result = a - b;
-    if (op == "*") result = a * b;
-    if (op == "/") result = a / b;
-    if (op == "**") result = std::pow(a, b);
-    if (op == "-1") result = -a;
-    if (op == "log2") result = std::log2(a);
-    if (op == "floor" || op == "ceil") {
-      result = op == "floor" ? std::floor(a) : std::ceil(a);
+    if (op == Op::sum) result = a + b;
+    if (op == Op::difference) result = a - b;
+    if (op == Op::product) result = a * b;
+    if (op == Op::quotient) result = a / b;
+    if (op == Op::power) result = std::pow(a, b);
+    if (op == Op::minus) result = -a;
+    if (op == Op::log2) result = std::log2(a);
+    if (op == Op::floor || op == Op::ceil) {
+      result = op == Op::floor ? std::floor(a) : std::ceil(a);
       if (std::abs(result) < 0x1p63) return static_cast<std::int64_t>(result);
     }
-    if (!std::isfinite(result)) fail(fmt::format("the result of '{}' is not finite", op == "-1" ? "-" : op));
+    if (!std::isfinite(result)) fail(fmt::format("the result of '{}' is not finite", name_of(op)));
     return result;
   }
 
@@ -135,11 +179,21 @@ Value Expression::evaluate(const Names& names) const { return Evaluator(*this, n
 
 std::optional<std::string> Expression::limited_name() const {
   const Node& root = nodes_.back();
-  const bool is_left = root.op == "<=" || root.op == "<", is_right = root.op == ">=" || root.op == ">";
+  const bool is_left = root.op == Op::at_most || root.op == Op::less;
+  const bool is_right = root.op == Op::at_least || root.op == Op::more;
   if (!is_left && !is_right) return {};
   const Node& limited = nodes_[root.operands[is_left ? 0 : 1]];
-  if (limited.op != "name" || std::ranges::count(nodes_, limited.name, &Node::name) > 1) return {};
+  if (limited.op != Op::name || std::ranges::count(nodes_, limited.name, &Node::name) > 1) return {};
   return limited.name;
+}
+
+std::optional<std::pair<double, double>> Expression::sides(const Names& names) const {
+  const Node& root = nodes_.back();
+  if (root.op < Op::equal || root.op > Op::more || root.op == Op::unequal) return {};
+  const Evaluator evaluator(*this, names);
+  const double left = as_real(evaluator.value(root.operands[0])), right = as_real(evaluator.value(root.operands[1]));
+  if (std::isnan(left) || std::isnan(right)) return {};
+  return std::pair(left, right);
 }
 
 bool Expression::holds(const Names& names) const { return Evaluator(*this, names).truth(nodes_.size() - 1); }

@@ -4,27 +4,31 @@
 #include <array>
 #include <cctype>
 
+#include "operators.hpp"
 #include "orrery/explore/expression.hpp"
 #include "quantity.hpp"
 
 namespace orrery::explore {
 namespace {
 
+using Op = Expression::Op;
+
 constexpr std::size_t longest_text = 1000;
 constexpr int deepest_nesting = 64;
 
 struct Function {
-  std::string_view name;
+  Op op;
   std::size_t least, most;  ///< operands
 };
-constexpr std::array<Function, 7> functions{{{"min", 1, 64},
-                                             {"max", 1, 64},
-                                             {"floor", 1, 1},
-                                             {"ceil", 1, 1},
-                                             {"log2", 1, 1},
-                                             {"divides", 2, 2},
-                                             {"power_of_two", 1, 1}}};
+constexpr std::array<Function, 7> functions{{{Op::minimum, 1, 64},
+                                             {Op::maximum, 1, 64},
+                                             {Op::floor, 1, 1},
+                                             {Op::ceil, 1, 1},
+                                             {Op::log2, 1, 1},
+                                             {Op::divides, 2, 2},
+                                             {Op::power_of_two, 1, 1}}};
 
+std::string_view name_of(Op op) { return operator_names[static_cast<std::size_t>(op)]; }
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
@@ -74,36 +78,36 @@ class Parser {
     result_.nodes_.push_back(std::move(node));
     return result_.nodes_.size() - 1;
   }
-  Index join(std::string_view op, Index a, Index b) { return add({.op = std::string(op), .operands = {a, b}}); }
+  Index join(Op op, Index a, Index b) { return add({.op = op, .operands = {a, b}}); }
 
   Index disjunction() {
     Index left = conjunction();
-    while (take_word("or")) left = join("or", left, conjunction());
+    while (take_word("or")) left = join(Op::either, left, conjunction());
     return left;
   }
   Index conjunction() {
     Index left = negation();
-    while (take_word("and")) left = join("and", left, negation());
+    while (take_word("and")) left = join(Op::both, left, negation());
     return left;
   }
   Index negation() {
     const Nesting nesting(*this);
-    if (take_word("not")) return add({.op = "not", .operands = {negation()}});
+    if (take_word("not")) return add({.op = Op::negation, .operands = {negation()}});
     return comparison();
   }
   Index comparison() {
     const Index left = sum();
-    for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"})
-      if (take_sign(sign)) return join(sign, left, sum());
+    for (const Op op : {Op::equal, Op::unequal, Op::at_most, Op::at_least, Op::less, Op::more})
+      if (take_sign(name_of(op))) return join(op, left, sum());
     return left;
   }
   Index sum() {
     Index left = product();
     while (true) {
       if (take_sign("+"))
-        left = join("+", left, product());
+        left = join(Op::sum, left, product());
       else if (take_sign("-"))
-        left = join("-", left, product());
+        left = join(Op::difference, left, product());
       else
         return left;
     }
@@ -114,20 +118,20 @@ class Parser {
       skip_spaces();
       if (text_.substr(at_).starts_with("**")) return left;
       if (take_sign("*"))
-        left = join("*", left, signed_power());
+        left = join(Op::product, left, signed_power());
       else if (take_sign("/"))
-        left = join("/", left, signed_power());
+        left = join(Op::quotient, left, signed_power());
       else if (take_sign("%"))
-        left = join("%", left, signed_power());
+        left = join(Op::remainder, left, signed_power());
       else
         return left;
     }
   }
   Index signed_power() {
     const Nesting nesting(*this);
-    if (take_sign("-")) return add({.op = "-1", .operands = {signed_power()}});
+    if (take_sign("-")) return add({.op = Op::minus, .operands = {signed_power()}});
     const Index base = primary();
-    return take_sign("**") ? join("**", base, signed_power()) : base;
+    return take_sign("**") ? join(Op::power, base, signed_power()) : base;
   }
   Index primary() {
     const Nesting nesting(*this);
@@ -140,16 +144,28 @@ class Parser {
     }
     const char c = text_[at_];
     if (c == '\'' || c == '"') return word_in_quotes(c);
+    if (c == '`') return key_in_quotes();
     if (is_digit(c) || c == '.') return number();
     if (is_letter(c)) return name_or_function();
     fail(fmt::format("'{}'", cited(text_.substr(at_, 1))), "a number, a name or '('");
+  }
+  Index name(std::string name) {
+    if (std::ranges::find(result_.names_, name) == result_.names_.end()) result_.names_.push_back(name);
+    return add({.op = Op::name, .name = std::move(name)});
+  }
+  Index key_in_quotes() {
+    const std::size_t end = text_.find('`', at_ + 1);
+    if (end == std::string_view::npos || end == at_ + 1) fail("a back quote without a key", "`KEY`");
+    const std::string key(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+    return name(key);
   }
   Index word_in_quotes(char quote) {
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) fail("a quote without its end", "the same quote again");
     const std::string word(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
-    return add({.op = "value", .value = word});
+    return add({.op = Op::value, .value = word});
   }
   Index number() {
     const std::string_view digits = text_.substr(at_, length_of_number(text_.substr(at_)));
@@ -165,21 +181,19 @@ class Parser {
       at_ = after_number;
     const auto value = number_of(digits, factor.value_or(1), factor.has_value());
     if (!value) fail(fmt::format("'{}'", digits), "a number");
-    return add({.op = "value", .value = *value});
+    return add({.op = Op::value, .value = *value});
   }
   Index name_or_function() {
     const std::string word(word_here());
     if (word == "and" || word == "or" || word == "not") fail(fmt::format("'{}'", word), "a number, a name or '('");
     at_ += word.size();
-    if (word == "true" || word == "false") return add({.op = "value", .value = word == "true"});
-    if (!take_sign("(")) {
-      if (std::ranges::find(result_.names_, word) == result_.names_.end()) result_.names_.push_back(word);
-      return add({.op = "name", .name = word});
-    }
-    const auto* const known = std::ranges::find(functions, word, &Function::name);
+    if (word == "true" || word == "false") return add({.op = Op::value, .value = word == "true"});
+    if (!take_sign("(")) return name(word);
+    const auto* const known =
+        std::ranges::find_if(functions, [&](const Function& function) { return name_of(function.op) == word; });
     if (known == functions.end())
       fail(fmt::format("the function '{}'", word), "min, max, floor, ceil, log2, divides or power_of_two");
-    Expression::Node call{.op = word};
+    Expression::Node call{.op = known->op};
     do call.operands.push_back(disjunction());
     while (take_sign(","));
     if (!take_sign(")")) fail(at_ < text_.size() ? fmt::format("'{}'", text_[at_]) : "the end", "',' or ')'");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 
 namespace orrery::explore {
@@ -17,11 +19,38 @@ bool is_name(std::string_view text) {
   return std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
+/// Returns the key of the study that may change another key, because it is a section or a file that holds it.
+std::optional<std::string> holder_of(std::string_view key, const Study& study) {
+  const auto holds = [&](std::string_view other) {
+    return key.starts_with(fmt::format("{}.", other)) || other == "stack" ||
+           (other.ends_with(".base") && key.starts_with(other.substr(0, other.size() - 4)));
+  };
+  for (const Parameter& parameter : study.parameters)
+    if (holds(parameter.key)) return parameter.key;
+  for (const Derived& derived : study.derived)
+    if (holds(derived.key)) return derived.key;
+  return {};
+}
+
+/// Throws if a key in back quotes may change with a parameter that holds it.
+void require_steady(const Expression& expression, const std::string& key, const Study& study) {
+  if (const auto holder = holder_of(key, study))
+    throw Error(ErrorCode::bad_input, expression.place(),
+                fmt::format("'{}' names the key `{}`, which changes with `{}`", cited(expression.text()), cited(key),
+                            cited(*holder)),
+                "a key that the study sets itself or leaves as it is", "Give its values as a parameter.");
+}
+
 /// Throws if an expression uses a name that has no value where it is evaluated.
-void require_known(const Expression& expression, const std::set<std::string, std::less<>>& known, bool takes_metrics) {
+void require_known(const Expression& expression, const std::set<std::string, std::less<>>& known, bool takes_metrics,
+                   const Study& study) {
   for (const std::string& name : expression.names()) {
     if (known.contains(name)) continue;
     if (takes_metrics && is_metric(name)) continue;
+    if (is_key(name)) {
+      require_steady(expression, name, study);
+      continue;
+    }
     std::string names;
     for (const std::string& one : known) names += fmt::format("{}{}", names.empty() ? "" : ", ", cited(one));
     throw Error(ErrorCode::bad_input, expression.place(),
@@ -34,14 +63,30 @@ void require_known(const Expression& expression, const std::set<std::string, std
 /// Returns the names that are known, and those of derived values that follow from them.
 std::set<std::string, std::less<>> with_derived(std::set<std::string, std::less<>> known, const Study& study) {
   for (const Derived& derived : study.derived)
-    if (std::ranges::all_of(derived.value.names(), [&](const std::string& name) { return known.contains(name); }))
+    if (std::ranges::all_of(derived.value.names(),
+                            [&](const std::string& name) { return known.contains(name) || is_key(name); }))
       known.insert(derived.name);
   return known;
 }
 
 }  // namespace
 
-std::string_view name(Strategy strategy) { return strategy == Strategy::grid ? "grid" : "bounded"; }
+std::string_view name(Strategy strategy) {
+  constexpr std::array<std::string_view, 5> names{"grid", "bounded", "random", "latin-hypercube", "sobol"};
+  return names[static_cast<std::size_t>(strategy)];
+}
+
+bool draws_samples(Strategy strategy) { return strategy != Strategy::grid && strategy != Strategy::bounded; }
+
+std::vector<Caveat> default_caveats(const Study& study) {
+  Caveat sharding{
+      Expression::parse("`workload.parallel.zero` == 3 and `workload.parallel.dp` * `workload.parallel.cp` > 64",
+                        {.file = "the default caveats"}),
+      "ZeRO 3 over more than 64 NPUs: its gathers may take longer than predicted", true};
+  const auto& keys = sharding.when.names();
+  if (std::ranges::any_of(keys, [&](const std::string& key) { return holder_of(key, study).has_value(); })) return {};
+  return {std::move(sharding)};
+}
 
 const std::vector<MetricInfo>& metrics() {
   static const std::vector<MetricInfo> all{
@@ -66,31 +111,76 @@ const std::vector<MetricInfo>& metrics() {
 }
 
 bool is_metric(std::string_view name) {
-  return std::ranges::find(metrics(), name, &MetricInfo::name) != metrics().end();
+  return is_path(name) || std::ranges::find(metrics(), name, &MetricInfo::name) != metrics().end();
 }
+
+bool is_path(std::string_view name) { return name.starts_with("/metrics/"); }
+
+bool is_key(std::string_view name) { return !name.starts_with('/') && name.find('.') != std::string_view::npos; }
 
 bool needs_prices(std::string_view metric) {
   const auto found = std::ranges::find(metrics(), metric, &MetricInfo::name);
   return found != metrics().end() && found->needs_prices;
 }
 
+std::vector<const Expression*> expressions_of(const Study& study) {
+  std::vector<const Expression*> all;
+  for (const Parameter& parameter : study.parameters)
+    if (parameter.when) all.push_back(&*parameter.when);
+  for (const Derived& derived : study.derived) all.push_back(&derived.value);
+  for (const Expression& constraint : study.constraints) all.push_back(&constraint);
+  for (const Caveat& caveat : study.caveats) all.push_back(&caveat.when);
+  return all;
+}
+
+std::vector<std::string> keys_of_base(const Study& study) {
+  const auto is_set = [&](const std::string& key) {
+    return std::ranges::find(study.derived, key, &Derived::key) != study.derived.end() ||
+           std::ranges::any_of(study.parameters, [&](const Parameter& parameter) {
+             return parameter.key == key && (!parameter.when || parameter.otherwise);
+           });
+  };
+  std::set<std::string> keys;
+  for (const Expression* const expression : expressions_of(study))
+    for (const std::string& name : expression->names())
+      if (is_key(name) && !is_set(name)) keys.insert(name);
+  return {keys.begin(), keys.end()};
+}
+
+std::vector<std::string> paths_of(const Study& study) {
+  std::set<std::string> paths;
+  for (const Expression* const expression : expressions_of(study))
+    for (const std::string& name : expression->names())
+      if (is_path(name)) paths.insert(name);
+  for (const Objective& objective : study.objectives)
+    if (is_path(objective.metric)) paths.insert(objective.metric);
+  return {paths.begin(), paths.end()};
+}
+
 void validate(const Study& study) {
   std::set<std::string, std::less<>> known{"npus"}, own;
-  const auto add = [&](const std::string& name, const Place& place) {
+  const auto add = [&](const std::string& name, const std::string& key, const Place& place) {
     if (!is_name(name) || is_metric(name) || !own.insert(name).second)
       throw Error(ErrorCode::bad_input, place, fmt::format("the name '{}'", cited(name)),
                   "letters, digits and underscores, no metric and no word of expressions, each name once");
     known.insert(name);
+    if (is_key(key)) known.insert(key);
   };
   for (const Parameter& parameter : study.parameters) {
-    if (parameter.when) require_known(*parameter.when, with_derived(known, study), false);
-    add(parameter.name, parameter.place);
+    if (parameter.interval && !draws_samples(study.strategy))
+      throw Error(ErrorCode::bad_input, parameter.place,
+                  fmt::format("all numbers of a range, and the strategy {}", name(study.strategy)),
+                  "factor, step or steps in the range, or strategy: {kind: sobol}, which draws samples");
+    if (parameter.when) require_known(*parameter.when, with_derived(known, study), false, study);
+    add(parameter.name, parameter.key, parameter.place);
   }
   for (const Derived& derived : study.derived) {
-    require_known(derived.value, known, false);
-    add(derived.name, derived.value.place());
+    require_known(derived.value, known, false, study);
+    add(derived.name, derived.key, derived.value.place());
   }
-  for (const Expression& constraint : study.constraints) require_known(constraint, known, true);
+  for (const Expression& constraint : study.constraints) require_known(constraint, known, true, study);
+  for (const Caveat& caveat : study.caveats)
+    if (!caveat.is_default) require_known(caveat.when, known, true, study);
 }
 
 }  // namespace orrery::explore

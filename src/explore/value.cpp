@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -15,16 +16,53 @@ namespace {
 struct Unit {
   std::string_view name;
   double factor;  ///< to bytes, bytes per second, seconds or FLOPs per second
+  std::string_view si;
 };
 
-constexpr std::array<Unit, 36> units{{
-    {"B", 1},        {"kB", 1e3},     {"MB", 1e6},       {"GB", 1e9},       {"TB", 1e12},      {"KiB", 0x1p10},
-    {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},   {"B/s", 1},        {"kB/s", 1e3},     {"MB/s", 1e6},
-    {"GB/s", 1e9},   {"TB/s", 1e12},  {"KiB/s", 0x1p10}, {"MiB/s", 0x1p20}, {"GiB/s", 0x1p30}, {"TiB/s", 0x1p40},
-    {"b/s", 0.125},  {"kb/s", 125},   {"Mb/s", 125e3},   {"Gb/s", 125e6},   {"Tb/s", 125e9},   {"ps", 1e-12},
-    {"ns", 1e-9},    {"us", 1e-6},    {"ms", 1e-3},      {"s", 1},          {"FLOPS", 1},      {"kFLOPS", 1e3},
-    {"MFLOPS", 1e6}, {"GFLOPS", 1e9}, {"TFLOPS", 1e12},  {"PFLOPS", 1e15},  {"EFLOPS", 1e18},  {"%", 0.01},
-}};
+constexpr std::array<Unit, 36> units{{{"B", 1, "byte"},
+                                      {"kB", 1e3, "byte"},
+                                      {"MB", 1e6, "byte"},
+                                      {"GB", 1e9, "byte"},
+                                      {"TB", 1e12, "byte"},
+                                      {"KiB", 0x1p10, "byte"},
+                                      {"MiB", 0x1p20, "byte"},
+                                      {"GiB", 0x1p30, "byte"},
+                                      {"TiB", 0x1p40, "byte"},
+                                      {"B/s", 1, "byte/s"},
+                                      {"kB/s", 1e3, "byte/s"},
+                                      {"MB/s", 1e6, "byte/s"},
+                                      {"GB/s", 1e9, "byte/s"},
+                                      {"TB/s", 1e12, "byte/s"},
+                                      {"KiB/s", 0x1p10, "byte/s"},
+                                      {"MiB/s", 0x1p20, "byte/s"},
+                                      {"GiB/s", 0x1p30, "byte/s"},
+                                      {"TiB/s", 0x1p40, "byte/s"},
+                                      {"b/s", 0.125, "byte/s"},
+                                      {"kb/s", 125, "byte/s"},
+                                      {"Mb/s", 125e3, "byte/s"},
+                                      {"Gb/s", 125e6, "byte/s"},
+                                      {"Tb/s", 125e9, "byte/s"},
+                                      {"ps", 1e-12, "s"},
+                                      {"ns", 1e-9, "s"},
+                                      {"us", 1e-6, "s"},
+                                      {"ms", 1e-3, "s"},
+                                      {"s", 1, "s"},
+                                      {"FLOPS", 1, "1/s"},
+                                      {"kFLOPS", 1e3, "1/s"},
+                                      {"MFLOPS", 1e6, "1/s"},
+                                      {"GFLOPS", 1e9, "1/s"},
+                                      {"TFLOPS", 1e12, "1/s"},
+                                      {"PFLOPS", 1e15, "1/s"},
+                                      {"EFLOPS", 1e18, "1/s"},
+                                      {"%", 0.01, "1"}}};
+
+/// Returns what follows the number that a text begins with.
+std::string_view unit_in(std::string_view text) {
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  std::string_view unit = text.substr(sign + length_of_number(text.substr(sign)));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  return unit;
+}
 
 }  // namespace
 
@@ -38,15 +76,15 @@ std::optional<Value> number_of(std::string_view text, double factor, bool has_un
   const char* const end = text.data() + text.size();
   if (std::int64_t whole = 0; !has_unit || factor >= 1) {
     const auto read = std::from_chars(text.data(), end, whole);
+    const bool is_whole = read.ec == std::errc() && read.ptr == end;
     const double scaled = static_cast<double>(whole) * factor;
-    if (read.ec == std::errc() && read.ptr == end && std::abs(scaled) < 0x1p53)
-      return has_unit ? Value(static_cast<std::int64_t>(scaled)) : Value(whole);
-    if (read.ec == std::errc() && read.ptr == end && !has_unit) return Value(whole);
+    if (is_whole && !has_unit) return whole;
+    if (is_whole && std::abs(scaled) < 0x1p53) return static_cast<std::int64_t>(scaled);
   }
   double real = 0;
   const auto read = std::from_chars(text.data(), end, real);
   if (read.ec != std::errc() || read.ptr != end || !std::isfinite(real * factor)) return {};
-  return Value(real * factor);
+  return real * factor;
 }
 
 std::size_t length_of_number(std::string_view text) {
@@ -61,15 +99,20 @@ std::size_t length_of_number(std::string_view text) {
   return exponent;
 }
 
+std::string_view si_unit_of(std::string_view text) {
+  const std::string_view unit = unit_in(text);
+  const auto* const known = std::ranges::find(units, unit, &Unit::name);
+  return known == units.end() ? "1" : known->si;
+}
+
 Value value_of(std::string_view text) {
   if (text == "true" || text == "false") return text == "true";
   const std::size_t sign = text.starts_with('-') ? 1 : 0, length = length_of_number(text.substr(sign));
-  std::string_view unit = text.substr(sign + length);
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const std::string_view unit = unit_in(text);
   const auto factor = unit.empty() ? std::optional(1.0) : factor_of(unit);
-  const auto number =
-      length > 0 && factor ? number_of(text.substr(0, sign + length), *factor, !unit.empty()) : std::optional<Value>();
-  return number ? *number : Value(std::string(text));
+  if (length > 0 && factor)
+    if (const auto number = number_of(text.substr(0, sign + length), *factor, !unit.empty())) return *number;
+  return std::string(text);
 }
 
 std::string to_text(const Value& value) {

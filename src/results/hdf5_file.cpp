@@ -153,6 +153,20 @@ void File::strings(const std::string& path, std::span<const std::string> values,
   write(path, string_type_.id(), 0, values.size(), pointers.data());
 }
 
+void File::strings(const std::string& path, std::span<const std::string> texts, std::span<const std::uint32_t> rows,
+                   const Label& label_of) {
+  std::vector<std::string> valid;
+  const auto pointers = pointers_to(texts, valid);
+  create(path, string_type_.id(), rows.size(), label_of, Layout::plain);
+  constexpr std::size_t most = 1 << 16;  // at a time
+  std::vector<const char*> piece;
+  for (std::size_t first = 0; first < rows.size(); first += piece.size()) {
+    piece.clear();
+    for (std::size_t i = first; i < std::min(rows.size(), first + most); ++i) piece.push_back(pointers[rows[i]]);
+    write(path, string_type_.id(), first, piece.size(), piece.data());
+  }
+}
+
 void File::scalar(const std::string& path, hid_t type, const void* value, const Label& label_of) {
   const Handle space(checked(H5Screate(H5S_SCALAR), "dataset " + path), H5Sclose);
   const Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);

@@ -98,6 +98,9 @@ class File {
     scalar(path, memory_type<T>(), &value, label);
   }
   void strings(const std::string& path, std::span<const std::string> values, const Label& label);
+  /// Writes a column of which row i has the text at position rows[i].
+  void strings(const std::string& path, std::span<const std::string> texts, std::span<const std::uint32_t> rows,
+               const Label& label);
   void text(const std::string& path, const std::string& value, const Label& label);
 
   /// Writes a dimension scale of `size` rows with the coordinates 0, 1, ...

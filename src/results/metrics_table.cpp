@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "columns.hpp"
 #include "format.hpp"
+#include "orrery/results/figures.hpp"
 #include "orrery/results/hints.hpp"
 #include "tables.hpp"
 
@@ -162,6 +165,29 @@ void write_figures(File& file, const Metrics& metrics) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> figure_names() {
+  std::vector<std::string_view> names;
+  for (const auto& figure : times) names.emplace_back(figure.name);
+  for (const auto& figure : numbers) names.emplace_back(figure.name);
+  return names;
+}
+
+std::vector<double> figures_of(const Metrics& metrics) {
+  std::vector<double> values;
+  for (const auto& figure : times) values.push_back(static_cast<double>(figure.value(metrics).ps()) * 1e-12);
+  for (const auto& figure : numbers)
+    values.push_back(figure.value(metrics).value_or(std::numeric_limits<double>::quiet_NaN()));
+  return values;
+}
+
+std::string_view units_of_figure(std::string_view name) {
+  for (const auto& figure : times)
+    if (name == figure.name) return "s";
+  for (const auto& figure : numbers)
+    if (name == figure.name) return figure.label.units;
+  return {};
+}
 
 std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
                                      const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine) {

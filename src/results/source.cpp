@@ -40,8 +40,8 @@ void Source::require_version() const {
     fail(fmt::format("has version {} of the format, where {} is known", version, format::version));
 }
 
-std::string Source::text(const char* name) const {
-  const Handle attribute(H5Aopen(file_.id(), name, H5P_DEFAULT), H5Aclose);
+std::string Source::text_of(const char* object, const char* name) const {
+  const Handle attribute(H5Aopen_by_name(file_.id(), object, name, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   const Handle type(attribute.id() < 0 ? H5I_INVALID_HID : H5Aget_type(attribute.id()), H5Tclose);
   char* characters = nullptr;
   if (type.id() < 0 || H5Tis_variable_str(type.id()) <= 0 ||

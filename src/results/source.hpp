@@ -55,7 +55,9 @@ class Source {
     return value;
   }
   /// Returns an attribute of the root that is one text of variable length.
-  std::string text(const char* name) const;
+  std::string text(const char* name) const { return text_of("/", name); }
+  /// The same of another object.
+  std::string text_of(const char* object, const char* name) const;
   /// Returns all rows of a dataset of texts.
   std::vector<std::string> texts(const std::string& path) const;
   /// Returns all rows of a dataset of numbers.

@@ -133,27 +133,95 @@ void read_collective(std::string_view word, const LineReader& lines, TextPass& p
   lines.fail(fmt::format("a collective '{}'", shown(word)), names + ", or one of these with _EP or _DP_EP");
 }
 
-TextLayer read_layer(const LineReader& lines, const TextWorkload& workload) {
+/// The columns of a pass in each layout.
+struct PassColumns {
+  TextLayout layout;
+  std::size_t count;  ///< the last two are the collective and its bytes
+  std::size_t time;
+};
+constexpr std::array pass_columns = {PassColumns{TextLayout::times, 3, 0}, PassColumns{TextLayout::operations, 5, 2},
+                                     PassColumns{TextLayout::products, 7, 0}};
+constexpr std::size_t first_pass = 2;  ///< columns before it: the name and a number
+constexpr double value_bytes = 2;      ///< of an operand and of a result
+
+/// Returns what a layer with so many columns has for each pass. `num_others` are the columns that are not of a pass.
+const PassColumns& columns_of(std::size_t num_words, std::size_t num_others, const LineReader& lines) {
+  for (const PassColumns& columns : pass_columns)
+    if (num_words == num_others + 3 * columns.count) return columns;
+  lines.fail(fmt::format("a layer of {}", counted(num_words, "column")),
+             fmt::format("{} columns, or {} or {} with operations or matrix products as COMET has them", num_others + 9,
+                         num_others + 15, num_others + 21),
+             "A layer has its name, a number, time, collective and bytes of three passes, and the time of the update" +
+                 std::string(num_others > 3 ? ", and its training loop." : "."));
+}
+
+/// Reads the numbers of a pass from its columns.
+class PassReader {
+ public:
+  PassReader(const LineReader& lines, std::span<const std::string_view> words, const PassColumns& columns)
+      : lines_(lines), words_(words), columns_(columns) {}
+
+  /// Reads the pass whose first column is `first`, from 0.
+  TextPass read(std::size_t first) const {
+    TextPass pass;
+    pass.compute_ns = number(first + columns_.time, "the compute time");
+    if (columns_.layout == TextLayout::operations) {
+      pass.flops = amount(first, "the number of operations");
+      pass.moved_bytes = amount(first + 1, "the number of bytes moved");
+    } else if (columns_.layout == TextLayout::products) {
+      const auto size = [&](std::size_t i) { return static_cast<double>(number(first + i, "a size of the product")); };
+      const double m = size(2), k = size(3), n = size(4);
+      pass.flops = whole(2 * m * k * n, first + 2);
+      pass.moved_bytes = whole(value_bytes * (m * k + k * n + m * n), first + 2);
+    }
+    read_collective(words_[first + columns_.count - 2], lines_, pass);
+    pass.bytes = number(first + columns_.count - 1, "the size of the communication");
+    return pass;
+  }
+
+ private:
+  std::uint64_t number(std::size_t column, std::string_view what) const {
+    return number_of(words_[column], fmt::format("{} (column {})", what, column + 1), lines_);
+  }
+
+  /// Reads a number that may have a fraction or an exponent.
+  std::uint64_t amount(std::size_t column, std::string_view what) const {
+    const std::string_view word = words_[column];
+    double value = 0;
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (problem != std::errc{} || end != word.data() + word.size() || !(value >= 0))
+      lines_.fail(fmt::format("{} (column {}) is '{}'", what, column + 1, shown(word)), "a number of 0 or more");
+    return whole(value, column);
+  }
+
+  std::uint64_t whole(double value, std::size_t column) const {
+    constexpr double most = 9.2e18;
+    if (value > most)
+      lines_.fail(fmt::format("{:.3g} operations or bytes (column {})", value, column + 1), "9.2e18 or less");
+    return static_cast<std::uint64_t>(value);
+  }
+
+  const LineReader& lines_;
+  std::span<const std::string_view> words_;
+  const PassColumns& columns_;
+};
+
+TextLayer read_layer(const LineReader& lines, TextWorkload& workload) {
   const auto words = words_in(lines.line());
   const bool has_loop = workload.loop == TrainingLoop::hybrid_customized;
-  const std::size_t num_columns = has_loop ? 13 : 12;
-  if (words.size() != num_columns)
-    lines.fail(
-        fmt::format("a layer of {}", counted(words.size(), "column")), fmt::format("{} columns", num_columns),
-        "A layer has its name, a number, time, collective and bytes of three passes, and the time of the update" +
-            std::string(has_loop ? ", and its training loop." : "."));
+  const PassColumns& columns = columns_of(words.size(), has_loop ? 4 : 3, lines);
+  if (!workload.layers.empty() && columns.layout != workload.layout)
+    lines.fail(fmt::format("a layer of {}", counted(words.size(), "column")),
+               "as many columns as the layers before have");
+  workload.layout = columns.layout;
   TextLayer layer;
   layer.name = words[0];
   layer.line = lines.number();
-  for (std::size_t i = 0; i < 3; ++i) {
-    TextPass& pass = layer.passes[i];
-    pass.compute_ns = number_of(words[2 + 3 * i], fmt::format("the compute time (column {})", 3 + 3 * i), lines);
-    read_collective(words[3 + 3 * i], lines, pass);
-    pass.bytes =
-        number_of(words[4 + 3 * i], fmt::format("the size of the communication (column {})", 5 + 3 * i), lines);
-  }
-  layer.update_ns = number_of(words[11], "the time of the update (column 12)", lines);
-  layer.loop = has_loop ? loop_of(words[12], lines) : workload.loop;
+  const PassReader reader(lines, words, columns);
+  for (std::size_t i = 0; i < 3; ++i) layer.passes[i] = reader.read(first_pass + i * columns.count);
+  const std::size_t update = first_pass + 3 * columns.count;
+  layer.update_ns = number_of(words[update], fmt::format("the time of the update (column {})", update + 1), lines);
+  layer.loop = has_loop ? loop_of(words[update + 1], lines) : workload.loop;
   return layer;
 }
 

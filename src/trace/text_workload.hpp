@@ -17,7 +17,8 @@ namespace orrery::trace {
 // The text workloads of ASTRA-sim 1.0, which SimAI and AICB took over. The first line names the training loop and gives
 // its parameters, the second the number of layers, and each further line is a layer: its name, a number that nobody
 // uses, compute time in ns, collective and bytes of the forward pass, the same of the input gradient and of the weight
-// gradient, and the time of the update. HYBRID_CUSTOMIZED has a loop for each layer in column 13.
+// gradient, and the time of the update. HYBRID_CUSTOMIZED has a loop for each layer in a last column. COMET's version
+// (github.com/dkadiyala3/comet-astrasim) has more columns for each pass, by which a roofline can say its time.
 
 /// The training loops by the names that the first line gives.
 enum class TrainingLoop : std::uint8_t {
@@ -35,6 +36,13 @@ enum class TrainingLoop : std::uint8_t {
 };
 std::optional<TrainingLoop> find_training_loop(std::string_view name);
 
+/// The columns of a pass, besides its collective and the bytes of that.
+enum class TextLayout : std::uint8_t {
+  times,       ///< ASTRA-sim 1.0: time
+  operations,  ///< COMET: FLOPs, bytes moved, time
+  products,    ///< COMET: time, a number that nobody uses, rows, inner size and columns of a matrix product
+};
+
 /// What a suffix of a collective names. Without one it depends on the loop and the pass.
 enum class TextGroup : std::uint8_t { usual, expert, data_of_expert };
 
@@ -43,6 +51,8 @@ constexpr std::array<std::string_view, 3> pass_names = {"forward", "input-gradie
 
 struct TextPass {
   std::uint64_t compute_ns = 0;
+  std::uint64_t flops = 0;        ///< 0 with TextLayout::times
+  std::uint64_t moved_bytes = 0;  ///< the same
   std::uint64_t bytes = 0;
   std::optional<CollectiveKind> kind;  ///< nothing: no communication
   TextGroup group = TextGroup::usual;
@@ -61,6 +71,7 @@ struct TextLayer {
 
 struct TextWorkload {
   TrainingLoop loop = TrainingLoop::data;
+  TextLayout layout = TextLayout::times;  ///< of all layers
   std::uint64_t model_parallel = 1;
   std::uint64_t expert_parallel = 1;
   std::uint64_t pipeline = 1;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/text.hpp"
@@ -65,12 +66,12 @@ class StepWriter {
   void forward_all();
   void forward_again(std::size_t layer);
   void compute(std::size_t layer, Pass pass);
-  std::uint64_t compute_node(std::size_t layer, std::string name, std::uint64_t ns, const Ids& after);
   Ids communicate(std::size_t layer, Pass pass);
   void wait_for(const Ids& ids) { after_.insert(after_.end(), ids.begin(), ids.end()); }
   void communicate_and_wait(std::size_t layer, Pass pass);
   ParsedNode& add(std::size_t layer, std::string_view name, const Ids& after);
   std::uint64_t shard(const TextPass& pass, const Members& members) const;
+  bool is_of_comet() const { return workload_.layout != TextLayout::times; }
 
   const TextWorkload& workload_;
   ParsedTrace& trace_;
@@ -104,24 +105,22 @@ ParsedNode& StepWriter::add(std::size_t layer, std::string_view name, const Ids&
   return node;
 }
 
-std::uint64_t StepWriter::compute_node(std::size_t layer, std::string name, std::uint64_t ns, const Ids& after) {
-  ParsedNode& node = add(layer, name, after);
-  node.type = static_cast<std::uint32_t>(NodeType::comp);
-  node.duration = ns;
-  return node.id;
-}
-
 void StepWriter::compute(std::size_t layer, Pass pass) {
   const TextLayer& of = workload_.layers[layer];
-  if (of[pass].compute_ns == 0) return;
-  const auto name = fmt::format("{} {}", of.name, pass_names[static_cast<std::size_t>(pass)]);
-  after_ = {compute_node(layer, name, of[pass].compute_ns, after_)};
+  const TextPass& work = of[pass];
+  if (work.compute_ns == 0 && work.flops == 0 && work.moved_bytes == 0) return;
+  ParsedNode& node = add(layer, fmt::format("{} {}", of.name, pass_names[static_cast<std::size_t>(pass)]), after_);
+  node.type = static_cast<std::uint32_t>(NodeType::comp);
+  node.duration = work.compute_ns;
+  if (work.flops > 0) node.set(Attribute::num_ops, whole_number(work.flops));
+  if (work.moved_bytes > 0) node.set(Attribute::tensor_size, whole_number(work.moved_bytes));
+  after_ = {node.id};
 }
 
 /// Returns the comm_size of a collective. The all-gathers of the loop that AICB writes give the gathered bytes, those
-/// of other loops the share of a member, as comm_size does.
+/// of other loops and of COMET the share of a member, as comm_size does.
 std::uint64_t StepWriter::shard(const TextPass& pass, const Members& members) const {
-  const bool is_whole = workload_.loop == TrainingLoop::hybrid_transformer_fwd_in_bckwd;
+  const bool is_whole = workload_.loop == TrainingLoop::hybrid_transformer_fwd_in_bckwd && !is_of_comet();
   if (!is_whole || pass.kind != CollectiveKind::all_gather || num_npus_ == 0) return pass.bytes;
   const auto found = trace_.definitions.find(members.group);
   const std::uint64_t size = found == trace_.definitions.end() ? num_npus_ : found->second.regular->size;
@@ -178,15 +177,18 @@ void StepWriter::forward_again(std::size_t layer) {
   }
 }
 
-/// HYBRID_TRANSFORMER and HYBRID_TRANSFORMER_FWD_IN_BCKWD: only weight gradients travel beside what follows.
+/// HYBRID_TRANSFORMER and HYBRID_TRANSFORMER_FWD_IN_BCKWD: only weight gradients travel beside what follows. In COMET's
+/// version the input gradient travels while the weight gradient is computed.
 void StepWriter::write_transformer() {
   forward_all();
   for (std::size_t layer = workload_.layers.size(); layer-- > 0;) {
     if (workload_.initiates.contains(layer)) forward_again(layer);
     compute(layer, Pass::input_gradient);
-    communicate_and_wait(layer, Pass::input_gradient);
+    Ids input_gradient = communicate(layer, Pass::input_gradient);
+    if (!is_of_comet() && !input_gradient.empty()) after_ = std::exchange(input_gradient, {});
     compute(layer, Pass::weight_gradient);
     communicate(layer, Pass::weight_gradient);
+    wait_for(input_gradient);
   }
 }
 

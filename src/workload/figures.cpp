@@ -29,7 +29,7 @@ std::uint64_t peak_activations(const Parallel& parallel, const AssignedLayers& a
     for (const Layer& layer : assigned[parallel.virtual_stage(stage, chunk)])
       of_chunk[chunk] += static_cast<std::int64_t>(layer.activations);
   std::int64_t kept = 0, peak = 0;
-  for (const Pass& pass : passes_of(parallel, stage)) {
+  for (const Pass& pass : passes_of(with_fewer_micro_batches(parallel), stage)) {
     if (pass.is_forward())
       kept += of_chunk[pass.chunk];
     else if (pass.makes_weight_gradients())
@@ -119,11 +119,9 @@ StepSize size_of_step(const Description& description) {
   return {samples, samples * tokens_of_sample(description)};
 }
 
-Figures figures(const Description& description) {
+Figures figures_of_model(const Description& description) {
   description.validate();
   const Parallel& parallel = description.parallel;
-  const auto layers = make_layers(largest_step(description));
-  const auto assigned = assign_layers(layers, parallel);
   Figures result;
   result.num_npus = parallel.num_npus();
   const auto parameters = count_parameters(description.model);
@@ -141,8 +139,17 @@ Figures figures(const Description& description) {
     }
   };
   for (const std::uint64_t token : parallel.made_tokens()) add_forward(make_layers(step_of_token(description, token)));
-  if (parallel.pipeline.phase != Phase::request) add_forward(layers);
+  if (parallel.pipeline.phase != Phase::request) add_forward(make_layers(largest_step(description)));
   result.model_flops = (parallel.is_inference() ? 1 : 3) * forward * parallel.micro_batches * stage_npus;
+  return result;
+}
+
+Figures figures(const Description& description) {
+  Figures result = figures_of_model(description);
+  const Parallel& parallel = description.parallel;
+  const auto layers = make_layers(largest_step(description));
+  const auto assigned = assign_layers(layers, parallel);
+  const double stage_npus = result.num_npus / parallel[Axis::pp];
   for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage) {
     result.stages.push_back(figures_of(description, assigned, stage));
     result.executed_flops += static_cast<double>(result.stages.back().flops) * stage_npus;

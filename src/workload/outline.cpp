@@ -59,11 +59,20 @@ bool has_outline(const Description& description) {
          !parallel.is_mirrored() && parallel.experts.imbalance == 0;
 }
 
+std::vector<NpuId> npus_of_stages(const Parallel& parallel) {
+  const Placement placement(parallel);
+  std::vector<NpuId> npus;
+  for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage)
+    npus.push_back(placement.in_stage(NpuId(0), stage));
+  return npus;
+}
+
 Outline outline(const Description& description, const compute::ComputeModel* estimates) {
   description.validate();
   const Parallel& whole = description.parallel;
   Parallel parallel = whole;
   parallel.micro_batches = 1;
+  const Parallel fewer = with_fewer_micro_batches(whole);
   auto layers = make_layers(description, 0);
   if (estimates != nullptr) estimate(layers, *estimates);
   const auto assigned = assign_layers(layers, whole);
@@ -72,7 +81,7 @@ Outline outline(const Description& description, const compute::ComputeModel* est
   result.stage_of.resize(whole.num_virtual_stages());
   std::vector<Pass> passes;  // of a stage and the first micro-batch
   for (std::uint32_t stage = 0; stage < whole[Axis::pp]; ++stage) {
-    const auto all = passes_of(whole, stage);
+    const auto all = passes_of(fewer, stage);
     const auto passes_before = std::exchange(passes, {});
     std::ranges::copy_if(all, std::back_inserter(passes), [](const Pass& pass) { return pass.micro_batch == 0; });
     for (std::uint32_t chunk = 0; chunk < whole.num_chunks(); ++chunk)
@@ -87,7 +96,7 @@ Outline outline(const Description& description, const compute::ComputeModel* est
     if (!is_alike) result.outlines.push_back(outline_with_groups(parallel, assigned, stage, passes, placement));
     made.outline = static_cast<std::uint32_t>(result.outlines.size() - 1);
   }
-  for (std::size_t i = 0; i + 1 < assigned.size(); ++i) result.handed.push_back(assigned[i].back().output);
+  for (std::size_t i = 0; i + 1 < assigned.size(); ++i) result.handed.push_back(whole.message_bytes(assigned[i].back().output));
   return result;
 }
 

@@ -114,6 +114,18 @@ std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage) {
   return parallel.pipeline.delayed_weight_gradients ? divided(passes, 0) : passes;
 }
 
+// A stage puts (v - 1) pp + 2 (pp - 1) forward passes ahead at most, v the number of chunks, and ZB-H1 pp - 1 gradients
+// of weights. From then on its passes repeat themselves after pp v forward and pp v backward ones. With 4 pp
+// micro-batches there are 4 pp v of each: those ahead, and a whole repetition.
+Parallel with_fewer_micro_batches(const Parallel& parallel) {
+  const auto schedule = parallel.pipeline.schedule;
+  Parallel fewer = parallel;
+  if (!parallel.is_inference() && (schedule == Schedule::one_forward_one_backward || schedule == Schedule::zb_h1))
+    fewer.micro_batches = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(parallel.micro_batches, std::uint64_t{4} * parallel[Axis::pp]));
+  return fewer;
+}
+
 void require_possible_schedule(const Parallel& parallel) {
   require_interleaving(parallel);
   const std::uint32_t stages = parallel[Axis::pp];

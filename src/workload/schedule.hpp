@@ -32,6 +32,12 @@ struct Pass {
 /// Returns the passes of a stage in order. O(passes); for ZB-V O(passes of all stages).
 std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage);
 
+/// Returns the same with fewer micro-batches where passes repeat themselves: each stage begins with the same passes, the
+/// first micro-batch has its passes in the same order, the last pass is of the same kind and chunk, and as many passes
+/// of each chunk are begun and not ended at a time. The number does not grow with that of the micro-batches, but with
+/// GPipe, ZB-V and DualPipe.
+Parallel with_fewer_micro_batches(const Parallel& parallel);
+
 /// Throws Error (bad_input), which names the key of CONFIG.yaml, if the schedule cannot have these stages,
 /// micro-batches and virtual stages.
 void require_possible_schedule(const Parallel& parallel);

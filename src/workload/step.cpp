@@ -254,10 +254,17 @@ class StepBuilder {
     if (pass.kind == Pass::Kind::weights || here == (pass.is_forward() ? 0 : assigned_.size() - 1)) return;
     const std::uint32_t boundary = pass.is_forward() ? here - 1 : here, from = neighbour(pass, !pass.is_forward());
     if (from == stage_) return;
-    const std::uint64_t bytes = assigned_[boundary].back().output;
+    const std::uint64_t whole = assigned_[boundary].back().output, bytes = parallel_.message_bytes(whole);
     const std::string name = message_name("receive", pass);
     const NodeId node = builder_.receive(name, from, tag(pass, boundary), Bytes(bytes), chain_.after());
     chain_.extend_with_receive(node, {name, bytes, node});
+    if (bytes < whole) gather_received(pass, bytes, whole);
+  }
+  void gather_received(const Pass& pass, std::uint64_t share, std::uint64_t whole) {
+    const std::string name = message_name("gather", pass);
+    const NodeId node = builder_.collective(name, trace::CollectiveKind::all_gather, Bytes(share),
+                                            static_cast<std::uint32_t>(GroupKind::tensor), chain_.after());
+    chain_.extend_with_receive(node, {name, whole, node});
   }
   void add_send(const Pass& pass) {
     const std::uint32_t here = virtual_stage(pass);
@@ -265,7 +272,7 @@ class StepBuilder {
     if (pass.kind == Pass::Kind::weights || here == (pass.is_forward() ? assigned_.size() - 1 : 0)) return;
     const std::uint32_t boundary = pass.is_forward() ? here : here - 1, to = neighbour(pass, pass.is_forward());
     if (to == stage_) return;
-    const std::uint64_t bytes = assigned_[boundary].back().output;
+    const std::uint64_t bytes = parallel_.message_bytes(assigned_[boundary].back().output);
     const std::string name = message_name("send", pass);
     const NodeId node = builder_.send(name, to, tag(pass, boundary), Bytes(bytes), chain_.after());
     list_until(builder_, {name, bytes, chain_.last()}, node);
@@ -341,10 +348,7 @@ trace::Structure step_of_stage(const Parallel& parallel, std::span<const std::sp
 OutlinePass outline_of(const Pass& pass) {
   using Kind = OutlinePass::Kind;
   const bool is_weights = pass.kind == Pass::Kind::weights;
-  return {.kind = pass.is_forward() ? Kind::forward
-                  : is_weights      ? Kind::weights
-                                    : Kind::backward,
-          .chunk = pass.chunk};
+  return {.kind = pass.is_forward() ? Kind::forward : is_weights ? Kind::weights : Kind::backward, .chunk = pass.chunk};
 }
 
 StageOutline outline_of_stage(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,

@@ -17,12 +17,38 @@ STUDIES = 6 if harness.SANITIZED else 30
 SEED = 20
 
 
+TRANSFORMER = "{layers: 4, hidden: 256, heads: 8, sequence: 128, vocabulary: 1000}"
+LATE = "{kind: layers, layers: [{name: a, forward: 1 ms, backward: 2 ms, repeat: 2, parameters: 1000000}], late: {first: 1 us, step: 1 us, stride: 3}}"
+# What has no bound, or none of one part: more keys of system.network, more of system, and the workload; and how many trials are said to have no
+# bound of their time.
+FALL_BACKS = {
+    "traces": ("", "", "workload: {traces: trace}", 4),
+    "layers of which some start late": ("", "\n  compute: {roofline: false}", f"workload: {{model: {LATE}, parallel: {{dp: 4}}}}", 4),
+    "congestion-aware": (", model: congestion-aware", "", f"workload: {{model: {TRANSFORMER}, parallel: {{dp: 4, micro-batches: 2}}}}", 4),
+    "remote memory": ("", "\n  remote-memory: {kind: per-npu, bandwidth: 10 GB/s, latency: 1 us}",
+                      f"workload: {{model: {TRANSFORMER}, parallel: {{dp: 4, zero: 3, micro-batches: 2, offload: [parameters, optimizer]}}}}", 0),
+}
+FALL_BACK_BASE = """system:
+  network: {dimensions: [{shape: Ring, size: 4, bandwidth: 50 GB/s, latency: 1 us}]%s}%s
+%s
+"""
+FALL_BACK_STUDY = """study:
+  base: base.yaml
+  parameters:
+    bandwidth: {key: system.network.dimensions.0.bandwidth, values: [10 GB/s, 20 GB/s, 40 GB/s, 80 GB/s]}
+  objectives: [{minimise: step_time}]
+  keep: 2
+  strategy: {kind: %s}
+"""
+
+
 class Bounds(harness.Folder):
     def explore(self, study, name, ranks=0):
         """Returns the columns of a study's trials; none if no configuration is left."""
         output = self.folder / name
         done = harness.orrery("explore", study, f"--output={output}", "--force", ranks=ranks)
         self.assertIn(done.code, (0, 3), done.err)
+        self.said = done.err
         if not output.exists():
             return {}
         with h5py.File(output) as file:
@@ -66,6 +92,31 @@ class Bounds(harness.Folder):
                 elif status == "ruled-out" and limit == "" and objectives == "{minimise: step_time}" and grid["status"][row] == "done":
                     self.assertGreater(grid["step_time"][row], grid["step_time"][grid["best"][-1]])
         self.assertGreater(ruled_out, STUDIES)
+
+    def test_what_has_no_bound_is_simulated(self):
+        """Where no bound is proven, all trials are simulated and a warning says how many; the best are those of the grid. With remote memory the
+        rest of the step has a bound, which the time is not below."""
+        for name, (network, system, workload, unbounded) in FALL_BACKS.items():
+            with self.subTest(name):
+                roofline = "" if "compute" in system else "\n  compute: {peak: 100 TFLOPS, local-memory: {bandwidth: 1000 GB/s}}"
+                (self.folder / "base.yaml").write_text(FALL_BACK_BASE % (network, system + roofline, workload))
+                if name == "traces":
+                    made = harness.orrery("generate", "--tp=2", "--pp=1", "--dp=2", "--layers=2", "--set=workload.model.hidden=256", "--set=workload.model.heads=8",
+                                          f"--output={self.folder / 'trace'}")
+                    self.assertEqual(made.code, 0, made.err)
+                study = self.folder / "study.yaml"
+                found = {}
+                for kind in ("grid", "bounded"):
+                    study.write_text(FALL_BACK_STUDY % kind)
+                    found[kind] = self.explore(study, f"{kind}.h5")
+                bounded, grid = found["bounded"], found["grid"]
+                self.assertEqual(bounded["best"], grid["best"])
+                for row, status in enumerate(bounded["status"]):
+                    self.assertEqual(status, "done" if unbounded or row in grid["best"] else "ruled-out")
+                    bound = bounded["lower_bound"][row]
+                    self.assertTrue(bound != bound if unbounded else 0 < bound <= grid["step_time"][row], bound)
+                warning = f"{unbounded} of 4 configurations have no bound of their time and are simulated in any case"
+                self.assertEqual(warning in self.said, unbounded > 0, self.said)
 
     def test_one_answer(self):
         """A bounded study has the same file on 1, 2 and 3 ranks, but for /kernel."""

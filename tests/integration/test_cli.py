@@ -16,7 +16,7 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 from chakra import Node  # noqa: E402
 
-COMMANDS = ("run", "check", "generate", "convert", "partition", "show")
+COMMANDS = ("run", "check", "generate", "convert", "synthesize", "partition", "show")
 
 
 def two_nodes(npus=4):

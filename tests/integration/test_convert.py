@@ -92,6 +92,14 @@ class Convert(harness.Folder):
         path.write_text(SYSTEM % (order, traces, groups, streams))
         return quantities(self.run_once([path, "--timeline"], f"{name}.h5"))
 
+    def test_groups_that_only_traces_name(self):
+        """Of four NPUs, two name the group "low" and two "high", and no file lists them: the written file lists those that name each."""
+        for npu in range(4):
+            node = Node(1, chakra.COLL, "sum", comm_type=chakra.ALL_REDUCE, comm_size=4096, pg_name="low" if npu < 2 else "high")
+            chakra.write(self.folder / f"named.{npu}.et", [node])
+        self.convert(self.folder / "named.{npu}.et", "--output", self.folder / "new")
+        self.assertEqual(json.loads((self.folder / "new.json").read_text()), {"low": [0, 1], "high": [2, 3]})
+
     def test_every_kind_of_node_is_kept(self):
         """Four NPUs with nodes of every kind, odd durations, streams, priorities, dimensions, tensors and a large tag: with each order of
         communication and each use of streams, the converted traces give the same results, node by node."""

@@ -4,6 +4,7 @@ import csv
 import os
 import pathlib
 import signal
+import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -66,13 +67,47 @@ class Explore(harness.Folder):
             self.assertEqual(self.rows(f"{ranks}.csv"), rows)
             self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / f"{ranks}.h5"), "")
         with h5py.File(self.folder / "explore.h5") as file:
-            best = list(file["best"][:])
+            best = list(file["top"][:])
+            self.assertEqual(list(file["best"][:]), best)
+            for name in ("tp", "bandwidth"):  # numbers in SI units, and the texts of the configuration
+                numbers, settings = file["parameters"][name], file["settings"][name]
+                texts = settings["text"].asstr()[:][settings["row"][:]]
+                self.assertEqual(numbers.attrs["units"], "byte/s" if name == "bandwidth" else "1")
+                self.assertEqual(list(numbers[:]), [float(text.split()[0]) * (1e9 if name == "bandwidth" else 1) for text in texts])
+            self.assertEqual([list(file[f"study/objectives/{name}"].asstr()[:]) for name in ("metric", "direction")], [["step_time"], ["minimise"]])
+            self.assertEqual(list(file["study/constraints"].asstr()[:]), ["npus % (tp * pp) == 0"])
+            self.check_sensitivity(file, rows, best[0])
         times = [float(row["step_time [s]"]) for row in rows]
         self.assertEqual(best, sorted(range(24), key=lambda row: (times[row], row))[:3])
         config = self.folder / "trial.yaml"
         config.write_text(self.explore(study, f"--trial={best[0]}").out)
         results = self.run_once([config, "--fold"])
         self.assertAlmostEqual(max(harness.finish_times(results)) * 1e-12, times[best[0]], delta=1e-12)
+
+    def check_sensitivity(self, file, rows, best):
+        """The main effect of a parameter is the variance of the means at each of its values over the variance of the step time. A bar has the
+        trials that differ from the best one in one parameter and in what follows from it."""
+        times = [float(row["step_time [s]"]) for row in rows]
+        names = ("tp", "pp", "zero", "bandwidth")
+        effects = dict(zip(file["sensitivity/main_effect/parameter"].asstr()[:], file["sensitivity/main_effect/effect"][:]))
+        self.assertEqual(set(effects), set(names))
+        for name, effect in effects.items():
+            means = {}
+            for row, time in zip(rows, times):
+                means.setdefault(row[name], []).append(time)
+            mean = statistics.fmean(times)
+            between = sum(len(group) * (statistics.fmean(group) - mean) ** 2 for group in means.values())
+            self.assertAlmostEqual(effect, between / sum((time - mean) ** 2 for time in times), places=9)
+        tornado = {key: list(column.asstr()[:] if column.dtype.kind == "O" else column[:]) for key, column in file["sensitivity/tornado"].items()}
+        self.assertIn("bandwidth", tornado["parameter"])
+        for number, name in enumerate(tornado["parameter"]):
+            for end in ("low", "high"):
+                value = tornado[f"{end}_value"][number]
+                wanted = {other: rows[best][other] for other in names} | {name: str(int(value.split()[0]) * 10 ** 9) if name == "bandwidth" else value}
+                if int(wanted["tp"]) * int(wanted["pp"]) == 8:
+                    wanted["zero"] = "0"
+                found = [time for row, time in zip(rows, times) if all(row[other] == wanted[other] for other in names)]
+                self.assertEqual(found, [tornado[end][number]], (name, end))
 
     def test_front_and_limits(self):
         """Two objectives have a front: no row of it is better than another in both. Trials that need too much memory and those that a
@@ -87,7 +122,7 @@ class Explore(harness.Folder):
             self.assertEqual(row["status"], "does-not-fit" if not fits else "done" if float(row["step_time [s]"]) < 0.01 else "excluded")
         self.assertRegex(printed, r"\d+  excluded by step_time < 10 ms\n")
         with h5py.File(self.folder / "explore.h5") as file:
-            front = [(float(rows[number]["step_time [s]"]), float(rows[number]["peak_memory [byte]"])) for number in file["best"][:]]
+            front = [(float(rows[number]["step_time [s]"]), float(rows[number]["peak_memory [byte]"])) for number in file["front"][:]]
         self.assertEqual(front, sorted(front))
         self.assertEqual([memory for _, memory in front], sorted((memory for _, memory in front), reverse=True))
         self.explore(study, *self.output("few.h5", "few.csv"), "--limit=7")
@@ -128,10 +163,16 @@ class Explore(harness.Folder):
         the same study. Models without parallelism to choose are refused, and so are NPUs that do not fill a dimension."""
         model = self.folder / "model.yaml"
         model.write_text("kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n")
-        question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32"]
+        question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32", "--cost=h100-2024-08"]
         found = harness.orrery(*question, *self.output("best.h5", "best.csv"))
         self.assertEqual(found.code, 0, found.err)
-        self.assertRegex(found.out, r"\n +\d+  done\n\nThe best")
+        self.assertRegex(found.out, r"\n +\d+  done\n(.*\n)*\nThe best(.*\n).* capex")
+        with h5py.File(self.folder / "best.h5") as file:
+            top, times = list(file["top"][:]), dict(zip(file["trials/number"][:], file["trials/step_time"][:]))
+        self.assertEqual(sorted(path.name for path in self.folder.glob("best.trial-*.yaml")), sorted(f"best.trial-{number}.yaml" for number in top))
+        self.assertEqual(len(top), 10)
+        results = self.run_once([self.folder / f"best.trial-{top[9]}.yaml", "--fold"])
+        self.assertAlmostEqual(max(harness.finish_times(results)) * 1e-12, times[top[9]], delta=1e-12)
         self.explore(self.folder / "best.study.yaml", *self.output())
         self.assertEqual(harness.difference(self.folder / "explore.h5", self.folder / "best.h5"), "")
         self.assertEqual({row["dp"] for row in self.rows()} & {"1", "2", "4", "8", "16"}, {"1", "2", "4", "8", "16"})

@@ -42,8 +42,9 @@ FOREIGN = [
     (r"yaml-cpp/", ["config"]),
     (r"tinyxml2", ["collective", "app"]),
     (r"simdjson", ["trace"]),
+    (r"boost/", ["src/explore/sequences.cpp"]),
     (r"cxxopts", ["config"]),
-    (r"nlohmann/", ["collective", "config", "trace", "workload", "app"]),
+    (r"nlohmann/", ["collective", "gpu", "config", "trace", "workload", "synthesis", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["app", "src/main.cpp"]),
 ]

@@ -5,6 +5,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 
 # A stage of the pipeline takes `unit` ms for a forward pass, and twice that for a backward pass, half of it for the gradients of weights.
@@ -61,6 +62,28 @@ class Schedules(harness.Folder):
         for number, extra in ((0, 0), (3, 3), (9, 4)):
             again = ["--set=workload.parallel.recompute=full", f"--set=workload.parallel.recompute-layers={number}"]
             self.assertEqual(self.microseconds(self.write(1, 1, "1f1b", layers=4), *again), 1000 * (12 + extra))
+
+    def test_scattered_messages(self):
+        """Two stages of two NPUs, and two micro-batches of 64 tokens of 256 values: each NPU sends 32768 bytes, or half of that, which an
+        all-gather makes whole after each receive. With sequence parallelism messages are halves anyway."""
+        config = self.folder / "scattered.yaml"
+        config.write_text("system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 100 GB/s, latency: 1 us}, "
+                          "{shape: Switch, size: 2, bandwidth: 10 GB/s, latency: 1 us}]}\n"
+                          "  compute: {model: roofline, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}\n"
+                          "workload:\n  model: {layers: 2, hidden: 256, heads: 4, sequence: 64}\n  parallel: {tp: 2, pp: 2, micro-batches: 2}\n")
+        for settings, share, gathers in (([], 32768, 0), (["scattered-messages=true"], 16384, 2), (["scattered-messages=true", "sp=true"], 16384, 0)):
+            with self.subTest(settings):
+                prefix = self.folder / "-".join(["traces", *settings]).replace("=", "")
+                arguments = [f"--set=workload.parallel.{setting}" for setting in settings]
+                done = harness.orrery("generate", config, f"--output={prefix}", *arguments)
+                self.assertEqual(done.code, 0, done.err)
+                for npu in range(4):
+                    nodes = chakra.read(f"{prefix}.{npu}.et")
+                    sizes = [node.attributes["comm_size"].value for node in nodes if node.type in (chakra.SEND, chakra.RECV)]
+                    self.assertEqual(sizes, [share] * 4)
+                    made = [node for node in nodes if node.name.startswith("gather.")]
+                    self.assertEqual([node.attributes["comm_size"].value for node in made], [share] * gathers)
+                self.run_once([config, *arguments])
 
     def test_ranks_and_folding_do_not_change_results(self):
         """Four stages, two replicas, gradients of 2 MB for each layer, on 1, 2 and 3 ranks and folded: the same results."""

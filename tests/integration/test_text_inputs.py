@@ -102,6 +102,21 @@ class TextInputs(harness.Folder):
         self.assertEqual(self.step(loop % ("1 0", "1 2") + rows), 11 * 10**6)
         self.assertIn("no layer before it is a checkpoint", self.refusal(loop % ("0", "1 2") + rows))
 
+    def test_files_of_comet(self):
+        """Layers with operations and with matrix products. Without a roofline the times of the file count; with one, the operations: 2000 FLOPs
+        at 1 TFLOPS are 2 ns. An input gradient travels while the weight gradient is computed, and an all-gather of 1000 bytes brings 1000
+        from each of two members."""
+        loop = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 0 checkpoint_initiates: 0\n1\n"
+        operations = loop + "a -1 2000 0 1000 NONE 0 2000 0 2000 %s 2000 0 900000 NONE 0 0\n"
+        self.assertEqual(self.step(operations % "NONE 0"), 903 * 10**6)
+        roofline = ["--set=system.compute.roofline=true", "--set=system.compute.peak=1 TFLOPS", "--set=system.compute.local-memory.bandwidth=1 TB/s"]
+        self.assertEqual(self.step(operations % "NONE 0", *roofline), 6000)
+        self.assertEqual(self.step(operations % "ALLGATHER 1000"), 903 * 10**6)  # 1 us beside 900 us
+        self.assertEqual(self.step(operations.replace("900000", "100") % "ALLGATHER 1000"), 4 * 10**6)
+        products = loop + "a -1 1000 0 10 10 10 NONE 0 2000 0 10 10 10 NONE 0 4000 0 10 10 10 NONE 0 0\n"
+        self.assertEqual(self.step(products), 7 * 10**6)
+        self.assertEqual(self.step(products, *roofline), 6000)
+
     def test_another_number_of_layers_is_a_warning(self):
         """The second line says 839 layers and one is there, as in a file of AICB: it runs, and a warning says so."""
         outcome = harness.orrery("check", self.config("MODEL\n839\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"))

@@ -7,7 +7,6 @@ headless Chromium without an error, shows the numbers of the file and reacts to 
 """
 import base64
 import csv
-import importlib.util
 import io
 import json
 import os
@@ -17,6 +16,7 @@ import shutil
 import tempfile
 import unittest
 
+import browser
 import examples
 import h5py
 import harness
@@ -24,9 +24,6 @@ import numpy as np
 import orrery
 from orrery.report import comparison, facts, page, series
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-HAS_BROWSER = bool(CHROMIUM and DRIVER and importlib.util.find_spec("selenium"))
-PATIENCE = 60  # seconds, a limit against hangs
 CAUSES = ["compute", "tensor", "bubble", "idle"]
 
 
@@ -63,6 +60,7 @@ class Report(unittest.TestCase):
         cls.paths = examples.all_of(cls.folder)
         cls.paths["faster"] = examples.transformer(cls.folder, "faster", "--set", "system.network.dimensions.0.bandwidth=100 GB/s")
         cls.paths["causes"] = with_causes(cls.paths["transformer"])
+        super().setUpClass()
 
 
 class Facts(Report):
@@ -206,44 +204,15 @@ class Page(Report):
         self.assertEqual(found["read"], run.num_npus)
 
 
-@unittest.skipUnless(HAS_BROWSER, "needs the Debian packages chromium, chromium-driver and python3-selenium")
-class Browser(Report):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        from selenium import webdriver
-        from selenium.webdriver.chrome.service import Service
-        options = webdriver.ChromeOptions()
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={cls.folder / 'profile'}"):
-            options.add_argument(argument)
-        options.binary_location = CHROMIUM
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        cls.browser = webdriver.Chrome(options=options, service=Service(DRIVER))
-        cls.addClassCleanup(cls.browser.quit)
-        cls.browser.set_page_load_timeout(PATIENCE)
-        cls.browser.set_script_timeout(PATIENCE)
-
+@browser.needs_browser
+class Browser(Report, browser.Browser):
     def load(self, *names, width=1280):
         """Loads the page of some runs and checks that the console has no error."""
         output = self.folder / f"{'-'.join(names)}.html"
         if not output.exists():
             outcome = harness.orrery("report", *(self.paths[name] for name in names), "--output", output)
             self.assertEqual(outcome.code, 0, outcome.err)
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 700})
-        self.browser.get(output.as_uri())
-        self.no_errors()
-
-    def no_errors(self):
-        self.assertEqual([entry["message"] for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")], [])
-
-    def do(self, script, *arguments):
-        """Runs JavaScript after the page has drawn what is due, and returns its result."""
-        self.browser.execute_async_script("const done = arguments[arguments.length - 1]; requestAnimationFrame(() => requestAnimationFrame(() => done()));")
-        return self.browser.execute_script(script, *arguments)
-
-    def column(self, table, which):
-        return self.do("return [...document.querySelectorAll(`[data-table=${arguments[0]}] tbody tr`)].map((row) => row.children[arguments[1]].textContent)",
-                       table, which)
+        self.open_page(output, width)
 
     def test_every_run(self):
         """System: the page of every example run, wide and narrow. Expectation: no error, no sideways scrolling, and the step time in the title."""

@@ -72,13 +72,15 @@ struct Turn {
 };
 
 class CustomCollective;  // custom_collective.hpp
+class WholeDurations;    // whole_durations.hpp
 
-/// Collectives that files spell out and that take the place of algorithms.
+/// What takes the place of algorithms: collectives that files spell out, and what computes some collectives as a whole.
 struct CustomCollectives {
   using List = std::vector<std::shared_ptr<const CustomCollective>>;
 
   std::map<Kind, List> of_kind;  ///< one for each size of communicators
   List of_nodes;                 ///< those that nodes of traces name, whatever their kind: see Engine::layout
+  std::shared_ptr<const WholeDurations> whole = {};
 };
 
 /// The rules by which collectives go (docs/model.md, 1).

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -35,17 +36,36 @@ struct CheckCommand {
   Inputs inputs;
 };
 
+/// Of which trials of a study results.h5 is kept.
+enum class KeptResults : std::uint8_t {
+  none,
+  top,  ///< those that are listed
+  all,  ///< those that are done
+};
+
+/// One of several jobs that share the configurations of a study: those whose number leaves the remainder `index`.
+struct Shard {
+  std::uint32_t index = 0, count = 1;
+};
+
 /// `orrery explore STUDY.yaml`: simulate the configurations of a study and say which are best.
 struct ExploreCommand {
-  std::filesystem::path file;          ///< STUDY.yaml
-  std::filesystem::path output;        ///< explore.h5
-  std::filesystem::path csv;           ///< all trials as a table; empty: none
-  std::vector<std::string> overrides;  ///< "key.path=value" of --set, below what the study sets
-  std::optional<std::uint32_t> trial;  ///< print the configuration of this one, simulate nothing
-  std::optional<std::uint32_t> limit;  ///< simulate this many at most
-  bool list = false;                   ///< print the configurations, simulate nothing
-  bool force = false;                  ///< replace existing files
-  double max_walltime_s = 0;           ///< wall-clock seconds of the job; 0: no limit
+  std::filesystem::path file;                ///< STUDY.yaml
+  std::filesystem::path output;              ///< explore.h5
+  std::filesystem::path csv;                 ///< all trials as a table; empty: none
+  std::vector<std::string> overrides;        ///< "key.path=value" of --set, below what the study sets
+  std::optional<std::uint32_t> trial;        ///< print the configuration of this one, simulate nothing
+  std::optional<std::uint32_t> limit;        ///< simulate this many at most
+  bool list = false;                         ///< print the configurations, simulate nothing
+  bool dry_run = false;                      ///< print the bounds of the configurations, simulate nothing
+  bool strict = false;                       ///< end at the first trial that is faulty
+  std::optional<Shard> shard;                ///< simulate this part only
+  std::vector<std::filesystem::path> merge;  ///< files of all shards, which are put together
+  KeptResults keep_results = KeptResults::none;
+  bool write_configurations = false;  ///< of the trials that are listed, beside the output
+  bool no_sensitivity = false;        ///< leave out what the best trial depends on
+  bool force = false;                 ///< replace existing files
+  double max_walltime_s = 0;          ///< wall-clock seconds of the job; 0: no limit
 };
 
 /// `orrery best MODEL --on SYSTEM --npus N`: the fastest ways to train a model, as a study that the program writes.
@@ -53,6 +73,7 @@ struct BestCommand {
   std::string model;   ///< a preset or a file
   std::string system;  ///< a preset or a file
   std::string stack;   ///< a preset; empty: none
+  std::string cost;    ///< prices: a preset or a file; empty: those of the system
   std::uint32_t npus = 1;
   std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
   ExploreCommand explore;              ///< without `file`
@@ -86,6 +107,23 @@ struct ConvertCommand {
   trace::RecordingOptions recording;
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   bool force = false;  ///< replace existing files
+};
+
+/// `orrery synthesize`: learn from traces, or take a learned model, and write traces of another scale.
+struct SynthesizeCommand {
+  ConvertCommand traces;                       ///< what is learned from, `output` and `force`; no inputs: `model`
+  std::optional<std::filesystem::path> model;  ///< a model that was learned before
+  std::optional<std::filesystem::path> model_output;
+  std::optional<std::string> reference;                   ///< traces of the same program with another size of one axis
+  std::optional<std::filesystem::path> reference_groups;  ///< communicator file of these
+  std::vector<std::pair<std::uint32_t, double>> scale;    ///< axes and their factors
+  std::optional<std::uint32_t> ranks;
+  std::optional<std::uint32_t> layers;
+  std::optional<std::uint32_t> micro_batches;
+  double sizes = 1;     ///< factor of FLOPs, bytes and durations
+  double delta = 0.05;  ///< deviation of the logarithm of sizes
+  std::uint32_t seed = 1;
+  std::uint32_t min_support = 5;
 };
 
 /// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.
@@ -138,6 +176,18 @@ struct ShowCollectiveCommand {
   TableForm form = TableForm::text;   ///< text or JSON; of a table CSV too
 };
 
+/// `orrery show plan FILE`: what GPUs execute for a collective, and how long it takes them.
+struct ShowPlanCommand {
+  enum class Form : std::uint8_t { text, csv, json, operations };
+
+  std::filesystem::path file;
+  std::optional<Bytes> smallest, largest;  ///< messages of sizes from one to the other, each twice the one before
+  std::string profile;                     ///< of gpu::Profile::registry(); empty: the first
+  std::optional<Inputs> system;            ///< the GPUs and their network in place of a profile; system_only
+  std::optional<std::uint32_t> bursts;     ///< most pieces of an operation; 0: all
+  Form form = Form::text;                  ///< operations: each as JSON in a line
+};
+
 /// `orrery show kernel FILE`: how a run went, from its results.
 struct ShowKernelCommand {
   std::filesystem::path file;
@@ -165,9 +215,9 @@ struct ShowKeysCommand {
 };
 
 using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand,
-                             FlowsCommand, GenerateCommand, ConvertCommand, PartitionCommand, ShowTraceCommand,
-                             ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowKernelCommand,
-                             ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                             FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
+                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
+                             ShowPlanCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -16,6 +16,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/npu_list.hpp"
 #include "orrery/cost/prices.hpp"
+#include "orrery/gpu/options.hpp"
 #include "orrery/memory/options.hpp"
 #include "orrery/network/delay_model.hpp"
 #include "orrery/npu/options.hpp"
@@ -127,6 +128,7 @@ struct Configuration {
   RuleSet rule_set = RuleSet::physical;         ///< of `follow`
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
+  gpu::Options gpu;                             ///< with the plans of custom collectives
   npu::Options execution;                       ///< with the compute options and the timeline switch
   /// Peak compute rates, FLOPs per second, where they are given by precision; empty: execution.compute.peak_flops is
   /// that of all. Else that is the one of `precision`, or 0 if it has none.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -23,17 +24,23 @@ using Names = std::map<std::string, Value, std::less<>>;
 /// false, else a word.
 Value value_of(std::string_view text);
 
+/// Returns the SI unit of a quantity, as UDUNITS writes it: "byte", "byte/s", "s", "1/s" of FLOPs, or "1".
+std::string_view si_unit_of(std::string_view text);
+
 /// Returns a value as a configuration has it.
 std::string to_text(const Value& value);
 
 /// Returns a number as a real one; NaN for truths and words.
 double as_real(const Value& value);
 
-/// An expression of a study: numbers with units, words in quotes, names, + - * / % **, comparisons, `and`, `or`, `not`,
-/// and the functions min, max, floor, ceil, log2, divides(a, b), power_of_two(a). Whole numbers stay exact: a quotient
-/// with a remainder and an overflow are errors. It has no side effects.
+/// An expression of a study: numbers with units, words in quotes, names, keys of CONFIG.yaml and paths of results in
+/// back quotes, + - * / % **, comparisons, `and`, `or`, `not`, and the functions min, max, floor, ceil, log2,
+/// divides(a, b), power_of_two(a). Whole numbers stay exact: a quotient with a remainder and an overflow are errors. It
+/// has no side effects.
 class Expression {
  public:
+  enum class Op : std::uint8_t;  ///< what a node of the tree does
+
   /// Parses a text of up to 1000 characters. `place`: where it stands. Throws Error (bad_input) with the position of
   /// what cannot be read.
   static Expression parse(std::string_view text, const Place& place);
@@ -49,17 +56,19 @@ class Expression {
   /// Returns the name on the left if the expression is `name <= x` or `name < x`, and the one on the right if it is
   /// `x >= name` or `x > name`, where x does not use it: if it fails, then it fails for all larger values too.
   std::optional<std::string> limited_name() const;
+  /// Returns the numbers on both sides of a comparison; nothing if it is none of numbers.
+  std::optional<std::pair<double, double>> sides(const Names& names) const;
   /// Returns its truth. Throws Error (bad_input) if it has none.
   bool holds(const Names& names) const;
 
  private:
   friend class Parser;
   friend class Evaluator;
-  /// What a node of the tree does; the operators of two operands are named by their signs.
+  /// What a node of the tree does.
   struct Node {
-    std::string op;  ///< "value", "name", "and", "or", "not", "-1" (the sign), a sign, or the name of a function
+    Op op;
     Value value = std::int64_t{0};
-    std::string name = {};
+    std::string name = {};  ///< of Op::name
     std::vector<std::size_t> operands = {};
   };
 

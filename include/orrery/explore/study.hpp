@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/error.hpp"
@@ -11,11 +13,19 @@
 
 namespace orrery::explore {
 
+/// All numbers from one to another.
+struct Interval {
+  double from = 0, to = 0;
+  std::string unit;     ///< of both, with the space before it
+  bool is_log = false;  ///< samples are even on a logarithmic scale
+};
+
 /// One thing that a study varies.
 struct Parameter {
   std::string name;
   std::string key;                       ///< of CONFIG.yaml; empty: a name for expressions only
-  std::vector<std::string> values;       ///< as the configuration has them
+  std::vector<std::string> values;       ///< as the configuration has them; empty: those of `interval`
+  std::optional<Interval> interval;      ///< for strategies that draw samples
   std::optional<Expression> when;        ///< it takes its values where this holds
   std::optional<std::string> otherwise;  ///< its value elsewhere; none: the key stays as it is
   Place place;
@@ -35,11 +45,30 @@ struct Objective {
 
 /// Which legal configurations are simulated.
 enum class Strategy : std::uint8_t {
-  grid,     ///< all
-  bounded,  ///< those whose bounds do not rule them out
+  grid,             ///< all
+  bounded,          ///< those whose bounds do not rule them out
+  random,           ///< samples, each independent of the others
+  latin_hypercube,  ///< samples of which each value range of each parameter gets as many as the others
+  sobol,            ///< samples that fill the space evenly
 };
-/// Returns "grid" or "bounded".
+/// Returns "grid", "bounded", ...
 std::string_view name(Strategy strategy);
+bool draws_samples(Strategy strategy);
+
+/// How samples are drawn.
+struct Sampling {
+  std::uint32_t samples = 100;
+  std::uint64_t seed = 1;
+  std::uint32_t rounds = 0;  ///< of further samples, around the best trials so far
+  double factor = 2;         ///< by which their region shrinks in each round
+};
+
+/// A rule that marks trials whose metrics may be too good.
+struct Caveat {
+  Expression when;
+  std::string text;
+  bool is_default = false;  ///< it is left out where its keys have no values
+};
 
 /// What `orrery explore` searches (docs/exploration.md).
 struct Study {
@@ -52,22 +81,44 @@ struct Study {
   std::vector<Objective> objectives;
   std::uint32_t keep = 20;  ///< of the best trials, with one objective
   Strategy strategy = Strategy::grid;
+  Sampling sampling;
+  std::vector<Caveat> caveats;
+  std::vector<std::pair<std::string, std::string>> fidelity;  ///< keys of CONFIG.yaml that all trials have, and texts
+  double max_seconds = 0;                                     ///< wall-clock seconds of a trial; 0: no limit
   bool fold = true;
+  bool sensitivity = true;  ///< find what the best trial depends on
 };
+
+/// Returns the rules that hold unless a study has its own: ZeRO 3 over more than 64 NPUs. None if the study changes a
+/// file or a section that may say so.
+std::vector<Caveat> default_caveats(const Study& study);
 
 /// The metrics of a trial, and the values of a trial that is done.
 struct MetricInfo {
   std::string_view name, units, description;
   bool needs_prices = false;  ///< it follows from `cost`
 };
-/// Returns all metrics that constraints and objectives may name.
+/// Returns all metrics that constraints and objectives may name, but for paths.
 const std::vector<MetricInfo>& metrics();
+/// Says whether a name is that of a metric, or the path of a number of results: "/metrics/idle_share".
 bool is_metric(std::string_view name);
+bool is_path(std::string_view name);
+/// Says whether a name is a key of CONFIG.yaml, which expressions have in back quotes.
+bool is_key(std::string_view name);
 /// Returns whether a metric follows from prices.
 bool needs_prices(std::string_view metric);
 
-/// Checks the names of expressions and objectives: each is a parameter, a derived key before it, `npus` or, in
-/// constraints and objectives, a metric. Throws Error (bad_input) with the nearest name.
+/// Returns all expressions of a study.
+std::vector<const Expression*> expressions_of(const Study& study);
+/// Returns the keys in back quotes that the study does not always set itself, each once: the base has their values.
+std::vector<std::string> keys_of_base(const Study& study);
+/// Returns the paths of results that constraints and objectives name, each once.
+std::vector<std::string> paths_of(const Study& study);
+
+/// Checks the names of expressions and objectives: each is a parameter, a derived value before it, `npus`, a key in
+/// back quotes or, in constraints, objectives and caveats, a metric. Throws Error (bad_input) with the nearest name;
+/// also for a key in back quotes within a section that the study changes as a whole, and for an interval without
+/// samples.
 void validate(const Study& study);
 
 }  // namespace orrery::explore

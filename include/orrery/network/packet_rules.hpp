@@ -81,7 +81,17 @@ struct PacketWindow {
   friend bool operator==(const PacketWindow&, const PacketWindow&) = default;
 };
 
-/// The buffers of switches, their pauses and their marks (docs/packet-network.md, *Rules*).
+/// What packets take on links, in bytes.
+struct PacketSizes {
+  std::uint32_t payload = 1000;  ///< of a full data packet, without its header
+  std::uint32_t header = 36;     ///< of a data packet
+  std::uint32_t acknowledgement = 48;
+  std::uint32_t pause_frame = 31;
+
+  friend bool operator==(const PacketSizes&, const PacketSizes&) = default;
+};
+
+/// How a switch divides its buffer, pauses and marks.
 struct SwitchRules {
   std::uint64_t buffer = 32U << 20U;  ///< bytes of each switch, shared by its ports
   bool pauses = true;                 ///< switches pause the ports before them when their buffers fill (PFC)
@@ -90,26 +100,19 @@ struct SwitchRules {
   std::uint32_t resume_offset = 3072;
   std::optional<std::uint64_t> headroom;  ///< bytes of each port for what comes after a pause; none: 1.5 round trips
   std::map<std::uint64_t, MarkThresholds> marks;  ///< by rate; no marks at ports of other rates
-  std::uint32_t seed = 0;                         ///< of the draws of marks
 
   friend bool operator==(const SwitchRules&, const SwitchRules&) = default;
 };
 
 /// The rules of a packet network (docs/packet-network.md).
-struct PacketRules {
-  // Sizes on the wire in bytes.
-  std::uint32_t payload = 1000;  ///< of a full data packet, without its header
-  std::uint32_t header = 36;     ///< of a data packet
-  std::uint32_t acknowledgement = 48;
-  std::uint32_t pause_frame = 31;
-
-  SwitchRules switches;
+struct PacketRules : PacketSizes, SwitchRules {
   ControlName control;
   ControlParameters parameters;
   PacketWindow window;
   bool window_follows_rate = true;  ///< a flow's window shrinks with its rate
   PacketCompletion completion = PacketCompletion::last_byte;
   Time tick = Time::from_ps(1);  ///< transmission times are rounded to multiples of it
+  std::uint32_t seed = 0;        ///< of the draws of marks
 
   friend bool operator==(const PacketRules&, const PacketRules&) = default;
 };

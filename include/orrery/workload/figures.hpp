@@ -57,6 +57,10 @@ struct StepSize {
 };
 StepSize size_of_step(const Description& description);
 
+/// Computes the figures but for those of stages, and leaves `executed_flops` 0. Throws Error (bad_input) as
+/// Description::validate does. O(layers).
+Figures figures_of_model(const Description& description);
+
 /// Computes the figures. Throws Error (bad_input) as Description::validate does. Cost O(nodes) for each stage.
 Figures figures(const Description& description);
 

@@ -57,9 +57,11 @@ struct Outline {
 
 /// Says whether bounds can be found for such a step: training of a transformer whose NPUs differ by their stage only.
 bool has_outline(const Description& description);
+/// Returns an NPU of each stage; with an outline, all NPUs of a stage have the same nodes. [pp]
+std::vector<NpuId> npus_of_stages(const Parallel& parallel);
 /// Returns the outline. Compute nodes have the durations that `estimates` gives, if there is one. Throws Error
-/// (bad_input) as Description::validate does. O(layers + nodes of a micro-batch in the outlines + passes of all stages +
-/// members of groups).
+/// (bad_input) as Description::validate does. O(layers + nodes of a micro-batch in the outlines + passes of all stages
+/// + members of groups).
 Outline outline(const Description& description, const compute::ComputeModel* estimates);
 
 /// Says whether all groups of one kind in a stage have as many members in each dimension of a system, at the same

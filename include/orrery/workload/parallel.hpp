@@ -102,6 +102,7 @@ struct Pipeline {
   Request request;
   Schedule schedule = Schedule::one_forward_one_backward;
   bool delayed_weight_gradients = false;  ///< gradients of weights are computed after those of inputs have been sent
+  bool scattered_messages = false;        ///< each NPU of tp sends its share between stages, which a gather makes whole
   /// The blocks of each virtual stage; empty: as evenly as possible.
   std::vector<std::uint64_t> stage_layers = {};
   /// With full recomputation: how many layers of each virtual stage are computed again; empty: all.
@@ -138,6 +139,12 @@ struct Parallel {
   /// Returns the number of parts of the model. With DualPipe two NPUs have a copy of each.
   std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * (is_mirrored() ? 1 : num_chunks()); }
   bool is_inference() const { return pipeline.phase != Phase::training; }
+  /// Returns the bytes of the message in which an NPU hands these bytes to the next stage.
+  std::uint64_t message_bytes(std::uint64_t handed) const {
+    const bool is_scattered = pipeline.scattered_messages && !sequence_parallel && !is_inference();
+    const std::uint64_t senders = is_scattered ? (*this)[Axis::tp] : 1;
+    return (handed + senders - 1) / senders;
+  }
   /// Says whether virtual stages go down the NPUs of a pipeline and back up, in a V.
   bool is_folded() const { return pipeline.schedule == Schedule::zb_v; }
   /// Says whether two directions of a pipeline have copies of the model: stage p of the one is stage pp - 1 - p of the

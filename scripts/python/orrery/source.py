@@ -1,4 +1,4 @@
-"""Reads datasets of one results.h5. No other module of the package calls h5py."""
+"""Reads datasets of one results.h5 or explore.h5. No other module of the package calls h5py."""
 import functools
 import os
 import zlib
@@ -8,7 +8,9 @@ from .packages import load
 
 h5py, np = load("h5py"), load("numpy")
 
-FORMAT, VERSION = "orrery-results", 1
+VERSION = 1
+RUN, STUDY = "orrery-results", "orrery-explore"  # what a file may hold
+KINDS = {RUN: ("results of a run", "orrery run CONFIG.yaml --output"), STUDY: ("results of a study", "orrery explore STUDY.yaml --output")}
 LABELS = ("units", "long_name", "description")
 
 
@@ -33,6 +35,15 @@ def has_broken_seal(path):
     return seal != SEAL + size.to_bytes(8, "little") + checksum.to_bytes(8, "little")
 
 
+def format_of(path):
+    """Returns the format that a file says it has, RUN or STUDY; None if it is no HDF5 file or says nothing. Reads one attribute."""
+    try:
+        with h5py.File(os.fspath(path), "r") as file:
+            return text(file.attrs["format"])
+    except (LookupError, OSError, RuntimeError, TypeError, ValueError):
+        return None
+
+
 def text(value):
     """Returns an HDF5 string as str."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
@@ -46,7 +57,7 @@ def reading(method):
             return method(self, *arguments, **named)
         except (AttributeError, LookupError, MemoryError, OSError, OverflowError, RuntimeError, TypeError, ValueError) as error:
             what = f" in {arguments[0]}" if arguments and isinstance(arguments[0], str) else ""
-            raise ResultsError(f"{self.path}: found damaged or missing data{what} ({error}); expected the file as orrery run wrote it. "
+            raise ResultsError(f"{self.path}: found damaged or missing data{what} ({error}); expected the file as Orrery wrote it. "
                                "Take another copy of the file, or run again.") from None
     return guarded
 
@@ -54,21 +65,25 @@ def reading(method):
 class Source:
     """An open results file. It is read only, and stays open until `close`."""
 
-    def __init__(self, path):
-        """Opens the file `path`. Raises ResultsError if it is missing, is no results file or has another version of the format."""
-        self.path = os.fspath(path)
+    def __init__(self, path, kind=RUN):
+        """Opens the file `path`, which has to be of the format `kind`.
+
+        Raises ResultsError if it is missing, is of another format or has another version of it.
+        """
+        self.path, self._kind = os.fspath(path), kind
+        what, command = KINDS[kind]
         if not os.path.exists(self.path):
-            raise ResultsError(f"{self.path}: found no such file; expected results of a run. Run: orrery run CONFIG.yaml --output {self.path}")
+            raise ResultsError(f"{self.path}: found no such file; expected {what}. Run: {command} {self.path}")
         if os.path.isdir(self.path):
             raise ResultsError(f"{self.path}: found a folder; expected one results file. Use orrery.open_many to open all files in a folder.")
         if has_broken_seal(self.path):
-            raise ResultsError(f"{self.path}: found damaged data (the checksum is not that of the contents); expected the file as orrery run "
+            raise ResultsError(f"{self.path}: found damaged data (the checksum is not that of the contents); expected the file as Orrery "
                                "wrote it. Take another copy of the file, or run again.")
         try:
             self._file = h5py.File(self.path, "r")
         except OSError as error:
-            raise ResultsError(f"{self.path}: found a file that HDF5 cannot open ({error}); expected results of a run. "
-                               "Give the HDF5 file that orrery run --output wrote.") from None
+            raise ResultsError(f"{self.path}: found a file that HDF5 cannot open ({error}); expected {what}. "
+                               f"Give the HDF5 file that {command} wrote.") from None
         try:
             self.attributes = self._checked_attributes()
         except ResultsError:
@@ -78,9 +93,13 @@ class Source:
     @reading
     def _checked_attributes(self):
         attributes = {name: self._plain(value) for name, value in self._file.attrs.items()}
-        if attributes.get("format") != FORMAT:
-            raise ResultsError(f"{self.path}: found an HDF5 file that Orrery did not write (its attribute 'format' is not '{FORMAT}'); "
-                               "expected results of a run. Give the HDF5 file that orrery run --output wrote.")
+        found, (what, command) = attributes.get("format"), KINDS[self._kind]
+        if found in KINDS and found != self._kind:
+            reader = "orrery.read_study" if found == STUDY else "orrery.open"
+            raise ResultsError(f"{self.path}: found {KINDS[found][0]}; expected {what}. In Python {reader} reads it.")
+        if found != self._kind:
+            raise ResultsError(f"{self.path}: found an HDF5 file that Orrery did not write (its attribute 'format' is not '{self._kind}'); "
+                               f"expected {what}. Give the HDF5 file that {command} wrote.")
         if attributes.get("format_version") != VERSION:
             raise ResultsError(f"{self.path}: found version {attributes.get('format_version')} of the format; this package reads version "
                                f"{VERSION}. Use the Python package that belongs to the Orrery that wrote the file "
@@ -117,6 +136,12 @@ class Source:
         """Returns the names of the datasets of a group that have one dimension, in the order of the file, without dimension scales."""
         return [name for name, node in self._open()[group].items()
                 if isinstance(node, h5py.Dataset) and node.ndim == 1 and not h5py.h5ds.is_scale(node.id)]
+
+    @reading
+    def is_number(self, name):
+        """Tells whether a dataset holds numbers, and not texts or indices that stand for words."""
+        node = self._open()[name]
+        return node.dtype.kind in "iuf" and "values" not in node.attrs
 
     @reading
     def scalars(self, group):

@@ -65,12 +65,14 @@ def picoseconds(time):
 
 PRINTED = {"ps": [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1)],
            "s": [("s", 1), ("ms", 1e-3), ("µs", 1e-6)],
+           "USD": [("M USD", 1e6), ("USD", 1)], "W": [("GW", 1e9), ("MW", 1e6), ("kW", 1e3), ("W", 1)],
+           "J": [("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3), ("J", 1)],
            "byte": [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1)],
            "byte/s": [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("byte/s", 1)]}
 
 
 def scale_of(largest, unit):
-    """Returns (name, size) of the unit in which to print numbers up to `largest`, which are in `unit` (ps, s, byte or byte/s).
+    """Returns (name, size) of the unit in which to print numbers up to `largest`, which are in `unit` (ps, s, byte, byte/s, USD, W or J).
 
     The largest number is then at least 1, if any unit makes it so.
     """

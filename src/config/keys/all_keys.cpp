@@ -28,6 +28,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
                                                    &network_keys(),
                                                    &packet_keys(),
                                                    &collective_keys(),
+                                                   &gpu_keys(),
                                                    &custom_collective_keys(),
                                                    &collective_library_keys(),
                                                    &compute_keys(),

@@ -5,6 +5,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/config/units.hpp"
+#include "orrery/gpu/check.hpp"
 
 namespace orrery::config {
 namespace {
@@ -41,30 +42,57 @@ constexpr CustomKind custom_kinds[] = {
      "files that spell out scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/scatter-8.xml"},
 };
 
-bool same_files(const Files& a, const Files& b) {
+bool same_files(const Files& a, const Files& b) {  // of nodes
   const auto file = [](const auto& collective) { return normal_path(collective->file()); };
   return std::ranges::equal(a, b, {}, file, file);
 }
 
-/// Returns the files of a kind; none if it has no entry.
-const Files& files_of(const Configuration& configuration, Kind kind) {
-  static const Files none;
+/// Returns the names of the files of a kind, those of plans that GPUs execute last.
+std::vector<std::filesystem::path> files_of(const Configuration& configuration, Kind kind) {
+  std::vector<std::filesystem::path> files;
   const auto found = configuration.collectives.custom.of_kind.find(kind);
-  return found == configuration.collectives.custom.of_kind.end() ? none : found->second;
+  if (found != configuration.collectives.custom.of_kind.end())
+    for (const auto& collective : found->second) files.push_back(normal_path(collective->file()));
+  const auto plans = configuration.gpu.plans.find(kind);
+  if (plans != configuration.gpu.plans.end())
+    for (const auto& plan : plans->second) files.push_back(normal_path(plan->file));
+  return files;
+}
+
+/// Reads a plan that GPUs execute, and checks it.
+void read_gpu_plan(const std::filesystem::path& file, Kind kind, const Place& named_by, Configuration& result) {
+  const auto plan = std::make_shared<const gpu::Plan>(gpu::read_plan(file, named_by));
+  if (plan->kind != kind)
+    throw Error(ErrorCode::bad_input, named_by,
+                fmt::format("found {}, whose collective is that of {}", file.string(), collective::name(plan->kind)),
+                fmt::format("a plan of {}", collective::name(kind)));
+  gpu::Options::Plans& known = result.gpu.plans[kind];
+  for (const auto& other : known)
+    if (other->gpus.size() == plan->gpus.size() && other->least <= plan->most && plan->least <= other->most)
+      throw Error(ErrorCode::bad_input, named_by,
+                  fmt::format("{} and {} are both for {} GPUs and {} bytes", other->file, plan->file, plan->gpus.size(),
+                              std::max(other->least, plan->least).count()),
+                  "min_message_size and max_message_size that leave each size to one plan");
+  const Bytes message = gpu::test_message(*plan);
+  const gpu::Findings findings = gpu::check_program(gpu::make_program(*plan, message), kind, message);
+  for (const auto* warnings : {&plan->warnings, &findings.warnings})
+    for (const std::string& warning : *warnings)
+      result.warnings.push_back(fmt::format("{}: {}", file.string(), warning));
+  known.push_back(plan);
+  result.inputs.emplace_back(fmt::format("{}-{}-{}.json", collective::name(kind), plan->gpus.size(), known.size()),
+                             read_text(file));
 }
 
 Handling<Configuration> files_of_kind(Kind kind, const std::string& path) {
-  return {
-      [=](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
-        read_custom(value, at, kind, as_path, target, reading.faults);
-      },
-      [=](const Configuration& target, Writer& writer) {
-        std::vector<std::string> files;
-        for (const auto& collective : files_of(target, kind))
-          files.push_back(in_quotes(normal_path(collective->file())));
-        if (!files.empty()) writer.put(path, fmt::format("[{}]", fmt::join(files, ", ")));
-      },
-      [=](const Configuration& a, const Configuration& b) { return same_files(files_of(a, kind), files_of(b, kind)); }};
+  return {[=](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
+            read_custom(value, at, kind, as_path, target, reading.faults);
+          },
+          [=](const Configuration& target, Writer& writer) {
+            std::vector<std::string> files;
+            for (const auto& file : files_of(target, kind)) files.push_back(in_quotes(file.string()));
+            if (!files.empty()) writer.put(path, fmt::format("[{}]", fmt::join(files, ", ")));
+          },
+          [=](const Configuration& a, const Configuration& b) { return files_of(a, kind) == files_of(b, kind); }};
 }
 
 Handling<Configuration> files_of_nodes() {
@@ -110,6 +138,8 @@ void read_custom(const Value& value, const std::string& path, Kind kind, PathOf 
   std::map<std::size_t, std::size_t> by_size;  // of a communicator, the index of its file
   const auto read = [&](const Value& name) {
     const std::filesystem::path file = path_of(name, path);
+    if (result.gpu.profile && collective::is_execution_plan(file))
+      return read_gpu_plan(file, kind, name.place(path), result);
     const auto made = collective::read_custom_collective(file, kind, name.place(path));
     const auto [found, is_new] = by_size.emplace(made->num_positions(), known.size());
     if (!is_new)
@@ -125,12 +155,16 @@ void read_custom(const Value& value, const std::string& path, Kind kind, PathOf 
       result.inputs.emplace_back(fmt::format("{}-{}.json", collective::name(kind), made->num_positions()),
                                  read_text(file));
   };
+  const auto drop_if_empty = [&] {
+    if (known.empty()) result.collectives.custom.of_kind.erase(kind);
+  };
   if (value.kind != Value::Kind::sequence) {
     read(value);
-    return;
+    return drop_if_empty();
   }
   if (value.items.empty()) throw Error(ErrorCode::bad_input, value.place(path), "found an empty list", custom_expected);
   for (const Value& item : value.items) faults.attempt([&] { read(item); });
+  drop_if_empty();
 }
 
 void read_custom_nodes(const Value& mapping, const std::string& path, PathOf path_of, Configuration& result,

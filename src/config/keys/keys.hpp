@@ -35,6 +35,7 @@ const Keys<Configuration>& system_keys();
 const Keys<Configuration>& network_keys();
 const Keys<Configuration>& packet_keys();
 const Keys<Configuration>& collective_keys();
+const Keys<Configuration>& gpu_keys();
 const Keys<Configuration>& collective_library_keys();
 const Keys<Configuration>& custom_collective_keys();
 const Keys<Configuration>& compute_keys();

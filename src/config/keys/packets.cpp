@@ -96,7 +96,7 @@ constexpr std::string_view marks_expected =
 /// Returns how the thresholds of marks are read: a list of rows.
 Handling<Configuration> marks_handling() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            auto& marks = target.execution.network.packets.switches.marks;
+            auto& marks = target.execution.network.packets.marks;
             marks.clear();
             if (value.kind == Value::Kind::sequence && value.items.empty()) return;
             for (const Value& row : as_list(value, path, marks_expected)) {
@@ -115,28 +115,27 @@ Handling<Configuration> marks_handling() {
           },
           [](const Configuration& target, Writer& writer) {
             std::vector<std::string> rows;
-            for (const auto& [rate, marks] : target.execution.network.packets.switches.marks)
+            for (const auto& [rate, marks] : target.execution.network.packets.marks)
               rows.push_back(
                   fmt::format("[{}, {} B, {} B, {}]", text_of_rate(rate), marks.least, marks.most, marks.probability));
             writer.put_list("system.network.packets.marks", rows);
           },
           [](const Configuration& a, const Configuration& b) {
-            return a.execution.network.packets.switches.marks == b.execution.network.packets.switches.marks;
+            return a.execution.network.packets.marks == b.execution.network.packets.marks;
           }};
 }
 
 /// Returns how the headroom is read, which follows from the link if it is not given.
 Handling<Configuration> headroom_handling() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            target.execution.network.packets.switches.headroom =
-                byte_count<std::uint64_t>(0).read(value, path, reading);
+            target.execution.network.packets.headroom = byte_count<std::uint64_t>(0).read(value, path, reading);
           },
           [](const Configuration& target, Writer& writer) {
-            if (const auto& headroom = target.execution.network.packets.switches.headroom)
+            if (const auto& headroom = target.execution.network.packets.headroom)
               writer.put("system.network.packets.headroom", fmt::format("{} B", *headroom));
           },
           [](const Configuration& a, const Configuration& b) {
-            return a.execution.network.packets.switches.headroom == b.execution.network.packets.switches.headroom;
+            return a.execution.network.packets.headroom == b.execution.network.packets.headroom;
           }};
 }
 
@@ -206,32 +205,32 @@ void add_switches(PacketKeys& keys) {
        .help = "buffer of a switch, which its ports share",
        .example = "16 MiB",
        .otherwise = Default::built_in()},
-      byte_count<std::uint64_t>(1), [](auto& rules) -> auto& { return rules.switches.buffer; });
+      byte_count<std::uint64_t>(1), [](auto& rules) -> auto& { return rules.buffer; });
   keys.add(
       {.path = "system.network.packets.pauses",
        .help = "switches pause the ports before them when buffers fill (PFC); without it they drop packets",
        .example = "false",
        .otherwise = Default::built_in()},
-      boolean(), [](auto& rules) -> auto& { return rules.switches.pauses; });
+      boolean(), [](auto& rules) -> auto& { return rules.pauses; });
   keys.add(
       {.path = "system.network.packets.share-shift",
        .help = "n: a port may fill 1 / 2^n of the free buffer, one less for each doubling of its rate above that "
                "of hosts",
        .example = "4",
        .otherwise = Default::built_in()},
-      count(0, 30), [](auto& rules) -> auto& { return rules.switches.share_shift; });
+      count(0, 30), [](auto& rules) -> auto& { return rules.share_shift; });
   keys.add(
       {.path = "system.network.packets.reserve",
        .help = "buffer of each port of its own",
        .example = "8 KiB",
        .otherwise = Default::built_in()},
-      byte_count<std::uint32_t>(0), [](auto& rules) -> auto& { return rules.switches.reserve; });
+      byte_count<std::uint32_t>(0), [](auto& rules) -> auto& { return rules.reserve; });
   keys.add(
       {.path = "system.network.packets.resume-offset",
        .help = "bytes below the threshold of pauses at which a port may go on",
        .example = "8 KiB",
        .otherwise = Default::built_in()},
-      byte_count<std::uint32_t>(0), [](auto& rules) -> auto& { return rules.switches.resume_offset; });
+      byte_count<std::uint32_t>(0), [](auto& rules) -> auto& { return rules.resume_offset; });
   keys.add({.path = "system.network.packets.headroom",
             .help = "buffer of each port for what comes after a pause",
             .example = "100 kB",
@@ -248,7 +247,7 @@ void add_switches(PacketKeys& keys) {
        .help = "seed of the draws of marks",
        .example = "7",
        .otherwise = Default::built_in()},
-      count(0), [](auto& rules) -> auto& { return rules.switches.seed; });
+      count(0), [](auto& rules) -> auto& { return rules.seed; });
 }
 
 void add_flows(PacketKeys& keys) {

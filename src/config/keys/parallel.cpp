@@ -317,6 +317,15 @@ void add_pipeline(Keys<Parallel>& keys) {
        .see = "workloads.md, *Schedules*"},
       boolean(), [](auto& parallel) -> auto& { return parallel.pipeline.delayed_weight_gradients; });
   keys.add(
+      {.path = "workload.parallel.scattered-messages",
+       .help =
+           "without sp, each NPU of tp sends its share of what it hands to the next stage, which an all-gather makes "
+           "whole",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "workloads.md, *Communication*"},
+      boolean(), [](auto& parallel) -> auto& { return parallel.pipeline.scattered_messages; });
+  keys.add(
       {.path = "workload.parallel.stage-layers",
        .help = "layers of each virtual stage, without embedding and output layer; their sum is that of the model",
        .example = "[7, 9, 9, 7]",

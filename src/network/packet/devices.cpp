@@ -33,17 +33,17 @@ void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
     port.peer = {end.peer, end.peer_port};
     port.rate = link.rate;
     port.delay = link.delay;
-    port.ingress.headroom_size = static_cast<std::int64_t>(rules.switches.headroom.value_or(
+    port.ingress.headroom_size = static_cast<std::int64_t>(rules.headroom.value_or(
         static_cast<std::uint64_t>(static_cast<unsigned __int128>(link.rate) *
                                    static_cast<std::uint64_t>(link.delay.ps() / 1000) / 8 / 1'000'000'000) *
         3));
-    port.ingress.shift = rules.switches.share_shift;
+    port.ingress.shift = rules.share_shift;
     for (std::uint64_t rate = link.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
-    buffer.shared_size -= port.ingress.headroom_size + rules.switches.reserve;
+    buffer.shared_size -= port.ingress.headroom_size + rules.reserve;
     nic_of_port_.push_back(static_cast<std::uint32_t>(nics_.size()));
     if (graph.node(node).is_host) {
       nics_.emplace_back();
-    } else if (const auto found = rules.switches.marks.find(link.rate); found != rules.switches.marks.end()) {
+    } else if (const auto found = rules.marks.find(link.rate); found != rules.marks.end()) {
       port.marking = {.thresholds = found->second, .is_on = true};
     }
   }

@@ -9,7 +9,7 @@ constexpr std::uint64_t mbps = 1'000'000;
 /// config.txt of ASTRA-sim's ns-3 (astra-network-ns3, scratch/config), which has no congestion control.
 PacketRules astra_sim_ns3() {
   PacketRules rules;
-  rules.switches.marks = {{100 * gbps, {400'000, 1'600'000, 0.2}}, {400 * gbps, {800'000, 3'200'000, 0.2}}};
+  rules.marks = {{100 * gbps, {400'000, 1'600'000, 0.2}}, {400 * gbps, {800'000, 3'200'000, 0.2}}};
   return rules;
 }
 
@@ -22,7 +22,7 @@ PacketRules simai_ns3() {
   rules.pause_frame = 43;
   rules.control = ControlName("dcqcn");
   rules.window.kind = PacketWindow::Kind::largest;
-  rules.switches.marks[200 * gbps] = {300'000, 1'200'000, 0.8};
+  rules.marks[200 * gbps] = {300'000, 1'200'000, 0.8};
   return rules;
 }
 

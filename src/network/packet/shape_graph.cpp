@@ -49,7 +49,7 @@ ShapeGraph::ShapeGraph(const Fabric& fabric, const Options& options) : fabric_(f
   refuse_cores();
   const std::uint32_t num_npus = fabric.topology().num_npus();
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) graph_.add_host();
-  for (std::size_t s = fabric.switches().size(); s > 0; --s) graph_.add_switch(Bytes(options.packets.switches.buffer));
+  for (std::size_t s = fabric.switches().size(); s > 0; --s) graph_.add_switch(Bytes(options.packets.buffer));
   links_.resize(graph_.num_nodes());
   into_.resize(graph_.num_nodes());
   const LinkDelays delays(fabric, options.rules.rounding);

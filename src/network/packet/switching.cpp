@@ -18,7 +18,7 @@ std::int64_t PacketDevices::threshold(const Port& port) const {
 void PacketDevices::admit(Port& in, Port& out, std::uint32_t slot) {
   const PacketRules& rules = system_.rules;
   const auto size = static_cast<std::int64_t>(packets_[slot].size);
-  const std::int64_t reserve = rules.switches.reserve;
+  const std::int64_t reserve = rules.reserve;
   const auto used = [&] { return std::max<std::int64_t>(in.ingress.bytes - reserve, 0); };
   if (size + in.ingress.headroom > in.ingress.headroom_size && size + used() > threshold(in)) return drop(in, slot);
   const std::int64_t filled = in.ingress.bytes + size;
@@ -30,7 +30,7 @@ void PacketDevices::admit(Port& in, Port& out, std::uint32_t slot) {
     in.ingress.bytes = filled;
     buffers_[in.node].shared += std::min(size, filled - reserve);
   }
-  if (rules.switches.pauses && !in.ingress.pauses_peer && (in.ingress.headroom > 0 || used() >= threshold(in))) {
+  if (rules.pauses && !in.ingress.pauses_peer && (in.ingress.headroom > 0 || used() >= threshold(in))) {
     send_frame(in, Packet::Kind::pause);
     in.ingress.pauses_peer = true;
   }
@@ -46,14 +46,14 @@ void PacketDevices::forward(Port& out, std::uint32_t slot) {
   const auto size = static_cast<std::int64_t>(packets_[slot].size);
   const std::int64_t from_headroom = std::min(in.ingress.headroom, size);
   const std::int64_t from_shared =
-      std::min(size - from_headroom, std::max<std::int64_t>(in.ingress.bytes - rules.switches.reserve, 0));
+      std::min(size - from_headroom, std::max<std::int64_t>(in.ingress.bytes - rules.reserve, 0));
   in.ingress.headroom -= from_headroom;
   in.ingress.bytes -= size - from_headroom;
   buffers_[out.node].shared -= from_shared;
   if (out.marking.is_on) mark(out, packets_[slot]);
   if (in.ingress.pauses_peer && in.ingress.headroom == 0) {
-    const std::int64_t used = std::max<std::int64_t>(in.ingress.bytes - rules.switches.reserve, 0);
-    if (used == 0 || used + rules.switches.resume_offset <= threshold(in)) {
+    const std::int64_t used = std::max<std::int64_t>(in.ingress.bytes - rules.reserve, 0);
+    if (used == 0 || used + rules.resume_offset <= threshold(in)) {
       in.ingress.pauses_peer = false;
       send_frame(in, Packet::Kind::resume);
     }
@@ -68,7 +68,7 @@ void PacketDevices::mark(Port& out, Packet& packet) {
   const MarkThresholds& marks = out.marking.thresholds;
   if (out.queue.bytes <= marks.least) return;
   if (out.queue.bytes <= marks.most) {
-    const std::uint64_t key = mix(system_.rules.switches.seed, std::uint64_t{out.node} << 16U | out.number);
+    const std::uint64_t key = mix(system_.rules.seed, std::uint64_t{out.node} << 16U | out.number);
     const double draw = static_cast<double>(mix(key, out.marking.num_draws++) >> 11U) * 0x1p-53;
     const double probability = marks.probability * static_cast<double>(out.queue.bytes - marks.least) /
                                static_cast<double>(marks.most - marks.least);

@@ -18,8 +18,10 @@ TABLE_1 = [(1.7, 2304, 24, 24, 1, 1, 32, 512, 16), (3.6, 3072, 32, 30, 2, 1, 64,
 
 
 def step(layers, hidden, heads, tp, pp, dp, batch, micro_batch, interleaving=1):
-    """CONFIG.yaml of a step with full recomputation."""
-    parallel = {"tp": tp, "pp": pp, "dp": dp, "micro-batch": micro_batch, "micro-batches": batch // (dp * micro_batch), "recompute": "full"}
+    """CONFIG.yaml of a step with full recomputation. Megatron-LM of 2021 sums gradients when the backward pass is done (--DDP-impl local), and
+    its NPUs send shares between stages (section 4.1)."""
+    parallel = {"tp": tp, "pp": pp, "dp": dp, "micro-batch": micro_batch, "micro-batches": batch // (dp * micro_batch), "recompute": "full",
+                "overlap": False, "scattered-messages": True}
     if interleaving > 1:
         parallel["interleaving"] = interleaving
     return steps.config(tp * pp * dp, steps.gpt(layers, hidden, heads), parallel)
@@ -33,7 +35,7 @@ def table_1(case):
 
 def study(hidden, heads, layers, gpus, batch, tensor, keep):
     """A study of the plans of a model on a number of GPUs. The base is the first plan."""
-    plan = {"tp": 8, "pp": 1, "dp": gpus // 8, "micro-batches": 1, "recompute": "full"}
+    plan = {"tp": 8, "pp": 1, "dp": gpus // 8, "micro-batches": 1, "recompute": "full", "overlap": False, "scattered-messages": True}
     base = steps.config(gpus, steps.gpt(layers, hidden, heads), plan)
     pipelines = [pp for pp in range(1, layers + 1) if layers % pp == 0 and gpus % pp == 0]
     text = {"study": {"base": "base.yaml", "parameters": {

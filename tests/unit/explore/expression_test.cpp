@@ -25,11 +25,13 @@ std::string message_of(const std::string& text, const Names& names = {}) {
 
 // An expression that fails for all larger values of a name tells which one it is.
 TEST(Expression, LimitsAreFound) {
-  const auto limited = [](const char* text) { return Expression::parse(text, {.file = "study.yaml"}).limited_name().value_or("none"); };
+  const auto limited = [](const char* text) {
+    return Expression::parse(text, {.file = "study.yaml"}).limited_name().value_or("none");
+  };
   EXPECT_EQ(limited("peak_memory <= 80 GB"), "peak_memory");
   EXPECT_EQ(limited("80 GB * 2 > peak_memory"), "peak_memory");
-  for (const char* const other :
-       {"peak_memory >= 80 GB", "peak_memory + 1 < 3", "a <= a * 2", "not (a < 3)", "a < 3 and b < 4", "3 < a", "a == 3"})
+  for (const char* const other : {"peak_memory >= 80 GB", "peak_memory + 1 < 3", "a <= a * 2", "not (a < 3)",
+                                  "a < 3 and b < 4", "3 < a", "a == 3"})
     EXPECT_EQ(limited(other), "none") << other;
 }
 
@@ -80,6 +82,26 @@ TEST(Expression, FunctionsNamesAndWords) {
   EXPECT_EQ(Expression::parse("a + b * a", {}).names(), (std::vector<std::string>{"a", "b"}));
   EXPECT_NE(message_of("tp + x", names).find("'x' has no value"), std::string::npos);
   EXPECT_NE(message_of("schedule + 1", names).find("takes numbers"), std::string::npos);
+}
+
+// Keys of CONFIG.yaml and paths of results stand in back quotes, and are names.
+TEST(Expression, KeysStandInBackQuotes) {
+  const Names names{{"workload.parallel.micro-batch", whole(4)}, {"tp", whole(2)}, {"/metrics/idle_share", 0.25}};
+  EXPECT_EQ(evaluate("`workload.parallel.micro-batch` * tp", names), whole(8));
+  EXPECT_EQ(evaluate("`/metrics/idle_share` <= 0.25", names), Value(true));
+  EXPECT_EQ(Expression::parse("`a.b-c` - tp", {}).names(), (std::vector<std::string>{"a.b-c", "tp"}));
+  EXPECT_NE(message_of("`a.b").find("a back quote without a key"), std::string::npos);
+  EXPECT_NE(message_of("``").find("a back quote without a key"), std::string::npos);
+}
+
+// A comparison of numbers tells both sides, so that one can say by how much it fails.
+TEST(Expression, ComparisonsHaveSides) {
+  const Names names{{"peak_memory", 90e9}, {"word", std::string("x")}};
+  const auto sides = [&](const char* text) { return Expression::parse(text, {}).sides(names); };
+  EXPECT_EQ(sides("peak_memory <= 80 GB"), std::pair(90e9, 80e9));
+  EXPECT_EQ(sides("2 > 1 + 3"), std::pair(2.0, 4.0));
+  EXPECT_FALSE(sides("not (1 < 2)").has_value());
+  EXPECT_FALSE(sides("word == 'y'").has_value());
 }
 
 // What cannot be read is refused with its position, however long or deep it is.

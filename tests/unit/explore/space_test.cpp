@@ -36,7 +36,7 @@ Study parallelism() {
 
 std::vector<Point> points_of(const Study& study, Funnel* funnel = nullptr) {
   std::vector<Point> points;
-  const Funnel found = visit_points(study, 16, [&](const Point& point) {
+  const Funnel found = Space(study, {{"npus", std::int64_t{16}}}).visit([&](const Point& point) {
     points.push_back(point);
     return true;
   });
@@ -115,6 +115,87 @@ TEST(Space, NamesAreChecked) {
   refused([](Study& study) { study.parameters.push_back(parameter("step_time", {"1"})); });
   refused([](Study& study) { study.parameters.push_back(parameter("micro-batch", {"1"})); });
   refused([](Study& study) { study.parameters[0].when = expression("pp > 1"); });
+}
+
+// A key in back quotes has the value that the study gives it, or that of the base.
+TEST(Space, KeysHaveValues) {
+  Study study;
+  study.parameters = {parameter("tp", {"1", "2"}), parameter("cp", {"1", "2"})};
+  study.parameters[1].when = expression("tp > 1");
+  study.derived.push_back({"dp", "workload.parallel.dp", expression("8 / (tp * `workload.parallel.ep`)")});
+  study.constraints = {expression("`workload.parallel.dp` > 1"), expression("`workload.parallel.cp` < 4")};
+  validate(study);
+  EXPECT_EQ(keys_of_base(study), (std::vector<std::string>{"workload.parallel.cp", "workload.parallel.ep"}));
+  const Space space(study, {{"workload.parallel.cp", std::int64_t{3}}, {"workload.parallel.ep", std::int64_t{2}}});
+  std::vector<std::int64_t> cp, dp;
+  const Funnel funnel = space.visit([&](const Point& point) {
+    cp.push_back(std::get<std::int64_t>(point.names.at("workload.parallel.cp")));
+    dp.push_back(std::get<std::int64_t>(point.names.at("workload.parallel.dp")));
+    return true;
+  });
+  EXPECT_EQ(cp, (std::vector<std::int64_t>{3, 1, 2}));
+  EXPECT_EQ(dp, (std::vector<std::int64_t>{4, 2, 2}));
+  EXPECT_EQ(funnel.legal, 3);
+  study.parameters.push_back(parameter("all", {"a.yaml"}));
+  study.parameters.back().key = "workload.parallel";
+  EXPECT_THROW(validate(study), Error);
+  study.parameters.back().key = "stack";
+  EXPECT_THROW(validate(study), Error);
+}
+
+// ZeRO 3 over more than 64 NPUs has a caveat, unless something that the study changes may hold these keys.
+TEST(Space, DefaultCaveats) {
+  Study study = parallelism();
+  const auto caveats = default_caveats(study);
+  ASSERT_EQ(caveats.size(), 1);
+  Names names{{"workload.parallel.zero", std::int64_t{3}},
+              {"workload.parallel.dp", std::int64_t{64}},
+              {"workload.parallel.cp", std::int64_t{1}}};
+  EXPECT_FALSE(caveats[0].when.holds(names));
+  names["workload.parallel.cp"] = std::int64_t{2};
+  EXPECT_TRUE(caveats[0].when.holds(names));
+  names["workload.parallel.zero"] = std::int64_t{2};
+  EXPECT_FALSE(caveats[0].when.holds(names));
+  study.parameters[0].key = "stack";
+  EXPECT_TRUE(default_caveats(study).empty());
+}
+
+// All numbers of a range need a strategy that draws them.
+TEST(Space, IntervalsNeedSamples) {
+  Study study;
+  study.parameters = {parameter("bandwidth", {})};
+  study.parameters[0].interval = Interval{1, 2, " GB/s", false};
+  EXPECT_THROW(validate(study), Error);
+  study.strategy = Strategy::sobol;
+  EXPECT_NO_THROW(validate(study));
+}
+
+// A point is found again by its choice. What `when` does not let apply is not chosen, and a choice that a constraint
+// cuts says which one it is.
+TEST(Space, ChoicesGivePoints) {
+  Study study = parallelism();
+  study.parameters.push_back(parameter("sp", {"true", "false"}));
+  study.parameters.back().when = expression("tp > 1");
+  study.parameters.back().otherwise = "false";
+  const Space space(study, {{"npus", std::int64_t{16}}});
+  Points points(space);
+  space.visit([&](const Point& point) {
+    points.add(point.number, point.choice);
+    const auto again = space.at(point.choice);
+    EXPECT_TRUE(again.has_value());
+    EXPECT_EQ(again->settings, point.settings);
+    EXPECT_EQ(again->names, point.names);
+    return true;
+  });
+  ASSERT_EQ(points.size(), 7);
+  EXPECT_EQ(points[5].number, 5);
+  EXPECT_EQ(points.find(points[5].choice), 5);
+  EXPECT_EQ(space.at({0, 0, 1})->choice, (Choice{0, 0, otherwise}));
+  EXPECT_EQ(space.at({1, 0, otherwise})->choice, (Choice{1, 0, 0}));
+  std::size_t cut = 9;
+  EXPECT_FALSE(space.at({2, 0, 0}, &cut).has_value());
+  EXPECT_EQ(cut, 0);
+  EXPECT_FALSE(points.find({2, 0, 0}).has_value());
 }
 
 // A condition of a parameter may name a derived value that follows from the parameters before it.

@@ -103,7 +103,7 @@ TEST(RunFlows, AFlowOfTwoSharesItsPort) {
 TEST(RunFlows, BothOrdersAgreeWhereNothingIsEqual) {
   PacketRules rules;
   rules.control = ControlName("dcqcn");
-  rules.switches.marks[100 * gbps] = {10'000, 10'000, 1};
+  rules.marks[100 * gbps] = {10'000, 10'000, 1};
   std::vector<FlowSpec> flows;
   for (std::uint32_t h = 1; h < 4; ++h)
     flows.push_back(

@@ -58,6 +58,31 @@ TEST_F(TextWorkloads, EachLayerHasALoop) {
   EXPECT_EQ(workload("MICRO\n1\n" + row + "\n").layers[0].loop, TrainingLoop::micro);
 }
 
+// COMET's version has operations and bytes before the time of each pass, or a matrix product after it. The product of
+// 3 x 5 and 5 x 7 has 210 FLOPs and moves 2 (15 + 35 + 21) bytes.
+TEST_F(TextWorkloads, OperationsAndProductsOfCometAreTaken) {
+  const TextWorkload operations = workload(
+      "HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n1\n"
+      "a -1 1e3 64 10 ALLGATHER 8 2000.5 65 11 NONE 0 3000 66 12 ALLREDUCE 9 4\n");
+  EXPECT_EQ(operations.layout, TextLayout::operations);
+  const TextLayer& layer = operations.layers.front();
+  EXPECT_EQ(layer[Pass::forward].flops, 1000U);
+  EXPECT_EQ(layer[Pass::forward].moved_bytes, 64U);
+  EXPECT_EQ(layer[Pass::forward].compute_ns, 10U);
+  EXPECT_EQ(layer[Pass::forward].kind, CollectiveKind::all_gather);
+  EXPECT_EQ(layer[Pass::input_gradient].flops, 2000U);
+  EXPECT_EQ(layer[Pass::weight_gradient].compute_ns, 12U);
+  EXPECT_EQ(layer[Pass::weight_gradient].bytes, 9U);
+  EXPECT_EQ(layer.update_ns, 4U);
+  const TextWorkload products =
+      workload("MODEL\n1\na -1 10 0 3 5 7 ALLREDUCE 8 11 0 3 5 7 NONE 0 12 0 1 1 1 NONE 0 4\n");
+  EXPECT_EQ(products.layout, TextLayout::products);
+  EXPECT_EQ(products.layers.front()[Pass::forward].flops, 210U);
+  EXPECT_EQ(products.layers.front()[Pass::forward].moved_bytes, 142U);
+  EXPECT_EQ(products.layers.front()[Pass::forward].compute_ns, 10U);
+  EXPECT_EQ(products.layers.front()[Pass::input_gradient].compute_ns, 11U);
+}
+
 // Texts with one mistake each: the message has the line, what was found and what was expected.
 TEST_F(TextWorkloads, MistakesAreRefusedWithTheirLine) {
   const std::string row = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n";
@@ -65,6 +90,10 @@ TEST_F(TextWorkloads, MistakesAreRefusedWithTheirLine) {
   EXPECT_HAS(refusal_of_text("MODEL ep:\n1\n" + row), "ep without its value");
   EXPECT_HAS(refusal_of_text("MODEL\nx\n" + row), "t.txt:2: the number of layers is 'x'");
   EXPECT_HAS(refusal_of_text("MODEL\n1\na -1\n"), "t.txt:3: a layer of 2 columns");
+  EXPECT_HAS(refusal_of_text("MODEL\n2\n" + row + "a -1 1 1 1 NONE 0 1 1 1 NONE 0 1 1 1 NONE 0 1\n"),
+             "t.txt:4: a layer of 18 columns");
+  EXPECT_HAS(refusal_of_text("MODEL\n1\na -1 x 1 1 NONE 0 1 1 1 NONE 0 1 1 1 NONE 0 1\n"),
+             "the number of operations (column 3) is 'x'");
   EXPECT_HAS(refusal_of_text("MODEL\n1\n"), "the file has no layer");
   EXPECT_HAS(refusal_of_text("MODEL\n1\na -1 1 SUM 0 1 NONE 0 1 NONE 0 1\n"), "a collective 'SUM'");
 }

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
+
+#include "orrery/base/error.hpp"
 
 namespace orrery::workload {
 namespace {
@@ -91,6 +95,48 @@ TEST(Schedule, KeptActivations) {
       EXPECT_LE(kept(Schedule::zb_v), 2 * all);
       EXPECT_EQ(kept(Schedule::dual_pipe), all + 1);
     }
+}
+
+/// Returns what bounds need of the passes of a stage: the first pass, those of the first micro-batch, kind and chunk of
+/// the last one, and the largest sum of activations that are kept, where those of chunks differ.
+std::string outline_of(const std::vector<Pass>& passes) {
+  std::vector<Pass> first = {passes.front()};
+  std::ranges::copy_if(passes, std::back_inserter(first), [](const Pass& pass) { return pass.micro_batch == 0; });
+  Pass last = passes.back();
+  last.micro_batch = 0;
+  first.push_back(last);
+  const int of_chunk[] = {7, 11, 3, 20};
+  int kept = 0, most = 0;
+  for (const Pass& pass : passes) {
+    kept += pass.is_forward() ? of_chunk[pass.chunk] : pass.makes_weight_gradients() ? -of_chunk[pass.chunk] : 0;
+    most = std::max(most, kept);
+  }
+  return text(first) + std::to_string(most);
+}
+
+// Pipelines of 1 to 7 stages and up to 12 times as many micro-batches, of all schedules. Fewer micro-batches have the
+// same outline, and with 1F1B and ZB-H1 their number has a limit.
+TEST(Schedule, FewerMicroBatchesHaveTheSameOutline) {
+  for (const Schedule schedule : {Schedule::one_forward_one_backward, Schedule::gpipe, Schedule::zb_h1, Schedule::zb_v})
+    for (std::uint32_t stages = 1; stages <= 7; ++stages)
+      for (std::uint32_t chunks = 1; chunks <= 4; ++chunks)
+        for (std::uint32_t count = 1; count <= 12 * stages; ++count)
+          for (const bool is_delayed : {false, true}) {
+            auto parallel = pipeline(schedule, stages, count);
+            parallel.interleaving = chunks;
+            parallel.pipeline.delayed_weight_gradients = is_delayed;
+            try {
+              require_possible_schedule(parallel);
+            } catch (const Error&) {
+              continue;
+            }
+            const Parallel fewer = with_fewer_micro_batches(parallel);
+            for (std::uint32_t stage = 0; stage < stages; ++stage)
+              ASSERT_EQ(outline_of(passes_of(fewer, stage)), outline_of(passes_of(parallel, stage)))
+                  << stages << ' ' << chunks << ' ' << count << ' ' << stage;
+            if (schedule == Schedule::one_forward_one_backward || schedule == Schedule::zb_h1)
+              EXPECT_LE(fewer.micro_batches, 4 * stages);
+          }
 }
 
 // A pipeline whose two directions have copies: stage p holds parts p and pp - 1 - p. With ZB-V it holds p and

@@ -29,10 +29,10 @@ def parsed():
     report = commands.add_parser("report", help="write one page for a browser")
     report.add_argument("--output", default="report.html")
     report.add_argument("--force", action="store_true", help="replace an existing file")
-    for name, told in (("compare", "print in what runs differ"), ("show", "print what a run says")):
+    for name, told in (("compare", "print in what runs or studies differ"), ("show", "print what a run or a study says")):
         commands.add_parser(name, help=told).add_argument("--format", choices=("text", "json", "csv"), default="text")
     for command in commands.choices.values():
-        command.add_argument("files", nargs="+", metavar="RESULTS.h5")
+        command.add_argument("files", nargs="+", metavar="RESULTS.h5|EXPLORE.h5")
     return parser.parse_args()
 
 
@@ -45,6 +45,18 @@ def check_output(path, force):
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         fail(OUTPUT, f"{path}: found no folder {folder}. Create it, or name another file with --output.")
+
+
+def are_studies(files):
+    """Says whether all files hold studies. Raises ResultsError if some do and others do not."""
+    from orrery.errors import ResultsError
+    from orrery.source import STUDY, format_of
+    studies = [path for path in files if format_of(path) == STUDY]
+    if studies and len(studies) < len(files):
+        other = next(path for path in files if path not in studies)
+        raise ResultsError(f"{other}: found no study beside {studies[0]}, which is one; expected either runs or studies. "
+                           "Give the files of orrery run and those of orrery explore apart.")
+    return bool(studies)
 
 
 def report(page, arguments):
@@ -62,9 +74,12 @@ def main():
     try:  # here, so that a missing package becomes a message
         from orrery.errors import ResultsError
         from orrery.report import page, text
+        from orrery.report.studies import page as study_page, text as study_text
     except ImportError as error:
         fail(NOT_INSTALLED, str(error))
     try:
+        if are_studies(arguments.files):
+            page, text = study_page, study_text
         if arguments.command == "report":
             report(page, arguments)
         else:
@@ -77,7 +92,7 @@ def main():
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Each dataset can be read, but one says what cannot be together with another.
         fail(BAD_INPUT, f"{', '.join(arguments.files)}: found tables that do not fit each other ({type(error).__name__}: {error}); "
-                        "expected results as orrery run wrote them. Take another copy of the file, or run again.")
+                        "expected results as Orrery wrote them. Take another copy of the file, or run again.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads has seen enough
         sys.exit(OUTPUT)

@@ -2,20 +2,32 @@
 // What all parts of the page use: the data, numbers as people write them, elements, colours, canvases and tables.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const TYPES = {float32: Float32Array, float64: Float64Array, int32: Int32Array, uint32: Uint32Array, uint8: Uint8Array};
+const TYPES = {float32: Float32Array, float64: Float64Array, int32: Int32Array, uint32: Uint32Array, uint16: Uint16Array, uint8: Uint8Array};
 const arrays = new WeakMap();
 
 /** Returns the numbers of an encoded array. Each is decoded once. */
 function numbers(encoded) {
   if (!arrays.has(encoded)) {
     const bytes = Uint8Array.from(atob(encoded.data), (letter) => letter.charCodeAt(0));
-    arrays.set(encoded, new TYPES[encoded.kind](bytes.buffer));
+    arrays.set(encoded, encoded.kind === "float24" ? fromThreeBytes(bytes) : new TYPES[encoded.kind](bytes.buffer));
   }
   return arrays.get(encoded);
 }
 
+/** Returns numbers that were stored without the last byte of a float32. */
+function fromThreeBytes(bytes) {
+  const bits = new Uint32Array(bytes.length / 3);
+  for (let i = 0; i < bits.length; ++i) bits[i] = (bytes[3 * i] << 8) | (bytes[3 * i + 1] << 16) | (bytes[3 * i + 2] << 24);
+  return new Float32Array(bits.buffer);
+}
+
 const UNITS = {
   ps: [["s", 1e12], ["ms", 1e9], ["µs", 1e6], ["ns", 1e3], ["ps", 1]],
+  s: [["s", 1], ["ms", 1e-3], ["µs", 1e-6], ["ns", 1e-9]],
+  USD: [["M USD", 1e6], ["USD", 1]],
+  W: [["GW", 1e9], ["MW", 1e6], ["kW", 1e3], ["W", 1]],
+  J: [["GJ", 1e9], ["MJ", 1e6], ["kJ", 1e3], ["J", 1]],
+  "byte/s": [["TB/s", 1e12], ["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3]],
   byte: [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3], ["bytes", 1]],
 };
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "orrery/collective/whole_durations.hpp"
+#include "orrery/gpu/plan.hpp"
+#include "orrery/gpu/profile.hpp"
+
+namespace orrery::gpu {
+
+/// How finely programs are simulated.
+enum class Fineness : std::uint8_t {
+  burst,  ///< at most Options::bursts pieces of each operation
+  line,   ///< one piece for each iteration of a thread block
+};
+
+/// When programs of collectives are simulated.
+enum class Evaluation : std::uint8_t {
+  alone,  ///< once for each group, plan and size, with all members arriving together and nothing else on the links
+};
+
+/// GPUs that carry out collectives by thread blocks, as plans say.
+struct Options {
+  using Plans = std::vector<std::shared_ptr<const Plan>>;
+
+  std::optional<ProfileName> profile;  ///< none: no GPUs are simulated
+  Parameters parameters;               ///< those of the profile, as far as nothing else is said
+  std::uint32_t bursts = 256;
+  Fineness fineness = Fineness::burst;
+  Evaluation evaluation = Evaluation::alone;
+  std::map<collective::Kind, Plans> plans;  ///< by the kind that they carry out
+
+  Granularity granularity() const { return {fineness == Fineness::line ? 0 : bursts}; }
+  /// Throws Error (bad_input) that names the key of a parameter that is not possible.
+  void validate() const;
+};
+
+/// Returns what the plans take, each simulated alone. A collective takes the plan of its kind for so many GPUs whose
+/// range of sizes has its own, rounded up to the size that the plan can carry out.
+std::shared_ptr<const collective::WholeDurations> plan_durations(const Options& options);
+
+}  // namespace orrery::gpu

@@ -1,0 +1,146 @@
+"""What several studies do not have in common: their texts, their best trials, each value of a parameter, and trials that both have."""
+from . import facts
+from .quantities import is_less_better, plain, title, unit_of, written
+from ... import configuration
+from ...packages import load
+
+np, pd = load("numpy"), load("pandas")
+
+MOST_VALUES = 64  # of a parameter whose values are compared one by one
+
+
+def of(studies):
+    """Returns {"studies", "settings", "best", "values", "matched", "funnel", "said"}. The first study is what the others are compared with.
+
+    Ratios are those of another study's value to the first one's. Where the studies have different objectives, the first one's counts.
+    """
+    metric = studies[0].objectives[0][0]
+    tables = [study.done for study in studies]
+    best = [plain(table[metric].iloc[0]) if metric in table and len(table) else None for table in tables]
+    metrics = best_metrics(studies)
+    unit = next((one["unit"] for one in metrics if one["metric"] == metric), "1")
+    matches = [matched(studies[0], other, metric) for other in studies[1:]]
+    return {"studies": names_of(studies), "objective": metric, "unit": unit, "settings": settings(studies), "best": metrics,
+            "parameters": best_parameters(studies),
+            "values": values(studies, metric), "matched": matches, "funnel": funnel(studies),
+            "said": [sentence(studies, metric, unit, best, which, matches[which - 1]) for which in range(1, len(studies))]}
+
+
+def names_of(studies):
+    """Returns the names of the studies; where two are the same, the paths instead."""
+    names = [study.name for study in studies]
+    return names if len(set(names)) == len(names) else [study.path for study in studies]
+
+
+def settings(studies):
+    """Returns [{"text", "key", "values"}] of the keys that differ in the texts that the studies were made from, and in --set of their commands."""
+    overrides = [dict(one.partition("=")[::2] for one in study.overrides) for study in studies]
+    found = [{"text": "--set", "key": key, "values": values} for key, values in configuration.differing(overrides).items()]
+    for name in dict.fromkeys(name for study in studies for name in study.inputs):
+        trees = [configuration.parsed(study.inputs.get(name, "{}")) for study in studies]
+        flat = [configuration.flattened(tree if isinstance(tree, dict) else {"text": study.inputs.get(name, "")}) for tree, study in zip(trees, studies)]
+        found += [{"text": name, "key": key, "values": [None if value is None else str(list(value)) if isinstance(value, tuple) else str(value) for value in each]}
+                  for key, each in configuration.differing(flat).items()]
+    return found
+
+
+def ratios(values):
+    """Returns the ratio of each value to the first one; None where one of them is not known or the first one is 0."""
+    return [value / values[0] if value is not None and values[0] else None for value in values]
+
+
+def best_metrics(studies):
+    """Returns [{"metric", "title", "unit", "values", "ratios"}] of the best trial of each study."""
+    found = []
+    for name in dict.fromkeys(name for study in studies for name in study.metrics):
+        values = [plain(study.trials.loc[study.top[0], name]) if study.top and name in study.metrics else None for study in studies]
+        units = next(study.trials.attrs["units"].get(name, "") for study in studies if name in study.metrics)
+        if any(value is not None for value in values):
+            found.append({"metric": name, "title": title(name), "unit": unit_of(name, units), "values": values, "ratios": ratios(values)})
+    return found
+
+
+def best_parameters(studies):
+    """Returns [{"parameter", "values"}] of the best trial of each study, without parameters that have one value."""
+    names = dict.fromkeys(name for study in studies for name in study.parameters)
+    found = [{"parameter": name, "values": [study.texts.loc[study.top[0], name] if study.top and name in study.parameters else None for study in studies]}
+             for name in names]
+    varied = {name for study in studies for name in study.varied + study.derived}
+    return [one for one in found if one["parameter"] in varied or len(set(one["values"])) > 1]
+
+
+def values(studies, metric):
+    """Returns [{"parameter", "value", "best", "ratios"}]: the best objective that each study reaches with a value of a parameter."""
+    found = []
+    less = is_less_better(metric, studies[0].objectives)
+    for name in studies[0].varied:
+        if not all(name in study.parameters for study in studies):
+            continue
+        reached = []
+        for study in studies:
+            table = study.done
+            grouped = table[metric].groupby(study.texts.loc[table.index, name].to_numpy()) if metric in table else pd.Series(dtype=float).groupby([])
+            reached.append((grouped.min() if less else grouped.max()).to_dict())
+        order = facts.parameter(studies[0], name)["values"]
+        order += [value for one in reached[1:] for value in one if value not in order]
+        for value in list(dict.fromkeys(order))[:MOST_VALUES]:
+            best = [plain(one.get(value, float("nan"))) for one in reached]
+            if any(number is not None for number in best):
+                found.append({"parameter": name, "value": value, "best": best, "ratios": ratios(best)})
+    return found
+
+
+def matched(study, other, metric):
+    """Returns what becomes of the trials that have the same values of all parameters that both studies have.
+
+    {"parameters", "trials" (in both), "done" (in both), "ratio": {"mean" (geometric), "least", "median", "most"}, "better", "equal", "worse",
+    "rank_correlation" (Spearman's), "statuses": [{"first", "second", "trials"}]}. Of several trials with the same values in one study the best counts.
+    """
+    shared = [name for name in study.parameters if name in other.parameters]
+    if not shared:
+        return {"parameters": [], "trials": 0, "done": 0, "ratio": None, "better": 0, "equal": 0, "worse": 0, "rank_correlation": None, "statuses": []}
+    first, second = (keyed(one, shared, metric, is_less_better(metric, study.objectives)) for one in (study, other))
+    both = first.join(second, how="inner", lsuffix="_first", rsuffix="_second")
+    done = both[(both["status_first"] == "done") & (both["status_second"] == "done")].dropna()
+    before, after = done["value_first"].to_numpy(dtype=float), done["value_second"].to_numpy(dtype=float)
+    ratio = after[before != 0] / before[before != 0]
+    less = is_less_better(metric, study.objectives)
+    statuses = both.groupby(["status_first", "status_second"]).size() if len(both) else pd.Series(dtype=int)
+    correlation = done["value_first"].rank().corr(done["value_second"].rank()) if len(done) > 1 else float("nan")
+    return {"parameters": shared, "trials": len(both), "done": len(done),
+            "ratio": {"mean": plain(np.exp(np.log(ratio).mean())) if (ratio > 0).all() else None, "least": plain(ratio.min()), "median": plain(np.median(ratio)),
+                      "most": plain(ratio.max())} if len(ratio) else None,
+            "better": int((after < before if less else after > before).sum()), "equal": int((after == before).sum()),
+            "worse": int((after > before if less else after < before).sum()), "rank_correlation": plain(float(correlation)),
+            "statuses": [{"first": one[0], "second": one[1], "trials": int(count)} for one, count in statuses.items()]}
+
+
+def keyed(study, parameters, metric, less):
+    """Returns a table with a row for each combination of values: its status and its objective."""
+    trials = study.trials
+    table = study.texts[parameters].assign(status=trials["status"].astype(str), value=trials[metric] if metric in trials else float("nan"))
+    table["done"] = table["status"] != "done"
+    table = table.sort_values(["done", "value"], ascending=[True, less], kind="stable").drop_duplicates(parameters)
+    return table.set_index(parameters)[["status", "value"]]
+
+
+def funnel(studies):
+    """Returns [{"reason", "counts"}] of all studies."""
+    counts = [dict(zip(study.funnel["reason"], study.funnel["count"])) for study in studies]
+    return [{"reason": reason, "counts": [int(one.get(reason, 0)) for one in counts]} for reason in dict.fromkeys(reason for one in counts for reason in one)]
+
+
+def sentence(studies, metric, unit, best, which, match):
+    """Says how the best of a study differs from that of the first one, and what became of the trials that both have."""
+    names = names_of(studies)
+    if best[0] is None or best[which] is None:
+        return f"{names[which if best[which] is None else 0]} has no trial that is done."
+    if best[0] == best[which]:
+        whole = f"{names[which]} reaches the same {title(metric)} as {names[0]}, {written(best[0], unit)}"
+    else:
+        change = f", {abs(best[which] / best[0] - 1) * 100:.1f} % {'less' if best[which] < best[0] else 'more'}" if best[0] else ""
+        whole = f"{names[which]} reaches a {title(metric)} of {written(best[which], unit)}{change} than {names[0]} ({written(best[0], unit)})"
+        whole = whole if change else f"{names[which]} reaches {written(best[which], unit)}, {names[0]} {written(best[0], unit)}"
+    if not match["done"]:
+        return f"{whole}. No trial with the same parameters is done in both."
+    return f"{whole}. Of {match['done']:,} trials that are done in both, {match['better']:,} are better and {match['worse']:,} worse."

@@ -1,0 +1,43 @@
+"""Names and numbers of metrics as people read them."""
+import math
+
+from ...study import MORE_IS_BETTER
+from ...units import readable
+
+TITLES = {"step_time": "step time", "tokens_per_s": "tokens/s", "samples_per_s": "samples/s", "mfu": "MFU", "hfu": "HFU",
+          "exposed_communication": "exposed communication", "bubble": "pipeline bubble", "peak_memory": "peak memory", "capex": "system price",
+          "energy_per_step": "step energy", "usd_per_step": "step price", "tokens_per_usd": "tokens/USD", "tokens_per_j": "tokens/J",
+          "lower_bound": "step time bound"}
+SHARES = {"mfu", "hfu", "compute", "exposed_communication", "idle", "bubble"}  # metrics that are shares of 1
+
+
+def title(metric):
+    """Returns the name of a metric in words."""
+    return TITLES.get(metric, metric.replace("_", " "))
+
+
+def unit_of(metric, units):
+    """Returns the unit in which to write a metric: that of its column, "share" for shares of 1, and "1" where the title says the unit."""
+    if units.startswith("1/"):
+        return "1"
+    return "share" if metric in SHARES and units in ("1", "") else units or "1"
+
+
+def written(value, unit):
+    """Returns a number with its unit as people write it; "–" for none."""
+    if value is None or math.isnan(value):
+        return "–"
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    return readable(float(value), unit)
+
+
+def is_less_better(metric, objectives):
+    """Says whether the smaller value of a metric is the better one: as the objectives say, else as is usual."""
+    return dict(objectives).get(metric, "maximise" if metric in MORE_IS_BETTER else "minimise") == "minimise"
+
+
+def plain(value):
+    """Returns a number for JSON: None for NaN and infinity, which JSON does not have."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,271 @@
+"""One file of `orrery explore` as pandas tables."""
+import functools
+import os
+import re
+import shlex
+
+from . import configuration, tables
+from .packages import load
+from .source import STUDY, Source
+
+np, pd = load("numpy"), load("pandas")
+
+# Metrics in the order in which people want to see them; others follow.
+ORDER = ["step_time", "tokens_per_s", "samples_per_s", "mfu", "hfu", "peak_memory", "compute", "exposed_communication", "bubble", "idle", "usd_per_step",
+         "tokens_per_usd", "capex", "power", "energy_per_step", "tokens_per_j", "lower_bound"]
+# Metrics of which more is better, as far as nobody says which direction is wanted.
+MORE_IS_BETTER = {"tokens_per_s", "samples_per_s", "mfu", "hfu", "compute", "tokens_per_usd", "tokens_per_j"}
+KEEP = 20  # trials of the top, where neither the file nor the study says how many
+DECIMAL, BINARY = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}, {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+# {unit of the configuration: (SI unit, how many of it)}
+SI = {"": ("1", 1), "%": ("1", 0.01), **{f"{name}s": ("s", size) for name, size in {**{"p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3}, "": 1}.items()},
+      **{f"{prefix}B{per}": ("byte" + per, size) for prefix, size in {**DECIMAL, **BINARY}.items() for per in ("", "/s")},
+      **{f"{prefix}b/s": ("byte/s", size / 8) for prefix, size in DECIMAL.items()}, **{f"{prefix}FLOPS": ("FLOPS", size) for prefix, size in DECIMAL.items()}}
+
+
+def si(text):
+    """Returns (number, unit) of a text such as "80 GB" in bytes, seconds, bytes a second or FLOPs; (NaN, "") if it is no quantity."""
+    found = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z/%]*)\s*", text)
+    if not found or found[2] not in SI:
+        return float("nan"), ""
+    unit, size = SI[found[2]]
+    return float(found[1]) * size, unit
+
+
+class Study:
+    """What a study found. Each table is read when it is first used, and kept. All quantities are in SI units: s, byte, USD, W, J."""
+
+    def __init__(self, path):
+        """Opens the file. Raises ResultsError if it cannot be read; orrery.read_study does the same."""
+        self._source = Source(path, STUDY)
+        self.path = self._source.path
+        self.name = os.path.splitext(os.path.basename(self.path))[0]
+        self.attributes = self._source.attributes
+
+    def close(self):
+        """Closes the file. Tables that were read stay valid."""
+        self._source.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # ---- what was asked ----
+
+    @functools.cached_property
+    def inputs(self):
+        """{name: text} of what the study was made from: "study.yaml", "configuration.yaml"."""
+        return self._source.texts("study")
+
+    @functools.cached_property
+    def settings(self):
+        """STUDY.yaml below the key `study`, as dictionaries and lists; {} if the file does not hold it."""
+        tree = configuration.parsed(self.inputs.get("study.yaml", "{}"))
+        found = tree.get("study") if isinstance(tree, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    @functools.cached_property
+    def objectives(self):
+        """[(metric, "minimise" or "maximise")], the most important one first."""
+        if self._source.has("study/objectives/metric"):
+            return list(zip(map(str, self._source.read("study/objectives/metric")), map(str, self._source.read("study/objectives/direction"))))
+        asked = self.settings.get("objectives")
+        found = [(str(metric), str(direction)) for one in asked if isinstance(one, dict) for direction, metric in one.items()
+                 if direction in ("minimise", "maximise")] if isinstance(asked, list) else []
+        return found or [("step_time", "minimise")]
+
+    @functools.cached_property
+    def parameters(self):
+        """Names of what the study varies and of what follows from it, in the order of the study."""
+        found = self._source.columns("parameters") if self._source.has("parameters") else []
+        order = {name: at for at, name in enumerate([*(self.settings.get("parameters") or {}), *(self.settings.get("derived") or {})])}
+        return sorted(found, key=lambda name: order.get(name, len(order)))
+
+    @functools.cached_property
+    def derived(self):
+        """The names among `parameters` that follow from others."""
+        return [name for name in self.parameters if name in (self.settings.get("derived") or {})]
+
+    @functools.cached_property
+    def varied(self):
+        """The names among `parameters` that the study chooses and that have more than one value among the trials."""
+        return [name for name in self.parameters if name not in self.derived and self.texts[name].nunique() > 1]
+
+    @property
+    def strategy(self):
+        """How trials were chosen: "grid", "bounded" or another one of docs/exploration.md."""
+        asked = self.settings.get("strategy")
+        return str(asked.get("kind", "grid")) if isinstance(asked, dict) else "grid"
+
+    # ---- what was found ----
+
+    @functools.cached_property
+    def texts(self):
+        """One row per trial: the value of each parameter as the configuration has it."""
+        # Files have texts in /settings, older ones only in /parameters.
+        columns = {name: self._source.read(f"settings/{name}" if self._source.has(f"settings/{name}") else f"parameters/{name}") for name in self.parameters}
+        return pd.DataFrame({name: [str(value) for value in values] if values.dtype == object else [f"{value:.15g}" for value in values]
+                             for name, values in columns.items()}, index=self.numbers)
+
+    @functools.cached_property
+    def numbers(self):
+        """The numbers of the trials, by which `orrery explore STUDY.yaml --trial` knows them; the index of `trials`."""
+        return pd.Index(self._source.read("trials/number").astype(np.int64), name="trial")
+
+    @functools.cached_property
+    def metrics(self):
+        """Names of the columns of `trials` that are figures of a trial."""
+        found = [name for name in self._source.columns("trials") if name != "number" and self._source.is_number(f"trials/{name}")]
+        first = [metric for metric, _ in self.objectives]
+        return sorted(found, key=lambda name: (first + ORDER).index(name) if name in first + ORDER else len(first + ORDER))
+
+    @functools.cached_property
+    def trials(self):
+        """One row per legal configuration: status, parameters, metrics (NaN where one is not known), and why it is not done."""
+        every = self._source.columns("trials")
+        words = [name for name in every if name not in self.metrics and name not in ("number", "status", "error")]
+        columns = {"status": pd.Categorical(self._source.read("trials/status"))}
+        units, told = {"status": ""}, {"status": "how the trial ended"}
+        for name in self.parameters:
+            values, units[name] = self.quantities(name)
+            columns[name] = self.texts[name].to_numpy(dtype=object) if np.isnan(values).any() or units[name] != "1" else whole(values)
+            units[name] = "1" if columns[name].dtype != object else ""
+            told[name] = "value as the configuration has it"
+        for name in self.metrics + words + ["error"]:
+            if name in every:
+                label, columns[name] = self._source.label(f"trials/{name}"), self._source.read(f"trials/{name}")
+                units[name], told[name] = label.get("units", ""), label.get("description", "")
+        table = pd.DataFrame(columns, index=self.numbers)
+        return tables.described(table, "legal configurations of a study", units, told)
+
+    def quantities(self, parameter):
+        """Returns (array, unit): a parameter of each trial as numbers in SI units; NaN where its text is no quantity."""
+        texts, codes = np.unique(self.texts[parameter].to_numpy(dtype=str), return_inverse=True)
+        found = [si(text) for text in texts]
+        units = {unit for value, unit in found if not np.isnan(value)}
+        values = np.array([value if len(units) == 1 else np.nan for value, _ in found], dtype=float)
+        return (values[codes] if len(texts) else np.zeros(0)), (units.pop() if len(units) == 1 else "")
+
+    @functools.cached_property
+    def done(self):
+        """The rows of `trials` that were simulated and keep all constraints, the best one first."""
+        metric, direction = self.objectives[0]
+        table = self.trials[self.trials["status"] == "done"]
+        return table.sort_values(metric, ascending=direction == "minimise", kind="stable") if metric in table else table
+
+    @functools.cached_property
+    def top(self):
+        """Numbers of the best trials by the first objective, the best one first."""
+        for name in ("top", "best"):
+            if self._source.has(name) and (name == "top" or len(self.objectives) == 1):
+                return [int(number) for number in self._source.read(name)]
+        keep = self.settings.get("keep", KEEP)
+        return [int(number) for number in self.done.index[:keep if isinstance(keep, int) else KEEP]]
+
+    @functools.cached_property
+    def front(self):
+        """Numbers of the trials than which no other one is better in every objective; of one objective, of those with its best value."""
+        for name in ("front", "best"):
+            if self._source.has(name) and (name == "front" or len(self.objectives) > 1):
+                return [int(number) for number in self._source.read(name)]
+        metric, table = self.objectives[0][0], self.done
+        return [int(number) for number in table.index[table[metric] == table[metric].iloc[0]]] if metric in table and len(table) else []
+
+    @functools.cached_property
+    def funnel(self):
+        """One row per reason, in order: how many configurations there were, and how many fell to what."""
+        if not self._source.has("funnel"):
+            return pd.DataFrame({"reason": [], "count": []})
+        return pd.DataFrame({"reason": [str(one) for one in self._source.read("funnel/reason")],
+                             "count": self._source.read("funnel/count").astype(np.int64)})
+
+    @functools.cached_property
+    def main_effects(self):
+        """{parameter: share of the variance of the first objective that its mean for each value explains}; None if the file has none."""
+        group = "sensitivity/main_effect"
+        if not self._source.has(f"{group}/parameter"):
+            return None
+        return dict(zip(map(str, self._source.read(f"{group}/parameter")), map(float, self._source.read(f"{group}/effect"))))
+
+    @functools.cached_property
+    def tornado(self):
+        """One row per parameter, changed alone from the best trial: low_value, high_value and the objective there; None if there is none."""
+        group = "sensitivity/tornado"
+        if not self._source.has(f"{group}/parameter"):
+            return None
+        names = [name for name in ("parameter", "low_value", "high_value", "low", "high") if self._source.has(f"{group}/{name}")]
+        table = pd.DataFrame({name: self._source.read(f"{group}/{name}") for name in names})
+        return table if set(names) >= {"parameter", "low", "high"} else None
+
+    # ---- how to run a trial again ----
+
+    @functools.cached_property
+    def command_line(self):
+        """The command that made the file."""
+        found = self._source.attribute("kernel", "command_line") if self._source.has("kernel") else None
+        return found if isinstance(found, str) else ""
+
+    def command(self, number):
+        """Returns the shell commands that write the CONFIG.yaml of a trial and run it."""
+        return (f"orrery explore {self._study_words} --trial {number} > trial-{number}.yaml && "
+                f"orrery run trial-{number}.yaml --output trial-{number}.h5")
+
+    @functools.cached_property
+    def _words(self):
+        """The words of the command line."""
+        try:
+            return shlex.split(self.command_line)
+        except ValueError:
+            return []
+
+    @functools.cached_property
+    def overrides(self):
+        """["KEY=VALUE"]: what the command line changed in the base of the study."""
+        # The file has the words without quotes, so that a value goes on up to the next option.
+        found, is_value = [], False
+        for word in self._words:
+            if word.startswith("--"):
+                is_value = word == "--set" or word.startswith("--set=")
+                found += [word.removeprefix("--set").removeprefix("=")] if is_value else []
+            elif is_value and found[-1] and word.endswith((".yaml", ".yml")):
+                is_value = False
+            elif is_value:
+                found[-1] = f"{found[-1]} {word}".strip()
+        return found
+
+    @functools.cached_property
+    def _study_words(self):
+        """STUDY.yaml and what changes its base, as words of a shell."""
+        words = self._words
+        outputs = [word.removeprefix("--output=") for word in words if word.startswith("--output=")]
+        outputs += [value for option, value in zip(words, words[1:]) if option == "--output"]
+        studies = [word for word in words[2:] if word.endswith((".yaml", ".yml")) and "=" not in word]
+        if words[1:2] == ["best"]:  # has written its study beside the output
+            studies = [os.path.splitext(outputs[-1] if outputs else "best.h5")[0] + ".study.yaml"]
+        return shlex.join([studies[0] if studies else "STUDY.yaml", *(word for one in self.overrides for word in ("--set", one))])
+
+    def __repr__(self):
+        return f"<orrery.Study of {self.path}: {len(self.numbers):,} trials>"
+
+    def __str__(self):
+        from .report.studies import text  # prints what `orrery show results` prints
+        return text.shown_study(self).rstrip("\n")
+
+    def _repr_html_(self):
+        return self.trials.loc[self.top]._repr_html_()
+
+
+def whole(values):
+    """Returns numbers as int64 if all of them are whole."""
+    return values.astype(np.int64) if len(values) and np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53) else values
+
+
+def read_study(path):
+    """Returns the Study of one file; `path` is the file that orrery explore or orrery best wrote.
+
+    Raises ResultsError if there is no such file, if it holds no study, or if it has another version of the format. Reads no table yet:
+    cost and memory are those of the tables that are used.
+    """
+    return Study(path)

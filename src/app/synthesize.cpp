@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "orrery/base/output_file.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/synthesis/emit.hpp"
+#include "orrery/synthesis/learn.hpp"
+#include "orrery/synthesis/model_file.hpp"
+#include "orrery/trace/writer.hpp"
+#include "subcommands.hpp"
+#include "trace_inputs.hpp"
+
+namespace orrery::app {
+namespace {
+
+/// Calls `take` for each size of the nodes of distinct traces that is not 0.
+template <class Take>
+void for_each_size(const std::vector<trace::NpuTrace>& traces, Take take) {
+  std::unordered_set<const trace::Graph*> seen;
+  for (const trace::NpuTrace& trace : traces) {
+    if (!seen.insert(trace.graph.get()).second) continue;
+    for (std::uint32_t i = 0; i < trace.graph->num_nodes(); ++i) {
+      const trace::Node& node = trace.graph->nodes[i];
+      if (node.kind == trace::NodeKind::compute && node.detail > 0) take(node.detail);
+      if (node.size > 0) take(node.size);
+      if (const auto ps = trace.graph->duration_of(NodeId(i)).ps(); ps > 0) take(static_cast<std::uint64_t>(ps));
+    }
+  }
+}
+
+void print_model(const synthesis::Model& model) {
+  fmt::print("roles: {}, micro-batches: {}, layers: {}\n", model.roles.size(), model.micro_batches,
+             model.layers > 0 ? fmt::to_string(model.layers) : "not found");
+  for (std::size_t a = 0; a < model.axes.size(); ++a) {
+    const synthesis::Axis& axis = model.axes[a];
+    fmt::print("axis a{}: {} ranks, stride {}; of a rank {:.0f} collectives and {:.0f} sends{}\n", a, axis.size,
+               axis.stride, axis.collectives, axis.messages,
+               axis.is_pipeline ? "; pipeline"
+               : axis.has_roles ? "; ranks differ"
+                                : "");
+  }
+}
+
+/// What is learned from, for the report.
+struct Source {
+  synthesis::Model model;
+  std::optional<TraceInputs> inputs;
+};
+
+Source learn(const config::SynthesizeCommand& command) {
+  if (command.model) return {synthesis::parse_model(trace::read_unpacked(*command.model), command.model->string()), {}};
+  const synthesis::LearnOptions options{.min_support = command.min_support};
+  TraceInputs inputs = read_trace_inputs(command.traces, files_of(command.traces));
+  fmt::print("learned from {} of {} ({})\n", counted(inputs.num_nodes, "node"), counted(inputs.traces.size(), "rank"),
+             inputs.store.format(inputs.traces.front()));
+  synthesis::Model model = synthesis::learn(inputs.store, inputs.traces, options);
+  if (command.reference) {
+    config::ConvertCommand reference = command.traces;
+    reference.inputs = {*command.reference};
+    reference.groups = command.reference_groups;
+    reference.npus = {};
+    const TraceInputs other = read_trace_inputs(reference, files_of(reference));
+    synthesis::learn_exponents(model, synthesis::learn(other.store, other.traces, options));
+  }
+  return {std::move(model), std::move(inputs)};
+}
+
+synthesis::Scale scale_of(const config::SynthesizeCommand& command) {
+  synthesis::Scale scale{
+      .npus = command.ranks, .layers = command.layers, .micro_batches = command.micro_batches, .sizes = command.sizes};
+  for (const auto& [axis, factor] : command.scale)
+    if (!scale.axes.emplace(axis, factor).second)
+      throw Error(ErrorCode::usage, {}, fmt::format("--scale gives axis a{} twice", axis), "each axis once");
+  return scale;
+}
+
+void report_sizes(const Source& source, const synthesis::Emission& emission) {
+  if (!source.inputs) return;
+  std::unordered_set<std::uint64_t> originals;
+  for_each_size(source.inputs->traces, [&](std::uint64_t size) { originals.insert(size); });
+  std::uint64_t all = 0, equal = 0;
+  for_each_size(emission.traces, [&](std::uint64_t size) {
+    ++all;
+    equal += originals.contains(size) ? 1 : 0;
+  });
+  if (all > 0)
+    fmt::print("{:.1f} % of sizes equal one of the input\n",
+               100 * static_cast<double>(equal) / static_cast<double>(all));
+}
+
+void write_traces(const config::SynthesizeCommand& command, const Source& source,
+                  const synthesis::Obfuscation& obfuscation) {
+  const synthesis::Scale scale = scale_of(command);
+  trace::Store store({.num_npus = synthesis::num_npus_of(source.model, scale)}, {});
+  const synthesis::Emission emission = synthesis::emit(source.model, scale, obfuscation, store);
+  const synthesis::EmitReport& report = emission.report;
+  trace::write_traces(store, emission.traces, command.traces.output, command.traces.force);
+  fmt::print("written: {} of {}, micro-batches: {}, layers: {}\n", counted(report.num_nodes, "node"),
+             counted(report.num_npus, "rank"), report.micro_batches,
+             report.layers > 0 ? fmt::to_string(report.layers) : "as learned");
+  if (report.dropped_edges > 0)
+    fmt::print("{} left out: their sources are not there at this scale\n",
+               counted(report.dropped_edges, "dependency", "dependencies"));
+  report_sizes(source, emission);
+  fmt::print("traces in {0}.<npu>.et, groups in {0}.json\n", command.traces.output.string());
+}
+
+}  // namespace
+
+void synthesize(const config::SynthesizeCommand& command) {
+  const synthesis::Obfuscation obfuscation{.delta = command.delta, .seed = command.seed};
+  if (command.model_output) check_output(*command.model_output, command.traces.force);
+  const Source source = learn(command);
+  print_model(source.model);
+  if (!command.traces.output.empty()) write_traces(command, source, obfuscation);
+  if (command.model_output) {
+    PartialFile file(*command.model_output);
+    file.write(synthesis::to_json(source.model, obfuscation));
+    file.commit();
+    fmt::print("model in {}\n", command.model_output->string());
+  }
+  fmt::print(
+      "sizes {}; structure is kept. This is not differential privacy: scripts/studies/synthesis measures how\n"
+      "often a known model is recognised (docs/synthesis.md)\n",
+      command.delta > 0 ? fmt::format("times exp(N(0, {}))", command.delta) : "as learned");
+}
+
+}  // namespace orrery::app

@@ -1,0 +1,68 @@
+#include "show_plan_command.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+[[noreturn]] void refuse_usage(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+/// Reads "1 MiB", or "1KiB..1GiB".
+void read_sizes(const Arguments& arguments, const std::string& text, ShowPlanCommand& command) {
+  try {
+    const std::size_t dots = text.find("..");
+    command.smallest = parse_bytes(text.substr(0, dots));
+    command.largest = dots == std::string::npos ? command.smallest : parse_bytes(text.substr(dots + 2));
+  } catch (const Error& error) {
+    const std::string what = error.text();
+    arguments.refuse_as("bytes", what);
+  }
+  if (*command.largest < *command.smallest || *command.smallest == Bytes(0))
+    arguments.refuse_as("bytes",
+                        fmt::format("found '{}'; expected 1 byte or more, or FROM..TO, such as 1KiB..1GiB", text));
+}
+
+}  // namespace
+
+ShowPlanCommand make_show_plan(const Arguments& arguments) {
+  ShowPlanCommand command;
+  if (!arguments.positional()) refuse_usage("orrery show plan: no file. Give an execution plan of MSCCL++.");
+  command.file = *arguments.positional();
+  if (const auto text = arguments.text("bytes")) read_sizes(arguments, *text, command);
+  command.profile = arguments.text("profile").value_or("");
+  if (const auto system = arguments.text("system"))
+    command.system = Inputs{.file = *system, .overrides = arguments.texts("set"), .system_only = true};
+  if (command.system && !command.profile.empty())
+    refuse_usage(
+        "orrery show plan: both --system and --profile are given. The system says what its GPUs are: give one of "
+        "them.");
+  if (!command.system && arguments.has("set"))
+    refuse_usage("orrery show plan: --set is given without --system, whose values it replaces.");
+  command.bursts = arguments.count("bursts");
+  constexpr std::pair<std::string_view, ShowPlanCommand::Form> forms[] = {
+      {"json", ShowPlanCommand::Form::json},
+      {"csv", ShowPlanCommand::Form::csv},
+      {"operations", ShowPlanCommand::Form::operations}};
+  std::string_view given;
+  for (const auto& [name, form] : forms) {
+    if (!arguments.flag(name).value_or(false)) continue;
+    if (!given.empty())
+      refuse_usage(fmt::format("orrery show plan: both --{} and --{} are given. Give one of them.", given, name));
+    given = name;
+    command.form = form;
+  }
+  const bool is_range = command.smallest != command.largest;
+  if (command.form == ShowPlanCommand::Form::operations && (is_range || !command.smallest))
+    refuse_usage(
+        "orrery show plan: --operations is given without one size. Give --bytes too, such as --bytes \"1 MiB\".");
+  if (command.form == ShowPlanCommand::Form::csv && !command.smallest)
+    refuse_usage("orrery show plan: --csv is given without --bytes. Give sizes too, such as --bytes 1KiB..1GiB.");
+  return command;
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,233 @@
+// The operations that move data: stores, copies, sums, packets.
+#include "device_state.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::gpu {
+namespace {
+
+constexpr std::uint64_t ll128_data = 120, ll128_line = 128;
+
+bool is_of_packets(Access access) { return access == Access::local_packets || access == Access::remote_packets; }
+
+/// Returns the bytes that carry `bytes` of data and their flags.
+std::uint64_t with_flags(std::uint64_t bytes, PacketFormat format) {
+  if (format == PacketFormat::ll128) return (bytes + ll128_data - 1) / ll128_data * ll128_line;
+  return 2 * bytes;
+}
+
+/// What an operation does in each iteration.
+struct Pass {
+  std::vector<Operand> polled;  ///< packets, one source after the other
+  std::vector<Operand> loaded;  ///< from other GPUs, or by the switch
+  std::vector<Operand> stored;  ///< to other GPUs, or by the switch
+  std::vector<Operand> kept;    ///< packets in its own scratch
+  Time local;                   ///< of its own memory
+  std::uint64_t bytes = 0, each = 0;
+  PacketFormat format = PacketFormat::ll16;
+  bool polls_side_by_side = false;
+  bool stores_packets = false;
+
+  /// Returns the bytes, without headers, that carry `bytes` of what it stores.
+  std::uint64_t carrying(std::uint64_t data) const { return stores_packets ? with_flags(data, format) : data; }
+};
+
+/// Stores a piece to one destination.
+void store(BlockRun& block, const Pass& pass, const Operand& to, const Bursts::Burst& burst) {
+  Device::State& device = block.device;
+  const bool in_switch = to.access == Access::in_switch;
+  const std::uint64_t held = pass.carrying(burst.bytes());
+  block.not_left += held;
+  block.not_acked += in_switch ? static_cast<std::uint32_t>(device.program.groups[to.gpu].size()) : 1;
+  device.send(device.now() + device.parameters.out, {.kind = in_switch ? RequestKind::switch_store : RequestKind::store,
+                                                     .wants_ack = true,
+                                                     .buffer = to.buffer,
+                                                     .has_packets = pass.stores_packets,
+                                                     .to = in_switch ? 0 : to.gpu,
+                                                     .group = in_switch ? to.gpu : 0,
+                                                     .block = block.index,
+                                                     .burst = burst.number,
+                                                     .offset = to.offset + burst.begin,
+                                                     .bytes = burst.bytes(),
+                                                     .held = held,
+                                                     .wire = device.data_wire(held)});
+}
+
+/// Returns the bytes of a buffer that must be there before a burst of packets can be read.
+std::pair<std::uint64_t, std::uint64_t> needed(const Operand& from, const Bursts::Burst& burst) {
+  if (from.spread == Bytes(0)) return {from.offset + burst.begin, from.offset + burst.end};
+  const std::uint64_t bytes = from.bytes.count();
+  return {from.offset, from.offset + (from.spread.count() * burst.end + bytes - 1) / bytes};
+}
+
+/// Lets packets in the own scratch be seen at `time`.
+Detached keep(Device::State& device, Time time, Operand to, Bursts::Burst burst) {
+  co_await Later{device, time};
+  device.packets_come(to.buffer, to.offset + burst.begin, to.offset + burst.end);
+}
+
+/// Returns how much sooner a burst is handed over than its last iteration is ready, so that its last line leaves when
+/// it does line by line (docs/gpu.md, Bursts).
+Time lead(BlockRun& block, const Pass& pass, const Bursts::Burst& burst) {
+  if (burst.iterations <= 1) return Time::zero();
+  Device::State& device = block.device;
+  const Operand& to = pass.stored.front();
+  const std::uint32_t other = to.access == Access::in_switch ? device.program.groups[to.gpu].front() : to.gpu;
+  const auto holds = [&](std::uint64_t bytes) {
+    return device.around.holds(device.gpu, other, device.data_wire(pass.carrying(bytes)));
+  };
+  return holds(burst.bytes()) - holds(burst.bytes() - (burst.iterations - 1) * pass.each);
+}
+
+/// Goes through all iterations: reads, and stores what it has read. The next iteration is read when the stores of this
+/// one have been handed over.
+Task go_through(BlockRun& block, Pass pass) {
+  Device::State& device = block.device;
+  const Parameters& parameters = device.parameters;
+  if (pass.bytes == 0) co_return;
+  const Bursts bursts(pass.bytes, pass.each, device.granularity.bursts);
+  const Time poll = device.packet_poll();
+  const Time touch = first_touch(block, pass.loaded);
+  if (touch > Time::zero()) co_await Until{block, device.now() + touch, Stall::load};
+  Time clock = device.now();  // when the block has read all bursts so far
+  for (std::uint64_t k = 0; k < bursts.count(); ++k) {
+    const Bursts::Burst burst = bursts[k];
+    const auto iterations = static_cast<std::int64_t>(burst.iterations);
+    Time first = clock, last = clock;  // when the first and the last iteration have been read
+    if (!pass.loaded.empty()) {
+      co_await Until{block, clock, Stall::load};
+      const Time issue = device.now();
+      co_await LoadComes{block, ask(block, pass.loaded, burst)};
+      first = device.now();
+      const Time loop = round_trip(block, pass.loaded, std::min(pass.each, burst.bytes()));
+      if (iterations > 1)
+        last = std::max(first, issue + Time::from_ps(loop.ps() * iterations / parameters.unroll));
+      else
+        last = first;
+    }
+    if (!pass.polled.empty()) {
+      co_await Until{block, clock, Stall::poll};
+      for (std::size_t i = 0; i < pass.polled.size(); ++i) {
+        const Operand& from = pass.polled[i];
+        const auto [begin, end] = needed(from, burst);
+        co_await PacketsCome{block, from.buffer, begin, end};
+        if (i + 1 < pass.polled.size() && !pass.polls_side_by_side)
+          co_await Until{block, device.now() + poll * iterations, Stall::poll};
+      }
+      first = device.now() + poll;
+      last = device.now() + poll * iterations;
+    }
+    first += pass.local;
+    last += pass.local * iterations;
+    const Stall why = pass.polled.empty() ? (pass.loaded.empty() ? Stall::memory : Stall::load) : Stall::poll;
+    clock = last;
+    if (pass.stored.empty() && pass.kept.empty()) {
+      co_await Until{block, clock, why};
+      continue;
+    }
+    if (!pass.stored.empty()) co_await Until{block, std::max(first, last - lead(block, pass, burst)), why};
+    for (const Operand& to : pass.stored) {
+      const std::uint64_t held = pass.carrying(burst.bytes());
+      while (block.not_left > 0 && block.not_left + held > parameters.posted.count())
+        co_await Happens{block, block.for_room, Stall::link};
+      clock = std::max(last, device.now());
+      store(block, pass, to, burst);
+    }
+    for (const Operand& to : pass.kept) keep(device, clock + parameters.l2, to, burst);
+    if (pass.stored.empty()) co_await Until{block, clock, why};
+  }
+  while (block.not_left > parameters.posted.count()) co_await Happens{block, block.for_room, Stall::link};
+  co_await Until{block, clock, Stall::memory};
+}
+
+/// Returns what a store of one piece to some destinations does in each iteration.
+Pass storing(const BlockRun& block, const Operation& operation, std::span<const Operand> to, std::uint64_t bytes) {
+  const Parameters& parameters = block.device.parameters;
+  Pass pass;
+  pass.stored.assign(to.begin(), to.end());
+  pass.bytes = bytes;
+  pass.format = operation.packets;
+  pass.stores_packets = operation.kind == OperationKind::ppkt;
+  pass.each = bytes_of_iteration(block, operation, pass.stores_packets);
+  pass.local = block.device.memory();
+  if (!pass.stores_packets)
+    pass.local =
+        std::max(pass.local, delay(0, Bytes(std::min(pass.each, bytes)), parameters.sm_rate, Rounding::up_to_ps));
+  return pass;
+}
+
+/// One of several stores at one time.
+struct SideBySide {
+  std::uint32_t missing = 0;
+  Waiters waiters;
+};
+Detached store_beside(BlockRun& block, Pass pass, SideBySide& all) {
+  co_await go_through(block, std::move(pass));
+  if (--all.missing == 0) resume_all(all.waiters);
+}
+
+}  // namespace
+
+std::uint64_t bytes_of_iteration(const BlockRun& block, const Operation& operation, bool packets) {
+  const Parameters& parameters = block.device.parameters;
+  const std::uint64_t threads = operation.threads > 0 ? operation.threads : block.block.threads;
+  if (packets) {
+    static constexpr std::uint64_t payload[] = {4, 8, 15};  // of a thread, by format
+    return threads * payload[static_cast<std::size_t>(operation.packets)];
+  }
+  return std::min(threads * parameters.width, std::uint64_t{parameters.outstanding} * parameters.line);
+}
+
+Task store_pairs(BlockRun& block, const Operation& operation) {
+  const auto from = block.device.self.sources(operation);
+  const auto to = block.device.self.destinations(operation);
+  if (operation.order == Order::each_iteration) {
+    co_await go_through(block, storing(block, operation, to, from.front().bytes.count()));
+    co_return;
+  }
+  if (operation.order == Order::one_after_other) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      co_await go_through(
+          block, storing(block, operation, to.subspan(i, 1), from[std::min(i, from.size() - 1)].bytes.count()));
+    co_return;
+  }
+  SideBySide all{static_cast<std::uint32_t>(to.size()), {}};
+  for (std::size_t i = 0; i < to.size(); ++i)
+    store_beside(block, storing(block, operation, to.subspan(i, 1), from[std::min(i, from.size() - 1)].bytes.count()),
+                 all);
+  while (all.missing > 0) co_await Happens{block, all.waiters, Stall::memory};
+}
+
+Task stream(BlockRun& block, const Operation& operation) {
+  Device::State& device = block.device;
+  Pass pass;
+  pass.format = operation.packets;
+  pass.polls_side_by_side = operation.polls_side_by_side;
+  pass.stores_packets = operation.kind == OperationKind::gstorepkt;
+  bool reads_memory = false, has_packets = false;
+  for (const Operand& from : device.self.sources(operation)) {
+    pass.bytes = std::max(pass.bytes, from.bytes.count());
+    has_packets |= is_of_packets(from.access);
+    if (from.access == Access::local)
+      reads_memory = true;
+    else
+      (from.access == Access::local_packets ? pass.polled : pass.loaded).push_back(from);
+  }
+  for (const Operand& to : device.self.destinations(operation)) {
+    has_packets |= is_of_packets(to.access);
+    pass.stores_packets |= to.access == Access::remote_packets;
+    if (to.access == Access::local_packets)
+      pass.kept.push_back(to);
+    else if (to.access != Access::local)
+      pass.stored.push_back(to);
+  }
+  pass.each = bytes_of_iteration(block, operation, has_packets);
+  // Loads from other GPUs hide those of the own memory.
+  if (reads_memory && pass.loaded.empty() && !(operation.operand_first && !pass.polled.empty()))
+    pass.local = pass.polled.empty() ? device.memory() : device.parameters.hit;
+  if (operation.kind == OperationKind::res || operation.kind == OperationKind::gstore)
+    pass.local = std::max(
+        pass.local, delay(0, Bytes(std::min(pass.each, pass.bytes)), device.parameters.sm_rate, Rounding::up_to_ps));
+  co_await go_through(block, std::move(pass));
+}
+
+}  // namespace orrery::gpu

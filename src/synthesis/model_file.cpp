@@ -1,0 +1,299 @@
+#include "orrery/synthesis/model_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "orrery/base/distribution.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/base/mix.hpp"
+#include "sizes.hpp"
+
+namespace orrery::synthesis {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view format_name = "orrery-synthesis";
+constexpr int format_version = 1;
+
+// ---- writing ----
+
+ordered_json json_of(const GroupShape& shape) {
+  auto extents = ordered_json::array();
+  for (const Extent& extent : shape.extents) {
+    if (extent.kind == Extent::Kind::own) extents.push_back("own");
+    if (extent.kind == Extent::Kind::all) extents.push_back("all");
+    if (extent.kind == Extent::Kind::listed) extents.push_back(extent.positions);
+  }
+  return {{"extents", std::move(extents)}, {"twin", shape.twin}};
+}
+
+ordered_json json_of(const Family& family) {
+  ordered_json json{{"kind", static_cast<int>(family.kind)}};
+  if (!family.group.extents.empty()) {
+    json["collective"] = static_cast<int>(family.collective);
+    json["dimensions"] = family.dimensions;
+    json["group"] = json_of(family.group);
+  }
+  if (!family.peer.empty()) json["peer"] = family.peer;
+  if (family.priority != 0) json["priority"] = family.priority;
+  if (family.stream != 0) json["stream"] = family.stream;
+  return json;
+}
+
+ordered_json json_of(const Sketch& sketch, std::size_t number, const Obfuscation& obfuscation) {
+  auto points = ordered_json::array();
+  for (std::size_t p = 0; p < sketch.points.size(); ++p) {
+    const SketchPoint& point = sketch.points[p];
+    double factor = 1;
+    if (obfuscation.delta > 0) {
+      const std::uint64_t word = mix(mix(mix(obfuscation.seed, 0x736b65746368), number), p);
+      factor = std::exp(obfuscation.delta * normal_quantile((static_cast<double>(word >> 11U) + 0.5) * 0x1p-53));
+    }
+    const auto size = [&](double value) { return obfuscation.delta > 0 ? to_three_digits(value * factor) : value; };
+    points.push_back({point.weight, size(point.flops), size(point.bytes), size(point.ps)});
+  }
+  return points;
+}
+
+/// Writes the dependencies of a position: the list of most occurrences, and then those that differ.
+ordered_json json_of_edges(const std::vector<std::uint32_t>& table) {
+  std::map<std::uint32_t, std::size_t> counts;
+  for (const auto list : table) ++counts[list];
+  std::uint32_t usual = 0;
+  std::size_t most = 0;
+  for (const auto& [list, count] : counts)
+    if (count > most) {
+      usual = list;
+      most = count;
+    }
+  auto json = ordered_json::array({usual});
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (table[i] != usual) json.push_back({i, table[i]});
+  return json;
+}
+
+ordered_json json_of(const Token& token) {
+  auto body = ordered_json::array();
+  for (std::size_t b = 0; b < token.body.size(); ++b) {
+    const Slot& slot = token.body[b];
+    body.push_back({{"family", slot.family},
+                    {"sketch", slot.sketch},
+                    {"channel", slot.channel},
+                    {"exponents", slot.exponents},
+                    {"edges", json_of_edges(token.edges[b])}});
+  }
+  return {{"count", token.count},
+          {"layers", token.is_layers},
+          {"per_micro_batch", token.per_micro_batch},
+          {"body", std::move(body)}};
+}
+
+ordered_json json_of(const Role& role) {
+  auto edges = ordered_json::array();
+  for (const Edges& list : role.edges) {
+    auto written = ordered_json::array();
+    for (const Edge& edge : list)
+      written.push_back({edge.token, edge.offset, static_cast<int>(edge.micro_batches), edge.micro_batch, edge.part,
+                         static_cast<int>(edge.layers), edge.layer});
+    edges.push_back(std::move(written));
+  }
+  auto tokens = ordered_json::array();
+  for (const Token& token : role.tokens) tokens.push_back(json_of(token));
+  return {{"npus", role.num_npus},
+          {"layers", role.layers},
+          {"tokens", std::move(tokens)},
+          {"sequence", role.sequence},
+          {"edges", std::move(edges)}};
+}
+
+ordered_json json_of(const Axis& axis) {
+  return {{"size", axis.size},
+          {"roles", axis.has_roles},
+          {"pipeline", axis.is_pipeline},
+          {"collectives", axis.collectives},
+          {"messages", axis.messages}};
+}
+
+// ---- reading ----
+
+/// Holds what is read to its ranges.
+void need(bool holds, std::string_view what) {
+  if (!holds) throw Error(ErrorCode::bad_input, {}, fmt::format("{} out of range", what));
+}
+
+template <class T>
+T whole(const nlohmann::json& json, std::uint64_t limit, std::string_view what) {
+  const auto value = json.get<std::uint64_t>();
+  need(json.is_number_integer() && value < limit, what);
+  return static_cast<T>(value);
+}
+
+GroupShape group_of(const nlohmann::json& json, std::size_t num_axes) {
+  GroupShape shape;
+  for (const auto& extent : json.at("extents")) {
+    if (extent.is_array())
+      shape.extents.push_back({Extent::Kind::listed, extent.get<std::vector<std::int32_t>>()});
+    else
+      shape.extents.push_back({extent.get<std::string>() == "all" ? Extent::Kind::all : Extent::Kind::own});
+  }
+  need(shape.extents.size() == num_axes, "extents");
+  shape.twin = json.at("twin").get<std::uint32_t>();
+  return shape;
+}
+
+Family family_of(const nlohmann::json& json, std::size_t num_axes) {
+  Family family;
+  family.kind = whole<trace::NodeKind>(json.at("kind"), 9, "kind");
+  if (json.contains("group")) {
+    family.collective = whole<trace::CollectiveKind>(json.at("collective"), 10, "collective");
+    family.dimensions = json.at("dimensions").get<std::uint64_t>();
+    family.group = group_of(json.at("group"), num_axes);
+  }
+  if (json.contains("peer")) family.peer = json.at("peer").get<Offsets>();
+  const bool is_message = family.kind == trace::NodeKind::send || family.kind == trace::NodeKind::receive;
+  need(family.peer.size() == (is_message ? num_axes : 0), "peer");
+  need(family.kind != trace::NodeKind::collective || !family.group.extents.empty(), "group");
+  family.priority = json.value("priority", 0);
+  family.stream = json.value("stream", std::uint16_t{0});
+  return family;
+}
+
+Sketch sketch_of_json(const nlohmann::json& json) {
+  Sketch sketch;
+  double weight = 0;
+  for (const auto& point : json) {
+    sketch.points.push_back({point.at(0), point.at(1), point.at(2), point.at(3)});
+    const SketchPoint& read = sketch.points.back();
+    need(read.weight > 0 && std::min({read.flops, read.bytes, read.ps}) >= 0, "sketch");
+    need(std::max({read.flops, read.bytes, read.ps}) < 9e18, "sketch");
+    weight += read.weight;
+  }
+  need(!sketch.points.empty() && std::abs(weight - 1) < 1e-6, "weights of a sketch");
+  return sketch;
+}
+
+Token token_of(const nlohmann::json& json, const Model& model, std::uint32_t occurrences, std::size_t num_lists) {
+  Token token;
+  token.count = whole<std::uint32_t>(json.at("count"), 1U << 24U, "count");
+  need(token.count > 0, "count");
+  token.is_layers = json.at("layers");
+  token.occurrences = occurrences;
+  token.per_micro_batch = json.at("per_micro_batch");
+  for (const auto& written : json.at("body")) {
+    Slot& slot = token.body.emplace_back();
+    slot.family = whole<std::uint32_t>(written.at("family"), model.families.size(), "family");
+    slot.sketch = whole<std::uint32_t>(written.at("sketch"), model.sketches.size(), "sketch");
+    slot.channel = written.at("channel");
+    slot.exponents = written.at("exponents").get<std::vector<double>>();
+    need(slot.exponents.size() == model.axes.size(), "exponents");
+    const auto& edges = written.at("edges");
+    auto& table = token.edges.emplace_back();
+    table.assign(std::size_t{occurrences} * token.count, whole<std::uint32_t>(edges.at(0), num_lists, "edges"));
+    for (std::size_t i = 1; i < edges.size(); ++i)
+      table[whole<std::size_t>(edges[i].at(0), table.size(), "edges")] =
+          whole<std::uint32_t>(edges[i].at(1), num_lists, "edges");
+  }
+  need(!token.body.empty(), "body");
+  return token;
+}
+
+Edge edge_of(const nlohmann::json& json) {
+  return {.token = json.at(0),
+          .offset = json.at(1),
+          .micro_batches = whole<Edge::Over>(json.at(2), 5, "edge"),
+          .micro_batch = json.at(3),
+          .part = json.at(4),
+          .layers = whole<Edge::Over>(json.at(5), 5, "edge"),
+          .layer = json.at(6)};
+}
+
+Role role_of_json(const nlohmann::json& json, const Model& model) {
+  Role role;
+  role.num_npus = json.at("npus");
+  role.layers = json.at("layers");
+  role.sequence = json.at("sequence").get<std::vector<std::uint32_t>>();
+  const auto& tokens = json.at("tokens");
+  std::vector<std::uint32_t> occurrences(tokens.size());
+  for (const auto token : role.sequence) {
+    need(token < tokens.size(), "sequence");
+    ++occurrences[token];
+  }
+  for (const auto& list : json.at("edges")) {
+    Edges& edges = role.edges.emplace_back();
+    for (const auto& edge : list) edges.push_back(edge_of(edge));
+  }
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    role.tokens.push_back(token_of(tokens[t], model, occurrences[t], role.edges.size()));
+  for (const Edges& list : role.edges)
+    for (const Edge& edge : list)
+      need(edge.token < role.tokens.size() && edge.offset < role.tokens[edge.token].body.size(), "edge");
+  return role;
+}
+
+Model model_of(const nlohmann::json& json) {
+  Model model;
+  model.num_npus = 1;
+  std::uint64_t table = 1;
+  for (const auto& axis : json.at("axes")) {
+    const auto size = whole<std::uint32_t>(axis.at("size"), 1U << 30U, "size of an axis");
+    need(size > 0 && std::uint64_t{model.num_npus} * size <= 1U << 30U, "size of an axis");
+    model.axes.push_back(
+        {size, model.num_npus, axis.at("roles"), axis.at("collectives"), axis.at("messages"), axis.at("pipeline")});
+    model.num_npus *= size;
+    if (model.axes.back().has_roles) table *= size;
+  }
+  model.micro_batches = json.at("micro_batches");
+  model.layers = json.at("layers");
+  model.num_channels = json.at("channels");
+  for (const auto& family : json.at("families")) model.families.push_back(family_of(family, model.axes.size()));
+  for (const auto& sketch : json.at("sketches")) model.sketches.push_back(sketch_of_json(sketch));
+  for (const auto& role : json.at("roles")) model.roles.push_back(role_of_json(role, model));
+  model.role_table = json.at("role_table").get<std::vector<std::uint32_t>>();
+  need(model.role_table.size() == table, "role_table");
+  for (const auto role : model.role_table) need(role < model.roles.size(), "role_table");
+  return model;
+}
+
+}  // namespace
+
+std::string to_json(const Model& model, const Obfuscation& obfuscation) {
+  ordered_json json{{"format", format_name}, {"version", format_version}};
+  json["axes"] = ordered_json::array();
+  for (const Axis& axis : model.axes) json["axes"].push_back(json_of(axis));
+  json["micro_batches"] = model.micro_batches;
+  json["layers"] = model.layers;
+  json["channels"] = model.num_channels;
+  json["families"] = ordered_json::array();
+  for (const Family& family : model.families) json["families"].push_back(json_of(family));
+  json["sketches"] = ordered_json::array();
+  for (std::size_t s = 0; s < model.sketches.size(); ++s)
+    json["sketches"].push_back(json_of(model.sketches[s], s, obfuscation));
+  json["roles"] = ordered_json::array();
+  for (const Role& role : model.roles) json["roles"].push_back(json_of(role));
+  json["role_table"] = model.role_table;
+  return json.dump() + '\n';
+}
+
+Model parse_model(std::string_view text, const std::string& file) {
+  const auto refuse = [&](const std::string& found) {
+    return Error(ErrorCode::bad_input, {.file = file}, found,
+                 fmt::format("a model that orrery synthesize --model-out wrote (version {})", format_version));
+  };
+  try {
+    const auto json = nlohmann::json::parse(text);
+    if (json.at("format") != format_name || json.at("version") != format_version)
+      throw refuse("another format or version");
+    return model_of(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw refuse(cited(error.what()));
+  } catch (const Error& error) {
+    if (!error.place().file.empty()) throw;
+    throw refuse(error.text());
+  }
+}
+
+}  // namespace orrery::synthesis

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "orrery/synthesis/model.hpp"
+#include "orrery/trace/store.hpp"
+#include "views.hpp"
+
+namespace orrery::synthesis {
+
+constexpr bool is_message(trace::NodeKind kind) {
+  return kind == trace::NodeKind::send || kind == trace::NodeKind::receive;
+}
+
+/// The nodes of a role in canonical order: dependencies first, and of nodes that may come next the one with the lowest
+/// id.
+struct Program {
+  std::uint32_t npu = 0;  ///< the first one of the role
+  std::uint64_t num_npus = 0;
+  std::vector<std::uint32_t> nodes = {};     ///< [length] NodeId values
+  std::vector<std::uint32_t> families = {};  ///< [length]
+  std::vector<Sizes> sizes = {};             ///< [length]
+  std::vector<std::uint32_t> symbols = {};   ///< [length] equal for nodes of one family with sizes of one cluster
+  /// [length] positions of the nodes on which each depends, ascending.
+  std::vector<std::vector<std::uint32_t>> dependencies = {};
+};
+
+/// Returns the program of a role, without symbols. New families are added. O(nodes log nodes + dependencies).
+Program read_program(const trace::NpuTrace& trace, const Views& views, std::uint32_t npu,
+                     std::vector<Family>& families);
+
+/// Gives the nodes of all programs their symbols. Sizes of one family are of one cluster if no gap between them is
+/// wider than `gap` decades. O(nodes log nodes).
+void give_symbols(std::span<Program> programs, double gap = 0.04);
+
+}  // namespace orrery::synthesis

@@ -1,0 +1,146 @@
+#include "sizes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "orrery/base/distribution.hpp"
+#include "orrery/base/mix.hpp"
+
+namespace orrery::synthesis {
+namespace {
+
+constexpr std::size_t min_events = 5;
+constexpr std::uint64_t alike = ~std::uint64_t{0};  // what draws of sizes without an order are for
+using Fields = std::array<double, 3>;               // FLOPs, bytes, ps
+
+/// Draws that depend on nothing but the seed and what they are for.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : seed_(seed) {}
+  /// Returns a number above 0 and below 1.
+  double uniform(std::uint64_t what, std::uint64_t number) const {
+    return (static_cast<double>(mix(mix(seed_, what), number) >> 11U) + 0.5) * 0x1p-53;
+  }
+  std::uint64_t word(std::uint64_t what, std::uint64_t number) const { return mix(mix(seed_, what), number); }
+
+ private:
+  std::uint64_t seed_;
+};
+
+Fields fields(const SketchPoint& point) { return {point.flops, point.bytes, point.ps}; }
+
+Fields mean_fields_of(const Sketch& sketch) {
+  Fields mean{};
+  for (const SketchPoint& point : sketch.points)
+    for (std::size_t f = 0; f < mean.size(); ++f) mean[f] += point.weight * fields(point)[f];
+  return mean;
+}
+
+/// Returns which point of a sketch each of `count` nodes has: as many of each as its weight says, in drawn order.
+std::vector<std::uint32_t> deal(const Sketch& sketch, std::size_t count, const Draws& draws, std::uint64_t what) {
+  std::vector<std::uint32_t> points;
+  double before = 0;
+  std::size_t dealt = 0;
+  for (std::uint32_t p = 0; p < sketch.points.size(); ++p) {
+    before += sketch.points[p].weight;
+    const auto until =
+        p + 1 == sketch.points.size()
+            ? count
+            : std::min(count, static_cast<std::size_t>(std::llround(before * static_cast<double>(count))));
+    for (; dealt < until; ++dealt) points.push_back(p);
+  }
+  for (std::size_t i = points.size(); i > 1; --i) std::swap(points[i - 1], points[draws.word(what, i) % i]);
+  return points;
+}
+
+/// The nodes whose sum is kept.
+struct Sum {
+  std::vector<std::uint32_t> nodes;  ///< the lowest of each event
+  Fields should{};
+};
+
+double rounded(double value, bool to_digits) { return to_digits ? to_three_digits(value) : std::round(value); }
+
+/// Scales values so that their sum is as it should be, and rounds them; what rounding takes or adds is carried on.
+void settle(const Sum& sum, std::vector<Fields>& values, bool to_digits) {
+  for (std::size_t f = 0; f < 3; ++f) {
+    double total = 0, carry = 0;
+    for (const auto node : sum.nodes) total += values[node][f];
+    const double scale = total > 0 && sum.nodes.size() >= min_events ? sum.should[f] / total : 1;
+    for (const auto node : sum.nodes) {
+      double& value = values[node][f];
+      if (value <= 0) continue;
+      // A size takes no more than a rounding of its own of what others left over.
+      const double own = value * scale, taken = std::abs(carry) <= own / 200 ? carry : 0;
+      value = std::max(1.0, rounded(std::max(1.0, own + taken), to_digits));
+      carry += own - value;
+    }
+  }
+}
+
+}  // namespace
+
+double to_three_digits(double value) {
+  if (value < 1000) return std::round(value);
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return std::round(value / unit) * unit;
+}
+
+std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const Events& events,
+                              std::span<const ScaledProgram> programs, double factor, const Obfuscation& obfuscation) {
+  const Draws draws(obfuscation.seed);
+  const auto num_nodes = static_cast<std::uint32_t>(events.of_node.size());
+  std::vector<const Slot*> slots;
+  std::vector<std::uint32_t> role_of;
+  for (std::uint32_t r = 0; r < programs.size(); ++r)
+    for (const ProgramNode& node : programs[r].nodes) {
+      slots.push_back(node.slot);
+      role_of.push_back(r);
+    }
+  std::vector<std::vector<std::uint32_t>> by_sketch(model.sketches.size());
+  for (std::uint32_t k = 0; k < num_nodes; ++k)
+    if (events.of_node[k] == k) by_sketch[slots[k]->sketch].push_back(k);
+  std::vector<Fields> values(num_nodes);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;
+  for (std::size_t s = 0; s < by_sketch.size(); ++s) {
+    const Fields mean = mean_fields_of(model.sketches[s]);
+    const auto points = deal(model.sketches[s], by_sketch[s].size(), draws, 2 * s);
+    for (std::size_t n = 0; n < points.size(); ++n) {
+      const std::uint32_t node = by_sketch[s][n];
+      double scale = factor;
+      for (std::size_t a = 0; a < axes.factors.size(); ++a)
+        scale *= std::pow(axes.factors[a], slots[node]->exponents[a]);
+      // What has no order of its own has one size wherever it stands, and none that a sum would take back.
+      const bool is_ordered = events.is_ordered[node] != 0;
+      const Fields drawn = is_ordered ? fields(model.sketches[s].points[points[n]]) : mean;
+      const double u = is_ordered ? draws.uniform(2 * s + 1, n)
+                                  : draws.uniform(alike, static_cast<std::uint64_t>(std::llround(mean[1])));
+      const double noise = obfuscation.delta > 0 ? std::exp(obfuscation.delta * normal_quantile(u)) : 1;
+      const bool is_compute = model.families[slots[node]->family].kind == trace::NodeKind::compute;
+      Sum& sum = sums[!is_ordered  ? std::pair(2U, node)
+                      : is_compute ? std::pair(0U, role_of[node])
+                                   : std::pair(1U, slots[node]->family)];
+      sum.nodes.push_back(node);
+      for (std::size_t f = 0; f < 3; ++f) {
+        values[node][f] = drawn[f] * scale * noise;
+        sum.should[f] += mean[f] * scale;
+      }
+    }
+  }
+  for (auto& [key, sum] : sums) {
+    std::ranges::sort(sum.nodes);
+    settle(sum, values, obfuscation.delta > 0);
+  }
+  std::vector<Sizes> sizes;
+  for (std::uint32_t k = 0; k < num_nodes; ++k) {
+    const Fields& value = values[events.of_node[k]];
+    sizes.push_back({static_cast<std::uint64_t>(value[0]), static_cast<std::uint64_t>(value[1]),
+                     static_cast<std::int64_t>(value[2])});
+  }
+  return sizes;
+}
+
+}  // namespace orrery::synthesis
