@@ -146,7 +146,7 @@ Handling<Configuration> preset_handling() {
           [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
 }
 
-/// Adds keys that are known in the packet network only.
+/// Adds keys that have an effect in the packet network only, and are written only there.
 class PacketKeys {
  public:
   template <class T, class Access>
@@ -162,7 +162,7 @@ class PacketKeys {
 
  private:
   static void restrict(Key<Configuration>& key) {
-    key.only_if([](const Configuration& c) { return c.execution.network.model->sends_packets; }, "model: packet");
+    key.written_if([](const Configuration& c) { return c.execution.network.model->sends_packets; });
   }
 };
 
