@@ -44,7 +44,8 @@ void read_shards(const Arguments& arguments, ExploreCommand& command) {
   if (const auto shard = arguments.text("shard")) command.parts.shard = shard_of(arguments, *shard);
   const auto& files = arguments.positionals();
   const bool is_merge = arguments.flag("merge").value_or(false);
-  if (is_merge && command.parts.shard) refuse_usage("orrery explore: both --shard and --merge are given. Give one of them.");
+  if (is_merge && command.parts.shard)
+    refuse_usage("orrery explore: both --shard and --merge are given. Give one of them.");
   if (is_merge && files.size() < 2)
     refuse_usage("orrery explore --merge: which files? Give those of all shards after STUDY.yaml.");
   if (!is_merge && files.size() > 1)
