@@ -30,7 +30,7 @@ SketchPoint mean_of(const Sketch& sketch) {
 
 double size_of(const SketchPoint& mean) { return mean.flops > 0 ? mean.flops : mean.bytes > 0 ? mean.bytes : mean.ps; }
 
-[[noreturn]] void refuse(std::string_view found) {
+[[noreturn]] void refuse_reference(std::string_view found) {
   throw Error(ErrorCode::bad_input, {.key = "--reference"}, found,
               "traces of the same program that differ in the size of one axis and in sizes only");
 }
@@ -38,14 +38,14 @@ double size_of(const SketchPoint& mean) { return mean.flops > 0 ? mean.flops : m
 /// Returns the axis whose size differs.
 std::size_t other_axis(const Model& model, const Model& other) {
   if (model.axes.size() != other.axes.size())
-    refuse(fmt::format("{} axes in place of {}", other.axes.size(), model.axes.size()));
+    refuse_reference(fmt::format("{} axes in place of {}", other.axes.size(), model.axes.size()));
   std::size_t axis = model.axes.size(), count = 0;
   for (std::size_t a = 0; a < model.axes.size(); ++a)
     if (model.axes[a].size != other.axes[a].size) {
       axis = a;
       ++count;
     }
-  if (count != 1) refuse(fmt::format("{} axes of another size", count));
+  if (count != 1) refuse_reference(fmt::format("{} axes of another size", count));
   return axis;
 }
 
@@ -78,16 +78,16 @@ void assume_exponents(const Program& program, const std::vector<Location>& locat
 void learn_exponents(Model& model, const Model& other) {
   const std::size_t axis = other_axis(model, other);
   if (model.roles.size() != other.roles.size())
-    refuse(fmt::format("{} roles in place of {}", other.roles.size(), model.roles.size()));
+    refuse_reference(fmt::format("{} roles in place of {}", other.roles.size(), model.roles.size()));
   const double logarithm = std::log(static_cast<double>(other.axes[axis].size) / model.axes[axis].size);
   for (std::size_t r = 0; r < model.roles.size(); ++r) {
     Role& role = model.roles[r];
     const Role& larger = other.roles[r];
     if (role.sequence != larger.sequence || role.tokens.size() != larger.tokens.size())
-      refuse(fmt::format("another program of role {}", r));
+      refuse_reference(fmt::format("another program of role {}", r));
     for (std::size_t t = 0; t < role.tokens.size(); ++t) {
       if (role.tokens[t].body.size() != larger.tokens[t].body.size())
-        refuse(fmt::format("another program of role {}", r));
+        refuse_reference(fmt::format("another program of role {}", r));
       for (std::size_t b = 0; b < role.tokens[t].body.size(); ++b) {
         const double before = size_of(mean_of(model.sketches[role.tokens[t].body[b].sketch]));
         const double after = size_of(mean_of(other.sketches[larger.tokens[t].body[b].sketch]));

@@ -102,7 +102,7 @@ std::vector<NpuId> ScaledAxes::npus_at(const std::vector<std::vector<std::uint32
 std::vector<std::uint32_t> ScaledAxes::one_of_each_role(const std::vector<std::vector<std::uint32_t>>& along) const {
   std::vector<std::vector<std::uint32_t>> chosen = along;
   for (std::size_t a = 0; a < axes.size(); ++a)
-    if (!axes[a].has_roles && !chosen[a].empty()) chosen[a].resize(1);
+    if (!axes[a].has_roles && chosen[a].size() > 1) chosen[a].erase(chosen[a].begin() + 1, chosen[a].end());
   std::vector<std::uint32_t> result;
   for (const NpuId npu : npus_at(chosen)) result.push_back(npu.value());
   return result;

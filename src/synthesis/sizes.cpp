@@ -13,8 +13,8 @@ namespace orrery::synthesis {
 namespace {
 
 constexpr std::size_t min_events = 5;
-constexpr std::uint64_t alike = ~std::uint64_t{0};  // what draws of sizes without an order are for
-using Fields = std::array<double, 3>;               // FLOPs, bytes, ps
+constexpr std::uint64_t draws_of_alike = ~std::uint64_t{0};  // what draws of sizes without an order are for
+using Fields = std::array<double, 3>;                        // FLOPs, bytes, ps
 
 /// Draws that depend on nothing but the seed and what they are for.
 class Draws {
@@ -117,7 +117,7 @@ std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const 
       const bool is_ordered = events.is_ordered[node] != 0;
       const Fields drawn = is_ordered ? fields(model.sketches[s].points[points[n]]) : mean;
       const double u = is_ordered ? draws.uniform(2 * s + 1, n)
-                                  : draws.uniform(alike, static_cast<std::uint64_t>(std::llround(mean[1])));
+                                  : draws.uniform(draws_of_alike, static_cast<std::uint64_t>(std::llround(mean[1])));
       const double noise = obfuscation.delta > 0 ? std::exp(obfuscation.delta * normal_quantile(u)) : 1;
       const bool is_compute = model.families[slots[node]->family].kind == trace::NodeKind::compute;
       Sum& sum = sums[!is_ordered  ? std::pair(2U, node)

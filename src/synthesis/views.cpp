@@ -44,13 +44,13 @@ std::vector<Axis> axes_of(const trace::Store& store, std::span<const trace::NpuT
           std::abs(static_cast<std::int64_t>(trace.peers[p].value()) - std::int64_t{npu}))] += found->second.peers[p];
   }
   // Groups that are alike but for where they lie count together, as their progressions do.
-  std::map<std::pair<std::size_t, std::uint32_t>, std::vector<std::size_t>> alike;
+  std::map<std::pair<std::size_t, std::uint32_t>, std::vector<std::size_t>> groups_of_shape;
   for (std::size_t g = 0; g < of_group.size(); ++g) {
     const auto& members = store.groups()[g].members;
-    if (members.size() > 1) alike[{members.size(), members[1].value() - members[0].value()}].push_back(g);
+    if (members.size() > 1) groups_of_shape[{members.size(), members[1].value() - members[0].value()}].push_back(g);
   }
   std::vector<WeightedMembers> groups;
-  for (const auto& [key, numbers] : alike) {
+  for (const auto& [key, numbers] : groups_of_shape) {
     double weight = 0;
     for (const auto g : numbers) weight += of_group[g];
     for (const auto g : numbers) {

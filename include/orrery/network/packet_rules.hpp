@@ -106,6 +106,8 @@ struct SwitchRules {
 
 /// The rules of a packet network (docs/packet-network.md).
 struct PacketRules : PacketSizes, SwitchRules {
+  PacketRules();  // in a source, because g++ 12 takes `marks` for uninitialised where it can see the constructor
+
   ControlName control;
   ControlParameters parameters;
   PacketWindow window;

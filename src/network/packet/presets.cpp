@@ -47,6 +47,8 @@ constexpr PacketPreset hpcc_2019_preset{"hpcc-2019", "the simulations of HPCC's 
 
 }  // namespace
 
+PacketRules::PacketRules() = default;
+
 std::span<const PacketPreset* const> PacketPreset::registry() {
   static constexpr const PacketPreset* presets[] = {&astra_sim_ns3_preset, &simai_ns3_preset, &hpcc_2019_preset};
   return presets;
