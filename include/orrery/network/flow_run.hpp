@@ -16,11 +16,11 @@ namespace orrery::network {
 struct FlowSpec {
   std::uint32_t source = 0, destination = 0;  ///< nodes, which are different hosts
   std::uint64_t bytes = 0;
-  Time start;                        ///< of a flow with `after`: the delay after the last of these has ended
-  std::uint32_t ports = 0;           ///< source port | destination port << 16
-  std::uint64_t window = 0;          ///< bytes; 0: none
-  Time round_trip;                   ///< of a packet that is alone
-  std::vector<std::uint32_t> after;  ///< flows that end at its source
+  Time start = {};                        ///< of a flow with `after`: the delay after the last of these has ended
+  std::uint32_t ports = 0;                ///< source port | destination port << 16
+  std::uint64_t window = 0;               ///< bytes; 0: none
+  Time round_trip = {};                   ///< of a packet that is alone
+  std::vector<std::uint32_t> after = {};  ///< flows that end at its source
 };
 
 /// Flows over a packet network.

@@ -10,9 +10,7 @@
 namespace orrery::explore {
 namespace {
 
-Expression expression(const std::string& text) { return Expression::parse(text, {.file = "study.yaml"}); }
-
-Parameter parameter(const std::string& name, std::vector<std::string> values) {
+Parameter sampled_parameter(const std::string& name, std::vector<std::string> values) {
   Parameter result;
   result.name = name;
   result.values = std::move(values);
@@ -22,7 +20,8 @@ Parameter parameter(const std::string& name, std::vector<std::string> values) {
 /// A study of a bandwidth from 10 to 1000 GB/s on a logarithmic scale, and of n = 1, ..., 8.
 Study two_parameters(Strategy strategy, std::uint32_t samples) {
   Study study;
-  study.parameters = {parameter("bandwidth", {}), parameter("n", {"1", "2", "3", "4", "5", "6", "7", "8"})};
+  study.parameters = {sampled_parameter("bandwidth", {}),
+                      sampled_parameter("n", {"1", "2", "3", "4", "5", "6", "7", "8"})};
   study.parameters[0].interval = Interval{10, 1000, " GB/s", true};
   study.strategy = strategy;
   study.sampling.samples = samples;
@@ -85,7 +84,7 @@ TEST(Sequence, SobolFillsBoxesEvenly) {
 TEST(Sampler, DrawsLegalPoints) {
   for (const Strategy strategy : sampled) {
     Study study = two_parameters(strategy, 64);
-    study.constraints = {expression("n % 2 == 0"), expression("bandwidth < 500 GB/s")};
+    study.constraints = {Expression::parse("n % 2 == 0", {}), Expression::parse("bandwidth < 500 GB/s", {})};
     Space space(study, {}), again(study, {});
     Points points(space), same(again);
     Funnel funnel, other;
@@ -112,7 +111,7 @@ TEST(Sampler, DrawsLegalPoints) {
 // more.
 TEST(Sampler, EndsWhereNothingIsLegal) {
   Study study = two_parameters(Strategy::random, 20);
-  study.constraints = {expression("n > 8"), expression("n < 0")};
+  study.constraints = {Expression::parse("n > 8", {}), Expression::parse("n < 0", {})};
   Space space(study, {});
   Points points(space);
   Funnel funnel;
@@ -124,7 +123,7 @@ TEST(Sampler, EndsWhereNothingIsLegal) {
         << error.what();
   }
   Study few;
-  few.parameters = {parameter("n", {"1", "2", "3"}), parameter("m", {"1", "2"})};
+  few.parameters = {sampled_parameter("n", {"1", "2", "3"}), sampled_parameter("m", {"1", "2"})};
   few.strategy = Strategy::sobol;
   Space small(few, {});
   Points all(small);

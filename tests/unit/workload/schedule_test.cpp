@@ -136,12 +136,15 @@ TEST(Schedule, FewerMicroBatchesHaveTheSameOutline) {
               const bool is_plain =
                   chunks == 1 && (schedule == Schedule::one_forward_one_backward || schedule == Schedule::gpipe);
               ASSERT_EQ(known.has_value(), is_plain);
-              if (known) ASSERT_EQ(static_cast<int>(*known), most_kept(passes_of(parallel, stage)));
+              if (known) {
+                ASSERT_EQ(static_cast<int>(*known), most_kept(passes_of(parallel, stage)));
+              }
               ASSERT_EQ(outline_of(passes_of(fewer, stage)), outline_of(passes_of(parallel, stage)))
                   << stages << ' ' << chunks << ' ' << count << ' ' << stage;
             }
-            if (schedule == Schedule::one_forward_one_backward || schedule == Schedule::zb_h1)
+            if (schedule == Schedule::one_forward_one_backward || schedule == Schedule::zb_h1) {
               EXPECT_LE(fewer.micro_batches, 4 * stages);
+            }
           }
 }
 
