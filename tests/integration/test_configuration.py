@@ -12,6 +12,12 @@ PAGE = harness.SOURCE / "docs/configuration.md"
 UPDATE = "scripts/update_key_tables.py"
 
 
+def all_lists():
+    """The text of the documents that have lists of keys, the page first."""
+    others = ("docs/packet-network.md", "docs/user-guide.md")
+    return PAGE.read_text() + "".join((harness.SOURCE / other).read_text() for other in others)
+
+
 class Lists(harness.Folder):
     def test_documents_are_up_to_date(self):
         """Every list of keys that the program prints is in one document, as the program prints it."""
@@ -21,7 +27,7 @@ class Lists(harness.Folder):
     def test_an_old_list_is_found_and_replaced(self):
         """A list in which a default was changed by hand is a fault with --check, and is as before after the script wrote it."""
         document = self.folder / "page.md"
-        text = PAGE.read_text() + (harness.SOURCE / "docs/user-guide.md").read_text()
+        text = all_lists()
         changed = text.replace("default: `10 ns`", "default: `11 ns`")
         self.assertNotEqual(changed, text)
         document.write_text(changed)
@@ -35,7 +41,7 @@ class Lists(harness.Folder):
     def test_a_list_that_is_missing_or_unknown_is_a_fault(self):
         """A document without the list of `run`, or with one of a name that no list has, is a fault that names the list."""
         document = self.folder / "page.md"
-        text = PAGE.read_text() + (harness.SOURCE / "docs/user-guide.md").read_text()
+        text = all_lists()
         document.write_text(text.replace("<!-- keys: run -->", ""))
         self.assertIn("'run' is in 0 places", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err)
         document.write_text(text.replace("<!-- keys: run -->", "<!-- keys: walk -->"))
