@@ -72,6 +72,15 @@ TEST(Expression, UnitsBecomeSi) {
 }
 
 // Functions, names and words.
+TEST(Expression, NumbersAreWrittenInAUnit) {
+  EXPECT_EQ(to_text_in("GB/s", value_of("400 GB/s")), "400 GB/s");
+  EXPECT_EQ(to_text_in("Gb/s", value_of("50 GB/s")), "400 Gb/s");
+  EXPECT_EQ(to_text_in("us", 2.5e-6), "2.5 us");
+  EXPECT_EQ(to_text_in("GB/s", std::string("auto")), "auto");
+  EXPECT_TRUE(is_unit("TFLOPS"));
+  EXPECT_FALSE(is_unit("furlongs"));
+}
+
 TEST(Expression, FunctionsNamesAndWords) {
   const Names names{{"tp", whole(8)}, {"schedule", std::string("1f1b")}};
   EXPECT_EQ(evaluate("min(tp, 4) + max(1, 2, 3)", names), whole(7));
