@@ -130,7 +130,7 @@ bool is_unit(std::string_view unit) { return factor_of(unit).has_value(); }
 
 std::string to_text_in(std::string_view unit, const Value& value) {
   const double real = as_real(value);
-  return std::isnan(real) ? to_text(value) : fmt::format("{} {}", real / factor_of(unit).value_or(1), unit);
+  return std::isnan(real) ? to_text(value) : fmt::format("{:.15g} {}", real / factor_of(unit).value_or(1), unit);
 }
 
 double as_real(const Value& value) {
