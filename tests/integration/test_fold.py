@@ -16,7 +16,7 @@ import random_workload  # noqa: E402
 
 SCALE = harness.SOURCE / "configs/scale"
 SEEDS = range(7001, 7001 + harness.cases(5, 16, 40))
-SHARED_REPLICAS = harness.cases(1, 5, 12)  # of the seeds: neither skewed nor one of the exceptions of test_replicas
+SHARED_REPLICAS = harness.cases(1, 6, 12)  # of the seeds: neither skewed nor one of the exceptions of test_replicas
 MESSAGES = (chakra.SEND, chakra.RECV)
 
 
