@@ -71,7 +71,7 @@ TEST(Expression, UnitsBecomeSi) {
   EXPECT_EQ(value_of("true"), Value(true));
 }
 
-// Functions, names and words.
+// A number of SI units becomes a quantity in the unit that a key wants; words stay as they are.
 TEST(Expression, NumbersAreWrittenInAUnit) {
   EXPECT_EQ(to_text_in("GB/s", value_of("400 GB/s")), "400 GB/s");
   EXPECT_EQ(to_text_in("Gb/s", value_of("50 GB/s")), "400 Gb/s");
@@ -81,6 +81,7 @@ TEST(Expression, NumbersAreWrittenInAUnit) {
   EXPECT_FALSE(is_unit("furlongs"));
 }
 
+// Functions, names and words.
 TEST(Expression, FunctionsNamesAndWords) {
   const Names names{{"tp", whole(8)}, {"schedule", std::string("1f1b")}};
   EXPECT_EQ(evaluate("min(tp, 4) + max(1, 2, 3)", names), whole(7));
