@@ -136,7 +136,9 @@ class Samples(harness.Folder):
             self.assertEqual(sorted(file["settings/inner/text"].asstr()[:]), ["300 GB/s", "360 GB/s"])
             self.assertEqual(sorted(file["parameters/inner"][:]), [300e9, 360e9])
         path.write_text(study % "")
-        self.assertIn("unit", self.explore(path, code=3).err)
+        self.explore(path, code=3)
+        with h5py.File(self.folder / "explore.h5") as file:
+            self.assertIn("without a unit", file["trials/error"].asstr()[0])
         path.write_text(study % ", unit: furlongs")
         self.assertRegex(self.explore(path, code=3).err, "study.yaml:4: .*unit.*furlongs")
 
