@@ -56,13 +56,14 @@ class Jobs(harness.Folder):
         self.assertEqual(harness.difference(self.folder / one, self.folder / other), "")
 
     def test_any_number_of_ranks(self):
-        """The file of a grid and of samples with a round of refinement is the same on 1, 2, 3 and 8 ranks. From four ranks on rank 0 only
+        """The file of a grid, of a bounded search and of samples with a round of refinement is the same on 1, 2, 3 and 8 ranks. From four ranks on rank 0 only
         hands trials out. Some trials are faulty, and some are excluded."""
-        for kind in ("grid", "sobol"):
+        for kind in KINDS:
             study = self.study(kind)
             self.explore(study, f"{kind}.h5")
             with h5py.File(self.folder / f"{kind}.h5") as file:
-                self.assertEqual(set(file["trials/status"].asstr()[:]), {"done", "excluded", "refused", "does-not-fit"})
+                statuses = {"done", "excluded", "refused", "does-not-fit"} | ({"ruled-out"} if kind == "bounded" else set())
+                self.assertEqual(set(file["trials/status"].asstr()[:]), statuses)
                 self.assertTrue(all("zero" in text for text, status in zip(file["trials/error"].asstr()[:], file["trials/status"].asstr()[:]) if status == "refused"))
             for ranks in (1, 2, 3, 8):
                 self.explore(study, f"{kind}{ranks}.h5", ranks=ranks)

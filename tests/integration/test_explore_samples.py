@@ -57,6 +57,8 @@ class Samples(harness.Folder):
             rows = self.rows()
             self.assertRegex(printed, r" \d+  draws\n +\d+  cut by tp > 1\n +12  legal\n +12  done\n")
             self.assertEqual([row["number"] for row in rows], [str(i) for i in range(12)])
+            with h5py.File(self.folder / "explore.h5") as file:
+                self.assertEqual(file["parameters/bandwidth"].attrs["units"], "byte/s")
             bandwidths = [float(row["bandwidth"]) / 1e9 for row in rows]
             self.assertTrue(all(25 <= bandwidth <= 100 for bandwidth in bandwidths))
             self.assertTrue(min(bandwidths) < 45 and max(bandwidths) > 55, bandwidths)

@@ -4,7 +4,7 @@ import functools
 from . import breakdown, configuration, summary, tables
 from .packages import load
 from .rows import LocalMemory, Timeline
-from .source import Source
+from .source import OpenFile
 
 np, pd = load("numpy"), load("pandas")
 
@@ -17,7 +17,7 @@ STATISTICS = ("mean", "standard_deviation", "minimum", "maximum", "confidence", 
 WORLD = "world"  # how tables name the group of all NPUs, whose name in the file is empty
 
 
-class Results:
+class Results(OpenFile):
     """The results of one run. Each table is read when it is first used, and kept.
 
     Times are whole picoseconds of simulated time and sizes are bytes, unless attrs["units"] of a table says otherwise. Tables that a
@@ -26,19 +26,7 @@ class Results:
 
     def __init__(self, path):
         """Opens the file. Raises ResultsError if it cannot be read; orrery.open does the same."""
-        self._source = Source(path)
-        self.path = self._source.path
-        self.attributes = self._source.attributes
-
-    def close(self):
-        """Closes the file. Tables that were read stay valid."""
-        self._source.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+        super().__init__(path)
 
     # ---- the run as a whole ----
 
