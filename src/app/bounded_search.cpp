@@ -13,8 +13,10 @@
 #include <spdlog/spdlog.h>
 
 #include "dry_run.hpp"
+#include "orrery/base/error.hpp"
 #include "orrery/explore/ranking.hpp"
 #include "orrery/parallel/packing.hpp"
+#include "study_table.hpp"
 #include "study_trials.hpp"
 #include "task_pool.hpp"
 
@@ -156,10 +158,15 @@ class BoundedSearch : private TaskPool::Tasks {
     const auto refined = refined_.find(position);
     return refined == refined_.end() ? quick_[position] : refined->second;
   }
-  bool is_ruled_out(const Estimate& estimate) const {
+  std::vector<double> bounds_of(const Estimate& estimate) const {
     std::vector<double> bounds;
     for (const auto& objective : run_.study.objectives) bounds.push_back(estimate.of_trial.bound(objective.metric));
-    return incumbents_.rules_out(bounds);
+    return bounds;
+  }
+  bool is_ruled_out(const Estimate& estimate) const { return incumbents_.rules_out(bounds_of(estimate)); }
+  /// Returns the estimate that counts: the quick one where it settles the point or rules it out, else the best one.
+  const Estimate& decisive(const Estimate& quick) const {
+    return quick.is_settled || is_ruled_out(quick) ? quick : estimate_of(quick.position);
   }
   void add_incumbent(const Trial& trial) {
     std::vector<double> metrics;
@@ -216,28 +223,43 @@ class BoundedSearch : private TaskPool::Tasks {
     return &trial;
   }
 
-  /// Returns all rows. What a row says follows from the estimates and from the best trials alone: the quick estimate
-  /// counts where it settles the point or rules it out, else the best one. Collective.
+  /// Returns all rows. What a row says follows from the estimates and from the best trials alone. Collective.
   StudyTrials collect() {
     Trials trials = gather_trials(std::move(mine_), world_);
     StudyTrials result;
     if (!world_.is_root()) return result;
     result.rows.reserve(quick_.size());
     for (const Estimate& quick : quick_) {
-      const bool is_quick = quick.is_settled || is_ruled_out(quick);
-      const Estimate& best = estimate_of(quick.position);
-      const Estimate& estimate = is_quick ? quick : best;
+      const Estimate& estimate = decisive(quick);
       Row row{run_.points.number(quick.position), Trial::ended(TrialStatus::ruled_out, ""),
               estimate.of_trial.bound("step_time")};
       if (auto trial = taken(row.number, trials, run_.journal)) {
         if (estimate.is_settled || !is_ruled_out(estimate))
           row.trial = std::move(*trial);
-        else if (!best.is_settled)
+        else if (!estimate_of(quick.position).is_settled)
           result.extra.push_back(row.number);
       }
       result.rows.push_back(std::move(row));
     }
+    name_better_trials(result.rows);
     return result;
+  }
+  /// Says of rows that are ruled out which of the best trials is better than their bounds: the last one of the top, or
+  /// the first one of the front of which this holds.
+  void name_better_trials(std::vector<Row>& rows) const {
+    auto best = best_rows(run_.study, rows);
+    if (run_.study.objectives.size() == 1 && best.size() > 1) best = {best.back()};
+    std::vector<explore::Incumbents> each;
+    for (const std::size_t row : best)
+      each.emplace_back(run_.study.objectives, 1).add(objectives_of(run_.study, rows[row].trial));
+    for (const Estimate& quick : quick_) {
+      Row& row = rows[quick.position];
+      if (row.trial.status != TrialStatus::ruled_out) continue;
+      const auto bounds = bounds_of(decisive(quick));
+      const auto better = std::ranges::find_if(each, [&](const auto& one) { return one.rules_out(bounds); });
+      ensure(better != each.end(), "a point is ruled out by none of the best trials");
+      row.trial.text = fmt::format("by trial {}", rows[best[static_cast<std::size_t>(better - each.begin())]].number);
+    }
   }
 
   static constexpr std::size_t points_at_a_time = 256;

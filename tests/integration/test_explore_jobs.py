@@ -113,6 +113,17 @@ class Jobs(harness.Folder):
             self.assertEqual(list(self.folder.glob("again.h5.journal.*")), [])
             (self.folder / "again.h5").unlink()
 
+    def test_a_large_journal(self):
+        """The journal of a job that ended early has 70 MB more, of torn lines, as large as that of 200,000 trials. The same command reads it,
+        and gives the file of a job that nobody stopped."""
+        study = self.study("grid")
+        self.explore(study, "grid.h5")
+        self.explore(study, "again.h5", "--max-walltime=1 ms", code=75)
+        with open(self.folder / "again.h5.journal.0", "ab") as journal:
+            journal.write((b"x" * 999 + b"\n") * 70_000)
+        self.explore(study, "again.h5")
+        self.assert_same("grid.h5", "again.h5")
+
     def wait_for_ranks(self):
         """Waits until no rank of a killed job writes any more: each holds a lock on its journal."""
         deadline = time.monotonic() + harness.PATIENCE
