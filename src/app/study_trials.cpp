@@ -54,16 +54,16 @@ void apply_constraints(const Study& study, const Point& point, Trial& trial) {
 /// Simulates a point. Returns nothing if a stop on request ended it.
 std::optional<Trial> simulated(const StudyRun& run, const Point& point) {
   const auto start = std::chrono::steady_clock::now();
-  const std::chrono::duration<double> most(run.study.max_seconds);
+  const std::chrono::duration<double> most(run.study.most.seconds);
   bool is_out_of_time = false;
   const auto stop = [&] {
-    is_out_of_time = run.study.max_seconds > 0 && std::chrono::steady_clock::now() - start >= most;
+    is_out_of_time = run.study.most.seconds > 0 && std::chrono::steady_clock::now() - start >= most;
     return is_out_of_time || run.stop_requested();
   };
-  const TrialOptions options{run.study.fold, !explore::paths_of(run.study).empty()};
+  const TrialOptions options{run.study.fold, !explore::paths_of(run.study).empty(), Bytes(run.study.most.memory)};
   auto trial = simulate_trial(*run.variants, settings_of(point), options, stop);
   if (!trial && is_out_of_time)
-    trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.max_seconds));
+    trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.most.seconds));
   if (trial) apply_constraints(run.study, point, *trial);
   return trial;
 }
