@@ -94,6 +94,13 @@ std::string to_text(const Value& value) {
       value);
 }
 
+bool is_unit(std::string_view unit) { return factor_of(unit).has_value(); }
+
+std::string to_text_in(std::string_view unit, const Value& value) {
+  const double real = as_real(value);
+  return std::isnan(real) ? to_text(value) : fmt::format("{:.15g} {}", real / factor_of(unit).value_or(1), unit);
+}
+
 double as_real(const Value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
   if (const auto* real = std::get_if<double>(&value)) return *real;

@@ -122,6 +122,35 @@ class Samples(harness.Folder):
         self.assertRegex(self.explore(self.study("", '"`/metrics/idle` < 1"', interval=", steps: 2"), code=3).err, "names `/metrics/idle`, which results do not have")
         self.assertRegex(self.explore(self.study("", '"`workload.parallel.tpp` < 1"', interval=", steps: 2"), code=3).err, r"study\.yaml:9: .*names the key `workload.parallel.tpp`, which")
 
+    def test_derived_values_have_units(self):
+        """A derived value becomes a quantity with `unit`: bandwidths that add up to 400 GB/s. Without one, and with one that is none, it is
+        refused."""
+        study = """study:
+  base: base.yaml
+  parameters: {outer: {key: system.network.dimensions.1.bandwidth, values: [40 GB/s, 100 GB/s]}}
+  derived: {inner: {key: system.network.dimensions.0.bandwidth, value: 400 GB/s - outer%s}}
+  objectives: [{minimise: step_time}]
+"""
+        path = self.study()
+        path.write_text(study % ", unit: GB/s")
+        self.explore(path)
+        with h5py.File(self.folder / "explore.h5") as file:
+            self.assertEqual(sorted(file["settings/inner/text"].asstr()[:]), ["300 GB/s", "360 GB/s"])
+            self.assertEqual(sorted(file["parameters/inner"][:]), [300e9, 360e9])
+        path.write_text(study % "")
+        self.explore(path, code=3)
+        with h5py.File(self.folder / "explore.h5") as file:
+            self.assertIn("without a unit", file["trials/error"].asstr()[0])
+        path.write_text(study % ", unit: furlongs")
+        self.assertRegex(self.explore(path, code=3).err, "study.yaml:4: .*unit.*furlongs")
+
+    def test_divides_a_bandwidth(self):
+        """LIBRA's case MSFT_1T: the study finds a division whose step is within 0.5 % of the optimum of LIBRA's program, 189.8407 ms."""
+        self.explore(harness.SOURCE / "configs/studies/libra-msft-1t-3d.yaml")
+        best = min(float(row["step_time [s]"]) for row in self.rows())
+        self.assertGreater(best, 0.1898407 * 0.999)
+        self.assertLess(best, 0.1898407 * 1.005)
+
     def test_limits_of_trials(self):
         """A trial that takes too long is timed out, and the study goes on. With --strict the first fault ends it. The nearest miss is told
         where nothing is left. `fidelity` holds for all trials."""

@@ -36,6 +36,7 @@ struct Derived {
   std::string name;
   std::string key;  ///< empty: a name for expressions only
   Expression value;
+  std::string unit = {};  ///< in which the key has the value, such as "GB/s"; empty: the value is a plain number
 };
 
 struct Objective {
