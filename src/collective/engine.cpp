@@ -12,6 +12,7 @@
 #include "message_program_parts.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/kind.hpp"
 #include "orrery/collective/message_program.hpp"
 #include "orrery/collective/whole_durations.hpp"
 #include "plan.hpp"
@@ -231,12 +232,6 @@ std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions)
   return static_cast<std::uint32_t>(different.size());
 }
 
-/// Returns the bytes of the whole buffer, of which a node of some kinds gives the share of a member.
-Bytes whole_buffer(Kind kind, std::uint32_t members, Bytes size) {
-  if (kind == Kind::barrier) return Bytes(0);
-  const bool is_share = kind == Kind::all_gather || kind == Kind::gather;
-  return size * (is_share ? members : 1);
-}
 double buffer(Kind kind, std::uint32_t members, Bytes size) {
   return static_cast<double>(whole_buffer(kind, members, size).count());
 }

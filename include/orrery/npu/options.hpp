@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/variations.hpp"
 #include "orrery/compute/options.hpp"
+#include "orrery/gpu/options.hpp"
 #include "orrery/network/options.hpp"
 
 namespace orrery::npu {
@@ -40,6 +42,8 @@ struct Options {
   /// [num_npus] by what the time of compute nodes is divided; positive. Empty = 1 for all.
   std::vector<double> compute_speed = {};
   network::Options network;
+  /// GPUs whose thread blocks carry out the plans of collectives over the links; null: there are none.
+  std::shared_ptr<const gpu::Options> gpu = {};
   bool timeline = false;                ///< keep start and finish of every node
   std::uint32_t record_iterations = 1;  ///< iterations, from the first, of which collectives and the timeline are kept
 
