@@ -144,7 +144,8 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
   for (const std::shared_ptr<const GroupLayout>& known : alike)
     if (*known == built) return known;
   alike.push_back(std::make_shared<const GroupLayout>(std::move(built)));
-  if (options.custom.whole) state_->first_members.emplace(alike.back().get(), std::vector(members.begin(), members.end()));
+  if (options.custom.whole)
+    state_->first_members.emplace(alike.back().get(), std::vector(members.begin(), members.end()));
   return alike.back();
 }
 
@@ -265,7 +266,7 @@ Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes
   if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
   const Time time = has_library() ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
                                   : options.custom.whole->duration(delays, first_members.at(&layout), kind,
-                                                            whole_buffer(kind, layout.num_members, size));
+                                                                   whole_buffer(kind, layout.num_members, size));
   return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
 }
 

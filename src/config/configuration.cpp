@@ -57,8 +57,7 @@ void Configuration::settle_gpu() {
   using gpu::Evaluation;
   if (!gpu.profile) return;
   const bool has_links = execution.network.model->simulates_links();
-  if (gpu.evaluation == Evaluation::automatic)
-    gpu.evaluation = has_links ? Evaluation::in_network : Evaluation::alone;
+  if (gpu.evaluation == Evaluation::automatic) gpu.evaluation = has_links ? Evaluation::in_network : Evaluation::alone;
   if (gpu.plans.empty()) return;
   if (gpu.evaluation == Evaluation::alone) {
     collectives.custom.whole = gpu::plan_durations(gpu);

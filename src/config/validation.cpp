@@ -188,8 +188,8 @@ void Validation::validate_library() {
           fmt::format("at most the {} of the network", counted(topology_.num_dimensions(), "dimension")));
 }
 
-/// Plans that are simulated alone say what whole collectives take, whatever else is on the links. Others need links that
-/// cut their requests through.
+/// Plans that are simulated alone say what whole collectives take, whatever else is on the links. Others need links
+/// that cut their requests through.
 void Validation::validate_gpu() {
   if (!c_.gpu.profile) return;
   const std::string_view key = "system.gpu.profile";
@@ -202,9 +202,10 @@ void Validation::validate_gpu() {
             fmt::format("found alone in the {} network", name(network.model)),
             "in-network, or system.network.model: congestion-unaware");
   } else {
-    require(network.model->simulates_links() && !network.model->sends_packets, key,
-            fmt::format("found GPUs whose thread blocks send requests over links in the {} network", name(network.model)),
-            "system.network.model: congestion-aware, or system.gpu.evaluate: alone with congestion-unaware");
+    require(
+        network.model->simulates_links() && !network.model->sends_packets, key,
+        fmt::format("found GPUs whose thread blocks send requests over links in the {} network", name(network.model)),
+        "system.network.model: congestion-aware, or system.gpu.evaluate: alone with congestion-unaware");
     require(network.switching == network::Switching::cut_through, key,
             "found GPUs in a network that stores messages whole at each switch",
             "system.network.switching: cut-through");

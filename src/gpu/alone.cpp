@@ -211,8 +211,7 @@ class AloneRun final : public Simulation {
     if (moving.hop == 0 && request.wants_ack) push(end, What::left, request.from, request.held, request.block);
     ++moving.hop;
     moving.tail = end + link.latency();
-    if (moving.hop == way.size())
-      return push(moving.tail + delay_of(request.kind, parameters_), What::arrive, slot);
+    if (moving.hop == way.size()) return push(moving.tail + delay_of(request.kind, parameters_), What::arrive, slot);
     const AloneLink& next = links_[way[moving.hop]];
     const bool is_whole = next.dimension() != link.dimension() || next.takes_whole();
     const Time there = is_whole ? moving.tail : begin + link.latency();

@@ -171,9 +171,8 @@ void LinkServers::pass_request(Server& server, const pdes::Event& event) {
   const Time takes = request_holds(server, message.size), latency = server.request_delays->latency;
   const Time begin = request.passes_data ? event.time : server.server.begins(event.time);
   const Time holds = std::max(takes, message.packet.tail - begin), tail = begin + holds + latency;
-  const bool is_in_range = request.passes_data
-                               ? server.server.serve_at_once(event.time, takes, message.size)
-                               : server.server.serve(event.time, holds, message.size) < Time::max();
+  const bool is_in_range = request.passes_data ? server.server.serve_at_once(event.time, takes, message.size)
+                                               : server.server.serve(event.time, holds, message.size) < Time::max();
   if (!is_in_range || tail == Time::max()) return note_overrun(event);
   if (request.wants_notice) {
     pdes::Event left = this->event(server, begin + holds, pdes::Stage::client, LpId(message.source.value()));

@@ -88,8 +88,8 @@ class GpuCollectives::Kernel final : public gpu::Simulation {
         owner_(owner),
         program_(std::move(program)),
         start_(owner.now_),
-        device(*program_, collective.membership.position, owner.system_.options.parameters, owner.system_.options.granularity(),
-               *this) {
+        device(*program_, collective.membership.position, owner.system_.options.parameters,
+               owner.system_.options.granularity(), *this) {
     require_switches();
   }
 
@@ -214,8 +214,8 @@ bool GpuCollectives::join(Execution& npu, NodeId id, GroupId group, const commun
   if (npu.npu().program->uses[npu.npu().program->use_of_node(id)].custom > 0) return false;
   const auto kind = collective::kind_of(npu.node(id).collective);
   const Bytes size(npu.node(id).size);
-  auto program = system_.programs.find(kind, membership.members,
-                                       collective::whole_buffer(kind, membership.members, size));
+  auto program =
+      system_.programs.find(kind, membership.members, collective::whole_buffer(kind, membership.members, size));
   if (!program) return false;
   npu_ = &npu;
   now_ = now;
@@ -250,7 +250,8 @@ void GpuCollectives::arrive(Execution& npu, const Message& message, Time now) {
   }
   const auto joined = joined_.find(message.step.group);
   const bool is_early = joined == joined_.end() || joined->second <= message.step.ordinal;
-  const bool is_kept = message.request.has_packets || static_cast<RequestKind>(message.request.kind) == RequestKind::word;
+  const bool is_kept =
+      message.request.has_packets || static_cast<RequestKind>(message.request.kind) == RequestKind::word;
   if (is_early && is_kept) early_.push_back(message);
   answer(message);
 }
@@ -281,8 +282,8 @@ void GpuCollectives::answer(const Message& asked) {
 /// Takes note of what is handed to its first link at `time`, now or later.
 void GpuCollectives::offer(Time time, const Request& request, Message message, std::vector<NpuId> copies) {
   const bool is_for_switch_only = is_for_switch(request.kind) || request.kind == RequestKind::switch_part;
-  gpu::RequestCounts& counts = counts_[is_for_switch_only ? gpu::RequestRecord::to_switch
-                                                          : std::int64_t{message.destination.value()}];
+  gpu::RequestCounts& counts =
+      counts_[is_for_switch_only ? gpu::RequestRecord::to_switch : std::int64_t{message.destination.value()}];
   const auto kind = static_cast<std::size_t>(request.kind);
   const std::uint64_t line = system_.options.parameters.line;
   counts.requests[kind] += request.bytes > 0 ? (request.bytes + line - 1) / line : 1;
@@ -316,8 +317,8 @@ void GpuCollectives::handle(Execution& npu, const pdes::Event& event) {
   go_on(slot, false);
 }
 
-/// Lets coroutines go on that asked to do so at once, then ends the kernel if it is over, and forgets it if nothing will
-/// happen to it any more.
+/// Lets coroutines go on that asked to do so at once, then ends the kernel if it is over, and forgets it if nothing
+/// will happen to it any more.
 void GpuCollectives::go_on(std::uint32_t slot, bool is_joining) {
   while (!soon_.empty()) {
     const Resumption next = soon_.front();

@@ -19,7 +19,10 @@ class GpuSystem {
  public:
   /// `run` has Options::gpu, and outlives it.
   explicit GpuSystem(const RunContext& run)
-      : options(*run.options.gpu), programs(options), fabric_(run.topology()), delays_(fabric_, run.delays.rounding()) {}
+      : options(*run.options.gpu),
+        programs(options),
+        fabric_(run.topology()),
+        delays_(fabric_, run.delays.rounding()) {}
 
   /// Returns how long `wire` bytes hold the first link of the way between two NPUs.
   Time holds(NpuId from, NpuId to, std::uint64_t wire) {

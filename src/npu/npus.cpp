@@ -36,8 +36,7 @@ std::vector<Cause> causes_of(const RunContext& run) {
 /// Returns whether an event is of the links, so that it comes at its time.
 bool is_of_links(const pdes::Event& event) {
   const auto kind = static_cast<EventKind>(event.kind);
-  return kind == EventKind::arrived || kind == EventKind::sent || kind == EventKind::wake ||
-         kind == EventKind::left;
+  return kind == EventKind::arrived || kind == EventKind::sent || kind == EventKind::wake || kind == EventKind::left;
 }
 
 }  // namespace

@@ -25,12 +25,16 @@ struct ComputeNoise {
   Variations variations = {};  ///< with the same seed; those per machine and NPU are in Options::compute_speed
 };
 
-struct Options {
+/// What decides how long nodes take.
+struct NodeOptions {
   compute::Options compute;
   bool replay_only = false;  ///< every node, communication too, takes its recorded duration
   bool rendezvous = false;   ///< the data of a send wait until the receiver is clear to receive
   /// Recorded durations decide what collectives and messages cost (recorded.hpp).
   bool recorded_communication = false;
+};
+
+struct Options : NodeOptions {
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< nodes that the communication resource holds at a time
   /// Instead, collectives that use the same dimensions take turns, and sends do. Accesses to memory have comm_streams.
