@@ -194,18 +194,17 @@ TEST(LinkServersLp, ARequestIsCutThroughAndItsSourceIsToldThatItHasLeft) {
   EXPECT_EQ(star.run(), (AllTold{left, arrived(350, 2, 0)}));
 }
 
-// The same with a word of 10 B (1 ns) that comes to the first link at 30 ns, when the store is in service and another
-// store waits. The word passes both: it is at NPU 2 at 30 + 1 + 200 + 50 ns. The second store begins 1 ns later at each
-// of the links. What the word does at the second link ends before the first store comes there.
+// The same with a word of 10 B (1 ns) that comes to the first link at 30 ns, when a store is in service. The word
+// passes it: it is at NPU 2 at 30 + 1 + 200 + 50 ns. A store that comes at 40 ns begins when the link has served both,
+// at 101 ns. The word is through the second link long before that.
 TEST(LinkServersLp, AWordPassesDataAndDelaysThem) {
   Network star({dimension_of(Shape("Switch"), 4)}, cut_through());
   star.send(at(0), request(0, 1, 1000, false));
-  star.send(at(0), request(0, 2, 1000, false));
   star.send(at(30), request(0, 2, 10, true));
+  star.send(at(40), request(0, 2, 1000, false));
   EXPECT_EQ(star.run(), (AllTold{Told{100, 0, Delivery::left}, Told{201, 0, Delivery::left}, arrived(281, 2, 0, 10),
                                  arrived(350, 1, 0), arrived(451, 2, 0)}));
 }
-
 
 // A Ring of 8 stores a message whole at each device: three hops take three times 100 ns + 100 ns. The source is told at
 // the same time that its send is over.

@@ -44,22 +44,25 @@ TEST(SharedSms, NodesThatBeginBesideBlocks) {
 
 // With random changes a node ends when the integral of its speed is its time, up to a tick for each change.
 TEST(SharedSms, AgreesWithAnIntegral) {
-  std::mt19937 random(3);
+  std::mt19937 engine(3);
+  const auto random = [&](std::uint32_t below) {
+    return std::uniform_int_distribution<std::uint32_t>(0, below - 1)(engine);
+  };
   for (int turn = 0; turn < 200; ++turn) {
-    const std::uint32_t count = 2 + random() % 130;
+    const std::uint32_t count = 2 + random(130);
     SharedSms sms(count);
-    const std::int64_t whole = 1 + random() % 1'000'000;
+    const std::int64_t whole = 1 + std::int64_t{random(1'000'000)};
     Time finish = sms.begin(NodeId(0), Time::from_ps(whole), Time::zero());
     double done = 0;
     std::int64_t now = 0;
     std::uint32_t held = 0;
     int changes = 0;
     for (; changes < 20; ++changes) {
-      const std::int64_t next = now + 1 + random() % 100'000;
+      const std::int64_t next = now + 1 + random(100'000);
       if (Time::from_ps(next) >= finish) break;
       done += static_cast<double>(next - now) * (count - held) / count;
       now = next;
-      held = random() % count;
+      held = random(count);
       for (const auto& node : sms.hold(held, Time::from_ps(now))) finish = node.finish;
     }
     const double expected = static_cast<double>(now) + (static_cast<double>(whole) - done) * count / (count - held);
