@@ -22,8 +22,8 @@ struct KeySection {
   std::vector<const KeyInfo*> keys;
 };
 
-/// Returns a target with its defaults. It is no local object where keys are added, because g++ 12 would take some of its
-/// members for uninitialised there.
+/// Returns a target with its defaults. It is no local object where keys are added, because g++ 12 would take some of
+/// its members for uninitialised there.
 template <class Target>
 [[gnu::noinline]] const Target& built_in() {
   static const auto initial = std::make_unique<const Target>();

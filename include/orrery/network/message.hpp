@@ -50,13 +50,13 @@ struct Message {
   /// What a message of Kind::request is for its source and destination. `step` says of which collective and thread
   /// block it is. Links look at the first two and at `after` only.
   struct Request {
-    bool passes_data = false;  ///< links serve it at once, ahead of messages that wait
+    bool passes_data = false;   ///< links serve it at once, ahead of messages that wait
     bool wants_notice = false;  ///< its source is told when it has left its first link (Delivery::left)
     bool has_packets = false;
     bool wants_ack = false;
     std::uint8_t kind = 0;
     std::uint8_t buffer = 0;
-    std::uint32_t slot = 0;     ///< of the source, which notices carry back
+    std::uint32_t slot = 0;  ///< of the source, which notices carry back
     std::uint32_t tag = 0;
     std::uint32_t group = 0;    ///< of a switch
     std::uint32_t members = 0;  ///< of this group
