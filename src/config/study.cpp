@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/text.hpp"
+#include "orrery/config/units.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
@@ -126,7 +127,12 @@ class StudyReader {
               [&](const Value& item, const std::string& path) { read_objective(item, path); });
     read_number(section, "keep", study_.keep);
     if (const Value* const seconds = section.find("max-seconds-per-trial"))
-      faults_.attempt([&] { study_.max_seconds = as_seconds(*seconds, section.path("max-seconds-per-trial")); });
+      faults_.attempt([&] { study_.most.seconds = as_seconds(*seconds, section.path("max-seconds-per-trial")); });
+    if (const Value* const memory = section.find("max-memory-per-trial"))
+      faults_.attempt([&] {
+        const std::string key = section.path("max-memory-per-trial");
+        study_.most.memory = parse_bytes(as_text(*memory, key, "a size"), memory->place(key), "4 GB").count();
+      });
     read_truth(section, "fold", study_.fold);
     read_truth(section, "sensitivity", study_.sensitivity);
     read_fidelity(section);

@@ -57,6 +57,8 @@ class Samples(harness.Folder):
             rows = self.rows()
             self.assertRegex(printed, r" \d+  draws\n +\d+  cut by tp > 1\n +12  legal\n +12  done\n")
             self.assertEqual([row["number"] for row in rows], [str(i) for i in range(12)])
+            with h5py.File(self.folder / "explore.h5") as file:
+                self.assertEqual(file["parameters/bandwidth"].attrs["units"], "byte/s")
             bandwidths = [float(row["bandwidth"]) / 1e9 for row in rows]
             self.assertTrue(all(25 <= bandwidth <= 100 for bandwidth in bandwidths))
             self.assertTrue(min(bandwidths) < 45 and max(bandwidths) > 55, bandwidths)
@@ -169,6 +171,22 @@ class Samples(harness.Folder):
         self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} \(tp = {least['tp']}, zero = {least['zero']}, ")
         missed = self.explore(self.study(interval=", steps: 2", room="300 MB"), code=3)
         self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} .*\n  does-not-fit: needs")
+
+    def test_memory_of_simulations(self):
+        """System: 256 layers, with 1 and 512 micro-batches. Trials whose simulation needs more than 20 MB by estimate are refused with both
+        sizes, and the others are done."""
+        study = self.study(constraints="tp > 2", interval=", steps: 2", room="1 TB")
+        base = self.folder / "base.yaml"
+        base.write_text(base.read_text().replace("layers: 8", "layers: 256"))
+        text = study.read_text().replace("sensitivity: false", "").replace("  derived:", "    m: {key: workload.parallel.micro-batches, values: [1, 512]}\n  derived:")
+        study.write_text(text + "  max-memory-per-trial: 20 MB\n  sensitivity: false\n")
+        self.explore(study)
+        self.assertEqual({(row["m"], row["status"]) for row in self.rows()}, {("1", "done"), ("512", "refused")})
+        for row in self.rows():
+            if row["m"] == "512":
+                self.assertRegex(row["error"], r"its simulation needs about \d+\.\d+ MB; max-memory-per-trial is 20\.00 MB")
+        study.write_text(study.read_text().replace("20 MB", "20"))
+        self.assertRegex(self.explore(study, code=3).err, "study.yaml:.*max-memory-per-trial.*a number without a unit")
 
     def test_results_that_are_kept(self):
         """--keep-results top writes results.h5 of the trials that are listed; each has the time of its trial."""

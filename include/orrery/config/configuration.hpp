@@ -176,6 +176,7 @@ struct Configuration {
 
  private:
   void settle_streams();
+  void settle_gpu();
 };
 
 }  // namespace orrery::config

@@ -66,6 +66,9 @@ class SimulatedNetwork {
   /// Returns the least time from an event of a process to an event of an NPU, if processes answer NPUs of their own
   /// rank only; none if they answer any NPU, after the relay delay.
   virtual std::optional<Time> own_answer_delay() const { return {}; }
+  /// Returns the least time from an event of a process to a notice for the source of a request, which is of its own
+  /// rank; none if there are no requests (Message::Request). Other answers come after the relay delay.
+  virtual std::optional<Time> notice_delay() const { return {}; }
   /// Makes the processes of one rank. The network must outlive them.
   virtual std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const = 0;
 };

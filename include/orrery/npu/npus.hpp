@@ -7,6 +7,7 @@
 
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
+#include "orrery/gpu/record.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
@@ -60,6 +61,10 @@ class Npus {
   std::vector<NpuRecord> records() const;
   /// Returns the nodes of recorded iterations by NPU, start and node.
   std::vector<TimelineRecord> timeline() const;
+  /// Returns the kernels of recorded iterations, in the order of their ends here.
+  std::vector<gpu::KernelRecord> gpu_kernels() const;
+  /// Returns what thread blocks have sent, by NPU, then peer.
+  std::vector<gpu::RequestRecord> gpu_requests() const;
   /// Returns for each milestone of the traces when the last NPU here reached it. All traces with milestones have
   /// equally many.
   std::vector<Time> milestones() const;
