@@ -102,6 +102,16 @@ void Npus::stop(Time now) {
   for (auto& npu : state_->npus) npu.stop(now);
 }
 
+void Npus::serialize(NpuId id, Archive& archive, std::span<const pdes::Event> pending) {
+  const auto index = local(id);
+  Npu& npu = state_->npus[index];
+  npu.serialize(archive, pending);
+  if (!archive.reads()) return;
+  state_->bounds.mark(index);
+  state_->is_done[index] = npu.is_done() ? 1 : 0;
+  state_->num_done += npu.is_done() ? 1 : 0;
+}
+
 void Npus::handle(const pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
   if (state_->npus[index].handle(event))

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/local_memory.hpp"
@@ -39,6 +41,10 @@ class Npus {
   void start();
   /// Ends the run at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);
+
+  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. MemberSide::resume must follow when
+  /// all NPUs have been read.
+  void serialize(NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
 
   // See pdes::Model.
   void handle(const pdes::Event& event);

@@ -136,6 +136,36 @@ void add_wall_clock(Keys<Configuration>& keys) {
        .flag = seconds_flag("max-walltime")},
       seconds(false), [](auto& c) -> auto& { return c.run.max_walltime_s; });
   keys.add(
+          {.path = "run.checkpoint",
+           .help = "file that the state of the simulation is written to, from time to time and when the run stops on "
+                   "request",
+           .example = "run.chk",
+           .otherwise = Default::none(),
+           .see = "checkpoint.md",
+           .flag = Flag{.name = "checkpoint",
+                        .heading = Heading::output,
+                        .argument = "FILE",
+                        .commands = {Taker::run, Taker::check}}},
+          file(), [](auto& c) -> auto& { return c.run.checkpoint; })
+      .written_unless_default();
+  keys.add(
+      {.path = "run.checkpoint-interval",
+       .help = "wall-clock time between two checkpoints",
+       .example = "30 min",
+       .otherwise = Default::built_in(),
+       .see = "checkpoint.md",
+       .flag = seconds_flag("checkpoint-interval")},
+      seconds(true), [](auto& c) -> auto& { return c.run.checkpoint_interval_s; });
+  keys.add(
+          {.path = "run.restart",
+           .help = "checkpoint from which the run goes on, on any number of ranks",
+           .example = "run.chk",
+           .otherwise = Default::none(),
+           .see = "checkpoint.md",
+           .flag = run_flag("restart", "FILE")},
+          file(), [](auto& c) -> auto& { return c.run.restart; })
+      .written_unless_default();
+  keys.add(
       {.path = "run.progress",
        .help = "lines of progress on standard error",
        .example = "plain",
