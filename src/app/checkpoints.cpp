@@ -14,6 +14,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/base/version.hpp"
 #include "orrery/checkpoint/file.hpp"
+#include "orrery/model/saved_rank.hpp"
 #include "orrery/parallel/packing.hpp"
 
 namespace orrery::app {
@@ -179,9 +180,10 @@ void Checkpoints::prepare(Preparation& preparation) {
 
 void Checkpoints::begin(model::RankModel& model, pdes::Kernel& kernel) {
   if (restart_.empty()) return model.start(kernel);
+  model::SavedRank saved(model);
   const auto mine = checkpoint::read(
-      found_, [&](LpId lp) { return model.host_of(lp); }, world_);
-  model.restore(kernel, head_.now, mine);
+      found_, [&](LpId lp) { return saved.host_of(lp); }, world_);
+  saved.restore(kernel, head_.now, mine);
   restart_.clear();
   last_ = Clock::now();
 }
@@ -197,7 +199,7 @@ void Checkpoints::write(model::RankModel& model, const pdes::Kernel& kernel) {
   head_.now = state.now;
   Archive archive;
   archive(head_);
-  const std::string failure = checkpoint::write(file_, archive.written(), model.save(state), world_);
+  const std::string failure = checkpoint::write(file_, archive.written(), model::SavedRank(model).save(state), world_);
   last_ = Clock::now();
   cost_ = last_ - start;
   if (failure.empty()) written_ = file_;

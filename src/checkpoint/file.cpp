@@ -54,9 +54,7 @@ std::uint32_t checksum_of(const BlockHeader& header, std::span<const std::byte> 
 /// Writes the blocks of a file, on rank 0.
 class BlockWriter {
  public:
-  explicit BlockWriter(const fs::path& path) : file_(path) {
-    file_.write(mark);
-  }
+  explicit BlockWriter(const fs::path& path) : file_(path) { file_.write(mark); }
 
   void write(BlockKind kind, std::span<const std::byte> contents) {
     write({kind, 0, contents.size()}, contents);
@@ -229,8 +227,7 @@ Found find(const fs::path& path) {
   return found;
 }
 
-std::vector<Piece> read(const fs::path& file, const std::function<Rank(LpId)>& host_of,
-                        parallel::Communicator& world) {
+std::vector<Piece> read(const fs::path& file, const std::function<Rank(LpId)>& host_of, parallel::Communicator& world) {
   std::optional<BlockReader> reader;
   std::vector<std::byte> contents;
   std::vector<Piece> mine;
@@ -247,9 +244,7 @@ std::vector<Piece> read(const fs::path& file, const std::function<Rank(LpId)>& h
       is_over = reader->next(contents) == BlockKind::end ? 1 : 0;
       if (is_over != 0) return;
       std::vector<std::vector<Piece>> of_rank(outgoing.size());
-      for_each_piece(contents, [&](Piece piece) {
-        of_rank[host_of(piece.lp).index()].push_back(std::move(piece));
-      });
+      for_each_piece(contents, [&](Piece piece) { of_rank[host_of(piece.lp).index()].push_back(std::move(piece)); });
       for (std::size_t rank = 0; rank < outgoing.size(); ++rank)
         if (!of_rank[rank].empty()) outgoing[rank] = blocks_of(of_rank[rank], ~std::size_t{0}).front();
     });

@@ -86,8 +86,7 @@ void MemberSide::resume(std::span<const Restored> participants) {
       join(one->membership, joined->report, joined->node, joined->arrival);
     }
     for (const auto& [one, joined] : here)
-      if (joined->is_through)
-        note_through(communicator, ordinal, one->membership.participant, joined->finish);
+      if (joined->is_through) note_through(communicator, ordinal, one->membership.participant, joined->finish);
     if (computes_at_host()) continue;
     if (here.empty())
       communicator.pending.at(ordinal).done = communicator.pending.at(ordinal).left == communicator.npus.size();

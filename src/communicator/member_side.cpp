@@ -101,13 +101,16 @@ void MemberSide::join(const Membership& membership, const Report& report, NodeId
     pending.report = report;
     if (communicator.layout) {
       pending.turn = communicator.turn;
-      communicator.turn =
-          setup_.engine.next_turn(communicator.turn, *communicator.layout,
-                                  static_cast<collective::Kind>(report.collective), Bytes(report.size));
+      communicator.turn = setup_.engine.next_turn(communicator.turn, *communicator.layout,
+                                                  static_cast<collective::Kind>(report.collective), Bytes(report.size));
     }
-    pending.arrivals.resize(participants, Time::max());
     pending.nodes.resize(participants);
-    if (!computes_at_host()) pending.is_through.resize(participants);
+    if (computes_at_host()) {
+      pending.arrivals.resize(participants);
+    } else {
+      pending.arrivals.resize(participants, Time::max());
+      pending.is_through.resize(participants);
+    }
   }
   if (communicator.is_spread && now < pending.first && participants > 1 && computes_at_host()) {
     pending.first = now;

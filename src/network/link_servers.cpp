@@ -266,7 +266,8 @@ void LinkServers::serialize(LpId process, Archive& archive) {
 void SwitchCombiner::serialize(LpId link, Archive& archive) {
   std::vector<std::pair<Key, Parts>> there;
   if (!archive.reads())
-    for (auto one = waiting_.lower_bound(Key{link.value()}); one != waiting_.end() && one->first[0] == link.value(); ++one)
+    for (auto one = waiting_.lower_bound(Key{link.value()}); one != waiting_.end() && one->first[0] == link.value();
+         ++one)
       there.push_back(*one);
   archive(there);
   if (archive.reads()) waiting_.insert(there.begin(), there.end());

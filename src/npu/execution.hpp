@@ -68,13 +68,14 @@ class Execution {
   RunningNode& running(NodeId id);
   std::span<const RunningNode> all_running() const { return running_; }
 
-  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_); }
-
   /// Returns an event of which this NPU is the source; its sequence number is the next one.
   pdes::Event make_event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
                          std::uint64_t detail = 0);
 
  private:
+  friend class orrery::Archive;
+  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_); }
+
   bool end_and_restart(Time now);
   Cause cause_of(NodeId id) const;
   void end(NodeId id, const Service& service, Time now);

@@ -159,8 +159,8 @@ void LinkCollectives::serialize(Execution& npu, const std::vector<communicator::
       auto script = npu.context().services.communicators.script(
           membership, collective::kind_of(npu.node(id).collective), Bytes(npu.node(id).size), turn);
       collective::MemberRun run(std::move(script), membership.position, npu.context().options.rendezvous);
-      joined_.push_back(std::make_unique<Joined>(
-          Joined{npu.npu().groups[use], ordinal, id, membership, turn, std::move(run), {}}));
+      joined_.push_back(
+          std::make_unique<Joined>(Joined{npu.npu().groups[use], ordinal, id, membership, turn, std::move(run), {}}));
     }
     archive(joined_[i]->run, joined_[i]->last, joined_[i]->is_over);
   }

@@ -50,7 +50,8 @@ class Matcher {
     void serialize(Archive& archive) {
       std::vector<std::pair<std::uint64_t, std::vector<Item>>> all;
       for (const auto& [key, queue] : queues)
-        all.emplace_back(key, std::vector<Item>(queue.all.begin() + static_cast<std::ptrdiff_t>(queue.first), queue.all.end()));
+        all.emplace_back(
+            key, std::vector<Item>(queue.all.begin() + static_cast<std::ptrdiff_t>(queue.first), queue.all.end()));
       archive(all);
       if (!archive.reads()) return;
       queues.clear();

@@ -119,9 +119,7 @@ class Resources {
   };
 
   static constexpr std::size_t num_bits = 64;
-  static std::uint64_t bit_of(std::size_t resource) {
-    return std::uint64_t{1} << std::min(resource, num_bits - 1);
-  }
+  static std::uint64_t bit_of(std::size_t resource) { return std::uint64_t{1} << std::min(resource, num_bits - 1); }
 
   ResourceMap map_;
   std::vector<Resource> all_;

@@ -338,7 +338,8 @@ KernelState Kernel::state() const {
   for (const PendingSet& pending : pending_) pending.for_each(keep);
   std::ranges::sort(state.events, before);
   for (std::uint32_t i = 0; i < lps_.size(); ++i)
-    if (lps_[i].depth > 0 || lps_[i].clock >= Time::zero()) state.lps.push_back({LpId(i), lps_[i].clock, lps_[i].depth});
+    if (lps_[i].depth > 0 || lps_[i].clock >= Time::zero())
+      state.lps.push_back({LpId(i), lps_[i].clock, lps_[i].depth});
   state.num_handled = statistics_.events;
   state.critical_path = statistics_.critical_path;
   return state;

@@ -52,7 +52,9 @@ class Archive {
 
  private:
   template <class T>
-  static constexpr bool has_serialize = requires(T& value, Archive& archive) { value.serialize(archive); };
+  static constexpr bool has_serialize = requires(T& value, Archive& archive) {
+    value.serialize(archive);
+  };
   template <class T>
   static constexpr bool is_plain = std::is_trivially_copyable_v<T> && !has_serialize<T> && !std::is_pointer_v<T>;
 

@@ -119,12 +119,12 @@ class MemberSide {
     Report report;
     collective::Turn turn;  ///< with Execution::by_members
     bool done = false;
-    std::uint32_t count = 0;     ///< participants that have joined
-    std::uint32_t left = 0;      ///< participants that are through, with Execution::by_members
-    Time finish;                 ///< when the last of these was
-    Time first = Time::max();    ///< first arrival, of a communicator that is spread over ranks
-    std::vector<Time> arrivals;  ///< [participants here] max(): not yet, or the host knows since before a restart
-    std::vector<NodeId> nodes;   ///< [participants here]
+    std::uint32_t count = 0;       ///< participants that have joined
+    std::uint32_t left = 0;        ///< participants that are through, with Execution::by_members
+    Time finish;                   ///< when the last of these was
+    Time first = Time::max();      ///< first arrival, of a communicator that is spread over ranks
+    std::vector<Time> arrivals;    ///< [participants here] max(): not yet, or the host knows since before a restart
+    std::vector<NodeId> nodes;     ///< [participants here]
     std::vector<char> is_through;  ///< [participants here] with Execution::by_members
 
     void clear();
@@ -148,7 +148,7 @@ class MemberSide {
     collective::Turn turn;  ///< with Execution::by_members
     Time arrival;
     NodeId node;
-    Time finish;            ///< when the last one of its rank so far was through, with Execution::by_members
+    Time finish;  ///< when the last one of its rank so far was through, with Execution::by_members
     bool is_through = false;
   };
   /// What has been read of a participant.

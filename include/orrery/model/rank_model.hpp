@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "orrery/base/archive.hpp"
 #include "orrery/base/overrun.hpp"
-#include "orrery/checkpoint/piece.hpp"
 #include "orrery/communicator/communicators.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
@@ -34,12 +32,6 @@ class RankModel final : public pdes::Model {
   pdes::Options kernel_options(parallel::Communicator& world) const;
   /// Schedules what happens at time 0.
   void start(pdes::Scheduler& kernel);
-  /// Returns the state of the logical processes of this rank where the kernel has stopped. O(state).
-  std::vector<checkpoint::Piece> save(const pdes::KernelState& kernel);
-  /// Goes on, in place of `start`, from the pieces of this rank at `now`, up to which all events have been handled.
-  void restore(pdes::Kernel& kernel, Time now, std::span<const checkpoint::Piece> pieces);
-  /// Returns the rank to which a piece belongs.
-  Rank host_of(LpId lp) const;
   /// Ends the run at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);
 
@@ -68,10 +60,8 @@ class RankModel final : public pdes::Model {
   const std::optional<Overrun>& overrun() const { return overrun_; }
 
  private:
+  friend class SavedRank;
   struct Parts;
-
-  void serialize_sums(pdes::KernelState& kernel, Archive& archive);
-  void serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive);
 
   npu::RunContext run_;
   network::Analytical network_;

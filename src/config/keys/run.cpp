@@ -126,15 +126,7 @@ void add_ranks(Keys<Configuration>& keys) {
       boolean(), [](auto& c) -> auto& { return c.run.fold; });
 }
 
-void add_wall_clock(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "run.max-walltime",
-       .help =
-           "wall-clock time of the whole job; at 0.99 of it the run stops in order, with exit code 75; `0 s`: no limit",
-       .example = "8 h",
-       .otherwise = Default::built_in(),
-       .flag = seconds_flag("max-walltime")},
-      seconds(false), [](auto& c) -> auto& { return c.run.max_walltime_s; });
+void add_checkpoints(Keys<Configuration>& keys) {
   keys.add(
           {.path = "run.checkpoint",
            .help = "file that the state of the simulation is written to, from time to time and when the run stops on "
@@ -165,6 +157,17 @@ void add_wall_clock(Keys<Configuration>& keys) {
            .flag = run_flag("restart", "FILE")},
           file(), [](auto& c) -> auto& { return c.run.restart; })
       .written_unless_default();
+}
+
+void add_wall_clock(Keys<Configuration>& keys) {
+  keys.add(
+      {.path = "run.max-walltime",
+       .help =
+           "wall-clock time of the whole job; at 0.99 of it the run stops in order, with exit code 75; `0 s`: no limit",
+       .example = "8 h",
+       .otherwise = Default::built_in(),
+       .flag = seconds_flag("max-walltime")},
+      seconds(false), [](auto& c) -> auto& { return c.run.max_walltime_s; });
   keys.add(
       {.path = "run.progress",
        .help = "lines of progress on standard error",
@@ -201,6 +204,7 @@ const Keys<Configuration>& run_keys() {
     Keys<Configuration> keys("run");
     add_outputs(keys);
     add_ranks(keys);
+    add_checkpoints(keys);
     add_wall_clock(keys);
     return keys;
   }();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,7 +64,8 @@ TEST(Archive, RefusesToReadBeyondTheEnd) {
   out(written);
   const auto bytes = out.written();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    Archive in(std::span(bytes).first(size));
+    const auto cut = std::span(bytes).first(size);
+    Archive in(cut);
     Whole read;
     EXPECT_THROW(in(read), Error) << size;
   }

@@ -63,6 +63,7 @@ class CheckpointFile : public ::testing::Test {
   fs::path path_;
 };
 
+// 20 pieces of all ranks are read again on the last rank, with the head and all of their bytes.
 TEST_F(CheckpointFile, GivesEachRankItsPieces) {
   ASSERT_EQ(write("the head"), "");
   const Found found = find(path_);
@@ -78,6 +79,7 @@ TEST_F(CheckpointFile, GivesEachRankItsPieces) {
   }
 }
 
+// Of two checkpoints under one name both are there. If the newer one is spoilt, the older one is found.
 TEST_F(CheckpointFile, KeepsTheGenerationBefore) {
   ASSERT_EQ(write("first"), "");
   ASSERT_EQ(write("second"), "");
@@ -92,6 +94,7 @@ TEST_F(CheckpointFile, KeepsTheGenerationBefore) {
   world().barrier();
 }
 
+// A wrong byte in the mark, in a header of a block, in the head or in the end is found, each in turn.
 TEST_F(CheckpointFile, FindsEveryWrongByteOfItsFrame) {
   ASSERT_EQ(write("the head"), "");
   const auto size = fs::file_size(path_);
@@ -108,6 +111,7 @@ TEST_F(CheckpointFile, FindsEveryWrongByteOfItsFrame) {
   EXPECT_EQ(find(path_).head, bytes_of("the head"));
 }
 
+// A write into a folder that is not there fails on all ranks without an error, and another file stays as it was.
 TEST_F(CheckpointFile, AFailedWriteLeavesWhatWasThere) {
   ASSERT_EQ(write("kept"), "");
   const fs::path whole = path_;

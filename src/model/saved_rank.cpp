@@ -1,11 +1,11 @@
-// What a checkpoint holds of a rank, by logical process.
+#include "orrery/model/saved_rank.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "orrery/base/archive.hpp"
 #include "orrery/base/error.hpp"
-#include "orrery/model/rank_model.hpp"
 #include "parts.hpp"
 
 namespace orrery::model {
@@ -51,69 +51,69 @@ void add(pdes::KernelState& kernel, LpId lp, const LpState& state) {
 
 }  // namespace
 
-Rank RankModel::host_of(LpId lp) const {
+Rank SavedRank::host_of(LpId lp) const {
   if (lp == Piece::of_all) return Rank(0);
   if (lp < run_.first_communicator()) return run_.hosting.of_npu[lp.index()];
   if (lp < run_.first_server()) return run_.communicators[lp.index() - run_.first_communicator().index()].host;
   if (lp < run_.first_link()) return run_.hosting.of_server[lp.index() - run_.first_server().index()];
-  return run_.hosting.of_npu[simulated_network_->owner(lp.value() - run_.first_link().value()).index()];
+  return run_.hosting.of_npu[model_.simulated_network_->owner(lp.value() - run_.first_link().value()).index()];
 }
 
 /// Writes or reads what logical processes have summed up.
-void RankModel::serialize_sums(pdes::KernelState& kernel, Archive& archive) {
+void SavedRank::serialize_sums(pdes::KernelState& kernel, Archive& archive) {
   std::uint64_t num_handled = kernel.num_handled, critical_path = kernel.critical_path;
-  std::optional<Overrun> overrun = overrun_;
+  std::optional<Overrun> overrun = model_.overrun_;
   archive(num_handled, critical_path, overrun);
-  network_.serialize_sums(archive);
-  parts_->communicators.hosts().serialize_sums(archive);
+  model_.network_.serialize_sums(archive);
+  parts().communicators.hosts().serialize_sums(archive);
   if (!archive.reads()) return;
   kernel.num_handled += num_handled;
   kernel.critical_path = std::max(kernel.critical_path, critical_path);
-  if (overrun) keep_earliest(overrun_, *overrun);
+  if (overrun) keep_earliest(model_.overrun_, *overrun);
 }
 
 /// Writes or reads what belongs to a logical process alone.
-void RankModel::serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive) {
+void SavedRank::serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive) {
   if (lp < run_.first_communicator())
-    parts_->npus.serialize(NpuId(lp.value()), archive, pending);
+    parts().npus.serialize(NpuId(lp.value()), archive, pending);
   else if (lp < run_.first_server())
-    parts_->communicators.hosts().serialize(GroupId(lp.value() - run_.first_communicator().value()), archive);
+    parts().communicators.hosts().serialize(GroupId(lp.value() - run_.first_communicator().value()), archive);
   else if (lp < run_.first_link())
-    parts_->servers.serialize(lp, lp.value() - run_.first_server().value(), archive);
+    parts().servers.serialize(lp, lp.value() - run_.first_server().value(), archive);
   else
-    parts_->links->serialize(lp, archive);
+    parts().links->serialize(lp, archive);
 }
 
-std::vector<Piece> RankModel::save(const pdes::KernelState& kernel) {
+std::vector<Piece> SavedRank::save(const pdes::KernelState& kernel) {
   std::map<LpId, LpState> states = by_lp(kernel);
   std::vector<Piece> pieces;
   const auto add = [&](LpId lp) {
     Archive archive;
     LpState& state = states[lp];
-    if (parts_->links)
-      for (const pdes::Event& event : state.events) state.more.push_back(parts_->links->pack(event));
+    if (parts().links)
+      for (const pdes::Event& event : state.events) state.more.push_back(parts().links->pack(event));
     archive(state);
     serialize(lp, state.events, archive);
     pieces.push_back({lp, archive.written()});
     states.erase(lp);
   };
-  for (const NpuId npu : parts_->npu_ids) add(LpId(npu.value()));
-  for (const GroupId group : parts_->communicators.hosts().used())
+  for (const NpuId npu : parts().npu_ids) add(LpId(npu.value()));
+  for (const GroupId group : parts().communicators.hosts().used())
     add(LpId(run_.first_communicator().value() + group.value()));
-  for (const LpId server : parts_->servers.used()) add(server);
-  if (parts_->links)
-    for (const LpId link : links_to_save(*parts_->links, states, run_.first_link())) add(link);
+  for (const LpId server : parts().servers.used()) add(server);
+  if (parts().links)
+    for (const LpId link : links_to_save(*parts().links, states, run_.first_link())) add(link);
   for (const auto& [lp, state] : states) ensure(state.events.empty(), "a pending event of no logical process here");
   Archive sums;
-  pdes::KernelState totals{.now = {}, .events = {}, .lps = {}, .num_handled = kernel.num_handled,
-                           .critical_path = kernel.critical_path};
+  pdes::KernelState totals{
+      .now = {}, .events = {}, .lps = {}, .num_handled = kernel.num_handled, .critical_path = kernel.critical_path};
   serialize_sums(totals, sums);
   pieces.push_back({Piece::of_all, sums.written()});
   return pieces;
 }
 
-void RankModel::restore(pdes::Kernel& kernel, Time now, std::span<const Piece> pieces) {
-  parts_ = std::make_unique<Parts>(*this, kernel);
+void SavedRank::restore(pdes::Kernel& kernel, Time now, std::span<const Piece> pieces) {
+  model_.parts_ = std::make_unique<RankModel::Parts>(model_, kernel);
   pdes::KernelState all;
   all.now = now;
   for (const Piece& piece : pieces) {
@@ -124,14 +124,14 @@ void RankModel::restore(pdes::Kernel& kernel, Time now, std::span<const Piece> p
       LpState state;
       archive(state);
       for (std::size_t i = 0; i < state.more.size(); ++i)
-        if (!state.more[i].empty()) parts_->links->unpack(state.events.at(i), state.more[i]);
+        if (!state.more[i].empty()) parts().links->unpack(state.events.at(i), state.more[i]);
       add(all, piece.lp, state);
       serialize(piece.lp, state.events, archive);
     }
     ensure(archive.is_at_end(), "what was saved is longer than what is read");
   }
   kernel.restore(all);
-  parts_->communicators.members().resume();
+  parts().communicators.members().resume();
 }
 
 }  // namespace orrery::model
