@@ -96,6 +96,8 @@ void require_supported(const config::Configuration& configuration) {
   };
   if (configuration.execution.goes_over_links() && configuration.execution.network.model->sends_packets)
     fail("checkpoints do not hold packets that are under way", "a network that is not of packets");
+  if (configuration.execution.goes_over_links() && configuration.execution.gpu)
+    fail("checkpoints do not hold what thread blocks of GPUs have under way", "collectives without plans for GPUs");
   if (configuration.perturbation.repetitions > 1)
     fail("checkpoints are of one simulation, but perturbation.repetitions asks for several", "one repetition");
 }

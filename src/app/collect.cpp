@@ -59,6 +59,8 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
   mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
   mine.links = model.link_records();
+  mine.gpu_kernels = model.npus().gpu_kernels();
+  mine.gpu_requests = model.npus().gpu_requests();
   mine.memory = model.memory_servers().stages();
   mine.kernel = kernel_record(simulation.kernel_statistics());
   mine.host = host_name();

@@ -143,7 +143,10 @@ std::string text_of(const explore::Space& space, const explore::Point& point, co
     return chosen == explore::otherwise ? parameter->otherwise.value_or("") : space.text(position, chosen);
   }
   const auto known = point.names.find(name);
-  return known == point.names.end() ? "" : explore::to_text(known->second);
+  if (known == point.names.end()) return "";
+  const auto derived = std::ranges::find(space.study().derived, name, &explore::Derived::name);
+  if (derived == space.study().derived.end() || derived->unit.empty()) return explore::to_text(known->second);
+  return explore::to_text_in(derived->unit, known->second);
 }
 
 std::vector<double> objectives_of(const Study& study, const Trial& trial) {

@@ -54,16 +54,16 @@ void apply_constraints(const Study& study, const Point& point, Trial& trial) {
 /// Simulates a point. Returns nothing if a stop on request ended it.
 std::optional<Trial> simulated(const StudyRun& run, const Point& point) {
   const auto start = std::chrono::steady_clock::now();
-  const std::chrono::duration<double> most(run.study.max_seconds);
+  const std::chrono::duration<double> most(run.study.most.seconds);
   bool is_out_of_time = false;
   const auto stop = [&] {
-    is_out_of_time = run.study.max_seconds > 0 && std::chrono::steady_clock::now() - start >= most;
+    is_out_of_time = run.study.most.seconds > 0 && std::chrono::steady_clock::now() - start >= most;
     return is_out_of_time || run.stop_requested();
   };
-  const TrialOptions options{run.study.fold, !explore::paths_of(run.study).empty()};
+  const TrialOptions options{run.study.fold, !explore::paths_of(run.study).empty(), Bytes(run.study.most.memory)};
   auto trial = simulate_trial(*run.variants, settings_of(point), options, stop);
   if (!trial && is_out_of_time)
-    trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.max_seconds));
+    trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.most.seconds));
   if (trial) apply_constraints(run.study, point, *trial);
   return trial;
 }
@@ -99,6 +99,16 @@ Trials unpack(std::span<const std::byte> bytes) {
     trial.text = unpacker.get_text();
   }
   return trials;
+}
+
+/// Returns a run in which rank 0 answers others while it simulates.
+StudyRun serving_run(const StudyRun& run, TrialQueue& queue) {
+  StudyRun serving = run;
+  serving.stop_requested = [&] {
+    queue.serve();
+    return run.stop_requested();
+  };
+  return serving;
 }
 
 }  // namespace
@@ -165,38 +175,51 @@ std::vector<Trial> simulate_points(const StudyRun& run, const std::vector<Point>
   }
   auto bytes = packer.take();
   world.broadcast_bytes(bytes, Rank(0));
-  Trials mine;  // by position
+  std::vector<Point> all_points;  // the same on all ranks
+  Trials mine;                    // by position
   bool has_stopped = false;
-  std::uint64_t position = 0;
   world.agree([&] {
-    for (parallel::Unpacker unpacker(bytes); !unpacker.empty(); ++position) {
+    for (parallel::Unpacker unpacker(bytes); !unpacker.empty();) {
       const auto number = unpacker.get<std::uint64_t>();
-      const auto choice = unpacker.get_all<std::uint32_t>();
-      if (has_stopped ||
-          position % static_cast<std::uint64_t>(world.size()) != static_cast<std::uint64_t>(world.rank().value()))
-        continue;
-      Point point = run.space.at(choice).value();
-      point.number = number;
-      Trials one;
-      has_stopped = !simulate_point(run, point, one);
-      if (!has_stopped) mine.emplace(position, std::move(one.begin()->second));
+      all_points.push_back(run.space.at(unpacker.get_all<std::uint32_t>()).value());
+      all_points.back().number = number;
     }
+  });
+  TrialQueue queue(all_points.size(), world);
+  const StudyRun serving = serving_run(run, queue);
+  world.agree([&] {
+    has_stopped = !queue.run([&](std::size_t i) {
+      Trials one;
+      if (!simulate_point(serving, all_points[i], one)) return false;
+      mine.emplace(i, std::move(one.begin()->second));
+      return true;
+    });
   });
   end_if_stopped(run, has_stopped, 0, world);
   const auto packed = pack(mine);
   const auto all = world.all_gather(std::span<const std::byte>(packed));
-  std::vector<Trial> trials(position);
+  std::vector<Trial> trials(all_points.size());
   for (auto& [at, trial] : unpack(all)) trials[at] = std::move(trial);
   return trials;
 }
 
-Trials gather_trials(const StudyRun& run, const Trials& mine, parallel::Communicator& world) {
-  const auto bytes = pack(mine);
+// A study may have a million trials, so that none is held twice for longer than needed.
+Trials gather_trials(Trials mine, parallel::Communicator& world) {
+  if (world.size() == 1) return mine;
+  std::vector<std::byte> bytes;
+  if (!world.is_root()) {
+    bytes = pack(mine);
+    mine.clear();
+  }
   const auto all = world.gather(std::span<const std::byte>(bytes), Rank(0));
-  if (!world.is_root()) return {};
-  Trials trials = unpack(all);
-  trials.insert(run.journal.known().begin(), run.journal.known().end());
-  return trials;
+  mine.merge(unpack(all));
+  return mine;
+}
+
+std::optional<Trial> taken(std::uint64_t number, Trials& trials, const TrialJournal& journal) {
+  if (auto found = trials.extract(number)) return std::move(found.mapped());
+  if (const auto known = journal.known().find(number); known != journal.known().end()) return known->second;
+  return {};
 }
 
 void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world) {
@@ -218,22 +241,19 @@ void simulate_from(std::size_t first, const StudyRun& run, StudyTrials& found, p
   for (std::size_t i = first; i < run.points.size(); ++i)
     if (!run.journal.known().contains(run.points.number(i))) to_do.push_back(i);
   TrialQueue queue(to_do.size(), world);
-  StudyRun serving = run;  // rank 0 answers others while it simulates
-  serving.stop_requested = [&] {
-    queue.serve();
-    return run.stop_requested();
-  };
+  const StudyRun serving = serving_run(run, queue);
   Trials mine;
   bool has_stopped = false;
   world.agree([&] {
     has_stopped = !queue.run([&](std::size_t i) { return simulate_point(serving, run.points[to_do[i]], mine); });
   });
   end_if_stopped(run, has_stopped, mine.size(), world);
-  Trials trials = gather_trials(run, mine, world);
+  Trials trials = gather_trials(std::move(mine), world);
   if (!world.is_root()) return;
+  found.rows.reserve(run.points.size());
   for (std::size_t i = first; i < run.points.size(); ++i) {
     const std::uint64_t number = run.points.number(i);
-    found.rows.push_back({number, std::move(trials.at(number))});
+    found.rows.push_back({number, taken(number, trials, run.journal).value()});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,8 +71,10 @@ inline constexpr std::uint64_t unnumbered = ~std::uint64_t{0};
 /// (interrupted) on all ranks if a stop on request ended it. Collective.
 std::vector<Trial> simulate_points(const StudyRun& run, const std::vector<explore::Point>& points,
                                    parallel::Communicator& world);
-/// Returns the trials of all ranks on rank 0, with those of earlier jobs. Collective.
-Trials gather_trials(const StudyRun& run, const Trials& mine, parallel::Communicator& world);
+/// Returns the trials of all ranks on rank 0. Collective.
+Trials gather_trials(Trials mine, parallel::Communicator& world);
+/// Takes a trial out of `trials`, or returns that of an earlier job; nothing if there is none.
+std::optional<Trial> taken(std::uint64_t number, Trials& trials, const TrialJournal& journal);
 /// Ends all ranks if one of them has stopped. `done`: trials of this rank. Collective.
 void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world);
 

@@ -18,7 +18,7 @@
 namespace orrery::app {
 namespace {
 
-/// Calls `take` for each size of the nodes of distinct traces that is not 0.
+/// Calls `take` for each size of the nodes and tensors of distinct traces that is not 0.
 template <class Take>
 void for_each_size(const std::vector<trace::NpuTrace>& traces, Take take) {
   std::unordered_set<const trace::Graph*> seen;
@@ -30,6 +30,7 @@ void for_each_size(const std::vector<trace::NpuTrace>& traces, Take take) {
       if (node.size > 0) take(node.size);
       if (const auto ps = trace.graph->duration_of(NodeId(i)).ps(); ps > 0) take(static_cast<std::uint64_t>(ps));
     }
+    for (const std::uint64_t bytes : trace.graph->tensors.sizes) take(bytes);
   }
 }
 
@@ -79,10 +80,16 @@ synthesis::Scale scale_of(const config::SynthesizeCommand& command) {
   return scale;
 }
 
-void report_sizes(const Source& source, const synthesis::Emission& emission) {
+/// Returns the sizes of the input; none if a model was read.
+std::unordered_set<std::uint64_t> sizes_of(const Source& source) {
+  std::unordered_set<std::uint64_t> sizes;
+  if (source.inputs) for_each_size(source.inputs->traces, [&](std::uint64_t size) { sizes.insert(size); });
+  return sizes;
+}
+
+void report_sizes(const Source& source, const std::unordered_set<std::uint64_t>& originals,
+                  const synthesis::Emission& emission) {
   if (!source.inputs) return;
-  std::unordered_set<std::uint64_t> originals;
-  for_each_size(source.inputs->traces, [&](std::uint64_t size) { originals.insert(size); });
   std::uint64_t all = 0, equal = 0;
   for_each_size(emission.traces, [&](std::uint64_t size) {
     ++all;
@@ -93,8 +100,9 @@ void report_sizes(const Source& source, const synthesis::Emission& emission) {
                100 * static_cast<double>(equal) / static_cast<double>(all));
 }
 
-void write_traces(const config::SynthesizeCommand& command, const Source& source,
-                  const synthesis::Obfuscation& obfuscation) {
+void write_traces(const config::SynthesizeCommand& command, const Source& source, synthesis::Obfuscation obfuscation) {
+  const auto originals = sizes_of(source);
+  obfuscation.avoid = &originals;
   const synthesis::Scale scale = scale_of(command);
   trace::Store store({.num_npus = synthesis::num_npus_of(source.model, scale)}, {});
   const synthesis::Emission emission = synthesis::emit(source.model, scale, obfuscation, store);
@@ -106,14 +114,14 @@ void write_traces(const config::SynthesizeCommand& command, const Source& source
   if (report.dropped_edges > 0)
     fmt::print("{} left out: their sources are not there at this scale\n",
                counted(report.dropped_edges, "dependency", "dependencies"));
-  report_sizes(source, emission);
+  report_sizes(source, originals, emission);
   fmt::print("traces in {0}.<npu>.et, groups in {0}.json\n", command.traces.output.string());
 }
 
 }  // namespace
 
 void synthesize(const config::SynthesizeCommand& command) {
-  const synthesis::Obfuscation obfuscation{.delta = command.delta, .seed = command.seed};
+  const synthesis::Obfuscation obfuscation{.delta = command.delta, .seed = command.seed, .spread = command.spread};
   if (command.model_output) check_output(*command.model_output, command.traces.force);
   const Source source = learn(command);
   print_model(source.model);
@@ -127,7 +135,11 @@ void synthesize(const config::SynthesizeCommand& command) {
   fmt::print(
       "sizes {}; structure is kept. This is not differential privacy: scripts/studies/synthesis measures how\n"
       "often a known model is recognised (docs/synthesis.md)\n",
-      command.delta > 0 ? fmt::format("times exp(N(0, {}))", command.delta) : "as learned");
+      command.delta > 0 || command.spread > 0
+          ? fmt::format(
+                "times exp(N(0, {})){}", command.delta,
+                command.spread > 0 ? fmt::format(", those that are alike times exp(N(0, {}))", command.spread) : "")
+          : "as learned");
 }
 
 }  // namespace orrery::app

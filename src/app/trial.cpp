@@ -19,6 +19,7 @@
 #include "preparation.hpp"
 #include "quick_bound.hpp"
 #include "simulation.hpp"
+#include "trial_memory.hpp"
 
 namespace orrery::app {
 namespace {
@@ -84,6 +85,14 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   configuration.run.quiet = true;
   configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
   configuration.run.memory = config::ExcessPolicy::report;
+  if (options.max_memory.count() > 0 && configuration.run.fold) {
+    const Bytes needed = memory_of_simulation(configuration);
+    if (needed > options.max_memory)
+      return Trial::ended(TrialStatus::refused,
+                          fmt::format("its simulation needs about {}; max-memory-per-trial is {}",
+                                      size_text(needed.count(), options.max_memory.count()),
+                                      size_text(options.max_memory.count(), options.max_memory.count())));
+  }
   const auto alone = parallel::make_serial();
   const auto preparation = prepare(configuration, *alone);
   const auto simulation = simulate(*preparation, configuration.run, stop_requested, *alone);

@@ -82,8 +82,9 @@ class TrialEstimator {
 };
 
 struct TrialOptions {
-  bool fold = true;      ///< NPUs that are alike are simulated once
-  bool figures = false;  ///< all figures of results belong to the metrics
+  bool fold = true;       ///< NPUs that are alike are simulated once
+  bool figures = false;   ///< all figures of results belong to the metrics
+  Bytes max_memory = {};  ///< a trial whose simulation needs more by estimate is refused; 0: none is
 };
 /// Simulates one configuration on this rank alone, and changes those of its options that say what is recorded. Not
 /// collective. Faults of the configuration and runs that get stuck are results; throws all other Errors. Returns

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <system_error>
@@ -17,7 +18,6 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix_all.hpp"
-#include "orrery/base/text.hpp"
 #include "orrery/parallel/packing.hpp"
 
 namespace orrery::app {
@@ -116,6 +116,7 @@ TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identit
       std::from_chars(text.data() + 1, text.data() + text.size(), number);
       next = std::max(next, number + 1);
     }
+    if (world.size() == 1) return;
     packer.put(next);
     for (const auto& [number, trial] : known_) {
       packer.put(number);
@@ -127,8 +128,8 @@ TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identit
   auto bytes = packer.take();
   world.broadcast_bytes(bytes, Rank(0));
   parallel::Unpacker unpacker(bytes);
-  next = unpacker.get<std::uint64_t>();
-  while (!unpacker.empty()) {
+  if (!unpacker.empty()) next = unpacker.get<std::uint64_t>();
+  while (!world.is_root() && !unpacker.empty()) {
     Trial& trial = known_[unpacker.get<std::uint64_t>()];
     trial.status = unpacker.get<TrialStatus>();
     trial.metrics = unpacker.get_all<double>();
@@ -148,12 +149,10 @@ TrialJournal::~TrialJournal() {
 }
 
 void TrialJournal::read(const std::filesystem::path& file, std::string_view header) {
-  const std::string text = read_text(file);
+  std::ifstream stream(file, std::ios::binary);
   bool is_first = true;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const auto record = record_of(std::string_view(text).substr(begin, end - begin));
-    begin = end + 1;
+  for (std::string line; std::getline(stream, line);) {
+    const auto record = record_of(line);
     if (is_first && record && *record != header)
       throw Error(ErrorCode::bad_input, {.file = file.string()},
                   fmt::format("a journal of another study: {} differs", difference(header, *record)),
@@ -168,6 +167,7 @@ void TrialJournal::read(const std::filesystem::path& file, std::string_view head
     for (const auto& bits : trial["metrics"]) known.metrics.push_back(std::bit_cast<double>(bits.get<std::uint64_t>()));
     known.text = trial["text"].get<std::string>();
   }
+  if (!stream.eof()) throw Error(ErrorCode::bad_input, {.file = file.string()}, "the journal cannot be read");
 }
 
 void TrialJournal::append(const std::string& record) {

@@ -3,17 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
+#include <span>
 
 #include "orrery/parallel/communicator.hpp"
-#include "orrery/parallel/transport.hpp"
+#include "task_pool.hpp"
 
 namespace orrery::app {
 
-/// Hands trials out to ranks, so that all of them stay busy: rank 0 gives a rank that asks a batch of 1 to 64 trials,
-/// fewer the longer they take. With fewer than four ranks it simulates too, and answers in between.
-class TrialQueue {
+/// Hands trials out to ranks in batches of 1 to 64, fewer the longer they take.
+class TrialQueue : private TaskPool::Tasks {
  public:
   /// Collective.
   TrialQueue(std::size_t num_trials, parallel::Communicator& world);
@@ -23,36 +22,26 @@ class TrialQueue {
   /// Communicator::agree: what `work` throws is thrown on its rank, after all others have ended.
   bool run(const std::function<bool(std::size_t)>& work);
   /// Answers ranks that ask. Call it now and then while `work` runs.
-  void serve();
+  void serve() { pool_.serve(); }
 
  private:
   struct Batch {
-    std::uint64_t first = 0, count = 0;  ///< none: there are no more
+    std::uint64_t first = 0, count = 0;
   };
-  struct Request {
-    double seconds = 0;  ///< what trials have taken since the last request
+  /// What trials have taken.
+  struct Spent {
+    double seconds = 0;
     std::uint64_t trials = 0;
-    bool is_leaving = false;  ///< the rank asks for nothing more: it was stopped, or has failed
   };
 
-  bool is_working() const { return !world_.is_root() || world_.size() < 4; }
-  Batch take();
-  void note(const Request& request);
-  bool work_on(Batch batch, const std::function<bool(std::size_t)>& work);
-  bool work_as_root(const std::function<bool(std::size_t)>& work);
-  bool work_as_other(const std::function<bool(std::size_t)>& work);
-  void ask(bool is_leaving);
-  Batch answer();
+  std::optional<TaskPool::Message> next() override;
+  void take(std::span<const std::byte> result) override;
+  std::optional<Spent> work_on(Batch batch, const std::function<bool(std::size_t)>& work);
 
-  parallel::Communicator& world_;
-  std::unique_ptr<parallel::Transport> transport_;  ///< none with one rank
-  std::size_t num_trials_, next_ = 0;               ///< of rank 0: the first one that is not handed out
-  int others_ = 0;                                  ///< of rank 0: ranks that may still ask
-  double seconds_ = 0;                              ///< of rank 0: what trials took
-  std::uint64_t trials_ = 0;                        ///< of rank 0: so many of them
-  Request since_;                                   ///< the last request of this rank
-  bool is_asking_ = false;
-  std::optional<Batch> answered_;
+  TaskPool pool_;
+  std::uint64_t num_trials_, workers_;
+  std::uint64_t next_ = 0;  ///< of rank 0: the first one that is not handed out
+  Spent spent_;             ///< of rank 0: so far
 };
 
 }  // namespace orrery::app

@@ -30,6 +30,7 @@ struct OpenCollective {
 struct WaitLine {
   std::uint32_t npu = 0;
   std::string text;
+  std::string blocks;  ///< lines on thread blocks
   bool in_collective = false;
   OpenCollective collective;
   std::uint32_t members = 0;
@@ -50,12 +51,21 @@ std::string describe(const npu::Wait& wait, const npu::RunContext& run, const tr
   return text;
 }
 
+/// Returns lines on what thread blocks wait for.
+std::string describe_blocks(const npu::Wait& wait) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(wait.blocks.size(), most_shown); ++i) text += "    " + wait.blocks[i] + "\n";
+  if (wait.blocks.size() > most_shown) text += fmt::format("    and {} more\n", wait.blocks.size() - most_shown);
+  return text;
+}
+
 std::vector<std::byte> packed(const std::vector<npu::Wait>& waits, const model::RankModel& model,
                               const trace::Store& store) {
   parallel::Packer packer;
   for (const auto& wait : waits) {
     packer.put(wait.npu.value());
     packer.put_text(describe(wait, model.run(), store));
+    packer.put_text(describe_blocks(wait));
     packer.put(wait.in_collective);
     packer.put(OpenCollective{wait.group, wait.ordinal, wait.is_access});
     packer.put(wait.members);
@@ -75,6 +85,7 @@ std::vector<WaitLine> gather_lines(const model::RankModel& model, const trace::S
     WaitLine& line = lines.emplace_back();
     line.npu = unpacker.get<std::uint32_t>();
     line.text = unpacker.get_text();
+    line.blocks = unpacker.get_text();
     line.in_collective = unpacker.get<bool>();
     line.collective = unpacker.get<OpenCollective>();
     line.members = unpacker.get<std::uint32_t>();
@@ -120,7 +131,7 @@ std::string report_stuck(const model::RankModel& model, const trace::Store& stor
       report += fmt::format(": {} of {} are there, missing NPU {}", line.members - absent.size(),
                             counted(line.members, "member"), list(absent));
     }
-    report += "\n";
+    report += "\n" + line.blocks;
   }
   const auto shown = static_cast<std::int64_t>(lines.size());
   if (num_waits > shown) report += fmt::format("  and {} more\n", num_waits - shown);

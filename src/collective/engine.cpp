@@ -12,6 +12,7 @@
 #include "message_program_parts.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/kind.hpp"
 #include "orrery/collective/message_program.hpp"
 #include "orrery/collective/whole_durations.hpp"
 #include "plan.hpp"
@@ -143,7 +144,8 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
   for (const std::shared_ptr<const GroupLayout>& known : alike)
     if (*known == built) return known;
   alike.push_back(std::make_shared<const GroupLayout>(std::move(built)));
-  if (options.custom.whole) state_->first_members.emplace(alike.back().get(), std::vector(members.begin(), members.end()));
+  if (options.custom.whole)
+    state_->first_members.emplace(alike.back().get(), std::vector(members.begin(), members.end()));
   return alike.back();
 }
 
@@ -231,12 +233,6 @@ std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions)
   return static_cast<std::uint32_t>(different.size());
 }
 
-/// Returns the bytes of the whole buffer, of which a node of some kinds gives the share of a member.
-Bytes whole_buffer(Kind kind, std::uint32_t members, Bytes size) {
-  if (kind == Kind::barrier) return Bytes(0);
-  const bool is_share = kind == Kind::all_gather || kind == Kind::gather;
-  return size * (is_share ? members : 1);
-}
 double buffer(Kind kind, std::uint32_t members, Bytes size) {
   return static_cast<double>(whole_buffer(kind, members, size).count());
 }
@@ -270,7 +266,7 @@ Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes
   if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
   const Time time = has_library() ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
                                   : options.custom.whole->duration(delays, first_members.at(&layout), kind,
-                                                            whole_buffer(kind, layout.num_members, size));
+                                                                   whole_buffer(kind, layout.num_members, size));
   return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
 }
 

@@ -29,4 +29,10 @@ Kind kind_of(trace::CollectiveKind kind) {
   ensure_failed("a kind of collective that does not exist", std::source_location::current());
 }
 
+Bytes whole_buffer(Kind kind, std::uint32_t members, Bytes size) {
+  if (kind == Kind::barrier) return Bytes(0);
+  const bool is_share = kind == Kind::all_gather || kind == Kind::gather;
+  return size * (is_share ? members : 1);
+}
+
 }  // namespace orrery::collective

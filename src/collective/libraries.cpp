@@ -130,7 +130,12 @@ LibraryTime uncorrected(const LibraryOptions& options, Kind kind, const LibraryG
     time.seconds += share_of_ramp(kind, group.ranks) * library.within_node.seconds(bytes);
   } else {  // the links between nodes are filled last
     const Ramp& between = options.fabric == Fabric::efa ? library.efa : library.infiniband;
+    const double moved = time.seconds;
     time.seconds += library.within_node.latency + std::log2(group.nodes) * between.seconds(bytes);
+    // The ramps are those of all-reduces, for which trees take few steps. These kinds have rings only.
+    const bool has_rings_only = kind == Kind::all_gather || kind == Kind::reduce_scatter;
+    if (has_rings_only && library.family == LibraryFamily::nccl)
+      time.seconds = std::max(time.seconds, ring_over_nodes_seconds(group, moved));
   }
   return time;
 }

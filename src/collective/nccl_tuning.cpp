@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace orrery::collective {
 namespace {
@@ -19,6 +20,8 @@ struct Steps {
 };
 constexpr Steps ring_steps{{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4.0, 14.0}};
 constexpr Steps tree_steps{{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {5.0, 8.5, 14.0}};
+/// The share of a ring's bandwidth that each protocol reaches: half of what LL sends are flags.
+constexpr OfProtocol ring_share = {0.5, 0.92, 1};
 constexpr double pat_base = 8, pat_net = 14, pat_rank = 2.8, pat_share = 0.75;
 constexpr double nvls_nvlink = 25, nvls_tree_net = 20.9;
 constexpr double collnet_direct_nvlink = 3.7, collnet_direct_net = 31, collnet_chain_nvlink = 2.8,
@@ -111,8 +114,8 @@ class Chooser {
 
   void try_ring(Protocol protocol) {
     double bus = bandwidth_;
-    if (protocol == ll) bus = std::min(most_of_ll(), bus * 0.5);
-    if (protocol == ll128) bus = std::min(bus * 0.92, channels_ * generation_.ll128_ring);
+    if (protocol == ll) bus = std::min(most_of_ll(), bus * ring_share[ll]);
+    if (protocol == ll128) bus = std::min(bus * ring_share[ll128], channels_ * generation_.ll128_ring);
     const double between = nodes_ == 1 ? 0 : steps_of(nodes_);
     const double overhead = nodes_ == 1 ? 0 : overhead_of_step * (protocol == simple ? 3 : 1);
     double latency = ring_steps.base[protocol] + between * ring_steps.net[protocol] +
@@ -173,6 +176,17 @@ class Chooser {
 };
 
 }  // namespace
+
+double ring_over_nodes_seconds(const LibraryGroup& group, double moving) {
+  const double between = group.nodes - 1, within = group.ranks - group.nodes;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Protocol protocol : {ll, ll128, simple}) {
+    const double step = std::max(ring_steps.nvlink[protocol], overhead_of_step * (protocol == simple ? 3 : 1));
+    const double latency = ring_steps.base[protocol] + between * ring_steps.net[protocol] + within * step;
+    least = std::min(least, 1e-6 * latency + moving / ring_share[protocol]);
+  }
+  return least;
+}
 
 std::optional<LibraryChoice> nccl_choice(NcclGeneration generation, Kind kind, const LibraryGroup& group, double bytes,
                                          bool has_collnet) {

@@ -12,4 +12,9 @@ namespace orrery::collective {
 std::optional<LibraryChoice> nccl_choice(NcclGeneration generation, Kind kind, const LibraryGroup& group, double bytes,
                                          bool has_collnet);
 
+/// Returns the least time of a ring over several nodes for an all-gather or a reduce-scatter, whose bytes alone take so
+/// many seconds: by the latencies of a ring's ranks - 1 steps, of which nodes - 1 are between nodes, and the share of
+/// the bandwidth that each protocol reaches. Source: as above.
+double ring_over_nodes_seconds(const LibraryGroup& group, double moving);
+
 }  // namespace orrery::collective

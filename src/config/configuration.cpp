@@ -52,13 +52,28 @@ void Configuration::settle_streams() {
   execution.dimension_streams = streams == Streams::by_name || streams == Streams::by_dimension;
 }
 
+/// Chooses how plans of GPUs are simulated where nothing was chosen, and hands them to who does so.
+void Configuration::settle_gpu() {
+  using gpu::Evaluation;
+  if (!gpu.profile) return;
+  const bool has_links = execution.network.model->simulates_links();
+  if (gpu.evaluation == Evaluation::automatic) gpu.evaluation = has_links ? Evaluation::in_network : Evaluation::alone;
+  if (gpu.plans.empty()) return;
+  if (gpu.evaluation == Evaluation::alone) {
+    collectives.custom.whole = gpu::plan_durations(gpu);
+  } else {
+    execution.gpu = std::make_shared<const gpu::Options>(gpu);
+    execution.network.has_requests = true;
+  }
+}
+
 void Configuration::share_settings() {
   collectives.local_memory = execution.compute.local_memory;
   settle_streams();
   if (workload.generated) workload.generated->parallel.sharding.sums_apart = execution.dimension_streams;
   collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;
   collectives.rendezvous = execution.rendezvous;
-  if (gpu.profile && !gpu.plans.empty()) collectives.custom.whole = gpu::plan_durations(gpu);
+  settle_gpu();
   if (!peaks.empty()) {
     const auto peak = peaks.find(precision());
     execution.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;

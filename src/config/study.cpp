@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/text.hpp"
+#include "orrery/config/units.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
@@ -126,7 +127,12 @@ class StudyReader {
               [&](const Value& item, const std::string& path) { read_objective(item, path); });
     read_number(section, "keep", study_.keep);
     if (const Value* const seconds = section.find("max-seconds-per-trial"))
-      faults_.attempt([&] { study_.max_seconds = as_seconds(*seconds, section.path("max-seconds-per-trial")); });
+      faults_.attempt([&] { study_.most.seconds = as_seconds(*seconds, section.path("max-seconds-per-trial")); });
+    if (const Value* const memory = section.find("max-memory-per-trial"))
+      faults_.attempt([&] {
+        const std::string key = section.path("max-memory-per-trial");
+        study_.most.memory = parse_bytes(as_text(*memory, key, "a size"), memory->place(key), "4 GB").count();
+      });
     read_truth(section, "fold", study_.fold);
     read_truth(section, "sensitivity", study_.sensitivity);
     read_fidelity(section);
@@ -275,11 +281,16 @@ class StudyReader {
     Section section(&entry.value, "study.derived." + entry.key, entry.value, faults_);
     const Value* const key = section.find("key");
     const Value* const value = section.need("value", "an expression");
+    const Value* const unit = section.find("unit");
     section.refuse_unknown();
     if (value == nullptr) return;
+    const std::string of_key = unit == nullptr ? "" : as_text(*unit, section.path("unit"), "a unit");
+    if (!of_key.empty() && !explore::is_unit(of_key))
+      throw Error(ErrorCode::bad_input, unit->place(section.path("unit")), fmt::format("found '{}'", of_key),
+                  "a unit of bytes, bandwidth, time or FLOPs, such as GB/s");
     study_.derived.push_back({entry.key,
                               key == nullptr ? "" : as_text(*key, section.path("key"), "a key of CONFIG.yaml"),
-                              expression(*value, section.path("value"))});
+                              expression(*value, section.path("value")), of_key});
   }
   void read_objective(const Value& item, const std::string& path) {
     Section section(&item, path, item, faults_);

@@ -179,6 +179,9 @@ const Subcommand& synthesize_subcommand() {
           {"Obfuscation",
            {{"delta", "D",
              "sizes are multiplied by exp(N(0, D)) and rounded to 3 digits (default: 0.05; 0: as learned)"},
+            {"spread", "S",
+             "sizes that are alike are multiplied by one factor exp(N(0, S)), so that ratios of sizes change (default: "
+             "0)"},
             {"seed", "S", "seed of all draws (default: 1)"},
             {"min-support", "K", "sizes of fewer nodes are pooled with those nearest to them (default: 5)"}}},
           {"Traces",

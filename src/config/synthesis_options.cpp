@@ -38,10 +38,12 @@ void read_synthesis(const Arguments& arguments, SynthesizeCommand& command) {
   command.ranks = arguments.count("ranks");
   command.layers = arguments.count("layers");
   command.micro_batches = arguments.count("micro-batches");
-  for (const auto& [name, value] : {std::pair("sizes", &command.sizes), std::pair("delta", &command.delta)})
+  for (const auto& [name, value] :
+       {std::pair("sizes", &command.sizes), std::pair("delta", &command.delta), std::pair("spread", &command.spread)})
     if (const auto text = arguments.text(name)) read_option(arguments, name, [&] { *value = parse_number(*text); });
   if (command.sizes <= 0) arguments.refuse("sizes", "a factor above 0");
   if (command.delta > 2) arguments.refuse("delta", "a number from 0 to 2");
+  if (command.spread > 2) arguments.refuse("spread", "a number from 0 to 2");
   command.seed = arguments.count("seed", 0).value_or(command.seed);
   command.min_support = arguments.count("min-support").value_or(command.min_support);
   command.reference = arguments.text("reference");

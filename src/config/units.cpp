@@ -10,45 +10,13 @@
 #include <vector>
 
 #include "orrery/base/text.hpp"
+#include "orrery/base/units.hpp"
 #include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {
 
-/// A value in the base unit is x * multiplier / divisor; one of the two is 1, so that each conversion rounds once.
-struct Unit {
-  std::string_view name;
-  double multiplier = 1;
-  double divisor = 1;
-};
-
-constexpr double kibi = 1024.0;
-constexpr double mebi = kibi * kibi;
-constexpr double gibi = mebi * kibi;
-constexpr double tebi = gibi * kibi;
-
-constexpr Unit bandwidth_units[] = {
-    {"GB/s"},
-    {"TB/s", 1e3},
-    {"MB/s", 1, 1e3},
-    {"kB/s", 1, 1e6},
-    {"B/s", 1, 1e9},
-    {"GiB/s", gibi / 1e9},
-    {"TiB/s", tebi / 1e9},
-    {"MiB/s", mebi / 1e9},
-    {"KiB/s", kibi / 1e9},
-    {"Gb/s", 1, 8},
-    {"Tb/s", 125},
-    {"Mb/s", 1, 8e3},
-    {"kb/s", 1, 8e6},
-    {"b/s", 1, 8e9},
-};
-constexpr Unit time_units[] = {{"ns"}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"ps", 1, 1e3}};
 constexpr Unit wall_time_units[] = {{"s"}, {"min", 60}, {"h", 3600}, {"ms", 1, 1e3}};
-constexpr Unit flops_units[] = {{"FLOPS"},        {"kFLOPS", 1e3},  {"MFLOPS", 1e6}, {"GFLOPS", 1e9},
-                                {"TFLOPS", 1e12}, {"PFLOPS", 1e15}, {"EFLOPS", 1e18}};
-constexpr Unit byte_units[] = {{"B"},         {"kB", 1e3},   {"MB", 1e6},   {"GB", 1e9},  {"TB", 1e12},
-                               {"KiB", kibi}, {"MiB", mebi}, {"GiB", gibi}, {"TiB", tebi}};
 
 /// What a kind of quantity is called in messages.
 struct Family {
@@ -57,10 +25,10 @@ struct Family {
   std::span<const Unit> units;
 };
 
-constexpr Family bandwidths{"a bandwidth", "400 GB/s", bandwidth_units};
-constexpr Family times{"a time", "500 ns", time_units};
+constexpr Family bandwidths{"a bandwidth", "400 GB/s", units::bandwidth};
+constexpr Family times{"a time", "500 ns", units::time};
 constexpr Family wall_times{"a wall-clock time", "30 s", wall_time_units};
-constexpr Family flops_family{"a compute rate", "989 TFLOPS", flops_units};
+constexpr Family flops_family{"a compute rate", "989 TFLOPS", units::flops};
 
 /// The number at the start of `text`, and what follows it.
 struct Split {
@@ -158,7 +126,7 @@ double parse_flops(std::string_view text, const Place& place) { return parse(tex
 std::string flops_to_text(double flops) { return format(flops, flops_family); }
 
 Bytes parse_bytes(std::string_view text, const Place& place, std::string_view example) {
-  const Family sizes{"a number of bytes", example, byte_units};
+  const Family sizes{"a number of bytes", example, units::bytes};
   const Split parts = split(text, place, fmt::format("{} such as '{}'", sizes.what, sizes.example));
   const auto count = whole_bytes(parts, unit_of(parts, text, place, sizes));
   if (!count) throw Error(ErrorCode::bad_input, place, quoted(text), "a whole number of bytes below 2^64");

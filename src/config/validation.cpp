@@ -188,16 +188,28 @@ void Validation::validate_library() {
           fmt::format("at most the {} of the network", counted(topology_.num_dimensions(), "dimension")));
 }
 
-/// Plans that are simulated alone say what whole collectives take, whatever else is on the links.
+/// Plans that are simulated alone say what whole collectives take, whatever else is on the links. Others need links
+/// that cut their requests through.
 void Validation::validate_gpu() {
   if (!c_.gpu.profile) return;
   const std::string_view key = "system.gpu.profile";
   attempt([&] { c_.gpu.validate(); });
   require(c_.rule_set == RuleSet::physical, key, "found GPUs with ASTRA-sim's rules, which know algorithms only",
           "no GPUs, or rules: physical");
-  require(!c_.execution.network.model->simulates_links(), key,
-          "found GPUs, whose plans are simulated alone, in the congestion-aware network",
-          "no GPUs, or system.network.model: congestion-unaware");
+  const network::Options& network = c_.execution.network;
+  if (c_.gpu.evaluation == gpu::Evaluation::alone) {
+    require(!network.model->simulates_links(), "system.gpu.evaluate",
+            fmt::format("found alone in the {} network", name(network.model)),
+            "in-network, or system.network.model: congestion-unaware");
+  } else {
+    require(
+        network.model->simulates_links() && !network.model->sends_packets, key,
+        fmt::format("found GPUs whose thread blocks send requests over links in the {} network", name(network.model)),
+        "system.network.model: congestion-aware, or system.gpu.evaluate: alone with congestion-unaware");
+    require(network.switching == network::Switching::cut_through, key,
+            "found GPUs in a network that stores messages whole at each switch",
+            "system.network.switching: cut-through");
+  }
   require(!c_.collectives.library.library, key, "found GPUs beside a library, which decides the same times",
           "one of the two");
 }

@@ -104,6 +104,8 @@ const Words<gpu::Fineness>& gpu_finenesses() {
 const Words<gpu::Evaluation>& gpu_evaluations() {
   using gpu::Evaluation;
   static const Words<Evaluation> words = {
+      {"automatic", Evaluation::automatic, "in the congestion-aware network as in-network, else alone"},
+      {"in-network", Evaluation::in_network, "in the run itself: members come and go, and requests meet other traffic"},
       {"alone", Evaluation::alone, "once for each group, plan and size, as if all members joined together"}};
   return words;
 }

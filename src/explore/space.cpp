@@ -148,7 +148,11 @@ class Walk {
         point_.settings.emplace_back(parameter.key, *parameter.otherwise);
     }
     for (const Derived& derived : study_.derived)
-      if (!derived.key.empty()) point_.settings.emplace_back(derived.key, to_text(point_.names.at(derived.name)));
+      if (!derived.key.empty()) {
+        const Value& value = point_.names.at(derived.name);
+        point_.settings.emplace_back(derived.key,
+                                     derived.unit.empty() ? to_text(value) : to_text_in(derived.unit, value));
+      }
   }
 
   const Space& space_;

@@ -80,9 +80,9 @@ bool draws_samples(Strategy strategy) { return strategy != Strategy::grid && str
 
 std::vector<Caveat> default_caveats(const Study& study) {
   Caveat sharding{
-      Expression::parse("`workload.parallel.zero` == 3 and `workload.parallel.dp` * `workload.parallel.cp` > 64",
+      Expression::parse("`workload.parallel.zero` == 3 and `workload.parallel.dp` * `workload.parallel.cp` > 512",
                         {.file = "the default caveats"}),
-      "ZeRO 3 over more than 64 NPUs: its gathers may take longer than predicted", true};
+      "ZeRO 3 over more than 512 NPUs: no measured step that is predicted has so many", true};
   const auto& keys = sharding.when.names();
   if (std::ranges::any_of(keys, [&](const std::string& key) { return holder_of(key, study).has_value(); })) return {};
   return {std::move(sharding)};

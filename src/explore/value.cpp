@@ -1,60 +1,30 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "orrery/base/units.hpp"
 #include "orrery/explore/expression.hpp"
 #include "quantity.hpp"
 
 namespace orrery::explore {
 namespace {
 
-struct Unit {
-  std::string_view name;
-  double factor;  ///< to bytes, bytes per second, seconds or FLOPs per second
-  std::string_view si;
+/// What a unit is in SI units.
+struct InSi {
+  double factor = 1;
+  std::string_view unit;
 };
 
-constexpr std::array<Unit, 36> units{{{"B", 1, "byte"},
-                                      {"kB", 1e3, "byte"},
-                                      {"MB", 1e6, "byte"},
-                                      {"GB", 1e9, "byte"},
-                                      {"TB", 1e12, "byte"},
-                                      {"KiB", 0x1p10, "byte"},
-                                      {"MiB", 0x1p20, "byte"},
-                                      {"GiB", 0x1p30, "byte"},
-                                      {"TiB", 0x1p40, "byte"},
-                                      {"B/s", 1, "byte/s"},
-                                      {"kB/s", 1e3, "byte/s"},
-                                      {"MB/s", 1e6, "byte/s"},
-                                      {"GB/s", 1e9, "byte/s"},
-                                      {"TB/s", 1e12, "byte/s"},
-                                      {"KiB/s", 0x1p10, "byte/s"},
-                                      {"MiB/s", 0x1p20, "byte/s"},
-                                      {"GiB/s", 0x1p30, "byte/s"},
-                                      {"TiB/s", 0x1p40, "byte/s"},
-                                      {"b/s", 0.125, "byte/s"},
-                                      {"kb/s", 125, "byte/s"},
-                                      {"Mb/s", 125e3, "byte/s"},
-                                      {"Gb/s", 125e6, "byte/s"},
-                                      {"Tb/s", 125e9, "byte/s"},
-                                      {"ps", 1e-12, "s"},
-                                      {"ns", 1e-9, "s"},
-                                      {"us", 1e-6, "s"},
-                                      {"ms", 1e-3, "s"},
-                                      {"s", 1, "s"},
-                                      {"FLOPS", 1, "1/s"},
-                                      {"kFLOPS", 1e3, "1/s"},
-                                      {"MFLOPS", 1e6, "1/s"},
-                                      {"GFLOPS", 1e9, "1/s"},
-                                      {"TFLOPS", 1e12, "1/s"},
-                                      {"PFLOPS", 1e15, "1/s"},
-                                      {"EFLOPS", 1e18, "1/s"},
-                                      {"%", 0.01, "1"}}};
+std::optional<InSi> in_si(std::string_view name) {
+  if (name == "%") return InSi{0.01, "1"};
+  for (const UnitFamily& family : unit_families)
+    for (const Unit& unit : family.units)
+      if (unit.name == name) return InSi{family.to_si(unit), family.si};
+  return {};
+}
 
 /// Returns what follows the number that a text begins with.
 std::string_view unit_in(std::string_view text) {
@@ -67,9 +37,8 @@ std::string_view unit_in(std::string_view text) {
 }  // namespace
 
 std::optional<double> factor_of(std::string_view unit) {
-  for (const Unit& known : units)
-    if (known.name == unit) return known.factor;
-  return {};
+  const auto known = in_si(unit);
+  return known ? std::optional(known->factor) : std::nullopt;
 }
 
 std::optional<Value> number_of(std::string_view text, double factor, bool has_unit) {
@@ -100,9 +69,8 @@ std::size_t length_of_number(std::string_view text) {
 }
 
 std::string_view si_unit_of(std::string_view text) {
-  const std::string_view unit = unit_in(text);
-  const auto* const known = std::ranges::find(units, unit, &Unit::name);
-  return known == units.end() ? "1" : known->si;
+  const auto known = in_si(unit_in(text));
+  return known ? known->unit : "1";
 }
 
 Value value_of(std::string_view text) {
@@ -124,6 +92,13 @@ std::string to_text(const Value& value) {
           return fmt::format("{}", held);
       },
       value);
+}
+
+bool is_unit(std::string_view unit) { return factor_of(unit).has_value(); }
+
+std::string to_text_in(std::string_view unit, const Value& value) {
+  const double real = as_real(value);
+  return std::isnan(real) ? to_text(value) : fmt::format("{:.15g} {}", real / factor_of(unit).value_or(1), unit);
 }
 
 double as_real(const Value& value) {

@@ -105,6 +105,7 @@ class AloneRun final : public Simulation {
   AloneRun(const Program& program, const Parameters& parameters, Granularity granularity,
            const network::DelayModel& delays, std::span<const NpuId> members)
       : program_(program),
+        parameters_(parameters),
         is_fair_(parameters.arbitration == Arbitration::fair),
         links_(delays, members),
         ends_(program.gpus.size(), Time::max()) {
@@ -210,8 +211,7 @@ class AloneRun final : public Simulation {
     if (moving.hop == 0 && request.wants_ack) push(end, What::left, request.from, request.held, request.block);
     ++moving.hop;
     moving.tail = end + link.latency();
-    if (moving.hop == way.size())
-      return push(moving.tail + devices_[request.to].delay_of(request.kind), What::arrive, slot);
+    if (moving.hop == way.size()) return push(moving.tail + delay_of(request.kind, parameters_), What::arrive, slot);
     const AloneLink& next = links_[way[moving.hop]];
     const bool is_whole = next.dimension() != link.dimension() || next.takes_whole();
     const Time there = is_whole ? moving.tail : begin + link.latency();
@@ -278,6 +278,7 @@ class AloneRun final : public Simulation {
   }
 
   const Program& program_;
+  const Parameters& parameters_;
   bool is_fair_;
   AloneLinks links_;
   std::deque<Device> devices_;

@@ -29,7 +29,10 @@ Bytes test_message(const Plan& plan) {
   const Bytes one = next_size(plan, Bytes(1));  // a unit in each chunk
   const Bytes of_shares = one * (2 * units), of_pipelines = one * (3 * unit_of_pipelines / plan.alignment + 1);
   const Bytes message = unit_of_pipelines > 0 ? std::max(of_shares, of_pipelines) : of_shares;
-  return message <= most ? message : one;
+  const Bytes usual = message <= most ? message : one;
+  if (usual < plan.least) return next_size(plan, plan.least);
+  if (usual <= plan.most) return usual;
+  return std::max(Bytes(plan.most.count() / one.count() * one.count()), one);
 }
 
 }  // namespace orrery::gpu

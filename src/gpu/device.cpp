@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "device_state.hpp"
 #include "orrery/base/error.hpp"
 
@@ -78,6 +80,41 @@ std::string_view name(Stall stall) {
   return names[static_cast<std::size_t>(stall)];
 }
 
+std::optional<Request> answer_to(const Request& request, const Parameters& parameters) {
+  const auto lines = [&](std::uint64_t bytes) { return (bytes + parameters.line - 1) / parameters.line; };
+  Request answer{.to = request.from, .group = request.group, .block = request.block, .burst = request.burst};
+  const bool is_load = request.kind == RequestKind::load || request.kind == RequestKind::switch_load;
+  if (is_load) {
+    answer.kind = request.kind == RequestKind::load ? RequestKind::answer : RequestKind::switch_part;
+    answer.tag = request.tag;
+    answer.bytes = request.bytes;
+    answer.wire = request.bytes + lines(request.bytes) * parameters.data_header;
+    return answer;
+  }
+  if (!request.wants_ack) return {};
+  answer.kind = RequestKind::ack;
+  answer.wire = lines(request.held) * parameters.ack_header;
+  return answer;
+}
+
+Time delay_of(RequestKind kind, const Parameters& parameters) {
+  switch (kind) {
+    case RequestKind::store:
+    case RequestKind::switch_store:
+    case RequestKind::word:
+      return parameters.in;
+    case RequestKind::ack:
+      return parameters.out;
+    case RequestKind::load:
+    case RequestKind::switch_load:
+      return std::max(parameters.load - path_of_load * 2, Time::zero());
+    case RequestKind::answer:
+    case RequestKind::switch_part:
+      return Time::zero();
+  }
+  return Time::zero();
+}
+
 Device::State::State(const Program& the_program, std::uint32_t the_gpu, const Parameters& the_parameters,
                      Granularity granular, Simulation& the_simulation)
     : program(the_program),
@@ -127,14 +164,21 @@ void Device::State::start_blocks() {
     const std::uint32_t next = kernel.for_sm.front();
     kernel.for_sm.pop_front();
     blocks[next].stalls[static_cast<std::size_t>(Stall::launch)] = now() - kernel.begun;
+    tell_sms();
     kernel.tasks[next].start();
   }
+}
+
+void Device::State::tell_sms() {
+  const std::uint64_t on = blocks.size() - kernel.num_over - kernel.for_sm.size();
+  around.hold_sms(gpu, static_cast<std::uint32_t>((on + parameters.blocks_per_sm - 1) / parameters.blocks_per_sm));
 }
 
 void Device::State::end_block(BlockRun& block) {
   block.is_over = true;
   kernel.last_block = block.index;
   ++kernel.num_over;
+  tell_sms();
   if (kernel.num_over == blocks.size()) return around.finish(gpu, now() + parameters.end);
   start_blocks();
 }
@@ -168,34 +212,21 @@ void Device::begin() {
 }
 
 void Device::arrive(const Request& request) {
+  take(request);
+  if (const auto answer = answer_to(request, state_->parameters)) state_->send(state_->now(), *answer);
+}
+
+void Device::take(const Request& request) {
   State& device = *state_;
   switch (request.kind) {
     case RequestKind::store:
     case RequestKind::switch_store:
       if (request.has_packets) device.packets_come(request.buffer, request.offset, request.offset + request.bytes);
-      if (request.wants_ack)
-        device.send(device.now(), {.kind = RequestKind::ack,
-                                   .to = request.from,
-                                   .block = request.block,
-                                   .burst = request.burst,
-                                   .wire = device.lines(request.held) * device.parameters.ack_header});
       return;
     case RequestKind::ack: {
       BlockRun& block = device.blocks[request.block];
       if (--block.not_acked == 0) resume_all(block.for_acks);
       return;
-    }
-    case RequestKind::load:
-    case RequestKind::switch_load: {
-      const bool is_part = request.kind == RequestKind::switch_load;
-      return device.send(device.now(), {.kind = is_part ? RequestKind::switch_part : RequestKind::answer,
-                                        .to = request.from,
-                                        .group = request.group,
-                                        .block = request.block,
-                                        .burst = request.burst,
-                                        .tag = request.tag,
-                                        .bytes = request.bytes,
-                                        .wire = device.data_wire(request.bytes)});
     }
     case RequestKind::answer:
     case RequestKind::switch_part: {
@@ -205,6 +236,9 @@ void Device::arrive(const Request& request) {
     }
     case RequestKind::word:
       return device.word_comes(request.tag);
+    case RequestKind::load:
+    case RequestKind::switch_load:
+      return;
   }
 }
 
@@ -214,26 +248,13 @@ void Device::left(std::uint32_t number, std::uint64_t bytes) {
   if (!block.for_room.empty()) resume_all(block.for_room);
 }
 
-Time Device::delay_of(RequestKind kind) const {
-  const Parameters& parameters = state_->parameters;
-  switch (kind) {
-    case RequestKind::store:
-    case RequestKind::switch_store:
-    case RequestKind::word:
-      return parameters.in;
-    case RequestKind::ack:
-      return parameters.out;
-    case RequestKind::load:
-    case RequestKind::switch_load:
-      return std::max(parameters.load - path_of_load * 2, Time::zero());
-    case RequestKind::answer:
-    case RequestKind::switch_part:
-      return Time::zero();
-  }
-  return Time::zero();
-}
-
 bool Device::is_over() const { return state_->kernel.num_over == state_->blocks.size(); }
+
+bool Device::is_quiet() const {
+  return is_over() && std::ranges::all_of(state_->blocks, [](const BlockRun& block) {
+           return block.not_left == 0 && block.not_acked == 0;
+         });
+}
 
 std::vector<std::string> Device::waits() const {
   std::vector<std::string> lines;
@@ -259,6 +280,13 @@ std::vector<std::string> Device::waits() const {
 }
 
 const std::array<Time, num_stalls>& Device::stalls(std::uint32_t block) const { return state_->blocks[block].stalls; }
+
+std::array<Time, num_stalls> Device::all_stalls() const {
+  std::array<Time, num_stalls> sums{};
+  for (const BlockRun& block : state_->blocks)
+    for (std::size_t k = 0; k < num_stalls; ++k) sums[k] += block.stalls[k];
+  return sums;
+}
 
 std::uint32_t Device::last_block() const { return state_->kernel.last_block; }
 

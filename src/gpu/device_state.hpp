@@ -116,6 +116,7 @@ struct Device::State {
   void packets_come(Buffer buffer, std::uint64_t begin, std::uint64_t end);
   void word_comes(std::uint32_t channel);
   void start_blocks();
+  void tell_sms();
   void end_block(BlockRun& block);
 };
 

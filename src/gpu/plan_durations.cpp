@@ -6,6 +6,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/gpu/alone.hpp"
 #include "orrery/gpu/options.hpp"
+#include "orrery/gpu/plan_programs.hpp"
 
 namespace orrery::gpu {
 namespace {
@@ -17,7 +18,7 @@ class PlanDurations final : public collective::WholeDurations {
   explicit PlanDurations(const Options& options) : options_(options) {}
 
   std::optional<std::string> carrier(Kind kind, std::uint32_t members, Bytes whole) const override {
-    const Plan* const plan = find(kind, members, whole);
+    const Plan* const plan = find_plan(options_, kind, members, whole);
     if (plan == nullptr) return {};
     return std::filesystem::path(plan->file).filename().string();
   }
@@ -28,23 +29,13 @@ class PlanDurations final : public collective::WholeDurations {
   }
   Time duration(const network::DelayModel& delays, std::span<const NpuId> members, Kind kind,
                 Bytes whole) const override {
-    const Plan* const plan = find(kind, static_cast<std::uint32_t>(members.size()), whole);
+    const Plan* const plan = find_plan(options_, kind, static_cast<std::uint32_t>(members.size()), whole);
     ensure(plan != nullptr, "no plan carries out the collective");
     const Program program = make_program(*plan, next_size(*plan, whole));
     return simulate_alone(program, options_.parameters, options_.granularity(), delays, members).whole;
   }
 
  private:
-  const Plan* find(Kind kind, std::uint32_t members, Bytes whole) const {
-    const auto of_kind = options_.plans.find(kind);
-    if (of_kind == options_.plans.end() || whole == Bytes(0)) return nullptr;
-    for (const auto& plan : of_kind->second) {
-      if (plan->gpus.size() != members || whole < plan->least) continue;
-      if (next_size(*plan, whole) <= plan->most) return plan.get();
-    }
-    return nullptr;
-  }
-
   Options options_;
 };
 
@@ -62,6 +53,25 @@ void Options::validate() const {
   require(p.load > Time::zero(), "load", "found 0", "a time above 0");
   require(p.l2 > Time::zero() && p.hit > Time::zero() && p.hbm > Time::zero(), "l2", "found l2, hit or hbm of 0",
           "times above 0, or blocks could work without end at one time");
+}
+
+const Plan* find_plan(const Options& options, Kind kind, std::uint32_t members, Bytes whole) {
+  const auto of_kind = options.plans.find(kind);
+  if (of_kind == options.plans.end() || whole == Bytes(0)) return nullptr;
+  for (const auto& plan : of_kind->second) {
+    if (plan->gpus.size() != members || whole < plan->least) continue;
+    if (next_size(*plan, whole) <= plan->most) return plan.get();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Program> PlanPrograms::find(Kind kind, std::uint32_t members, Bytes whole) {
+  const Plan* const plan = find_plan(options_, kind, members, whole);
+  if (plan == nullptr) return nullptr;
+  const Bytes size = next_size(*plan, whole);
+  auto& made = made_[{plan, size.count()}];
+  if (!made) made = std::make_shared<const Program>(make_program(*plan, size));
+  return made;
 }
 
 std::shared_ptr<const collective::WholeDurations> plan_durations(const Options& options) {

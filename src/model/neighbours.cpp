@@ -209,6 +209,8 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
     const Time relay_delay = simulated_network_->least_relay_delay();
     const std::optional<Time> own_answer_delay = simulated_network_->own_answer_delay();
     if (own_answer_delay) neighbours.add_answers(world.rank(), *own_answer_delay);
+    if (const auto notice_delay = simulated_network_->notice_delay())
+      neighbours.add_answers(world.rank(), *notice_delay);
     for (int rank = 0; rank < world.size(); ++rank)
       own_answer_delay ? neighbours.add_hand_over(Rank(rank), relay_delay)
                        : neighbours.add_relay(Rank(rank), relay_delay);

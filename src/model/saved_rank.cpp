@@ -75,7 +75,7 @@ void SavedRank::serialize_sums(pdes::KernelState& kernel, Archive& archive) {
 /// Writes or reads what belongs to a logical process alone.
 void SavedRank::serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive) {
   if (lp < run_.first_communicator())
-    parts().npus.serialize(NpuId(lp.value()), archive, pending);
+    npu::serialize(parts().npus, NpuId(lp.value()), archive, pending);
   else if (lp < run_.first_server())
     parts().communicators.hosts().serialize(GroupId(lp.value() - run_.first_communicator().value()), archive);
   else if (lp < run_.first_link())

@@ -23,4 +23,12 @@ Time LinkServer::serve(Time now, Time holds, Bytes size) {
   return start;
 }
 
+bool LinkServer::serve_at_once(Time now, Time holds, Bytes size) {
+  free_ = std::max(now, free_) + holds;
+  ++statistics_.messages;
+  statistics_.bytes += size;
+  statistics_.busy += holds;
+  return free_ < Time::max();
+}
+
 }  // namespace orrery::network

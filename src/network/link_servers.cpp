@@ -92,6 +92,7 @@ pdes::Event LinkServers::event(Server& server, Time time, pdes::Stage stage, LpI
 void LinkServers::serve(const pdes::Event& event) {
   if (wait_for_parts(event)) return;
   Server& server = server_of(event.target);
+  if (messages_[event.node].kind == Message::Kind::request) return pass_request(server, event);
   if (options_.switching == Switching::cut_through)
     cut_through(server, event);
   else
@@ -156,6 +157,42 @@ void LinkServers::cut_through(Server& server, const pdes::Event& event) {
   pass_on(server, event, next, tail);
 }
 
+Time LinkServers::request_holds(Server& server, Bytes size) const {
+  if (!server.request_delays) {
+    server.request_delays = std::make_unique<RequestDelays>();
+    server.request_delays->latency = delays_.passes(server.link, Bytes(0));
+  }
+  auto& known = server.request_delays->known;
+  RequestDelays::Known& of_size = known[size.count() % known.size()];
+  if (of_size.size != size) of_size = {size, delays_.holds(server.link, size)};
+  return of_size.holds;
+}
+
+// Requests are cut through whole. Those that pass data are served when they come; the data behind them then wait for
+// their service, too.
+void LinkServers::pass_request(Server& server, const pdes::Event& event) {
+  Message& message = messages_[event.node];
+  Message::Request& request = message.request;
+  const Time takes = request_holds(server, message.size), latency = server.request_delays->latency;
+  const Time begin = request.passes_data ? event.time : server.server.begins(event.time);
+  const Time holds = std::max(takes, message.packet.tail - begin), tail = begin + holds + latency;
+  const bool is_in_range = request.passes_data ? server.server.serve_at_once(event.time, takes, message.size)
+                                               : server.server.serve(event.time, holds, message.size) < Time::max();
+  if (!is_in_range || tail == Time::max()) return note_overrun(event);
+  if (request.wants_notice) {
+    pdes::Event left = this->event(server, begin + holds, pdes::Stage::client, LpId(message.source.value()));
+    left.kind = static_cast<std::uint16_t>(Delivery::left);
+    left.node = request.slot;
+    left.detail = left_detail({message.step.id.service, request.held});
+    request.wants_notice = false;
+    part_.kernel.send(part_.hosting.of_npu[message.source.index()], left);
+  }
+  const auto next = next_link(server, message);
+  const bool goes_on = next && next->dimension == server.link.dimension;
+  message.packet.tail = goes_on ? tail : Time();
+  pass_on(server, event, next, goes_on && !fabric_.takes_whole(*next) ? begin + latency : tail);
+}
+
 /// Returns the size of the packet that begins at the message's offset. What switches combine is not cut.
 Bytes LinkServers::packet_size(const Message& packet) const {
   const Bytes rest = packet.size - Bytes(packet.packet.offset);
@@ -210,6 +247,7 @@ void LinkServers::pass_copies_on(Server& server, const pdes::Event& event, std::
 /// Hands the message in a slot to the next link, or to its destination.
 void LinkServers::hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there) {
   const Message message = messages_[slot];
+  if (!next) there += message.request.after;
   const LpId target = next ? lp(*next) : LpId(message.destination.value());
   const Rank to = part_.hosting.of_npu[next ? next->owner.index() : message.destination.index()];
   pdes::Event onward = event(server, there, next ? pdes::Stage::server : pdes::Stage::client, target);

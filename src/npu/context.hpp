@@ -14,6 +14,8 @@
 
 namespace orrery::npu {
 
+class GpuSystem;
+
 /// What the NPUs of a rank share and call.
 struct Context {
   /// Lists that are empty between calls; one for all NPUs saves memory.
@@ -31,6 +33,7 @@ struct Context {
   std::vector<Cause> cause_of_group;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
+  GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
 };
 

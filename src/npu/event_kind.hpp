@@ -18,10 +18,16 @@ enum class EventKind : std::uint16_t {
   clear_to_send,  ///< another NPU is ready to receive (rendezvous)
   cleared,        ///< what `clear_to_send` becomes once it is matched: the data of send `node` leave
 
+  // Of the thread blocks of a GPU. `node` is the slot of a kernel (GpuCollectives).
+  gpu_resume,  ///< the coroutine with the address `detail` goes on
+  gpu_offer,   ///< requests are handed to their first links
+  gpu_over,    ///< the kernel is over
+
   // Of the links.
   arrived = static_cast<std::uint16_t>(network::Delivery::arrived),  ///< a message is there
   sent = static_cast<std::uint16_t>(network::Delivery::sent),        ///< the data of send `node` are at the receiver
   wake = static_cast<std::uint16_t>(network::Delivery::wake),        ///< collective `node` goes on, in step `detail`
+  left = static_cast<std::uint16_t>(network::Delivery::left),        ///< a request of a thread block is on its way
 };
 
 }  // namespace orrery::npu

@@ -1,6 +1,7 @@
 #include "npu.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "noise.hpp"
 #include "orrery/base/error.hpp"
@@ -17,11 +18,14 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
     : execution_(npu, lookahead, context, overrun),
       messaging_(make_messaging(context)),
       collectives_(context.services.links ? std::make_unique<LinkCollectives>() : nullptr),
+      gpu_(context.gpus != nullptr ? std::make_unique<GpuCollectives>(*context.gpus) : nullptr),
       memberships_(std::move(memberships)) {
   const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
   if (const double share = context.options.compute.collectives_share; share > 0)
     shared_units_ = std::make_unique<SharedUnits>(share);
+  if (gpu_ && context.gpus->options.compute_share)
+    shared_sms_ = std::make_unique<SharedSms>(context.gpus->options.parameters.sms);
 }
 
 bool Npu::handle(const pdes::Event& event) {
@@ -30,6 +34,9 @@ bool Npu::handle(const pdes::Event& event) {
     case EventKind::start:
       return true;
     case EventKind::complete:
+      // A node whose end has changed has several events, of which one counts.
+      if (shared_sms_ && execution_.node(id).kind == NodeKind::compute && !shared_sms_->end(id, event.time))
+        return false;
       if ((yielding_ || shared_units_) && is_put_off(id, event.time)) return false;
       [[fallthrough]];
     case EventKind::sent:
@@ -41,6 +48,11 @@ bool Npu::handle(const pdes::Event& event) {
       return true;
     case EventKind::arrived: {
       const network::Message message = execution_.context().services.links->take(event);
+      if (message.kind == network::Message::Kind::request) {
+        gpu_->arrive(execution_, message, event.time);
+        share_sms(event.time);
+        return true;
+      }
       const bool is_of_node =
           message.kind == network::Message::Kind::data || message.kind == network::Message::Kind::clear_to_send;
       return is_of_node ? messaging_->arrive(execution_, message, event.time)
@@ -48,6 +60,13 @@ bool Npu::handle(const pdes::Event& event) {
     }
     case EventKind::wake:
       return collectives_->wake(execution_, id, network::unpacked(event.detail), event.time);
+    case EventKind::gpu_resume:
+    case EventKind::gpu_offer:
+    case EventKind::gpu_over:
+    case EventKind::left:
+      gpu_->handle(execution_, event);
+      share_sms(event.time);
+      return true;
     case EventKind::data:
     case EventKind::clear_to_send:
       break;
@@ -69,8 +88,10 @@ void Npu::settle(Time now) {
     }
     // Nodes that take no time hold their resource until all others of this round have begun.
   } while (execution_.end_instant_nodes(now));
+  if (gpu_) gpu_->settle(execution_, now);
   messaging_->settle(execution_, now);
-  if (is_done()) execution_.accounting().end_run(now);
+  // What comes later for its memory is none of its time.
+  if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
 }
 
 void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
@@ -88,7 +109,20 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
     case NodeKind::collective:
       return issue_collective(id, now);
     default:
-      return execution_.end_at(id, now, now + compute_time(id));
+      const Time takes = compute_time(id);
+      const bool shares = shared_sms_ && execution_.node(id).kind == NodeKind::compute && takes > Time::zero();
+      const Time finish = shares ? shared_sms_->begin(id, takes, now) : now + takes;
+      if (shares && finish == Time::max()) return;  // until an SM is free
+      return execution_.end_at(id, now, finish);
+  }
+}
+
+/// Moves the ends of compute nodes if thread blocks hold another number of SMs.
+void Npu::share_sms(Time now) {
+  if (!shared_sms_) return;
+  for (const auto& [id, finish] : shared_sms_->hold(gpu_->sms(), now)) {
+    execution_.running(id).finish = finish;
+    if (finish < Time::max()) execution_.end_at(id, now, finish);
   }
 }
 
@@ -153,6 +187,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   const trace::Node& node = execution_.node(id);
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
+  if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now);
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
@@ -232,6 +267,7 @@ Wait Npu::wait_of(const RunningNode& running) const {
     wait.group = joined.group;
     wait.ordinal = joined.ordinal;
     wait.members = joined.members;
+    if (gpu_) wait.blocks = gpu_->waits(running.node);
   } else if (node.kind == NodeKind::send) {
     const ChannelKey channel = channel_of(execution_.npu(), running.node);
     wait.partner = channel.other;
@@ -242,7 +278,8 @@ Wait Npu::wait_of(const RunningNode& running) const {
 
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
-  archive(execution_, own_memory_, has_settled_);
+  ensure(!gpu_, "a checkpoint of thread blocks");
+  archive(execution_, own_memory_, has_settled_, has_ended_);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
   messaging_->serialize(execution_, archive, pending);
@@ -263,6 +300,12 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending) {
 
 void Npu::stop(Time now) {
   if (!is_done()) execution_.accounting().stop(now);
+}
+
+void Npu::list_requests(std::vector<gpu::RequestRecord>& requests) const {
+  if (!gpu_) return;
+  const auto sent = gpu_->sent(id());
+  requests.insert(requests.end(), sent.begin(), sent.end());
 }
 
 NpuRecord Npu::record() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "execution.hpp"
+#include "gpu_collectives.hpp"
 #include "link_collectives.hpp"
 #include "messaging.hpp"
 #include "orrery/base/overrun.hpp"
@@ -16,6 +17,7 @@
 #include "orrery/npu/wait.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
+#include "shared_sms.hpp"
 #include "shared_units.hpp"
 #include "yielding.hpp"
 
@@ -58,6 +60,8 @@ class Npu {
   /// Ends the run before this NPU is done: its times count up to `now`.
   void stop(Time now);
   NpuRecord record() const;
+  /// Appends what its thread blocks have sent.
+  void list_requests(std::vector<gpu::RequestRecord>& requests) const;
   /// Appends what this NPU waits for.
   void list_waits(std::vector<Wait>& waits) const;
 
@@ -65,6 +69,7 @@ class Npu {
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
+  void share_sms(Time now);
   bool is_put_off(NodeId id, Time now);
   Time owed_to_collective(NodeId id, Time now);
   Time owed_to_compute(NodeId id, Time now);
@@ -85,12 +90,15 @@ class Npu {
   Execution execution_;
   std::unique_ptr<Messaging> messaging_;
   std::unique_ptr<LinkCollectives> collectives_;       // null if hosts of communicators carry collectives out
+  std::unique_ptr<GpuCollectives> gpu_;                // null if no thread blocks carry out collectives
   std::vector<communicator::Membership> memberships_;  // [uses]
   std::unique_ptr<Yielding> yielding_;                 // null if no collective yields here
+  std::unique_ptr<SharedSms> shared_sms_;              // null if thread blocks take no SMs from compute nodes
   std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool has_settled_ = false;                           // its first nodes have begun
   bool has_broken_off_ = false;                        // `settle`, because of doubts
+  bool has_ended_ = false;                             // it is done, and has counted its time
 };
 
 }  // namespace orrery::npu

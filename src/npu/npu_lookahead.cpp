@@ -47,6 +47,8 @@ pdes::LookaheadBounds Npu::lookahead() const {
                                bound(distances.calls, posted.calls(), arriving.calls())};
   if (distances.relays) bounds.relays = bound(*distances.relays, posted.relays(), arriving.relays());
   if (collectives_ && collectives_->is_asked_for_more()) bounds.relays.reaction = Time::zero();
+  // Others may ask for data of its memory at any time.
+  if (gpu_) bounds.sends.reaction = bounds.calls.reaction = bounds.relays.reaction = Time::zero();
   return bounds;
 }
 

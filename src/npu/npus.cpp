@@ -36,7 +36,7 @@ std::vector<Cause> causes_of(const RunContext& run) {
 /// Returns whether an event is of the links, so that it comes at its time.
 bool is_of_links(const pdes::Event& event) {
   const auto kind = static_cast<EventKind>(event.kind);
-  return kind == EventKind::arrived || kind == EventKind::sent || kind == EventKind::wake;
+  return kind == EventKind::arrived || kind == EventKind::sent || kind == EventKind::wake || kind == EventKind::left;
 }
 
 }  // namespace
@@ -47,14 +47,18 @@ struct Npus::State {
         context{services,           run.memory,   run.options,    run.hosting,
                 run.first_server(), run.place_of, causes_of(run), dimension_streams_of(run),
                 run.least_recorded},
+        gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
         lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),
         bounds(run.npus.size()),
         is_touched(run.npus.size(), 0),
-        is_done(run.npus.size(), 0) {}
+        is_done(run.npus.size(), 0) {
+    context.gpus = gpus.get();
+  }
 
   const RunContext& run;
   Context context;
+  std::unique_ptr<GpuSystem> gpus;  // null: no thread blocks carry out collectives
   Lookaheads lookaheads;
   std::vector<Npu> npus;
   std::vector<std::uint32_t> index;  // [num_npus of the run] into npus
@@ -102,14 +106,15 @@ void Npus::stop(Time now) {
   for (auto& npu : state_->npus) npu.stop(now);
 }
 
-void Npus::serialize(NpuId id, Archive& archive, std::span<const pdes::Event> pending) {
-  const auto index = local(id);
-  Npu& npu = state_->npus[index];
+void serialize(Npus& npus, NpuId id, Archive& archive, std::span<const pdes::Event> pending) {
+  const auto index = npus.local(id);
+  Npus::State& state = *npus.state_;
+  Npu& npu = state.npus[index];
   npu.serialize(archive, pending);
   if (!archive.reads()) return;
-  state_->bounds.mark(index);
-  state_->is_done[index] = npu.is_done() ? 1 : 0;
-  state_->num_done += npu.is_done() ? 1 : 0;
+  state.bounds.mark(index);
+  state.is_done[index] = npu.is_done() ? 1 : 0;
+  state.num_done += npu.is_done() ? 1 : 0;
 }
 
 void Npus::handle(const pdes::Event& event) {
@@ -176,6 +181,16 @@ std::vector<NpuRecord> Npus::records() const {
   std::vector<NpuRecord> records;
   for (const auto& npu : state_->npus) records.push_back(npu.record());
   return records;
+}
+
+std::vector<gpu::KernelRecord> Npus::gpu_kernels() const {
+  return state_->gpus ? state_->gpus->kernels : std::vector<gpu::KernelRecord>();
+}
+
+std::vector<gpu::RequestRecord> Npus::gpu_requests() const {
+  std::vector<gpu::RequestRecord> requests;
+  for (const auto& npu : state_->npus) npu.list_requests(requests);
+  return requests;
 }
 
 std::vector<Time> Npus::milestones() const {

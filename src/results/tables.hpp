@@ -37,6 +37,9 @@ NetworkFigures write_network(Output& output, const RunDescription& run, const Ne
 std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescription& network,
                                              std::span<const network::LinkRecord> mine);
 
+/// Writes /gpu if thread blocks carried out collectives. `group_position`: as write_groups returns it.
+void write_gpu(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position);
+
 /// Writes /memory if there is a hierarchical pool. `simulated_time` counts on rank 0.
 void write_memory(Output& output, std::span<const memory::MemoryStageRecord> mine, Time simulated_time);
 

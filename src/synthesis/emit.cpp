@@ -127,7 +127,12 @@ Emission emit(const Model& model, const Scale& scale, const Obfuscation& obfusca
   Assembler assembler(axes, store);
   for (std::size_t r = 0; r < programs.size(); ++r) {
     const auto of_role = std::span(sizes).subspan(events.first_node[r], programs[r].nodes.size());
-    assembler.keep(make_structure(model, programs[r], of_role, mix(obfuscation.seed, r)), r);
+    const double layers = model.roles[r].layers == 0 ? 1 : 1 + static_cast<double>(more[r]) / model.roles[r].layers;
+    // What is there throughout is of all layers of the role.
+    const auto tensor_size = [&](const HeldTensor& tensor) {
+      return tensor_bytes(tensor, scale.sizes * (tensor.use.is_there() ? layers : 1), obfuscation);
+    };
+    assembler.keep(make_structure(model, programs[r], of_role, tensor_size, mix(obfuscation.seed, r)), r);
   }
   for (std::uint32_t npu = 0; npu < axes.num_npus; ++npu) {
     emission.traces.push_back(assembler.trace_of(npu));

@@ -155,6 +155,10 @@ class Expansion {
         std::ranges::sort(node.dependencies);
         node.dependencies.erase(std::unique(node.dependencies.begin(), node.dependencies.end()),
                                 node.dependencies.end());
+        if (!token.held.empty())
+          for (const HeldTensor& tensor : role_.held[token.held[b][std::size_t{word.source} * token.count + source]])
+            if (const auto from = find(tensor.maker, token, occurrence, i); from && *from <= own)
+              node.held.push_back({*from, &tensor});
         program_.nodes.push_back(std::move(node));
       }
     }

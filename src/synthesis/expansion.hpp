@@ -23,10 +23,17 @@ bool runs_all_forward(const Model& model);
 std::vector<ScaledWord> scale_sequence(const Role& role, std::uint32_t learned, std::uint32_t micro_batches,
                                        bool all_forward);
 
+/// A tensor that a node of a program lists last.
+struct ScaledTensor {
+  std::uint32_t maker = 0;  ///< the node that lists it first: an earlier one, or the same
+  const HeldTensor* source = nullptr;
+};
+
 /// A node of a program.
 struct ProgramNode {
   const Slot* slot = nullptr;
   std::vector<std::uint32_t> dependencies = {};  ///< earlier nodes, ascending
+  std::vector<ScaledTensor> held = {};
 };
 
 struct ScaledProgram {

@@ -57,20 +57,33 @@ void assume_exponents(const Program& program, const std::vector<Location>& locat
   const auto slot_at = [&](std::uint32_t k) -> Slot& {
     return role.tokens[locations[k].token].body[locations[k].offset];
   };
+  std::vector<char> is_awaited(locations.size());
+  for (const auto& sources : program.dependencies)
+    for (const auto source : sources) is_awaited[source] = 1;
+  const auto is_compute = [&](std::uint32_t k) {
+    return model.families[program.families[k]].kind == trace::NodeKind::compute;
+  };
   for (std::size_t a = 0; a < model.axes.size(); ++a) {
-    std::vector<char> after_scatter(locations.size());
+    // Of nodes that wait for a gather too, as those of ZeRO 3's backward passes do, the work is that of what was
+    // gathered.
+    std::vector<char> after_scatter(locations.size()), after_gather(locations.size());
     for (std::uint32_t k = 0; k < locations.size(); ++k) {
       const Family& family = model.families[program.families[k]];
       if (reaches(family, a) && family.collective == CollectiveKind::all_gather) {
         slot_at(k).exponents[a] = -1;
         for (const auto before : program.dependencies[k])
-          if (after_scatter[before] != 0 && model.families[program.families[before]].kind == trace::NodeKind::compute)
+          if (after_scatter[before] != 0 && after_gather[before] == 0 && is_compute(before))
             slot_at(before).exponents[a] = -1;
       }
       for (const auto before : program.dependencies[k]) {
         const Family& source = model.families[program.families[before]];
-        if (reaches(source, a) && source.collective == CollectiveKind::reduce_scatter) after_scatter[k] = 1;
+        if (!reaches(source, a)) continue;
+        if (source.collective == CollectiveKind::reduce_scatter) after_scatter[k] = 1;
+        if (source.collective == CollectiveKind::all_gather) after_gather[k] = 1;
       }
+      // The update at the end of a step needs no gather if parameters stay divided.
+      if (is_awaited[k] == 0 && after_scatter[k] != 0 && after_gather[k] == 0 && is_compute(k))
+        slot_at(k).exponents[a] = -1;
     }
   }
 }

@@ -77,7 +77,10 @@ void learn_sizes(const Learned& learned, std::uint32_t min_support, Model& model
     }
   }
   Sketches sketches = sketch_slots(slots, min_support);
-  for (std::size_t s = 0; s < of_slot.size(); ++s) of_slot[s]->sketch = sketches.of_slot[s];
+  for (std::size_t s = 0; s < of_slot.size(); ++s) {
+    of_slot[s]->sketch = sketches.of_slot[s];
+    of_slot[s]->rank = sketches.rank_of_slot[s];
+  }
   model.sketches = std::move(sketches.sketches);
   model.merged_slots = sketches.merged;
 }

@@ -27,14 +27,16 @@ class Relations {
  public:
   Relations(const Program& program, const Words& words, const std::vector<Location>& locations) : words_(words) {
     std::map<Ends, std::set<std::int32_t>> differences, sums;
-    for (std::uint32_t k = 0; k < locations.size(); ++k)
-      for (const auto source : program.dependencies[k]) {
-        const Location &to = locations[k], &from = locations[source];
-        if (!both_in_layers(to, from)) continue;
-        const Ends ends = ends_of(to, from);
-        differences[ends].insert(static_cast<std::int32_t>(from.iteration) - static_cast<std::int32_t>(to.iteration));
-        sums[ends].insert(static_cast<std::int32_t>(from.iteration + to.iteration));
-      }
+    const auto note = [&](const Location& to, const Location& from) {
+      if (!both_in_layers(to, from)) return;
+      const Ends ends = ends_of(to, from);
+      differences[ends].insert(static_cast<std::int32_t>(from.iteration) - static_cast<std::int32_t>(to.iteration));
+      sums[ends].insert(static_cast<std::int32_t>(from.iteration + to.iteration));
+    };
+    for (std::uint32_t k = 0; k < locations.size(); ++k) {
+      for (const auto source : program.dependencies[k]) note(locations[k], locations[source]);
+      for (const ProgramTensor& tensor : program.held[k]) note(locations[k], locations[tensor.maker]);
+    }
     for (const auto& [ends, found] : differences)
       if (ends[0] != ends[2] && sums.at(ends).size() < found.size()) mirrored_.insert(ends);
   }
@@ -100,20 +102,47 @@ std::vector<Location> locate(const Words& words) {
   return locations;
 }
 
+namespace {
+
+/// Numbers the distinct lists of a role, and says for each occurrence of a position which one it has.
+template <class List>
+class Lists {
+ public:
+  explicit Lists(std::vector<List>& lists) : lists_(lists) {}
+
+  void set(List list, const Token& token, const Location& at, std::vector<std::uint32_t>& table) {
+    std::ranges::sort(list);
+    const auto [found, added] = numbers_.try_emplace(list, static_cast<std::uint32_t>(lists_.size()));
+    if (added) lists_.push_back(std::move(list));
+    table.resize(std::size_t{token.occurrences} * token.count);
+    table[std::size_t{at.occurrence} * token.count + at.iteration] = found->second;
+  }
+
+ private:
+  std::vector<List>& lists_;
+  std::map<List, std::uint32_t> numbers_;
+};
+
+}  // namespace
+
 void learn_edges(const Program& program, const Words& words, const std::vector<Location>& locations, Role& role) {
   const Relations relations(program, words, locations);
-  std::map<Edges, std::uint32_t> numbers;
+  Lists<Edges> of_edges(role.edges);
+  Lists<HeldTensors> of_held(role.held);
+  const bool has_tensors = std::ranges::any_of(program.held, [](const auto& list) { return !list.empty(); });
+  for (Token& token : role.tokens)
+    if (has_tensors) token.held.resize(token.body.size());
   for (std::uint32_t k = 0; k < locations.size(); ++k) {
     const Location& at = locations[k];
     Edges edges;
     for (const auto source : program.dependencies[k]) edges.push_back(relations.edge(at, locations[source]));
-    std::ranges::sort(edges);
-    const auto [found, added] = numbers.try_emplace(edges, static_cast<std::uint32_t>(role.edges.size()));
-    if (added) role.edges.push_back(std::move(edges));
     Token& token = role.tokens[at.token];
-    auto& table = token.edges[at.offset];
-    table.resize(std::size_t{token.occurrences} * token.count);
-    table[std::size_t{at.occurrence} * token.count + at.iteration] = found->second;
+    of_edges.set(std::move(edges), token, at, token.edges[at.offset]);
+    if (!has_tensors) continue;
+    HeldTensors held;
+    for (const ProgramTensor& tensor : program.held[k])
+      held.push_back({relations.edge(at, locations[tensor.maker]), tensor.use, tensor.bytes});
+    of_held.set(std::move(held), token, at, token.held[at.offset]);
   }
 }
 

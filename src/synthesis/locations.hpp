@@ -15,7 +15,8 @@ struct Location {
 /// Returns the location of each position of a program. O(nodes).
 std::vector<Location> locate(const Words& words);
 
-/// Writes the dependencies of a program relative to its loops, into the tokens of `role`. O(dependencies log nodes).
+/// Writes the dependencies and tensors of a program relative to its loops, into the tokens of `role`. O(dependencies
+/// log nodes).
 void learn_edges(const Program& program, const Words& words, const std::vector<Location>& locations, Role& role);
 
 }  // namespace orrery::synthesis

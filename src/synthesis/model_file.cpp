@@ -46,6 +46,7 @@ ordered_json json_of(const Family& family) {
 
 ordered_json json_of(const Sketch& sketch, std::size_t number, const Obfuscation& obfuscation) {
   auto points = ordered_json::array();
+  const auto spread = spread_of(sketch, obfuscation);
   for (std::size_t p = 0; p < sketch.points.size(); ++p) {
     const SketchPoint& point = sketch.points[p];
     double factor = 1;
@@ -53,8 +54,11 @@ ordered_json json_of(const Sketch& sketch, std::size_t number, const Obfuscation
       const std::uint64_t word = mix(mix(mix(obfuscation.seed, 0x736b65746368), number), p);
       factor = std::exp(obfuscation.delta * normal_quantile((static_cast<double>(word >> 11U) + 0.5) * 0x1p-53));
     }
-    const auto size = [&](double value) { return obfuscation.delta > 0 ? to_three_digits(value * factor) : value; };
-    points.push_back({point.weight, size(point.flops), size(point.bytes), size(point.ps)});
+    const auto size = [&](double value, double of_field) {
+      return obfuscation.changes_sizes() ? to_three_digits(value * factor * of_field) : value;
+    };
+    points.push_back(
+        {point.weight, size(point.flops, spread[0]), size(point.bytes, spread[1]), size(point.ps, spread[2])});
   }
   return points;
 }
@@ -82,9 +86,11 @@ ordered_json json_of(const Token& token) {
     const Slot& slot = token.body[b];
     body.push_back({{"family", slot.family},
                     {"sketch", slot.sketch},
+                    {"rank", slot.rank},
                     {"channel", slot.channel},
                     {"exponents", slot.exponents},
                     {"edges", json_of_edges(token.edges[b])}});
+    if (!token.held.empty()) body.back()["held"] = json_of_edges(token.held[b]);
   }
   return {{"count", token.count},
           {"layers", token.is_layers},
@@ -92,22 +98,36 @@ ordered_json json_of(const Token& token) {
           {"body", std::move(body)}};
 }
 
-ordered_json json_of(const Role& role) {
-  auto edges = ordered_json::array();
+ordered_json json_of(const Edge& edge) {
+  return {edge.token,       edge.offset, static_cast<int>(edge.micro_batches),
+          edge.micro_batch, edge.part,   static_cast<int>(edge.layers),
+          edge.layer};
+}
+
+/// Writes a tensor: the edge to the node that lists it first, what both nodes do with it (a bit each), and its bytes.
+ordered_json json_of(const HeldTensor& tensor, const Obfuscation& obfuscation) {
+  const TensorUse& use = tensor.use;
+  const int bits =
+      (use.first_needs ? 1 : 0) + (use.first_makes ? 2 : 0) + (use.last_needs ? 4 : 0) + (use.last_makes ? 8 : 0);
+  return {json_of(tensor.maker), bits, tensor_bytes(tensor, 1, obfuscation)};
+}
+
+ordered_json json_of(const Role& role, const Obfuscation& obfuscation) {
+  auto edges = ordered_json::array(), held = ordered_json::array();
   for (const Edges& list : role.edges) {
     auto written = ordered_json::array();
-    for (const Edge& edge : list)
-      written.push_back({edge.token, edge.offset, static_cast<int>(edge.micro_batches), edge.micro_batch, edge.part,
-                         static_cast<int>(edge.layers), edge.layer});
+    for (const Edge& edge : list) written.push_back(json_of(edge));
     edges.push_back(std::move(written));
+  }
+  for (const HeldTensors& list : role.held) {
+    auto written = ordered_json::array();
+    for (const HeldTensor& tensor : list) written.push_back(json_of(tensor, obfuscation));
+    held.push_back(std::move(written));
   }
   auto tokens = ordered_json::array();
   for (const Token& token : role.tokens) tokens.push_back(json_of(token));
-  return {{"npus", role.num_npus},
-          {"layers", role.layers},
-          {"tokens", std::move(tokens)},
-          {"sequence", role.sequence},
-          {"edges", std::move(edges)}};
+  return {{"npus", role.num_npus},     {"layers", role.layers},     {"tokens", std::move(tokens)},
+          {"sequence", role.sequence}, {"edges", std::move(edges)}, {"held", std::move(held)}};
 }
 
 ordered_json json_of(const Axis& axis) {
@@ -176,7 +196,16 @@ Sketch sketch_of_json(const nlohmann::json& json) {
   return sketch;
 }
 
-Token token_of(const nlohmann::json& json, const Model& model, std::uint32_t occurrences, std::size_t num_lists) {
+/// Reads which list each occurrence of a position has.
+std::vector<std::uint32_t> lists_of(const nlohmann::json& json, std::size_t size, std::size_t num_lists) {
+  std::vector<std::uint32_t> table(size, whole<std::uint32_t>(json.at(0), num_lists, "edges"));
+  for (std::size_t i = 1; i < json.size(); ++i)
+    table[whole<std::size_t>(json[i].at(0), table.size(), "edges")] =
+        whole<std::uint32_t>(json[i].at(1), num_lists, "edges");
+  return table;
+}
+
+Token token_of(const nlohmann::json& json, const Model& model, std::uint32_t occurrences, const Role& role) {
   Token token;
   token.count = whole<std::uint32_t>(json.at("count"), 1U << 24U, "count");
   need(token.count > 0, "count");
@@ -187,15 +216,13 @@ Token token_of(const nlohmann::json& json, const Model& model, std::uint32_t occ
     Slot& slot = token.body.emplace_back();
     slot.family = whole<std::uint32_t>(written.at("family"), model.families.size(), "family");
     slot.sketch = whole<std::uint32_t>(written.at("sketch"), model.sketches.size(), "sketch");
+    slot.rank = written.value("rank", 0U);
     slot.channel = written.at("channel");
     slot.exponents = written.at("exponents").get<std::vector<double>>();
     need(slot.exponents.size() == model.axes.size(), "exponents");
-    const auto& edges = written.at("edges");
-    auto& table = token.edges.emplace_back();
-    table.assign(std::size_t{occurrences} * token.count, whole<std::uint32_t>(edges.at(0), num_lists, "edges"));
-    for (std::size_t i = 1; i < edges.size(); ++i)
-      table[whole<std::size_t>(edges[i].at(0), table.size(), "edges")] =
-          whole<std::uint32_t>(edges[i].at(1), num_lists, "edges");
+    const std::size_t size = std::size_t{occurrences} * token.count;
+    token.edges.push_back(lists_of(written.at("edges"), size, role.edges.size()));
+    if (!role.held.empty()) token.held.push_back(lists_of(written.at("held"), size, role.held.size()));
   }
   need(!token.body.empty(), "body");
   return token;
@@ -209,6 +236,14 @@ Edge edge_of(const nlohmann::json& json) {
           .part = json.at(4),
           .layers = whole<Edge::Over>(json.at(5), 5, "edge"),
           .layer = json.at(6)};
+}
+
+HeldTensor tensor_of(const nlohmann::json& json) {
+  const auto bits = whole<unsigned>(json.at(1), 16, "held");
+  HeldTensor tensor{
+      edge_of(json.at(0)), {(bits & 1U) != 0, (bits & 2U) != 0, (bits & 4U) != 0, (bits & 8U) != 0}, json.at(2)};
+  need(tensor.bytes > 0 && tensor.bytes < 1ULL << 62U && bits != 0, "held");
+  return tensor;
 }
 
 Role role_of_json(const nlohmann::json& json, const Model& model) {
@@ -226,11 +261,19 @@ Role role_of_json(const nlohmann::json& json, const Model& model) {
     Edges& edges = role.edges.emplace_back();
     for (const auto& edge : list) edges.push_back(edge_of(edge));
   }
+  if (json.contains("held"))
+    for (const auto& list : json.at("held")) {
+      HeldTensors& tensors = role.held.emplace_back();
+      for (const auto& tensor : list) tensors.push_back(tensor_of(tensor));
+    }
   for (std::size_t t = 0; t < tokens.size(); ++t)
-    role.tokens.push_back(token_of(tokens[t], model, occurrences[t], role.edges.size()));
-  for (const Edges& list : role.edges)
-    for (const Edge& edge : list)
-      need(edge.token < role.tokens.size() && edge.offset < role.tokens[edge.token].body.size(), "edge");
+    role.tokens.push_back(token_of(tokens[t], model, occurrences[t], role));
+  const auto check = [&](const Edge& edge) {
+    need(edge.token < role.tokens.size() && edge.offset < role.tokens[edge.token].body.size(), "edge");
+  };
+  for (const Edges& list : role.edges) std::ranges::for_each(list, check);
+  for (const HeldTensors& list : role.held)
+    for (const HeldTensor& tensor : list) check(tensor.maker);
   return role;
 }
 
@@ -273,7 +316,7 @@ std::string to_json(const Model& model, const Obfuscation& obfuscation) {
   for (std::size_t s = 0; s < model.sketches.size(); ++s)
     json["sketches"].push_back(json_of(model.sketches[s], s, obfuscation));
   json["roles"] = ordered_json::array();
-  for (const Role& role : model.roles) json["roles"].push_back(json_of(role));
+  for (const Role& role : model.roles) json["roles"].push_back(json_of(role, obfuscation));
   json["role_table"] = model.role_table;
   return json.dump() + '\n';
 }

@@ -49,6 +49,36 @@ Sizes sizes_of(const Graph& graph, NodeId id) {
       .flops = node.kind == NodeKind::compute ? node.detail : 0, .bytes = node.size, .ps = graph.duration_of(id).ps()};
 }
 
+/// Finds the tensors of a graph by the node that lists them last. `position`: of each node in canonical order.
+std::vector<std::vector<ProgramTensor>> tensors_of(const Graph& graph, std::span<const std::uint32_t> position) {
+  struct Span {
+    std::uint32_t first = 0, last = 0;
+    bool is_listed = false;
+    TensorUse use;
+  };
+  std::vector<Span> spans(graph.tensors.sizes.size());
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
+    for (const trace::Listing listing : graph.tensors.of(NodeId(i))) {
+      Span& span = spans[listing.tensor];
+      const std::uint32_t at = position[i];
+      if (!span.is_listed || at < span.first) {
+        span.first = at;
+        span.use.first_needs = listing.needs != 0;
+        span.use.first_makes = listing.makes != 0;
+      }
+      if (!span.is_listed || at > span.last) {
+        span.last = at;
+        span.use.last_needs = listing.needs != 0;
+        span.use.last_makes = listing.makes != 0;
+      }
+      span.is_listed = true;
+    }
+  std::vector<std::vector<ProgramTensor>> held(graph.num_nodes());
+  for (std::size_t t = 0; t < spans.size(); ++t)
+    if (spans[t].is_listed) held[spans[t].last].push_back({spans[t].first, spans[t].use, graph.tensors.sizes[t]});
+  return held;
+}
+
 /// Numbers values so that those of one cluster have one number: 0 is the value 0.
 class Clusters {
  public:
@@ -97,6 +127,7 @@ Program read_program(const trace::NpuTrace& trace, const Views& views, std::uint
     for (const auto successor : graph.successors_of(NodeId(program.nodes[k])))
       program.dependencies[position[successor]].push_back(k);
   for (auto& list : program.dependencies) std::ranges::sort(list);
+  program.held = tensors_of(graph, position);
   return program;
 }
 

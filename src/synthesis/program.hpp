@@ -14,6 +14,13 @@ constexpr bool is_message(trace::NodeKind kind) {
   return kind == trace::NodeKind::send || kind == trace::NodeKind::receive;
 }
 
+/// A tensor of the local memory, at the node that lists it last.
+struct ProgramTensor {
+  std::uint32_t maker = 0;  ///< position of the node that lists it first
+  TensorUse use;
+  std::uint64_t bytes = 0;
+};
+
 /// The nodes of a role in canonical order: dependencies first, and of nodes that may come next the one with the lowest
 /// id.
 struct Program {
@@ -25,6 +32,7 @@ struct Program {
   std::vector<std::uint32_t> symbols = {};   ///< [length] equal for nodes of one family with sizes of one cluster
   /// [length] positions of the nodes on which each depends, ascending.
   std::vector<std::vector<std::uint32_t>> dependencies = {};
+  std::vector<std::vector<ProgramTensor>> held = {};  ///< [length] tensors that each lists last
 };
 
 /// Returns the program of a role, without symbols. New families are added. O(nodes log nodes + dependencies).

@@ -13,8 +13,10 @@ namespace orrery::synthesis {
 namespace {
 
 constexpr std::size_t min_events = 5;
-constexpr std::uint64_t draws_of_alike = ~std::uint64_t{0};  // what draws of sizes without an order are for
-using Fields = std::array<double, 3>;                        // FLOPs, bytes, ps
+constexpr std::uint64_t draws_of_alike = ~std::uint64_t{0};    // what draws of sizes without an order are for
+constexpr std::uint64_t draws_of_spread = draws_of_alike - 1;  // likewise of spreads, less the field
+constexpr std::uint64_t draws_of_tensors = draws_of_alike - 9;
+using Fields = std::array<double, 3>;  // FLOPs, bytes, ps
 
 /// Draws that depend on nothing but the seed and what they are for.
 class Draws {
@@ -39,9 +41,15 @@ Fields mean_fields_of(const Sketch& sketch) {
   return mean;
 }
 
-/// Returns which point of a sketch each of `count` nodes has: as many of each as its weight says, in drawn order.
-std::vector<std::uint32_t> deal(const Sketch& sketch, std::size_t count, const Draws& draws, std::uint64_t what) {
-  std::vector<std::uint32_t> points;
+/// Returns which point of a sketch each of these nodes has: as many of each as its weight says, ascending by the ranks
+/// of their slots, and in drawn order within a slot.
+std::vector<std::uint32_t> deal(const Sketch& sketch, std::span<const std::uint32_t> ranks, const Draws& draws,
+                                std::uint64_t what) {
+  const std::size_t count = ranks.size();
+  std::vector<std::tuple<std::uint32_t, std::uint64_t, std::size_t>> order;
+  for (std::size_t n = 0; n < count; ++n) order.emplace_back(ranks[n], draws.word(what, n), n);
+  std::ranges::sort(order);
+  std::vector<std::uint32_t> points(count);
   double before = 0;
   std::size_t dealt = 0;
   for (std::uint32_t p = 0; p < sketch.points.size(); ++p) {
@@ -50,9 +58,8 @@ std::vector<std::uint32_t> deal(const Sketch& sketch, std::size_t count, const D
         p + 1 == sketch.points.size()
             ? count
             : std::min(count, static_cast<std::size_t>(std::llround(before * static_cast<double>(count))));
-    for (; dealt < until; ++dealt) points.push_back(p);
+    for (; dealt < until; ++dealt) points[std::get<2>(order[dealt])] = p;
   }
-  for (std::size_t i = points.size(); i > 1; --i) std::swap(points[i - 1], points[draws.word(what, i) % i]);
   return points;
 }
 
@@ -64,8 +71,19 @@ struct Sum {
 
 double rounded(double value, bool to_digits) { return to_digits ? to_three_digits(value) : std::round(value); }
 
+/// Returns the number nearest to a rounded one that is not to be avoided: among those that differ from it in the fourth
+/// digit, or for small ones by 1 up to 2 %. Above, if what was carried says so. The number itself if all are avoided.
+double not_avoided(double value, double carry, const std::unordered_set<std::uint64_t>& avoid) {
+  const double unit = std::max(1.0, std::pow(10, std::floor(std::log10(value)) - 3));
+  for (double k = 0; k < 10 && k * unit <= value / 50; ++k)
+    for (const double sign : {carry < 0 ? -1.0 : 1.0, carry < 0 ? 1.0 : -1.0})
+      if (const double near = value + sign * k * unit; !avoid.contains(static_cast<std::uint64_t>(near))) return near;
+  return value;
+}
+
 /// Scales values so that their sum is as it should be, and rounds them; what rounding takes or adds is carried on.
-void settle(const Sum& sum, std::vector<Fields>& values, bool to_digits) {
+void settle(const Sum& sum, std::vector<Fields>& values, const Obfuscation& obfuscation) {
+  const bool to_digits = obfuscation.changes_sizes();
   for (std::size_t f = 0; f < 3; ++f) {
     double total = 0, carry = 0;
     for (const auto node : sum.nodes) total += values[node][f];
@@ -76,12 +94,43 @@ void settle(const Sum& sum, std::vector<Fields>& values, bool to_digits) {
       // A size takes no more than a rounding of its own of what others left over.
       const double own = value * scale, taken = std::abs(carry) <= own / 200 ? carry : 0;
       value = std::max(1.0, rounded(std::max(1.0, own + taken), to_digits));
+      if (to_digits && obfuscation.avoid != nullptr) value = not_avoided(value, carry, *obfuscation.avoid);
       carry += own - value;
     }
   }
 }
 
 }  // namespace
+
+namespace {
+
+/// Returns the factor of all numbers of a field that are about `mean`. Sizes that differ by less than a tenth, as those
+/// of the layers of other stages, mostly have one.
+double spread_of_field(double mean, std::size_t field, const Obfuscation& obfuscation) {
+  if (obfuscation.spread <= 0 || mean <= 0) return 1;
+  const auto about = static_cast<std::uint64_t>(std::llround(10 * std::log(1 + mean)));
+  const double u = Draws(obfuscation.seed).uniform(draws_of_spread - field, about);
+  return std::exp(obfuscation.spread * normal_quantile(u));
+}
+
+}  // namespace
+
+std::array<double, 3> spread_of(const Sketch& sketch, const Obfuscation& obfuscation) {
+  const Fields mean = mean_fields_of(sketch);
+  Fields spread{};
+  for (std::size_t f = 0; f < spread.size(); ++f) spread[f] = spread_of_field(mean[f], f, obfuscation);
+  return spread;
+}
+
+std::uint64_t tensor_bytes(const HeldTensor& tensor, double factor, const Obfuscation& obfuscation) {
+  const auto bytes = static_cast<double>(tensor.bytes);
+  const double own = bytes * factor * spread_of_field(bytes, 1, obfuscation);
+  const double u = Draws(obfuscation.seed).uniform(draws_of_tensors, tensor.bytes);
+  const double noise = obfuscation.delta > 0 ? std::exp(obfuscation.delta * normal_quantile(u)) : 1;
+  double value = std::max(1.0, rounded(own * noise, obfuscation.changes_sizes()));
+  if (obfuscation.changes_sizes() && obfuscation.avoid != nullptr) value = not_avoided(value, 0, *obfuscation.avoid);
+  return static_cast<std::uint64_t>(value);
+}
 
 double to_three_digits(double value) {
   if (value < 1000) return std::round(value);
@@ -107,7 +156,10 @@ std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const 
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;
   for (std::size_t s = 0; s < by_sketch.size(); ++s) {
     const Fields mean = mean_fields_of(model.sketches[s]);
-    const auto points = deal(model.sketches[s], by_sketch[s].size(), draws, 2 * s);
+    const Fields spread = spread_of(model.sketches[s], obfuscation);
+    std::vector<std::uint32_t> ranks;
+    for (const std::uint32_t node : by_sketch[s]) ranks.push_back(slots[node]->rank);
+    const auto points = deal(model.sketches[s], ranks, draws, 2 * s);
     for (std::size_t n = 0; n < points.size(); ++n) {
       const std::uint32_t node = by_sketch[s][n];
       double scale = factor;
@@ -125,14 +177,14 @@ std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const 
                                    : std::pair(1U, slots[node]->family)];
       sum.nodes.push_back(node);
       for (std::size_t f = 0; f < 3; ++f) {
-        values[node][f] = drawn[f] * scale * noise;
-        sum.should[f] += mean[f] * scale;
+        values[node][f] = drawn[f] * scale * noise * spread[f];
+        sum.should[f] += mean[f] * scale * spread[f];
       }
     }
   }
   for (auto& [key, sum] : sums) {
     std::ranges::sort(sum.nodes);
-    settle(sum, values, obfuscation.delta > 0);
+    settle(sum, values, obfuscation);
   }
   std::vector<Sizes> sizes;
   for (std::uint32_t k = 0; k < num_nodes; ++k) {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace orrery::synthesis {
 namespace {
 
 /// Slots whose sizes are pooled.
 struct Pool {
-  std::vector<std::uint32_t> slots;
+  std::vector<std::pair<double, std::uint32_t>> slots;  ///< each with the mean of its own sizes
   std::vector<SizeSample> samples;
   std::uint64_t support = 0;
   double mean = 0;  ///< of the logarithms of what is the size of its nodes
@@ -100,18 +101,23 @@ Sketches sketch_slots(std::span<const SlotSizes> slots, std::uint64_t min_suppor
   std::map<std::uint32_t, std::vector<Pool>> families;
   for (std::uint32_t s = 0; s < slots.size(); ++s) {
     Pool& pool = families[slots[s].family].emplace_back();
-    pool.slots = {s};
     pool.samples = slots[s].samples;
     update(pool);
+    pool.slots = {{pool.mean, s}};
   }
   Sketches result;
   result.of_slot.resize(slots.size());
+  result.rank_of_slot.resize(slots.size());
   for (auto& [family, pools] : families) {
     std::ranges::stable_sort(pools, {}, &Pool::mean);
     pool_up(pools, min_support);
     for (Pool& pool : pools) {
       if (pool.slots.size() > 1) result.merged += static_cast<std::uint32_t>(pool.slots.size());
-      for (const auto slot : pool.slots) result.of_slot[slot] = static_cast<std::uint32_t>(result.sketches.size());
+      std::ranges::sort(pool.slots);
+      for (std::uint32_t rank = 0; rank < pool.slots.size(); ++rank) {
+        result.of_slot[pool.slots[rank].second] = static_cast<std::uint32_t>(result.sketches.size());
+        result.rank_of_slot[pool.slots[rank].second] = rank;
+      }
       result.sketches.push_back(sketch_of(std::move(pool.samples), min_support));
     }
   }

@@ -22,8 +22,9 @@ struct SlotSizes {
 
 struct Sketches {
   std::vector<Sketch> sketches = {};
-  std::vector<std::uint32_t> of_slot = {};  ///< [slots]
-  std::uint32_t merged = 0;                 ///< slots that were pooled with others
+  std::vector<std::uint32_t> of_slot = {};       ///< [slots]
+  std::vector<std::uint32_t> rank_of_slot = {};  ///< [slots] number among those of its sketch, by mean size
+  std::uint32_t merged = 0;                      ///< slots that were pooled with others
 };
 
 /// Returns a sketch of sizes: quantiles of the sizes ordered by FLOPs, bytes and duration, whose weighted mean is that

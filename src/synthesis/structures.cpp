@@ -38,7 +38,8 @@ std::vector<std::uint32_t> shuffled(const Model& model, const ScaledProgram& pro
   const auto kind = [&](std::uint32_t k) { return model.families[program.nodes[k].slot->family].kind; };
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {
     const std::uint32_t a = order[i], b = order[i + 1];
-    const bool depends = std::ranges::binary_search(program.nodes[b].dependencies, a);
+    const bool depends = std::ranges::binary_search(program.nodes[b].dependencies, a) ||
+                         std::ranges::any_of(program.nodes[b].held, [&](const auto& held) { return held.maker == a; });
     if (!depends && resource_of(kind(a)) != resource_of(kind(b)) && mix(seed, i) % 2 == 0)
       std::swap(order[i], order[i + 1]);
   }
@@ -53,6 +54,13 @@ std::uint32_t slot_of(std::map<Key, std::uint32_t>& slots, const Key& key, std::
   if (added) values.push_back(value);
   return found->second;
 }
+
+/// A tensor, and the nodes that list it first and last.
+struct Lifetime {
+  std::uint32_t first = 0, last = 0;
+  TensorUse use;
+  std::uint64_t bytes = 0;
+};
 
 /// Makes the nodes of a graph and their tables.
 class Maker {
@@ -85,6 +93,37 @@ class Maker {
     graph.nodes.push_back(node);
   }
 
+  /// Lists tensors: [tensors] the nodes that list each first and last, and its bytes.
+  void list(std::span<const Lifetime> tensors) {
+    struct Listed {
+      std::uint32_t node, tensor;
+      bool makes, needs;
+    };
+    std::vector<Listed> listed;
+    for (std::uint32_t t = 0; t < tensors.size(); ++t) {
+      const Lifetime& of = tensors[t];
+      listed.push_back({of.first, t, of.use.first_makes, of.use.first_needs});
+      if (of.last != of.first) listed.push_back({of.last, t, of.use.last_makes, of.use.last_needs});
+    }
+    std::ranges::stable_sort(listed, {}, [](const Listed& entry) { return std::pair(entry.node, entry.makes); });
+    trace::Tensors& made = made_.structure.graph.tensors;
+    std::vector<std::uint32_t> number(tensors.size());
+    made.first.assign(made_.structure.graph.nodes.size() + 1, 0);
+    for (const Listed& entry : listed) {
+      if (entry.node == tensors[entry.tensor].first) {
+        number[entry.tensor] = static_cast<std::uint32_t>(made.sizes.size());
+        made.sizes.push_back(tensors[entry.tensor].bytes);
+        made.num_listings.push_back(0);
+        made_.structure.tensor_names.push_back(fmt::format("t{}", number[entry.tensor]));
+      }
+      ++made.num_listings[number[entry.tensor]];
+      made.listings.push_back({number[entry.tensor] & (trace::most_tensors - 1), entry.needs, entry.makes});
+      ++made.first[entry.node + 1];
+    }
+    for (std::size_t i = 1; i < made.first.size(); ++i) made.first[i] += made.first[i - 1];
+    if (listed.empty()) made = {};
+  }
+
   /// Ends the graph. `successors`: [nodes], each ascending.
   RoleStructure finish(const std::vector<std::vector<std::uint32_t>>& successors) {
     Graph& graph = made_.structure.graph;
@@ -113,17 +152,21 @@ class Maker {
 }  // namespace
 
 RoleStructure make_structure(const Model& model, const ScaledProgram& program, std::span<const Sizes> sizes,
-                             std::uint64_t seed) {
+                             const TensorSizes& tensor_size, std::uint64_t seed) {
   const std::vector<std::uint32_t> order = shuffled(model, program, seed);
   std::vector<std::uint32_t> place(order.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
   std::vector<std::vector<std::uint32_t>> successors(order.size());
+  std::vector<Lifetime> tensors;
   Maker maker(model);
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     const ProgramNode& node = program.nodes[order[i]];
     maker.add(node, sizes[order[i]]);
     for (const auto source : node.dependencies) successors[place[source]].push_back(i);
+    for (const ScaledTensor& held : node.held)
+      tensors.push_back({place[held.maker], i, held.source->use, tensor_size(*held.source)});
   }
+  maker.list(tensors);
   return maker.finish(successors);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -16,9 +17,12 @@ struct RoleStructure {
   std::vector<Offsets> peers;      ///< [num_peer_slots]
 };
 
+/// Returns the bytes with which a tensor is written.
+using TensorSizes = std::function<std::uint64_t(const HeldTensor&)>;
+
 /// Makes the structure of a role. Neighbours that neither depend on each other nor compete for a resource change places
 /// as `seed` says; nodes are named "op0", "op1", ... in their new order. `sizes`: [nodes]. O(nodes + dependencies).
 RoleStructure make_structure(const Model& model, const ScaledProgram& program, std::span<const Sizes> sizes,
-                             std::uint64_t seed);
+                             const TensorSizes& tensor_size, std::uint64_t seed);
 
 }  // namespace orrery::synthesis

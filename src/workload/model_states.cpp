@@ -117,6 +117,21 @@ ModelStates::Nodes ModelStates::add_among_copies(std::string name, NodeKind kind
   return {*chain.last};
 }
 
+ModelStates::Nodes ModelStates::add_calls(const std::string& name, CollectiveKind collective, std::uint64_t bytes,
+                                          GroupKind group, Nodes after, Chain& chain) {
+  const std::uint32_t members = group_size(parallel_, group);
+  const Calls calls = sharding_.zero == 3 && members > 1 ? sharding_.calls : Calls();
+  const Time host = calls.each + calls.of_member * members;
+  for (std::uint32_t part = 0; part < calls.of_layer; ++part) {
+    const std::uint64_t own = bytes / calls.of_layer + (part < bytes % calls.of_layer ? 1 : 0);
+    if (own == 0 && part > 0) break;
+    const std::string of_part = calls.of_layer == 1 ? name : fmt::format("{}.{}", name, part);
+    if (host > Time::zero()) after = {builder_.compute(of_part + ".call", 0, Bytes(0), std::move(after), host)};
+    after = add_among_copies(of_part, NodeKind::collective, collective, own, group, std::move(after), chain);
+  }
+  return after;
+}
+
 ModelStates::Nodes ModelStates::add_access(std::string name, NodeKind kind, std::uint64_t bytes, Nodes after) {
   if (bytes == 0) return after;
   auto& last = kind == NodeKind::mem_load ? last_load_ : last_store_;
@@ -147,7 +162,8 @@ ModelStates::Fetched ModelStates::fetch_parameters(const Layer& layer, const std
         share.maker = there.back();
       }
       if (gathers) {
-        there = gather("all_gather", NodeKind::collective, own - rest_of(own), std::move(there));
+        there = add_calls(name + "all_gather", CollectiveKind::all_gather, own - rest_of(own), group.kind,
+                          std::move(there), among_copies_);
         list_until(builder_, share, there.back());
       }
     }
@@ -241,8 +257,8 @@ std::optional<NodeId> ModelStates::reduce(const Bucket& bucket, Nodes after, Cha
                             std::move(after), chain)
                .back();
   } else {
-    Nodes reduced = add_among_copies(bucket.name + (shards ? ".reduce_scatter" : ".all_reduce"), NodeKind::collective,
-                                     collective, whole, bucket.group, std::move(after), chain);
+    Nodes reduced = add_calls(bucket.name + (shards ? ".reduce_scatter" : ".all_reduce"), collective, whole,
+                              bucket.group, std::move(after), chain);
     if (copies > 1) last = reduced.back();
     reduced = sum_over_replicas(bucket, std::move(reduced));
     if (stores) {

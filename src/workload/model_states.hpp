@@ -112,6 +112,10 @@ class ModelStates {
   /// nothing, or an access of the NPU alone.
   Nodes add_among_copies(std::string name, trace::NodeKind kind, trace::CollectiveKind collective, std::uint64_t bytes,
                          GroupKind group, Nodes after, Chain& chain);
+  /// Adds a collective among copies, with ZeRO 3 in as many parts as Sharding::calls says, each after the host has
+  /// called it. The NPU computes nothing meanwhile.
+  Nodes add_calls(const std::string& name, trace::CollectiveKind collective, std::uint64_t bytes, GroupKind group,
+                  Nodes after, Chain& chain);
   /// Adds the NPU's own load or store; none of 0 bytes.
   Nodes add_access(std::string name, trace::NodeKind kind, std::uint64_t bytes, Nodes after);
   Nodes update(const UpdateUnit& unit, const Nodes& after);

@@ -134,6 +134,7 @@ void Parallel::validate() const {
                             experts.imbalance),
                 "one of the two");
   if (sharding.zero > 3) refuse("workload.parallel.zero", sharding.zero, "0 to 3");
+  require_positive("workload.parallel.calls-of-layer", sharding.calls.of_layer);
   require_collective_for_path(sharding);
   require_room_for_replicas(*this);
   if (gradients == Precision::fp8)

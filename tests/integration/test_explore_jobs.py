@@ -56,13 +56,14 @@ class Jobs(harness.Folder):
         self.assertEqual(harness.difference(self.folder / one, self.folder / other), "")
 
     def test_any_number_of_ranks(self):
-        """The file of a grid and of samples with a round of refinement is the same on 1, 2, 3 and 8 ranks. From four ranks on rank 0 only
+        """The file of a grid, of a bounded search and of samples with a round of refinement is the same on 1, 2, 3 and 8 ranks. From four ranks on rank 0 only
         hands trials out. Some trials are faulty, and some are excluded."""
-        for kind in ("grid", "sobol"):
+        for kind in KINDS:
             study = self.study(kind)
             self.explore(study, f"{kind}.h5")
             with h5py.File(self.folder / f"{kind}.h5") as file:
-                self.assertEqual(set(file["trials/status"].asstr()[:]), {"done", "excluded", "refused", "does-not-fit"})
+                statuses = {"done", "excluded", "refused", "does-not-fit"} | ({"ruled-out"} if kind == "bounded" else set())
+                self.assertEqual(set(file["trials/status"].asstr()[:]), statuses)
                 self.assertTrue(all("zero" in text for text, status in zip(file["trials/error"].asstr()[:], file["trials/status"].asstr()[:]) if status == "refused"))
             for ranks in (1, 2, 3, 8):
                 self.explore(study, f"{kind}{ranks}.h5", ranks=ranks)
@@ -111,6 +112,17 @@ class Jobs(harness.Folder):
             self.assert_same(f"{kind}.h5", "again.h5")
             self.assertEqual(list(self.folder.glob("again.h5.journal.*")), [])
             (self.folder / "again.h5").unlink()
+
+    def test_a_large_journal(self):
+        """The journal of a job that ended early has 70 MB more, of torn lines, as large as that of 200,000 trials. The same command reads it,
+        and gives the file of a job that nobody stopped."""
+        study = self.study("grid")
+        self.explore(study, "grid.h5")
+        self.explore(study, "again.h5", "--max-walltime=1 ms", code=75)
+        with open(self.folder / "again.h5.journal.0", "ab") as journal:
+            journal.write((b"x" * 999 + b"\n") * 70_000)
+        self.explore(study, "again.h5")
+        self.assert_same("grid.h5", "again.h5")
 
     def wait_for_ranks(self):
         """Waits until no rank of a killed job writes any more: each holds a lock on its journal."""

@@ -57,6 +57,8 @@ class Samples(harness.Folder):
             rows = self.rows()
             self.assertRegex(printed, r" \d+  draws\n +\d+  cut by tp > 1\n +12  legal\n +12  done\n")
             self.assertEqual([row["number"] for row in rows], [str(i) for i in range(12)])
+            with h5py.File(self.folder / "explore.h5") as file:
+                self.assertEqual(file["parameters/bandwidth"].attrs["units"], "byte/s")
             bandwidths = [float(row["bandwidth"]) / 1e9 for row in rows]
             self.assertTrue(all(25 <= bandwidth <= 100 for bandwidth in bandwidths))
             self.assertTrue(min(bandwidths) < 45 and max(bandwidths) > 55, bandwidths)
@@ -120,6 +122,35 @@ class Samples(harness.Folder):
         self.assertRegex(self.explore(self.study("", '"`/metrics/idle` < 1"', interval=", steps: 2"), code=3).err, "names `/metrics/idle`, which results do not have")
         self.assertRegex(self.explore(self.study("", '"`workload.parallel.tpp` < 1"', interval=", steps: 2"), code=3).err, r"study\.yaml:9: .*names the key `workload.parallel.tpp`, which")
 
+    def test_derived_values_have_units(self):
+        """A derived value becomes a quantity with `unit`: bandwidths that add up to 400 GB/s. Without one, and with one that is none, it is
+        refused."""
+        study = """study:
+  base: base.yaml
+  parameters: {outer: {key: system.network.dimensions.1.bandwidth, values: [40 GB/s, 100 GB/s]}}
+  derived: {inner: {key: system.network.dimensions.0.bandwidth, value: 400 GB/s - outer%s}}
+  objectives: [{minimise: step_time}]
+"""
+        path = self.study()
+        path.write_text(study % ", unit: GB/s")
+        self.explore(path)
+        with h5py.File(self.folder / "explore.h5") as file:
+            self.assertEqual(sorted(file["settings/inner/text"].asstr()[:]), ["300 GB/s", "360 GB/s"])
+            self.assertEqual(sorted(file["parameters/inner"][:]), [300e9, 360e9])
+        path.write_text(study % "")
+        self.explore(path, code=3)
+        with h5py.File(self.folder / "explore.h5") as file:
+            self.assertIn("without a unit", file["trials/error"].asstr()[0])
+        path.write_text(study % ", unit: furlongs")
+        self.assertRegex(self.explore(path, code=3).err, "study.yaml:4: .*unit.*furlongs")
+
+    def test_divides_a_bandwidth(self):
+        """LIBRA's case MSFT_1T: the study finds a division whose step is within 0.5 % of the optimum of LIBRA's program, 189.8407 ms."""
+        self.explore(harness.SOURCE / "configs/studies/libra-msft-1t-3d.yaml")
+        best = min(float(row["step_time [s]"]) for row in self.rows())
+        self.assertGreater(best, 0.1898407 * 0.999)
+        self.assertLess(best, 0.1898407 * 1.005)
+
     def test_limits_of_trials(self):
         """A trial that takes too long is timed out, and the study goes on. With --strict the first fault ends it. The nearest miss is told
         where nothing is left. `fidelity` holds for all trials."""
@@ -140,6 +171,22 @@ class Samples(harness.Folder):
         self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} \(tp = {least['tp']}, zero = {least['zero']}, ")
         missed = self.explore(self.study(interval=", steps: 2", room="300 MB"), code=3)
         self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} .*\n  does-not-fit: needs")
+
+    def test_memory_of_simulations(self):
+        """System: 256 layers, with 1 and 512 micro-batches. Trials whose simulation needs more than 20 MB by estimate are refused with both
+        sizes, and the others are done."""
+        study = self.study(constraints="tp > 2", interval=", steps: 2", room="1 TB")
+        base = self.folder / "base.yaml"
+        base.write_text(base.read_text().replace("layers: 8", "layers: 256"))
+        text = study.read_text().replace("sensitivity: false", "").replace("  derived:", "    m: {key: workload.parallel.micro-batches, values: [1, 512]}\n  derived:")
+        study.write_text(text + "  max-memory-per-trial: 20 MB\n  sensitivity: false\n")
+        self.explore(study)
+        self.assertEqual({(row["m"], row["status"]) for row in self.rows()}, {("1", "done"), ("512", "refused")})
+        for row in self.rows():
+            if row["m"] == "512":
+                self.assertRegex(row["error"], r"its simulation needs about \d+\.\d+ MB; max-memory-per-trial is 20\.00 MB")
+        study.write_text(study.read_text().replace("20 MB", "20"))
+        self.assertRegex(self.explore(study, code=3).err, "study.yaml:.*max-memory-per-trial.*a number without a unit")
 
     def test_results_that_are_kept(self):
         """--keep-results top writes results.h5 of the trials that are listed; each has the time of its trial."""

@@ -15,8 +15,8 @@ import harness  # noqa: E402
 import random_workload  # noqa: E402
 
 SCALE = harness.SOURCE / "configs/scale"
-SEEDS = range(7001, 7006 if harness.FEWER_CASES else 7041)
-SHARED_REPLICAS = 1 if harness.FEWER_CASES else 12  # of the seeds: neither skewed nor one of the exceptions of test_replicas
+SEEDS = range(7001, 7001 + harness.cases(5, 16, 40))
+SHARED_REPLICAS = harness.cases(1, 6, 12)  # of the seeds: neither skewed nor one of the exceptions of test_replicas
 MESSAGES = (chakra.SEND, chakra.RECV)
 
 
@@ -81,7 +81,7 @@ class Fold(harness.Folder):
         return found.pop()
 
     def test_random_workloads(self):
-        """40 random workloads of up to 32 NPUs give the same results folded and not."""
+        """Random workloads of up to 32 NPUs give the same results folded and not."""
         for seed in SEEDS:
             workload = random_workload.Workload(seed, max_npus=32, operations=(5, 80))
             arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]

@@ -13,7 +13,7 @@ import reference_case  # noqa: E402
 from chakra import Node  # noqa: E402
 
 STRATEGIES = ("round-robin", "dimension:0", "metis")
-RANKS = (2,) if harness.FEWER_CASES else (1, 2, 3, 4)
+RANKS = harness.cases((2,), (2, 3), (1, 2, 3, 4))
 CUT = re.compile(r"cut: (\d+) of (\d+) bytes \([\d.]+ %\), (\d+) of (\d+) communicators, (\d+) of (\d+) messages")
 
 

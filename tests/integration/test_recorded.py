@@ -15,7 +15,7 @@ from chakra import Node  # noqa: E402
 US = 10**6  # ps
 RECORDED = "--communication-durations=recorded"
 COMMUNICATION = (chakra.COLL, chakra.SEND, chakra.RECV)
-SEEDS = range(9101, 9104 if harness.FEWER_CASES else 9113)
+SEEDS = range(9101, 9101 + harness.cases(3, 6, 12))
 
 
 def timeline(path):

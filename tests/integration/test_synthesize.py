@@ -88,6 +88,64 @@ class Synthesize(harness.Folder):
                     self.assertEqual(self.count("made"), self.count(truth))
                 self.assert_near(self.step("made", npus), self.step(truth, npus), 0.10)
 
+    def peaks(self, name):
+        """The peaks of the local memory of all NPUs, in bytes."""
+        import h5py
+        self.step(name)
+        with h5py.File(self.folder / "run.h5") as results:
+            return results["npus/peak_local_memory"][()].tolist()
+
+    def test_memory(self):
+        """Tensors keep the use of local memory: to the byte without noise, and nearly with it, also with twice the layers, from a model, and
+        with ZeRO 2, whose gradients come and go."""
+        for source, parallel in (("pipeline", self.PARALLEL), ("zero", {"tp": 2, "dp": 8, "zero": 2, "micro-batches": 4})):
+            with self.subTest(parallel):
+                self.generate(source, parallel)
+                expected = self.peaks(source)
+                self.assertGreater(min(expected), 10**6)
+                self.learned(source, "--delta", 0, "--model-out", self.folder / "model.json")
+                self.assertEqual(self.peaks("made"), expected)
+                self.synthesize("--model", self.folder / "model.json", "--output", self.folder / "made", "--delta", 0, "--force")
+                self.assertEqual(self.peaks("made"), expected)
+                (self.folder / "model.json").unlink()
+                self.learned(source)
+                for found, peak in zip(self.peaks("made"), expected):
+                    self.assertNotEqual(found, peak)
+                    self.assert_near(found, peak, 0.15)
+                self.learned(source, "--delta", 0, "--layers", 16)
+                found = self.peaks("made")
+                self.generate(f"{source}-16", parallel, layers=16)
+                for peak, truth in zip(found, self.peaks(f"{source}-16")):
+                    self.assert_near(peak, truth, 0.2)  # the embedding grows, too
+
+    def test_spread(self):
+        """--spread changes ratios of sizes: products and collectives get factors of their own, the same one wherever they are alike."""
+        self.generate("source", self.PARALLEL)
+
+        def sizes(name):
+            """[(FLOPs, bytes)] of the nodes of NPU 0, by kind."""
+            found = {}
+            for line in harness.orrery("show", "trace", self.folder / f"{name}.0.et", "--nodes").out.splitlines()[1:]:
+                node = json.loads(line)
+                values = {entry["name"]: next(int(v) for k, v in entry.items() if k != "name") for entry in node["attr"]
+                          if entry["name"] in ("num_ops", "tensor_size", "comm_size")}
+                for key, value in values.items():
+                    found.setdefault((node["type"], key), []).append(value)
+            return found
+
+        self.learned("source", "--delta", 0)
+        before = sizes("made")
+        self.learned("source", "--delta", 0, "--spread", 0.5)
+        after = sizes("made")
+        self.assertEqual({key: len(values) for key, values in before.items()}, {key: len(values) for key, values in after.items()})
+        ratios = {key: sum(after[key]) / sum(before[key]) for key in before if sum(before[key]) > 0}
+        self.assertGreater(max(ratios.values()) / min(ratios.values()), 1.2, ratios)
+        sends = ("COMM_SEND_NODE", "comm_size")
+        self.assertEqual(len(set(before[sends])), 1)
+        self.assertEqual(len(set(after[sends])), 1)
+        self.step("made")
+        self.synthesize(self.folder / "source.{npu}.et", "--output", "x", "--spread", 3, code=2)
+
     def test_seeds(self):
         """Every seed gives traces that run, and others than the next one; the same one the same."""
         self.generate("source", self.PARALLEL, layers=4)
@@ -158,6 +216,23 @@ class Synthesize(harness.Folder):
         for arguments in (["--output", "x"], ["--model", "m", "t", "--output", "x"], ["t"], ["t", "--output", "x", "--scale", "dp=2"],
                           ["t", "--output", "x", "--delta", "9"]):
             self.synthesize(*arguments, code=2)
+
+    def test_recordings(self):
+        """A recording in which hardly a node is repeated: pooled sizes keep their order, so that the step stays, and no size is one of the input."""
+        folder = harness.SHARED / "inputs/kineto/megatron-tp8-a100"
+        if not folder.exists():
+            self.skipTest("there is no shared/inputs")
+        source = folder / "kineto_{npu}.json.gz"
+        outcome = self.synthesize(source, "--output", self.folder / "made")
+        self.assertLess(float(re.search(r"([\d.]+) % of sizes equal one of the input", outcome.out)[1]), 5)
+        times = []
+        for traces in ({"traces": str(source)}, {"traces": str(self.folder / "made"), "groups": str(self.folder / "made.json")}):
+            network = {"dimensions": [{"shape": "Switch", "size": 8, "bandwidth": "235 GB/s", "latency": "500 ns"}]}
+            (self.folder / "run.yaml").write_text(json.dumps({"system": {"network": network, "compute": {"roofline": False}}, "workload": traces}))
+            run = harness.orrery("run", self.folder / "run.yaml", "--quiet", "--force", "--output", self.folder / "run.h5")
+            self.assertEqual(run.code, 0, run.err)
+            times.append(max(harness.finish_times(self.folder / "run.h5")))
+        self.assert_near(times[1], times[0], 0.05)
 
     def test_shared_traces(self):
         """Traces that other tools wrote, at their own scale. In STAGE's Llama dependencies do not fix the order of the collectives of a group:

@@ -3,7 +3,7 @@
 The environment names the program (ORRERY_BINARY), the folder shared/ beside the repository (ORRERY_SHARED) and a folder for
 unpacked archives (ORRERY_SCRATCH). Each has a default, so that a test can be run by hand from a checkout that was built. With
 ORRERY_FEWER_CASES set, tests that draw or sweep cases take fewer of them. ORRERY_SANITIZED says that the program was built with
-sanitizers; it implies fewer cases.
+sanitizers; it implies fewer cases. With ORRERY_TEST_WIDELY set, they take many cases, which lasts for hours.
 """
 import collections
 import fcntl
@@ -27,13 +27,18 @@ SHARED = pathlib.Path(os.environ.get("ORRERY_SHARED", SOURCE.parent / "shared"))
 SCRATCH = pathlib.Path(os.environ.get("ORRERY_SCRATCH", SOURCE / "build/scratch"))
 SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))
 FEWER_CASES = SANITIZED or bool(os.environ.get("ORRERY_FEWER_CASES"))
-MANY_RANKS = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # every comparison of ranks takes 2 to 16 of them and every strategy: an hour
+WIDELY = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # more cases, and every comparison of ranks takes 2 to 16 of them and every strategy: hours
 SKIPPED = 77  # exit code by which ctest knows a skipped test
 
 # A limit against hangs, in seconds. It is far above what a run takes on a loaded machine; no test depends on its value.
 PATIENCE = 300
 
 Outcome = collections.namedtuple("Outcome", "code out err")
+
+
+def cases(few, usual, many):
+    """Returns the first value where tests take fewer cases, the last where they test widely, and else the second."""
+    return few if FEWER_CASES else many if WIDELY else usual
 
 
 class TookTooLong(AssertionError):
@@ -310,14 +315,15 @@ class Folder(unittest.TestCase):
         return path
 
     def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if SANITIZED else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):
-        """Checks that runs on these numbers of ranks, and one with a scattered partition, give the results of a run without mpirun.
-        Returns the path of the latter's results."""
+        """Checks that runs on these numbers of ranks give the results of a run without mpirun. The run on 3 ranks has a scattered
+        partition. Returns the path of the results without mpirun."""
         first = self.run_once(arguments, "alone.h5", timeout=timeout)
-        variants = [(r, []) for r in ranks]
+        scattered_ranks = min(3, num_npus)
+        variants = [(r, []) for r in ranks if WIDELY or not scattered or r != scattered_ranks]
         if scattered:
-            r = min(3, num_npus)
-            variants.append((r, [f"--partition={scattered_partition(self.folder / 'scattered', num_npus, r)}"]))
-        if MANY_RANKS:
+            map = scattered_partition(self.folder / "scattered", num_npus, scattered_ranks)
+            variants.append((scattered_ranks, [f"--partition={map}"]))
+        if WIDELY:
             variants += [(r, [f"--partition={strategy}"]) for r in (2, 3, 4, 8, 16) if r <= num_npus
                          for strategy in ("block", "round-robin", "dimension:0", "metis")]
         for r, more in variants:
@@ -341,9 +347,29 @@ class Runner(unittest.TextTestRunner):
     resultclass = Result
 
 
+def uses_shared(code, scopes):
+    """Returns whether a function's code, or a function that it names in one of the scopes, uses the folder shared/."""
+    names = set(code.co_names)
+    if names & {"shared", "unpacked", "stage_arguments"}:
+        return True
+    named = (vars(scope).get(name) for name in names for scope in scopes)
+    inner = [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+    return any(uses_shared(other, scopes) for other in inner + [each.__code__ for each in named if hasattr(each, "__code__") and each.__code__ != code])
+
+
+class OnlyShared(unittest.TestLoader):
+    """Finds only those tests that use the folder shared/."""
+
+    def getTestCaseNames(self, case):
+        scopes = (case, sys.modules[case.__module__])
+        return [name for name in super().getTestCaseNames(case) if uses_shared(getattr(case, name).__code__, scopes)]
+
+
 def main(arguments=None):
-    """Runs the tests of the calling script. Exits with 1 if a test failed, with 77 if every test was skipped, else with 0."""
-    program = unittest.main(argv=arguments, testRunner=Runner(verbosity=2), exit=False)
+    """Runs the tests of the calling script, with ORRERY_ONLY_SHARED set only those that use shared/. Exits with 1 if a test failed, with
+    77 if every test was skipped, else with 0."""
+    loader = OnlyShared() if os.environ.get("ORRERY_ONLY_SHARED") else unittest.defaultTestLoader
+    program = unittest.main(argv=arguments, testRunner=Runner(verbosity=2), testLoader=loader, exit=False)
     if not program.result.wasSuccessful():
         sys.exit(1)
     sys.exit(0 if program.result.passed else SKIPPED)

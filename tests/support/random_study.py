@@ -3,6 +3,7 @@ import math
 
 OVERLAPS = {
     "overlap": ["true", "true", "false"], "bucket": ["0 B", "1 MB", "auto"], "prefetch": [0, 1, 2], "bucket-buffers": [0, 1, 2],
+    "calls-of-layer": [1, 1, 3],
     "detail": ["block", "operator"], "norm-sums": ["true", "false"], "scattered-messages": ["true", "false"], "gather-before-forward": ["true", "false"],
 }
 STUDY = """study:

@@ -127,6 +127,7 @@ struct SynthesizeCommand {
   std::optional<std::uint32_t> micro_batches;
   double sizes = 1;     ///< factor of FLOPs, bytes and durations
   double delta = 0.05;  ///< deviation of the logarithm of sizes
+  double spread = 0;    ///< deviation of the logarithm of factors of all sizes that are alike
   std::uint32_t seed = 1;
   std::uint32_t min_support = 5;
 };

@@ -179,6 +179,7 @@ struct Configuration {
 
  private:
   void settle_streams();
+  void settle_gpu();
 };
 
 }  // namespace orrery::config

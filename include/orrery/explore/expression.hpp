@@ -30,6 +30,12 @@ std::string_view si_unit_of(std::string_view text);
 /// Returns a value as a configuration has it.
 std::string to_text(const Value& value);
 
+/// Says whether quantities may have this unit.
+bool is_unit(std::string_view unit);
+/// Returns a number of SI units as a configuration has it with another unit: 4e11 in "GB/s" is "400 GB/s". Truths and
+/// words stay as they are.
+std::string to_text_in(std::string_view unit, const Value& value);
+
 /// Returns a number as a real one; NaN for truths and words.
 double as_real(const Value& value);
 

@@ -36,6 +36,7 @@ struct Derived {
   std::string name;
   std::string key;  ///< empty: a name for expressions only
   Expression value;
+  std::string unit = {};  ///< in which the key has the value, such as "GB/s"; empty: the value is a plain number
 };
 
 struct Objective {
@@ -70,6 +71,12 @@ struct Caveat {
   bool is_default = false;  ///< it is left out where its keys have no values
 };
 
+/// What a trial may take; 0: no limit.
+struct TrialLimits {
+  double seconds = 0;        ///< of a clock
+  std::uint64_t memory = 0;  ///< bytes of its simulation, by estimate
+};
+
 /// What `orrery explore` searches (docs/exploration.md).
 struct Study {
   std::string text;                   ///< of STUDY.yaml, verbatim
@@ -84,7 +91,7 @@ struct Study {
   Sampling sampling;
   std::vector<Caveat> caveats;
   std::vector<std::pair<std::string, std::string>> fidelity;  ///< keys of CONFIG.yaml that all trials have, and texts
-  double max_seconds = 0;                                     ///< wall-clock seconds of a trial; 0: no limit
+  TrialLimits most;                                           ///< what each trial may take
   bool fold = true;
   bool sensitivity = true;  ///< find what the best trial depends on
 };

@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,12 @@ struct Request {
   std::uint64_t wire = 0;          ///< bytes that links carry
 };
 
+/// Returns what the owner of memory sends back for a request that has come, whether a kernel is on there or not: the
+/// acknowledgement of a store, or data. None if there is no answer.
+std::optional<Request> answer_to(const Request& request, const Parameters& parameters);
+/// Returns the time from the end of the last link to the moment at which a request of this kind takes effect.
+Time delay_of(RequestKind kind, const Parameters& parameters);
+
 /// The simulation that a GPU is part of.
 class Simulation {
  public:
@@ -57,12 +64,14 @@ class Simulation {
   /// Resumes a coroutine of this GPU at `time`, now or later.
   virtual void resume_at(Time time, std::uint32_t gpu, std::coroutine_handle<> coroutine) = 0;
   /// Hands a request to its first link at `time`, now or later. Device::arrive of its destination is called
-  /// Device::delay_of after it has left its last link.
+  /// delay_of after it has left its last link.
   virtual void send(Time time, const Request& request) = 0;
   /// Returns how long `wire` bytes hold the first link of the way to another GPU.
   virtual Time holds(std::uint32_t gpu, std::uint32_t to, std::uint64_t wire) = 0;
   /// Takes note that all blocks of the GPU are over, and the kernel is over at `time`.
   virtual void finish(std::uint32_t gpu, Time time) = 0;
+  /// Takes note that the blocks of the GPU that have begun and are not over hold so many SMs from now on.
+  virtual void hold_sms(std::uint32_t /*gpu*/, std::uint32_t /*sms*/) {}
 
  protected:
   ~Simulation() = default;
@@ -101,18 +110,22 @@ class Device {
 
   /// Starts the kernel now.
   void begin();
-  /// Takes in a request.
+  /// Takes in a request, and answers it.
   void arrive(const Request& request);
+  /// Takes in a request that came before the kernel began and has been answered.
+  void take(const Request& request);
   /// Takes note that a store of a block, with Request::held of `bytes`, has left its first link.
   void left(std::uint32_t block, std::uint64_t bytes);
-  /// Returns the time from the end of the last link to the moment at which a request of this kind takes effect.
-  Time delay_of(RequestKind kind) const;
 
   bool is_over() const;
+  /// Returns whether it is over, and nothing that its blocks have sent will still be answered.
+  bool is_quiet() const;
   /// Returns what the blocks that are not over wait for, one line each.
   std::vector<std::string> waits() const;
   /// Returns the time of a block by reason. [num_stalls]
   const std::array<Time, num_stalls>& stalls(std::uint32_t block) const;
+  /// Returns the same summed over blocks.
+  std::array<Time, num_stalls> all_stalls() const;
   /// Returns the number of the block that was over last.
   std::uint32_t last_block() const;
   const RequestCounts& counts() const;

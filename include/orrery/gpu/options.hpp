@@ -20,7 +20,9 @@ enum class Fineness : std::uint8_t {
 
 /// When programs of collectives are simulated.
 enum class Evaluation : std::uint8_t {
-  alone,  ///< once for each group, plan and size, with all members arriving together and nothing else on the links
+  automatic,   ///< in the run if links are simulated, else alone
+  in_network,  ///< in the run: thread blocks are events of NPUs, and their requests meet all else on the links
+  alone,       ///< once for each group, plan and size, with all members arriving together and nothing else on the links
 };
 
 /// GPUs that carry out collectives by thread blocks, as plans say.
@@ -31,7 +33,8 @@ struct Options {
   Parameters parameters;               ///< those of the profile, as far as nothing else is said
   std::uint32_t bursts = 256;
   Fineness fineness = Fineness::burst;
-  Evaluation evaluation = Evaluation::alone;
+  Evaluation evaluation = Evaluation::automatic;
+  bool compute_share = true;  ///< compute nodes have the SMs only that thread blocks leave. Not with `alone`
   std::map<collective::Kind, Plans> plans;  ///< by the kind that they carry out
 
   Granularity granularity() const { return {fineness == Fineness::line ? 0 : bursts}; }

@@ -26,6 +26,10 @@ class LinkServer {
   /// service begins; max() if it ends out of range. Amortised O(1).
   Time serve(Time now, Time holds, Bytes size);
 
+  /// Serves a message that comes at `now` at once, which delays by `holds` what waits. Returns false if that leads out
+  /// of range.
+  bool serve_at_once(Time now, Time holds, Bytes size);
+
   /// Returns when the service of a message that comes at `now` begins.
   Time begins(Time now) const { return std::max(now, free_); }
 

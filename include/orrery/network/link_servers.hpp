@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -59,6 +60,15 @@ class LinkServers final : public MessageNetwork {
 
  private:
   using Link = topology::Fabric::Link;
+  /// The delays of the last sizes of requests, which come back all the time.
+  struct RequestDelays {
+    struct Known {
+      Bytes size{~std::uint64_t{0}};
+      Time holds;
+    };
+    Time latency;
+    std::array<Known, 8> known;
+  };
   struct Server {
     Link link;
     LinkServer server;
@@ -67,6 +77,7 @@ class LinkServers final : public MessageNetwork {
     Bytes size;
     Time holds, passes;
     bool is_known = false;
+    std::unique_ptr<RequestDelays> request_delays = {};  ///< null before the first request
   };
 
   Server& server_of(LpId link);
@@ -75,6 +86,8 @@ class LinkServers final : public MessageNetwork {
   void learn_delays(Server& server, Bytes size);
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);
+  void pass_request(Server& server, const pdes::Event& event);
+  Time request_holds(Server& server, Bytes size) const;
   Bytes packet_size(const Message& packet) const;
   void send_next_packet(Server& server, const Message& packet, Bytes size, Time time);
   std::optional<Link> next_link(const Server& server, const Message& message) const;

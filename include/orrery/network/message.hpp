@@ -28,6 +28,7 @@ struct Message {
     clear_to_send,       ///< to the sender: a receive has been posted (rendezvous)
     step_data,           ///< of a step of a collective
     step_clear_to_send,  ///< to the sender of `step_data`: the receiver has come to the step (rendezvous)
+    request,             ///< of a thread block to the memory of another GPU, or its answer
   };
 
   /// The step of a collective that a message belongs to.
@@ -46,6 +47,23 @@ struct Message {
     std::uint32_t parts = 0;  ///< messages to a destination that the switch makes one of; 0: it only forwards
     Bytes result = {};        ///< size of that one
   };
+  /// What a message of Kind::request is for its source and destination. `step` says of which collective and thread
+  /// block it is. Links look at the first two and at `after` only.
+  struct Request {
+    bool passes_data = false;   ///< links serve it at once, ahead of messages that wait
+    bool wants_notice = false;  ///< its source is told when it has left its first link (Delivery::left)
+    bool has_packets = false;
+    bool wants_ack = false;
+    std::uint8_t kind = 0;
+    std::uint8_t buffer = 0;
+    std::uint32_t slot = 0;  ///< of the source, which notices carry back
+    std::uint32_t tag = 0;
+    std::uint32_t group = 0;    ///< of a switch
+    std::uint32_t members = 0;  ///< of this group
+    NpuId beside = {};          ///< another member of this group
+    std::uint64_t offset = 0, bytes = 0, held = 0;
+    Time after = {};  ///< from the end of the last link until the destination takes note of it
+  };
   /// The piece of a message that this is, with cut-through.
   struct Packet {
     bool is_at_first_link = true;  ///< of its dimension: the packet behind it follows when this one has left
@@ -62,6 +80,7 @@ struct Message {
   Step step = {};
   Combining combining = {};
   Packet packet = {};
+  Request request = {};
 };
 
 /// The kinds of events by which a network that simulates every link tells NPUs of their messages.
@@ -69,6 +88,17 @@ enum class Delivery : std::uint16_t {
   arrived = 32,  ///< a message is at the NPU: MessageNetwork::take returns it
   sent,          ///< the message of the NPU's send `node` is at its destination
   wake,          ///< step `detail` (packed) of the NPU's collective `node` goes on
+  left,          ///< a request of slot `node` of the NPU has left its first link; `detail`: see left_detail
 };
+
+/// What an event `Delivery::left` says of the request: its thread block, and the bytes that it held.
+struct LeftRequest {
+  std::uint32_t block = 0;
+  std::uint64_t held = 0;
+};
+constexpr std::uint64_t left_detail(LeftRequest left) { return left.held << 20U | left.block; }
+constexpr LeftRequest left_request(std::uint64_t detail) {
+  return {static_cast<std::uint32_t>(detail & ((1U << 20U) - 1)), detail >> 20U};
+}
 
 }  // namespace orrery::network

@@ -78,6 +78,9 @@ class SimulatedNetwork {
   virtual std::optional<Time> own_answer_delay() const { return {}; }
   /// Returns the NPU on whose rank a process lives, for checkpoints.
   virtual NpuId owner(std::uint32_t process) const;
+  /// Returns the least time from an event of a process to a notice for the source of a request, which is of its own
+  /// rank; none if there are no requests (Message::Request). Other answers come after the relay delay.
+  virtual std::optional<Time> notice_delay() const { return {}; }
   /// Makes the processes of one rank. The network must outlive them.
   virtual std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const = 0;
 };

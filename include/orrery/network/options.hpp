@@ -64,6 +64,7 @@ struct Options {
   Rules rules = {};
   ModelName model;
   Switching switching = Switching::store_and_forward;  ///< where links are simulated
+  bool has_requests = false;                           ///< links tell sources of requests that these have left
   Bytes packet;         ///< with cut-through links serve messages in pieces of this size; 0: whole
   PacketRules packets;  ///< of a model that sends packets
 

@@ -9,6 +9,7 @@
 #include "orrery/base/archive.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
+#include "orrery/gpu/record.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
@@ -42,10 +43,6 @@ class Npus {
   /// Ends the run at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);
 
-  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. MemberSide::resume must follow when
-  /// all NPUs have been read.
-  void serialize(NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
-
   // See pdes::Model.
   void handle(const pdes::Event& event);
   void settle(Time now);
@@ -66,6 +63,10 @@ class Npus {
   std::vector<NpuRecord> records() const;
   /// Returns the nodes of recorded iterations by NPU, start and node.
   std::vector<TimelineRecord> timeline() const;
+  /// Returns the kernels of recorded iterations, in the order of their ends here.
+  std::vector<gpu::KernelRecord> gpu_kernels() const;
+  /// Returns what thread blocks have sent, by NPU, then peer.
+  std::vector<gpu::RequestRecord> gpu_requests() const;
   /// Returns for each milestone of the traces when the last NPU here reached it. All traces with milestones have
   /// equally many.
   std::vector<Time> milestones() const;
@@ -76,6 +77,10 @@ class Npus {
   /// Returns what the unfinished NPUs wait for.
   std::vector<Wait> waits() const;
 
+  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. MemberSide::resume must follow when
+  /// all NPUs have been read.
+  friend void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
+
  private:
   struct State;
 
@@ -84,5 +89,7 @@ class Npus {
 
   std::unique_ptr<State> state_;
 };
+
+void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
 
 }  // namespace orrery::npu

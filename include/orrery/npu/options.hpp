@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/variations.hpp"
 #include "orrery/compute/options.hpp"
+#include "orrery/gpu/options.hpp"
 #include "orrery/network/options.hpp"
 
 namespace orrery::npu {
@@ -23,12 +25,16 @@ struct ComputeNoise {
   Variations variations = {};  ///< with the same seed; those per machine and NPU are in Options::compute_speed
 };
 
-struct Options {
+/// What decides how long nodes take.
+struct NodeOptions {
   compute::Options compute;
   bool replay_only = false;  ///< every node, communication too, takes its recorded duration
   bool rendezvous = false;   ///< the data of a send wait until the receiver is clear to receive
   /// Recorded durations decide what collectives and messages cost (recorded.hpp).
   bool recorded_communication = false;
+};
+
+struct Options : NodeOptions {
   std::uint32_t compute_streams = 1;  ///< nodes that the compute resource holds at a time
   std::uint32_t comm_streams = 1;     ///< nodes that the communication resource holds at a time
   /// Instead, collectives that use the same dimensions take turns, and sends do. Accesses to memory have comm_streams.
@@ -40,6 +46,8 @@ struct Options {
   /// [num_npus] by what the time of compute nodes is divided; positive. Empty = 1 for all.
   std::vector<double> compute_speed = {};
   network::Options network;
+  /// GPUs whose thread blocks carry out the plans of collectives over the links; null: there are none.
+  std::shared_ptr<const gpu::Options> gpu = {};
   bool timeline = false;                ///< keep start and finish of every node
   std::uint32_t record_iterations = 1;  ///< iterations, from the first, of which collectives and the timeline are kept
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
@@ -20,6 +22,7 @@ struct Wait {
   GroupId group;
   std::uint32_t ordinal = 0;
   std::uint32_t members = 0;
+  std::vector<std::string> blocks = {};  ///< what thread blocks wait for that carry it out, one line each
 };
 
 }  // namespace orrery::npu

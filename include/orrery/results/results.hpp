@@ -12,6 +12,7 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/cost/cost.hpp"
+#include "orrery/gpu/record.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/network/record.hpp"
 #include "orrery/npu/record.hpp"
@@ -48,6 +49,8 @@ struct RankResults {
   NetworkRecord network;
   std::vector<orrery::network::LinkRecord> links;         ///< of this rank that carried data
   std::vector<orrery::memory::MemoryStageRecord> memory;  ///< of a hierarchical pool hosted here
+  std::vector<orrery::gpu::KernelRecord> gpu_kernels;     ///< of NPUs of this rank whose thread blocks are simulated
+  std::vector<orrery::gpu::RequestRecord> gpu_requests;   ///< of these NPUs
   KernelRecord kernel;
   std::string host;
 };

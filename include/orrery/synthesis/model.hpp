@@ -31,7 +31,7 @@ struct Extent {
 /// A group of a node, seen from a member.
 struct GroupShape {
   std::vector<Extent> extents = {};  ///< [axes]
-  std::uint32_t twin = 0;       ///< number among the groups of an NPU that have the same members
+  std::uint32_t twin = 0;            ///< number among the groups of an NPU that have the same members
 
   friend auto operator<=>(const GroupShape&, const GroupShape&) = default;
 };
@@ -94,10 +94,30 @@ struct Edge {
 };
 using Edges = std::vector<Edge>;
 
+/// What the nodes that list a tensor first and last do with it (trace::Listing).
+struct TensorUse {
+  bool first_needs = false, first_makes = false, last_needs = false, last_makes = false;
+
+  /// Says whether the tensor is there before the first node.
+  bool is_there() const { return first_needs || !first_makes; }
+  friend auto operator<=>(const TensorUse&, const TensorUse&) = default;
+};
+
+/// A tensor of the local memory, at the node that lists it last.
+struct HeldTensor {
+  Edge maker = {};  ///< the node that lists it first, which may be the same
+  TensorUse use;
+  std::uint64_t bytes = 0;
+
+  friend auto operator<=>(const HeldTensor&, const HeldTensor&) = default;
+};
+using HeldTensors = std::vector<HeldTensor>;
+
 /// A position in a body: the same node of every iteration of its loops.
 struct Slot {
   std::uint32_t family = 0;   ///< index into Model::families
   std::uint32_t sketch = 0;   ///< index into Model::sketches
+  std::uint32_t rank = 0;     ///< number among the slots of the sketch, by mean size
   std::uint32_t channel = 0;  ///< of a message: both ends have the same
   /// By how much sizes change with the size of each axis: [axes] exponents.
   std::vector<double> exponents = {};
@@ -112,6 +132,8 @@ struct Token {
   std::uint32_t per_micro_batch = 0;  ///< occurrences in each micro-batch; 0: none of its loop
   /// [body] the dependencies of each position: index into Role::edges by occurrence, iteration.
   std::vector<std::vector<std::uint32_t>> edges = {};
+  /// Likewise of the tensors that each position lists last: index into Role::held.
+  std::vector<std::vector<std::uint32_t>> held = {};
 };
 
 /// NPUs that do the same.
@@ -120,7 +142,8 @@ struct Role {
   std::vector<Token> tokens = {};
   std::vector<std::uint32_t> sequence = {};  ///< indices into tokens
   std::vector<Edges> edges = {};             ///< distinct lists
-  std::uint32_t layers = 0;             ///< iterations of its loops over layers; 0: it has none
+  std::vector<HeldTensors> held = {};        ///< likewise; empty without tensors
+  std::uint32_t layers = 0;                  ///< iterations of its loops over layers; 0: it has none
 };
 
 /// What was learned from a set of traces. It holds no name and no id of them.
@@ -130,7 +153,8 @@ struct Model {
   std::vector<Family> families = {};
   std::vector<Sketch> sketches = {};
   std::vector<Role> roles = {};
-  std::vector<std::uint32_t> role_table = {};  ///< roles by the coordinates along axes that have roles, innermost fastest
+  std::vector<std::uint32_t> role_table =
+      {};  ///< roles by the coordinates along axes that have roles, innermost fastest
   std::uint32_t micro_batches = 1;
   std::uint32_t layers = 0;        ///< of a replica; 0: there are no loops over layers
   std::uint32_t num_channels = 0;  ///< of messages

@@ -41,6 +41,16 @@ struct Offload {
   friend bool operator==(const Offload&, const Offload&) = default;
 };
 
+/// How software makes its calls of ZeRO 3's collectives: for each layer one, beside everything else, or one for each
+/// weight, before which the NPU waits for the host.
+struct Calls {
+  std::uint32_t of_layer = 1;  ///< collectives into which a layer's gathers and sums are divided, one after the other
+  Time each = {};              ///< what the host takes to make one
+  Time of_member = {};         ///< likewise for each member: tensors that it slices and copies
+
+  friend bool operator==(const Calls&, const Calls&) = default;
+};
+
 /// How the copies of a model share its states (parameters, gradients and the optimizer's state), and when states move;
 /// and how NPUs share tables, which have no copies.
 struct Sharding {
@@ -56,6 +66,7 @@ struct Sharding {
   bool overlap = true;       ///< gradients are reduced during the backward pass instead of after it
   bool sums_apart = false;   ///< ZeRO 3: sums of gradients yield to gathers, and do not hold them up
   double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them
+  Calls calls;
   /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
   bool gather_before_forward = false;
   /// Before the update, gradients of norms are summed over tp with sequence parallelism, and the norm of all gradients

@@ -4,20 +4,20 @@ import functools
 from . import breakdown, configuration, summary, tables
 from .packages import load
 from .rows import LocalMemory, Timeline
-from .source import Source
+from .source import OpenFile
 
 np, pd = load("numpy"), load("pandas")
 
 # Of each table a dataset with one value for each row.
 TABLES = {"npus": "npus/finish_time", "groups": "groups/names", "collectives": "collectives/kind", "collective_totals": "metrics/collectives/kind",
           "dimensions": "network/size", "links": "network/links/link", "switches": "network/switches/name", "memory_stages": "memory/name",
-          "repetitions": "repetitions/seed",
+          "gpu_kernels": "gpu/kernels/npu", "gpu_stalls": "gpu/stalls/launch", "gpu_requests": "gpu/requests/npu", "repetitions": "repetitions/seed",
           "timeline": "timeline/npu", "local_memory": "local_memory/time", "kernel": "kernel/events"}
 STATISTICS = ("mean", "standard_deviation", "minimum", "maximum", "confidence", "confidence_low", "confidence_high")  # of repetitions
 WORLD = "world"  # how tables name the group of all NPUs, whose name in the file is empty
 
 
-class Results:
+class Results(OpenFile):
     """The results of one run. Each table is read when it is first used, and kept.
 
     Times are whole picoseconds of simulated time and sizes are bytes, unless attrs["units"] of a table says otherwise. Tables that a
@@ -26,19 +26,7 @@ class Results:
 
     def __init__(self, path):
         """Opens the file. Raises ResultsError if it cannot be read; orrery.open does the same."""
-        self._source = Source(path)
-        self.path = self._source.path
-        self.attributes = self._source.attributes
-
-    def close(self):
-        """Closes the file. Tables that were read stay valid."""
-        self._source.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+        super().__init__(path)
 
     # ---- the run as a whole ----
 
@@ -224,6 +212,21 @@ class Results:
     def memory_stages(self):
         """One row per stage of a hierarchical memory pool; None without one."""
         return self._optional("memory")
+
+    @functools.cached_property
+    def gpu_kernels(self):
+        """One row per kernel with which thread blocks carried out the part of an NPU in a collective; None if there are none."""
+        return self._optional("gpu/kernels")
+
+    @functools.cached_property
+    def gpu_stalls(self):
+        """The time of the thread blocks of each kernel by reason, in the rows of gpu_kernels; None if there are none."""
+        return self._optional("gpu/stalls")
+
+    @functools.cached_property
+    def gpu_requests(self):
+        """What thread blocks sent, one row per NPU and peer; None if there are none."""
+        return self._optional("gpu/requests")
 
     @functools.cached_property
     def kernel(self):

@@ -192,3 +192,23 @@ class Source:
     def texts(self, group):
         """Returns {name: text} of the datasets of a group that are texts; {} if the file has no such group."""
         return {name: self.read(f"{group}/{name}") for name in self.scalars(group)} if self.has(group) else {}
+
+
+class OpenFile:
+    """An object with the contents of one file, `_source`, which stays open until it is closed or its `with` block ends."""
+
+    def __init__(self, path, kind=RUN):
+        """Opens the file as Source does."""
+        self._source = Source(path, kind)
+        self.path = self._source.path
+        self.attributes = self._source.attributes
+
+    def close(self):
+        """Closes the file. Tables that were read stay valid."""
+        self._source.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -6,7 +6,7 @@ import shlex
 
 from . import configuration, tables
 from .packages import load
-from .source import STUDY, Source
+from .source import STUDY, OpenFile
 
 np, pd = load("numpy"), load("pandas")
 
@@ -32,25 +32,13 @@ def si(text):
     return float(found[1]) * size, unit
 
 
-class Study:
+class Study(OpenFile):
     """What a study found. Each table is read when it is first used, and kept. All quantities are in SI units: s, byte, USD, W, J."""
 
     def __init__(self, path):
         """Opens the file. Raises ResultsError if it cannot be read; orrery.read_study does the same."""
-        self._source = Source(path, STUDY)
-        self.path = self._source.path
+        super().__init__(path, STUDY)
         self.name = os.path.splitext(os.path.basename(self.path))[0]
-        self.attributes = self._source.attributes
-
-    def close(self):
-        """Closes the file. Tables that were read stay valid."""
-        self._source.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     # ---- what was asked ----
 
@@ -233,17 +221,9 @@ class Study:
     @functools.cached_property
     def overrides(self):
         """["KEY=VALUE"]: what the command line changed in the base of the study."""
-        # The file has the words without quotes, so that a value goes on up to the next option.
-        found, is_value = [], False
-        for word in self._words:
-            if word.startswith("--"):
-                is_value = word == "--set" or word.startswith("--set=")
-                found += [word.removeprefix("--set").removeprefix("=")] if is_value else []
-            elif is_value and found[-1] and word.endswith((".yaml", ".yml")):
-                is_value = False
-            elif is_value:
-                found[-1] = f"{found[-1]} {word}".strip()
-        return found
+        words = self._words
+        return [words[at + 1] if word == "--set" else word.removeprefix("--set=") for at, word in enumerate(words)
+                if (word == "--set" and at + 1 < len(words)) or word.startswith("--set=")]
 
     @functools.cached_property
     def _study_words(self):

@@ -111,6 +111,13 @@ void add_others(Keys<Configuration>& keys) {
            .otherwise = Default::built_in()},
           word(gpu_evaluations()), [](auto& c) -> auto& { return c.gpu.evaluation; })
       .only_if(has_gpu, "profile");
+  keys.add(
+          {.path = "system.gpu.compute-share",
+           .help = "compute nodes have only the SMs that thread blocks of collectives leave (not with evaluate: alone)",
+           .example = "false",
+           .otherwise = Default::built_in()},
+          boolean(), [](auto& c) -> auto& { return c.gpu.compute_share; })
+      .only_if(has_gpu, "profile");
 }
 
 }  // namespace

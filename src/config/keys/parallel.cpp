@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "calls.hpp"
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/units.hpp"
@@ -472,6 +473,7 @@ const Keys<Parallel>& parallel_keys() {
     add_experts(keys);
     add_tables(keys);
     add_overlap(keys);
+    add_calls(keys);
     return keys;
   }();
   return all;

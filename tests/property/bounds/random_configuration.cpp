@@ -86,6 +86,8 @@ void add_sharding(Draw& draw, std::map<std::string, std::string>& keys, std::uin
   keys["gradients"] = draw.word({"bf16", "fp32"});
   if (draw.percent(30)) keys["gather-before-forward"] = "true";
   if (keys["zero"] == "3" && draw.percent(40)) keys["exposed-share"] = "0.2";
+  if (keys["zero"] == "3" && draw.percent(40)) keys["calls-of-layer"] = draw.word({"2", "5"});
+  if (keys["zero"] == "3" && draw.percent(40)) keys["call-time-per-member"] = "3 us";
   if (keys["zero"] != "0" && dp % 2 == 0 && draw.percent(20)) keys["replicas"] = "2";
 }
 

@@ -54,6 +54,21 @@ TEST(Library, PassesNics) {
   EXPECT_EQ(library_time(options("nccl-h100"), Kind::all_reduce, two_nodes, bytes).algorithm, "NVLSTree");
 }
 
+// All-gathers and reduce-scatters over nodes have rings only. Over 192 nodes of A100 with 8 NICs of 25 GB/s, 1,535 steps
+// take longer than the ramps: those of LL128, which reaches 0.92 of the bandwidth, less than those of Simple. Over two
+// nodes the ramps are longer.
+TEST(Library, RingsOverManyNodesHaveManySteps) {
+  const LibraryGroup many{.ranks = 1536, .nodes = 192, .nic = 25e9}, few{.ranks = 16, .nodes = 2, .nic = 25e9};
+  const double bytes = 1e9, moved = 1535.0 / 1536 * bytes / (0.96 * 200e9);
+  const double ll128 = 14 + 191 * 4.0 + 1344 * 1.9, simple = 8.4 + 191 * 14.0 + 1344 * 3.4;
+  ASSERT_LT(moved / 0.92 + 1e-6 * ll128, moved + 1e-6 * simple);
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter})
+    EXPECT_NEAR(library_time(options("nccl-a100"), kind, many, bytes).seconds, moved / 0.92 + 1e-6 * ll128, 1e-12);
+  const double between = 15e-6 + 100e-6 * bytes / (bytes + 16e6);
+  EXPECT_NEAR(library_time(options("nccl-a100"), Kind::all_gather, few, bytes).seconds,
+              15.0 / 16 * bytes / (0.96 * 200e9) + 45e-6 + between, 1e-12);
+}
+
 // More bytes never take less time, whatever the kind, group and library; neither do more nodes, unless rings over nodes
 // are faster, as measured on MI300X.
 TEST(Library, GrowsWithBytesAndNodes) {

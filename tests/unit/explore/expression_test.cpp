@@ -71,6 +71,16 @@ TEST(Expression, UnitsBecomeSi) {
   EXPECT_EQ(value_of("true"), Value(true));
 }
 
+// A number of SI units becomes a quantity in the unit that a key wants; words stay as they are.
+TEST(Expression, NumbersAreWrittenInAUnit) {
+  EXPECT_EQ(to_text_in("GB/s", value_of("400 GB/s")), "400 GB/s");
+  EXPECT_EQ(to_text_in("Gb/s", value_of("50 GB/s")), "400 Gb/s");
+  EXPECT_EQ(to_text_in("us", 2.5e-6), "2.5 us");
+  EXPECT_EQ(to_text_in("GB/s", std::string("auto")), "auto");
+  EXPECT_TRUE(is_unit("TFLOPS"));
+  EXPECT_FALSE(is_unit("furlongs"));
+}
+
 // Functions, names and words.
 TEST(Expression, FunctionsNamesAndWords) {
   const Names names{{"tp", whole(8)}, {"schedule", std::string("1f1b")}};

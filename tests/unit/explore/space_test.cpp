@@ -143,13 +143,13 @@ TEST(Space, KeysHaveValues) {
   EXPECT_THROW(validate(study), Error);
 }
 
-// ZeRO 3 over more than 64 NPUs has a caveat, unless something that the study changes may hold these keys.
+// ZeRO 3 over more than 512 NPUs has a caveat, unless something that the study changes may hold these keys.
 TEST(Space, DefaultCaveats) {
   Study study = parallelism();
   const auto caveats = default_caveats(study);
   ASSERT_EQ(caveats.size(), 1);
   Names names{{"workload.parallel.zero", std::int64_t{3}},
-              {"workload.parallel.dp", std::int64_t{64}},
+              {"workload.parallel.dp", std::int64_t{512}},
               {"workload.parallel.cp", std::int64_t{1}}};
   EXPECT_FALSE(caveats[0].when.holds(names));
   names["workload.parallel.cp"] = std::int64_t{2};

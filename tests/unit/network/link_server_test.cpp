@@ -23,6 +23,21 @@ TEST(LinkServer, ServesOneAfterTheOtherAndCounts) {
   EXPECT_EQ(done.peak_queue, 2U);
 }
 
+// A message of 10 ns is in service from 5 ns on, and another one waits. A word that comes at 7 ns and takes 1 ns passes
+// both: what comes then begins 1 ns later than it would without the word.
+TEST(LinkServer, WhatIsServedAtOnceDelaysTheOthers) {
+  LinkServer link;
+  EXPECT_EQ(link.serve(ns(5), ns(10), Bytes(100)), ns(5));
+  EXPECT_EQ(link.serve(ns(6), ns(10), Bytes(100)), ns(15));
+  EXPECT_TRUE(link.serve_at_once(ns(7), ns(1), Bytes(8)));
+  EXPECT_EQ(link.serve(ns(8), ns(10), Bytes(100)), ns(26));
+  EXPECT_TRUE(link.serve_at_once(ns(50), ns(1), Bytes(8)));
+  EXPECT_EQ(link.serve(ns(50), ns(10), Bytes(100)), ns(51));
+  EXPECT_EQ(link.statistics().messages, 6U);
+  EXPECT_EQ(link.statistics().busy, ns(42));
+  EXPECT_FALSE(link.serve_at_once(ns(50), Time::max(), Bytes(8)));
+}
+
 // 1000 messages come at 0 ns and take 10 ns each. When half of them are served, 1000 more come.
 TEST(LinkServer, ALongQueueThatDrains) {
   LinkServer link;

@@ -172,6 +172,40 @@ Options cut_through(std::uint64_t packet = 0) {
 
 using AllTold = std::vector<Told>;
 
+/// A request of a thread block, which its destination takes note of 50 ns after the last link.
+Message request(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, bool passes_data) {
+  Message message = data(from, to, bytes);
+  message.kind = Message::Kind::request;
+  message.step.id = {7, 0};
+  message.request.passes_data = passes_data;
+  message.request.wants_notice = !passes_data;
+  message.request.slot = 3;
+  message.request.held = 42;
+  message.request.after = at(50);
+  return message;
+}
+
+// A Switch of 4 that cuts through. A store of 1000 B has left its first link after 100 ns, of which its source is told;
+// it is at the switch from 100 ns on, behind the second link at 300 ns, and counts at 350 ns. No other receipt follows.
+TEST(LinkServersLp, ARequestIsCutThroughAndItsSourceIsToldThatItHasLeft) {
+  Network star({dimension_of(Shape("Switch"), 4)}, cut_through(100));
+  star.send(at(0), request(0, 2, 1000, false));
+  const Told left{100, 0, Delivery::left};
+  EXPECT_EQ(star.run(), (AllTold{left, arrived(350, 2, 0)}));
+}
+
+// The same with a word of 10 B (1 ns) that comes to the first link at 30 ns, when a store is in service. The word
+// passes it: it is at NPU 2 at 30 + 1 + 200 + 50 ns. A store that comes at 40 ns begins when the link has served both,
+// at 101 ns. The word is through the second link long before that.
+TEST(LinkServersLp, AWordPassesDataAndDelaysThem) {
+  Network star({dimension_of(Shape("Switch"), 4)}, cut_through());
+  star.send(at(0), request(0, 1, 1000, false));
+  star.send(at(30), request(0, 2, 10, true));
+  star.send(at(40), request(0, 2, 1000, false));
+  EXPECT_EQ(star.run(), (AllTold{Told{100, 0, Delivery::left}, Told{201, 0, Delivery::left}, arrived(281, 2, 0, 10),
+                                 arrived(350, 1, 0), arrived(451, 2, 0)}));
+}
+
 // A Ring of 8 stores a message whole at each device: three hops take three times 100 ns + 100 ns. The source is told at
 // the same time that its send is over.
 TEST(LinkServersLp, AMessageIsStoredAndForwarded) {

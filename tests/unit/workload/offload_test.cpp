@@ -134,6 +134,7 @@ class Nodes {
 
   bool has(const std::string& name) const { return ids_.contains(name); }
   const trace::Node& node(const std::string& name) const { return made_.traces()[0].graph->nodes[ids_.at(name)]; }
+  Time duration(const std::string& name) const { return made_.traces()[0].graph->duration_of(NodeId(ids_.at(name))); }
   /// Whether `late` waits for `early`, maybe by way of others.
   bool waits(const std::string& late, const std::string& early) const {
     return before_[ids_.at(late)].contains(ids_.at(early));
@@ -209,6 +210,47 @@ TEST(Offload, LoadsRunAhead) {
       std::erase_if(awaited, [](const auto& name) { return name.ends_with("reduce_scatter"); });
       EXPECT_EQ(awaited, visit);
     }
+  }
+}
+
+TEST(Calls, AreMadeOneAfterTheOther) {
+  // ZeRO 3 that calls two collectives for each layer, without prefetching and overlap: each waits for the host, whose
+  // time is that of the call and of four members, and the host for the collective before it; the pass waits for the last
+  // one. The parts have all bytes, also where a byte is left over.
+  Description description = timed_copies();
+  auto& sharding = description.parallel.sharding;
+  sharding.prefetch = 0;
+  sharding.overlap = false;
+  sharding.calls = {.of_layer = 2, .each = Time::from_ps(1000), .of_member = Time::from_ps(10)};
+  const Nodes nodes(description);
+  const std::string pass = "forward.micro_batch_0.layer_1", gather = pass + ".parameters.all_gather";
+  const std::string sum = "gradient.micro_batch_0.layer_1.reduce_scatter";
+  EXPECT_EQ(nodes.direct(gather + ".0.call"), (std::set<std::string>{"forward.micro_batch_0.layer_0.forward"}));
+  EXPECT_EQ(nodes.direct(gather + ".1.call"), (std::set<std::string>{gather + ".0"}));
+  EXPECT_TRUE(nodes.direct(gather + ".1").contains(gather + ".1.call"));
+  EXPECT_TRUE(nodes.direct(pass + ".forward").contains(gather + ".1"));
+  EXPECT_EQ(nodes.direct(sum + ".0.call"), (std::set<std::string>{"backward.micro_batch_0.layer_1.backward"}));
+  EXPECT_TRUE(nodes.direct("backward.micro_batch_0.layer_0.backward").contains(sum + ".1"));
+  EXPECT_EQ(nodes.duration(gather + ".0.call"), Time::from_ps(1000 + 4 * 10));
+  const std::uint64_t share = 2 * (layer_parameters / num_copies);
+  EXPECT_EQ(nodes.node(gather + ".0").size + nodes.node(gather + ".1").size, share);
+  EXPECT_EQ(nodes.node(sum + ".0").size, layer_parameters);
+  sharding.calls.of_layer = 3;
+  const Nodes thirds(description);
+  EXPECT_EQ(thirds.node(sum + ".0").size + thirds.node(sum + ".1").size + thirds.node(sum + ".2").size,
+            2 * layer_parameters);
+  sharding.calls.of_layer = 0;
+  EXPECT_THROW(description.parallel.validate(), Error);
+}
+
+TEST(Calls, AreOfZero3Only) {
+  // With ZeRO 2 and on a single NPU nothing is called.
+  for (const auto& [zero, dp] : {std::pair(2U, 4U), std::pair(3U, 1U)}) {
+    Description description = timed_copies();
+    description.parallel[Axis::dp] = dp;
+    description.parallel.sharding.zero = zero;
+    description.parallel.sharding.calls = {.of_layer = 2, .each = Time::from_ps(1000)};
+    EXPECT_TRUE(Nodes(description).with("", ".call").empty()) << zero;
   }
 }
 

@@ -26,6 +26,7 @@ inline Description random_description(std::uint32_t seed) {
   parallel.sharding.zero = pick({0, 1, 2, 3});
   if (seed % 3 == 0) parallel.sharding.offload = random_offload(seed, parallel.sharding.zero);
   parallel.sharding.prefetch = pick({0, 1, 3});
+  parallel.sharding.calls.of_layer = seed % 5 == 0 ? 3 : 1;
   parallel.micro_batch = pick({1, 2});
   parallel.micro_batches = pick({1, 2, 4, 8});
   parallel.pipeline.schedule = static_cast<Schedule>(pick({0, 0, 1}));

@@ -19,7 +19,7 @@ def of(run):
             "version": run.attributes.get("orrery_version", ""), "command_line": run.attributes.get("command_line", ""),
             "metrics": {name: plain(value) for name, value in run.metrics["value"].items()},
             "figures": figures(run), "hints": run.hints, "causes": causes(run, step), "critical_path": critical_path(run),
-            "dimensions": dimensions(run), "stages": stages(run), "collectives": collectives(run), "groups": groups(run),
+            "dimensions": dimensions(run), "stages": stages(run), "blocks": blocks(run), "collectives": collectives(run), "groups": groups(run),
             "settings": {key: str(list(value)) if isinstance(value, tuple) else str(value) for key, value in run.settings.items()}}
 
 
@@ -69,6 +69,16 @@ def stages(run):
         return []
     return [{"name": str(row["name"]), "servers": int(row["servers"]), "bytes": int(row["bytes"]), "utilisation": float(row["utilisation"])}
             for _, row in run.memory_stages.iterrows()]
+
+
+def blocks(run):
+    """Returns for what thread blocks of GPUs spent their time, longest first: [] if none carried out collectives."""
+    if run.gpu_stalls is None:
+        return []
+    times = run.gpu_stalls.sum()
+    whole = max(int(times.sum()), 1)
+    return [{"reason": str(reason), "time": int(time), "share": int(time) / whole}
+            for reason, time in times.sort_values(ascending=False, kind="stable").items() if time > 0]
 
 
 def family(name):

@@ -58,6 +58,9 @@ def shown(run):
         lines += table([[readable(one["duration"], "ps"), one["cause"], f"NPU {one['npu']}", f"at {readable(one['start'], 'ps')}", one["name"]]
                         for one in run["critical_path"]["longest"]], right=(0,))
     lines += ["", "how busy the network was (mean over all links)", *table(use_rows(run), right=(4, 5))]
+    if run["blocks"]:
+        lines += ["", "for what thread blocks of GPUs spent their time (all of them together)"]
+        lines += table([[one["reason"], readable(one["time"], "ps"), share(one["share"]), bar(one["share"])] for one in run["blocks"]], right=(1, 2))
     rows = run["collectives"]["rows"]
     if rows:
         lines += ["", "collectives that took the most time", *table([COLLECTIVE_HEAD] + [collective_row(row) for row in rows[:MOST_ROWS]], right=range(2, 9))]
@@ -99,6 +102,7 @@ def rows_of_run(run):
     rows += [["cause", one["cause"], round(one["time"]), "ps"] for one in run["causes"]]
     rows += [["utilisation", f"dimension {one['dimension']}", one["utilisation"], "1"] for one in run["dimensions"]]
     rows += [["utilisation", f"memory {one['name']}", one["utilisation"], "1"] for one in run["stages"]]
+    rows += [["thread blocks", one["reason"], one["time"], "ps"] for one in run["blocks"]]
     rows += [["mean time", collective_name(one), round(one["time"]), "ps"]
              for one in run["collectives"]["rows"]]
     rows += [["setting", key, value, ""] for key, value in run["settings"].items()]
