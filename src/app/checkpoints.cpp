@@ -217,19 +217,22 @@ void Checkpoints::write(model::RankModel& model, const pdes::Kernel& kernel) {
 
 std::uint64_t checkpoint_size(const Preparation& preparation, const config::Configuration& configuration) {
   constexpr std::uint64_t of_npu = 1000, of_use = 150;  // bytes, as measured
-  std::uint64_t nodes = 0, collectives = 0, uses = 0;
-  for (const auto& npu : preparation.simulated_npus()) {
-    const auto& graph = *npu.program->graph;
-    nodes += graph.num_nodes();
-    uses += npu.groups.size();
-    if (!graph.tensors.sizes.empty()) nodes += 2 * graph.tensors.sizes.size();
-    for (const auto& node : graph.nodes) collectives += node.is_of_group() ? 1 : 0;
-  }
   const std::uint64_t recorded =
       std::min(configuration.execution.record_iterations, configuration.execution.iterations);
-  std::uint64_t size = nodes + of_npu * preparation.num_npus() + of_use * uses;
-  if (configuration.execution.timeline) size += nodes * recorded * sizeof(npu::TimelineRecord);
-  return size + collectives * recorded * sizeof(communicator::CollectiveRecord) / 2;
+  std::uint64_t size = of_npu * preparation.num_npus();
+  double collectives = 0;  // recorded
+  for (const auto& npu : preparation.simulated_npus()) {
+    const auto& graph = *npu.program->graph;
+    size += graph.num_nodes() + 2 * graph.tensors.sizes.size() + of_use * npu.groups.size();
+    if (configuration.execution.timeline) size += graph.num_nodes() * recorded * sizeof(npu::TimelineRecord);
+    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+      if (graph.nodes[i].kind != trace::NodeKind::collective) continue;
+      const auto& group = preparation.groups()[npu.groups[npu.program->use_of_node(NodeId(i))].index()];
+      const std::size_t members = group.members.empty() ? preparation.num_npus() : group.members.size();
+      collectives += static_cast<double>(recorded) / static_cast<double>(members);
+    }
+  }
+  return size + static_cast<std::uint64_t>(collectives * sizeof(communicator::CollectiveRecord));
 }
 
 }  // namespace orrery::app
