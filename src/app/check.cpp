@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "checkpoints.hpp"
 #include "lone_file.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
@@ -47,6 +48,9 @@ int check(const config::CheckCommand& command) {
     const Preparation preparation(*configuration, *world, faults);
     for (const auto& [kind, entry] : preparation.notices().entries())
       spdlog::warn("{} (NPU {})", entry.text, entry.npu);
+    if (faults.empty() && !configuration->run.checkpoint.empty())
+      fmt::print("a checkpoint takes about {}\n",
+                 size_text(checkpoint_size(preparation, *configuration), checkpoint_size(preparation, *configuration)));
     if (faults.empty())
       fmt::print("{}, {} of {}, {}: nothing wrong was found\n", counted(preparation.num_npus(), "NPU"),
                  counted(preparation.num_nodes(), "node"),

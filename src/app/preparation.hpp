@@ -49,6 +49,10 @@ class Preparation {
   void fold_again(std::span<const communicator::Divergence> divergences);
   /// Returns the process groups in order of GroupId, also those that a folded run does not simulate.
   const std::vector<trace::Group>& groups() const { return rank_.communicators.groups(); }
+  /// Returns the NPUs that this rank simulates.
+  std::span<const npu::NpuSpec> simulated_npus() const {
+    return folded_ ? folded_->folding.npus() : std::span<const npu::NpuSpec>(rank_.npus);
+  }
   std::uint32_t num_npus() const { return system_->topology().num_npus(); }
   /// Returns the number of nodes in the traces of the NPUs that this rank simulates.
   std::uint64_t num_nodes() const;

@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "agreed.hpp"
+#include "checkpoints.hpp"
 #include "collect.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
@@ -77,7 +78,8 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
 }
 
 /// Ends all ranks with the exit code of a run that was stopped on request. Collective.
-[[noreturn]] void end_interrupted(Time stopped_at, const std::filesystem::path& file, parallel::Communicator& world) {
+[[noreturn]] void end_interrupted(Time stopped_at, const std::filesystem::path& file,
+                                  const std::filesystem::path& checkpoint, parallel::Communicator& world) {
   parallel::Packer packer;
   packer.put_text(stop_reason());
   const std::vector<std::byte> mine = packer.take();
@@ -86,12 +88,14 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
     if (!world.is_root()) return;
     std::string reason;
     for (parallel::Unpacker unpacker(reasons); reason.empty() && !unpacker.empty();) reason = unpacker.get_text();
+    const std::string goes_on = checkpoint.empty()
+                                    ? "runs again from the start"
+                                    : fmt::format("with --restart={} goes on from there", checkpoint.string());
     throw Error(
         ErrorCode::interrupted,
-        fmt::format(
-            "stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). The same command "
-            "runs again from the start, and replaces this file when it ends",
-            reason.empty() ? "a request" : reason, readable(stopped_at), file.string()));
+        fmt::format("stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). The same "
+                    "command {}, and replaces this file when it ends",
+                    reason.empty() ? "a request" : reason, readable(stopped_at), file.string(), goes_on));
   });
   ensure_failed("a run that was stopped ends with an error", std::source_location::current());
 }
@@ -124,12 +128,17 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   heed_signals();
   config::Configuration configuration = read_configuration(command.inputs, world);
   const auto stop_requested = stop_request(configuration.run.max_walltime_s, start);
+  std::optional<Checkpoints> checkpoints;
+  if (!configuration.run.checkpoint.empty() || !configuration.run.restart.empty())
+    checkpoints.emplace(configuration, world);
   auto preparation = prepare(configuration, world);
+  if (checkpoints) checkpoints->prepare(*preparation);
   if (world.is_root()) {
     log_warnings(configuration, preparation->notices());
     warn_of_lookahead(*preparation, configuration);
   }
-  auto simulation = simulate(*preparation, configuration.run, stop_requested, world);
+  auto simulation =
+      simulate(*preparation, configuration.run, stop_requested, world, checkpoints ? &*checkpoints : nullptr);
 
   const auto mine = collect(*preparation, *simulation);
   auto description = describe(configuration, *preparation, *simulation, command_line);
@@ -155,7 +164,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (world.is_root() && all.file != configuration.run.output)
     spdlog::warn("{} has appeared during the run and is kept, because --force is not given: the results are in {}",
                  configuration.run.output.string(), all.file.string());
-  if (stopped_at) end_interrupted(*stopped_at, all.file, world);
+  if (stopped_at) end_interrupted(*stopped_at, all.file, checkpoints ? checkpoints->written() : "", world);
   if (world.is_root()) print_results(all, description, configuration, folding, figures);
 }
 

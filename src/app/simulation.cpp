@@ -1,5 +1,6 @@
 #include "simulation.hpp"
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <source_location>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoints.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/check/capacity.hpp"
 #include "orrery/check/overrun.hpp"
@@ -43,14 +45,18 @@ std::vector<communicator::Divergence> all_divergences(const model::RankModel& mo
 }  // namespace
 
 Simulation::Simulation(Preparation& preparation, const config::RunOptions& options,
-                       std::function<bool()> stop_requested, parallel::Communicator& world)
+                       std::function<bool()> stop_requested, parallel::Communicator& world, Checkpoints* checkpoints)
     : preparation_(preparation),
       world_(world),
       model_(preparation.run_context()),
-      excess_is_error_(options.memory == config::ExcessPolicy::error) {
+      excess_is_error_(options.memory == config::ExcessPolicy::error),
+      checkpoints_(checkpoints),
+      stop_requested_(std::move(stop_requested)) {
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
-  kernel_options.stop_requested = std::move(stop_requested);
+  kernel_options.stop_requested = stop_requested_;
+  if (checkpoints_)
+    kernel_options.stop_requested = [this] { return (stop_requested_ && stop_requested_()) || checkpoints_->is_due(); };
   if (options.progress != config::Progress::none && !options.quiet) {
     const auto num_nodes = preparation.num_nodes() * model_.run().options.iterations;
     progress_ = std::make_unique<ProgressLine>(options, model_, num_nodes, world);
@@ -61,11 +67,30 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
 
 Simulation::~Simulation() = default;
 
+/// Runs the kernel to its end, or to a stop for good. It also stops for each checkpoint.
+void Simulation::simulate() {
+  if (!checkpoints_) {
+    model_.start(*kernel_);
+    return kernel_->run();
+  }
+  checkpoints_->begin(model_, *kernel_);
+  for (;;) {
+    kernel_->run();
+    if (!kernel_->stopped_at()) return;
+    std::array<std::int64_t, 2> flags{static_cast<std::int64_t>(model_.npus().num_unfinished() > 0),
+                                      static_cast<std::int64_t>(stop_requested_ && stop_requested_())};
+    world_.maximum(flags);
+    const auto [any_is_left, is_for_good] = flags;
+    if (any_is_left != 0) checkpoints_->write(model_, *kernel_);
+    if (is_for_good != 0) return;
+    kernel_->go_on();
+  }
+}
+
 std::vector<communicator::Divergence> Simulation::run() {
   world_.barrier();
   const auto start = std::chrono::steady_clock::now();
-  model_.start(*kernel_);
-  kernel_->run();
+  simulate();
   if (progress_) progress_->finish();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (auto divergences = all_divergences(model_, world_); !divergences.empty()) return divergences;
@@ -90,12 +115,14 @@ std::vector<communicator::Divergence> Simulation::run() {
 }
 
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
-                                     const std::function<bool()>& stop_requested, parallel::Communicator& world) {
+                                     const std::function<bool()>& stop_requested, parallel::Communicator& world,
+                                     Checkpoints* checkpoints) {
   for (;;) {
-    auto simulation = std::make_unique<Simulation>(preparation, options, stop_requested, world);
+    auto simulation = std::make_unique<Simulation>(preparation, options, stop_requested, world, checkpoints);
     const auto divergences = simulation->run();
     if (divergences.empty()) return simulation;
     simulation.reset();
+    if (checkpoints) checkpoints->note_folding(divergences);
     preparation.fold_again(divergences);
   }
 }

@@ -15,14 +15,15 @@
 
 namespace orrery::app {
 
+class Checkpoints;
 class ProgressLine;
 
 /// The simulation of a prepared run, from time 0 until no event is left.
 class Simulation {
  public:
-  /// The kernel calls `stop_requested` from time to time: see pdes::Options.
+  /// The kernel calls `stop_requested` from time to time: see pdes::Options. `checkpoints`: null if there are none.
   Simulation(Preparation& preparation, const config::RunOptions& options, std::function<bool()> stop_requested,
-             parallel::Communicator& world);
+             parallel::Communicator& world, Checkpoints* checkpoints = nullptr);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -41,6 +42,8 @@ class Simulation {
   double wall_seconds() const { return wall_seconds_; }
 
  private:
+  void simulate();
+
   Preparation& preparation_;
   parallel::Communicator& world_;
   model::RankModel model_;
@@ -48,12 +51,15 @@ class Simulation {
   std::unique_ptr<pdes::Kernel> kernel_;
   double wall_seconds_ = 0;
   bool excess_is_error_;
+  Checkpoints* checkpoints_;
+  std::function<bool()> stop_requested_;  ///< for good, not for a checkpoint
   std::optional<Time> stopped_at_;
 };
 
 /// Simulates a prepared run. A folded run whose assumptions turn out to be wrong is folded again and repeated.
 /// Collective. Throws as Simulation::run.
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
-                                     const std::function<bool()>& stop_requested, parallel::Communicator& world);
+                                     const std::function<bool()>& stop_requested, parallel::Communicator& world,
+                                     Checkpoints* checkpoints = nullptr);
 
 }  // namespace orrery::app

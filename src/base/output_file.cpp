@@ -157,8 +157,12 @@ PartialFile::~PartialFile() {
   if (!partial_.empty()) fs::remove(partial_, ignored);
 }
 
-void PartialFile::write(std::string_view contents) const {
-  const int descriptor = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+void PartialFile::write(std::string_view contents) const { write(contents, O_CREAT | O_EXCL); }
+
+void PartialFile::append(std::string_view contents) const { write(contents, O_APPEND); }
+
+void PartialFile::write(std::string_view contents, int flags) const {
+  const int descriptor = ::open(partial_.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
   if (descriptor < 0) fail(path_, "creating a file beside it", errno);
   int code = 0;
   while (!contents.empty() && code == 0) {

@@ -229,4 +229,14 @@ void MemberRun::end_service(std::uint32_t service, Time now, CollectiveTransport
   start_services(now, transport);
 }
 
+void MemberRun::serialize(Archive& archive) {
+  archive(num_done_, next_, slots_, phase_, active_, sliding_, early_, unsent_, clears_to_send_);
+  std::vector<std::uint32_t> services;
+  for (const CustomCollectiveRun& run : custom_runs_) services.push_back(run.service());
+  archive(services);
+  if (archive.reads())
+    for (const std::uint32_t service : services) custom_runs_.emplace_back(*program_, service, member_);
+  for (CustomCollectiveRun& run : custom_runs_) archive(run);
+}
+
 }  // namespace orrery::collective

@@ -36,6 +36,7 @@ void HostSide::Pending::clear() {
   ranks_over = 0;
   finish = Time::zero();
   arrivals.clear();
+  is_through.clear();
 }
 
 HostSide::HostSide(const Setup& setup, SendReport send) : setup_(setup), send_(std::move(send)) {
@@ -74,7 +75,7 @@ void HostSide::receive(Rank from, const Report& report, std::span<const Time> ti
       contribute(hosted, from, report, times);
       break;
     case ReportKind::left:
-      end_rank(hosted, report, times.front());
+      end_rank(hosted, from, report, times.front());
       break;
     case ReportKind::completions:
       ensure(false, "a host is told of completions");
@@ -89,6 +90,7 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
     pending.turn = hosted.turn;
     hosted.turn = setup_.engine.next_turn(hosted.turn, *hosted.layout, kind_of(report), Bytes(report.size));
     pending.arrivals.resize(hosted.spec.num_participants(setup_.hosting.num_npus()));
+    if (!computes_at_host()) pending.is_through.resize(pending.arrivals.size());
     pending.missing = static_cast<std::uint32_t>(hosted.ranks.size());
   }
   agree(pending.report, report, may_be_uneven(), hosted.spec, setup_.place_of);
@@ -103,22 +105,29 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
   return pending;
 }
 
+const HostSide::Participants& HostSide::participants_of(const Hosted& hosted, Rank rank) {
+  const auto found = std::ranges::lower_bound(hosted.ranks, rank, {}, &Participants::rank);
+  ensure(found != hosted.ranks.end() && found->rank == rank, "a report of a rank without participants");
+  return *found;
+}
+
 /// Takes the arrivals of all participants of one rank.
 void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> arrivals) {
   auto& pending = this->pending(hosted, report, *std::ranges::min_element(arrivals));
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
-  const auto rank = std::ranges::lower_bound(hosted.ranks, from, {}, &Participants::rank);
-  ensure(rank != hosted.ranks.end() && rank->rank == from, "arrivals of a rank without participants");
-  for (std::size_t i = 0; i < rank->numbers.size(); ++i)
-    pending.arrivals[rank->numbers[i]] = arrivals[arrivals.size() == 1 ? 0 : i];
+  const Participants& rank = participants_of(hosted, from);
+  for (std::size_t i = 0; i < rank.numbers.size(); ++i)
+    if (const Time arrival = arrivals[arrivals.size() == 1 ? 0 : i]; arrival != Time::max())
+      pending.arrivals[rank.numbers[i]] = arrival;
   if (--pending.missing == 0 && computes_at_host()) finish(hosted, pending);
 }
 
 /// Takes note that all participants of one rank are through. They have all arrived, so `contribute` came before.
-void HostSide::end_rank(Hosted& hosted, const Report& report, Time finish) {
+void HostSide::end_rank(Hosted& hosted, Rank from, const Report& report, Time finish) {
   auto& pending = hosted.pending.at(report.ordinal);
+  for (const std::uint32_t number : participants_of(hosted, from).numbers) pending.is_through[number] = 1;
   pending.finish = std::max(pending.finish, finish);
   if (++pending.ranks_over < hosted.ranks.size()) return;
   record(hosted, pending, pending.finish);

@@ -12,9 +12,11 @@ void MemberSide::Pending::clear() {
   done = false;
   count = 0;
   left = 0;
+  finish = Time::zero();
   first = Time::max();
   arrivals.clear();
   nodes.clear();
+  is_through.clear();
 }
 
 MemberSide::MemberSide(const Setup& setup, SendReport send, Announce announce)
@@ -86,49 +88,74 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
+  this->join(membership, report, join.node, join.now);
+  return report.ordinal;
+}
+
+/// Adds a participant to a collective, and tells the host if it is the last one of this rank.
+void MemberSide::join(const Membership& membership, const Report& report, NodeId node, Time now) {
+  LocalCommunicator& communicator = communicators_[membership.communicator];
   auto& pending = communicator.pending.at(report.ordinal);
   const auto participants = communicator.npus.size();
-  if (pending.count == 0) {
+  if (pending.nodes.empty()) {
     pending.report = report;
     if (communicator.layout) {
       pending.turn = communicator.turn;
-      communicator.turn = setup_.engine.next_turn(communicator.turn, *communicator.layout, join.kind, join.size);
+      communicator.turn = setup_.engine.next_turn(communicator.turn, *communicator.layout,
+                                                  static_cast<collective::Kind>(report.collective), Bytes(report.size));
     }
-    pending.arrivals.resize(participants);
     pending.nodes.resize(participants);
+    if (computes_at_host()) {
+      pending.arrivals.resize(participants);
+    } else {
+      pending.arrivals.resize(participants, Time::max());
+      pending.is_through.resize(participants);
+    }
   }
-  if (communicator.is_spread && join.now < pending.first && participants > 1 && computes_at_host()) {
-    pending.first = join.now;
+  if (communicator.is_spread && now < pending.first && participants > 1 && computes_at_host()) {
+    pending.first = now;
     begun_.emplace_back(membership.communicator, report.ordinal);
   }
   agree(pending.report, report, may_be_uneven(), communicator.spec, setup_.place_of);
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
-  pending.arrivals[membership.participant] = join.now;
-  pending.nodes[membership.participant] = join.node;
+  pending.arrivals[membership.participant] = now;
+  pending.nodes[membership.participant] = node;
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.
   if (++pending.count == participants) send_(communicator.spec.host, Report(pending.report), pending.arrivals);
-  return report.ordinal;
 }
 
 std::shared_ptr<const collective::MessageProgram> MemberSide::script(const Membership& membership,
-                                                                     std::uint32_t ordinal) {
-  const LocalCommunicator& communicator = communicators_[membership.communicator];
-  const Pending& pending = communicator.pending.at(ordinal);
-  return setup_.engine.message_program(*communicator.layout, static_cast<collective::Kind>(pending.report.collective),
-                                       Bytes(pending.report.size), pending.turn);
+                                                                     collective::Kind kind, Bytes size,
+                                                                     collective::Turn turn) const {
+  return setup_.engine.message_program(*communicators_[membership.communicator].layout, kind, size, turn);
 }
 
 void MemberSide::leave(const Membership& membership, std::uint32_t ordinal, Time now) {
   LocalCommunicator& communicator = communicators_[membership.communicator];
+  note_through(communicator, ordinal, membership.participant, now);
+  end_if_all_are_through(communicator, ordinal);
+}
+
+void MemberSide::note_through(LocalCommunicator& communicator, std::uint32_t ordinal, std::uint32_t participant,
+                              Time finish) {
   auto& pending = communicator.pending.at(ordinal);
-  if (++pending.left < communicator.npus.size()) return;
+  pending.is_through[participant] = 1;
+  pending.finish = std::max(pending.finish, finish);
+  ++pending.left;
+}
+
+/// Tells the host if all participants of this rank are through.
+void MemberSide::end_if_all_are_through(LocalCommunicator& communicator, std::uint32_t ordinal) {
+  auto& pending = communicator.pending.at(ordinal);
+  if (pending.left < communicator.npus.size()) return;
   Report report = pending.report;
   report.kind = ReportKind::left;
+  const Time finish = pending.finish;
   pending.done = true;
   communicator.pending.retire();
-  send_(communicator.spec.host, report, std::span(&now, 1));
+  send_(communicator.spec.host, report, std::span(&finish, 1));
 }
 
 void MemberSide::settle() {

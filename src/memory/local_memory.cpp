@@ -60,4 +60,8 @@ void LocalMemory::keep(Time since, Bytes usage) {
   if (timeline_.empty() || timeline_.back().usage != usage) timeline_.push_back({npu_, since, usage});
 }
 
+void LocalMemory::serialize(Archive& archive) {
+  archive(users_, is_here_, usage_, since_, peak_, peak_time_, excess_, is_recorded_, timeline_);
+}
+
 }  // namespace orrery::memory

@@ -63,6 +63,15 @@ void GroupAccesses::require_same(const Gathered& gathered, const GroupAccess& ot
               "other.");
 }
 
+void GroupAccesses::serialize(Archive& archive, const std::function<bool(NpuId)>& is_of) {
+  Incomplete some;
+  if (!archive.reads())
+    for (const auto& [key, gathered] : incomplete_)
+      if (is_of(gathered.members.front().npu)) some.emplace(key, gathered);
+  archive(some);
+  if (archive.reads()) incomplete_.merge(some);
+}
+
 // ---- Requests of NPUs of this rank ----
 
 MemoryServers::MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting,
@@ -123,6 +132,7 @@ void MemoryServers::serve(const pdes::Event& request) {
 /// Serves an access of a group when its last member has asked.
 void MemoryServers::serve_group(const pdes::Event& request) {
   const GroupAccess access = asked_.take(static_cast<std::uint32_t>(request.detail));
+  server(request.target);  // it is in use from now on
   const auto members = groups_.add(access, {NpuId(request.source().value()), NodeId(request.node)});
   if (!members) return;
   const bool is_alone = access.members == 1;
@@ -154,6 +164,20 @@ void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time
   answer.node = requester.node.value();
   answer.kind = pdes::completion;
   kernel_.send(hosting_.of_npu[requester.npu.index()], answer);
+}
+
+std::vector<LpId> MemoryServers::used() const {
+  std::vector<LpId> used;
+  for (const auto& [lp, server] : servers_) used.push_back(lp);
+  return used;
+}
+
+void MemoryServers::serialize(LpId lp, std::uint32_t number, Archive& archive) {
+  ensure(asked_.in_use() == 0, "a request under way at a checkpoint");
+  Server& its = server(lp);
+  archive(its.sequence);
+  its.memory->serialize(archive);
+  groups_.serialize(archive, [&](NpuId npu) { return memory_.server_of(npu) == number; });
 }
 
 /// Only a kind with one server has stages.

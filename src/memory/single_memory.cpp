@@ -16,6 +16,8 @@ class TurnServer final : public SharedServer {
     return {};
   }
 
+  void serialize(Archive& archive) override { archive(server_); }
+
  private:
   const SingleMemory& memory_;
   MemoryServer server_;

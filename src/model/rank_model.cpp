@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
+#include "parts.hpp"
 
 namespace orrery::model {
 namespace {
@@ -15,38 +16,28 @@ std::vector<NpuId> ids_of(std::span<const npu::NpuSpec> npus) {
 
 }  // namespace
 
-/// The logical processes, which are made once the kernel is known.
-struct RankModel::Parts {
-  Parts(RankModel& model, pdes::Scheduler& kernel)
-      : communicators({.kernel = kernel,
-                       .engine = model.run_.engine,
-                       .network = model.network_,
-                       .specs = model.run_.communicators,
-                       .hosting = model.run_.hosting,
-                       .first_lp = model.run_.first_communicator(),
-                       .place_of = model.run_.place_of,
-                       .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
-                                                                         : communicator::Execution::at_host,
-                       .least_recorded = model.run_.least_recorded,
-                       .variations = &model.run_.options.noise.variations},
-                      [this](const communicator::Completion& completion) { npus.announce(completion); }),
-        servers(
-            kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
-            [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },
-            model.overrun_),
-        npu_ids(ids_of(model.run_.npus)),
-        links(model.simulated_network_ ? model.simulated_network_->on_rank({kernel, npu_ids, model.run_.hosting,
-                                                                            model.run_.first_link(), model.overrun_})
-                                       : nullptr),
-        npus(model.run_, {kernel, model.network_, communicators.members(), servers, links.get()}, model.overrun_) {}
-
-  communicator::Communicators communicators;
-  memory::MemoryServers servers;
-  std::vector<NpuId> npu_ids;
-  std::unique_ptr<network::MessageNetwork> links;  // none but where links are simulated
-  npu::Npus npus;
-  bool is_stopped = false;
-};
+RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
+    : communicators({.kernel = kernel,
+                     .engine = model.run_.engine,
+                     .network = model.network_,
+                     .specs = model.run_.communicators,
+                     .hosting = model.run_.hosting,
+                     .first_lp = model.run_.first_communicator(),
+                     .place_of = model.run_.place_of,
+                     .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
+                                                                       : communicator::Execution::at_host,
+                     .least_recorded = model.run_.least_recorded,
+                     .variations = &model.run_.options.noise.variations},
+                    [this](const communicator::Completion& completion) { npus.announce(completion); }),
+      servers(
+          kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
+          [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },
+          model.overrun_),
+      npu_ids(ids_of(model.run_.npus)),
+      links(model.simulated_network_ ? model.simulated_network_->on_rank({kernel, npu_ids, model.run_.hosting,
+                                                                          model.run_.first_link(), model.overrun_})
+                                     : nullptr),
+      npus(model.run_, {kernel, model.network_, communicators.members(), servers, links.get()}, model.overrun_) {}
 
 RankModel::RankModel(npu::RunContext run)
     : run_(std::move(run)),

@@ -13,6 +13,17 @@ void Analytical::count(std::uint32_t dimension, Bytes size, std::uint64_t times)
   busy_time_[dimension] += static_cast<SumOfTimes>(each.ps()) * times;
 }
 
+void Analytical::serialize_sums(Archive& archive) {
+  auto bytes = bytes_;
+  auto busy_time = busy_time_;
+  archive(bytes, busy_time);
+  if (!archive.reads()) return;
+  for (std::size_t d = 0; d < bytes_.size(); ++d) {
+    bytes_[d] += bytes.at(d);
+    busy_time_[d] += busy_time.at(d);
+  }
+}
+
 bool Analytical::in_range() const {
   return std::ranges::none_of(bytes_, [](Bytes bytes) { return bytes > Bytes::most(); });
 }

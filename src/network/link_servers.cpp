@@ -55,9 +55,14 @@ LinkServers::Server& LinkServers::server_of(LpId link) {
 
 void LinkServers::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   Message message;
-  ensure(bytes.size() == sizeof message, "a message of the network of wrong size");
+  const auto more = bytes.size() - std::min(bytes.size(), sizeof message);
+  ensure(bytes.size() >= sizeof message && more % sizeof(NpuId) == 0, "a message of the network of wrong size");
   std::memcpy(&message, bytes.data(), sizeof message);
   event.node = messages_.put(message);
+  if (more == 0) return;
+  auto& destinations = copies_[event.node];
+  destinations.resize(more / sizeof(NpuId));
+  std::memcpy(destinations.data(), bytes.data() + sizeof message, more);
 }
 
 // ---- From NPUs ----
@@ -265,6 +270,45 @@ void LinkServers::give_receipt(Server& server, const Message& message, Time ther
   receipt.node = message.node.value();
   receipt.detail = packed({message.step.id.service, message.step.receipt_step});
   part_.kernel.send(part_.hosting.of_npu[message.source.index()], receipt);
+}
+
+// ---- Checkpoints ----
+
+/// Returns the message of an event, and the NPUs for which a switch will copy it.
+std::vector<std::byte> LinkServers::pack(const pdes::Event& event) const {
+  const bool has_message =
+      event.target >= part_.first_process || event.kind == static_cast<std::uint16_t>(Delivery::arrived);
+  if (!has_message) return {};
+  Archive archive;
+  Message message = messages_[event.node];
+  archive(message);
+  if (const auto copies = copies_.find(event.node); copies != copies_.end())
+    for (NpuId destination : copies->second) archive(destination);
+  return archive.written();
+}
+
+std::vector<LpId> LinkServers::used() const {
+  std::vector<LpId> used;
+  for (const Server& server : servers_)
+    if (server.server.statistics().messages > 0 || server.sequence > 0) used.push_back(lp(server.link));
+  std::ranges::sort(used);
+  return used;
+}
+
+void LinkServers::serialize(LpId process, Archive& archive) {
+  Server& server = server_of(process);
+  archive(server.server, server.sequence);
+  combiner_.serialize(process, archive);
+}
+
+void SwitchCombiner::serialize(LpId link, Archive& archive) {
+  std::vector<std::pair<Key, Parts>> there;
+  if (!archive.reads())
+    for (auto one = waiting_.lower_bound(Key{link.value()}); one != waiting_.end() && one->first[0] == link.value();
+         ++one)
+      there.push_back(*one);
+  archive(there);
+  if (archive.reads()) waiting_.insert(there.begin(), there.end());
 }
 
 std::vector<LinkRecord> LinkServers::records() const {

@@ -69,6 +69,26 @@ void Accounting::stop(Time now) {
   finish_ = now;
 }
 
+void Accounting::serialize(Archive& archive) {
+  archive(activity_, finish_, sent_, operands_, peak_operands_, keeps_timeline_, timeline_, milestones_);
+  if (local_memory_) archive(*local_memory_);
+  if (!archive.reads()) return;
+  // Ranks number names as they meet them.
+  const auto num_nodes = npu_.program->graph->num_nodes();
+  for (TimelineRecord& record : timeline_) {
+    std::uint32_t low = 0, high = num_nodes;  // ids ascend with the positions of nodes
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (npu_.trace->id_of(NodeId(middle)) < record.node)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    ensure(low < num_nodes && npu_.trace->id_of(NodeId(low)) == record.node, "a saved node that the trace has not");
+    record.name = npu_.trace->labels->names[low];
+  }
+}
+
 NpuRecord Accounting::record() const {
   NpuRecord record;
   record.npu = npu_.id;

@@ -64,6 +64,9 @@ class Accounting {
   /// Counts up to `now`, where the run ends before this NPU is done.
   void stop(Time now);
 
+  /// What is read is of the same trace, but names and their numbers may be of another rank.
+  void serialize(Archive& archive);
+
   /// Returns the record but for the number of nodes completed.
   NpuRecord record() const;
   /// Returns the nodes of recorded iterations, in the order of completion. TimelineRecord::group is an index into

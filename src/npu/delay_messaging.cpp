@@ -196,6 +196,23 @@ void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
                        event.time);
 }
 
+void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending) {
+  ensure(doubts_.empty(), "a receive in doubt at a checkpoint");
+  archive(receives_);
+  if (clearances_) archive(*clearances_);
+  if (!archive.reads()) return;
+  receives_.for_each_posted([&](ChannelKey channel, const PostedReceive& receive) {
+    npu.awaited().add(awaited_from(npu, channel.other));
+    posted_.add(Time::zero(), npu.lookahead(), receive.node);
+  });
+  if (clearances_)
+    clearances_->for_each_posted(
+        [&](ChannelKey channel, NodeId) { npu.awaited().add(awaited_from(npu, channel.other)); });
+  for (const pdes::Event& event : pending)
+    if (static_cast<EventKind>(event.kind) == EventKind::received)
+      arriving_.add(event.time, npu.lookahead(), NodeId(event.node));
+}
+
 void DelayMessaging::for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const {
   receives_.for_each_posted(visit);
 }

@@ -24,6 +24,7 @@ class DelayMessaging final : public Messaging {
   void forget_doubts() override { doubts_.clear(); }
   ActionTimes after_posted() const override { return posted_; }
   ActionTimes after_arriving() const override { return arriving_; }
+  void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending) override;
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
 
  private:

@@ -73,6 +73,9 @@ class Execution {
                          std::uint64_t detail = 0);
 
  private:
+  friend class orrery::Archive;
+  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_); }
+
   bool end_and_restart(Time now);
   Cause cause_of(NodeId id) const;
   void end(NodeId id, const Service& service, Time now);

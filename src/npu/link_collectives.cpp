@@ -70,9 +70,11 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
   const Bytes size(npu.node(id).size);
   const std::uint32_t ordinal = communicators.join(
       membership, {npu.npu().id, id, npu.npu().trace->id_of(id), kind, size, now, npu.schedule().is_recorded()});
-  collective::MemberRun run(communicators.script(membership, ordinal), membership.position, context.options.rendezvous);
+  const collective::Turn turn = communicators.turn(membership, ordinal);
+  collective::MemberRun run(communicators.script(membership, kind, size, turn), membership.position,
+                            context.options.rendezvous);
   joined_.push_back(
-      std::make_unique<Joined>(Joined{group, ordinal, id, membership, std::move(run), {now, npu.npu().id}}));
+      std::make_unique<Joined>(Joined{group, ordinal, id, membership, turn, std::move(run), {now, npu.npu().id}}));
   Joined& joined = *joined_.back();
   LinkTransport transport(npu, joined, now);
   // What came before it joined counts as there, before its own first step.
@@ -134,6 +136,34 @@ void LinkCollectives::leave(Execution& npu, Joined& joined, Time now) {
   npu.running(joined.node).last = joined.last;
   joined.is_over = true;
   if (!joined.run.has_unsent_data()) std::erase_if(joined_, [&](const auto& other) { return other.get() == &joined; });
+}
+
+void LinkCollectives::serialize(Execution& npu, const std::vector<communicator::Membership>& memberships,
+                                Archive& archive) {
+  archive(early_);
+  std::uint64_t count = joined_.size();
+  archive(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint32_t ordinal = 0;
+    NodeId id;
+    collective::Turn turn;
+    if (!archive.reads()) {
+      ordinal = joined_[i]->ordinal;
+      id = joined_[i]->node;
+      turn = joined_[i]->turn;
+    }
+    archive(ordinal, id, turn);
+    if (archive.reads()) {
+      const std::uint32_t use = npu.npu().program->use_of_node(id);
+      const auto& membership = memberships[use];
+      auto script = npu.context().services.communicators.script(
+          membership, collective::kind_of(npu.node(id).collective), Bytes(npu.node(id).size), turn);
+      collective::MemberRun run(std::move(script), membership.position, npu.context().options.rendezvous);
+      joined_.push_back(
+          std::make_unique<Joined>(Joined{npu.npu().groups[use], ordinal, id, membership, turn, std::move(run), {}}));
+    }
+    archive(joined_[i]->run, joined_[i]->last, joined_[i]->is_over);
+  }
 }
 
 bool LinkCollectives::is_under_way(NodeId id) const {

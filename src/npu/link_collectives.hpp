@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "execution.hpp"
+#include "orrery/base/archive.hpp"
 #include "orrery/collective/member_run.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/network/link_servers.hpp"
@@ -23,6 +24,9 @@ class LinkCollectives {
   /// Goes on with the collective of a node where this step waited for a time. Returns whether the node has completed.
   bool wake(Execution& npu, NodeId id, network::StepId step, Time now);
 
+  /// Writes the state, or reads it.
+  void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive);
+
   /// Returns whether the collective of this node is under way.
   bool is_under_way(NodeId id) const;
   /// Returns whether others will still ask for data of a collective that is over for this NPU (rendezvous).
@@ -35,6 +39,7 @@ class LinkCollectives {
     std::uint32_t ordinal = 0;
     NodeId node;
     communicator::Membership membership;
+    collective::Turn turn;
     collective::MemberRun run;
     LastArrival last;      ///< of the members, as far as their messages have told
     bool is_over = false;  ///< for this NPU; others will still ask for data

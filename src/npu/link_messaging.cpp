@@ -91,6 +91,14 @@ bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
   return true;
 }
 
+void LinkMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event>) {
+  ensure(cleared_.empty(), "a send that is about to leave at a checkpoint");
+  archive(receives_, clearances_);
+  if (!archive.reads()) return;
+  receives_.for_each_posted(
+      [&](ChannelKey, const PostedReceive& receive) { posted_.add(Time::zero(), npu.lookahead(), receive.node); });
+}
+
 void LinkMessaging::for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const {
   receives_.for_each_posted(visit);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "channel_key.hpp"
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 
 namespace orrery::npu {
@@ -30,6 +31,8 @@ class Matcher {
         visit(ChannelKey{NpuId(static_cast<std::uint32_t>(key >> 32)), static_cast<std::uint32_t>(key)}, items.all[i]);
   }
 
+  void serialize(Archive& archive) { archive(posted_, arrived_); }
+
  private:
   /// First in, first out; never empty.
   template <class Item>
@@ -44,6 +47,16 @@ class Matcher {
     Queues queues;
     std::vector<typename Queues::node_type> spare;
 
+    void serialize(Archive& archive) {
+      std::vector<std::pair<std::uint64_t, std::vector<Item>>> all;
+      for (const auto& [key, queue] : queues)
+        all.emplace_back(
+            key, std::vector<Item>(queue.all.begin() + static_cast<std::ptrdiff_t>(queue.first), queue.all.end()));
+      archive(all);
+      if (!archive.reads()) return;
+      queues.clear();
+      for (auto& [key, items] : all) queues[key].all = std::move(items);
+    }
     void leave(std::uint64_t key, const Item& item) {
       if (!spare.empty() && !queues.contains(key)) {
         spare.back().key() = key;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "action_times.hpp"
 #include "channel_key.hpp"
@@ -54,6 +55,8 @@ class Messaging {
   virtual ActionTimes after_posted() const = 0;
   /// Returns the least times of what other ranks may notice, because of messages that are known and on their way.
   virtual ActionTimes after_arriving() const { return {}; }
+  /// Writes the state, or reads it and takes note again of what the NPU awaits. `pending`: the events to come for it.
+  virtual void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending) = 0;
   /// Calls visit(channel, receive) for each posted receive, in no particular order.
   virtual void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const = 0;
 

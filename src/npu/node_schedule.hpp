@@ -68,6 +68,7 @@ class NodeSchedule {
   bool is_recorded() const { return iteration() < options_.record_iterations; }
   /// Returns the number of nodes that are done, over all iterations.
   std::uint64_t completed() const { return progress_.completed(graph_); }
+  void serialize(Archive& archive) { archive(resources_, progress_); }
 
  private:
   bool is_instant(NodeId id) const { return graph_.nodes[id.index()].kind == trace::NodeKind::instant; }

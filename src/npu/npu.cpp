@@ -276,6 +276,28 @@ Wait Npu::wait_of(const RunningNode& running) const {
   return wait;
 }
 
+void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending) {
+  ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
+  ensure(!gpu_, "a checkpoint of thread blocks");
+  archive(execution_, own_memory_, has_settled_, has_ended_);
+  if (yielding_) archive(*yielding_);
+  if (shared_units_) archive(*shared_units_);
+  messaging_->serialize(execution_, archive, pending);
+  if (collectives_) collectives_->serialize(execution_, memberships_, archive);
+  auto& communicators = execution_.context().services.communicators;
+  for (auto one = memberships_.begin(); one != memberships_.end(); ++one) {
+    const auto is_same = [&](const communicator::Membership& other) {
+      return other.communicator == one->communicator && other.participant == one->participant;
+    };
+    if (std::none_of(memberships_.begin(), one, is_same)) communicators.serialize(*one, archive);
+  }
+  if (!archive.reads()) return;
+  for (const RunningNode& running : execution_.all_running())
+    if (const trace::Node& node = execution_.node(running.node);
+        running.finish == Time::max() && (node.is_access() || (node.kind == NodeKind::collective && !collectives_)))
+      execution_.awaited().add(awaited_by(running.node));
+}
+
 void Npu::stop(Time now) {
   if (!is_done()) execution_.accounting().stop(now);
 }

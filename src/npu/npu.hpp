@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "execution.hpp"
@@ -52,6 +53,9 @@ class Npu {
   bool is_done() const { return execution_.schedule().is_done(); }
   std::uint64_t completed() const { return execution_.schedule().completed(); }  ///< nodes
   const Accounting& accounting() const { return execution_.accounting(); }
+
+  /// Writes the state, or reads it. `pending`: the events to come for it. MemberSide::resume must follow.
+  void serialize(Archive& archive, std::span<const pdes::Event> pending);
 
   /// Ends the run before this NPU is done: its times count up to `now`.
   void stop(Time now);

@@ -106,6 +106,17 @@ void Npus::stop(Time now) {
   for (auto& npu : state_->npus) npu.stop(now);
 }
 
+void serialize(Npus& npus, NpuId id, Archive& archive, std::span<const pdes::Event> pending) {
+  const auto index = npus.local(id);
+  Npus::State& state = *npus.state_;
+  Npu& npu = state.npus[index];
+  npu.serialize(archive, pending);
+  if (!archive.reads()) return;
+  state.bounds.mark(index);
+  state.is_done[index] = npu.is_done() ? 1 : 0;
+  state.num_done += npu.is_done() ? 1 : 0;
+}
+
 void Npus::handle(const pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
   if (state_->npus[index].handle(event))

@@ -18,6 +18,8 @@ class Progress {
     missing_.restart(left_, [&](std::uint32_t node) { return graph.nodes[node].num_dependencies; });
   }
 
+  void serialize(Archive& archive) { archive(missing_, left_, started_); }
+
   /// Counts a node as done.
   void complete() { --left_; }
   /// Counts one dependency of a node as done. Returns whether that was the last one.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/trace/graph.hpp"
@@ -37,6 +38,7 @@ class ReadyQueue {
     heap_.pop_back();
     return first;
   }
+  void serialize(Archive& archive) { archive(heap_); }
 
  private:
   std::vector<Item> heap_;
@@ -106,17 +108,18 @@ class Resources {
     if (resource != ResourceMap::communication) return;
     for (const auto& [rank, id] : ranked_) visit(NodeId(id));
   }
+  void serialize(Archive& archive) { archive(all_, ready_, ranked_); }
 
  private:
   struct Resource {
     ReadyQueue<std::uint32_t> ready;
     std::uint32_t free = 1;  // places
+
+    void serialize(Archive& archive) { archive(ready, free); }
   };
 
   static constexpr std::size_t num_bits = 64;
-  static std::uint64_t bit_of(std::size_t resource) {
-    return std::uint64_t{1} << std::min(resource, num_bits - 1);
-  }
+  static std::uint64_t bit_of(std::size_t resource) { return std::uint64_t{1} << std::min(resource, num_bits - 1); }
 
   ResourceMap map_;
   std::vector<Resource> all_;

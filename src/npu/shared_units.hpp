@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
 
 namespace orrery::npu {
@@ -24,6 +25,7 @@ class SharedUnits {
   void count_compute(Time from, Time to);
   /// Returns what is owed to a compute node that would end now, and owes it no more.
   Time take_owed() { return std::exchange(owed_, Time::zero()); }
+  void serialize(Archive& archive) { archive(num_transfers_, done_, owed_); }
 
  private:
   struct Work {

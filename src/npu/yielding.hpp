@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/trace/graph.hpp"
@@ -35,6 +36,7 @@ class Lane {
   Time owed(NodeId id, Time since, Time now);
   /// Ends it. No use becomes known later that began before `horizon`.
   void end(NodeId id, Time horizon);
+  void serialize(Archive& archive) { archive(under_way_, ended_, uses_, latest_, num_under_way_); }
 
  private:
   struct Work {
@@ -64,6 +66,7 @@ class Yielding {
   /// Returns how much later than `now` a collective ends, whose last member came at `since`: a later end asks again.
   /// One to which nothing is owed ends.
   Time take_owed(std::size_t set, std::size_t tier, NodeId id, Time since, Time now);
+  void serialize(Archive& archive) { archive(sets_); }
 
  private:
   struct UnderWay {
@@ -74,6 +77,11 @@ class Yielding {
   struct Set {
     std::array<Lane, num_tiers - 1> lanes;  ///< of tiers 1 and 2
     std::vector<UnderWay> under_way;
+
+    void serialize(Archive& archive) {
+      for (Lane& lane : lanes) archive(lane);
+      archive(under_way);
+    }
   };
   std::vector<Set> sets_;
 };

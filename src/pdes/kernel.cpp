@@ -317,6 +317,7 @@ Need Kernel::need() const {
 void Kernel::run() {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
+  const double blocked_before = statistics_.blocked_time;
   if (channels_)
     RankLoop(*this).run();
   else
@@ -325,7 +326,34 @@ void Kernel::run() {
   statistics_.peak_pending_events =
       std::max<std::uint64_t>(statistics_.peak_pending_events, std::max(of_clients, pending_[server].peak()));
   if (stop_.limit != Time::max()) stop_.stopped_at = std::max(stop_.limit, Time::zero());
-  statistics_.busy_time = std::chrono::duration<double>(Clock::now() - start).count() - statistics_.blocked_time;
+  const double blocked = statistics_.blocked_time - blocked_before;
+  statistics_.busy_time += std::chrono::duration<double>(Clock::now() - start).count() - blocked;
+}
+
+KernelState Kernel::state() const {
+  KernelState state;
+  state.now = stop_.limit;
+  const auto keep = [&](const Event& event) { state.events.push_back(event); };
+  if (ahead_) ahead_->cells.for_each(keep);
+  for (const PendingSet& pending : pending_) pending.for_each(keep);
+  std::ranges::sort(state.events, before);
+  for (std::uint32_t i = 0; i < lps_.size(); ++i)
+    if (lps_[i].depth > 0 || lps_[i].clock >= Time::zero())
+      state.lps.push_back({LpId(i), lps_[i].clock, lps_[i].depth});
+  state.num_handled = statistics_.events;
+  state.critical_path = statistics_.critical_path;
+  return state;
+}
+
+void Kernel::restore(const KernelState& state) {
+  now_ = latest_[client] = latest_[server] = state.now;
+  for (const KernelState::Lp& lp : state.lps) lps_[lp.id.index()] = {lp.clock, lp.depth};
+  for (const Event& event : state.events) {
+    ensure(event.time > state.now && event.kind != Event::lingering, "a saved event that should have been handled");
+    push(event);
+  }
+  statistics_.events = state.num_handled;
+  statistics_.critical_path = state.critical_path;
 }
 
 void Kernel::run_alone() {

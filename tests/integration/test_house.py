@@ -37,7 +37,7 @@ REPLACED_WORDS = {
 FOREIGN = [
     (r"mpi\.h", ["parallel"]),
     (r"google/protobuf/", ["trace"]),
-    (r"zlib\.h", ["trace", "src/results/seal.cpp", "src/app/text_output.cpp"]),
+    (r"zlib\.h", ["trace", "checkpoint", "src/results/seal.cpp", "src/app/text_output.cpp"]),
     (r"(hdf5|H5)", ["results"]),
     (r"yaml-cpp/", ["config"]),
     (r"tinyxml2", ["collective", "app"]),

@@ -191,6 +191,22 @@ class Slurm(harness.Folder):
             self.assertEqual(self.status(self.folder / f"{launcher}.h5"), ("interrupted", 2), self.log(job))
             harness.check_identity(self, self.folder / f"{launcher}.h5")
 
+    def test_a_job_with_a_checkpoint_goes_on_by_itself(self):
+        """A simulating job with a checkpoint is warned as before its time limit. It requeues itself, goes on from the checkpoint, and ends
+        with the results of a run that was not stopped."""
+        arguments = [*self.run_arguments, "--noise=0.1", "--iterations=20000"]
+        job = self.submit(*arguments, *harness.PROGRESS, f"--output={self.folder}/results.h5", f"--checkpoint={self.folder}/run.chk",
+                          options=[*TWO_NODES, "--requeue"])
+        alone = self.run_once(arguments, "alone.h5")
+        self.wait_until_simulating(job)
+        slurm.command("scancel", "--signal=USR1", "--batch", job)
+        slurm.until(lambda: slurm.job(job)[0]["JobState"] == "PENDING", "the job is in the queue again")
+        slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now+2")
+        self.check_end(job, "COMPLETED", 0)
+        self.assertIn("goes on from there", self.log(job))
+        self.assertEqual(self.status(self.folder / "results.h5"), ("complete", 2))
+        self.assertEqual(harness.difference(alone, self.folder / "results.h5"), "")
+
     # ---- many runs ----
 
     def test_a_sweep_runs_every_line_of_the_list(self):

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
+
 namespace orrery {
 
 /// Counts that go down to 0, nearly all of them small: a byte each, and 8 more for one that does not fit.
@@ -28,6 +30,8 @@ class Countdowns {
     if (--entry->second < wide) left_[i] = wide - 1;
     return false;
   }
+
+  void serialize(Archive& archive) { archive(left_, wide_); }
 
  private:
   static constexpr std::uint32_t wide = 0xff;  // the count is in `wide_`

@@ -28,6 +28,10 @@ class PartialFile {
 
   /// Creates the partial file with these contents.
   void write(std::string_view contents) const;
+  /// Adds to the contents of the partial file.
+  void append(std::string_view contents) const;
+  /// Waits until the contents are on the disk.
+  void sync_contents() const;
   /// Renames the partial file to its target, so that readers see the whole old file or the whole new one.
   void commit();
   /// Waits until the contents are on the disk, and then renames the partial file to its target.
@@ -37,7 +41,7 @@ class PartialFile {
   std::filesystem::path commit_durably_beside();
 
  private:
-  void sync_contents() const;
+  void write(std::string_view contents, int flags) const;
 
   std::filesystem::path path_, target_, partial_;  // partial_ is empty once it has been moved
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/collective/collective_transport.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/collective/message_program.hpp"
@@ -23,6 +24,8 @@ class CustomCollectiveRun {
   /// Takes the message of a receive, perhaps before the member has begun.
   void receive(std::uint32_t operation, Time now, CollectiveTransport& transport);
   bool is_done() const { return left_ == 0; }
+
+  void serialize(Archive& archive) { archive(left_, waits_, ready_); }
 
  private:
   std::uint32_t& waits(std::uint32_t operation) { return waits_[operation - first_]; }

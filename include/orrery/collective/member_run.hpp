@@ -26,6 +26,8 @@ class MemberRun {
   /// Returns whether data still wait for a clear to send. This may be so when the member is done (rendezvous).
   bool has_unsent_data() const { return !unsent_.empty(); }
   bool is_done() const { return num_done_ == program_->services().size(); }
+  /// Writes the state, or reads that of the same member in the same program.
+  void serialize(Archive& archive);
 
  private:
   /// Stands for no step: a service is woken for it when its opening is over.
@@ -70,6 +72,8 @@ class MemberRun {
     std::uint32_t service = 0;
     SlidingPosition position = {};
     std::vector<Credits> credits = {};
+
+    void serialize(Archive& archive) { archive(service, position, credits); }
   };
   Sliding* sliding(std::uint32_t service);
   void wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport);

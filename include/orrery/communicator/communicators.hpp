@@ -24,6 +24,7 @@ class Communicators {
 
   MemberSide& members() { return members_; }
   const MemberSide& members() const { return members_; }
+  HostSide& hosts() { return host_; }
 
   // See MemberSide and HostSide.
   void settle() { members_.settle(); }

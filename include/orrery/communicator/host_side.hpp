@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/report.hpp"
@@ -41,6 +42,14 @@ class HostSide {
   /// Returns the first divergence of each communicator that has any.
   const std::vector<Divergence>& divergences() const { return divergences_; }
 
+  /// Returns the communicators hosted here of which some participant has joined a collective.
+  std::vector<GroupId> used() const;
+  /// Writes what is known of a communicator that is hosted here, or reads it. The members tell again what they have
+  /// joined that is not over.
+  void serialize(GroupId group, Archive& archive);
+  /// Writes the records, sums and divergences, or reads some and adds them.
+  void serialize_sums(Archive& archive);
+
  private:
   /// A collective that some rank has reported and that is not over.
   struct Pending {
@@ -52,6 +61,7 @@ class HostSide {
     std::uint32_t ranks_over = 0;  ///< ranks whose participants are through, with Execution::by_members
     Time finish;                   ///< when the last of these was
     std::vector<Time> arrivals;    ///< [participants]
+    std::vector<char> is_through;  ///< [participants] with Execution::by_members
 
     void clear();
   };
@@ -89,7 +99,9 @@ class HostSide {
   void add(const CommunicatorSpec& spec);
   Pending& pending(Hosted& hosted, const Report& report, Time first);
   void contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> arrivals);
-  void end_rank(Hosted& hosted, const Report& report, Time finish);
+  void end_rank(Hosted& hosted, Rank from, const Report& report, Time finish);
+  static const Participants& participants_of(const Hosted& hosted, Rank rank);
+  void serialize_pending(Hosted& hosted, std::uint32_t ordinal, Archive& archive);
   static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
   std::span<const Time> completions(Hosted& hosted, const Pending& pending);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/message_program.hpp"
@@ -85,8 +86,13 @@ class MemberSide {
   NpuId member(const Membership& membership, std::uint32_t position) const {
     return communicators_[membership.communicator].spec.member(position);
   }
-  /// Returns the messages of a collective that the participant has joined.
-  std::shared_ptr<const collective::MessageProgram> script(const Membership& membership, std::uint32_t ordinal);
+  /// Returns the messages of a collective of a communicator that the participant is in.
+  std::shared_ptr<const collective::MessageProgram> script(const Membership& membership, collective::Kind kind,
+                                                           Bytes size, collective::Turn turn) const;
+  /// Returns the turn of a collective that the participant has joined.
+  collective::Turn turn(const Membership& membership, std::uint32_t ordinal) const {
+    return communicators_[membership.communicator].pending.at(ordinal).turn;
+  }
   /// Tells that the participant is through with the collective that it joined.
   void leave(const Membership& membership, std::uint32_t ordinal, Time now);
 
@@ -95,6 +101,12 @@ class MemberSide {
   void settle();
   /// Takes in a report of kind `completions`.
   void complete(const Report& report, std::span<const Time> times);
+
+  /// Writes what is known of a participant, or reads it. `resume` must follow when all participants of this rank have
+  /// been read. What is written does not depend on which rank hosts whom.
+  void serialize(const Membership& membership, Archive& archive);
+  /// Lets the participants that have been read join again what they had joined, and tells the hosts.
+  void resume();
 
   /// Returns what the participant waits in: the last collective, or access, that it joined.
   JoinedCollective joined(const Membership& membership, bool is_access) const;
@@ -107,11 +119,13 @@ class MemberSide {
     Report report;
     collective::Turn turn;  ///< with Execution::by_members
     bool done = false;
-    std::uint32_t count = 0;     ///< participants that have joined
-    std::uint32_t left = 0;      ///< participants that are through, with Execution::by_members
-    Time first = Time::max();    ///< first arrival, of a communicator that is spread over ranks
-    std::vector<Time> arrivals;  ///< [participants here]
-    std::vector<NodeId> nodes;   ///< [participants here]
+    std::uint32_t count = 0;       ///< participants that have joined
+    std::uint32_t left = 0;        ///< participants that are through, with Execution::by_members
+    Time finish;                   ///< when the last of these was
+    Time first = Time::max();      ///< first arrival, of a communicator that is spread over ranks
+    std::vector<Time> arrivals;    ///< [participants here] max(): not yet, or the host knows since before a restart
+    std::vector<NodeId> nodes;     ///< [participants here]
+    std::vector<char> is_through;  ///< [participants here] with Execution::by_members
 
     void clear();
   };
@@ -128,7 +142,30 @@ class MemberSide {
     bool is_spread = false;                                 ///< it has participants on other ranks
   };
 
+  /// What a participant has joined that is not over.
+  struct Joined {
+    Report report;          ///< of all that had joined on its rank
+    collective::Turn turn;  ///< with Execution::by_members
+    Time arrival;
+    NodeId node;
+    Time finish;  ///< when the last one of its rank so far was through, with Execution::by_members
+    bool is_through = false;
+  };
+  /// What has been read of a participant.
+  struct Restored {
+    Membership membership;
+    collective::Turn turn;  ///< of the next collective that it joins, with Execution::by_members
+    std::vector<Joined> joined;
+
+    void serialize(Archive& archive) { archive(turn, joined); }
+  };
+
   void add(const CommunicatorSpec& spec);
+  void join(const Membership& membership, const Report& report, NodeId node, Time now);
+  Restored saved(const LocalCommunicator& communicator, std::uint32_t participant) const;
+  void resume(std::span<const Restored> participants);
+  void note_through(LocalCommunicator& communicator, std::uint32_t ordinal, std::uint32_t participant, Time finish);
+  void end_if_all_are_through(LocalCommunicator& communicator, std::uint32_t ordinal);
   const LocalCommunicator& local(GroupId group) const;
   Membership membership(const LocalCommunicator& communicator, std::size_t participant) const;
   bool computes_at_host() const { return setup_.execution == Execution::at_host; }
@@ -142,6 +179,7 @@ class MemberSide {
   std::vector<std::uint32_t> index_;  // [groups] into communicators_; or none
   std::vector<LocalCommunicator> communicators_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> begun_;  // (communicator, ordinal) of this time
+  std::vector<Restored> restored_;                              // until `resume`
 };
 
 }  // namespace orrery::communicator

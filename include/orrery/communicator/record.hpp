@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 
@@ -34,6 +35,8 @@ struct Divergence {
   Time last_arrival;
   Time first_completion;
   std::vector<std::uint32_t> labels;  ///< [members] members of equal labels complete together
+
+  void serialize(Archive& archive) { archive(group, last_arrival, first_completion, labels); }
 };
 
 }  // namespace orrery::communicator

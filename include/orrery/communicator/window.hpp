@@ -33,6 +33,12 @@ class Window {
     return ring_[place(ordinal)];
   }
 
+  /// Begins with this ordinal. None may be known yet.
+  void start_at(std::uint32_t ordinal) {
+    ensure(empty(), "a collective is under way before those of a checkpoint");
+    first_ = ordinal;
+  }
+
   /// Lets those leave that are over and have none under way before them.
   void retire() {
     for (; count_ > 0 && ring_[place(first_)].done; ++first_, --count_) ring_[place(first_)].clear();

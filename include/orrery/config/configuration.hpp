@@ -118,6 +118,9 @@ struct RunOptions {
   bool print_npus = false;          ///< ASTRA-sim's line per NPU on standard output at the end
   /// Wall-clock seconds of the whole job; at 0.99 of it the run stops in order. 0: no limit.
   double max_walltime_s = 0;
+  std::filesystem::path checkpoint;     ///< file of checkpoints; empty: none are written
+  double checkpoint_interval_s = 1800;  ///< wall-clock seconds between two of them; positive
+  std::filesystem::path restart;        ///< checkpoint from which the run goes on; empty: it begins at time 0
   /// Wall-clock seconds without any progress of a clock until the run aborts. 0: never.
   double watchdog_s = 300;
 };

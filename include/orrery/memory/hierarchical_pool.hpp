@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/memory/memory_server.hpp"
@@ -44,6 +45,9 @@ class HierarchicalPool {
   Bytes piece() const { return piece_; }
   /// Returns the use of the groups, the links and the fabrics.
   std::array<StageUse, 3> stages() const;
+  void serialize(Archive& archive) {
+    archive(groups_.volume, links_.volume, fabric_.volume, groups_free_, links_free_, fabric_free_);
+  }
 
  private:
   /// When the first and the last of some rounds are there.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/trace/graph.hpp"
 
@@ -23,6 +24,8 @@ Lifetimes lifetimes_of(const trace::Graph& graph);
 struct Residents {
   std::vector<std::uint32_t> largest;  ///< at most five, in descending size, of equal ones those listed first
   std::size_t count = 0;               ///< of all of them
+
+  void serialize(Archive& archive) { archive(largest, count); }
 };
 
 /// Finds the largest of the tensors for which `is_there`, [num_tensors], is set. O(tensors).

@@ -17,6 +17,8 @@ struct Excess {
   NpuId npu;
   Bytes usage;
   Residents tensors = {};  ///< that are in the memory in this span
+
+  void serialize(Archive& archive) { archive(since, npu, usage, tensors); }
 };
 
 /// Counts the bytes of the tensors in the local memory of an NPU (docs/memory.md, Capacity). Usage is a step function
@@ -47,6 +49,7 @@ class LocalMemory {
   const std::optional<Excess>& excess() const { return excess_; }
   /// Returns the usage in the recorded iterations: one record for each time at which it changes; 0 at their end.
   const std::vector<UsageRecord>& timeline() const { return timeline_; }
+  void serialize(Archive& archive);
 
  private:
   void close_moment(Time now);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/memory/record.hpp"
@@ -67,6 +68,8 @@ class SharedServer {
 
   /// Returns what has passed each stage of the server; empty for one without stages.
   virtual std::vector<MemoryStageRecord> stages() const { return {}; }
+  /// Writes the state, or reads it.
+  virtual void serialize(Archive& archive) = 0;
 };
 
 }  // namespace orrery::memory

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/ids.hpp"
@@ -48,18 +49,24 @@ class GroupAccesses {
   /// Throws Error (bad_input) if the members disagree on the kind or the size of the access.
   std::optional<std::vector<Requester>> add(const GroupAccess& access, const Requester& member);
 
+  /// Writes the accesses that some members have not asked for and for which `is_of` holds, or reads some and adds them.
+  void serialize(Archive& archive, const std::function<bool(NpuId)>& is_of);
+
  private:
   /// An access that some members have not asked for.
   struct Gathered {
     GroupAccess first;
     std::vector<Requester> members;
+
+    void serialize(Archive& archive) { archive(first, members); }
   };
+  using Incomplete = std::map<std::pair<GroupId, std::uint32_t>, Gathered>;  // by group and ordinal
 
   void require_same(const Gathered& gathered, const GroupAccess& other, NpuId npu) const;
 
   PlaceOf place_of_;
   DescribeGroup describe_group_;
-  std::map<std::pair<GroupId, std::uint32_t>, Gathered> incomplete_;  // by group and ordinal
+  Incomplete incomplete_;
 };
 
 /// The memory servers of one rank, each a logical process that answers requests of NPUs.
@@ -81,6 +88,11 @@ class MemoryServers {
 
   /// Handles an event for one of the servers here.
   void handle(const pdes::Event& event);
+
+  /// Returns the servers here that have had a request, ascending. O(servers).
+  std::vector<LpId> used() const;
+  /// Writes the state of a server that is hosted here, or reads it.
+  void serialize(LpId server, std::uint32_t number, Archive& archive);
 
   /// Returns what has passed the stages of a server that is hosted here; empty for servers without stages.
   std::vector<MemoryStageRecord> stages() const;

@@ -60,6 +60,7 @@ class RankModel final : public pdes::Model {
   const std::optional<Overrun>& overrun() const { return overrun_; }
 
  private:
+  friend class SavedRank;
   struct Parts;
 
   npu::RunContext run_;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/network/delay_model.hpp"
@@ -28,6 +29,9 @@ class Analytical {
   /// Counts a collective in which each of `members` NPUs sent `per_member[d]` bytes in dimension d. Several collectives
   /// that are alike may be counted at once, with the members of all.
   void count_collective(std::span<const Bytes> per_member, std::uint64_t members);
+
+  /// Writes the counts, or reads some and adds them.
+  void serialize_sums(Archive& archive);
 
   /// Returns whether the counted bytes fit: a count that does not is the largest number of its type.
   bool in_range() const;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 
@@ -33,6 +34,7 @@ class LinkServer {
   Time begins(Time now) const { return std::max(now, free_); }
 
   const LinkStatistics& statistics() const { return statistics_; }
+  void serialize(Archive& archive) { archive(free_, statistics_, starts_, first_); }
 
  private:
   Time free_;

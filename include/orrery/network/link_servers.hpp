@@ -24,6 +24,8 @@ class SwitchCombiner {
   std::optional<Message> add(LpId link, const Message& part);
   /// Returns whether parts wait for others.
   bool empty() const { return waiting_.empty(); }
+  /// Writes the parts that wait at a link, or reads some and adds them.
+  void serialize(LpId link, Archive& archive);
 
  private:
   /// The parts of one message that are there.
@@ -51,6 +53,9 @@ class LinkServers final : public MessageNetwork {
   void serve(const pdes::Event& event) override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
+  std::vector<std::byte> pack(const pdes::Event& event) const override;
+  std::vector<LpId> used() const override;
+  void serialize(LpId process, Archive& archive) override;
   std::vector<LinkRecord> records() const override;
 
  private:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/network/message.hpp"
@@ -36,6 +37,15 @@ class MessageNetwork {
   virtual Message take(const pdes::Event& event) = 0;
   /// Keeps a message that has come with an event of another rank: see pdes::Model::unpack.
   virtual void unpack(pdes::Event& event, std::span<const std::byte> bytes) = 0;
+
+  // For checkpoints, which not every network has.
+  /// Returns what `unpack` needs to know of a pending event of a process or of an NPU of this rank; empty if that is
+  /// nothing.
+  virtual std::vector<std::byte> pack(const pdes::Event&) const { return {}; }
+  /// Returns the processes of this rank that have done anything, ascending.
+  virtual std::vector<LpId> used() const { return {}; }
+  /// Writes the state of a process of this rank, or reads it.
+  virtual void serialize(LpId process, Archive& archive);
 
   /// Returns one record per link of this rank that carried data, in ascending link order.
   virtual std::vector<LinkRecord> records() const = 0;
@@ -66,6 +76,8 @@ class SimulatedNetwork {
   /// Returns the least time from an event of a process to an event of an NPU, if processes answer NPUs of their own
   /// rank only; none if they answer any NPU, after the relay delay.
   virtual std::optional<Time> own_answer_delay() const { return {}; }
+  /// Returns the NPU on whose rank a process lives, for checkpoints.
+  virtual NpuId owner(std::uint32_t process) const;
   /// Returns the least time from an event of a process to a notice for the source of a request, which is of its own
   /// rank; none if there are no requests (Message::Request). Other answers come after the relay delay.
   virtual std::optional<Time> notice_delay() const { return {}; }

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/gpu/record.hpp"
@@ -75,6 +77,10 @@ class Npus {
   /// Returns what the unfinished NPUs wait for.
   std::vector<Wait> waits() const;
 
+  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. MemberSide::resume must follow when
+  /// all NPUs have been read.
+  friend void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
+
  private:
   struct State;
 
@@ -83,5 +89,7 @@ class Npus {
 
   std::unique_ptr<State> state_;
 };
+
+void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
 
 }  // namespace orrery::npu

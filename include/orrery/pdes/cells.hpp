@@ -32,6 +32,14 @@ class Cells {
   /// Adds an event. Its cell becomes ready.
   void push(const Event& event);
 
+  /// Calls visit(event) for all events, in no particular order. O(LPs + events).
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Cell& cell : cells_)
+      for (const Event& event : cell.pending.all()) visit(event);
+    deferred_.for_each(visit);
+  }
+
   bool is_active() const { return active_ != none; }
   /// Makes the cell active that has been ready for longest. Returns whether there is one. No cell may be active.
   bool activate_ready();

@@ -48,6 +48,12 @@ class DeferredEvents {
     while (!order.empty() && !is_current(order.top())) order.pop();
   }
 
+  /// Calls visit(event) for all events, in no particular order. O(LPs + events).
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Entry& entry : entries_) lists_.for_each(entry.events, visit);
+  }
+
  private:
   using TimeOfLp = std::pair<Time, LpId>;
   struct Later {

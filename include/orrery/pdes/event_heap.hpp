@@ -14,6 +14,8 @@ class EventHeap {
   bool empty() const { return heap_.empty(); }
   std::size_t size() const { return heap_.size(); }
   const Event& top() const { return heap_.front(); }
+  /// Returns all events in no particular order.
+  const std::vector<Event>& all() const { return heap_; }
 
   void push(const Event& event) {
     heap_.push_back(event);

@@ -41,6 +41,12 @@ class EventLists {
     }
   }
 
+  /// Calls visit(event) for all events of a list, the last one prepended first.
+  template <class Visit>
+  void for_each(List list, Visit&& visit) const {
+    for (; list != empty; list = entries_[list].next) visit(entries_[list].event);
+  }
+
   /// Returns the rest of a list after its first event, and fetches the next event into the cache. The list must not be
   /// empty.
   List next(List list) const {

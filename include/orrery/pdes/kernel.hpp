@@ -11,6 +11,7 @@
 #include "orrery/parallel/transport.hpp"
 #include "orrery/pdes/cells.hpp"
 #include "orrery/pdes/event.hpp"
+#include "orrery/pdes/kernel_state.hpp"
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/options.hpp"
 #include "orrery/pdes/pending_set.hpp"
@@ -51,6 +52,15 @@ class Kernel final : public Scheduler {
   /// When a stop is requested, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
   void run();
   std::optional<Time> stopped_at() const { return stop_.stopped_at; }
+  /// Forgets that a requested stop has ended the run: another call of `run` goes on from there.
+  void go_on() { stop_ = {}; }
+
+  /// Returns what the kernel holds when `run` has stopped on request: then nothing is under way between ranks, and
+  /// every event that is not later than `stopped_at` has been handled on all ranks. O(LPs + events).
+  KernelState state() const;
+  /// Takes over such a state, or that part of the states of other ranks which concerns LPs of this rank. Nothing may
+  /// have been handled yet.
+  void restore(const KernelState& state);
 
   const Statistics& statistics() const { return statistics_; }
 

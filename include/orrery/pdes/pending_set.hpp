@@ -43,6 +43,15 @@ class PendingSet {
     return first;
   }
 
+  /// Calls visit(event) for all events, in no particular order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (std::size_t i = next_; i < run_.size(); ++i) visit(run_[i]);
+    for (const Event& event : heap_.all()) visit(event);
+    for (const EventLists::List bucket : rung_) lists_.for_each(bucket, visit);
+    for (const Event& event : beyond_) visit(event);
+  }
+
  private:
   bool nothing_is_near() const { return next_ == run_.size() && heap_.empty(); }
   void push_far(const Event& event) {

@@ -126,6 +126,39 @@ void add_ranks(Keys<Configuration>& keys) {
       boolean(), [](auto& c) -> auto& { return c.run.fold; });
 }
 
+void add_checkpoints(Keys<Configuration>& keys) {
+  keys.add(
+          {.path = "run.checkpoint",
+           .help = "file that the state of the simulation is written to, from time to time and when the run stops on "
+                   "request",
+           .example = "run.chk",
+           .otherwise = Default::none(),
+           .see = "checkpoint.md",
+           .flag = Flag{.name = "checkpoint",
+                        .heading = Heading::output,
+                        .argument = "FILE",
+                        .commands = {Taker::run, Taker::check}}},
+          file(), [](auto& c) -> auto& { return c.run.checkpoint; })
+      .written_unless_default();
+  keys.add(
+      {.path = "run.checkpoint-interval",
+       .help = "wall-clock time between two checkpoints",
+       .example = "30 min",
+       .otherwise = Default::built_in(),
+       .see = "checkpoint.md",
+       .flag = seconds_flag("checkpoint-interval")},
+      seconds(true), [](auto& c) -> auto& { return c.run.checkpoint_interval_s; });
+  keys.add(
+          {.path = "run.restart",
+           .help = "checkpoint from which the run goes on, on any number of ranks",
+           .example = "run.chk",
+           .otherwise = Default::none(),
+           .see = "checkpoint.md",
+           .flag = run_flag("restart", "FILE")},
+          file(), [](auto& c) -> auto& { return c.run.restart; })
+      .written_unless_default();
+}
+
 void add_wall_clock(Keys<Configuration>& keys) {
   keys.add(
       {.path = "run.max-walltime",
@@ -171,6 +204,7 @@ const Keys<Configuration>& run_keys() {
     Keys<Configuration> keys("run");
     add_outputs(keys);
     add_ranks(keys);
+    add_checkpoints(keys);
     add_wall_clock(keys);
     return keys;
   }();

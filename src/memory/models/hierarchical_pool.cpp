@@ -47,6 +47,8 @@ class PoolServer final : public SharedServer {
     return records;
   }
 
+  void serialize(Archive& archive) override { archive(waiting_, requesters_, pool_); }
+
  private:
   /// An access that begins.
   struct Waiting {

@@ -38,7 +38,8 @@ class Script final : public Model {
 };
 
 struct Alone {
-  explicit Alone(Time service_delay = Time::from_ps(5)) : kernel(*world, script, options(service_delay)) {}
+  explicit Alone(Time service_delay = Time::from_ps(5)) : Alone(options(service_delay)) {}
+  explicit Alone(Options options) : kernel(*world, script, std::move(options)) {}
 
   static Options options(Time service_delay) {
     Options options;
@@ -95,6 +96,51 @@ TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
   run.kernel.run();
   EXPECT_EQ(run.script.log, (Log{"c1@10<1", "c2@10<2", "settle@10", "s8@10<1", "s8@10<2", "c1@15<8", "c2@15<8",
                                  "c4@15<9", "settle@15"}));
+}
+
+// Clients 1 to 3 pass 3,000 events on to each other, and call a server now and then. The kernel stops after a burst,
+// and its state goes on in another kernel, and so on. Together they do what one kernel does that never stops, and count
+// it.
+TEST(Kernel, AnotherOneGoesOnFromTheStateOfOneThatHasStopped) {
+  const auto play = [](Alone& run) {
+    run.script.on_event = [&run](const Event& event) {
+      const std::int64_t at = event.time.ps();
+      if (event.stage() == Stage::server) return run.schedule(at + 5, Stage::client, event.source().value(), 8);
+      if (event.source().value() == 8) return;
+      if (at % 7 == 0) run.schedule(at, Stage::server, 8, event.target.value());
+      if (at < 20'000) run.schedule(at + 20 + event.target.value(), Stage::client, 1 + event.target.value() % 3, 0);
+    };
+  };
+  Alone whole;
+  play(whole);
+  for (std::uint32_t client = 1; client < 4; ++client) whole.schedule(client, Stage::client, client, 0);
+  whole.kernel.run();
+
+  Log log;
+  std::uint64_t sequence = 0;
+  KernelState state;
+  for (std::uint32_t client = 1; client < 4; ++client) {
+    Event first = Event::make(Time::from_ps(client), Stage::client, LpId(0), sequence++, LpId(client));
+    state.events.push_back(first);
+  }
+  int parts = 0;
+  for (bool is_stopped = true; is_stopped; ++parts) {
+    Options options = Alone::options(Time::from_ps(5));
+    options.stop_requested = [] { return true; };
+    Alone part(std::move(options));
+    part.sequence = sequence;
+    play(part);
+    part.kernel.restore(state);
+    part.kernel.run();
+    is_stopped = part.kernel.stopped_at().has_value() && !part.kernel.state().events.empty();
+    state = part.kernel.state();
+    sequence = part.sequence;
+    log.insert(log.end(), part.script.log.begin(), part.script.log.end());
+  }
+  EXPECT_GT(parts, 5);
+  EXPECT_EQ(log, whole.script.log);
+  EXPECT_EQ(state.num_handled, whole.kernel.statistics().events);
+  EXPECT_EQ(state.critical_path, whole.kernel.statistics().critical_path);
 }
 
 // A client calls a server when its time is settled. The server handles the call at that time.

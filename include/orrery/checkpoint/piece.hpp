@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+
+namespace orrery::checkpoint {
+
+/// What a checkpoint holds of one logical process, which belongs on the rank that hosts it.
+struct Piece {
+  /// Of what belongs to no logical process, such as sums over all of them. It goes to rank 0.
+  static constexpr LpId of_all{~0U};
+
+  LpId lp;
+  std::vector<std::byte> bytes;
+};
+
+}  // namespace orrery::checkpoint

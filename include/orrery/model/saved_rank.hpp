@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "orrery/base/archive.hpp"
+#include "orrery/base/ids.hpp"
+#include "orrery/checkpoint/piece.hpp"
+#include "orrery/model/rank_model.hpp"
+#include "orrery/pdes/kernel.hpp"
+#include "orrery/pdes/kernel_state.hpp"
+
+namespace orrery::model {
+
+/// What a checkpoint holds of a rank, by logical process (docs/checkpoint.md).
+class SavedRank {
+ public:
+  /// The model must outlive it.
+  explicit SavedRank(RankModel& model) : model_(model), run_(model.run()) {}
+
+  /// Returns the state of the logical processes of this rank where the kernel has stopped. O(state).
+  std::vector<checkpoint::Piece> save(const pdes::KernelState& kernel);
+  /// Lets the model go on, in place of RankModel::start, from the pieces of this rank at `now`, up to which all events
+  /// have been handled.
+  void restore(pdes::Kernel& kernel, Time now, std::span<const checkpoint::Piece> pieces);
+  /// Returns the rank to which a piece belongs.
+  Rank host_of(LpId lp) const;
+
+ private:
+  void serialize_sums(pdes::KernelState& kernel, Archive& archive);
+  void serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive);
+  RankModel::Parts& parts() { return *model_.parts_; }
+
+  RankModel& model_;
+  const npu::RunContext& run_;
+};
+
+}  // namespace orrery::model

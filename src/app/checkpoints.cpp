@@ -1,0 +1,238 @@
+#include "checkpoints.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/mix_all.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/base/version.hpp"
+#include "orrery/checkpoint/file.hpp"
+#include "orrery/model/saved_rank.hpp"
+#include "orrery/parallel/packing.hpp"
+
+namespace orrery::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t digest_of_text(std::string_view text) { return mix_all(0, std::span<const char>(text)); }
+
+/// Returns what the results depend on, and what a checkpoint holds depends on.
+std::string compared(const config::Configuration& configuration) {
+  return fmt::format("{}run.timeline: {}\nrun.record-iterations: {}\nrun.fold: {}\n", configuration.to_yaml(false),
+                     configuration.execution.timeline, configuration.execution.record_iterations,
+                     configuration.run.fold);
+}
+
+CheckpointHead::Digests texts_of(const config::Configuration& configuration) {
+  CheckpointHead::Digests digests;
+  // What these two say is in the resolved configuration, without what does not matter.
+  const auto is_resolved = [](std::string_view name) { return name == "configuration.yaml" || name == "stack.yaml"; };
+  for (const auto& [name, text] : configuration.inputs)
+    if (!is_resolved(name)) digests.emplace_back(name, digest_of_text(text));
+  if (const auto& groups = configuration.workload.groups_text)
+    digests.emplace_back(groups->first, digest_of_text(groups->second));
+  return digests;
+}
+
+/// Throws Error (bad_input): the checkpoint is of another run.
+[[noreturn]] void refuse(const fs::path& file, const std::string& difference) {
+  throw Error(ErrorCode::bad_input, {.file = file.string()}, "the checkpoint is of another run: " + difference,
+              "the same model, workload and system",
+              "Give the same configuration (only what is below `run` may differ, but for timeline, record-iterations "
+              "and fold), or start anew without --restart.");
+}
+
+void require_same_text(const fs::path& file, const std::string& saved, const std::string& mine) {
+  if (saved == mine) return;
+  std::istringstream first(saved), second(mine);
+  std::string there, here, section;
+  for (bool more = true; more;) {
+    const bool is_there = static_cast<bool>(std::getline(first, there));
+    const bool is_here = static_cast<bool>(std::getline(second, here));
+    more = is_there && is_here;
+    if (more && there == here) {
+      if (!there.empty() && there.front() != ' ') section = there.substr(0, there.find(':'));
+      continue;
+    }
+    const auto trimmed = [](bool is, const std::string& line) {
+      const auto begin = line.find_first_not_of(' ');
+      return !is || begin == std::string::npos ? std::string("nothing")
+                                               : fmt::format("'{}'", cited(line.substr(begin)));
+    };
+    refuse(file,
+           fmt::format("its configuration has {}, and this one {}{}", trimmed(is_there, there), trimmed(is_here, here),
+                       section.empty() ? "" : fmt::format(" (after or below {})", section)));
+  }
+}
+
+void require_same_digests(const fs::path& file, const CheckpointHead::Digests& saved,
+                          const CheckpointHead::Digests& mine) {
+  std::map<std::string_view, std::uint64_t> left;
+  for (const auto& [name, value] : saved) left.emplace(name, value);
+  for (const auto& [name, value] : mine) {
+    const auto found = left.find(name);
+    if (found == left.end()) refuse(file, fmt::format("it has no '{}'", cited(name)));
+    if (found->second != value) refuse(file, fmt::format("'{}' has other contents now", cited(name)));
+    left.erase(found);
+  }
+  if (!left.empty()) refuse(file, fmt::format("it has '{}', which is not there now", cited(left.begin()->first)));
+}
+
+/// Throws Error (bad_input) for a run of which not all state can be saved.
+void require_supported(const config::Configuration& configuration) {
+  const auto& run = configuration.run;
+  const std::string key = run.checkpoint.empty() ? "run.restart" : "run.checkpoint";
+  const auto fail = [&](const std::string& found, const std::string& expected) {
+    throw Error(ErrorCode::bad_input, configuration.place_of(key), found, expected,
+                "Leave out --checkpoint and --restart, or change the configuration.");
+  };
+  if (configuration.execution.goes_over_links() && configuration.execution.network.model->sends_packets)
+    fail("checkpoints do not hold packets that are under way", "a network that is not of packets");
+  if (configuration.execution.goes_over_links() && configuration.execution.gpu)
+    fail("checkpoints do not hold what thread blocks of GPUs have under way", "collectives without plans for GPUs");
+  if (configuration.perturbation.repetitions > 1)
+    fail("checkpoints are of one simulation, but perturbation.repetitions asks for several", "one repetition");
+}
+
+/// Returns the digests of the trace files of all ranks, each file once, on rank 0. Collective.
+CheckpointHead::Digests all_traces(const trace::Store& store, parallel::Communicator& world) {
+  parallel::Packer packer;
+  for (const auto& [name, digest] : store.files_read()) {
+    packer.put_text(name);
+    packer.put(digest);
+  }
+  const std::vector<std::byte> mine = packer.take();
+  const auto all = world.gather(std::span<const std::byte>(mine), Rank(0));
+  std::map<std::string, std::uint64_t> digests;
+  for (parallel::Unpacker unpacker(all); !unpacker.empty();) {
+    std::string name = unpacker.get_text();
+    digests.insert_or_assign(std::move(name), unpacker.get<std::uint64_t>());
+  }
+  return {digests.begin(), digests.end()};
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(const config::Configuration& configuration, parallel::Communicator& world)
+    : world_(world),
+      file_(configuration.run.checkpoint),
+      restart_(configuration.run.restart),
+      interval_(configuration.run.checkpoint_interval_s),
+      is_quiet_(configuration.run.quiet) {
+  head_ = {.program = fmt::format("{} {}", version(), revision()),
+           .configuration = compared(configuration),
+           .texts = texts_of(configuration),
+           .traces = {},
+           .now = Time::from_ps(-1),
+           .foldings = {}};
+  world_.agree([&] {
+    if (file_.empty() && restart_.empty()) return;
+    require_supported(configuration);
+    if (!world_.is_root()) return;
+    if (!file_.empty()) check_output(file_, true);
+    if (!restart_.empty()) find();
+  });
+}
+
+/// Finds the checkpoint to go on from and takes over its head. For rank 0.
+void Checkpoints::find() {
+  const auto found = checkpoint::find(restart_);
+  if (!found.why_not_newest.empty())
+    spdlog::warn("{} The run goes on from {}", found.why_not_newest, found.file.string());
+  found_ = found.file;
+  CheckpointHead saved;
+  Archive archive(found.head);
+  archive(saved.program);
+  if (saved.program != head_.program)
+    throw Error(ErrorCode::bad_input, {.file = found_.string()},
+                fmt::format("the checkpoint was written by orrery {}, and this is orrery {}", cited(saved.program),
+                            head_.program),
+                "a checkpoint of the same program", "Go on with the program that wrote it.");
+  Archive whole(found.head);
+  whole(saved);
+  require_same_text(found_, saved.configuration, head_.configuration);
+  require_same_digests(found_, saved.texts, head_.texts);
+  head_ = std::move(saved);
+}
+
+void Checkpoints::prepare(Preparation& preparation) {
+  if (file_.empty() && restart_.empty()) return;
+  auto traces = all_traces(preparation.store(), world_);
+  world_.agree([&] {
+    if (world_.is_root() && !restart_.empty()) require_same_digests(found_, head_.traces, traces);
+  });
+  head_.traces = std::move(traces);
+  if (restart_.empty()) return;
+  Archive written;
+  written(head_.now, head_.foldings);
+  std::vector<std::byte> bytes = written.written();
+  world_.broadcast_bytes(bytes, Rank(0));
+  Archive archive(bytes);
+  archive(head_.now, head_.foldings);
+  for (const auto& divergences : head_.foldings) preparation.fold_again(divergences);
+}
+
+void Checkpoints::begin(model::RankModel& model, pdes::Kernel& kernel) {
+  if (restart_.empty()) return model.start(kernel);
+  model::SavedRank saved(model);
+  const auto mine = checkpoint::read(
+      found_, [&](LpId lp) { return saved.host_of(lp); }, world_);
+  saved.restore(kernel, head_.now, mine);
+  restart_.clear();
+  last_ = Clock::now();
+}
+
+bool Checkpoints::is_due() const {
+  return !file_.empty() && Clock::now() - last_ >= std::max<std::chrono::duration<double>>(interval_, cost_);
+}
+
+void Checkpoints::write(model::RankModel& model, const pdes::Kernel& kernel) {
+  if (file_.empty()) return;
+  const auto start = Clock::now();
+  const pdes::KernelState state = kernel.state();
+  head_.now = state.now;
+  Archive archive;
+  archive(head_);
+  const std::string failure = checkpoint::write(file_, archive.written(), model::SavedRank(model).save(state), world_);
+  last_ = Clock::now();
+  cost_ = last_ - start;
+  if (failure.empty()) written_ = file_;
+  if (!world_.is_root()) return;
+  std::error_code ignored;
+  if (!failure.empty())
+    spdlog::warn("no checkpoint could be written, and those before are kept: {}", failure);
+  else if (!is_quiet_)
+    spdlog::info("checkpoint at simulated {}: {}, {} in {:.2f} s", readable(std::max(state.now, Time::zero())),
+                 file_.string(), counted(fs::file_size(file_, ignored), "byte"),
+                 std::chrono::duration<double>(cost_).count());
+}
+
+std::uint64_t checkpoint_size(const Preparation& preparation, const config::Configuration& configuration) {
+  constexpr std::uint64_t of_npu = 1000, of_use = 150;  // bytes, as measured
+  const std::uint64_t recorded =
+      std::min(configuration.execution.record_iterations, configuration.execution.iterations);
+  std::uint64_t size = of_npu * preparation.num_npus();
+  double collectives = 0;  // recorded
+  for (const auto& npu : preparation.simulated_npus()) {
+    const auto& graph = *npu.program->graph;
+    size += graph.num_nodes() + 2 * graph.tensors.sizes.size() + of_use * npu.groups.size();
+    if (configuration.execution.timeline) size += graph.num_nodes() * recorded * sizeof(npu::TimelineRecord);
+    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
+      if (graph.nodes[i].kind != trace::NodeKind::collective) continue;
+      const auto& group = preparation.groups()[npu.groups[npu.program->use_of_node(NodeId(i))].index()];
+      const std::size_t members = group.members.empty() ? preparation.num_npus() : group.members.size();
+      collectives += static_cast<double>(recorded) / static_cast<double>(members);
+    }
+  }
+  return size + static_cast<std::uint64_t>(collectives * sizeof(communicator::CollectiveRecord));
+}
+
+}  // namespace orrery::app

@@ -1,0 +1,258 @@
+// The file of a checkpoint: a mark, then blocks with checksums. The first block is the head, the last one says how many
+// there are; those between hold pieces, each within one block.
+#include "orrery/checkpoint/file.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/output_file.hpp"
+
+namespace orrery::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view mark = "orrery checkpoint 1\n";
+
+enum class BlockKind : std::uint32_t { head = 1, pieces = 2, end = 3 };
+
+struct BlockHeader {
+  BlockKind kind = BlockKind::end;
+  std::uint32_t checksum = 0;  ///< of the kind, the size and the contents: CRC-32
+  std::uint64_t size = 0;      ///< of the contents, bytes; of the end: the number of blocks before it
+};
+static_assert(sizeof(BlockHeader) == 16);
+
+struct PieceHeader {
+  LpId lp;
+  std::uint32_t reserved = 0;
+  std::uint64_t size = 0;
+};
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::uint32_t checksum_of(const BlockHeader& header, std::span<const std::byte> contents) {
+  const auto add = [](uLong sum, const void* bytes, std::size_t size) {
+    return crc32_z(sum, static_cast<const Bytef*>(bytes), size);
+  };
+  uLong sum = add(0, &header.kind, sizeof header.kind);
+  sum = add(sum, &header.size, sizeof header.size);
+  return static_cast<std::uint32_t>(contents.empty() ? sum : add(sum, contents.data(), contents.size()));
+}
+
+/// Writes the blocks of a file, on rank 0.
+class BlockWriter {
+ public:
+  explicit BlockWriter(const fs::path& path) : file_(path) { file_.write(mark); }
+
+  void write(BlockKind kind, std::span<const std::byte> contents) {
+    write({kind, 0, contents.size()}, contents);
+    ++num_blocks_;
+  }
+  /// Ends the file and puts it in place of the one before.
+  void commit(const fs::path& path) {
+    write({BlockKind::end, 0, num_blocks_}, {});
+    file_.sync_contents();
+    std::error_code failure;
+    if (fs::exists(path, failure)) {
+      fs::rename(path, previous(path), failure);
+      if (failure)
+        throw Error(ErrorCode::output, {.file = path.string()},
+                    fmt::format("cannot be kept as '{}': {}", previous(path).string(), failure.message()));
+    }
+    file_.commit_durably();
+  }
+
+ private:
+  void write(BlockHeader header, std::span<const std::byte> contents) {
+    header.checksum = checksum_of(header, contents);
+    file_.append(as_text(std::as_bytes(std::span(&header, 1))));
+    file_.append(as_text(contents));
+  }
+
+  PartialFile file_;
+  std::uint64_t num_blocks_ = 0;
+};
+
+/// Reads the blocks of a file one after the other and checks them.
+class BlockReader {
+ public:
+  explicit BlockReader(const fs::path& path) : path_(path), stream_(path, std::ios::binary) {
+    std::error_code failure;
+    left_ = fs::file_size(path, failure);
+    if (!stream_ || failure) fail("it cannot be opened");
+    std::string begin(mark.size(), '\0');
+    take(begin.data(), begin.size());
+    if (begin != mark) fail("it is no checkpoint of this format");
+  }
+
+  /// Reads the next block into `contents`. Returns its kind.
+  BlockKind next(std::vector<std::byte>& contents) {
+    BlockHeader header;
+    take(&header, sizeof header);
+    const bool is_end = header.kind == BlockKind::end;
+    if (!is_end && header.size > left_) fail("it is cut off");
+    contents.resize(is_end ? 0 : header.size);
+    take(contents.data(), contents.size());
+    if (header.checksum != checksum_of(header, contents)) fail("a checksum is wrong");
+    if (is_end && (header.size != num_blocks_ || left_ > 0)) fail("it has not all of its blocks");
+    ++num_blocks_;
+    return header.kind;
+  }
+
+ private:
+  void take(void* bytes, std::size_t size) {
+    if (size > left_) fail("it is cut off");
+    if (size > 0 && !stream_.read(static_cast<char*>(bytes), static_cast<std::streamsize>(size)))
+      fail("it cannot be read");
+    left_ -= size;
+  }
+  [[noreturn]] void fail(std::string_view why) const {
+    throw Error(ErrorCode::bad_input, {.file = path_.string()}, std::string(why), "a whole checkpoint",
+                "Give one that a run has written with --checkpoint, or start the run anew without --restart.");
+  }
+
+  fs::path path_;
+  std::ifstream stream_;
+  std::uint64_t left_ = 0, num_blocks_ = 0;
+};
+
+/// Packs pieces into blocks of at most so many bytes each, but for larger pieces.
+std::vector<std::vector<std::byte>> blocks_of(const std::vector<Piece>& pieces, std::size_t most) {
+  std::vector<std::vector<std::byte>> blocks;
+  for (const Piece& piece : pieces) {
+    if (blocks.empty() || blocks.back().size() + piece.bytes.size() > most) blocks.emplace_back();
+    auto& block = blocks.back();
+    const PieceHeader header{piece.lp, 0, piece.bytes.size()};
+    const auto bytes = std::as_bytes(std::span(&header, 1));
+    block.insert(block.end(), bytes.begin(), bytes.end());
+    block.insert(block.end(), piece.bytes.begin(), piece.bytes.end());
+  }
+  return blocks;
+}
+
+/// Calls visit(piece) for each piece of a block.
+template <class Visit>
+void for_each_piece(std::span<const std::byte> block, Visit&& visit) {
+  while (!block.empty()) {
+    PieceHeader header;
+    ensure(block.size() >= sizeof header, "a piece of a checkpoint without its header");
+    std::memcpy(&header, block.data(), sizeof header);
+    block = block.subspan(sizeof header);
+    ensure(header.size <= block.size(), "a piece of a checkpoint that is longer than its block");
+    const auto bytes = block.first(header.size);
+    visit(Piece{header.lp, {bytes.begin(), bytes.end()}});
+    block = block.subspan(header.size);
+  }
+}
+
+std::vector<std::byte> head_of(const fs::path& path) {
+  BlockReader reader(path);
+  std::vector<std::byte> head, contents;
+  BlockKind kind = reader.next(head);
+  ensure(kind == BlockKind::head, "a checkpoint that does not begin with its head");
+  while (kind != BlockKind::end) kind = reader.next(contents);
+  return head;
+}
+
+/// Runs a step on rank 0 unless something has failed there before. A failure must not end the run, so that ranks do not
+/// agree on it until the end.
+template <class Step>
+void attempt(const parallel::Communicator& world, std::string& failure, Step step) {
+  if (!world.is_root() || !failure.empty()) return;
+  try {
+    step();
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+}
+
+}  // namespace
+
+fs::path previous(const fs::path& path) { return path.string() + ".previous"; }
+
+std::string write(const fs::path& path, std::span<const std::byte> head, const std::vector<Piece>& mine,
+                  parallel::Communicator& world) {
+  constexpr std::size_t most_at_root = std::size_t{256} << 20U, least_block = std::size_t{64} << 10U;
+  const auto blocks = blocks_of(mine, std::max(most_at_root / static_cast<std::size_t>(world.size()), least_block));
+  auto rounds = static_cast<std::int64_t>(blocks.size());
+  world.maximum(std::span(&rounds, 1));
+  std::string failure;
+  std::optional<BlockWriter> writer;
+  attempt(world, failure, [&] {
+    writer.emplace(path);
+    writer->write(BlockKind::head, head);
+  });
+  for (std::size_t round = 0; round < static_cast<std::size_t>(rounds); ++round) {
+    std::vector<std::size_t> sizes;
+    const auto own = round < blocks.size() ? std::span<const std::byte>(blocks[round]) : std::span<const std::byte>();
+    const auto all = world.gather_bytes(own, Rank(0), sizes);
+    attempt(world, failure, [&] {
+      auto left = std::span<const std::byte>(all);
+      for (const std::size_t size : sizes) {
+        if (size > 0) writer->write(BlockKind::pieces, left.first(size));
+        left = left.subspan(size);
+      }
+    });
+  }
+  attempt(world, failure, [&] { writer->commit(path); });
+  writer.reset();
+  world.broadcast(failure, Rank(0));
+  return failure;
+}
+
+Found find(const fs::path& path) {
+  Found found{path, {}, {}};
+  try {
+    found.head = head_of(path);
+    return found;
+  } catch (const Error& error) {
+    std::error_code ignored;
+    found.file = previous(path);
+    if (!fs::exists(found.file, ignored)) throw;
+    found.why_not_newest = error.what();
+  }
+  found.head = head_of(found.file);
+  return found;
+}
+
+std::vector<Piece> read(const fs::path& file, const std::function<Rank(LpId)>& host_of, parallel::Communicator& world) {
+  std::optional<BlockReader> reader;
+  std::vector<std::byte> contents;
+  std::vector<Piece> mine;
+  world.agree([&] {
+    if (!world.is_root()) return;
+    reader.emplace(file);
+    reader->next(contents);
+  });
+  for (;;) {
+    std::vector<std::vector<std::byte>> outgoing(static_cast<std::size_t>(world.size()));
+    std::int64_t is_over = 0;
+    world.agree([&] {
+      if (!world.is_root()) return;
+      is_over = reader->next(contents) == BlockKind::end ? 1 : 0;
+      if (is_over != 0) return;
+      std::vector<std::vector<Piece>> of_rank(outgoing.size());
+      for_each_piece(contents, [&](Piece piece) { of_rank[host_of(piece.lp).index()].push_back(std::move(piece)); });
+      for (std::size_t rank = 0; rank < outgoing.size(); ++rank)
+        if (!of_rank[rank].empty()) outgoing[rank] = blocks_of(of_rank[rank], ~std::size_t{0}).front();
+    });
+    world.maximum(std::span(&is_over, 1));
+    if (is_over != 0) return mine;
+    const auto incoming = world.exchange_bytes(outgoing);
+    for_each_piece(incoming.front(), [&](Piece piece) { mine.push_back(std::move(piece)); });
+  }
+}
+
+}  // namespace orrery::checkpoint

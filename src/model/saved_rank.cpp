@@ -1,0 +1,137 @@
+#include "orrery/model/saved_rank.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "orrery/base/archive.hpp"
+#include "orrery/base/error.hpp"
+#include "parts.hpp"
+
+namespace orrery::model {
+namespace {
+
+using checkpoint::Piece;
+
+/// What the kernel knows of one logical process.
+struct LpState {
+  Time clock = Time::from_ps(-1);
+  std::uint32_t depth = 0;
+  std::vector<pdes::Event> events;           ///< pending
+  std::vector<std::vector<std::byte>> more;  ///< [events] what network::MessageNetwork::unpack needs; or nothing
+
+  void serialize(Archive& archive) { archive(clock, depth, events, more); }
+};
+
+std::map<LpId, LpState> by_lp(const pdes::KernelState& kernel) {
+  std::map<LpId, LpState> states;
+  for (const pdes::Event& event : kernel.events) states[event.target].events.push_back(event);
+  for (const auto& lp : kernel.lps) {
+    states[lp.id].clock = lp.clock;
+    states[lp.id].depth = lp.depth;
+  }
+  return states;
+}
+
+/// Returns the links that have served a message or have one to serve.
+std::vector<LpId> links_to_save(const network::MessageNetwork& links, const std::map<LpId, LpState>& states,
+                                LpId first_link) {
+  std::vector<LpId> all = links.used();
+  for (auto state = states.lower_bound(first_link); state != states.end(); ++state) all.push_back(state->first);
+  std::ranges::sort(all);
+  const auto rest = std::ranges::unique(all);
+  all.erase(rest.begin(), rest.end());
+  return all;
+}
+
+void add(pdes::KernelState& kernel, LpId lp, const LpState& state) {
+  kernel.lps.push_back({lp, state.clock, state.depth});
+  kernel.events.insert(kernel.events.end(), state.events.begin(), state.events.end());
+}
+
+}  // namespace
+
+Rank SavedRank::host_of(LpId lp) const {
+  if (lp == Piece::of_all) return Rank(0);
+  if (lp < run_.first_communicator()) return run_.hosting.of_npu[lp.index()];
+  if (lp < run_.first_server()) return run_.communicators[lp.index() - run_.first_communicator().index()].host;
+  if (lp < run_.first_link()) return run_.hosting.of_server[lp.index() - run_.first_server().index()];
+  return run_.hosting.of_npu[model_.simulated_network_->owner(lp.value() - run_.first_link().value()).index()];
+}
+
+/// Writes or reads what logical processes have summed up.
+void SavedRank::serialize_sums(pdes::KernelState& kernel, Archive& archive) {
+  std::uint64_t num_handled = kernel.num_handled, critical_path = kernel.critical_path;
+  std::optional<Overrun> overrun = model_.overrun_;
+  archive(num_handled, critical_path, overrun);
+  model_.network_.serialize_sums(archive);
+  parts().communicators.hosts().serialize_sums(archive);
+  if (!archive.reads()) return;
+  kernel.num_handled += num_handled;
+  kernel.critical_path = std::max(kernel.critical_path, critical_path);
+  if (overrun) keep_earliest(model_.overrun_, *overrun);
+}
+
+/// Writes or reads what belongs to a logical process alone.
+void SavedRank::serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive) {
+  if (lp < run_.first_communicator())
+    npu::serialize(parts().npus, NpuId(lp.value()), archive, pending);
+  else if (lp < run_.first_server())
+    parts().communicators.hosts().serialize(GroupId(lp.value() - run_.first_communicator().value()), archive);
+  else if (lp < run_.first_link())
+    parts().servers.serialize(lp, lp.value() - run_.first_server().value(), archive);
+  else
+    parts().links->serialize(lp, archive);
+}
+
+std::vector<Piece> SavedRank::save(const pdes::KernelState& kernel) {
+  std::map<LpId, LpState> states = by_lp(kernel);
+  std::vector<Piece> pieces;
+  const auto add = [&](LpId lp) {
+    Archive archive;
+    LpState& state = states[lp];
+    if (parts().links)
+      for (const pdes::Event& event : state.events) state.more.push_back(parts().links->pack(event));
+    archive(state);
+    serialize(lp, state.events, archive);
+    pieces.push_back({lp, archive.written()});
+    states.erase(lp);
+  };
+  for (const NpuId npu : parts().npu_ids) add(LpId(npu.value()));
+  for (const GroupId group : parts().communicators.hosts().used())
+    add(LpId(run_.first_communicator().value() + group.value()));
+  for (const LpId server : parts().servers.used()) add(server);
+  if (parts().links)
+    for (const LpId link : links_to_save(*parts().links, states, run_.first_link())) add(link);
+  for (const auto& [lp, state] : states) ensure(state.events.empty(), "a pending event of no logical process here");
+  Archive sums;
+  pdes::KernelState totals{
+      .now = {}, .events = {}, .lps = {}, .num_handled = kernel.num_handled, .critical_path = kernel.critical_path};
+  serialize_sums(totals, sums);
+  pieces.push_back({Piece::of_all, sums.written()});
+  return pieces;
+}
+
+void SavedRank::restore(pdes::Kernel& kernel, Time now, std::span<const Piece> pieces) {
+  model_.parts_ = std::make_unique<RankModel::Parts>(model_, kernel);
+  pdes::KernelState all;
+  all.now = now;
+  for (const Piece& piece : pieces) {
+    Archive archive(piece.bytes);
+    if (piece.lp == Piece::of_all) {
+      serialize_sums(all, archive);
+    } else {
+      LpState state;
+      archive(state);
+      for (std::size_t i = 0; i < state.more.size(); ++i)
+        if (!state.more[i].empty()) parts().links->unpack(state.events.at(i), state.more[i]);
+      add(all, piece.lp, state);
+      serialize(piece.lp, state.events, archive);
+    }
+    ensure(archive.is_at_end(), "what was saved is longer than what is read");
+  }
+  kernel.restore(all);
+  parts().communicators.members().resume();
+}
+
+}  // namespace orrery::model

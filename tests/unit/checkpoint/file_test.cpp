@@ -1,0 +1,125 @@
+// Checkpoints of several ranks: each rank has some pieces, and each piece goes to the rank of its number.
+#include "orrery/checkpoint/file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "mpi_world.hpp"
+#include "orrery/base/error.hpp"
+#include "temporary_folder.hpp"
+
+namespace orrery::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TemporaryFolder;
+using test::world;
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Piece `i` of 20, of up to 100,000 bytes.
+Piece piece(std::uint32_t i) { return {LpId(i), std::vector<std::byte>(i * i * 263, static_cast<std::byte>(i))}; }
+
+class CheckpointFile : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t num_pieces = 20;
+
+  CheckpointFile() {
+    std::string name = folder_.path().string();
+    world().broadcast(name, Rank(0));
+    path_ = fs::path(name) / "run.chk";
+  }
+  ~CheckpointFile() override { world().barrier(); }
+
+  std::string write(const std::string& head) {
+    std::vector<Piece> mine;
+    for (std::uint32_t i = 0; i < num_pieces; ++i)
+      if (i % static_cast<std::uint32_t>(world().size()) == static_cast<std::uint32_t>(world().rank().value()))
+        mine.push_back(piece(i));
+    return checkpoint::write(path_, bytes_of(head), mine, world());
+  }
+  /// Spoils one byte of a file, on rank 0.
+  void spoil(const fs::path& path, std::uint64_t at) {
+    if (world().is_root()) {
+      std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekg(static_cast<std::streamoff>(at));
+      const char old = static_cast<char>(stream.get());
+      stream.seekp(static_cast<std::streamoff>(at));
+      stream.put(static_cast<char>(old ^ 1));
+    }
+    world().barrier();
+  }
+
+  TemporaryFolder folder_;
+  fs::path path_;
+};
+
+// 20 pieces of all ranks are read again on the last rank, with the head and all of their bytes.
+TEST_F(CheckpointFile, GivesEachRankItsPieces) {
+  ASSERT_EQ(write("the head"), "");
+  const Found found = find(path_);
+  EXPECT_EQ(found.head, bytes_of("the head"));
+  EXPECT_EQ(found.why_not_newest, "");
+  const auto last = [&](LpId) { return Rank(world().size() - 1); };
+  auto mine = read(found.file, last, world());
+  EXPECT_EQ(mine.size(), world().rank() == last(LpId(0)) ? num_pieces : 0);
+  std::ranges::sort(mine, {}, &Piece::lp);
+  for (std::uint32_t i = 0; i < mine.size(); ++i) {
+    EXPECT_EQ(mine[i].lp, LpId(i));
+    EXPECT_EQ(mine[i].bytes, piece(i).bytes);
+  }
+}
+
+// Of two checkpoints under one name both are there. If the newer one is spoilt, the older one is found.
+TEST_F(CheckpointFile, KeepsTheGenerationBefore) {
+  ASSERT_EQ(write("first"), "");
+  ASSERT_EQ(write("second"), "");
+  EXPECT_EQ(find(path_).head, bytes_of("second"));
+  EXPECT_EQ(find(previous(path_)).head, bytes_of("first"));
+  world().barrier();
+  spoil(path_, fs::file_size(path_) / 2);
+  const Found found = find(path_);
+  EXPECT_EQ(found.head, bytes_of("first"));
+  EXPECT_EQ(found.file, previous(path_));
+  EXPECT_NE(found.why_not_newest, "");
+  world().barrier();
+}
+
+// A wrong byte in the mark, in a header of a block, in the head or in the end is found, each in turn.
+TEST_F(CheckpointFile, FindsEveryWrongByteOfItsFrame) {
+  ASSERT_EQ(write("the head"), "");
+  const auto size = fs::file_size(path_);
+  std::vector<std::uint64_t> places;
+  for (std::uint64_t at = 0; at < 100; ++at) places.push_back(at);
+  for (std::uint64_t at = size - 40; at < size; ++at) places.push_back(at);
+  world().barrier();
+  for (const std::uint64_t at : places) {
+    spoil(path_, at);
+    EXPECT_THROW(find(path_), Error) << at;
+    world().barrier();
+    spoil(path_, at);
+  }
+  EXPECT_EQ(find(path_).head, bytes_of("the head"));
+}
+
+// A write into a folder that is not there fails on all ranks without an error, and another file stays as it was.
+TEST_F(CheckpointFile, AFailedWriteLeavesWhatWasThere) {
+  ASSERT_EQ(write("kept"), "");
+  const fs::path whole = path_;
+  path_ = folder_.path() / "missing" / "run.chk";
+  EXPECT_NE(write("lost"), "") << "on all ranks";
+  path_ = whole;
+  EXPECT_EQ(find(path_).head, bytes_of("kept"));
+}
+
+}  // namespace
+}  // namespace orrery::checkpoint
