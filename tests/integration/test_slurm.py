@@ -194,7 +194,7 @@ class Slurm(harness.Folder):
     def test_a_job_with_a_checkpoint_goes_on_by_itself(self):
         """A simulating job with a checkpoint is warned as before its time limit. It requeues itself, goes on from the checkpoint, and ends
         with the results of a run that was not stopped."""
-        arguments = [*self.run_arguments, "--noise=0.1", "--iterations=20000"]
+        arguments = [*self.run_arguments, "--noise=0.1", "--iterations=3000"]
         job = self.submit(*arguments, *harness.PROGRESS, f"--output={self.folder}/results.h5", f"--checkpoint={self.folder}/run.chk",
                           options=[*TWO_NODES, "--requeue"])
         alone = self.run_once(arguments, "alone.h5")
