@@ -26,9 +26,7 @@ constexpr MeasuredKind measured_kinds[] = {
     {Kind::all_to_all, "system.collectives.library.all-to-all", "the same of alltoall_perf", "all-to-all.txt"},
 };
 
-using Files = std::vector<std::filesystem::path>;
-
-Files files_of(const Configuration& c, Kind kind) {
+std::vector<std::filesystem::path> measured_files(const Configuration& c, Kind kind) {
   const auto found = c.collectives.library.files.find(kind);
   if (found == c.collectives.library.files.end()) return {};
   return found->second;
@@ -49,11 +47,11 @@ Handling<Configuration> measured(Kind kind, const std::string& path) {
           },
           [=](const Configuration& c, Writer& writer) {
             std::vector<std::string> names;
-            for (const auto& file : files_of(c, kind)) names.push_back(in_quotes(normal_path(file)));
+            for (const auto& file : measured_files(c, kind)) names.push_back(in_quotes(normal_path(file)));
             if (!names.empty()) writer.put(path, fmt::format("[{}]", fmt::join(names, ", ")));
           },
           [=](const Configuration& a, const Configuration& b) {
-            return std::ranges::equal(files_of(a, kind), files_of(b, kind), {}, normal_path, normal_path);
+            return std::ranges::equal(measured_files(a, kind), measured_files(b, kind), {}, normal_path, normal_path);
           }};
 }
 
