@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,14 +20,6 @@ struct KeySection {
   std::string title;  ///< "system.network", "system.json", ...
   std::vector<const KeyInfo*> keys;
 };
-
-/// Returns a target with its defaults. It is no local object where keys are added, because g++ 12 would take some of
-/// its members for uninitialised there.
-template <class Target>
-[[gnu::noinline]] const Target& built_in() {
-  static const auto initial = std::make_unique<const Target>();
-  return *initial;
-}
 
 /// The keys of a `Target`, in the order in which they are read, written and listed.
 template <class Target>
@@ -94,7 +85,8 @@ template <class T, class Access>
 Key<Target>& Keys<Target>::add_member(KeyInfo info, const Type<T>& type, Access access) {
   const std::string path = info.path;
   if (info.otherwise.kind() == Default::Kind::built_in) {
-    const auto text = type.text(access(built_in<Target>()));
+    const Target initial{};
+    const auto text = type.text(access(initial));
     ensure(text.has_value(), "a built-in default can be written");
     info.default_text = *text;
   }

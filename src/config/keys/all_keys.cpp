@@ -15,7 +15,7 @@ void add_flags(const Keys<Target>& keys, Taker command, std::vector<FlagKey>& fl
                        Configuration unused;
                        Faults faults;
                        Reading reading{unused, faults};
-                       Target target = built_in<Target>();
+                       Target target{};
                        key.read(option_value(text), option, target, reading);
                      }});
   }

@@ -8,38 +8,38 @@
 namespace orrery::npu {
 namespace {
 
-constexpr Time us(std::int64_t microseconds) { return Time::from_ns(1000 * microseconds); }
+constexpr Time at_us(std::int64_t microseconds) { return Time::from_ns(1000 * microseconds); }
 
 // Of 4 SMs blocks hold 2 from 10 to 30 us, and all 4 from 30 to 35 us. A node of 50 us has done 10 by 10, 20 by 30, and
 // 20 by 35 us. The other 30 take as long.
 TEST(SharedSms, ANodeGoesOnAtTheSpeedOfTheSmsThatAreLeft) {
   SharedSms sms(4);
-  EXPECT_EQ(sms.begin(NodeId(7), us(50), us(0)), us(50));
-  auto changed = sms.hold(2, us(10));
+  EXPECT_EQ(sms.begin(NodeId(7), at_us(50), at_us(0)), at_us(50));
+  auto changed = sms.hold(2, at_us(10));
   ASSERT_EQ(changed.size(), 1U);
   EXPECT_EQ(changed[0].id, NodeId(7));
-  EXPECT_EQ(changed[0].finish, us(90));
-  changed = sms.hold(4, us(30));
+  EXPECT_EQ(changed[0].finish, at_us(90));
+  changed = sms.hold(4, at_us(30));
   ASSERT_EQ(changed.size(), 1U);
   EXPECT_EQ(changed[0].finish, Time::max());
-  EXPECT_FALSE(sms.end(NodeId(7), us(50)));  // the event of its first end
-  changed = sms.hold(0, us(35));
+  EXPECT_FALSE(sms.end(NodeId(7), at_us(50)));  // the event of its first end
+  changed = sms.hold(0, at_us(35));
   ASSERT_EQ(changed.size(), 1U);
-  EXPECT_EQ(changed[0].finish, us(65));
-  EXPECT_TRUE(sms.end(NodeId(7), us(65)));
-  EXPECT_FALSE(sms.end(NodeId(7), us(90)));  // it has ended
+  EXPECT_EQ(changed[0].finish, at_us(65));
+  EXPECT_TRUE(sms.end(NodeId(7), at_us(65)));
+  EXPECT_FALSE(sms.end(NodeId(7), at_us(90)));  // it has ended
 }
 
 // A node that begins while blocks hold SMs is slow from its start, and one that begins when none is left waits.
 TEST(SharedSms, NodesThatBeginBesideBlocks) {
   SharedSms sms(3);
-  EXPECT_TRUE(sms.hold(1, us(0)).empty());
-  EXPECT_EQ(sms.begin(NodeId(1), us(10), us(0)), us(15));
-  EXPECT_EQ(sms.hold(5, us(3)).size(), 1U);  // more than there are
-  EXPECT_EQ(sms.begin(NodeId(2), us(10), us(4)), Time::max());
-  EXPECT_EQ(sms.hold(0, us(20)).size(), 2U);
-  EXPECT_TRUE(sms.end(NodeId(1), us(28)));  // it had done 2 of 10
-  EXPECT_TRUE(sms.end(NodeId(2), us(30)));
+  EXPECT_TRUE(sms.hold(1, at_us(0)).empty());
+  EXPECT_EQ(sms.begin(NodeId(1), at_us(10), at_us(0)), at_us(15));
+  EXPECT_EQ(sms.hold(5, at_us(3)).size(), 1U);  // more than there are
+  EXPECT_EQ(sms.begin(NodeId(2), at_us(10), at_us(4)), Time::max());
+  EXPECT_EQ(sms.hold(0, at_us(20)).size(), 2U);
+  EXPECT_TRUE(sms.end(NodeId(1), at_us(28)));  // it had done 2 of 10
+  EXPECT_TRUE(sms.end(NodeId(2), at_us(30)));
 }
 
 // With random changes a node ends when the integral of its speed is its time, up to a tick for each change.
