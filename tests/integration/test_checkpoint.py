@@ -214,7 +214,7 @@ class Refusals(harness.Folder):
         for size in (0, 10, 30, len(whole) // 2, len(whole) - 1):
             self.file.write_bytes(whole[:size])
             kept = previous.read_bytes()
-            previous.write_bytes(kept[:size])
+            previous.write_bytes(kept[:min(size, len(kept) - 1)])
             self.refusal()
             previous.write_bytes(kept)
         self.file.unlink()

@@ -143,7 +143,7 @@ void add_checkpoints(Keys<Configuration>& keys) {
   keys.add(
       {.path = "run.checkpoint-interval",
        .help = "wall-clock time between two checkpoints",
-       .example = "30 min",
+       .example = "10 min",
        .otherwise = Default::built_in(),
        .see = "checkpoint.md",
        .flag = seconds_flag("checkpoint-interval")},
