@@ -89,6 +89,47 @@ class Reader(Studies):
             beaten = {row for row in values.index if ((values <= values.loc[row]).all(axis=1) & (values < values.loc[row]).any(axis=1)).any()}
             self.assertEqual(set(study.front), set(values.index) - beaten)
             self.assertEqual(study.top[0], values["step_time"].idxmin())
+            self.assertEqual(study.top, study.front)
+
+    def test_front_of_ties(self):
+        """System: trials 0 and 1 with the same least time, of which 1 needs less memory. Expectation: trial 0 is named nowhere as one of the
+        best, neither by the file's front nor by one that is worked out; the ends of the front are the best of each objective."""
+        times, memory = np.array([1.0, 1.0, 2.0, 3.0, 2.0]), np.array([9.0, 8.0, 4.0, 2.0, 5.0])
+        for given in (True, False):
+            path = self.folder / f"ties-{given}.h5"
+            made_studies.write_file(path, {"number": np.arange(5, dtype="u8"), "status": np.array(["done"] * 5, dtype=object), "error": np.array([""] * 5, dtype=object),
+                                           "step_time": times, "peak_memory": memory}, {"a": np.array(list("01234"), dtype=object)}, [1, 2, 3], [("legal", 5)],
+                                    "study: {parameters: {a: {values: [0, 1, 2, 3, 4]}}, objectives: [{minimise: step_time}, {minimise: peak_memory}]}\n")
+            if not given:
+                with h5py.File(path, "r+") as file:
+                    del file["best"]
+            with orrery.read_study(path) as study:
+                self.assertEqual((study.top, study.front, study.extremes), ([1, 2, 3], [1, 2, 3], {"step_time": 1, "peak_memory": 3}))
+                self.assertEqual(study.done.index[0], 1)
+                found = facts.of(study)
+                self.assertEqual(([row["trial"] for row in found["top"]], found["tornado"]["trial"]), ([1, 2, 3], 1))
+                with orrery.read_study(path) as same:
+                    self.assertEqual([one["trials"] for one in comparison.of([study, same])["extremes"]], [[1, 1], [3, 3]])
+                self.assertIn("Best peak memory: ", page.text([path]))
+
+    def test_errors(self):
+        """System: a study with trials refused for two reasons, one of which has numbers. Expectation: each reason has its count and its first
+        trial, and the page and the terminal say so."""
+        path = made_studies.write(self.folder / "wrong.h5", 60)
+        with h5py.File(path, "r+") as file:
+            status, error = file["trials/status"].asstr()[:], file["trials/error"].asstr()[:]
+            status[5:25], error[5:25] = "refused", [f"heads: found {i} heads" for i in range(20)]
+            status[30:33], error[30:33] = "failed", "no memory <left>"
+            file["trials/status"][:], file["trials/error"][:] = status, error
+            del file["best"]  # it may name one of these trials
+        with orrery.read_study(path) as study:
+            rows = study.errors.to_dict("records")
+        self.assertEqual(rows, [{"status": "refused", "count": 20, "trial": 5, "error": "heads: found 0 heads"}, {"status": "failed", "count": 3, "trial": 30, "error": "no memory <left>"}])
+        outcome = harness.orrery("show", "results", path)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertRegex(outcome.out, r"\n +20  refused  trial 5: heads: found 0 heads\n +3  failed   trial 30: no memory <left>\n")
+        self.assertIn("heads: found 0 heads", page.text([path]))
+        self.assertIn("no memory &lt;left&gt;", page.text([path]))
 
     def test_commands(self):
         """System: the command that a study says runs its best trial again. Expectation: it runs, and the step takes as long as in the study."""
@@ -187,6 +228,37 @@ class Comparison(Studies):
         self.assertEqual(found["settings"], [])
         self.assertEqual({round(value["ratios"][1], 9) for value in found["values"]}, {0.8})
         self.assertRegex(found["said"][0], "20.0 % less than made")
+
+    def test_other_work(self):
+        """System: a study and one whose steps train on twice the tokens in the same time. Expectation: it says that the steps do different
+        work, and compares tokens/s."""
+        shutil.copy(self.made, self.folder / "twice.h5")
+        with h5py.File(self.folder / "twice.h5", "r+") as file:
+            file["trials/tokens_per_s"][:] = 2 * file["trials/tokens_per_s"][:]
+        with orrery.read_study(self.made) as first, orrery.read_study(self.folder / "twice.h5") as second:
+            found = comparison.of([first, second])
+            same = comparison.of([first, first])
+        self.assertEqual(found["objective"], "tokens_per_s")
+        self.assertEqual({round(value["ratios"][1], 9) for value in found["values"]}, {2})
+        self.assertRegex(found["said"][0], "The steps do different work: 8,400,000 tokens in made, 16,800,000 tokens in twice. Compare tokens/s")
+        self.assertRegex(found["said"][1], "twice reaches [0-9,]+ tokens/s, 100.0 % more than made")
+        self.assertEqual(same["objective"], "step_time")
+        self.assertNotIn("different work", " ".join(same["said"]))
+
+    def test_fronts(self):
+        """System: a study of two objectives and one 1.25 times as fast. Expectation: for each objective the trial of each study that is best in
+        it, and all trials of the slower front are dominated."""
+        paths = [made_studies.write(self.folder / f"{name}.h5", 300, objectives=(("step_time", "minimise"), ("peak_memory", "minimise")), speed=speed)
+                 for name, speed in (("slow", 1), ("quick", 1.25))]
+        with orrery.read_study(paths[0]) as first, orrery.read_study(paths[1]) as second:
+            found = comparison.of([first, second])
+            size = len(first.front)
+            for one in found["extremes"]:
+                self.assertEqual(one["trials"], [first.extremes[one["metric"]], second.extremes[one["metric"]]])
+        self.assertEqual(found["fronts"], [{"first": size, "first_beaten": size, "second": size, "second_beaten": 0}])
+        outcome = harness.orrery("compare", *paths)
+        self.assertIn("the trial of each with the best peak memory", outcome.out, outcome.err)
+        self.assertIn(f"of the {size} on that of slow, {size} by trials of quick", outcome.out)
 
     def test_overrides(self):
         """System: two studies of which the program made one with --set. Expectation: its key is what differs, with both values."""
@@ -341,6 +413,29 @@ class Browser(Studies, browser.Browser):
                 self.no_errors()
             for study in studies:
                 study.close()
+
+    def test_labels_do_not_overlap(self):
+        """System: the page with each metric on both axes of the scatter, and with all axes of the parallel coordinates. Expectation: no text of
+        a chart lies over another one or out of the chart, and no tile is too narrow for its number."""
+        overlaps = """return [...document.querySelectorAll(arguments[0])].flatMap((svg) => {
+            const outer = svg.getBoundingClientRect(), boxes = [...svg.querySelectorAll("text")].filter((one) => one.textContent).map((one) => ({text: one.textContent, box: one.getBoundingClientRect()}));
+            const found = boxes.filter(({box}) => box.left < outer.left - 1 || box.right > outer.right + 1).map((one) => `${one.text} is cut off`);
+            boxes.forEach((a, at) => boxes.slice(at + 1).forEach((b) => {
+                const wide = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left), high = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+                if (wide > 0 && high > 2) found.push(`${a.text} over ${b.text}`);
+            }));
+            return found;
+        })"""
+        for width in (1280, 400):
+            self.load(self.made, width=width)
+            for metric in self.do("return [...document.querySelector('#scatter select[aria-label=y]').options].map((one) => one.value)"):
+                for side in "xy":
+                    self.do(f"const field = document.querySelector('#scatter select[aria-label={side}]'); field.value = '{metric}'; field.dispatchEvent(new Event('change'))")
+                self.assertEqual(self.do(overlaps, "#scatter svg"), [], (metric, width))
+            self.assertEqual(self.do(overlaps, "#parallel svg"), [], width)
+            self.do("for (const one of document.querySelectorAll('#parallel details input')) if (!one.checked) one.click()")
+            self.assertEqual(self.do(overlaps, "#parallel svg"), [], width)
+            self.assertEqual(self.do("return [...document.querySelectorAll('.tile')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"), [], width)
 
     def test_brush_by_script(self):
         """System: window.orrery.brush with words and with a range. Expectation: the table has the trials that pandas selects, best first."""

@@ -15,6 +15,7 @@ ORDER = ["step_time", "tokens_per_s", "samples_per_s", "mfu", "hfu", "peak_memor
          "tokens_per_usd", "capex", "power", "energy_per_step", "tokens_per_j", "lower_bound"]
 # Metrics of which more is better, as far as nobody says which direction is wanted.
 MORE_IS_BETTER = {"tokens_per_s", "samples_per_s", "mfu", "hfu", "compute", "tokens_per_usd", "tokens_per_j"}
+FAULTS = ("refused", "failed", "stuck", "timed-out")  # statuses of trials whose errors say what is wrong
 KEEP = 20  # trials of the top, where neither the file nor the study says how many
 DECIMAL, BINARY = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}, {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 # {unit of the configuration: (SI unit, how many of it)}
@@ -148,28 +149,66 @@ class Study(OpenFile):
 
     @functools.cached_property
     def done(self):
-        """The rows of `trials` that were simulated and keep all constraints, the best one first."""
-        metric, direction = self.objectives[0]
-        table = self.trials[self.trials["status"] == "done"]
-        return table.sort_values(metric, ascending=direction == "minimise", kind="stable") if metric in table else table
+        """The rows of `trials` that were simulated and keep all constraints, the best one first. Among those that are equal in the first
+        objective the next one decides."""
+        return self._by(self.trials[self.trials["status"] == "done"], self.objectives)
+
+    def _by(self, table, objectives):
+        """Returns the rows of a table in the order of these objectives, the best one first."""
+        known = [(metric, direction == "minimise") for metric, direction in objectives if metric in table]
+        if not known:
+            return table
+        names, less = zip(*known)
+        return table.sort_values(list(names), ascending=list(less), kind="stable")
 
     @functools.cached_property
     def top(self):
-        """Numbers of the best trials by the first objective, the best one first."""
+        """Numbers of the best trials, the best one first: those with the best values of one objective, or the front of several."""
+        if len(self.objectives) > 1:
+            return self.front
         for name in ("top", "best"):
-            if self._source.has(name) and (name == "top" or len(self.objectives) == 1):
+            if self._source.has(name):
                 return [int(number) for number in self._source.read(name)]
         keep = self.settings.get("keep", KEEP)
         return [int(number) for number in self.done.index[:keep if isinstance(keep, int) else KEEP]]
 
     @functools.cached_property
     def front(self):
-        """Numbers of the trials than which no other one is better in every objective; of one objective, of those with its best value."""
+        """Numbers of the trials than which no other one is better in every objective, the one that is best in the first objective first; of
+        one objective, of those with its best value."""
         for name in ("front", "best"):
             if self._source.has(name) and (name == "front" or len(self.objectives) > 1):
                 return [int(number) for number in self._source.read(name)]
-        metric, table = self.objectives[0][0], self.done
-        return [int(number) for number in table.index[table[metric] == table[metric].iloc[0]]] if metric in table and len(table) else []
+        if any(metric not in self.done for metric, _ in self.objectives):
+            return []
+        table = self.done.dropna(subset=[metric for metric, _ in self.objectives])
+        costs = np.column_stack([table[metric].to_numpy(dtype=float) * (1 if direction == "minimise" else -1) for metric, direction in self.objectives])
+        kept = []
+        for at, row in enumerate(costs):  # sorted: only one that stands before can dominate
+            others = costs[kept]
+            if not ((others <= row).all(axis=1) & (others < row).any(axis=1)).any():
+                kept.append(at)
+        return [int(number) for number in table.index[kept]]
+
+    @functools.cached_property
+    def extremes(self):
+        """{metric: number of the trial of the front that is best in it} of each objective."""
+        rows = self.trials.loc[[number for number in self.front if number in self.trials.index]]
+        return {metric: int(self._by(rows, [(metric, direction), *(one for one in self.objectives if one[0] != metric)]).index[0])
+                for metric, direction in self.objectives if metric in rows and len(rows)}
+
+    @functools.cached_property
+    def errors(self):
+        """One row for each error of trials that were refused, failed, were stuck or timed out, the most frequent one first.
+
+        `status`, `count`, and `trial` and `error`: the number and the text of the first of these trials. Texts that differ in numbers alone are one.
+        """
+        table = self.trials[self.trials["status"].astype(str).isin(FAULTS)] if "error" in self.trials else self.trials.iloc[:0]
+        found = {}
+        for number, status, text in zip(table.index, table["status"], table["error"] if len(table) else ()):
+            found.setdefault((str(status), re.sub(r"\d[\d.,]*", "#", str(text))), [0, int(number), str(text)])[0] += 1
+        rows = sorted(((status, *one) for (status, _), one in found.items()), key=lambda row: (-row[1], row[2]))
+        return pd.DataFrame(rows, columns=["status", "count", "trial", "error"])
 
     @functools.cached_property
     def funnel(self):

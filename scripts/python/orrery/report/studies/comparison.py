@@ -6,24 +6,92 @@ from ...packages import load
 
 np, pd = load("numpy"), load("pandas")
 
+# What to compare where steps do different work, in place of what a step takes.
+PER_WORK = {"step_time": "tokens_per_s", "usd_per_step": "tokens_per_usd", "energy_per_step": "tokens_per_j"}
 MOST_VALUES = 64  # of a parameter whose values are compared one by one
 
 
 def of(studies):
-    """Returns {"studies", "settings", "best", "values", "matched", "funnel", "said"}. The first study is what the others are compared with.
+    """Returns {"studies", "settings", "extremes", "values", "matched", "fronts", "work", "funnel", "said"}. The first study is what the others
+    are compared with.
 
-    Ratios are those of another study's value to the first one's. Where the studies have different objectives, the first one's counts.
+    Ratios are those of another study's value to the first one's. Where the studies have different objectives, the first one's count. Where
+    their steps do different work, the work of a second takes the place of the time of a step, and so for its price and energy.
     """
-    metric = studies[0].objectives[0][0]
-    tables = [study.done for study in studies]
-    best = [plain(table[metric].iloc[0]) if metric in table and len(table) else None for table in tables]
-    metrics = best_metrics(studies)
-    unit = next((one["unit"] for one in metrics if one["metric"] == metric), "1")
+    works = [work_of(study) for study in studies]
+    differ = len({one for one in works if one}) > 1
+    objectives = [metric for metric, _ in studies[0].objectives]
+    metric = PER_WORK.get(objectives[0], objectives[0]) if differ and works[0] and has_metric(studies, PER_WORK.get(objectives[0])) else objectives[0]
+    found = [extreme(studies, one) for one in objectives]
+    unit = next((one["unit"] for one in found[0]["best"] if one["metric"] == metric), "1")
+    best = next((one["values"] for one in found[0]["best"] if one["metric"] == metric), [None] * len(studies))
     matches = [matched(studies[0], other, metric) for other in studies[1:]]
-    return {"studies": names_of(studies), "objective": metric, "unit": unit, "settings": settings(studies), "best": metrics,
-            "parameters": best_parameters(studies),
-            "values": values(studies, metric), "matched": matches, "funnel": funnel(studies),
-            "said": [sentence(studies, metric, unit, best, which, matches[which - 1]) for which in range(1, len(studies))]}
+    fronts = [crossed(studies[0], other) for other in studies[1:]]
+    said = [work_words(studies, works)] if differ else []
+    for which, (match, front) in enumerate(zip(matches, fronts), 1):
+        said += [sentence(studies, metric, unit, best, which, match), *front_words(studies, which, front, found)]
+    return {"studies": names_of(studies), "objective": metric, "unit": unit, "settings": settings(studies), "extremes": found,
+            "values": values(studies, metric), "matched": matches, "fronts": fronts,
+            "work": [one and {"count": one[0], "of": one[1]} for one in works], "funnel": funnel(studies), "said": said}
+
+
+def work_of(study):
+    """Returns (number, "tokens" or "samples") of what a step of the best trial trains on, rounded to a whole number; None where nothing says it."""
+    for name, noun in (("tokens_per_s", "tokens"), ("samples_per_s", "samples")):
+        if study.top and name in study.trials and "step_time" in study.trials:
+            count = study.trials.loc[study.top[0], name] * study.trials.loc[study.top[0], "step_time"]
+            if np.isfinite(count) and count > 0:
+                return int(round(count)), noun
+    return None
+
+
+def work_words(studies, works):
+    """Says that steps do different work."""
+    told = ", ".join(f"{one[0]:,} {one[1]} in {name}" for name, one in zip(names_of(studies), works) if one)
+    return f"The steps do different work: {told}. Compare tokens/s or samples/s, not the time of a step."
+
+
+def has_metric(studies, metric):
+    """Says whether the best trial of each study has a metric."""
+    return metric is not None and all(study.top and metric in study.trials and np.isfinite(study.trials.loc[study.top[0], metric]) for study in studies)
+
+
+def extreme(studies, metric):
+    """Returns {"metric", "title", "trials", "parameters", "best"} of the trial of each study that is best in a metric, and is not dominated."""
+    numbers = [best_in(study, metric) for study in studies]
+    return {"metric": metric, "title": title(metric), "trials": numbers, "parameters": best_parameters(studies, numbers), "best": best_metrics(studies, numbers)}
+
+
+def best_in(study, metric):
+    """Returns the number of the best trial of a study, or of that of its front which is best in a metric; None without one."""
+    return study.extremes.get(metric, study.top[0] if study.top else None) if len(study.objectives) > 1 else study.top[0] if study.top else None
+
+
+def crossed(study, other):
+    """Returns {"first", "first_beaten", "second", "second_beaten"}: how many trials each front has, and how many of them a trial of the other
+    one dominates; None if the studies do not have the same objectives, or only one."""
+    if study.objectives != other.objectives or len(study.objectives) < 2:
+        return None
+    first, second = ([[row[metric] * (1 if direction == "minimise" else -1) for metric, direction in study.objectives]
+                      for _, row in one.trials.loc[one.front].iterrows()] for one in (study, other))
+    first, second = np.array(first, dtype=float), np.array(second, dtype=float)
+
+    def beaten(rows, others):
+        return sum(bool(((others <= row).all(axis=1) & (others < row).any(axis=1)).any()) for row in rows) if len(others) else 0
+    return {"first": len(first), "first_beaten": beaten(first, second), "second": len(second), "second_beaten": beaten(second, first)}
+
+
+def front_words(studies, which, front, found):
+    """Says what studies of several objectives reach in the others, and which front is ahead."""
+    if front is None:
+        return []
+    names, said = names_of(studies), []
+    for one in found[1:]:
+        values, unit = next(((each["values"], each["unit"]) for each in one["best"] if each["metric"] == one["metric"]), (None, "1"))
+        if values and values[0] is not None and values[which] is not None:
+            said.append(f"The best {one['title']} is {written(values[which], unit)} in {names[which]} and {written(values[0], unit)} in {names[0]}.")
+    return [*said, f"Of the {front['second']:,} trials on the Pareto front of {names[which]}, {front['second_beaten']:,} are dominated by trials of "
+                   f"{names[0]}; of the {front['first']:,} on that of {names[0]}, {front['first_beaten']:,} by trials of {names[which]}."]
 
 
 def names_of(studies):
@@ -49,21 +117,22 @@ def ratios(values):
     return [value / values[0] if value is not None and values[0] else None for value in values]
 
 
-def best_metrics(studies):
-    """Returns [{"metric", "title", "unit", "values", "ratios"}] of the best trial of each study."""
+def best_metrics(studies, numbers):
+    """Returns [{"metric", "title", "unit", "values", "ratios"}] of the trial of each study with this number."""
     found = []
     for name in dict.fromkeys(name for study in studies for name in study.metrics):
-        values = [plain(study.trials.loc[study.top[0], name]) if study.top and name in study.metrics else None for study in studies]
+        values = [None if number is None or name not in study.metrics else plain(study.trials.loc[number, name]) for study, number in zip(studies, numbers)]
         units = next(study.trials.attrs["units"].get(name, "") for study in studies if name in study.metrics)
         if any(value is not None for value in values):
             found.append({"metric": name, "title": title(name), "unit": unit_of(name, units), "values": values, "ratios": ratios(values)})
     return found
 
 
-def best_parameters(studies):
-    """Returns [{"parameter", "values"}] of the best trial of each study, without parameters that have one value."""
+def best_parameters(studies, numbers):
+    """Returns [{"parameter", "values"}] of the trial of each study with this number, without parameters that have one value."""
     names = dict.fromkeys(name for study in studies for name in study.parameters)
-    found = [{"parameter": name, "values": [study.texts.loc[study.top[0], name] if study.top and name in study.parameters else None for study in studies]}
+    found = [{"parameter": name, "values": [None if number is None or name not in study.parameters else study.texts.loc[number, name]
+                                              for study, number in zip(studies, numbers)]}
              for name in names]
     varied = {name for study in studies for name in study.varied + study.derived}
     return [one for one in found if one["parameter"] in varied or len(set(one["values"])) > 1]
@@ -137,6 +206,9 @@ def sentence(studies, metric, unit, best, which, match):
         return f"{names[which if best[which] is None else 0]} has no trial that is done."
     if best[0] == best[which]:
         whole = f"{names[which]} reaches the same {title(metric)} as {names[0]}, {written(best[0], unit)}"
+    elif unit == "1" and "/" in title(metric) and best[0]:  # as in tokens/s
+        change = f"{abs(best[which] / best[0] - 1) * 100:.1f} % {'less' if best[which] < best[0] else 'more'}"
+        whole = f"{names[which]} reaches {written(best[which], unit)} {title(metric)}, {change} than {names[0]} ({written(best[0], unit)})"
     else:
         change = f", {abs(best[which] / best[0] - 1) * 100:.1f} % {'less' if best[which] < best[0] else 'more'}" if best[0] else ""
         whole = f"{names[which]} reaches a {title(metric)} of {written(best[which], unit)}{change} than {names[0]} ({written(best[0], unit)})"

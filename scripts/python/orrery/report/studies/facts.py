@@ -7,6 +7,7 @@ from ...study import si
 np = load("numpy")
 
 MOST_ROWS = 1000  # of a front that a report lists
+MOST_BARS = 10    # trials of a front whose times are broken down
 LONG = 12         # characters of a number that is written as it is
 CAUSES = ("compute", "exposed_communication", "bubble", "idle")  # of the breakdown
 
@@ -21,8 +22,23 @@ def of(study):
             "strategy": study.strategy, "objectives": [{"metric": metric, "direction": direction} for metric, direction in study.objectives],
             "funnel": [{"reason": row.reason, "count": int(row.count_)} for row in study.funnel.rename(columns={"count": "count_"}).itertuples()],
             "parameters": [parameter(study, name) for name in study.parameters], "metrics": metrics(study),
-            "top": rows(study, study.top), "front": rows(study, study.front[:MOST_ROWS]), "front_size": len(study.front),
+            "errors": study.errors.to_dict("records"), "extremes": extremes(study),
+            "top": rows(study, study.top[:MOST_ROWS]), "front": rows(study, study.front[:MOST_ROWS]), "front_size": len(study.front),
             "main_effects": main_effects(study), "tornado": tornado(study), "breakdown": breakdown(study), "bounds": bounds(study)}
+
+
+def extremes(study):
+    """Returns [{"metric", "title", "trial"}]: which trial of the front is best in which objective; one of a study with one objective."""
+    return [{"metric": metric, "title": title(metric), "trial": number} for metric, number in study.extremes.items()]
+
+
+def sample(numbers, always, most):
+    """Returns at most so many of the numbers in their order: those of `always`, and others that are evenly spread."""
+    if len(numbers) <= most:
+        return list(numbers)
+    others, room = [number for number in numbers if number not in always], max(most - len(set(always)), 0)
+    chosen = set(always) | {others[at * len(others) // room] for at in range(room)}
+    return [number for number in numbers if number in chosen]
 
 
 def parameter(study, name):
@@ -73,7 +89,7 @@ def main_effects(study):
 
 
 def tornado(study):
-    """Returns {"metric", "best", "rows": [{"parameter", "points": [{"value", "metric"}]}]}, the widest row first; None without trials.
+    """Returns {"metric", "trial", "best", "rows": [{"parameter", "points": [{"value", "metric"}]}]}, the widest row first; None without trials.
 
     The rows are those of the file, whose missing trials explore has simulated, else the trials that are there.
     """
@@ -90,8 +106,8 @@ def tornado(study):
         found = sensitivity.around_best(study)
     widest = sorted(((name, points) for name, points in found.items() if len(points) > 1),
                     key=lambda one: -(max(value for _, value in one[1]) - min(value for _, value in one[1])))
-    return {"metric": metric, "best": best, "rows": [{"parameter": name, "points": [{"value": value, "metric": number} for value, number in in_order(study, name, points)]}
-                                                    for name, points in widest]}
+    return {"metric": metric, "trial": study.top[0], "best": best, "rows": [
+        {"parameter": name, "points": [{"value": value, "metric": number} for value, number in in_order(study, name, points)]} for name, points in widest]}
 
 
 def in_order(study, name, points):
@@ -107,7 +123,7 @@ def breakdown(study):
     time here, and communication is what is left of it. Shares add up to 1.
     """
     found = []
-    for number in study.top:
+    for number in study.top if len(study.objectives) == 1 else sample(study.front, study.extremes.values(), MOST_BARS):
         row = study.trials.loc[number]
         part = {name: float(row[name]) for name in CAUSES if name in row and np.isfinite(row[name])}
         if "compute" not in part or "exposed_communication" not in part:

@@ -3,7 +3,7 @@ import re
 
 from . import comparison, facts, sections, series
 from .comparison import names_of
-from .quantities import written
+from .quantities import title, written
 from .. import page
 from ...study import Study
 
@@ -23,7 +23,7 @@ def text(paths):
         for study, name in zip(studies, names_of(studies)):
             study.name = name
         found = [facts.of(study) for study in studies]
-        shown = {"studies": [{name: one[name] for name in ("name", "path", "version", "objectives", "parameters")} | {
+        shown = {"studies": [{name: one[name] for name in ("name", "path", "version", "objectives", "parameters", "extremes")} | {
                      "commands": command_parts(study), "title": sections.heading(one)} for one, study in zip(found, studies)],
                  "trials": series.of(studies)}
         main = main_of(studies, found)
@@ -74,13 +74,18 @@ def comparison_section(found):
                 for at, (value, ratio) in enumerate(zip(one[values], one["ratios"]))]
 
     parts = [sections.tag("p", esc(text)) for text in found["said"]]
-    best = [[esc(one["parameter"]), *(esc("–" if value is None else value) for value in one["values"])] for one in found["parameters"]]
-    best += [[esc(one["title"]), *cells(one, "values", one["unit"])] for one in found["best"]]
+    columns = []
+    for at, extreme in enumerate(found["extremes"]):
+        best = [["trial", *("–" if number is None else f"{number:,}" for number in extreme["trials"])]]
+        best += [[esc(one["parameter"]), *(esc("–" if value is None else value) for value in one["values"])] for one in extreme["parameters"]]
+        best += [[esc(one["title"]), *cells(one, "values", one["unit"])] for one in extreme["best"]]
+        which = f"The trial of each with the best {extreme['title']}" if len(found["extremes"]) > 1 else "The best trial of each"
+        columns.append(tag("div", tag("h3", esc(which)), table(["", *names], best, right, f"compared-best-{at}" if at else "compared-best")))
     by_value = [[esc(f"{one['parameter']} {one['value']}"), *cells(one, "best", found["unit"])] for one in found["values"]]
     differing = [[tag("code", esc(one["key"])), *(esc("–" if value is None else value) for value in one["values"])] for one in found["settings"]]
-    columns = tag("div", tag("h3", "The best trial of each"), table(["", *names], best, right, "compared-best")) + tag(
-        "div", tag("h3", "The best for each value"), table(["", *names], by_value, right, "compared-values"))
-    parts.append(tag("div", columns, class_="two"))
+    heading = esc(f"The best {title(found['objective'])} for each value")
+    columns.append(tag("div", tag("h3", heading), table(["", *names], by_value, right, "compared-values")))
+    parts.append(tag("div", *columns, class_="two"))
     parts.append(tag("h3", "What differs in the studies and their bases"))
     parts.append(table(["key", *names], differing, name="compared-keys") if differing else tag("p", "Nothing."))
     return sections.section("comparison", "Comparison", *parts)

@@ -32,6 +32,14 @@ def written(value, unit):
     return readable(float(value), unit)
 
 
+def compact(value, unit):
+    """Returns what `written` does, but a number without a unit that is a million or more with a prefix: 123.5 M."""
+    if unit != "1" or value is None or math.isnan(value) or abs(value) < 1e6:
+        return written(value, unit)
+    name, size = next((one for one in (("P", 1e15), ("T", 1e12), ("G", 1e9)) if abs(value) >= one[1]), ("M", 1e6))
+    return f"{value / size:.4g} {name}"
+
+
 def is_less_better(metric, objectives):
     """Says whether the smaller value of a metric is the better one: as the objectives say, else as is usual."""
     return dict(objectives).get(metric, "maximise" if metric in MORE_IS_BETTER else "minimise") == "minimise"

@@ -2,9 +2,10 @@
 import html
 import math
 
-from .quantities import title, written
+from .quantities import compact, title, written
 
 COLOURS = {"compute": "#0072b2", "exposed communication": "#d55e00", "bubble": "#93b7cc", "idle": "#b9c0c8", "other": "#8a8a8a"}
+MOST_ERRORS = 50  # kinds of errors that the page lists
 STUDIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 WIDE = 1000  # counts of a funnel that span more than this factor get bars on a logarithmic scale
 
@@ -67,11 +68,23 @@ def wanted(study):
     return " and ".join(f"{one['direction']} {title(one['metric'])}" for one in study["objectives"])
 
 
+def has_front(study):
+    """Says whether a study has several objectives, so that its best trials are a front."""
+    return len(study["objectives"]) > 1
+
+
+def changed_from(study):
+    """Names the trial of which one parameter is changed at a time."""
+    return f"trial {study['tornado']['trial']}, which has the best {title(study['tornado']['metric'])}" if has_front(study) else "the best"
+
+
 def heading(study):
     """Returns the title of the page of one study."""
     metric = study["objectives"][0]["metric"]
     if not study["top"]:
         return f"{study['name']}: no configuration is left"
+    if has_front(study):
+        return f"{study['name']}: {study['front_size']:,} trials on the Pareto front of {' and '.join(title(one['metric']) for one in study['objectives'])}"
     return f"{study['name']}: best {title(metric)} {written(study['top'][0]['metrics'].get(metric), unit(study, metric))}"
 
 
@@ -79,20 +92,27 @@ def tiles(study):
     """Returns the figures of the best trial and how many there were."""
     shown = ("step_time", "tokens_per_s", "mfu", "peak_memory", "usd_per_step", "capex", "tokens_per_usd")
     cells = [("configurations", f"{study['trials']:,}"), ("simulated", f"{study['simulated']:,}")]
-    if study["top"]:
+    if has_front(study):
+        metrics = {row["trial"]: row["metrics"] for row in study["top"]}
+        cells += [("Pareto front", f"{study['front_size']:,} trials")]
+        cells += [(f"best {one['title']}, trial {one['trial']:,}", compact(metrics[one["trial"]].get(one["metric"]), unit(study, one["metric"])))
+                  for one in study["extremes"] if one["trial"] in metrics]
+    elif study["top"]:
         best = study["top"][0]
         cells += [("best trial", f"{best['trial']:,}")]
-        cells += [(title(one["name"]), written(best["metrics"][one["name"]], one["unit"])) for one in study["metrics"]
+        cells += [(title(one["name"]), compact(best["metrics"][one["name"]], one["unit"])) for one in study["metrics"]
                   if one["name"] in shown and best["metrics"].get(one["name"]) is not None]
     return tag("div", *(tag("div", tag("span", esc(name)), tag("b", esc(value)), class_="tile") for name, value in cells), class_="tiles")
 
 
 def best_words(study):
-    """Says which values the best trial has."""
+    """Says which values the best trial has; with several objectives, the best one in each."""
     if not study["top"]:
         return ""
-    best, varied = study["top"][0]["parameters"], [one["name"] for one in study["parameters"] if one["varied"]]
-    return tag("p", tag("b", "Best: "), *(tag("code", esc(f"{name} {best[name]}"), class_="pill") for name in varied))
+    rows, varied = {row["trial"]: row["parameters"] for row in study["top"]}, [one["name"] for one in study["parameters"] if one["varied"]]
+    named = [(f"Best {one['title']}: ", one["trial"]) for one in study["extremes"]] if has_front(study) else [("Best: ", study["top"][0]["trial"])]
+    return "".join(tag("p", tag("b", esc(name)), *(tag("code", esc(f"{one} {rows[trial][one]}"), class_="pill") for one in varied))
+                   for name, trial in named if trial in rows)
 
 
 def funnel(study):
@@ -116,10 +136,23 @@ def funnel(study):
     return tag("div", *bars, class_="use funnel") + (soft("The bars have a logarithmic scale.") if log else "")
 
 
+def errors(study):
+    """Returns the errors of trials that could not be simulated, with one example of each."""
+    rows = study["errors"]
+    if not rows:
+        return ""
+    lines = [[f"{one['count']:,}", esc(one["status"]), f"{one['trial']:,}", tag("code", esc(one["error"] or "no text"))] for one in rows[:MOST_ERRORS]]
+    more = sum(one["count"] for one in rows[MOST_ERRORS:])
+    return table(["trials", "status", "for example", "its error"], lines, right=(0, 2), name="errors") + (
+        soft(f"{more:,} more trials have other errors.") if more else "")
+
+
 def overview(studies):
     made = each(studies, lambda study: tiles(study) + best_words(study))
+    wrong = each(studies, errors)
+    heads = tag("h3", "What is wrong with trials that could not be simulated") + soft("Errors that differ in numbers alone are one.") if wrong else ""
     return section("overview", "What was found", made) + section(
-        "funnel", "Funnel", soft("How many combinations there are, and how many fell to what."), each(studies, funnel))
+        "funnel", "Funnel", soft("How many combinations there are, and how many fell to what."), each(studies, funnel), heads, wrong)
 
 
 # ---- trials ----
@@ -138,8 +171,8 @@ def trial_table(study, rows, name):
 
 def trials(studies):
     """Returns the section of trials: the best ones and the front. With JavaScript a table of all trials takes its place."""
-    best = each(studies, lambda study: trial_table(study, study["top"], "top") if study["top"] else soft("No trial is done."))
-    fronts = each(studies, lambda study: trial_table(study, study["front"], "front") if len(study["objectives"]) > 1 else "")
+    best = each(studies, lambda study: "" if has_front(study) else trial_table(study, study["top"], "top") if study["top"] else soft("No trial is done."))
+    fronts = each(studies, lambda study: (trial_table(study, study["front"], "front") if study["front"] else soft("No trial is done.")) if has_front(study) else "")
     front = tag("h3", "Pareto front") + soft("No other trial is better in every objective.") + fronts if fronts else ""
     return section("trials", "Trials", tag("div", best, front, id="trial-table"))
 
@@ -156,6 +189,7 @@ def tornado(study):
     found = study["tornado"]
     if not found or not found["rows"]:
         return tag("div", tag("h3", "One parameter changed from the best"), soft("No trial differs from the best one in one parameter alone."))
+    name = changed_from(study)
     values = [point["metric"] for row in found["rows"] for point in row["points"]]
     low, high = min(values), max(values)
     one, cells = unit(study, found["metric"]), []
@@ -171,8 +205,8 @@ def tornado(study):
         cells += [tag("div", esc(row["parameter"]), class_="name", data_changed=row["parameter"]), tag("div", span, *dots, class_="track span"),
                   tag("div", esc(", ".join(told)), class_="told")]
     scale = tag("div", class_="name") + tag("div", tag("span", written(low, one)), tag("span", written(high, one)), class_="ends")
-    return tag("div", tag("h3", "One parameter changed from the best"), soft(
-        f"A bar spans the {title(found['metric'])} of trials that differ from the best one in this parameter alone. The orange mark is the best."),
+    return tag("div", tag("h3", esc(f"One parameter changed from {name}")), soft(
+        f"A bar spans the {title(found['metric'])} of trials that differ from this one in this parameter alone. The orange mark is the trial itself."),
         tag("div", *cells, scale, class_="tornado"))
 
 
@@ -194,7 +228,8 @@ def breakdown(studies):
     causes = [cause for cause in COLOURS if any(part["cause"] == cause for study in studies for one in study["breakdown"] for part in one["parts"])]
     names = {"bubble": "waiting for the pipeline, and idle"}
     legend = tag("div", *(tag("span", swatch(COLOURS[cause]), esc(names.get(cause, cause))) for cause in causes), class_="legend")
-    return section("breakdown", "Where the time of the best goes", soft("Mean over the NPUs. The length of a bar is the time of a step."), made, legend)
+    return section("breakdown", "Where the time of the best goes", soft(
+        "Mean over the NPUs. The length of a bar is the time of a step." + (" Of a Pareto front up to ten trials are shown." if any(map(has_front, studies)) else "")), made, legend)
 
 
 def stacked(study):

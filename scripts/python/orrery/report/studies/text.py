@@ -1,12 +1,16 @@
 """Says in a terminal what the page of a study shows: as text, JSON or CSV."""
 from . import comparison, facts
-from .quantities import written
-from .sections import wanted
+from .quantities import title, written
+from .sections import changed_from, has_front, wanted
 from ..text import as_csv, as_json, bar, table
 from ...study import Study
 
 MOST_ROWS = 20  # trials that the text lists
+MOST_ERRORS = 8  # kinds of errors that the text lists
 WIDTH = 40      # characters of a value
+# Metrics of a table of trials after the objectives, the most important one first: the last ones are left out where there is no room.
+SHOWN = ("step_time", "peak_memory", "mfu", "tokens_per_s", "usd_per_step", "capex", "lower_bound")
+LINE = 100      # characters of a line of a table of trials, where columns can be left out
 
 
 def of(paths, form):
@@ -32,25 +36,55 @@ def shown_study(study):
     lines = [f"{found['path']}: {wanted(found)}", f"  {found['trials']:,} configurations, {found['simulated']:,} simulated"]
     if found["funnel"]:
         lines += ["", "how many configurations fell to what", *table([[f"{one['count']:,}", short(one["reason"])] for one in found["funnel"]], right=(0,))]
-    several = len(found["objectives"]) > 1
-    lists = [("the best, the first one first", found["top"], len(found["top"]))] + ([("the Pareto front", found["front"], found["front_size"])] if several else [])
-    for name, rows, total in lists:
-        if rows:
-            lines += ["", name, *trial_lines(found, rows[:MOST_ROWS])]
-            lines += [f"  and {total - MOST_ROWS:,} more (--format json has them)"] if total > MOST_ROWS else []
-    if not found["top"]:
-        lines += ["", "no trial is done"]
+    lines += error_lines(found["errors"])
+    lines += best_lines(found)
     if found["main_effects"]:
         lines += ["", "main effect of each parameter (share of the variance of the objective)"]
         lines += table([[one["parameter"], f"{100 * one['effect']:.1f} %", bar(min(max(one["effect"], 0), 1))] for one in found["main_effects"]], right=(1,))
     if found["tornado"] and found["tornado"]["rows"]:
         unit = next(one["unit"] for one in found["metrics"] if one["name"] == found["tornado"]["metric"])
-        lines += ["", "one parameter changed from the best"]
+        lines += ["", f"one parameter changed from {changed_from(found)}"]
         lines += table([[row["parameter"], ", ".join(f"{short(point['value'])}: {written(point['metric'], unit)}" for point in row["points"])]
                         for row in found["tornado"]["rows"]])
-    if found["top"]:
+    if has_front(found):
+        commands = {row["trial"]: row["command"] for row in found["top"]}
+        for one in found["extremes"]:
+            lines += ["", f"run the trial with the best {one['title']} again", f"  {commands[one['trial']]}"] if one["trial"] in commands else []
+    elif found["top"]:
         lines += ["", "run the best again", f"  {found['top'][0]['command']}"]
     return "\n".join(lines) + "\n"
+
+
+def best_lines(found):
+    """Returns the lines of the best trials: of one objective the first ones, of several a sample of the front that has the ends of it."""
+    if not found["top"]:
+        return ["", "no trial is done"]
+    if not has_front(found):
+        rows, total, name = found["top"][:MOST_ROWS], len(found["top"]), "the best, the first one first"
+    else:
+        shown = facts.sample([row["trial"] for row in found["top"]], [one["trial"] for one in found["extremes"]], MOST_ROWS)
+        rows, total, name = [row for row in found["top"] if row["trial"] in shown], found["front_size"], f"the Pareto front, the best {title(found['objectives'][0]['metric'])} first"
+    return ["", name, *trial_lines(found, rows), *([f"  and {total - len(rows):,} more (--format json has them)"] if total > len(rows) else [])]
+
+
+def error_lines(errors):
+    """Returns the lines that say which errors trials have, with one example of each."""
+    if not errors:
+        return []
+    rows = [[f"{one['count']:,}", one["status"], f"trial {one['trial']}: {' '.join(one['error'].split()) or 'no text'}"] for one in errors]
+    more = sum(one["count"] for one in errors[MOST_ERRORS:])
+    return ["", "what is wrong with trials that could not be simulated (one example of each error)", *table(rows[:MOST_ERRORS], right=(0,)),
+            *([f"  and {more:,} trials with other errors (--format json has them)"] if more else [])]
+
+
+def fitted(lines, columns, most=LINE):
+    """Returns the lines of a table without as many of these columns, the last ones first, as make it wider than `most` characters, and how many."""
+    widths, left_out = [max(map(len, column)) + 2 for column in zip(*lines)], set()
+    for column in reversed(columns):
+        if sum(width for at, width in enumerate(widths) if at not in left_out) <= most:
+            break
+        left_out.add(column)
+    return [[cell for at, cell in enumerate(line) if at not in left_out] for line in lines], len(left_out)
 
 
 def trial_lines(found, rows):
@@ -58,12 +92,21 @@ def trial_lines(found, rows):
     parameters = [one["name"] for one in found["parameters"] if one["varied"] or one["derived"]]
     metrics = [one for one in found["metrics"] if any(row["metrics"][one["name"]] is not None for row in rows)]
     objectives = {one["metric"] for one in found["objectives"]}
-    metrics = [one for one in metrics if one["name"] in objectives | {"step_time", "tokens_per_s", "mfu", "peak_memory", "usd_per_step", "capex", "lower_bound"}]
-    caveats = any(row["caveat"] for row in rows)
-    lines = [["trial", *parameters, *(one["title"] for one in metrics), *(["caveat"] if caveats else [])]]
-    lines += [[str(row["trial"]), *(short(row["parameters"][one]) for one in parameters), *(written(row["metrics"][one["name"]], one["unit"]) for one in metrics),
-               *([short(row["caveat"])] if caveats else [])] for row in rows]
-    return table(lines, right=range(1 + len(parameters) + len(metrics)))
+    order = [*(one["metric"] for one in found["objectives"]), *SHOWN]
+    metrics = sorted((one for one in metrics if one["name"] in order), key=lambda one: order.index(one["name"]))
+    best_in = {row["trial"]: ", ".join(one["title"] for one in found["extremes"] if one["trial"] == row["trial"]) for row in rows} if len(objectives) > 1 else {}
+    caveats = sorted({row["caveat"] for row in rows if row["caveat"]})
+    lines = [["trial", *parameters, *(one["title"] for one in metrics)]]
+    lines += [[f"{row['trial']}{'*' if row['caveat'] else ''}", *(short(row["parameters"][one]) for one in parameters),
+               *(written(row["metrics"][one["name"]], one["unit"]) for one in metrics)] for row in rows]
+    first = 1 + len(parameters) + sum(one["name"] in objectives for one in metrics)
+    room = LINE - 2 - max((2 + len(text) for text in ["best in", *best_in.values()]), default=0) if best_in else LINE - 2
+    lines, left_out = fitted(lines, range(first, len(lines[0])), room)
+    right = range(len(lines[0]))
+    lines = [[*line, *cell] for line, cell in zip(lines, [["best in"], *([text] for text in best_in.values())])] if best_in else lines
+    return [*table(lines, right=right), *(["  " + f"({left_out} more columns: --format csv has them)"] if left_out else []), *(f"  * {caveat}" for caveat in caveats)]
+
+
 
 
 def rows_of_study(study):
@@ -80,11 +123,14 @@ def compared(found):
     numbers = range(1, len(names) + 1)
     lines = [*found["said"], "", "what differs in the studies and their bases"]
     lines += table([["", *names]] + [[one["key"], *map(short, one["values"])] for one in found["settings"]]) if found["settings"] else ["  nothing"]
-    best = [[one["parameter"], *map(short, one["values"])] for one in found["parameters"]]
-    best += [[one["title"], *with_ratios(one["values"], one["ratios"], one["unit"])] for one in found["best"]]
-    lines += ["", f"the best trial of each (in brackets: the ratio to {names[0]})", *table([["", *names]] + best, right=numbers)]
+    for one in found["extremes"]:
+        best = [["trial", *("–" if number is None else f"{number:,}" for number in one["trials"])]]
+        best += [[each["parameter"], *map(short, each["values"])] for each in one["parameters"]]
+        best += [[each["title"], *with_ratios(each["values"], each["ratios"], each["unit"])] for each in one["best"]]
+        which = f"the trial of each with the best {one['title']}" if len(found["extremes"]) > 1 else "the best trial of each"
+        lines += ["", f"{which} (in brackets: the ratio to {names[0]})", *table([["", *names]] + best, right=numbers)]
     if found["values"]:
-        lines += ["", f"best {found['objective']} for each value of a parameter", *table([["", *names]] + [
+        lines += ["", f"best {title(found['objective'])} for each value of a parameter", *table([["", *names]] + [
             [f"{one['parameter']} {short(one['value'])}", *with_ratios(one["best"], one["ratios"], unit)] for one in found["values"]], right=numbers)]
     for name, one in zip(names[1:], found["matched"]):
         lines += ["", f"trials with the same parameters in {names[0]} and {name}", *match_lines(one)]
@@ -119,8 +165,11 @@ def rows_of_comparison(found):
         return ["" if value is None else value for value in values]
     rows.append(["what", "name", "unit", *names, *(f"{name} / {names[0]}" for name in names[1:])])
     rows += [["setting", f"{one['text']}: {one['key']}", "", *cells(one["values"]), *blank] for one in found["settings"]]
-    rows += [["best parameter", one["parameter"], "", *cells(one["values"]), *blank] for one in found["parameters"]]
-    rows += [["best", one["metric"], "1" if one["unit"] == "share" else one["unit"], *cells(one["values"]), *cells(one["ratios"][1:])] for one in found["best"]]
+    for at, extreme in enumerate(found["extremes"]):
+        best = f"best {extreme['metric']}" if at else "best"
+        rows += [[f"{best} trial", "number", "", *cells(extreme["trials"]), *blank]]
+        rows += [[f"{best} parameter", one["parameter"], "", *cells(one["values"]), *blank] for one in extreme["parameters"]]
+        rows += [[best, one["metric"], "1" if one["unit"] == "share" else one["unit"], *cells(one["values"]), *cells(one["ratios"][1:])] for one in extreme["best"]]
     unit = "1" if found["unit"] == "share" else found["unit"]
     rows += [["best for", f"{one['parameter']}={one['value']}", unit, *cells(one["best"]), *cells(one["ratios"][1:])] for one in found["values"]]
     for key in ("trials", "done", "better", "equal", "worse", "rank_correlation"):

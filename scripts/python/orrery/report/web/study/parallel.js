@@ -30,16 +30,18 @@ class Parallel {
   layout() {
     this.width = this.element.clientWidth;
     if (!this.width) return;
-    const width = Math.max(this.width, AXIS_WIDTH * this.columns.length), step = (width - 50) / Math.max(this.columns.length - 1, 1);
-    Object.assign(this, {step, ratio: devicePixelRatio || 1, left: 25});
+    const range = [PARALLEL_HEIGHT - PARALLEL_BOTTOM, PARALLEL_TOP];
+    this.scales = this.columns.map((column) => scaleOf(column, startsLog(column), spanOf(column, startsLog(column)), range));
+    // The texts of an axis stand on its right: the next axis begins behind them.
+    const widths = this.columns.map((_, at) => widthOf(this.axis(at)) + 18), gaps = Math.max(this.columns.length - 1, 1), left = 25, right = Math.max(25, widths.at(-1) ?? 0);
+    const width = Math.max(this.width, left + right + gaps * Math.max(AXIS_WIDTH, ...widths)), step = (width - left - right) / gaps;
+    Object.assign(this, {step, ratio: devicePixelRatio || 1, left, right});
     this.plot.style.width = `${width}px`;
     for (const canvas of [this.canvas, this.behind]) {
       canvas.width = Math.round(width * this.ratio);
       canvas.height = Math.round(PARALLEL_HEIGHT * this.ratio);
     }
     this.canvas.style.height = `${PARALLEL_HEIGHT}px`;
-    const range = [PARALLEL_HEIGHT - PARALLEL_BOTTOM, PARALLEL_TOP];
-    this.scales = this.columns.map((column) => scaleOf(column, startsLog(column), spanOf(column, startsLog(column)), range));
     // The pixel of each trial on each axis; 0: it has none there.
     this.pixels = this.columns.map((column, at) => Uint16Array.from(column.at, (value) => value === value ? Math.round(this.scales[at](value)) : 0));
     this.drawAxes(width);
@@ -49,15 +51,18 @@ class Parallel {
     this.draw();
   }
 
+  axis(at) { return axisOf(this.columns[at], this.scales[at], d3.axisRight, 7); }
+
   drawAxes(width) {
     this.svg.attr("width", width).attr("height", PARALLEL_HEIGHT).selectAll("*").remove();
     const isTight = this.columns.some((column) => 6.9 * column.title.length > 0.75 * this.step);
     this.brushes = this.columns.map((column, at) => {
       const group = this.svg.append("g").attr("class", "axis").attr("transform", `translate(${this.left + at * this.step},0)`);
-      group.call(axisOf(column, this.scales[at], at === this.columns.length - 1 ? d3.axisLeft : d3.axisRight, 7));
-      const name = shortened(column.title, Math.max(10, Math.floor((isTight ? 2 : 1) * this.step / 6.9)));
-      group.append("text").attr("class", "title").attr("y", at % 2 && isTight ? 16 : 34).attr("x", at ? 0 : -20).attr("text-anchor", at === this.columns.length - 1 ? "end" : at ? "middle" : "start")
-        .attr("dx", at === this.columns.length - 1 ? 20 : 0).text(name).append("title").text([column.title, column.description].filter(Boolean).join(": "));
+      group.call(this.axis(at)).call(thinOut);
+      const isLast = at === this.columns.length - 1;
+      const name = shortened(column.title, Math.max(8, Math.floor((isTight ? 1.3 : 1) * this.step / 7.4)));
+      group.append("text").attr("class", "title").attr("y", at % 2 && isTight ? 16 : 34).attr("x", at ? 0 : -20).attr("text-anchor", isLast ? "end" : at ? "middle" : "start")
+        .attr("dx", isLast ? this.right - 4 : 0).text(name).append("title").text([column.title, column.description].filter(Boolean).join(": "));
       const brush = d3.brushY().extent([[-14, PARALLEL_TOP - 6], [14, PARALLEL_HEIGHT - PARALLEL_BOTTOM + 6]]).on("brush end", (event) => {
         if (!event.sourceEvent) return;
         const box = event.selection, [low, high] = box ? [this.scales[at].invert(box[1]), this.scales[at].invert(box[0])] : [];

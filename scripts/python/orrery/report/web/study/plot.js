@@ -1,7 +1,7 @@
 "use strict";
 // A chart of two columns: a point for each trial, the front, zoom, and a rectangle that selects.
 
-const MARGIN = {left: 78, right: 14, top: 12, bottom: 42};
+const MARGIN = {left: 58, right: 22, top: 12, bottom: 42}; // left: at least
 const LOG_RANGE = 40; // columns that span more than this factor begin with a logarithmic scale
 
 /** Returns a fixed number from -0.5 to 0.5 for a row, which keeps points of one word apart. */
@@ -40,6 +40,28 @@ function axisText(column, value, scale, count, room) {
 }
 
 function shortened(text, most) { return text.length > most ? `${text.slice(0, most - 1)}…` : text; }
+
+const AXIS_FONT = "11.5px system-ui, 'DejaVu Sans', sans-serif"; // as study.css has it
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** Returns the width of the longest text of an axis, in pixels. */
+function widthOf(axis) {
+  const scale = axis.scale(), values = axis.tickValues() ?? (scale.ticks ? scale.ticks(...axis.tickArguments()) : scale.domain());
+  ruler.font = AXIS_FONT;
+  return Math.ceil(d3.max(values, (value, at) => ruler.measureText(axis.tickFormat()(value, at, values)).width) ?? 0);
+}
+
+/** Hides the texts of a drawn axis that would lie over the one before, or say the same. */
+function thinOut(axis) {
+  let last;
+  axis.selectAll(".tick text").each((_, at, all) => {
+    const node = all[at], box = node.getBoundingClientRect();
+    if (!node.textContent || !box.width) return;
+    const isHidden = last && (node.textContent === last.text || (box.left < last.box.right + 6 && last.box.left < box.right + 6 && box.top < last.box.bottom && last.box.top < box.bottom));
+    if (isHidden) node.remove();
+    else last = {box, text: node.textContent};
+  });
+}
 
 class Plot {
   /** x, y, colour: columns. diagonal: whether to draw where both are equal. owner: the name of its filters. */
@@ -107,19 +129,21 @@ class Plot {
   }
 
   draw(context, width, height) {
-    const right = width - MARGIN.right, bottom = height - MARGIN.bottom, layout = [this.x.name, this.y.name, this.isLogX, this.isLogY, ...this.spanX, ...this.spanY, width, height, theme("faded")].join();
+    const right = width - MARGIN.right, bottom = height - MARGIN.bottom;
+    const layout = [this.x.name, this.y.name, this.isLogX, this.isLogY, ...this.spanX, ...this.spanY, width, height, theme("faded")].join();
     if (this.layout !== layout) {
       this.layout = layout;
-      this.extent = [[MARGIN.left, MARGIN.top], [right, bottom]];
-      this.scaleX = scaleOf(this.x, this.isLogX, this.spanX, [MARGIN.left, right]);
       this.scaleY = scaleOf(this.y, this.isLogY, this.spanY, [bottom, MARGIN.top]);
+      this.left = Math.max(MARGIN.left, widthOf(this.axisY(bottom)) + 34); // room for the title and the texts
+      this.extent = [[this.left, MARGIN.top], [right, bottom]];
+      this.scaleX = scaleOf(this.x, this.isLogX, this.spanX, [this.left, right]);
       this.drawAxes(width, height, right, bottom);
       this.place(width, height);
     }
     context.drawImage(this.behind, 0, 0, width, height);
     context.save();
     context.beginPath();
-    context.rect(MARGIN.left, MARGIN.top, right - MARGIN.left, bottom - MARGIN.top);
+    context.rect(this.left, MARGIN.top, right - this.left, bottom - MARGIN.top);
     context.clip();
     this.drawPoints(context);
     if (this.diagonal) this.drawLine(context, d3.extent([...this.spanX, ...this.spanY]).map((value) => [value, value]));
@@ -128,13 +152,15 @@ class Plot {
     this.element.dataset.marks = this.marks;
   }
 
+  axisY(bottom) { return axisOf(this.y, this.scaleY, d3.axisLeft, (bottom - MARGIN.top) / 40); }
+
   drawAxes(width, height, right, bottom) {
     this.svg.attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
-    const axes = [axisOf(this.x, this.scaleX, d3.axisBottom, (right - MARGIN.left) / 80), axisOf(this.y, this.scaleY, d3.axisLeft, (bottom - MARGIN.top) / 40)];
+    const axes = [axisOf(this.x, this.scaleX, d3.axisBottom, (right - this.left) / 80), this.axisY(bottom)];
     this.grid = axes.map((axis) => (axis.tickValues() ?? axis.scale().ticks(...axis.tickArguments())).map((value) => Math.round(axis.scale()(value))));
     this.axes.selectAll("*").remove();
-    this.axes.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(axes[0]);
-    this.axes.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`).call(axes[1]);
+    this.axes.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(axes[0]).call(thinOut);
+    this.axes.append("g").attr("class", "axis").attr("transform", `translate(${this.left},0)`).call(axes[1]).call(thinOut);
     this.axes.append("text").attr("class", "title").attr("x", right).attr("y", height - 6).attr("text-anchor", "end").text(`${this.x.title} →`);
     this.axes.append("text").attr("class", "title").attr("transform", `translate(13,${MARGIN.top}) rotate(-90)`).attr("text-anchor", "end").text(`${this.y.title} →`);
     this.clear();

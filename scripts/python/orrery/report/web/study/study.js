@@ -53,7 +53,7 @@ function makeScatter() {
   const paint = plot.placed = () => {
     legend.replaceChildren(legendOf(plot.colour));
     const all = COUNT - plot.marks, less = d3.count(plot.x.at, (one) => one) < COUNT || d3.count(plot.y.at, (one) => one) < COUNT;
-    shown.textContent = `${plot.marks.toLocaleString("en-US")} points${all ? ` of ${COUNT.toLocaleString("en-US")} trials${less ? "; trials without a number on an axis have none" : ""}` : ""}. Circles mark the best, the line the trials than which no other one is better on both axes.`;
+    shown.textContent = `${plot.marks.toLocaleString("en-US")} points${all ? ` of ${COUNT.toLocaleString("en-US")} trials${less ? "; trials without a number on an axis have none" : ""}` : ""}. Circles mark ${BEST}, the line the trials than which no other one is better on both axes.`;
   };
   const logs = element("span", {class: "controls"});
   const boxes = () => logs.replaceChildren(...["X", "Y"].filter((side) => canBeLog(plot[side.toLowerCase()])).map((side) => element("label", {}, element("input", {type: "checkbox", checked: plot[`isLog${side}`] ? "" : null, change: (event) => {
@@ -89,7 +89,7 @@ function makeParallel() {
     const order = ["parameter", "derived", "objective", "metric", "status", "study"].flatMap((role) => of(role)).filter((one) => chosen.has(one));
     chart.show(order);
   }}), column.title));
-  fillSection("parallel", element("p", {class: "soft"}, `A line is a trial. Drag along an axis to select; click an axis to take its brush away. ${STUDIES.length > 1 ? "Colours are studies; thick lines are the best." : "Blue trials are done, grey ones are not; orange ones are the best."}`),
+  fillSection("parallel", element("p", {class: "soft"}, `A line is a trial. Drag along an axis to select; click an axis to take its brush away. ${STUDIES.length > 1 ? `Colours are studies; thick lines are ${BEST}.` : `Blue trials are done, grey ones are not; orange ones are ${BEST}.`}`),
     chart.element, element("details", {}, element("summary", {}, "Choose axes"), element("div", {class: "controls"}, boxes)));
 }
 

@@ -17,13 +17,14 @@ class TrialTable {
       this.wanted = field.value.trim().toLowerCase();
       this.fill();
     }});
-    const lists = [["top", "Best"], ["front", "Pareto front"], ["all", "All"]].filter(([name]) => name !== "front" || STUDIES.some((study) => study.objectives.length > 1));
+    // Of several objectives the best trials are the front.
+    const lists = [["top", "Best"], ["front", "Pareto front"], ["all", "All"]].filter(([name]) => name === "all" || STUDIES.some((study) => (study.objectives.length > 1) === (name === "front")));
     this.lists = lists.map(([name, text]) => element("button", {type: "button", "data-list": name, click: () => this.choose(name)}, text));
     this.element = element("div", {"data-table": "trials"}, this.chips, element("div", {class: "controls"}, this.lists, field,
       copyButton("copy table", () => this.asText(), "Copies the rows of the table, with tabs between columns"), this.count),
     element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, [...this.heads.values()], element("th", {}, "run it again"))), this.body)), this.more);
     changed.push(() => this.fill());
-    this.choose("top");
+    this.choose(lists[0][0]);
   }
 
   choose(list) {

@@ -4,6 +4,7 @@
 const TRIALS = DATA.trials, COUNT = TRIALS.count, STUDIES = DATA.studies;
 const COLUMNS = TRIALS.columns.map(decoded), BY_NAME = new Map(COLUMNS.map((column) => [column.name, column]));
 const OBJECTIVE = BY_NAME.get(STUDIES[0].objectives[0].metric);
+const BEST = STUDIES.every((study) => study.objectives.length > 1) ? "those of the Pareto front" : "the best";
 const DONE = BY_NAME.get("status").words.indexOf("done");
 const isTop = new Uint8Array(COUNT), isFront = new Uint8Array(COUNT);
 for (const rows of TRIALS.top) for (const row of rows) isTop[row] = 1;
