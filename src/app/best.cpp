@@ -1,6 +1,11 @@
 #include <algorithm>
+#include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,9 +21,33 @@
 namespace orrery::app {
 namespace {
 
-/// Returns a preset or a file as another file may name it.
+namespace fs = std::filesystem;
+
+constexpr const char* best_origin = "orrery best";  ///< of the texts that this command makes up from its arguments
+
+/// Returns a preset or a file as another file may name it, as a text of YAML.
 std::string name_for(const std::string& name) {
-  return std::filesystem::is_regular_file(name) ? std::filesystem::absolute(name).string() : name;
+  const std::string path = fs::is_regular_file(name) ? fs::absolute(name).string() : name;
+  std::string quoted;
+  for (const char c : path) quoted.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
+  return fmt::format("\"{}\"", quoted);
+}
+
+/// Reads a configuration that the arguments make up. Throws as config::parse, but a fault of the value of `key` names
+/// the argument.
+config::Configuration parse_arguments(const std::string& text, bool system_only, std::string_view key,
+                                      const std::string& argument) {
+  try {
+    return config::parse(text, best_origin, fs::current_path(), system_only);
+  } catch (const Error& error) {
+    if (error.place().file != best_origin || error.place().key != key) throw;
+    throw Error(error.code(), {.file = fmt::format("{}: {}", best_origin, argument)}, error.text());
+  }
+}
+
+/// Returns the system alone as a configuration.
+std::string system_text(const config::BestCommand& command) {
+  return fmt::format("system: {{base: {}}}\n", name_for(command.system));
 }
 
 std::vector<std::uint64_t> powers_of_two(std::uint64_t most) {
@@ -57,8 +86,7 @@ std::string dimensions_text(const config::Configuration& system) {
 
 /// Returns the configuration that the study changes: the system with dimensions that hold the NPUs.
 std::string base_text(const config::BestCommand& command) {
-  auto system = config::parse(fmt::format("system: {{base: {}}}\n", name_for(command.system)), "orrery best --on",
-                              std::filesystem::current_path(), true);
+  auto system = parse_arguments(system_text(command), true, "system.base", "--on");
   const std::vector<std::uint32_t> sizes = sizes_for(command.npus, system.dimensions);
   for (std::size_t d = 0; d < sizes.size(); ++d) system.dimensions[d].size = sizes[d];
   return fmt::format(
@@ -68,19 +96,33 @@ std::string base_text(const config::BestCommand& command) {
       dimensions_text(system), name_for(command.model), command.npus);
 }
 
-/// Returns the study. It leaves out what no user would run: fewer micro-batches than stages, and groups of tensor
-/// parallelism beyond the first dimension.
-std::string study_text(const config::BestCommand& command, const std::filesystem::path& base) {
-  const auto system = config::read({.file = base, .overrides = command.explore.overrides, .system_only = true});
-  const auto model = config::read_workload(base, command.explore.overrides).model;
+/// Checks that the arguments name what there is. Throws Error that names the argument which does not.
+void check_arguments(const config::BestCommand& command, const std::string& base) {
+  if (!command.stack.empty())
+    parse_arguments(fmt::format("stack: {}\n{}", name_for(command.stack), system_text(command)), true, "stack",
+                    "--stack");
+  if (!command.cost.empty())
+    parse_arguments(fmt::format("cost: {}\n{}", name_for(command.cost), system_text(command)), true, "cost", "--cost");
+  const auto configuration = parse_arguments(base, false, "workload.model", "MODEL");
+  if (!std::holds_alternative<workload::Transformer>(configuration.workload.generated->model))
+    throw Error(ErrorCode::bad_input, {.file = fmt::format("{}: MODEL", best_origin)},
+                fmt::format("'{}' is no transformer", cited(command.model)), "a transformer",
+                "Write a STUDY.yaml for `orrery explore` (docs/exploration.md).");
+}
+
+/// Returns the study, whose base will be named `base` and has its text in the file `text_of_base` now. It leaves out
+/// what no user would run: fewer micro-batches than stages, and groups of tensor parallelism beyond the first
+/// dimension.
+std::string study_text(const config::BestCommand& command, const std::string& base, const fs::path& text_of_base) {
+  const auto system = config::read({.file = text_of_base, .overrides = command.explore.overrides, .system_only = true});
+  const auto model = config::read_workload(text_of_base, command.explore.overrides).model;
   const auto* const transformer = std::get_if<workload::Transformer>(&model);
   if (transformer == nullptr)
-    throw Error(ErrorCode::bad_input, {.key = "workload.model.kind"}, "no transformer", "a transformer",
-                "Write a STUDY.yaml for `orrery explore` (docs/exploration.md).");
+    throw Error(ErrorCode::bad_input, {.key = "workload.model.kind"}, "no transformer", "a transformer");
   std::string text = fmt::format(
       "# Which parallelism trains the model fastest, as `orrery best` asks it.\nstudy:\n  base: {}\n  parameters:\n"
       "    batch: {{values: [{}]}}\n    layers: {{values: [{}]}}\n",
-      base.filename().string(), command.batch.value_or(command.npus), transformer->layers);
+      base, command.batch.value_or(command.npus), transformer->layers);
   const auto powers = [&](std::string_view name, std::string_view key, std::uint64_t most) {
     text += fmt::format("    {}: {{key: workload.parallel.{}, values: [{}]}}\n", name, key,
                         fmt::join(powers_of_two(std::max<std::uint64_t>(most, 1)), ", "));
@@ -109,29 +151,91 @@ std::string study_text(const config::BestCommand& command, const std::filesystem
   return text;
 }
 
+/// The files that a call writes before it simulates. Unless they are kept, they are as they were before when it ends.
+class StudyFiles {
+ public:
+  StudyFiles() = default;
+  ~StudyFiles() {
+    for (const auto& [file, before] : written_) {
+      try {
+        if (before)
+          replace(file, *before);
+        else
+          fs::remove(file);
+      } catch (const std::exception&) {  // the failure that has led here is what the user needs to know
+      }
+    }
+  }
+  StudyFiles(const StudyFiles&) = delete;
+  StudyFiles& operator=(const StudyFiles&) = delete;
+
+  /// Writes a file. One that is the same stays: a job that ended early has left it.
+  void write(const fs::path& file, const std::string& text, bool force) {
+    const bool is_there = fs::exists(file);
+    const std::optional<std::string> before = is_there ? std::optional(read_text(file)) : std::nullopt;
+    if (before == text) return;
+    check_output(file, force);
+    written_.emplace_back(file, before);
+    replace(file, text);
+  }
+  void keep() { written_.clear(); }
+
+ private:
+  static void replace(const fs::path& file, const std::string& text) {
+    PartialFile partial(file);
+    partial.write(text);
+    partial.commit();
+  }
+
+  std::vector<std::pair<fs::path, std::optional<std::string>>> written_;
+};
+
+/// Writes the study and its base, after all checks of what they are made from.
+void write_study_files(const config::BestCommand& command, const fs::path& base, const fs::path& study,
+                       StudyFiles& files) {
+  const std::string text = base_text(command);
+  check_arguments(command, text);
+  check_output(command.explore.output, command.explore.force);
+  if (!command.explore.csv.empty()) check_output(command.explore.csv, command.explore.force);
+  std::string asked;
+  {
+    const PartialFile unnamed(base);  // is removed again: it is read with the settings of --set
+    unnamed.write(text);
+    asked = study_text(command, base.filename().string(), unnamed.partial());
+  }
+  files.write(base, text, command.explore.force);
+  files.write(study, asked, command.explore.force);
+}
+
+/// Returns when a file was written last; nothing if there is none.
+std::optional<fs::file_time_type> time_of(const fs::path& file) {
+  std::error_code failure;
+  const auto time = fs::last_write_time(file, failure);
+  return failure ? std::nullopt : std::optional(time);
+}
+
 }  // namespace
 
 void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world) {
   config::ExploreCommand explore_command = command.explore;
-  std::filesystem::path base = command.explore.output;
+  fs::path base = command.explore.output;
   base.replace_extension(".base.yaml");
   explore_command.file = command.explore.output;
   explore_command.file.replace_extension(".study.yaml");
+  StudyFiles files;  // of rank 0
   world.agree([&] {
-    if (!world.is_root()) return;
-    // A job that ended early has left both files, and they are the same.
-    const auto write = [&](const std::filesystem::path& file, const std::string& text) {
-      if (std::filesystem::exists(file) && read_text(file) == text) return;
-      check_output(file, command.explore.force);
-      PartialFile partial(file);
-      partial.write(text);
-      partial.commit();
-    };
-    write(base, base_text(command));
-    write(explore_command.file, study_text(command, base));
+    if (world.is_root()) write_study_files(command, base, explore_command.file, files);
   });
   world.barrier();
-  explore(explore_command, command_line, world);
+  const auto before = time_of(command.explore.output);
+  try {
+    explore(explore_command, command_line, world);
+  } catch (const Error& error) {
+    // A job that goes on later needs the study, and so does who reads why no configuration is left.
+    if (error.code() == ErrorCode::interrupted || time_of(command.explore.output) != before) files.keep();
+    throw;
+  }
+  files.keep();
 }
 
 }  // namespace orrery::app

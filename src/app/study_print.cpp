@@ -5,10 +5,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "fitted_table.hpp"
+#include "metric_text.hpp"
 #include "orrery/base/text.hpp"
 #include "study_table.hpp"
 
@@ -27,27 +31,98 @@ std::vector<std::string> varied_names(const Study& study) {
   return names;
 }
 
-/// Prints rows with the metrics that one of them has. A star marks those with a caveat.
+/// Returns the columns of metrics that one of the listed trials has: the objectives, then others, the most important
+/// ones first.
+std::vector<const results::StudyColumn*> listed_metrics(const Study& study, const std::vector<std::size_t>& listed,
+                                                        const results::StudyTable& table) {
+  std::vector<std::string> names;
+  for (const auto& objective : study.objectives) names.push_back(column_of(objective.metric));
+  for (const std::string_view name : {"step_time", "peak_memory", "usd_per_step", "mfu", "tokens_per_s",
+                                      "samples_per_s", "capex", "power", "lower_bound"})
+    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+  std::vector<const results::StudyColumn*> columns;
+  for (const std::string& name : names) {
+    const auto column = std::ranges::find(table.metrics, name, &results::StudyColumn::name);
+    const auto is_known = [&](std::size_t row) { return !std::isnan(column->values[row]); };
+    const bool has_tokens = !columns.empty() && columns.back()->name == "tokens_per_s";
+    if (column == table.metrics.end() || std::ranges::none_of(listed, is_known)) continue;
+    if (name == "samples_per_s" && has_tokens && study.objectives.front().metric != name) continue;
+    columns.push_back(&*column);
+  }
+  return columns;
+}
+
+/// Returns the memory of the NPUs of a trial in bytes; 0 if it has no size.
+double room_of(const StudyRun& run, std::size_t row) {
+  const auto configuration = run.variants->read(settings_of(run.points[row]));
+  return static_cast<double>(configuration.execution.room().count());
+}
+
+constexpr double tight_share = 0.9;  ///< of the memory, from which on a trial is marked
+
+/// Returns the column of a metric. Uses of memory have its size beside them, and a mark where little is left.
+FittedColumn metric_column(const StudyRun& run, const results::StudyColumn& metric,
+                           const std::vector<std::size_t>& listed, bool& is_tight) {
+  const bool is_memory = metric.name == "peak_memory";
+  FittedColumn column{.head = title_of(metric.name)};
+  for (const std::size_t row : listed) {
+    const double value = metric.values[row];
+    const double room = is_memory ? room_of(run, row) : 0;
+    const bool is_marked = is_memory && room > 0 && value > tight_share * room;
+    is_tight |= is_marked;
+    column.cells.push_back((is_memory ? memory_text(value, room) : metric_text(metric.name, metric.units, value)) +
+                           (is_marked ? "!" : ""));
+  }
+  return column;
+}
+
+/// Returns in which objectives a listed trial is the best one, the first of those that are alike.
+FittedColumn best_in_column(const StudyRun& run, const std::vector<Row>& rows, const std::vector<std::size_t>& listed) {
+  FittedColumn column{.head = "best in", .cells = std::vector<std::string>(listed.size())};
+  for (std::size_t o = 0; o < run.study.objectives.size(); ++o) {
+    const double sign = run.study.objectives[o].is_maximised ? -1 : 1;
+    const auto cost = [&](std::size_t row) { return sign * objectives_of(run.study, rows[row].trial)[o]; };
+    const auto best = std::ranges::min_element(listed, {}, cost);
+    if (best == listed.end()) continue;
+    std::string& cell = column.cells[static_cast<std::size_t>(best - listed.begin())];
+    cell += (cell.empty() ? "" : ", ") + title_of(run.study.objectives[o].metric);
+  }
+  return column;
+}
+
+/// Prints trials with their most important metrics. A star marks those with a caveat.
 void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::vector<std::size_t>& listed,
                 const results::StudyTable& table) {
-  Lines lines(1, {"trial"});
-  const auto names = varied_names(run.study);
-  for (const auto& one : names) lines[0].push_back(cited(one, 40));
-  std::vector<std::string> known;
-  for (const std::string& metric : shown_metrics(run.study))
-    if (std::ranges::any_of(listed, [&](std::size_t row) { return !std::isnan(metric_of(rows[row].trial, metric)); }))
-      known.push_back(metric);
-  lines[0].insert(lines[0].end(), known.begin(), known.end());
-  for (const std::size_t row : listed) {
-    auto& line = lines.emplace_back(1, fmt::format("{}{}", rows[row].number, table.caveat[row].empty() ? "" : "*"));
-    const explore::Point point = run.points[row];
-    for (const auto& one : names) line.push_back(cited(text_of(run.space, point, one), 40));
-    for (const std::string& metric : known) {
-      const double value = metric_of(rows[row].trial, metric);
-      line.push_back(std::isnan(value) ? "-" : fmt::format("{:.5g}", value));
-    }
+  std::vector<FittedColumn> columns(1, {.head = "trial"});
+  for (const std::size_t row : listed)
+    columns[0].cells.push_back(fmt::format("{}{}", rows[row].number, table.caveat[row].empty() ? "" : "*"));
+  for (const auto& one : varied_names(run.study)) {
+    auto& column = columns.emplace_back(FittedColumn{.head = cited(one, 40)});
+    for (const std::size_t row : listed) column.cells.push_back(cited(text_of(run.space, run.points[row], one), 40));
   }
-  print_columns(lines);
+  bool is_tight = false;
+  const auto metrics = listed_metrics(run.study, listed, table);
+  std::string alike;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    FittedColumn column = metric_column(run, *metrics[i], listed, is_tight);
+    column.is_optional = i >= run.study.objectives.size() && metrics[i]->name != "peak_memory";
+    const bool is_alike = listed.size() > 1 && std::ranges::count(column.cells, column.cells.front()) == std::ssize(listed);
+    if (column.is_optional && is_alike)
+      alike += fmt::format("{}{} {}", alike.empty() ? "" : ", ", column.head, column.cells.front());
+    else
+      columns.push_back(std::move(column));
+  }
+  if (run.study.objectives.size() > 1) columns.push_back(best_in_column(run, rows, listed));
+  std::size_t left_out = 0;
+  for (const std::string& line : fitted_lines(std::move(columns), left_out)) fmt::print("{}\n", line);
+  if (!alike.empty()) fmt::print("of all of these: {}\n", alike);
+  if (left_out > 0)
+    fmt::print("({} left out: --csv and `orrery show results --format csv` have all)\n", counted(left_out, "column"));
+  if (is_tight)
+    fmt::print(
+        "! takes more than {:.0f} % of the memory. Fragmentation and what software keeps for itself are not counted,\n"
+        "  so it may not fit.\n",
+        100 * tight_share);
   std::set<std::string> caveats;
   for (const std::size_t row : listed)
     if (!table.caveat[row].empty()) caveats.insert(table.caveat[row]);

@@ -166,7 +166,7 @@ class Explore(harness.Folder):
         question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32", "--cost=h100-2024-08"]
         found = harness.orrery(*question, *self.output("best.h5", "best.csv"))
         self.assertEqual(found.code, 0, found.err)
-        self.assertRegex(found.out, r"\n +\d+  done\n(.*\n)*\nThe best(.*\n).* capex")
+        self.assertRegex(found.out, r"\n +\d+  done\n(.*\n)*\nThe best(.*\n)+of all of these: .*system price [0-9,.]+ (M )?USD")
         with h5py.File(self.folder / "best.h5") as file:
             top, times = list(file["top"][:]), dict(zip(file["trials/number"][:], file["trials/step_time"][:]))
         self.assertEqual(sorted(path.name for path in self.folder.glob("best.trial-*.yaml")), sorted(f"best.trial-{number}.yaml" for number in top))

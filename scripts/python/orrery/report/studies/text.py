@@ -9,7 +9,7 @@ MOST_ROWS = 20  # trials that the text lists
 MOST_ERRORS = 8  # kinds of errors that the text lists
 WIDTH = 40      # characters of a value
 # Metrics of a table of trials after the objectives, the most important one first: the last ones are left out where there is no room.
-SHOWN = ("step_time", "peak_memory", "mfu", "tokens_per_s", "usd_per_step", "capex", "lower_bound")
+SHOWN = ("step_time", "peak_memory", "usd_per_step", "mfu", "tokens_per_s", "capex", "lower_bound")
 LINE = 100      # characters of a line of a table of trials, where columns can be left out
 
 

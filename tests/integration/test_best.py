@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+"""`orrery best`: what it prints, what its errors name, and what a call that fails leaves."""
+import csv
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import harness  # noqa: E402
+
+MODEL = "kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n"
+ON = ["--on=dgx-h100-superpod", "--npus=16"]
+MOST_CHARACTERS = 100  # of a line of the table
+
+
+class Best(harness.Folder):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "model.yaml"
+        self.model.write_text(MODEL)
+
+    def best(self, *arguments, code=0):
+        outcome = harness.orrery("best", *arguments, cwd=self.folder)
+        self.assertEqual(outcome.code, code, outcome.out + outcome.err)
+        return outcome
+
+    def names(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def test_faults_name_the_argument_and_leave_nothing(self):
+        """Calls with a fault in each argument. Expectation: one message names the argument, with the nearest preset where one is near; the
+        folder is as before, so that the call without the fault works."""
+        before = self.names()
+        for arguments, code, said in (
+                (["llama3-8x", *ON], 3, r"orrery best: MODEL: found 'llama3-8x'.*Did you mean the preset 'llama3-8b'"),
+                ([self.model, "--on=dgx-h100-superpot", "--npus=16"], 3, r"orrery best: --on: found 'dgx-h100-superpot'.*Did you mean the preset 'dgx-h100-superpod'"),
+                ([self.model, *ON, "--stack=h100-nimo"], 3, r"orrery best: --stack: found 'h100-nimo'.*Did you mean the preset 'h100-nemo'"),
+                ([self.model, *ON, "--cost=h100-2024-07"], 3, r"orrery best: --cost: found 'h100-2024-07'.*Did you mean the preset 'h100-2024-08'"),
+                ([self.model, *ON, "--set=a.b=3"], 3, r"--set a\.b=3: key 'a': unknown key"),
+                ([self.model, "--on=dgx-h100-superpod", "--npus=12"], 2, r"--npus 12: 12 NPUs do not fill groups of 8"),
+                (["dlrm-dcnv2", *ON], 3, r"orrery best: MODEL: 'dlrm-dcnv2' is no transformer"),
+                ([self.model, *ON, "--csv=model.yaml"], 5, r"model\.yaml: exists already")):
+            outcome = self.best(*arguments, "--output=best.h5", code=code)
+            self.assertRegex(outcome.err, said)
+            self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
+            self.assertEqual(self.names(), before, arguments)
+        self.best(self.model, *ON, "--batch=32", "--output=best.h5")
+        self.assertLess({"best.base.yaml", "best.study.yaml", "best.h5"}, set(self.names()))
+
+    def test_a_failed_call_with_force_changes_nothing(self):
+        """A call with --force that fails after another one that did not. Expectation: all files are those of the first call."""
+        self.best(self.model, *ON, "--batch=32", "--output=best.h5")
+        before = {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        self.best("llama3-8x", *ON, "--output=best.h5", "--force", code=3)
+        self.best(self.model, *ON, "--set=workload.model.heads=7", "--output=best.h5", "--force", code=3)
+        self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir()}, before)
+
+    def test_table(self):
+        """The table of the best, first with a memory of 80 GB and then with one that the best trial nearly fills. Expectation: lines fit into a
+        terminal, numbers have units, the use of memory stands beside its size, and a mark says where it is tight."""
+        printed = self.best(self.model, *ON, "--batch=32", "--cost=h100-2024-08", "--output=best.h5", "--csv=best.csv").out
+        table = printed[printed.index("The best"):].splitlines()
+        self.assertLessEqual(max(map(len, table)), MOST_CHARACTERS)
+        with open(self.folder / "best.csv", newline="") as file:
+            rows = {row["number"]: row for row in csv.DictReader(file)}
+        lines = [line for line in table if re.match(r" *\d+ ", line)]
+        self.assertEqual(len(lines), 10)
+        for line in lines:
+            row, memory = rows[line.split()[0]], re.search(r"([0-9.]+)( MB)? of 80 GB", line)
+            scale = 1e6 if memory[2] else 1e9
+            self.assertAlmostEqual(float(memory[1]) * scale, float(row["peak_memory [byte]"]), delta=0.0051 * scale)
+            time = re.search(r" ([0-9.]+) (us|ms|s) ", line)
+            self.assertAlmostEqual(float(time[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3)
+            self.assertRegex(line, r"80 GB +[0-9.]+ %$")
+        self.assertRegex(printed, r"\nof all of these: system price [0-9,.]+ (M )?USD\n")
+        self.assertNotIn("!", printed)
+        size = int(float(rows[lines[0].split()[0]]["peak_memory [byte]"]) * 1.05)
+        printed = self.best(self.model, *ON, "--batch=32", f"--set=system.compute.local-memory.size={size} B", "--output=tight.h5").out
+        self.assertRegex(printed, rf"\n +{lines[0].split()[0]} .*! ")
+        self.assertIn("! takes more than 90 % of the memory.", printed)
+
+
+if __name__ == "__main__":
+    harness.main()
