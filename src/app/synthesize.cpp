@@ -10,28 +10,20 @@
 #include "orrery/base/text.hpp"
 #include "orrery/synthesis/emit.hpp"
 #include "orrery/synthesis/learn.hpp"
+#include "orrery/synthesis/fidelity.hpp"
 #include "orrery/synthesis/model_file.hpp"
 #include "orrery/trace/writer.hpp"
 #include "subcommands.hpp"
+#include "synthesis_report.hpp"
 #include "trace_inputs.hpp"
 
 namespace orrery::app {
 namespace {
 
-/// Calls `take` for each size of the nodes and tensors of distinct traces that is not 0.
-template <class Take>
-void for_each_size(const std::vector<trace::NpuTrace>& traces, Take take) {
-  std::unordered_set<const trace::Graph*> seen;
-  for (const trace::NpuTrace& trace : traces) {
-    if (!seen.insert(trace.graph.get()).second) continue;
-    for (std::uint32_t i = 0; i < trace.graph->num_nodes(); ++i) {
-      const trace::Node& node = trace.graph->nodes[i];
-      if (node.kind == trace::NodeKind::compute && node.detail > 0) take(node.detail);
-      if (node.size > 0) take(node.size);
-      if (const auto ps = trace.graph->duration_of(NodeId(i)).ps(); ps > 0) take(static_cast<std::uint64_t>(ps));
-    }
-    for (const std::uint64_t bytes : trace.graph->tensors.sizes) take(bytes);
-  }
+/// Prints unless the command is to be quiet.
+template <class... Values>
+void say(const config::SynthesizeCommand& command, fmt::format_string<Values...> text, Values&&... values) {
+  if (!command.quiet) fmt::print(text, std::forward<Values>(values)...);
 }
 
 void print_model(const synthesis::Model& model) {
@@ -57,8 +49,8 @@ Source learn(const config::SynthesizeCommand& command) {
   if (command.model) return {synthesis::parse_model(trace::read_unpacked(*command.model), command.model->string()), {}};
   const synthesis::LearnOptions options{.min_support = command.min_support};
   TraceInputs inputs = read_trace_inputs(command.traces, files_of(command.traces));
-  fmt::print("learned from {} of {} ({})\n", counted(inputs.num_nodes, "node"), counted(inputs.traces.size(), "rank"),
-             inputs.store.format(inputs.traces.front()));
+  say(command, "learned from {} of {} ({})\n", counted(inputs.num_nodes, "node"),
+      counted(inputs.traces.size(), "rank"), inputs.store.format(inputs.traces.front()));
   synthesis::Model model = synthesis::learn(inputs.store, inputs.traces, options);
   if (command.reference) {
     config::ConvertCommand reference = command.traces;
@@ -80,10 +72,15 @@ synthesis::Scale scale_of(const config::SynthesizeCommand& command) {
   return scale;
 }
 
+/// Says whether traces are written at the scale of the input.
+bool is_of_input_scale(const config::SynthesizeCommand& command) {
+  return command.scale.empty() && !command.ranks && !command.layers && !command.micro_batches && command.sizes == 1;
+}
+
 /// Returns the sizes of the input; none if a model was read.
 std::unordered_set<std::uint64_t> sizes_of(const Source& source) {
   std::unordered_set<std::uint64_t> sizes;
-  if (source.inputs) for_each_size(source.inputs->traces, [&](std::uint64_t size) { sizes.insert(size); });
+  if (source.inputs) for_each_trace_size(source.inputs->traces, [&](std::uint64_t size) { sizes.insert(size); });
   return sizes;
 }
 
@@ -91,7 +88,7 @@ void report_sizes(const Source& source, const std::unordered_set<std::uint64_t>&
                   const synthesis::Emission& emission) {
   if (!source.inputs) return;
   std::uint64_t all = 0, equal = 0;
-  for_each_size(emission.traces, [&](std::uint64_t size) {
+  for_each_trace_size(emission.traces, [&](std::uint64_t size) {
     ++all;
     equal += originals.contains(size) ? 1 : 0;
   });
@@ -108,6 +105,7 @@ void write_traces(const config::SynthesizeCommand& command, const Source& source
   const synthesis::Emission emission = synthesis::emit(source.model, scale, obfuscation, store);
   const synthesis::EmitReport& report = emission.report;
   trace::write_traces(store, emission.traces, command.traces.output, command.traces.force);
+  if (command.quiet) return;
   fmt::print("written: {} of {}, micro-batches: {}, layers: {}\n", counted(report.num_nodes, "node"),
              counted(report.num_npus, "rank"), report.micro_batches,
              report.layers > 0 ? fmt::to_string(report.layers) : "as learned");
@@ -116,6 +114,9 @@ void write_traces(const config::SynthesizeCommand& command, const Source& source
                counted(report.dropped_edges, "dependency", "dependencies"));
   report_sizes(source, originals, emission);
   fmt::print("traces in {0}.<npu>.et, groups in {0}.json\n", command.traces.output.string());
+  std::optional<synthesis::TraceSet> input;
+  if (source.inputs) input.emplace(source.inputs->store, source.inputs->traces);
+  print_synthesis_report({source.model, obfuscation, input, {store, emission.traces}, is_of_input_scale(command)});
 }
 
 }  // namespace
@@ -124,17 +125,15 @@ void synthesize(const config::SynthesizeCommand& command) {
   const synthesis::Obfuscation obfuscation{.delta = command.delta, .seed = command.seed, .spread = command.spread};
   if (command.model_output) check_output(*command.model_output, command.traces.force);
   const Source source = learn(command);
-  print_model(source.model);
+  if (!command.quiet) print_model(source.model);
   if (!command.traces.output.empty()) write_traces(command, source, obfuscation);
   if (command.model_output) {
     PartialFile file(*command.model_output);
     file.write(synthesis::to_json(source.model, obfuscation));
     file.commit();
-    fmt::print("model in {}\n", command.model_output->string());
+    say(command, "model in {}\n", command.model_output->string());
   }
-  fmt::print(
-      "sizes {}; structure is kept. This is not differential privacy: scripts/studies/synthesis measures how\n"
-      "often a known model is recognised (docs/synthesis.md)\n",
+  say(command, "sizes {}; structure is kept. This is not differential privacy (docs/synthesis.md)\n",
       command.delta > 0 || command.spread > 0
           ? fmt::format(
                 "times exp(N(0, {})){}", command.delta,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "orrery/config/preset_files.hpp"
 #include "section.hpp"
 #include "suggestion.hpp"
 
@@ -58,6 +59,17 @@ fs::path find_preset(const Value& name, const std::string& key, std::string_view
       "the name of a file or of a preset",
       fmt::format("{}Searched with and without the ending {}: {}.",
                   presets ? similar_preset(*presets / subfolder, name.text) : "", ending, fmt::join(searched, ", ")));
+}
+
+std::vector<fs::path> preset_files(std::string_view subfolder) {
+  std::vector<fs::path> files;
+  const auto presets = presets_folder();
+  if (!presets) return files;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(*presets / subfolder, failure))
+    if (entry.path().extension() == ending) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
 }
 
 }  // namespace orrery::config

@@ -169,6 +169,7 @@ const Subcommand& synthesize_subcommand() {
           {"Output",
            {{"output", "PREFIX", "traces PREFIX.<npu>.et, groups PREFIX.json"},
             {"model-out", "FILE", "what was learned, as JSON, to share in place of traces"},
+            {"quiet", "", "print nothing, and do not measure how true the traces are and what they hide"},
             {"force", "", "replace existing files"}}},
           {"Scale",
            {{"ranks", "N", "ranks (NPUs) to write traces for; the axis of data parallelism grows or shrinks"},

@@ -46,6 +46,7 @@ void read_synthesis(const Arguments& arguments, SynthesizeCommand& command) {
   if (command.spread > 2) arguments.refuse("spread", "a number from 0 to 2");
   command.seed = arguments.count("seed", 0).value_or(command.seed);
   command.min_support = arguments.count("min-support").value_or(command.min_support);
+  command.quiet = arguments.flag("quiet").value_or(false);
   command.reference = arguments.text("reference");
   if (const auto groups = arguments.text("reference-groups")) command.reference_groups = *groups;
 }

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -277,6 +281,29 @@ Role role_of_json(const nlohmann::json& json, const Model& model) {
   return role;
 }
 
+/// What a part of the file is not, and where it is.
+struct Misfit {
+  std::string path, text;
+};
+
+/// Returns what the JSON library has found wrong: "[json.exception.NAME.NUMBER] (/path) in its own words". The path is
+/// there because of JSON_DIAGNOSTICS (CMakeLists.txt).
+Misfit misfit_of(const nlohmann::json::exception& error) {
+  constexpr int no_such_index = 401, no_such_key = 403;
+  const std::string_view what = error.what();
+  Misfit misfit{"", "a value of another type"};
+  const std::size_t begin = what.find("] (/"), end = what.find(") ");
+  if (begin != std::string_view::npos && end != std::string_view::npos && begin < end)
+    misfit.path = what.substr(begin + 3, end - begin - 3);
+  if (error.id == no_such_index) misfit.text = "a list that is too short";
+  if (error.id == no_such_key) {
+    const std::size_t key = what.find("key '"), after = what.find("' not found");
+    if (key != std::string_view::npos && after != std::string_view::npos)
+      misfit.text = fmt::format("no '{}' in it", what.substr(key + 5, after - key - 5));
+  }
+  return misfit;
+}
+
 Model model_of(const nlohmann::json& json) {
   Model model;
   model.num_npus = 1;
@@ -289,9 +316,9 @@ Model model_of(const nlohmann::json& json) {
     model.num_npus *= size;
     if (model.axes.back().has_roles) table *= size;
   }
-  model.micro_batches = json.at("micro_batches");
-  model.layers = json.at("layers");
-  model.num_channels = json.at("channels");
+  model.micro_batches = whole<std::uint32_t>(json.at("micro_batches"), 1U << 24U, "micro_batches");
+  model.layers = whole<std::uint32_t>(json.at("layers"), 1U << 24U, "layers");
+  model.num_channels = whole<std::uint32_t>(json.at("channels"), 1U << 31U, "channels");
   for (const auto& family : json.at("families")) model.families.push_back(family_of(family, model.axes.size()));
   for (const auto& sketch : json.at("sketches")) model.sketches.push_back(sketch_of_json(sketch));
   for (const auto& role : json.at("roles")) model.roles.push_back(role_of_json(role, model));
@@ -322,17 +349,23 @@ std::string to_json(const Model& model, const Obfuscation& obfuscation) {
 }
 
 Model parse_model(std::string_view text, const std::string& file) {
+  const auto expected = fmt::format("a model that orrery synthesize --model-out wrote (version {})", format_version);
   const auto refuse = [&](const std::string& found) {
-    return Error(ErrorCode::bad_input, {.file = file}, found,
-                 fmt::format("a model that orrery synthesize --model-out wrote (version {})", format_version));
+    return Error(ErrorCode::bad_input, {.file = file}, found, expected);
   };
   try {
     const auto json = nlohmann::json::parse(text);
     if (json.at("format") != format_name || json.at("version") != format_version)
       throw refuse("another format or version");
     return model_of(json);
+  } catch (const nlohmann::json::parse_error& error) {
+    const std::size_t byte = error.byte - 1;  // the library counts from 1
+    const auto line = static_cast<std::uint64_t>(std::ranges::count(text.substr(0, byte), '\n')) + 1;
+    throw Error(ErrorCode::bad_input, {.file = file, .line = line, .byte_offset = byte},
+                byte >= text.size() ? "the file ends within a value" : "no JSON from here on", expected);
   } catch (const nlohmann::json::exception& error) {
-    throw refuse(cited(error.what()));
+    const Misfit misfit = misfit_of(error);
+    throw Error(ErrorCode::bad_input, {.file = file, .key = misfit.path}, misfit.text, expected);
   } catch (const Error& error) {
     if (!error.place().file.empty()) throw;
     throw refuse(error.text());

@@ -193,6 +193,65 @@ class Synthesize(harness.Folder):
                 self.assertIn("bad.json", outcome.err)
                 self.assertFalse((self.folder / "bad.0.et").exists())
 
+    def test_damaged_models(self):
+        """Model files that are cut off, that are no JSON, that lack a part or have one of another type. Expectation: one message of the program
+        names the file and the place, without words of a library."""
+        self.generate("source", self.PARALLEL)
+        self.learned("source", "--model-out", self.folder / "model.json")
+        text = (self.folder / "model.json").read_text()
+        model = json.loads(text)
+
+        def without(name):
+            changed = json.loads(text)
+            del changed["roles"][0][name]
+            return json.dumps(changed)
+        for written, said in ((text[:len(text) // 2], rf"bad\.json:1: \(byte {len(text) // 2}\): the file ends within a value"),
+                              ("{\n!" + text[1:], r"bad\.json:2: \(byte 2\): no JSON from here on"),
+                              (json.dumps(model | {"axes": 3}), r"bad\.json: key '/axes': a value of another type"),
+                              (json.dumps(model | {"families": [1]}), r"bad\.json: key '/families/0': a value of another type"),
+                              (without("tokens"), r"bad\.json: key '/roles/0': no 'tokens' in it"),
+                              (json.dumps(model | {"sketches": [[[1.0, 2.0]]]}), r"bad\.json: key '/sketches/0/0': a list that is too short"),
+                              (json.dumps(model | {"layers": -1}), r"bad\.json: layers out of range"),
+                              ("[]", r"bad\.json: a value of another type"), ("", r"bad\.json:1: \(byte 0\): the file ends within a value")):
+            with self.subTest(said):
+                (self.folder / "bad.json").write_text(written)
+                outcome = self.synthesize("--model", self.folder / "bad.json", "--output", self.folder / "bad", code=3)
+                self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
+                self.assertRegex(outcome.err, said + ".*; expected a model that orrery synthesize --model-out wrote")
+                self.assertNotIn("json.exception", outcome.err)
+
+    def measured(self, out):
+        """Returns what was printed of how true traces are, and how often an attack is right."""
+        found = {name: float(value) for name, value in re.findall(r"\n  (counts|sizes|depth|degrees) +([0-9.]+)", out)}
+        return found, [int(share) for share in re.findall(r"\n  [a-z ,]+ (\d+) %(?=\n)", out)]
+
+    def test_report(self):
+        """Traces with sizes as learned, with the usual noise, and with a spread. Expectation: nothing differs from the input without noise, and
+        known models are named always; with noise sizes differ within the aim, and with a spread by more, which a star marks. A model knows no
+        input to compare with. Nothing is printed with --quiet."""
+        self.generate("source", self.PARALLEL)
+        model = self.folder / "model.json"
+        found, exact = self.measured(self.learned("source", "--delta", 0, "--model-out", model).out)
+        self.assertEqual(found, {"counts": 0, "sizes": 0, "depth": 0, "degrees": 0})
+        self.assertEqual((exact[0], exact[2]), (100, 100))
+        usual = self.learned("source").out
+        found, rates = self.measured(usual)
+        self.assertTrue(0 < found["sizes"] <= 0.05, found)
+        self.assertRegex(usual, r"20 known models \(by chance 5 %\), with --delta 0\.05 and --spread 0:")
+        self.assertEqual(rates[0], 100)
+        self.assertLess(rates[1], rates[0])
+        self.assertIn("recognise it in these traces? yes; by ratios only: yes", usual)
+        self.assertEqual(usual, self.learned("source").out)
+        spread = self.learned("source", "--spread", 1, "--layers", 12).out
+        found, hidden = self.measured(spread)
+        self.assertGreater(found["sizes"], 0.05)
+        self.assertRegex(spread, r"sizes +[0-9.]+ decades \* +aim 0\.05 decades")
+        self.assertLess(hidden[2], rates[2])
+        of_model = self.synthesize("--model", model, "--output", self.folder / "again").out
+        self.assertIn("The model knows no input", of_model)
+        self.assertEqual(self.measured(of_model), ({}, rates))
+        self.assertEqual(self.learned("source", "--quiet").out, "")
+
     def test_reference(self):
         """From traces of two scales it is learned which sizes change with the number of ranks."""
         self.generate("source", {"tp": 2, "dp": 4, "zero": 1, "micro-batches": 4})

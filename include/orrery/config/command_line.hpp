@@ -130,6 +130,7 @@ struct SynthesizeCommand {
   double spread = 0;    ///< deviation of the logarithm of factors of all sizes that are alike
   std::uint32_t seed = 1;
   std::uint32_t min_support = 5;
+  bool quiet = false;  ///< print nothing, and measure nothing that would only be printed
 };
 
 /// `orrery partition`: write a rank map (partitions/README.md) and say what it is worth.
