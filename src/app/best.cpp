@@ -98,16 +98,16 @@ std::string base_text(const config::BestCommand& command) {
 
 /// Checks that the arguments name what there is. Throws Error that names the argument which does not.
 void check_arguments(const config::BestCommand& command, const std::string& base) {
-  if (!command.stack.empty())
-    parse_arguments(fmt::format("stack: {}\n{}", name_for(command.stack), system_text(command)), true, "stack",
-                    "--stack");
   if (!command.cost.empty())
     parse_arguments(fmt::format("cost: {}\n{}", name_for(command.cost), system_text(command)), true, "cost", "--cost");
-  const auto configuration = parse_arguments(base, false, "workload.model", "MODEL");
+  config::BestCommand plain = command;
+  plain.stack.clear();
+  const auto configuration = parse_arguments(base_text(plain), false, "workload.model", "MODEL");
   if (!std::holds_alternative<workload::Transformer>(configuration.workload.generated->model))
     throw Error(ErrorCode::bad_input, {.file = fmt::format("{}: MODEL", best_origin)},
                 fmt::format("'{}' is no transformer", cited(command.model)), "a transformer",
                 "Write a STUDY.yaml for `orrery explore` (docs/exploration.md).");
+  parse_arguments(base, false, "stack", "--stack");
 }
 
 /// Returns the study, whose base will be named `base` and has its text in the file `text_of_base` now. It leaves out

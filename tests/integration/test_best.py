@@ -45,7 +45,7 @@ class Best(harness.Folder):
             self.assertRegex(outcome.err, said)
             self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
             self.assertEqual(self.names(), before, arguments)
-        self.best(self.model, *ON, "--batch=32", "--output=best.h5")
+        self.best(self.model, *ON, "--batch=32", "--stack=h100-nemo", "--cost=h100-2024-08", "--output=best.h5")
         self.assertLess({"best.base.yaml", "best.study.yaml", "best.h5"}, set(self.names()))
 
     def test_a_failed_call_with_force_changes_nothing(self):
