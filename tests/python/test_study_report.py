@@ -256,6 +256,12 @@ class Comparison(Studies):
             for one in found["extremes"]:
                 self.assertEqual(one["trials"], [first.extremes[one["metric"]], second.extremes[one["metric"]]])
         self.assertEqual(found["fronts"], [{"first": size, "first_beaten": size, "second": size, "second_beaten": 0}])
+        with h5py.File(paths[0], "r+") as file:  # a step of the slow one trains on twice the tokens: then it is the faster one
+            file["trials/tokens_per_s"][:] = 2 * file["trials/tokens_per_s"][:]
+        with orrery.read_study(paths[0]) as first, orrery.read_study(paths[1]) as second:
+            found = comparison.of([first, second])
+        self.assertEqual(found["fronts"], [{"first": size, "first_beaten": 0, "second": size, "second_beaten": size}])
+        made_studies.write(paths[0], 300, objectives=(("step_time", "minimise"), ("peak_memory", "minimise")))
         outcome = harness.orrery("compare", *paths)
         self.assertIn("the trial of each with the best peak memory", outcome.out, outcome.err)
         self.assertIn(f"of the {size} on that of slow, {size} by trials of quick", outcome.out)

@@ -26,7 +26,7 @@ def of(studies):
     unit = next((one["unit"] for one in found[0]["best"] if one["metric"] == metric), "1")
     best = next((one["values"] for one in found[0]["best"] if one["metric"] == metric), [None] * len(studies))
     matches = [matched(studies[0], other, metric) for other in studies[1:]]
-    fronts = [crossed(studies[0], other) for other in studies[1:]]
+    fronts = [crossed(studies[0], other, differ) for other in studies[1:]]
     said = [work_words(studies, works)] if differ else []
     for which, (match, front) in enumerate(zip(matches, fronts), 1):
         said += [sentence(studies, metric, unit, best, which, match), *front_words(studies, which, front, found)]
@@ -67,12 +67,17 @@ def best_in(study, metric):
     return study.extremes.get(metric, study.top[0] if study.top else None) if len(study.objectives) > 1 else study.top[0] if study.top else None
 
 
-def crossed(study, other):
+def crossed(study, other, differ=False):
     """Returns {"first", "first_beaten", "second", "second_beaten"}: how many trials each front has, and how many of them a trial of the other
-    one dominates; None if the studies do not have the same objectives, or only one."""
+    one dominates; None if the studies do not have the same objectives, or only one, or if what their steps do differs and a step cannot be
+    compared by its work."""
     if study.objectives != other.objectives or len(study.objectives) < 2:
         return None
-    first, second = ([[row[metric] * (1 if direction == "minimise" else -1) for metric, direction in study.objectives]
+    objectives = [(PER_WORK[metric], "maximise") if differ and metric in PER_WORK and direction == "minimise" else (metric, direction)
+                  for metric, direction in study.objectives]
+    if not all(has_metric([study, other], metric) for metric, _ in objectives):
+        return None
+    first, second = ([[row[metric] * (1 if direction == "minimise" else -1) for metric, direction in objectives]
                       for _, row in one.trials.loc[one.front].iterrows()] for one in (study, other))
     first, second = np.array(first, dtype=float), np.array(second, dtype=float)
 
