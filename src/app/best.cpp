@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -15,7 +16,10 @@
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/config/study.hpp"
+#include "orrery/explore/space.hpp"
 #include "orrery/workload/transformer.hpp"
+#include "study_table.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
@@ -190,6 +194,20 @@ class StudyFiles {
   std::vector<std::pair<fs::path, std::optional<std::string>>> written_;
 };
 
+/// Refuses a batch that no parallelism of these NPUs divides.
+void require_configurations(const config::BestCommand& command, const fs::path& study_file) {
+  const explore::Study study = config::read_study(study_file);
+  const explore::Space space(study, {{"npus", std::int64_t{command.npus}}});
+  const auto funnel = space.visit([](const explore::Point&) { return false; });  // ends at the first one
+  if (funnel.legal > 0) return;
+  print_funnel(study, funnel);
+  throw Error(
+      ErrorCode::bad_input, {.file = best_origin},
+      fmt::format("no parallelism of {} NPUs divides --batch {}", command.npus, command.batch.value_or(command.npus)),
+      fmt::format("a batch with whole micro-batches for all replicas, at least as many as stages, such as {}",
+                  command.npus));
+}
+
 /// Writes the study and its base, after all checks of what they are made from.
 void write_study_files(const config::BestCommand& command, const fs::path& base, const fs::path& study,
                        StudyFiles& files) {
@@ -205,6 +223,7 @@ void write_study_files(const config::BestCommand& command, const fs::path& base,
   }
   files.write(base, text, command.explore.force);
   files.write(study, asked, command.explore.force);
+  require_configurations(command, study);
 }
 
 /// Returns when a file was written last; nothing if there is none.

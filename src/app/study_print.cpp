@@ -106,7 +106,8 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     FittedColumn column = metric_column(run, *metrics[i], listed, is_tight);
     column.is_optional = i >= run.study.objectives.size() && metrics[i]->name != "peak_memory";
-    const bool is_alike = listed.size() > 1 && std::ranges::count(column.cells, column.cells.front()) == std::ssize(listed);
+    const bool is_alike =
+        listed.size() > 1 && std::ranges::count(column.cells, column.cells.front()) == std::ssize(listed);
     if (column.is_optional && is_alike)
       alike += fmt::format("{}{} {}", alike.empty() ? "" : ", ", column.head, column.cells.front());
     else

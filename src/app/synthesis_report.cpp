@@ -25,7 +25,7 @@ namespace {
 using synthesis::Attacker;
 using synthesis::Features;
 
-constexpr std::size_t most_known = 20;  // models that an attacker knows
+constexpr std::size_t most_known_models = 20;  // models that an attacker knows
 constexpr std::uint32_t known_npus = 16;
 
 /// A model that an attacker knows.
@@ -65,7 +65,7 @@ KnownModels known_models() {
     known.features.push_back(synthesis::features_of(traces));
     known.models.push_back({synthesis::learn(store, traces, {}), {}});
     for_each_trace_size(traces, [&](std::uint64_t size) { known.models.back().sizes.insert(size); });
-    if (known.models.size() == most_known) break;
+    if (known.models.size() == most_known_models) break;
   }
   return known;
 }
@@ -78,7 +78,8 @@ Features synthesized_features(const KnownModel& known, const synthesis::Scale& s
   return synthesis::features_of(synthesis::emit(known.model, scale, obfuscation, store).traces);
 }
 
-/// Returns other layers and sizes for the model with this number: 0.5 to 2 times the layers, 0.4 to 2.5 times the sizes.
+/// Returns other layers and sizes for the model with this number: 0.5 to 2 times the layers, 0.4 to 2.5 times the
+/// sizes.
 synthesis::Scale other_scale(const synthesis::Model& model, std::size_t number) {
   constexpr std::array layers{0.5, 0.75, 1.5, 2.0}, sizes{0.4, 0.6, 1.7, 2.5};
   const double wanted = std::nearbyint(model.layers * layers[number % layers.size()]);
@@ -96,8 +97,7 @@ std::array<std::size_t, 3> count_hits(const KnownModels& known, const synthesis:
       return synthesis::nearest(known.features, seen, attacker) == i ? 1U : 0U;
     };
     hits[0] += is_named(synthesized_features(known.models[i], {}, obfuscation), Attacker::all);
-    const Features other =
-        synthesized_features(known.models[i], other_scale(known.models[i].model, i), obfuscation);
+    const Features other = synthesized_features(known.models[i], other_scale(known.models[i].model, i), obfuscation);
     hits[1] += is_named(other, Attacker::all);
     hits[2] += is_named(other, Attacker::ratios);
   }
@@ -119,10 +119,10 @@ void print_fidelity(const SynthesisJob& job) {
   } catch (const Error& error) {  // the traces that were asked for are written
     return fmt::print("\nTraces at the scale of the input cannot be made: {}\n", error.text());
   }
-  const synthesis::TraceSet made =
-      job.is_of_input_scale ? job.written : synthesis::TraceSet{store, same.traces};
+  const synthesis::TraceSet made = job.is_of_input_scale ? job.written : synthesis::TraceSet{store, same.traces};
   const synthesis::Fidelity found = synthesis::fidelity_of(made, *job.input), aims = synthesis::fidelity_aims;
-  fmt::print("\nHow far traces at the scale of the input are from it (the worst of up to 8 ranks; * misses the aim):\n");
+  fmt::print(
+      "\nHow far traces at the scale of the input are from it (the worst of up to 8 ranks; * misses the aim):\n");
   print_measure("counts", found.counts, aims.counts, 1, "");
   print_measure("sizes", found.sizes, aims.sizes, 1, " decades");
   print_measure("depth", found.depth, aims.depth, 100, " %");
@@ -146,9 +146,10 @@ void print_attack(const SynthesisJob& job) {
     return fmt::print("\nHow often an attacker names a model is not measured: there are no presets of models.\n");
   const auto hits = count_hits(known, job.obfuscation);
   const auto number = static_cast<double>(known.models.size());
-  fmt::print("\nHow often an attacker names the right one of {} known models (by chance {:.0f} %), with --delta {} and "
-             "--spread {}:\n",
-             known.models.size(), 100 / number, job.obfuscation.delta, job.obfuscation.spread);
+  fmt::print(
+      "\nHow often an attacker names the right one of {} known models (by chance {:.0f} %), with --delta {} and "
+      "--spread {}:\n",
+      known.models.size(), 100 / number, job.obfuscation.delta, job.obfuscation.spread);
   constexpr std::array<std::string_view, 3> names{"the same layers and sizes", "other layers and sizes",
                                                   "the same, by ratios of sizes only"};
   for (std::size_t i = 0; i < hits.size(); ++i)

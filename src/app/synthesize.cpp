@@ -9,8 +9,8 @@
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/synthesis/emit.hpp"
-#include "orrery/synthesis/learn.hpp"
 #include "orrery/synthesis/fidelity.hpp"
+#include "orrery/synthesis/learn.hpp"
 #include "orrery/synthesis/model_file.hpp"
 #include "orrery/trace/writer.hpp"
 #include "subcommands.hpp"
@@ -49,8 +49,8 @@ Source learn(const config::SynthesizeCommand& command) {
   if (command.model) return {synthesis::parse_model(trace::read_unpacked(*command.model), command.model->string()), {}};
   const synthesis::LearnOptions options{.min_support = command.min_support};
   TraceInputs inputs = read_trace_inputs(command.traces, files_of(command.traces));
-  say(command, "learned from {} of {} ({})\n", counted(inputs.num_nodes, "node"),
-      counted(inputs.traces.size(), "rank"), inputs.store.format(inputs.traces.front()));
+  say(command, "learned from {} of {} ({})\n", counted(inputs.num_nodes, "node"), counted(inputs.traces.size(), "rank"),
+      inputs.store.format(inputs.traces.front()));
   synthesis::Model model = synthesis::learn(inputs.store, inputs.traces, options);
   if (command.reference) {
     config::ConvertCommand reference = command.traces;

@@ -17,7 +17,7 @@ namespace {
 
 using trace::NodeKind;
 
-constexpr std::size_t most_compared = 8;    // NPUs
+constexpr std::size_t most_compared = 8;     // NPUs
 constexpr std::size_t num_quantiles = 1000;  // of sizes that are compared
 
 /// Kind, collective (-1: none), members and distance of the group, direction of the peer.
