@@ -441,6 +441,10 @@ class Browser(Studies, browser.Browser):
             self.assertEqual(self.do(overlaps, "#parallel svg"), [], width)
             self.do("for (const one of document.querySelectorAll('#parallel details input')) if (!one.checked) one.click()")
             self.assertEqual(self.do(overlaps, "#parallel svg"), [], width)
+            for metric in ("step_time", "capex", "tokens_per_usd"):
+                self.do("for (const [label, name] of [['across', 'pp'], ['up', 'bw'], ['best', arguments[0]]]) { const field = document.querySelector("
+                        "`#heat select[aria-label=${label}]`); field.value = name; field.dispatchEvent(new Event('change')); }", metric)
+                self.assertEqual(self.do(overlaps, "#heat svg"), [], (metric, width))
             self.assertEqual(self.do("return [...document.querySelectorAll('.tile')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"), [], width)
 
     def test_brush_by_script(self):

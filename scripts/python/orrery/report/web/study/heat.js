@@ -63,14 +63,15 @@ class HeatMap {
         select();
       });
     groups.append("rect").attr("width", Math.max(wide - 1.5, 1)).attr("height", high - 1.5).attr("rx", 3).attr("fill", (cell) => shade(cell.value));
-    if (wide > 50) groups.append("text").attr("x", wide / 2).attr("y", high / 2).attr("dy", "0.35em").attr("text-anchor", "middle")
+    const widest = Math.max(...cells.map((cell) => textWidth(textOf(this.metric, cell.row))));
+    if (cells.length && wide > widest + 6) groups.append("text").attr("x", wide / 2).attr("y", high / 2).attr("dy", "0.35em").attr("text-anchor", "middle")
       .attr("fill", (cell) => d3.hcl(shade(cell.value)).l > 60 ? "#111" : "#fff").text((cell) => textOf(this.metric, cell.row));
     this.drawNames(levelsX, levelsY, {left, top, wide, high});
     this.element.dataset.marks = cells.length;
   }
 
   drawNames(levelsX, levelsY, {left, top, wide, high}) {
-    const each = Math.ceil(58 / wide), bottom = top + high * levelsY.names.length;
+    const widest = Math.max(...levelsX.names.map((name) => textWidth(shortened(name, 14)))), each = Math.ceil((widest + 10) / wide), bottom = top + high * levelsY.names.length;
     const names = this.svg.append("g").attr("class", "axis");
     names.selectAll("text.x").data(levelsX.names.filter((_, at) => at % each === 0)).join("text").attr("text-anchor", "middle").attr("x", (_, at) => left + (at * each + 0.5) * wide).attr("y", bottom + 15).text((name) => shortened(name, 14));
     names.append("g").selectAll("text").data(levelsY.names).join("text").attr("text-anchor", "end").attr("x", left - 7).attr("y", (_, at) => top + (levelsY.names.length - at - 0.5) * high).attr("dy", "0.35em").text((name) => shortened(name, 14));

@@ -44,11 +44,16 @@ function shortened(text, most) { return text.length > most ? `${text.slice(0, mo
 const AXIS_FONT = "11.5px system-ui, 'DejaVu Sans', sans-serif"; // as study.css has it
 const ruler = document.createElement("canvas").getContext("2d");
 
+/** Returns the width of a text of an axis, in pixels. */
+function textWidth(text) {
+  ruler.font = AXIS_FONT;
+  return ruler.measureText(text).width;
+}
+
 /** Returns the width of the longest text of an axis, in pixels. */
 function widthOf(axis) {
   const scale = axis.scale(), values = axis.tickValues() ?? (scale.ticks ? scale.ticks(...axis.tickArguments()) : scale.domain());
-  ruler.font = AXIS_FONT;
-  return Math.ceil(d3.max(values, (value, at) => ruler.measureText(axis.tickFormat()(value, at, values)).width) ?? 0);
+  return Math.ceil(d3.max(values, (value, at) => textWidth(axis.tickFormat()(value, at, values))) ?? 0);
 }
 
 /** Hides the texts of a drawn axis that would lie over the one before, or say the same. */
