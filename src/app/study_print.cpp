@@ -76,18 +76,18 @@ FittedColumn metric_column(const StudyRun& run, const results::StudyColumn& metr
   return column;
 }
 
-/// Returns in which objectives a listed trial is the best one, the first of those that are alike.
-FittedColumn best_in_column(const StudyRun& run, const std::vector<Row>& rows, const std::vector<std::size_t>& listed) {
-  FittedColumn column{.head = "best in", .cells = std::vector<std::string>(listed.size())};
+/// Says which listed trial is the best one in each objective, the first of those that are alike.
+std::string ends_of_front(const StudyRun& run, const std::vector<Row>& rows, const std::vector<std::size_t>& listed) {
+  std::string text;
   for (std::size_t o = 0; o < run.study.objectives.size(); ++o) {
     const double sign = run.study.objectives[o].is_maximised ? -1 : 1;
     const auto cost = [&](std::size_t row) { return sign * objectives_of(run.study, rows[row].trial)[o]; };
     const auto best = std::ranges::min_element(listed, {}, cost);
-    if (best == listed.end()) continue;
-    std::string& cell = column.cells[static_cast<std::size_t>(best - listed.begin())];
-    cell += (cell.empty() ? "" : ", ") + title_of(run.study.objectives[o].metric);
+    if (best != listed.end())
+      text += fmt::format("{}best {}: trial {}", text.empty() ? "" : "; ", title_of(run.study.objectives[o].metric),
+                          rows[*best].number);
   }
-  return column;
+  return text;
 }
 
 /// Prints trials with their most important metrics. A star marks those with a caveat.
@@ -113,9 +113,9 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
     else
       columns.push_back(std::move(column));
   }
-  if (run.study.objectives.size() > 1) columns.push_back(best_in_column(run, rows, listed));
   std::size_t left_out = 0;
   for (const std::string& line : fitted_lines(std::move(columns), left_out)) fmt::print("{}\n", line);
+  if (run.study.objectives.size() > 1) fmt::print("{}\n", ends_of_front(run, rows, listed));
   if (!alike.empty()) fmt::print("of all of these: {}\n", alike);
   if (left_out > 0)
     fmt::print("({} left out: --csv and `orrery show results --format csv` have all)\n", counted(left_out, "column"));

@@ -133,7 +133,9 @@ void synthesize(const config::SynthesizeCommand& command) {
     file.commit();
     say(command, "model in {}\n", command.model_output->string());
   }
-  say(command, "sizes {}; structure is kept. This is not differential privacy (docs/synthesis.md)\n",
+  say(command,
+      "sizes {}. Structure is kept: at the same scale a known model is always recognised with\n"
+      "--delta 0. This is not differential privacy (docs/synthesis.md).\n",
       command.delta > 0 || command.spread > 0
           ? fmt::format(
                 "times exp(N(0, {})){}", command.delta,

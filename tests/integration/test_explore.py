@@ -124,6 +124,9 @@ class Explore(harness.Folder):
         with h5py.File(self.folder / "explore.h5") as file:
             front = [(float(rows[number]["step_time [s]"]), float(rows[number]["peak_memory [byte]"])) for number in file["front"][:]]
         self.assertEqual(front, sorted(front))
+        with h5py.File(self.folder / "explore.h5") as file:
+            numbers = list(file["front"][:])
+        self.assertIn(f"\nbest step time: trial {numbers[0]}; best peak memory: trial {numbers[-1]}\n", printed)
         self.assertEqual([memory for _, memory in front], sorted((memory for _, memory in front), reverse=True))
         self.explore(study, *self.output("few.h5", "few.csv"), "--limit=7")
         self.assertEqual(self.rows("few.csv"), rows[:7])

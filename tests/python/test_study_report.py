@@ -322,6 +322,21 @@ class Terminal(Studies):
                          {head: [row[at] for row in expected[1:]] for at, head in enumerate(expected[0]) if head in ("number", "status", "tp", "dp", "error")})
         self.assertIn("step_time [s]", rows[0])
 
+    def test_width(self):
+        """System: studies of one and of two objectives with 22 columns. Expectation: the table of trials has lines of at most 100 characters, and
+        says how many columns it leaves out; the objectives and the memory stay."""
+        two = made_studies.write(self.folder / "two.h5", 300, objectives=(("tokens_per_usd", "maximise"), ("capex", "minimise")))
+        for path, name, kept in ((self.made, "the best, the first one first", ("step time", "peak memory")), (two, "the Pareto front", ("tokens/USD", "system price"))):
+            lines = self.run_program("show", "results", path).out.splitlines()
+            begin = next(at for at, line in enumerate(lines) if line.startswith(name))
+            table = lines[begin:lines.index("", begin)]
+            self.assertLessEqual(max(map(len, table)), 100)
+            for head in kept:
+                self.assertIn(head, table[1])
+            self.assertRegex(table[-1], r"\(\d more columns: --format csv has them\)")
+        with orrery.read_study(two) as study:
+            self.assertIn(f"  best tokens/USD: trial {study.extremes['tokens_per_usd']}; best system price: trial {study.extremes['capex']}", lines)
+
     def test_compare(self):
         """System: two studies, compared in each format. Expectation: all say the ratio of the best."""
         for form in ("text", "json", "csv"):

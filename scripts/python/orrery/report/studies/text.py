@@ -79,7 +79,7 @@ def error_lines(errors):
 
 def fitted(lines, columns, most=LINE):
     """Returns the lines of a table without as many of these columns, the last ones first, as make it wider than `most` characters, and how many."""
-    widths, left_out = [max(map(len, column)) + 2 for column in zip(*lines)], set()
+    widths, left_out = [max(map(len, column)) + 2 for column in zip(*lines)], set()  # with the blanks before each
     for column in reversed(columns):
         if sum(width for at, width in enumerate(widths) if at not in left_out) <= most:
             break
@@ -94,17 +94,15 @@ def trial_lines(found, rows):
     objectives = {one["metric"] for one in found["objectives"]}
     order = [*(one["metric"] for one in found["objectives"]), *SHOWN]
     metrics = sorted((one for one in metrics if one["name"] in order), key=lambda one: order.index(one["name"]))
-    best_in = {row["trial"]: ", ".join(one["title"] for one in found["extremes"] if one["trial"] == row["trial"]) for row in rows} if len(objectives) > 1 else {}
     caveats = sorted({row["caveat"] for row in rows if row["caveat"]})
     lines = [["trial", *parameters, *(one["title"] for one in metrics)]]
     lines += [[f"{row['trial']}{'*' if row['caveat'] else ''}", *(short(row["parameters"][one]) for one in parameters),
                *(written(row["metrics"][one["name"]], one["unit"]) for one in metrics)] for row in rows]
     first = 1 + len(parameters) + sum(one["name"] in objectives for one in metrics)
-    room = LINE - 2 - max((2 + len(text) for text in ["best in", *best_in.values()]), default=0) if best_in else LINE - 2
-    lines, left_out = fitted(lines, range(first, len(lines[0])), room)
-    right = range(len(lines[0]))
-    lines = [[*line, *cell] for line, cell in zip(lines, [["best in"], *([text] for text in best_in.values())])] if best_in else lines
-    return [*table(lines, right=right), *(["  " + f"({left_out} more columns: --format csv has them)"] if left_out else []), *(f"  * {caveat}" for caveat in caveats)]
+    lines, left_out = fitted(lines, range(first, len(lines[0])))
+    ends = "; ".join(f"best {one['title']}: trial {one['trial']}" for one in found["extremes"]) if has_front(found) else ""
+    return [*table(lines, right=range(len(lines[0]))), *([f"  {ends}"] if ends else []),
+            *([f"  ({left_out} more columns: --format csv has them)"] if left_out else []), *(f"  * {caveat}" for caveat in caveats)]
 
 
 
