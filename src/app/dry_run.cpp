@@ -14,6 +14,8 @@
 namespace orrery::app {
 namespace {
 
+const std::string to_simulate = "to be simulated";  // the verdict of a point that bounds say nothing of
+
 /// What is known of a point without a simulation.
 struct Bounds {
   double step_time = 0, peak_memory = 0, capex = 0;
@@ -92,12 +94,16 @@ void dry_run(const explore::Study& study, const config::ExploreCommand& command,
     for (const auto& one : names) line.push_back(cited(text_of(points.space(), point, one), 40));
     for (const double bound : {bounds[i].step_time, bounds[i].peak_memory, bounds[i].capex})
       line.push_back(text(bound));
-    line.push_back(bounds[i].verdict.empty() ? "to be simulated" : cited(bounds[i].verdict, 80));
-    ++counts[bounds[i].verdict.empty() ? "to be simulated" : bounds[i].verdict.substr(0, bounds[i].verdict.find(':'))];
+    line.push_back(bounds[i].verdict.empty() ? to_simulate : cited(bounds[i].verdict, 80));
+    ++counts[bounds[i].verdict.empty() ? to_simulate : bounds[i].verdict.substr(0, bounds[i].verdict.find(':'))];
   }
   print_columns(lines);
   print_funnel(study, funnel);
   for (const auto& [verdict, count] : counts) fmt::print("{:>12}  {}\n", count, cited(verdict));
+  if (counts.contains(to_simulate) || command.parts.shard) return;  // another shard may have one
+  throw Error(ErrorCode::bad_input, {.file = command.file.string()},
+              fmt::format("no configuration of {} is left, for the reasons that stand above", bounds.size()),
+              "one that fits and keeps all constraints");
 }
 
 }  // namespace orrery::app

@@ -107,6 +107,9 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   Bytes peak;
   for (const npu::NpuRecord& npu : all.npus) peak = std::max(peak, npu.peak_local_memory);
   if (const auto plant = plant_of(configuration); metrics && plant) results::add_cost(*plant, *metrics);
+  const auto& generated = configuration.workload.generated;
+  if (metrics && generated && generated->parallel[workload::Axis::pp] == 1)
+    metrics->bubble = {0, 0};  // nobody waits for a pipeline
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "orrery/base/suggestion.hpp"
 #include "section.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "orrery/base/suggestion.hpp"
 #include "orrery/config/units.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {

@@ -42,6 +42,7 @@ struct Derived {
 struct Objective {
   std::string metric;
   bool is_maximised = false;
+  Place place = {};
 };
 
 /// Which legal configurations are simulated.
@@ -77,10 +78,17 @@ struct TrialLimits {
   std::uint64_t memory = 0;  ///< bytes of its simulation, by estimate
 };
 
+/// How all trials are simulated.
+struct Fidelity {
+  std::vector<std::pair<std::string, std::string>> settings;  ///< keys of CONFIG.yaml with their texts
+  bool fold = true;                                           ///< NPUs that are alike are simulated once
+};
+
 /// What `orrery explore` searches (docs/exploration.md).
 struct Study {
   std::string text;                   ///< of STUDY.yaml, verbatim
   std::filesystem::path base;         ///< CONFIG.yaml
+  Place base_place;                   ///< where the study names it
   std::string cost;                   ///< prices: a file or a preset; empty: those of the base
   std::vector<Parameter> parameters;  ///< the last one changes fastest
   std::vector<Derived> derived;
@@ -90,13 +98,12 @@ struct Study {
   Strategy strategy = Strategy::grid;
   Sampling sampling;
   std::vector<Caveat> caveats;
-  std::vector<std::pair<std::string, std::string>> fidelity;  ///< keys of CONFIG.yaml that all trials have, and texts
-  TrialLimits most;                                           ///< what each trial may take
-  bool fold = true;
+  Fidelity fidelity;
+  TrialLimits most;         ///< what each trial may take
   bool sensitivity = true;  ///< find what the best trial depends on
 };
 
-/// Returns the rules that hold unless a study has its own: ZeRO 3 over more than 64 NPUs. None if the study changes a
+/// Returns the rules that hold unless a study has its own: ZeRO 3 over more than 512 NPUs. None if the study changes a
 /// file or a section that may say so.
 std::vector<Caveat> default_caveats(const Study& study);
 
