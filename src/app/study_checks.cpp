@@ -196,11 +196,13 @@ explore::Space space_of(const Study& study, const config::ExploreCommand& comman
   require_own_npus(study);
   require_known_paths(study);
   explore::Names given{{"npus", std::int64_t{base_npus(study, command)}}};
+  std::map<std::string, std::string> texts;  // of keys
   if (const auto keys = explore::keys_of_base(study); !keys.empty()) {
-    const auto texts = config::read_values(common_inputs(study, command), keys);
+    texts = config::read_values(common_inputs(study, command), keys);
     for (const auto& [key, text] : texts) given[key] = explore::value_of(text);
     require_known_keys(study, keys, given);
   }
+  explore::require_dimensions(study, texts);
   return {study, std::move(given)};
 }
 

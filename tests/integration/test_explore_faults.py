@@ -92,6 +92,17 @@ class Faults(harness.Folder):
         varied = ("    zero", "    resting: {key: cost.npu.idle-power, values: [0, 100]}\n    zero")
         self.assertRegex(self.explore(self.study(varied, ("step_time", "power"), prices=PRICES), "--force").out, r"\n +12  done\n")
 
+    def test_units_of_both_sides(self):
+        """Quantities of two kinds are neither compared nor added, and the message names both. What has no unit goes with all."""
+        for wrong, words in (("peak_memory <= 20 us", r"'peak_memory <= 20 us': found byte and s as operands of '<='"), ("bandwidth * step_time > 3 us", "found byte and s as operands of '>'"),
+                             ("tokens_per_s > 3 TFLOPS", r"found 1/s and FLOP/s as"), ("mfu < 1 kB", r"found 1 \(a plain number\) and byte as"), ("bandwidth + 2 us > 0", "found byte/s and s as operands of '\\+'"),
+                             ("`system.compute.peak` > 3 GB", "found FLOP/s and byte as"), ("min(step_time, peak_memory) > 0", "found s and byte as operands of 'min'")):
+            self.assertRegex(self.explore(self.study(("== 0]", f'== 0, "{wrong}"]')), "--dry-run", code=3).err, r"study\.yaml:10: .*" + words)
+        study = self.study(("value: npus / (tp * pp)}", "value: npus / (tp * pp)}\n    b: {key: system.network.dimensions.0.bandwidth, value: 2 us + 3 ms, unit: GB/s}"))
+        self.assertRegex(self.explore(study, "--dry-run", code=3).err, r"study\.yaml:10: .*'2 us \+ 3 ms' is in s, and its unit is GB/s")
+        right = ["peak_memory <= 80e9", "bandwidth * step_time > 3 kB", "tokens_per_s / npus > 1", "`system.compute.peak` ** 1 > 3 GFLOPS", "2 * mfu < 1", "peak_memory + 1 < 1 TB", "max(2, step_time) < 3 s"]
+        self.explore(self.study(("== 0]", f"== 0, {', '.join(f'{chr(34)}{one}{chr(34)}' for one in right)}]")), "--limit=1")
+
     def test_bubble_without_a_pipeline(self):
         """A trial of one stage has no bubble, so a limit of it keeps the trial. Pipelines of one micro-batch wait for half of the time."""
         self.explore(self.study(("== 0", "== 0, bubble <= 0.2"), ("[0, 7]", "[0]")), f"--csv={self.folder / 'trials.csv'}")

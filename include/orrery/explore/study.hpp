@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -134,5 +135,10 @@ std::vector<std::string> paths_of(const Study& study);
 /// also for a key in back quotes within a section that the study changes as a whole, and for an interval without
 /// samples.
 void validate(const Study& study);
+
+/// Checks that expressions compare and add quantities of the same kind only, as far as these are known: those of
+/// metrics, of numbers and values with units, and of keys of the base, whose texts are given. Throws Error (bad_input),
+/// which names both.
+void require_dimensions(const Study& study, const std::map<std::string, std::string>& texts_of_keys);
 
 }  // namespace orrery::explore
