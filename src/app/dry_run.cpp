@@ -38,7 +38,7 @@ Bounds bounds_of(const explore::Study& study, const explore::Point& point, confi
 std::vector<Bounds> gather_bounds(const explore::Study& study, const explore::Points& points,
                                   config::Variants& variants, parallel::Communicator& world) {
   parallel::Packer packer;
-  TrialEstimator estimator;
+  TrialEstimator estimator(needs_flops(study));
   world.agree([&] {
     const auto step = static_cast<std::size_t>(world.size());
     for (auto i = static_cast<std::size_t>(world.rank().value()); i < points.size(); i += step) {
@@ -63,16 +63,26 @@ std::vector<Bounds> gather_bounds(const explore::Study& study, const explore::Po
 
 }  // namespace
 
+bool needs_flops(const explore::Study& study) {
+  const auto is_of_flops = [](std::string_view name) { return name == "mfu" || name == "hfu"; };
+  return std::ranges::any_of(study.objectives, is_of_flops, &explore::Objective::metric) ||
+         std::ranges::any_of(study.constraints, [&](const explore::Expression& constraint) {
+           return std::ranges::any_of(constraint.names(), is_of_flops);
+         });
+}
+
 const explore::Expression* broken_limit(const explore::Study& study, const explore::Point& point,
                                         const TrialEstimate& estimate) {
   for (const explore::Expression& constraint : study.constraints) {
-    const auto limited = constraint.limited_name();
-    if (!limited || !explore::is_metric(*limited) || std::isnan(estimate.bound(*limited)) ||
-        std::ranges::count_if(constraint.names(), explore::is_metric) > 1)
-      continue;
-    explore::Names names = point.names;
-    names[*limited] = estimate.bound(*limited);
-    if (!constraint.holds(names)) return &constraint;
+    if (std::ranges::count_if(constraint.names(), explore::is_metric) != 1) continue;
+    for (const auto& [name, is_most] :
+         {std::pair(constraint.limited_name(), false), std::pair(constraint.demanded_name(), true)}) {
+      if (!name || !explore::is_metric(*name) || TrialEstimate::is_most(*name) != is_most) continue;
+      if (std::isnan(estimate.bound(*name))) continue;
+      explore::Names names = point.names;
+      names[*name] = estimate.bound(*name);
+      if (!constraint.holds(names)) return &constraint;
+    }
   }
   return nullptr;
 }

@@ -64,6 +64,8 @@ class Expression {
   /// Returns the name on the left if the expression is `name <= x` or `name < x`, and the one on the right if it is
   /// `x >= name` or `x > name`, where x does not use it: if it fails, then it fails for all larger values too.
   std::optional<std::string> limited_name() const;
+  /// Returns the same for `name >= x` and the like: if it fails, then it fails for all smaller values too.
+  std::optional<std::string> demanded_name() const;
   /// Returns the numbers on both sides of a comparison; nothing if it is none of numbers.
   std::optional<std::pair<double, double>> sides(const Names& names) const;
   /// Returns what kind of quantity it is; nothing for truths and words, and where parts are not known. `of_name`: the
@@ -86,6 +88,8 @@ class Expression {
     std::optional<PhysicalDimension> dimension = {};  ///< of Op::value, if it has a unit
     std::vector<std::size_t> operands = {};
   };
+
+  std::optional<std::string> lone_side(bool is_left, bool is_right) const;
 
   std::string text_;
   Place place_;
