@@ -40,7 +40,10 @@ struct Estimate {
 class BoundedSearch : private TaskPool::Tasks {
  public:
   BoundedSearch(const StudyRun& run, parallel::Communicator& world)
-      : run_(run), world_(world), pool_(world), incumbents_(run.study.objectives, run.study.keep),
+      : run_(run),
+        world_(world),
+        pool_(world),
+        incumbents_(run.study.objectives, run.study.keep),
         estimator_(needs_flops(run.study)) {}
 
   StudyTrials search() {
@@ -150,12 +153,14 @@ class BoundedSearch : private TaskPool::Tasks {
     for (const auto& objective : run_.study.objectives)
       if (!TrialEstimate::knows(objective.metric))
         spdlog::warn(
-            "{} has no bound, so nothing is ruled out: all configurations that no limit excludes are simulated, as with "
+            "{} has no bound, so nothing is ruled out: all configurations that no limit excludes are simulated, as "
+            "with "
             "grid (docs/exploration.md, Bounds)",
             objective.metric);
       else if (TrialEstimate::is_most(objective.metric) != objective.is_maximised)
         spdlog::warn(
-            "{} has a bound for the other direction, so nothing is ruled out: all configurations that no limit excludes "
+            "{} has a bound for the other direction, so nothing is ruled out: all configurations that no limit "
+            "excludes "
             "are simulated, as with grid (docs/exploration.md, Bounds)",
             objective.metric);
   }
@@ -278,8 +283,8 @@ class BoundedSearch : private TaskPool::Tasks {
   /// Warns of bounds that were too weak to rule anything out.
   void warn_if_all_are_simulated(const std::vector<Row>& rows) const {
     const auto done = std::ranges::count(rows, TrialStatus::done, [](const Row& row) { return row.trial.status; });
-    const bool has_ruled_out = std::ranges::any_of(
-        rows, [](const Row& row) { return row.trial.status == TrialStatus::ruled_out; });
+    const bool has_ruled_out =
+        std::ranges::any_of(rows, [](const Row& row) { return row.trial.status == TrialStatus::ruled_out; });
     if (!has_ruled_out && done > std::int64_t{run_.study.keep})
       spdlog::warn("the bounds have ruled nothing out: {} configurations were simulated, as with grid", done);
   }

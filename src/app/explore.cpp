@@ -127,8 +127,7 @@ std::string name_for_users(const std::string& input, const Study& study) {
 TrialJournal::Request request_of(const config::ExploreCommand& command) {
   TrialJournal::Request request;
   if (command.limit) request["--limit"] = fmt::format("{}", *command.limit);
-  if (const auto& shard = command.parts.shard)
-    request["--shard"] = fmt::format("{}/{}", shard->index, shard->count);
+  if (const auto& shard = command.parts.shard) request["--shard"] = fmt::format("{}/{}", shard->index, shard->count);
   return request;
 }
 
@@ -205,9 +204,10 @@ void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::C
       const Point point = run.points[kept[i]];
       auto inputs = inputs_of(run.study, run.command, point);
       const auto file = beside(run.command.output, fmt::format(".trial-{}.h5", point.number));
-      inputs.overrides.insert(inputs.overrides.end(),
-                              {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()),
-                               "run.quiet=true", fmt::format("run.fold={}", run.study.fidelity.fold), "run.force=true"});
+      inputs.overrides.insert(
+          inputs.overrides.end(),
+          {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()), "run.quiet=true",
+           fmt::format("run.fold={}", run.study.fidelity.fold), "run.force=true"});
       app::run({std::move(inputs)}, "orrery explore --keep-results", *alone);
     }
   });

@@ -70,8 +70,7 @@ void print_faulty_trials(const StudyRun& run, const std::vector<Row>& rows) {
   std::uint64_t rest = 0;
   for (std::size_t i = most_reasons; i < reasons.size(); ++i) rest += reasons[i].count;
   if (rest > 0)
-    fmt::print("{:>12}  for {}, which the results have\n", rest,
-               counted(reasons.size() - most_reasons, "more reason"));
+    fmt::print("{:>12}  for {}, which the results have\n", rest, counted(reasons.size() - most_reasons, "more reason"));
 }
 
 }  // namespace orrery::app

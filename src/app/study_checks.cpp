@@ -183,8 +183,8 @@ std::map<std::string, Place> priced_metrics(const Study& study) {
 
 }  // namespace
 
-// Algorithm R (Vitter, ACM Transactions on Mathematical Software 11(1), 1985) with draws that are keyed by the number of
-// the point.
+// Algorithm R (Vitter, ACM Transactions on Mathematical Software 11(1), 1985) with draws that are keyed by the number
+// of the point.
 void Specimens::add(const Choice& choice) {
   const std::uint64_t number = num_added_++;
   if (choices_.size() < most_) return choices_.push_back(choice);

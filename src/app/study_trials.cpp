@@ -60,7 +60,8 @@ std::optional<Trial> simulated(const StudyRun& run, const Point& point) {
     is_out_of_time = run.study.most.seconds > 0 && std::chrono::steady_clock::now() - start >= most;
     return is_out_of_time || run.stop_requested();
   };
-  const TrialOptions options{run.study.fidelity.fold, !explore::paths_of(run.study).empty(), Bytes(run.study.most.memory)};
+  const TrialOptions options{run.study.fidelity.fold, !explore::paths_of(run.study).empty(),
+                             Bytes(run.study.most.memory)};
   auto trial = simulate_trial(*run.variants, settings_of(point), options, stop);
   if (!trial && is_out_of_time)
     trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.most.seconds));

@@ -57,8 +57,7 @@ std::optional<std::string> difference_of_requests(const json& mine, const json& 
   for (const json& request : {mine, its})
     for (const auto& [option, value] : request.items())
       if (text(mine, option) != text(its, option))
-        return fmt::format("it is of a job with {}, and this job has {}", cited(text(its, option)),
-                           text(mine, option));
+        return fmt::format("it is of a job with {}, and this job has {}", cited(text(its, option)), text(mine, option));
   return {};
 }
 
@@ -188,7 +187,8 @@ TrialJournal::~TrialJournal() {
 
 // The file gets its name when its first line is on the disk. So a journal without one is damaged, whenever jobs end.
 void TrialJournal::create(const std::string& header) {
-  const std::filesystem::path unfinished = fmt::format("{}{}-{}", unfinished_prefix(output_), own_.extension().string().substr(1), ::getpid());
+  const std::filesystem::path unfinished =
+      fmt::format("{}{}-{}", unfinished_prefix(output_), own_.extension().string().substr(1), ::getpid());
   file_ = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
   if (file_ < 0) fail(own_);
   ::flock(file_, LOCK_EX | LOCK_NB);  // it ends with the process; a file system without locks does without

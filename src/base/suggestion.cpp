@@ -19,7 +19,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t replace = previous[j - 1] + (lower_case_of(a[i - 1]) == lower_case_of(b[j - 1]) ? 0 : 1);
       current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replace});
-      if (i > 1 && j > 1 && lower_case_of(a[i - 1]) == lower_case_of(b[j - 2]) && lower_case_of(a[i - 2]) == lower_case_of(b[j - 1]))
+      if (i > 1 && j > 1 && lower_case_of(a[i - 1]) == lower_case_of(b[j - 2]) &&
+          lower_case_of(a[i - 2]) == lower_case_of(b[j - 1]))
         current[j] = std::min(current[j], before[j - 2] + 1);
     }
     std::swap(before, previous);

@@ -191,7 +191,8 @@ class StudyReader {
     for (const auto& [name, key] :
          {std::pair("network", "system.network.model"), {"iterations", "workload.iterations"}})
       if (const Value* const value = fidelity.find(name))
-        faults_.attempt([&] { study_.fidelity.settings.emplace_back(key, as_text(*value, fidelity.path(name), "a value")); });
+        faults_.attempt(
+            [&] { study_.fidelity.settings.emplace_back(key, as_text(*value, fidelity.path(name), "a value")); });
     fidelity.refuse_unknown();
   }
   void read_strategy(Section& section) {

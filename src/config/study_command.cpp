@@ -65,9 +65,10 @@ void require_one_task(const Arguments& arguments, const ExploreCommand& command)
     refuse_usage(fmt::format("orrery explore: both {} and {} are given. Give one of them.", tasks[0], tasks[1]));
   if (tasks.empty()) return;
   if (arguments.text("csv"))
-    refuse_usage(fmt::format("orrery explore: --csv has no meaning with {}, which simulates nothing and writes no file. "
-                             "Leave one of them out, or send what is printed to a file with '>'.",
-                             tasks[0]));
+    refuse_usage(
+        fmt::format("orrery explore: --csv has no meaning with {}, which simulates nothing and writes no file. "
+                    "Leave one of them out, or send what is printed to a file with '>'.",
+                    tasks[0]));
 }
 
 }  // namespace

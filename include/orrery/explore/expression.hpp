@@ -84,7 +84,7 @@ class Expression {
   struct Node {
     Op op;
     Value value = std::int64_t{0};
-    std::string name = {};                              ///< of Op::name
+    std::string name = {};                            ///< of Op::name
     std::optional<PhysicalDimension> dimension = {};  ///< of Op::value, if it has a unit
     std::vector<std::size_t> operands = {};
   };
