@@ -148,7 +148,8 @@ config::Inputs common_inputs(const Study& study, const config::ExploreCommand& c
 
 std::vector<std::string> settings_of(const Point& point) {
   std::vector<std::string> settings;
-  for (const auto& [key, text] : point.settings) settings.push_back(fmt::format("{}={}", key, text));
+  settings.reserve(point.settings.size());
+  for (const auto& [key, text] : point.settings) settings.push_back(key + '=' + text);
   return settings;
 }
 

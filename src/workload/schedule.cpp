@@ -45,6 +45,11 @@ std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
   return passes;
 }
 
+/// Returns how many forward passes a stage has before its first backward one with interleaved 1F1B, if it has as many.
+std::uint32_t interleaved_warm_up(const Parallel& parallel, std::uint32_t stage) {
+  return (parallel[Axis::pp] - stage - 1) * 2 + (parallel.interleaving - 1) * parallel[Axis::pp];
+}
+
 std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   const std::uint32_t pp = parallel[Axis::pp], batches = parallel.micro_batches, chunks = parallel.interleaving;
   const auto plain = [](Pass::Kind kind) { return [kind](std::uint32_t k) { return Pass{kind, k, 0}; }; };
@@ -58,7 +63,7 @@ std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
     };
   };
   const std::uint32_t count = batches * chunks;
-  const std::uint32_t warm_up = std::min((pp - stage - 1) * 2 + (chunks - 1) * pp, count);
+  const std::uint32_t warm_up = std::min(interleaved_warm_up(parallel, stage), count);
   return alternate(warm_up, count, unit(forward), unit(backward));
 }
 
@@ -124,6 +129,15 @@ Parallel with_fewer_micro_batches(const Parallel& parallel) {
     fewer.micro_batches = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(parallel.micro_batches, std::uint64_t{4} * parallel[Axis::pp]));
   return fewer;
+}
+
+// After the forward passes at the beginning each further one is followed by a backward one, also if it is divided, as its
+// second part then follows at once.
+std::optional<std::uint32_t> limit_of_kept(const Parallel& parallel, std::uint32_t stage) {
+  if (parallel.is_inference() || parallel.interleaving == 1 ||
+      parallel.pipeline.schedule != Schedule::one_forward_one_backward)
+    return {};
+  return std::min(interleaved_warm_up(parallel, stage) + 1, parallel.micro_batches * parallel.interleaving);
 }
 
 std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t stage) {

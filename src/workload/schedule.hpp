@@ -43,6 +43,9 @@ Parallel with_fewer_micro_batches(const Parallel& parallel);
 /// one chunk, with GPipe and 1F1B.
 std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t stage);
 
+/// Returns a number that those passes do not exceed, if a formula gives it: with interleaved 1F1B.
+std::optional<std::uint32_t> limit_of_kept(const Parallel& parallel, std::uint32_t stage);
+
 /// Throws Error (bad_input), which names the key of CONFIG.yaml, if the schedule cannot have these stages,
 /// micro-batches and virtual stages.
 void require_possible_schedule(const Parallel& parallel);

@@ -139,6 +139,11 @@ TEST(Schedule, FewerMicroBatchesHaveTheSameOutline) {
               if (known) {
                 ASSERT_EQ(static_cast<int>(*known), most_kept(passes_of(parallel, stage)));
               }
+              const auto limit = limit_of_kept(parallel, stage);
+              ASSERT_EQ(limit.has_value(), chunks > 1);
+              if (limit) {
+                ASSERT_GE(static_cast<int>(*limit), most_kept(passes_of(parallel, stage)));
+              }
               ASSERT_EQ(outline_of(passes_of(fewer, stage)), outline_of(passes_of(parallel, stage)))
                   << stages << ' ' << chunks << ' ' << count << ' ' << stage;
             }
