@@ -25,7 +25,7 @@ std::vector<std::int64_t> activations_of_chunks(const Parallel& parallel,
 std::optional<std::uint64_t> limit_of_activations(const Parallel& parallel,
                                                   std::span<const std::span<const Layer>> assigned,
                                                   std::uint32_t stage) {
-  const auto passes = limit_of_kept(parallel, stage);
+  const auto passes = most_kept(parallel, stage);
   if (!passes) return {};
   return *passes * static_cast<std::uint64_t>(std::ranges::max(activations_of_chunks(parallel, assigned, stage)));
 }
@@ -34,7 +34,7 @@ std::uint64_t peak_activations(const Parallel& parallel, std::span<const std::sp
                                std::uint32_t stage) {
   if (parallel.is_inference()) return 0;
   const auto of_chunk = activations_of_chunks(parallel, assigned, stage);
-  if (of_chunk.size() == 1)
+  if (std::ranges::count(of_chunk, of_chunk.front()) == static_cast<std::ptrdiff_t>(of_chunk.size()))
     if (const auto most = most_kept(parallel, stage)) return *most * static_cast<std::uint64_t>(of_chunk.front());
   std::int64_t kept = 0, peak = 0;
   for (const Pass& pass : passes_of(with_fewer_micro_batches(parallel), stage)) {

@@ -131,20 +131,14 @@ Parallel with_fewer_micro_batches(const Parallel& parallel) {
   return fewer;
 }
 
-// After the forward passes at the beginning each further one is followed by a backward one, also if it is divided, as its
-// second part then follows at once.
-std::optional<std::uint32_t> limit_of_kept(const Parallel& parallel, std::uint32_t stage) {
-  if (parallel.is_inference() || parallel.interleaving == 1 ||
-      parallel.pipeline.schedule != Schedule::one_forward_one_backward)
-    return {};
-  return std::min(interleaved_warm_up(parallel, stage) + 1, parallel.micro_batches * parallel.interleaving);
-}
-
+// With 1F1B, after the forward passes at the beginning each further one is followed by a backward one, also if this is
+// divided, as its second part then follows at once.
 std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t stage) {
-  if (parallel.is_inference() || parallel.num_chunks() > 1) return {};
+  if (parallel.is_inference()) return {};
   if (parallel.pipeline.schedule == Schedule::gpipe) return parallel.micro_batches;
   if (parallel.pipeline.schedule != Schedule::one_forward_one_backward) return {};
-  return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
+  if (parallel.interleaving == 1) return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
+  return std::min(interleaved_warm_up(parallel, stage) + 1, parallel.micro_batches * parallel.interleaving);
 }
 
 void require_possible_schedule(const Parallel& parallel) {
