@@ -25,8 +25,11 @@ struct Bounds {
 Bounds bounds_of(const explore::Study& study, const explore::Point& point, config::Variants& variants,
                  TrialEstimator& estimator) {
   auto found = estimator.estimate(variants, settings_of(point));
-  Bounds bounds{
-      found.estimate.bound("step_time"), found.estimate.bound("peak_memory"), found.estimate.bound("capex"), {}};
+  const bool is_refused = found.settled && found.settled->status == TrialStatus::refused;
+  Bounds bounds{found.estimate.bound("step_time"),
+                is_refused ? std::nan("") : found.estimate.bound("peak_memory"),
+                found.estimate.bound("capex"),
+                {}};
   if (found.settled)
     bounds.verdict = fmt::format("{}: {}", name(found.settled->status), found.settled->text);
   else if (const auto* const broken = broken_limit(study, point, found.estimate))
