@@ -40,7 +40,11 @@ struct Estimate {
 class BoundedSearch : private TaskPool::Tasks {
  public:
   BoundedSearch(const StudyRun& run, parallel::Communicator& world)
-      : run_(run), world_(world), pool_(world), incumbents_(run.study.objectives, run.study.keep) {}
+      : run_(run),
+        world_(world),
+        pool_(world),
+        incumbents_(run.study.objectives, run.study.keep),
+        estimator_(needs_flops(run.study)) {}
 
   StudyTrials search() {
     if (world_.is_root()) quick_.resize(run_.points.size());
@@ -102,7 +106,7 @@ class BoundedSearch : private TaskPool::Tasks {
       }
       refined_.insert_or_assign(position, estimate);
       if (!estimate.is_settled && !has_left_)
-        queue_.emplace(std::max(estimate.of_trial.step, quick_[position].of_trial.step), position);
+        queue_.emplace(std::max(rank_of(estimate), rank_of(quick_[position])), position);
     }
   }
 
@@ -135,11 +139,37 @@ class BoundedSearch : private TaskPool::Tasks {
     if (not_refined.empty()) return {};
     return task(Task::best_estimates, not_refined);
   }
+  /// Returns by what a point is simulated before others, the least first: the bound of the only objective, else that of
+  /// the time.
+  double rank_of(const Estimate& estimate) const {
+    const auto& objectives = run_.study.objectives;
+    const double seconds = estimate.of_trial.step.seconds();
+    if (objectives.size() > 1) return seconds;
+    const double bound = bound_of(estimate, objectives.front());
+    return std::isnan(bound) ? seconds : objectives.front().is_maximised ? -bound : bound;
+  }
+  /// Warns of objectives that rule nothing out.
+  void warn_of_objectives() const {
+    for (const auto& objective : run_.study.objectives)
+      if (!TrialEstimate::knows(objective.metric))
+        spdlog::warn(
+            "{} has no bound, so nothing is ruled out: all configurations that no limit excludes are simulated, as "
+            "with "
+            "grid (docs/exploration.md, Bounds)",
+            objective.metric);
+      else if (TrialEstimate::is_most(objective.metric) != objective.is_maximised)
+        spdlog::warn(
+            "{} has a bound for the other direction, so nothing is ruled out: all configurations that no limit "
+            "excludes "
+            "are simulated, as with grid (docs/exploration.md, Bounds)",
+            objective.metric);
+  }
   void fill_queue() {
+    warn_of_objectives();
     std::size_t unbounded = 0;
     for (const Estimate& estimate : quick_) {
       if (estimate.is_settled || run_.journal.known().contains(run_.points.number(estimate.position))) continue;
-      queue_.emplace(estimate.of_trial.step, estimate.position);
+      queue_.emplace(rank_of(estimate), estimate.position);
       unbounded += estimate.of_trial.step == Time::zero();
     }
     if (unbounded > 0)
@@ -160,8 +190,13 @@ class BoundedSearch : private TaskPool::Tasks {
   }
   std::vector<double> bounds_of(const Estimate& estimate) const {
     std::vector<double> bounds;
-    for (const auto& objective : run_.study.objectives) bounds.push_back(estimate.of_trial.bound(objective.metric));
+    for (const auto& objective : run_.study.objectives) bounds.push_back(bound_of(estimate, objective));
     return bounds;
+  }
+  /// Returns what an objective is not better than; NaN if nothing is known, or only what it is not worse than.
+  static double bound_of(const Estimate& estimate, const explore::Objective& objective) {
+    const bool is_of_use = TrialEstimate::is_most(objective.metric) == objective.is_maximised;
+    return is_of_use ? estimate.of_trial.bound(objective.metric) : std::nan("");
   }
   bool is_ruled_out(const Estimate& estimate) const { return incumbents_.rules_out(bounds_of(estimate)); }
   /// Returns the estimate that counts: the quick one where it settles the point or rules it out, else the best one.
@@ -242,7 +277,16 @@ class BoundedSearch : private TaskPool::Tasks {
       result.rows.push_back(std::move(row));
     }
     name_better_trials(result.rows);
+    warn_if_all_are_simulated(result.rows);
     return result;
+  }
+  /// Warns of bounds that were too weak to rule anything out.
+  void warn_if_all_are_simulated(const std::vector<Row>& rows) const {
+    const auto done = std::ranges::count(rows, TrialStatus::done, [](const Row& row) { return row.trial.status; });
+    const bool has_ruled_out =
+        std::ranges::any_of(rows, [](const Row& row) { return row.trial.status == TrialStatus::ruled_out; });
+    if (!has_ruled_out && done > std::int64_t{run_.study.keep})
+      spdlog::warn("the bounds have ruled nothing out: {} configurations were simulated, as with grid", done);
   }
   /// Says of rows that are ruled out which of the best trials is better than their bounds: the last one of the top, or
   /// the first one of the front of which this holds.
@@ -275,8 +319,9 @@ class BoundedSearch : private TaskPool::Tasks {
   std::vector<Estimate> quick_;                        ///< [points]
   std::size_t num_given_ = 0, num_estimated_ = 0;      ///< quick estimates
   std::unordered_map<std::size_t, Estimate> refined_;  ///< best estimates, by position
-  /// Points that are to be tried: bounds of the time and positions, the least first.
-  std::priority_queue<std::pair<Time, std::size_t>, std::vector<std::pair<Time, std::size_t>>, std::greater<>> queue_;
+  /// Points that are to be tried: rank_of and positions, the least first.
+  std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>>
+      queue_;
   std::size_t num_under_way_ = 0;    ///< tasks without a result
   bool has_queue_ = false;           ///< the queue has been filled
   bool has_left_ = false;            ///< the search has ended, and what is left has been found

@@ -56,6 +56,22 @@ class StageTimes {
     for (const NodeId node : chain) all += least_[node.index()];
     return all;
   }
+  /// Returns the time of those of them that compute.
+  Time sum_of_compute(const std::vector<NodeId>& chain) const {
+    Time all;
+    for (const NodeId node : chain)
+      if (stage_.structure.graph.nodes[node.index()].kind == NodeKind::compute) all += least_[node.index()];
+    return all;
+  }
+  /// Returns the FLOPs of all nodes, those before the update once for each micro-batch.
+  double flops(std::uint32_t micro_batches) const {
+    double all = 0;
+    const auto& nodes = stage_.structure.graph.nodes;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].kind == NodeKind::compute)
+        all += static_cast<double>(nodes[i].detail) * (i < stage_.end_of_passes ? micro_batches : 1);
+    return all;
+  }
   /// Returns the least time of the collectives of a role that form a chain and repeat for each micro-batch: all that
   /// precede the update, with ZeRO 2 only the sums of gradients.
   Time repeated(OutlineGroup::Role role, bool only_sums) const {
@@ -106,7 +122,19 @@ class StepBound {
     add_messages(system);
   }
 
-  /// Returns the bound; 0 if it does not fit Time.
+  /// Returns all bounds. Passes are a chain, so their computation is not done at the same time.
+  StepBounds find_all() const {
+    StepBounds bounds{find()};
+    const auto num_stages = static_cast<double>(outline_.stages.size());
+    for (std::uint32_t p = 0; p < outline_.stages.size(); ++p) {
+      Time of_batch;
+      for (const OutlinePass& pass : outline_of(p).passes) of_batch += times_of(p).sum_of_compute(pass.chain);
+      bounds.compute += of_batch.seconds() * parallel_.micro_batches / num_stages;
+      bounds.flops_of_npu += times_of(p).flops(parallel_.micro_batches) / num_stages;
+    }
+    return bounds;
+  }
+  /// Returns the bound of the time; 0 if it does not fit Time.
   Time find() const {
     std::vector<Time> ends(outline_.stages.size());  // of all passes of a stage
     for (std::uint32_t p = 0; p < outline_.stages.size(); ++p) {
@@ -201,6 +229,10 @@ bool has_time_bound(const config::Configuration& configuration) {
     sizes.push_back(dimension.size);
   }
   return workload::groups_are_alike(configuration.workload.generated->parallel, sizes);
+}
+
+StepBounds bounds_of_step(const config::Configuration& configuration, System& system) {
+  return has_time_bound(configuration) ? StepBound(configuration, system).find_all() : StepBounds();
 }
 
 Time least_step_time(const config::Configuration& configuration, System& system) {

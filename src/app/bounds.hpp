@@ -14,6 +14,16 @@ namespace orrery::app {
 /// is simulated under `physical` rules, all NPUs are as fast as others, and the network does not simulate links.
 bool has_time_bound(const config::Configuration& configuration);
 
+/// What is known of a step without a simulation.
+struct StepBounds {
+  Time step;                ///< is not shorter; 0: not known
+  double compute = 0;       ///< seconds for which an NPU computes at least, the mean of all
+  double flops_of_npu = 0;  ///< that an NPU executes at most, the mean of all; 0: not known
+};
+
+/// Returns the bounds of a step. `step` is what `least_step_time` returns. Throws and costs the same.
+StepBounds bounds_of_step(const config::Configuration& configuration, System& system);
+
 /// Returns what the time of a step is not below, without a simulation; 0 if nothing is known. docs/exploration.md,
 /// *Bounds*, has the proof. `system` is that of the configuration. Throws Error (bad_input) as the run would. O(nodes
 /// of a micro-batch + passes of all stages).

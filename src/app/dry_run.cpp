@@ -14,6 +14,8 @@
 namespace orrery::app {
 namespace {
 
+const std::string to_simulate = "to be simulated";  // the verdict of a point that bounds say nothing of
+
 /// What is known of a point without a simulation.
 struct Bounds {
   double step_time = 0, peak_memory = 0, capex = 0;
@@ -23,8 +25,11 @@ struct Bounds {
 Bounds bounds_of(const explore::Study& study, const explore::Point& point, config::Variants& variants,
                  TrialEstimator& estimator) {
   auto found = estimator.estimate(variants, settings_of(point));
-  Bounds bounds{
-      found.estimate.bound("step_time"), found.estimate.bound("peak_memory"), found.estimate.bound("capex"), {}};
+  const bool is_refused = found.settled && found.settled->status == TrialStatus::refused;
+  Bounds bounds{found.estimate.bound("step_time"),
+                is_refused ? std::nan("") : found.estimate.bound("peak_memory"),
+                found.estimate.bound("capex"),
+                {}};
   if (found.settled)
     bounds.verdict = fmt::format("{}: {}", name(found.settled->status), found.settled->text);
   else if (const auto* const broken = broken_limit(study, point, found.estimate))
@@ -36,7 +41,7 @@ Bounds bounds_of(const explore::Study& study, const explore::Point& point, confi
 std::vector<Bounds> gather_bounds(const explore::Study& study, const explore::Points& points,
                                   config::Variants& variants, parallel::Communicator& world) {
   parallel::Packer packer;
-  TrialEstimator estimator;
+  TrialEstimator estimator(needs_flops(study));
   world.agree([&] {
     const auto step = static_cast<std::size_t>(world.size());
     for (auto i = static_cast<std::size_t>(world.rank().value()); i < points.size(); i += step) {
@@ -61,16 +66,26 @@ std::vector<Bounds> gather_bounds(const explore::Study& study, const explore::Po
 
 }  // namespace
 
+bool needs_flops(const explore::Study& study) {
+  const auto is_of_flops = [](std::string_view name) { return name == "mfu" || name == "hfu"; };
+  return std::ranges::any_of(study.objectives, is_of_flops, &explore::Objective::metric) ||
+         std::ranges::any_of(study.constraints, [&](const explore::Expression& constraint) {
+           return std::ranges::any_of(constraint.names(), is_of_flops);
+         });
+}
+
 const explore::Expression* broken_limit(const explore::Study& study, const explore::Point& point,
                                         const TrialEstimate& estimate) {
   for (const explore::Expression& constraint : study.constraints) {
-    const auto limited = constraint.limited_name();
-    if (!limited || !explore::is_metric(*limited) || std::isnan(estimate.bound(*limited)) ||
-        std::ranges::count_if(constraint.names(), explore::is_metric) > 1)
-      continue;
-    explore::Names names = point.names;
-    names[*limited] = estimate.bound(*limited);
-    if (!constraint.holds(names)) return &constraint;
+    if (std::ranges::count_if(constraint.names(), explore::is_metric) != 1) continue;
+    for (const auto& [name, is_most] :
+         {std::pair(constraint.limited_name(), false), std::pair(constraint.demanded_name(), true)}) {
+      if (!name || !explore::is_metric(*name) || TrialEstimate::is_most(*name) != is_most) continue;
+      if (std::isnan(estimate.bound(*name))) continue;
+      explore::Names names = point.names;
+      names[*name] = estimate.bound(*name);
+      if (!constraint.holds(names)) return &constraint;
+    }
   }
   return nullptr;
 }
@@ -92,12 +107,16 @@ void dry_run(const explore::Study& study, const config::ExploreCommand& command,
     for (const auto& one : names) line.push_back(cited(text_of(points.space(), point, one), 40));
     for (const double bound : {bounds[i].step_time, bounds[i].peak_memory, bounds[i].capex})
       line.push_back(text(bound));
-    line.push_back(bounds[i].verdict.empty() ? "to be simulated" : cited(bounds[i].verdict, 80));
-    ++counts[bounds[i].verdict.empty() ? "to be simulated" : bounds[i].verdict.substr(0, bounds[i].verdict.find(':'))];
+    line.push_back(bounds[i].verdict.empty() ? to_simulate : cited(bounds[i].verdict, 80));
+    ++counts[bounds[i].verdict.empty() ? to_simulate : bounds[i].verdict.substr(0, bounds[i].verdict.find(':'))];
   }
   print_columns(lines);
   print_funnel(study, funnel);
   for (const auto& [verdict, count] : counts) fmt::print("{:>12}  {}\n", count, cited(verdict));
+  if (counts.contains(to_simulate) || command.parts.shard) return;  // another shard may have one
+  throw Error(ErrorCode::bad_input, {.file = command.file.string()},
+              fmt::format("no configuration of {} is left, for the reasons that stand above", bounds.size()),
+              "one that fits and keeps all constraints");
 }
 
 }  // namespace orrery::app

@@ -25,6 +25,7 @@
 #include "orrery/results/study.hpp"
 #include "shards.hpp"
 #include "stop_request.hpp"
+#include "study_checks.hpp"
 #include "study_table.hpp"
 #include "study_trials.hpp"
 #include "subcommands.hpp"
@@ -50,77 +51,6 @@ void keep_freed_memory() {
 #endif
 }
 
-/// Refuses a study that changes the size of the network and uses the `npus` of its base.
-void require_own_npus(const Study& study) {
-  const auto is_npus = [](const auto& named) { return named.name == "npus"; };
-  if (std::ranges::any_of(study.parameters, is_npus) || std::ranges::any_of(study.derived, is_npus)) return;
-  const auto uses_npus = [](const explore::Expression& expression) {
-    return std::ranges::find(expression.names(), "npus") != expression.names().end();
-  };
-  if (std::ranges::none_of(study.constraints, uses_npus) &&
-      std::ranges::none_of(study.derived, uses_npus, &explore::Derived::value))
-    return;
-  for (const auto& parameter : study.parameters) {
-    const std::string_view key = parameter.key;
-    const bool is_size = key.starts_with("system.network.dimensions") && key.ends_with(".size");
-    if (is_size || key == "system" || key == "system.base" || key == "system.network" ||
-        key == "system.network.dimensions")
-      throw Error(ErrorCode::bad_input, parameter.place,
-                  fmt::format("'{}' changes the number of NPUs, for which expressions have the name npus", key),
-                  "a parameter or a derived value with the name npus");
-  }
-}
-
-/// Returns the number of NPUs of the base configuration.
-std::uint32_t base_npus(const Study& study, const config::ExploreCommand& command) {
-  const auto configuration = config::read({.file = study.base, .overrides = command.overrides, .system_only = true});
-  std::uint32_t npus = 1;
-  for (const auto& dimension : configuration.dimensions) npus *= dimension.size;
-  return npus;
-}
-
-/// Refuses a path of results that there is not.
-void require_known_paths(const Study& study) {
-  const auto figures = results::figure_names();
-  for (const std::string& path : explore::paths_of(study))
-    if (std::ranges::find(figures, std::string_view(path).substr(std::string_view("/metrics/").size())) ==
-        figures.end())
-      throw Error(ErrorCode::bad_input, {.file = study.base.string()},
-                  fmt::format("the study names `{}`, which results do not have", cited(path)),
-                  fmt::format("/metrics/ and one of {}", fmt::join(figures, ", ")));
-}
-
-/// Refuses keys in back quotes that the configuration does not have, but for those of the default rules.
-void require_known_keys(const Study& study, const std::vector<std::string>& keys, const explore::Names& known) {
-  const auto refuse = [&](const explore::Expression& expression) {
-    for (const std::string& key : expression.names())
-      if (!known.contains(key) && std::ranges::find(keys, key) != keys.end())
-        throw Error(ErrorCode::bad_input, expression.place(),
-                    fmt::format("'{}' names the key `{}`, which the configuration does not have",
-                                cited(expression.text()), cited(key)),
-                    "a key with one value", "'orrery show keys' prints all keys.");
-  };
-  for (const auto& parameter : study.parameters)
-    if (parameter.when) refuse(*parameter.when);
-  for (const auto& derived : study.derived) refuse(derived.value);
-  for (const auto& constraint : study.constraints) refuse(constraint);
-  for (const auto& caveat : study.caveats)
-    if (!caveat.is_default) refuse(caveat.when);
-}
-
-/// Returns the combinations of a study, with what the base says.
-explore::Space space_of(const Study& study, const config::ExploreCommand& command) {
-  require_own_npus(study);
-  require_known_paths(study);
-  explore::Names given{{"npus", std::int64_t{base_npus(study, command)}}};
-  if (const auto keys = explore::keys_of_base(study); !keys.empty()) {
-    const auto texts = config::read_values(common_inputs(study, command), keys);
-    for (const auto& [key, text] : texts) given[key] = explore::value_of(text);
-    require_known_keys(study, keys, given);
-  }
-  return {study, std::move(given)};
-}
-
 /// Says whether the job at hand is to simulate a point.
 bool is_wanted(std::uint64_t number, const config::ExploreCommand& command) {
   if (command.trial) return number == *command.trial;
@@ -128,30 +58,77 @@ bool is_wanted(std::uint64_t number, const config::ExploreCommand& command) {
   return !command.parts.shard || number % command.parts.shard->count == command.parts.shard->index;
 }
 
-/// Visits all combinations. Returns how many fall to what, the points that the job at hand is to simulate, and the
-/// first one of all.
+/// The points of a study, as the job at hand needs them.
+struct FoundPoints {
+  explore::Points& wanted;  ///< that the job is to simulate
+  Specimens& specimens;     ///< of all
+  Choice first;             ///< of all
+};
+
+/// Visits all combinations. Returns how many fall to what.
 explore::Funnel find_combinations(const config::ExploreCommand& command, const explore::Space& space,
-                                  explore::Points& points, Choice& first) {
+                                  FoundPoints& points) {
   return space.visit([&](const Point& point) {
-    if (point.number == 0) first = point.choice;
+    if (point.number == 0) points.first = point.choice;
     if (point.number >= most_trials && !command.limit && !command.trial)
       throw Error(ErrorCode::bad_input, {.file = command.file.string()},
                   fmt::format("more than {} legal configurations", most_trials), "fewer, or --limit");
-    if (is_wanted(point.number, command)) points.add(point.number, point.choice);
-    return !command.trial || points.empty();
+    points.specimens.add(point.choice);
+    if (is_wanted(point.number, command)) points.wanted.add(point.number, point.choice);
+    return !command.trial || points.wanted.empty();
   });
 }
 
 /// Draws samples. Returns the same as `find_combinations`.
 explore::Funnel draw_samples(const config::ExploreCommand& command, explore::Sampler& sampler,
-                             const explore::Space& space, explore::Points& points, Choice& first) {
+                             const explore::Space& space, FoundPoints& points) {
   explore::Funnel funnel;
   explore::Points all(space);
   sampler.draw(all, funnel);
-  first.assign(all.choice(0).begin(), all.choice(0).end());
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (const auto choice = all.choice(i); is_wanted(i, command)) points.add(i, Choice(choice.begin(), choice.end()));
+  points.first.assign(all.choice(0).begin(), all.choice(0).end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto chosen = all.choice(i);
+    const Choice choice(chosen.begin(), chosen.end());
+    points.specimens.add(choice);
+    if (is_wanted(i, command)) points.wanted.add(i, choice);
+  }
   return funnel;
+}
+
+/// Refuses what is wrong in all configurations, before anything is simulated.
+void require_sound(const config::ExploreCommand& command, const explore::Space& space, const Specimens& specimens) {
+  require_readable(space, command, specimens, [&](const auto& visit) {
+    if (!explore::draws_samples(space.study().strategy)) {
+      space.visit(visit);
+      return;
+    }
+    for (const Choice& choice : specimens.choices())
+      if (!visit(space.at(choice).value())) return;
+  });
+  require_prices(space, command, specimens);
+}
+
+/// Returns what a user calls a text that a configuration is read from: its file, or the key that names the file.
+std::string name_for_users(const std::string& input, const Study& study) {
+  if (input == "configuration.yaml") return study.base.filename().string();
+  std::string_view file = input;
+  std::string of;
+  for (; file.starts_with("base."); file.remove_prefix(std::string_view("base.").size())) of += "the base of ";
+  for (const auto& [name, key] : {std::pair<std::string_view, std::string_view>{"system.yaml", "system"},
+                                  {"stack.yaml", "stack"},
+                                  {"model.yaml", "workload.model"},
+                                  {"cost.yaml", "cost"},
+                                  {"perturbation.yaml", "perturbation"}})
+    if (file == name) return fmt::format("{}the file that `{}` names", of, key);
+  return input;
+}
+
+/// Returns the options by which a job asks for some of the trials only.
+TrialJournal::Request request_of(const config::ExploreCommand& command) {
+  TrialJournal::Request request;
+  if (command.limit) request["--limit"] = fmt::format("{}", *command.limit);
+  if (const auto& shard = command.parts.shard) request["--shard"] = fmt::format("{}/{}", shard->index, shard->count);
+  return request;
 }
 
 /// Returns what the results of a study depend on: the program, and all texts that are read.
@@ -159,7 +136,12 @@ TrialJournal::Identity identity_of(const Study& study, const config::ExploreComm
                                    const explore::Space& space, const Choice& first) {
   TrialJournal::Identity identity;
   const auto add = [&](const std::string& name, std::string_view text) {
-    identity.emplace_back(name, mix_all(0, std::span<const char>(text)));
+    const std::uint64_t digest = mix_all(0, std::span<const char>(text));
+    const auto same = std::ranges::find(identity, name, &std::pair<std::string, std::uint64_t>::first);
+    if (same == identity.end())
+      identity.emplace_back(name, digest);
+    else
+      same->second = mix(same->second, digest);
   };
   add("the program's revision", fmt::format("{} {}", version(), revision()));
   add(command.file.filename().string(), study.text);
@@ -170,7 +152,7 @@ TrialJournal::Identity identity_of(const Study& study, const config::ExploreComm
   if (first.empty()) return identity;
   const auto findings = config::examine(inputs_of(study, command, space.at(first).value()));
   if (findings.configuration)
-    for (const auto& [name, text] : findings.configuration->inputs) add(name, text);
+    for (const auto& [name, text] : findings.configuration->inputs) add(name_for_users(name, study), text);
   return identity;
 }
 
@@ -222,9 +204,10 @@ void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::C
       const Point point = run.points[kept[i]];
       auto inputs = inputs_of(run.study, run.command, point);
       const auto file = beside(run.command.output, fmt::format(".trial-{}.h5", point.number));
-      inputs.overrides.insert(inputs.overrides.end(),
-                              {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()),
-                               "run.quiet=true", fmt::format("run.fold={}", run.study.fold), "run.force=true"});
+      inputs.overrides.insert(
+          inputs.overrides.end(),
+          {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()), "run.quiet=true",
+           fmt::format("run.fold={}", run.study.fidelity.fold), "run.force=true"});
       app::run({std::move(inputs)}, "orrery explore --keep-results", *alone);
     }
   });
@@ -299,10 +282,11 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   explore::Sampler sampler(space);
   explore::Points points(space);
   explore::Funnel funnel;
-  Choice first;
+  Specimens specimens(explore::draws_samples(study.strategy) ? 20'000 : 256);
+  FoundPoints found{points, specimens, {}};
   world.agree([&] {
-    funnel = explore::draws_samples(study.strategy) ? draw_samples(command, sampler, space, points, first)
-                                                    : find_combinations(command, space, points, first);
+    funnel = explore::draws_samples(study.strategy) ? draw_samples(command, sampler, space, found)
+                                                    : find_combinations(command, space, found);
     if (command.trial && points.empty())
       throw Error(ErrorCode::usage, fmt::format("orrery explore: --trial {}: the study has {} legal configurations.",
                                                 *command.trial, funnel.legal));
@@ -312,13 +296,19 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
     if (command.list) return print_points(study, points, funnel);
     return fmt::print("{}", config::read(inputs_of(study, command, points[0])).to_yaml());
   }
+  world.agree([&] {
+    if (world.is_root()) require_sound(command, space, specimens);
+  });
   if (command.dry_run) return dry_run(study, command, points, funnel, world);
   check_outputs_of(command, world);
-  const auto identity = identity_of(study, command, space, first);
+  const auto identity = identity_of(study, command, space, found.first);
   require_same(identity, world);
-  TrialJournal journal(command.output, identity, world);
+  Trials of_shards;
   if (!command.parts.merge.empty())
-    journal.adopt(agreed(world, [&] { return read_shards(command.parts.merge, identity, points); }));
+    of_shards = agreed(world, [&] { return read_shards(command.parts.merge, identity, points); });
+  TrialJournal journal(command.output, identity, request_of(command), world);
+  if (command.strict) journal.drop_unless_stopped();
+  journal.adopt(std::move(of_shards));
   const std::size_t num_known = journal.known().size();
   if (num_known > 0 && world.is_root())
     spdlog::info("{} of {} configurations are done already, by {}", num_known, points.size(),

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <exception>
 #include <new>
 
@@ -30,6 +31,7 @@ bool is_out_of_memory(const std::exception_ptr& failure) {
 }  // namespace
 
 int report_failure(std::string_view rank) {
+  std::fflush(stdout);  // what has been printed stands above the error, also where both go to one file
   constexpr auto internal = static_cast<int>(ErrorCode::internal);
   constexpr std::string_view whose_fault = "This is a fault of Orrery or of the machine, please report it.";
   const std::string where = rank.empty() ? "" : fmt::format("{} on {}: ", rank, host_name());

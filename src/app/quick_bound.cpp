@@ -58,7 +58,11 @@ QuickBounds::PassTimes QuickBounds::times_of_nodes(const workload::StageOutline&
     Time& time = pass.kind == Kind::forward   ? times.forward
                  : pass.kind == Kind::weights ? times.weights
                                               : times.backward;
-    for (const NodeId node : pass.chain) time += least[node.index()];
+    for (const NodeId node : pass.chain) {
+      time += least[node.index()];
+      if (passes.structure.graph.nodes[node.index()].kind == trace::NodeKind::compute)
+        times.compute += least[node.index()];
+    }
   }
   return times;
 }
@@ -84,13 +88,14 @@ QuickBounds::PassTimes QuickBounds::times_through(Known& known, const LayerRuns&
     times.forward += (three.forward - two.forward) * more;
     times.backward += (three.backward - two.backward) * more;
     times.weights += (three.weights - two.weights) * more;
+    times.compute += (three.compute - two.compute) * more;
   }
   return times;
 }
 
 // The terms 1 and 2 of docs/exploration.md, *Bounds*, with messages of no time: the first pass of a stage is that of
 // its first virtual stage, and with GPipe and 1F1B the last one is the backward pass of the same.
-Time QuickBounds::least_step_time(const config::Configuration& configuration, System& system) {
+StepBounds QuickBounds::bounds_of_step(const config::Configuration& configuration, System& system) {
   const auto& parallel = configuration.workload.generated->parallel;
   Known& known = known_of(configuration);
   const bool is_divided = workload::divides_backward_passes(parallel);
@@ -110,9 +115,13 @@ Time QuickBounds::least_step_time(const config::Configuration& configuration, Sy
     after += times[p].backward;
   }
   Time through;
-  for (const PassTimes& stage : times) through += stage.forward + stage.backward;
+  double compute = 0;
+  for (const PassTimes& stage : times) {
+    through += stage.forward + stage.backward;
+    compute += stage.compute.seconds() * parallel.micro_batches / parallel[Axis::pp];
+  }
   bound = std::max(bound, through);
-  return bound == Time::max() ? Time::zero() : bound;
+  return {bound == Time::max() ? Time::zero() : bound, compute};
 }
 
 }  // namespace orrery::app

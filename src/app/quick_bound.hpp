@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bounds.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/config/configuration.hpp"
@@ -25,7 +26,11 @@ class QuickBounds {
   /// Returns what the time of a step is not below. It is not above `least_step_time`, which needs the nodes of all
   /// stages. For steps that have a bound of the time (has_time_bound). Throws Error (bad_input) as the run would.
   /// O(virtual stages), the first time with such layers O(nodes of a micro-batch in a few layers).
-  Time least_step_time(const config::Configuration& configuration, System& system);
+  Time least_step_time(const config::Configuration& configuration, System& system) {
+    return bounds_of_step(configuration, system).step;
+  }
+  /// Returns the same with the time for which NPUs compute. It does not know the FLOPs.
+  StepBounds bounds_of_step(const config::Configuration& configuration, System& system);
   /// Returns what `least_peak_memory` returns. For steps that have an outline (workload::has_outline). Cost as
   /// workload::ModelOutline::least_peak_memory.
   Bytes least_peak_memory(const config::Configuration& configuration);
@@ -34,6 +39,7 @@ class QuickBounds {
   /// The least times of the passes through some layers; `weights` where backward passes are divided.
   struct PassTimes {
     Time forward, backward, weights;
+    Time compute;  ///< of all of them
 
     Time all() const { return forward + backward + weights; }
   };

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "faulty_trials.hpp"
 #include "fitted_table.hpp"
 #include "metric_text.hpp"
 #include "orrery/base/text.hpp"
@@ -151,7 +152,7 @@ double miss_of(const StudyRun& run, std::size_t row, const Trial& trial) {
     if (!sides) return unknown;
     worst = std::max(worst, std::abs(sides->first - sides->second) / std::max(std::abs(sides->second), 1e-300));
   }
-  return worst;
+  return worst > 0 ? worst : unknown;  // all constraints hold: it lacks a metric
 }
 
 /// Prints the trial that misses the limits by least.
@@ -193,6 +194,7 @@ void print_funnel(const Study& study, const explore::Funnel& funnel) {
 
 void print_found(const StudyRun& run, const std::vector<Row>& rows, const results::StudyTable& table) {
   for (const auto& [reason, count] : table.funnel) fmt::print("{:>12}  {}\n", count, cited(reason));
+  print_faulty_trials(run, rows);
   if (table.best.empty()) {
     print_nearest_miss(run, rows);
     if (run.command.parts.shard) return;  // another shard may have one

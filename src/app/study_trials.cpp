@@ -60,7 +60,8 @@ std::optional<Trial> simulated(const StudyRun& run, const Point& point) {
     is_out_of_time = run.study.most.seconds > 0 && std::chrono::steady_clock::now() - start >= most;
     return is_out_of_time || run.stop_requested();
   };
-  const TrialOptions options{run.study.fold, !explore::paths_of(run.study).empty(), Bytes(run.study.most.memory)};
+  const TrialOptions options{run.study.fidelity.fold, !explore::paths_of(run.study).empty(),
+                             Bytes(run.study.most.memory)};
   auto trial = simulate_trial(*run.variants, settings_of(point), options, stop);
   if (!trial && is_out_of_time)
     trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.most.seconds));
@@ -141,13 +142,14 @@ explore::Names names_of(const Study& study, const Point& point, const Trial& tri
 config::Inputs common_inputs(const Study& study, const config::ExploreCommand& command) {
   config::Inputs inputs{.file = study.base, .overrides = command.overrides};
   if (!study.cost.empty()) inputs.overrides.push_back(fmt::format("cost=\"{}\"", study.cost));
-  for (const auto& [key, text] : study.fidelity) inputs.overrides.push_back(fmt::format("{}={}", key, text));
+  for (const auto& [key, text] : study.fidelity.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
   return inputs;
 }
 
 std::vector<std::string> settings_of(const Point& point) {
   std::vector<std::string> settings;
-  for (const auto& [key, text] : point.settings) settings.push_back(fmt::format("{}={}", key, text));
+  settings.reserve(point.settings.size());
+  for (const auto& [key, text] : point.settings) settings.push_back(key + '=' + text);
   return settings;
 }
 
@@ -225,6 +227,7 @@ std::optional<Trial> taken(std::uint64_t number, Trials& trials, const TrialJour
 void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world) {
   std::int64_t sums[] = {has_stopped ? 1 : 0, static_cast<std::int64_t>(done)};
   world.sum(sums);
+  if (sums[0] > 0) run.journal.keep();
   world.agree([&] {
     if (world.is_root() && sums[0] > 0)
       throw Error(ErrorCode::interrupted,

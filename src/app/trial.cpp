@@ -1,6 +1,7 @@
 #include "trial.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 #include <new>
@@ -8,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "bounds.hpp"
 #include "collect.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/explore/study.hpp"
@@ -107,6 +107,9 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   Bytes peak;
   for (const npu::NpuRecord& npu : all.npus) peak = std::max(peak, npu.peak_local_memory);
   if (const auto plant = plant_of(configuration); metrics && plant) results::add_cost(*plant, *metrics);
+  const auto& generated = configuration.workload.generated;
+  if (metrics && generated && generated->parallel[workload::Axis::pp] == 1)
+    metrics->bubble = {0, 0};  // nobody waits for a pipeline
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
@@ -134,12 +137,15 @@ std::optional<Trial> with_faults_as_results(const std::function<std::optional<Tr
   }
 }
 
-/// Adds what a step costs at least: it takes no less time, and NPUs draw no less than in their thriftier state.
-void add_cost_bounds(const cost::Plant& plant, TrialEstimate& estimate) {
-  const double busy = plant.npu.idle_power <= plant.npu.busy_power ? 0 : 1;
-  const auto least = cost::cost_of_step(plant, estimate.step.seconds(), busy);
+/// Adds what a step costs at least: it takes no less time, and NPUs compute for no less time. `compute`: seconds.
+void add_cost_bounds(const cost::Plant& plant, double compute, TrialEstimate& estimate) {
+  const double seconds = estimate.step.seconds();
+  const bool is_idle_thrifty = plant.npu.idle_power <= plant.npu.busy_power;
+  const auto at_any_time = cost::cost_of_step(plant, seconds, is_idle_thrifty ? 0 : 1);
+  const double busy = seconds > 0 ? std::min(1.0, compute / seconds) : 0;
+  const auto least = cost::cost_of_step(plant, seconds, is_idle_thrifty ? busy : 1);
   estimate.capex = least.capex.value_or(0);
-  estimate.power = least.power.value_or(0);
+  estimate.power = at_any_time.power.value_or(0);
   estimate.energy = least.energy.value_or(0);
   estimate.price = least.price.value_or(0);
 }
@@ -164,7 +170,19 @@ double TrialEstimate::bound(std::string_view metric) const {
   if (metric == "usd_per_step" && price > 0) return price / margin;
   if (metric == "tokens_per_usd" && price > 0) return wanted / price * margin;
   if (metric == "tokens_per_j" && energy > 0) return wanted / energy * margin;
+  if (metric == "mfu" && seconds_of_model > 0) return seconds_of_model / seconds * margin;
+  if (metric == "hfu" && seconds_of_execution > 0) return seconds_of_execution / seconds * margin;
   return unknown;
+}
+
+bool TrialEstimate::knows(std::string_view metric) {
+  constexpr std::array least{"step_time", "peak_memory", "capex", "power", "energy_per_step", "usd_per_step"};
+  return is_most(metric) || std::ranges::find(least, metric) != least.end();
+}
+
+bool TrialEstimate::is_most(std::string_view metric) {
+  constexpr std::array most{"tokens_per_s", "samples_per_s", "mfu", "hfu", "tokens_per_usd", "tokens_per_j"};
+  return std::ranges::find(most, metric) != most.end();
 }
 
 /// A system, the settings that give it, and what is known of steps on it.
@@ -175,19 +193,42 @@ struct TrialEstimator::Common {
   QuickBounds bounds = {};
 };
 
-/// Returns the bound of the time; nothing if the run would refuse the step, which it says better.
-std::optional<Time> TrialEstimator::time_bound(const config::Configuration& configuration, Common& common,
-                                               bool is_quick) {
+/// Returns the bounds; nothing if the run would refuse the step, which it says better.
+std::optional<StepBounds> TrialEstimator::bounds_of_step(const config::Configuration& configuration, Common& common,
+                                                         bool is_quick) {
   try {
-    return is_quick ? common.bounds.least_step_time(configuration, *common.system)
-                    : least_step_time(configuration, *common.system);
+    return is_quick ? common.bounds.bounds_of_step(configuration, *common.system)
+                    : app::bounds_of_step(configuration, *common.system);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_input) throw;
     return {};
   }
 }
 
-TrialEstimator::TrialEstimator() = default;
+void TrialEstimator::add_bounds(const config::Configuration& configuration, bool is_quick, Result& result) {
+  TrialEstimate& estimate = result.estimate;
+  StepBounds bounds;
+  if (has_time_bound(configuration)) {
+    const auto found = bounds_of_step(configuration, *common_, is_quick);
+    bounds = found.value_or(StepBounds());
+    estimate.step = bounds.step;
+    result.is_best = !is_quick || !found;
+  }
+  if (const auto plant = plant_of(configuration)) add_cost_bounds(*plant, bounds.compute, estimate);
+  if (!configuration.workload.generated) return;
+  const auto& step = *configuration.workload.generated;
+  const auto size = workload::size_of_step(step);
+  estimate.samples = static_cast<double>(size.samples);
+  estimate.tokens = static_cast<double>(size.tokens);
+  estimate.work += step.parallel.micro_batches;
+  const double peak = configuration.execution.compute.peak_flops;
+  if (!has_flops_ || peak <= 0) return;
+  const auto figures = workload::figures_of_model(step);
+  estimate.seconds_of_model = figures.model_flops / (figures.num_npus * peak);
+  estimate.seconds_of_execution = bounds.flops_of_npu / peak;
+}
+
+TrialEstimator::TrialEstimator(bool has_flops) : has_flops_(has_flops) {}
 TrialEstimator::~TrialEstimator() = default;
 
 TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, const std::vector<std::string>& settings) {
@@ -216,18 +257,7 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
       return result;
     }
     if (!common_->system) common_->system = std::make_unique<System>(common_->configuration);
-    if (has_time_bound(configuration)) {
-      const auto bound = time_bound(configuration, *common_, is_quick);
-      result.estimate.step = bound.value_or(Time::zero());
-      result.is_best = !is_quick || !bound;
-    }
-    if (const auto plant = plant_of(configuration)) add_cost_bounds(*plant, result.estimate);
-    if (configuration.workload.generated) {
-      const auto size = workload::size_of_step(*configuration.workload.generated);
-      result.estimate.samples = static_cast<double>(size.samples);
-      result.estimate.tokens = static_cast<double>(size.tokens);
-      result.estimate.work += configuration.workload.generated->parallel.micro_batches;
-    }
+    add_bounds(configuration, is_quick, result);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_input && error.code() != ErrorCode::usage) throw;
     result.settled = Trial::ended(TrialStatus::refused, error.what());
@@ -249,14 +279,14 @@ std::optional<Trial> simulate_trial(config::Variants& variants, const std::vecto
 }
 
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate) {
-  for (const std::string_view metric : {"step_time", "peak_memory"}) {
-    if (trial.metrics.empty()) return;
-    const auto which = std::ranges::find(explore::metrics(), metric, &explore::MetricInfo::name);
-    const double found = trial.metric(static_cast<std::size_t>(which - explore::metrics().begin()));
-    const double bound = estimate.bound(metric);
-    if (found < bound)
-      throw Error(ErrorCode::internal,
-                  fmt::format("trial {}: {} is {}, below its bound of {}", number, metric, found, bound));
+  if (trial.metrics.empty()) return;
+  for (std::size_t i = 0; i < explore::metrics().size(); ++i) {
+    const std::string_view metric = explore::metrics()[i].name;
+    const double found = trial.metric(i), bound = estimate.bound(metric);
+    const bool is_most = TrialEstimate::is_most(metric);
+    if (is_most ? found > bound : found < bound)
+      throw Error(ErrorCode::internal, fmt::format("trial {}: {} is {}, {} its bound of {}", number, metric, found,
+                                                   is_most ? "above" : "below", bound));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bounds.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/config/configuration.hpp"
@@ -50,16 +51,24 @@ struct TrialEstimate {
   double samples = 0, tokens = 0;  ///< of a step
   /// Exact, or not less than this; 0 where prices are not known.
   double capex = 0, power = 0, energy = 0, price = 0;
+  /// Seconds in which all NPUs at their peak would do what the model needs, and no fewer than what they execute; 0: not
+  /// known.
+  double seconds_of_model = 0, seconds_of_execution = 0;
   double work = 1;  ///< of the simulation, for comparison
 
   /// Returns what a metric is not better than; NaN if nothing is known.
   double bound(std::string_view metric) const;
+  /// Says whether metrics of this name have a bound at all.
+  static bool knows(std::string_view metric);
+  /// Says whether a bound is the most that the metric can be, and not the least.
+  static bool is_most(std::string_view metric);
 };
 
 /// Estimates trials one after the other. What they have in common is made once.
 class TrialEstimator {
  public:
-  TrialEstimator();
+  /// `has_flops`: estimates know the FLOPs too.
+  explicit TrialEstimator(bool has_flops = false);
   ~TrialEstimator();
 
   struct Result {
@@ -75,9 +84,12 @@ class TrialEstimator {
 
  private:
   struct Common;
-  static std::optional<Time> time_bound(const config::Configuration& configuration, Common& common, bool is_quick);
+  static std::optional<StepBounds> bounds_of_step(const config::Configuration& configuration, Common& common,
+                                                  bool is_quick);
+  void add_bounds(const config::Configuration& configuration, bool is_quick, Result& result);
   Result estimate(config::Variants& variants, const std::vector<std::string>& settings, bool is_quick);
 
+  bool has_flops_;
   std::unique_ptr<Common> common_;
 };
 
@@ -95,7 +107,7 @@ std::optional<Trial> simulate_trial(config::Configuration& configuration, const 
 std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings,
                                     const TrialOptions& options, const std::function<bool()>& stop_requested);
 
-/// Throws Error (internal), which names the trial, if its time or its peak of memory is below the bound.
+/// Throws Error (internal), which names the trial, if one of its metrics is better than the bound.
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate);
 
 }  // namespace orrery::app

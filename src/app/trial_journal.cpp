@@ -40,28 +40,53 @@ std::optional<std::string_view> record_of(std::string_view line) {
   return record;
 }
 
-std::string header_of(const TrialJournal::Identity& identity) {
-  ordered_json header = {{"format", "orrery-explore-journal 1"}};
+std::string header_of(const TrialJournal::Identity& identity, const TrialJournal::Request& request) {
+  ordered_json header = {{"format", "orrery-explore-journal 2"}, {"request", json::object()}};
+  for (const auto& [option, value] : request) header["request"][option] = value;
   for (const auto& [name, digest] : identity) header["inputs"][name] = digest;
   return header.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Returns what differs between two headers.
-std::string difference(std::string_view one, std::string_view other) {
+/// Returns in what two requests differ: "it has --limit 5 and this job has none"; nothing if they are the same.
+std::optional<std::string> difference_of_requests(const json& mine, const json& its) {
+  const auto text = [](const json& request, const std::string& option) {
+    const auto found = request.find(option);
+    return found == request.end() || !found->is_string() ? "no " + option
+                                                         : fmt::format("{} {}", option, found->get<std::string>());
+  };
+  for (const json& request : {mine, its})
+    for (const auto& [option, value] : request.items())
+      if (text(mine, option) != text(its, option))
+        return fmt::format("it is of a job with {}, and this job has {}", cited(text(its, option)), text(mine, option));
+  return {};
+}
+
+/// Returns what is wrong with the header of a journal.
+std::string difference_of_headers(std::string_view one, std::string_view other) {
   const json mine = json::parse(one, nullptr, false), its = json::parse(other, nullptr, false);
-  if (mine.is_discarded() || its.is_discarded() || !its.is_object() || !its.contains("inputs")) return "its format";
+  if (mine.is_discarded() || its.is_discarded() || !its.is_object() || its.value("format", "") != mine["format"] ||
+      !its.contains("inputs") || !its["inputs"].is_object())
+    return "a journal of another version of the program";
   for (const auto& [name, digest] : mine["inputs"].items())
-    if (its["inputs"].value(name, std::uint64_t{0}) != digest.get<std::uint64_t>()) return name;
-  return "the files that the study reads";
+    if (its["inputs"].value(name, json()) != digest)
+      return fmt::format("a journal of another study: {} differs", cited(name));
+  for (const auto& [name, digest] : its["inputs"].items())
+    if (!mine["inputs"].contains(name))
+      return fmt::format("a journal of another study: this one does not read {}", cited(name));
+  const auto requests = difference_of_requests(mine["request"], its.value("request", json::object()));
+  return fmt::format("a journal of other trials of the study: {}", requests.value_or("it is written otherwise"));
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& output) {
+  return output.parent_path().empty() ? std::filesystem::path(".") : output.parent_path();
 }
 
 /// Returns the journals of an output, whoever wrote them.
 std::vector<std::filesystem::path> journals_of(const std::filesystem::path& output) {
   std::vector<std::filesystem::path> found;
   const std::string prefix = output.filename().string() + ".journal.";
-  const auto folder = output.parent_path().empty() ? std::filesystem::path(".") : output.parent_path();
   std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(output), failure)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(prefix) && name.size() > prefix.size() &&
         name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
@@ -69,6 +94,20 @@ std::vector<std::filesystem::path> journals_of(const std::filesystem::path& outp
   }
   std::ranges::sort(found);
   return found;
+}
+
+/// Returns what the names of journals begin with whose first line is not written yet.
+std::string unfinished_prefix(const std::filesystem::path& output) { return output.string() + ".new-journal."; }
+
+/// Gives a file that is written a name that no other file has. Returns false if there is a file of this name.
+bool rename_to_new(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return ::unlink(from.c_str()) == 0;
+  if (errno == EEXIST) return false;
+  if (std::filesystem::exists(to)) {  // a file system without links
+    errno = EEXIST;
+    return false;
+  }
+  return ::rename(from.c_str(), to.c_str()) == 0;
 }
 
 [[noreturn]] void fail(const std::filesystem::path& file) {
@@ -101,9 +140,10 @@ std::vector<std::string> differences(const TrialJournal::Identity& mine, const T
   return names;
 }
 
-TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identity, parallel::Communicator& world)
+TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identity, const Request& request,
+                           parallel::Communicator& world)
     : output_(std::move(output)) {
-  const std::string header = header_of(identity);
+  const std::string header = header_of(identity, request);
   parallel::Packer packer;
   std::uint64_t next = 0;
   world.agree([&] {
@@ -136,30 +176,49 @@ TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identit
     trial.text = unpacker.get_text();
   }
   own_ = fmt::format("{}.journal.{}", output_.string(), next + static_cast<std::uint64_t>(world.rank().value()));
-  world.agree([&] {
-    file_ = ::open(own_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (file_ < 0) fail(own_);
-    ::flock(file_, LOCK_EX | LOCK_NB);  // it ends with the process; a file system without locks does without
-    append(header);
-  });
+  world.agree([&] { create(header); });
 }
 
 TrialJournal::~TrialJournal() {
-  if (file_ >= 0) ::close(file_);
+  if (file_ < 0) return;
+  if (!is_kept_ && (is_dropped_ || !has_trials_)) ::unlink(own_.c_str());
+  ::close(file_);
+}
+
+// The file gets its name when its first line is on the disk. So a journal without one is damaged, whenever jobs end.
+void TrialJournal::create(const std::string& header) {
+  const std::filesystem::path unfinished =
+      fmt::format("{}{}-{}", unfinished_prefix(output_), own_.extension().string().substr(1), ::getpid());
+  file_ = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  if (file_ < 0) fail(own_);
+  ::flock(file_, LOCK_EX | LOCK_NB);  // it ends with the process; a file system without locks does without
+  append(header);
+  if (::fdatasync(file_) != 0 || !rename_to_new(unfinished, own_)) {
+    const int failure = errno;
+    ::unlink(unfinished.c_str());
+    ::close(std::exchange(file_, -1));
+    errno = failure;
+    fail(own_);
+  }
 }
 
 void TrialJournal::read(const std::filesystem::path& file, std::string_view header) {
   std::ifstream stream(file, std::ios::binary);
-  bool is_first = true;
-  for (std::string line; std::getline(stream, line);) {
+  std::string line;
+  std::getline(stream, line);
+  const auto first = record_of(line);
+  if (!first || !first->starts_with("{\"format\":"))
+    throw Error(ErrorCode::output, {.file = file.string(), .line = 1},
+                "the first line, which says of which study this journal is, is damaged or missing", "an intact journal",
+                "Give another --output; or, to begin anew, remove the journal, and with it the trials that it holds.");
+  const bool is_other = *first != header;
+  const std::string its_header(*first);
+  bool holds_trials = false;
+  while (std::getline(stream, line)) {
     const auto record = record_of(line);
-    if (is_first && record && *record != header)
-      throw Error(ErrorCode::bad_input, {.file = file.string()},
-                  fmt::format("a journal of another study: {} differs", difference(header, *record)),
-                  "the journal of this study",
-                  "Undo the change to go on with that study, give another --output, or remove the journal.");
     if (!record) continue;
-    if (std::exchange(is_first, false)) continue;
+    if (is_other && std::exchange(holds_trials, true)) break;
+    if (is_other) continue;
     const json trial = json::parse(*record);
     Trial& known = known_[trial["number"].get<std::uint64_t>()];
     known.status = static_cast<TrialStatus>(trial["status"].get<int>());
@@ -167,7 +226,12 @@ void TrialJournal::read(const std::filesystem::path& file, std::string_view head
     for (const auto& bits : trial["metrics"]) known.metrics.push_back(std::bit_cast<double>(bits.get<std::uint64_t>()));
     known.text = trial["text"].get<std::string>();
   }
+  if (holds_trials)
+    throw Error(ErrorCode::bad_input, {.file = file.string()}, difference_of_headers(header, its_header),
+                "the journal of this study and of this job",
+                "Run that study with the same options to its end, give another --output, or remove the journal.");
   if (!stream.eof()) throw Error(ErrorCode::bad_input, {.file = file.string()}, "the journal cannot be read");
+  if (std::error_code failure; is_other) std::filesystem::remove(file, failure);
 }
 
 void TrialJournal::append(const std::string& record) {
@@ -190,11 +254,18 @@ void TrialJournal::add(std::uint64_t number, const Trial& trial) {
   const ordered_json record = {
       {"number", number}, {"status", static_cast<int>(trial.status)}, {"metrics", bits}, {"text", trial.text}};
   append(record.dump(-1, ' ', false, json::error_handler_t::replace));
+  has_trials_ = true;
 }
 
 void TrialJournal::remove() {
   std::error_code failure;
   for (const auto& file : journals_of(output_)) std::filesystem::remove(file, failure);
+  std::vector<std::filesystem::path> unfinished;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(output_), failure))
+    if (entry.path().filename().string().starts_with(
+            std::filesystem::path(unfinished_prefix(output_)).filename().string()))
+      unfinished.push_back(entry.path());
+  for (const auto& file : unfinished) std::filesystem::remove(file, failure);
 }
 
 }  // namespace orrery::app

@@ -9,11 +9,11 @@
 #include "keys/keys.hpp"
 #include "manual.hpp"
 #include "option_values.hpp"
+#include "orrery/base/suggestion.hpp"
 #include "orrery/config/units.hpp"
 #include "show_plan_command.hpp"
 #include "study_command.hpp"
 #include "subcommands.hpp"
-#include "suggestion.hpp"
 #include "synthesis_options.hpp"
 
 namespace orrery::config {

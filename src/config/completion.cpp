@@ -6,8 +6,8 @@
 
 #include "manual.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/suggestion.hpp"
 #include "subcommands.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "astra_sim/astra_sim.hpp"
 #include "keys/keys.hpp"
-#include "suggestion.hpp"
+#include "orrery/base/suggestion.hpp"
 
 namespace orrery::config {
 namespace {

@@ -6,9 +6,9 @@
 #include <cctype>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/suggestion.hpp"
 #include "orrery/base/version.hpp"
 #include "subcommands.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {

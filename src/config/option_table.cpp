@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/suggestion.hpp"
 #include "orrery/config/units.hpp"
-#include "suggestion.hpp"
 
 // cxxopts splits values at this character, ',' by default: a character that no value holds.
 #define CXXOPTS_VECTOR_DELIMITER '\0'

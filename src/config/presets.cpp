@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "orrery/base/suggestion.hpp"
 #include "orrery/config/preset_files.hpp"
 #include "section.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {

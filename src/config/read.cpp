@@ -6,13 +6,13 @@
 
 #include "astra_sim/astra_sim.hpp"
 #include "keys/keys.hpp"
+#include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/partition/strategy.hpp"
 #include "orrery/trace/store.hpp"
 #include "orrery/workload/generator.hpp"
 #include "references.hpp"
 #include "resolution.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {
@@ -189,6 +189,15 @@ Findings examine(const Inputs& inputs) {
   if (findings.configuration && !findings.faults.empty())
     findings.configuration = enough_for_traces(*findings.configuration);
   return findings;
+}
+
+Faults faults_of_keys(const Inputs& inputs) {
+  Faults faults;
+  faults.attempt([&] {
+    read_keys_of(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()}, inputs.overrides,
+                 inputs.system_only, faults);
+  });
+  return faults;
 }
 
 Configuration read(const Inputs& inputs) {

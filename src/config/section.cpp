@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "orrery/base/suggestion.hpp"
 #include "orrery/config/units.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {
@@ -158,7 +158,10 @@ void Section::refuse_unknown() {
 }
 
 std::string Section::path(std::string_view key) const {
-  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+  std::string path;  // without fmt::format, because studies read a great many configurations
+  path.reserve(path_.size() + 1 + key.size());
+  if (!path_.empty()) path.append(path_).push_back('.');
+  return path.append(key);
 }
 
 Place Section::place(std::string_view key) const {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
-#include "suggestion.hpp"
+#include "orrery/base/suggestion.hpp"
 #include "value.hpp"
 #include "words.hpp"
 

@@ -117,7 +117,10 @@ class StudyReader {
     Section section = top.section("study");
     if (!section.present()) faults_.add(Error(ErrorCode::bad_input, root_.place("study"), "missing", "a study"));
     if (const Value* const base = section.need("base", "a CONFIG.yaml"))
-      faults_.attempt([&] { study_.base = as_path(*base, section.path("base")); });
+      faults_.attempt([&] {
+        study_.base = as_path(*base, section.path("base"));
+        study_.base_place = base->place(section.path("base"));
+      });
     each_entry(section, "parameters", true, [&](const auto& entry) { read_parameter(entry); });
     each_entry(section, "derived", false, [&](const auto& entry) { read_derived(entry); });
     each_item(section, "constraints", false, [&](const Value& item, const std::string& path) {
@@ -133,7 +136,7 @@ class StudyReader {
         const std::string key = section.path("max-memory-per-trial");
         study_.most.memory = parse_bytes(as_text(*memory, key, "a size"), memory->place(key), "4 GB").count();
       });
-    read_truth(section, "fold", study_.fold);
+    read_truth(section, "fold", study_.fidelity.fold);
     read_truth(section, "sensitivity", study_.sensitivity);
     read_fidelity(section);
     read_strategy(section);
@@ -184,11 +187,12 @@ class StudyReader {
   }
   void read_fidelity(Section& section) {
     Section fidelity = section.section("fidelity");
-    read_truth(fidelity, "fold", study_.fold);
+    read_truth(fidelity, "fold", study_.fidelity.fold);
     for (const auto& [name, key] :
          {std::pair("network", "system.network.model"), {"iterations", "workload.iterations"}})
       if (const Value* const value = fidelity.find(name))
-        faults_.attempt([&] { study_.fidelity.emplace_back(key, as_text(*value, fidelity.path(name), "a value")); });
+        faults_.attempt(
+            [&] { study_.fidelity.settings.emplace_back(key, as_text(*value, fidelity.path(name), "a value")); });
     fidelity.refuse_unknown();
   }
   void read_strategy(Section& section) {
@@ -307,7 +311,7 @@ class StudyReader {
     if (!explore::is_metric(name))
       throw Error(ErrorCode::bad_input, named.place(path), fmt::format("found '{}'", name), "a metric",
                   suggestion(name, known));
-    study_.objectives.push_back({name, most != nullptr});
+    study_.objectives.push_back({name, most != nullptr, named.place(path)});
   }
 
   const Value& root_;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "option_values.hpp"
 #include "orrery/base/text.hpp"
@@ -54,6 +55,22 @@ void read_shards(const Arguments& arguments, ExploreCommand& command) {
   command.parts.merge.assign(files.begin() + 1, files.end());
 }
 
+/// Refuses options of which at most one can be followed, and files that nobody would write.
+void require_one_task(const Arguments& arguments, const ExploreCommand& command) {
+  std::vector<std::string_view> tasks;
+  if (command.list) tasks.emplace_back("--list");
+  if (command.trial) tasks.emplace_back("--trial");
+  if (command.dry_run) tasks.emplace_back("--dry-run");
+  if (tasks.size() > 1)
+    refuse_usage(fmt::format("orrery explore: both {} and {} are given. Give one of them.", tasks[0], tasks[1]));
+  if (tasks.empty()) return;
+  if (arguments.text("csv"))
+    refuse_usage(
+        fmt::format("orrery explore: --csv has no meaning with {}, which simulates nothing and writes no file. "
+                    "Leave one of them out, or send what is printed to a file with '>'.",
+                    tasks[0]));
+}
+
 }  // namespace
 
 ExploreCommand make_explore(const Arguments& arguments) {
@@ -69,6 +86,7 @@ ExploreCommand make_explore(const Arguments& arguments) {
   command.dry_run = arguments.flag("dry-run").value_or(false);
   command.list = arguments.flag("list").value_or(false);
   command.strict = arguments.flag("strict").value_or(false);
+  require_one_task(arguments, command);
   read_shards(arguments, command);
   command.keep_results = choice<KeptResults>(arguments, "keep-results",
                                              {{"none", KeptResults::none, "of no trial"},

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/units.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 namespace {

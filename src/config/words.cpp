@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/suggestion.hpp"
 #include "orrery/collective/registry.hpp"
-#include "suggestion.hpp"
 
 namespace orrery::config {
 

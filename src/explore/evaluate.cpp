@@ -177,14 +177,21 @@ class Evaluator {
 
 Value Expression::evaluate(const Names& names) const { return Evaluator(*this, names).value(nodes_.size() - 1); }
 
-std::optional<std::string> Expression::limited_name() const {
-  const Node& root = nodes_.back();
-  const bool is_left = root.op == Op::at_most || root.op == Op::less;
-  const bool is_right = root.op == Op::at_least || root.op == Op::more;
+std::optional<std::string> Expression::lone_side(bool is_left, bool is_right) const {
   if (!is_left && !is_right) return {};
-  const Node& limited = nodes_[root.operands[is_left ? 0 : 1]];
-  if (limited.op != Op::name || std::ranges::count(nodes_, limited.name, &Node::name) > 1) return {};
-  return limited.name;
+  const Node& lone = nodes_[nodes_.back().operands[is_left ? 0 : 1]];
+  if (lone.op != Op::name || std::ranges::count(nodes_, lone.name, &Node::name) > 1) return {};
+  return lone.name;
+}
+
+std::optional<std::string> Expression::limited_name() const {
+  const Op op = nodes_.back().op;
+  return lone_side(op == Op::at_most || op == Op::less, op == Op::at_least || op == Op::more);
+}
+
+std::optional<std::string> Expression::demanded_name() const {
+  const Op op = nodes_.back().op;
+  return lone_side(op == Op::at_least || op == Op::more, op == Op::at_most || op == Op::less);
 }
 
 std::optional<std::pair<double, double>> Expression::sides(const Names& names) const {

@@ -181,7 +181,7 @@ class Parser {
       at_ = after_number;
     const auto value = number_of(digits, factor.value_or(1), factor.has_value());
     if (!value) fail(fmt::format("'{}'", digits), "a number");
-    return add({.op = Op::value, .value = *value});
+    return add({.op = Op::value, .value = *value, .dimension = dimension_of_unit(unit)});
   }
   Index name_or_function() {
     const std::string word(word_here());

@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "orrery/base/suggestion.hpp"
+
 namespace orrery::explore {
 namespace {
 
@@ -52,11 +54,19 @@ void require_known(const Expression& expression, const std::set<std::string, std
       continue;
     }
     std::string names;
-    for (const std::string& one : known) names += fmt::format("{}{}", names.empty() ? "" : ", ", cited(one));
+    std::vector<std::string_view> candidates;
+    for (const std::string& one : known) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", cited(one));
+      candidates.push_back(one);
+    }
+    if (takes_metrics)
+      for (const MetricInfo& metric : metrics()) candidates.push_back(metric.name);
+    const std::string_view similar = nearest(name, candidates);
     throw Error(ErrorCode::bad_input, expression.place(),
                 fmt::format("'{}' names '{}'", cited(expression.text()), cited(name)),
                 is_metric(name) ? "no metric: it has no value before the simulation"
-                                : fmt::format("{}{}", names, takes_metrics ? ", or a metric" : ""));
+                                : fmt::format("{}{}", names, takes_metrics ? ", or a metric" : ""),
+                is_metric(name) || similar.empty() ? "" : fmt::format("Did you mean '{}'?", cited(similar)));
   }
 }
 

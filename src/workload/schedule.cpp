@@ -45,6 +45,11 @@ std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
   return passes;
 }
 
+/// Returns how many forward passes a stage has before its first backward one with interleaved 1F1B, if it has as many.
+std::uint32_t interleaved_warm_up(const Parallel& parallel, std::uint32_t stage) {
+  return (parallel[Axis::pp] - stage - 1) * 2 + (parallel.interleaving - 1) * parallel[Axis::pp];
+}
+
 std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   const std::uint32_t pp = parallel[Axis::pp], batches = parallel.micro_batches, chunks = parallel.interleaving;
   const auto plain = [](Pass::Kind kind) { return [kind](std::uint32_t k) { return Pass{kind, k, 0}; }; };
@@ -58,7 +63,7 @@ std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
     };
   };
   const std::uint32_t count = batches * chunks;
-  const std::uint32_t warm_up = std::min((pp - stage - 1) * 2 + (chunks - 1) * pp, count);
+  const std::uint32_t warm_up = std::min(interleaved_warm_up(parallel, stage), count);
   return alternate(warm_up, count, unit(forward), unit(backward));
 }
 
@@ -126,11 +131,14 @@ Parallel with_fewer_micro_batches(const Parallel& parallel) {
   return fewer;
 }
 
+// With 1F1B, after the forward passes at the beginning each further one is followed by a backward one, also if this is
+// divided, as its second part then follows at once.
 std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t stage) {
-  if (parallel.is_inference() || parallel.num_chunks() > 1) return {};
+  if (parallel.is_inference()) return {};
   if (parallel.pipeline.schedule == Schedule::gpipe) return parallel.micro_batches;
   if (parallel.pipeline.schedule != Schedule::one_forward_one_backward) return {};
-  return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
+  if (parallel.interleaving == 1) return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
+  return std::min(interleaved_warm_up(parallel, stage) + 1, parallel.micro_batches * parallel.interleaving);
 }
 
 void require_possible_schedule(const Parallel& parallel) {

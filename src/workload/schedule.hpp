@@ -39,8 +39,8 @@ std::vector<Pass> passes_of(const Parallel& parallel, std::uint32_t stage);
 /// with GPipe, ZB-V and DualPipe.
 Parallel with_fewer_micro_batches(const Parallel& parallel);
 
-/// Returns the largest number of passes of a stage that are begun and not ended at a time, if a formula gives it: of
-/// one chunk, with GPipe and 1F1B.
+/// Returns the largest number of passes of a stage that are begun and not ended at a time, if a formula gives it: with
+/// GPipe and 1F1B.
 std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t stage);
 
 /// Throws Error (bad_input), which names the key of CONFIG.yaml, if the schedule cannot have these stages,

@@ -29,6 +29,7 @@ FALL_BACKS = {
     "remote memory": ("", "\n  remote-memory: {kind: per-npu, bandwidth: 10 GB/s, latency: 1 us}",
                       f"workload: {{model: {TRANSFORMER}, parallel: {{dp: 4, zero: 3, micro-batches: 2, offload: [parameters, optimizer]}}}}", 0),
 }
+PRICES = "cost: {source: a list, date: 2024-08-01, npu: {price: 30000, busy-power: 700, idle-power: 100}, operation: {lifetime: 4, electricity: 0.1}}\n"
 FALL_BACK_BASE = """system:
   network: {dimensions: [{shape: Ring, size: 4, bandwidth: 50 GB/s, latency: 1 us}]%s}%s
 %s
@@ -56,12 +57,18 @@ class Bounds(harness.Folder):
             columns = {key: list(column.asstr()[:] if column.dtype.kind == "O" else column[:]) for key, column in file["trials"].items()}
             return columns | {"best": list(file["best"][:]), "extra": list(file["kernel/extra"][:])}
 
+    def add_prices(self):
+        base = self.folder / "base.yaml"
+        base.write_text(base.read_text() + PRICES)
+
     def test_no_trial_is_below_its_bounds(self):
-        """Of random studies all trials are simulated, because they may keep all. The program compares each with its bounds; so does this test.
-        Bounds are tight: most are above 0.8 of the time, and a bound that is 2 % too high would be found."""
+        """Of random studies all trials are simulated, because they may keep all. The program compares each with its bounds of all metrics; so does
+        this test with those of the time. Bounds are tight: most are above 0.8 of the time, and a bound that is 2 % too high would be found."""
         draw, ratios, unbounded = random.Random(SEED), [], 0
-        for _ in range(STUDIES):
-            trials = self.explore(random_study.write(draw, self.folder), "all.h5")
+        for number in range(STUDIES):
+            study = random_study.write(draw, self.folder, objectives=("{minimise: step_time}", "{maximise: hfu}")[number % 2])
+            self.add_prices()
+            trials = self.explore(study, "all.h5")
             self.assertNotIn("ruled-out", trials.get("status", []))
             for status, time, bound in zip(*(trials.get(key, []) for key in ("status", "step_time", "lower_bound"))):
                 if status == "done":
@@ -78,10 +85,12 @@ class Bounds(harness.Folder):
         number of ranks. What is ruled out was better in no trial of the grid than the last one of the top."""
         draw, ruled_out = random.Random(SEED + 1), 0
         kinds = [("{minimise: step_time}", ""), ("{maximise: tokens_per_s}", ""), ("{minimise: step_time}, {minimise: peak_memory}", ""),
-                 ("{minimise: step_time}", ', "peak_memory <= 100 MB"')]
-        for number in range(STUDIES // 2):
+                 ("{minimise: step_time}", ', "peak_memory <= 100 MB"'), ("{maximise: mfu}", ""), ("{maximise: hfu}", ""), ("{minimise: energy_per_step}", ""),
+                 ("{maximise: tokens_per_j}", ', "mfu >= 0.05"'), ("{minimise: usd_per_step}, {maximise: hfu}", ""), ("{minimise: step_time}", ', "tokens_per_s <= 2e6"')]
+        for number in range(STUDIES * 2 // 3):
             objectives, limit = kinds[number % len(kinds)]
             study = random_study.write(draw, self.folder, keep=3, objectives=objectives, limit=limit)
+            self.add_prices()
             bounded = self.explore(study, "bounded.h5", ranks=draw.choice([0, 2, 3]))
             study.write_text(study.read_text().replace("kind: bounded", "kind: grid"))
             grid = self.explore(study, "grid.h5")
@@ -121,6 +130,20 @@ class Bounds(harness.Folder):
                     self.assertTrue(bound != bound if unbounded else 0 < bound <= grid["step_time"][row], bound)
                 warning = f"{unbounded} of 4 configurations have no bound of their time and are simulated in any case"
                 self.assertEqual(warning in self.said, unbounded > 0, self.said)
+
+    def test_metrics_without_a_bound(self):
+        """A metric without a bound, and one that is to be worse than its bound, rule nothing out, and a warning says so. The best are those of
+        the grid."""
+        for objective, words in (("{minimise: exposed_communication}", "exposed_communication has no bound"), ("{maximise: step_time}", "step_time has a bound for the other direction"),
+                                 ("{minimise: power}", "the bounds have ruled nothing out")):
+            study = random_study.write(random.Random(SEED + 3), self.folder, keep=2, objectives=objective)
+            self.add_prices()
+            bounded = self.explore(study, "bounded.h5", ranks=2)
+            self.assertIn(words, self.said)
+            self.assertNotIn("ruled-out", bounded["status"])
+            study.write_text(study.read_text().replace("kind: bounded", "kind: grid"))
+            self.assertEqual(self.explore(study, "grid.h5")["best"], bounded["best"])
+            self.assertEqual(self.said, "")
 
     def test_one_answer(self):
         """A bounded study has the same file on 1, 2 and 3 ranks, but for /kernel."""

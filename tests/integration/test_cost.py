@@ -78,7 +78,7 @@ class Cost(harness.Folder):
 
     def test_studies_minimise_prices(self):
         """A study takes prices from the file beside it. The cheapest step, the limit on the price of the system and the bounds of `bounded` give
-        what the metrics of all trials of `grid` say. Without prices each trial says what it lacks."""
+        what the metrics of all trials of `grid` say. Without prices the study is refused, and the file of the last one stays."""
         self.config(cost="")
         text = ("study:\n  base: config.yaml\n  parameters:\n"
                 "    bandwidth: {key: system.network.dimensions.1.bandwidth, values: [25 GB/s, 50 GB/s, 100 GB/s, 200 GB/s, 400 GB/s]}\n"
@@ -104,9 +104,12 @@ class Cost(harness.Folder):
                     self.assertEqual(best["grid"], [number for _, number in ranked[:3]])
             self.assertEqual(best["grid"], best["bounded"], objective)
         study.write_text(text % ("minimise: usd_per_step", "grid", ""))
+        before = output.read_bytes()
         done = harness.orrery("explore", study, f"--output={output}", "--force")
         self.assertEqual(done.code, 3)
-        self.assertIn("20  excluded by capex, which is not known: `cost` lacks the prices", done.out)
+        self.assertRegex(done.err, r"study\.yaml:9: .*found 'capex', which follows from prices, and no configuration has `cost`")
+        self.assertRegex(done.err, r"study\.yaml:10: .*found 'usd_per_step'")
+        self.assertEqual(output.read_bytes(), before)
 
     def test_wrong_prices_are_refused(self):
         """Prices below 0, a tier that is not there, too few tiers, prices without a source, and an unknown key: each is named with its place."""

@@ -61,6 +61,10 @@ struct Findings {
 /// Does the same as `read` for `orrery check`, which goes on to the traces.
 Findings examine(const Inputs& inputs);
 
+/// Returns the faults of single keys, values, units and files of a CONFIG.yaml and its settings. Does not look at the
+/// whole, so that what is found does not depend on how keys fit together. Throws no faults of the input.
+Faults faults_of_keys(const Inputs& inputs);
+
 /// Reads `workload.model` and `workload.parallel` of a CONFIG.yaml, whatever else it holds, with the settings of --set;
 /// without a file those of a transformer on 64 NPUs (docs/workloads.md). Throws as `read`.
 workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/explore/physical_dimension.hpp"
 
 namespace orrery::explore {
 
@@ -62,21 +64,32 @@ class Expression {
   /// Returns the name on the left if the expression is `name <= x` or `name < x`, and the one on the right if it is
   /// `x >= name` or `x > name`, where x does not use it: if it fails, then it fails for all larger values too.
   std::optional<std::string> limited_name() const;
+  /// Returns the same for `name >= x` and the like: if it fails, then it fails for all smaller values too.
+  std::optional<std::string> demanded_name() const;
   /// Returns the numbers on both sides of a comparison; nothing if it is none of numbers.
   std::optional<std::pair<double, double>> sides(const Names& names) const;
+  /// Returns what kind of quantity it is; nothing for truths and words, and where parts are not known. `of_name`: the
+  /// same of its names. Throws Error (bad_input), which names both, if quantities of two kinds are compared, added or
+  /// the like. A number without a unit goes with all.
+  std::optional<PhysicalDimension> dimension(
+      const std::function<std::optional<PhysicalDimension>(const std::string&)>& of_name) const;
   /// Returns its truth. Throws Error (bad_input) if it has none.
   bool holds(const Names& names) const;
 
  private:
   friend class Parser;
   friend class Evaluator;
+  friend class DimensionFinder;
   /// What a node of the tree does.
   struct Node {
     Op op;
     Value value = std::int64_t{0};
-    std::string name = {};  ///< of Op::name
+    std::string name = {};                            ///< of Op::name
+    std::optional<PhysicalDimension> dimension = {};  ///< of Op::value, if it has a unit
     std::vector<std::size_t> operands = {};
   };
+
+  std::optional<std::string> lone_side(bool is_left, bool is_right) const;
 
   std::string text_;
   Place place_;

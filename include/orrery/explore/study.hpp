@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,7 @@ struct Derived {
 struct Objective {
   std::string metric;
   bool is_maximised = false;
+  Place place = {};
 };
 
 /// Which legal configurations are simulated.
@@ -77,10 +79,17 @@ struct TrialLimits {
   std::uint64_t memory = 0;  ///< bytes of its simulation, by estimate
 };
 
+/// How all trials are simulated.
+struct Fidelity {
+  std::vector<std::pair<std::string, std::string>> settings;  ///< keys of CONFIG.yaml with their texts
+  bool fold = true;                                           ///< NPUs that are alike are simulated once
+};
+
 /// What `orrery explore` searches (docs/exploration.md).
 struct Study {
   std::string text;                   ///< of STUDY.yaml, verbatim
   std::filesystem::path base;         ///< CONFIG.yaml
+  Place base_place;                   ///< where the study names it
   std::string cost;                   ///< prices: a file or a preset; empty: those of the base
   std::vector<Parameter> parameters;  ///< the last one changes fastest
   std::vector<Derived> derived;
@@ -90,13 +99,12 @@ struct Study {
   Strategy strategy = Strategy::grid;
   Sampling sampling;
   std::vector<Caveat> caveats;
-  std::vector<std::pair<std::string, std::string>> fidelity;  ///< keys of CONFIG.yaml that all trials have, and texts
-  TrialLimits most;                                           ///< what each trial may take
-  bool fold = true;
+  Fidelity fidelity;
+  TrialLimits most;         ///< what each trial may take
   bool sensitivity = true;  ///< find what the best trial depends on
 };
 
-/// Returns the rules that hold unless a study has its own: ZeRO 3 over more than 64 NPUs. None if the study changes a
+/// Returns the rules that hold unless a study has its own: ZeRO 3 over more than 512 NPUs. None if the study changes a
 /// file or a section that may say so.
 std::vector<Caveat> default_caveats(const Study& study);
 
@@ -127,5 +135,10 @@ std::vector<std::string> paths_of(const Study& study);
 /// also for a key in back quotes within a section that the study changes as a whole, and for an interval without
 /// samples.
 void validate(const Study& study);
+
+/// Checks that expressions compare and add quantities of the same kind only, as far as these are known: those of
+/// metrics, of numbers and values with units, and of keys of the base, whose texts are given. Throws Error (bad_input),
+/// which names both.
+void require_dimensions(const Study& study, const std::map<std::string, std::string>& texts_of_keys);
 
 }  // namespace orrery::explore

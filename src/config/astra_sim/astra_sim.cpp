@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "keys/keys.hpp"
-#include "suggestion.hpp"
+#include "orrery/base/suggestion.hpp"
 
 namespace orrery::config {
 namespace {

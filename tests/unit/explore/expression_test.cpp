@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 namespace orrery::explore {
@@ -33,6 +34,32 @@ TEST(Expression, LimitsAreFound) {
   for (const char* const other : {"peak_memory >= 80 GB", "peak_memory + 1 < 3", "a <= a * 2", "not (a < 3)",
                                   "a < 3 and b < 4", "3 < a", "a == 3"})
     EXPECT_EQ(limited(other), "none") << other;
+}
+
+// Quantities of one kind are compared and added, whatever their units; products have powers of their own. What has no
+// unit goes with all.
+TEST(Expression, KindsOfQuantities) {
+  const auto kind_of = [](const std::string& text) -> std::string {
+    const auto of_name = [](const std::string& name) {
+      return name == "time" ? dimension_of_unit("s") : name == "rate" ? dimension_of_unit("GB/s") : std::nullopt;
+    };
+    try {
+      const auto kind = Expression::parse(text, {.file = "study.yaml"}).dimension(of_name);
+      return kind ? to_text(*kind) : "unknown";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(kind_of("time + 3 us"), "s");
+  EXPECT_EQ(kind_of("time * rate"), "byte");
+  EXPECT_EQ(kind_of("rate * rate / time"), "byte^2/s^3");
+  EXPECT_EQ(kind_of("time ** 2 / time"), "s");
+  EXPECT_EQ(kind_of("time / 2 s"), "1 (a plain number)");
+  EXPECT_EQ(kind_of("312 TFLOPS"), "FLOP/s");
+  for (const char* const unknown : {"time * 3", "other", "time < 3 s", "'word'", "time ** 0.5", "log2(time)", "3"})
+    EXPECT_EQ(kind_of(unknown), "unknown") << unknown;
+  for (const char* const wrong : {"time + rate", "min(3, time, 4 kB) < 1", "not (time == rate)", "divides(time, 2 GB)"})
+    EXPECT_NE(kind_of(wrong).find("expected quantities of the same kind"), std::string::npos) << wrong;
 }
 
 // Operators bind as in Python: powers before signs before products before sums before comparisons before not, and, or.

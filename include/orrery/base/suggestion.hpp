@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace orrery::config {
+namespace orrery {
 
 /// So many unknown names of one mapping get a suggestion, so that the search for them stays cheap.
 inline constexpr std::size_t most_suggestions = 100;
@@ -22,4 +22,4 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
 /// Returns "a, b or c".
 std::string list(std::span<const std::string_view> words);
 
-}  // namespace orrery::config
+}  // namespace orrery

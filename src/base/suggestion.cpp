@@ -1,25 +1,26 @@
-#include "suggestion.hpp"
+#include "orrery/base/suggestion.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 
-namespace orrery::config {
+namespace orrery {
 namespace {
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+char lower_case_of(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 /// Returns the optimal string alignment distance.
-std::size_t distance(std::string_view a, std::string_view b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) previous[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     current[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = previous[j - 1] + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      const std::size_t replace = previous[j - 1] + (lower_case_of(a[i - 1]) == lower_case_of(b[j - 1]) ? 0 : 1);
       current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replace});
-      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+      if (i > 1 && j > 1 && lower_case_of(a[i - 1]) == lower_case_of(b[j - 2]) &&
+          lower_case_of(a[i - 2]) == lower_case_of(b[j - 1]))
         current[j] = std::min(current[j], before[j - 2] + 1);
     }
     std::swap(before, previous);
@@ -38,7 +39,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   for (const std::string_view candidate : known) {
     const std::size_t longer = std::max(word.size(), candidate.size());
     if (longer - std::min(word.size(), candidate.size()) >= least) continue;  // the distance is at least that
-    const std::size_t d = distance(word, candidate);
+    const std::size_t d = edit_distance(word, candidate);
     if (d < least && d < longer) {
       least = d;
       best = candidate;
@@ -60,4 +61,4 @@ std::string list(std::span<const std::string_view> words) {
   return text;
 }
 
-}  // namespace orrery::config
+}  // namespace orrery
