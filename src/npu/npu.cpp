@@ -63,6 +63,7 @@ bool Npu::handle(const pdes::Event& event) {
     case EventKind::gpu_resume:
     case EventKind::gpu_offer:
     case EventKind::gpu_over:
+    case EventKind::gpu_take:
     case EventKind::left:
       gpu_->handle(execution_, event);
       share_sms(event.time);
