@@ -13,12 +13,13 @@ std::uint64_t lock_step(const BlockRun& block, const Parameters& parameters) {
   const std::uint64_t threads = block.block.threads;
   return parameters.wavefront == 0 ? threads : std::min<std::uint64_t>(threads, parameters.wavefront);
 }
-/// Returns how many iterations of loads of threads in lock step a block has in flight.
-std::uint64_t iterations_in_flight(const BlockRun& block, const Parameters& parameters) {
+/// Returns how many iterations of `each` bytes a block has in flight, each of threads in lock step.
+std::uint64_t iterations_in_flight(const BlockRun& block, const Parameters& parameters, std::uint64_t each) {
   const std::uint64_t step = lock_step(block, parameters);
   const std::uint64_t wavefronts = (block.block.threads + step - 1) / step;
   if (wavefronts == 1) return parameters.unroll;
-  return std::max<std::uint64_t>(1, std::min<std::uint64_t>(parameters.unroll * wavefronts, parameters.outstanding));
+  const std::uint64_t most = std::uint64_t{parameters.outstanding} * parameters.line / each;
+  return std::max<std::uint64_t>(1, std::min(parameters.unroll * wavefronts, most));
 }
 
 /// Loads from all sources side by side, in bursts of which few are under way at a time. `in_memory`: how often each of
@@ -33,7 +34,7 @@ Task fetch(BlockRun& block, std::span<const Operand> sources, std::uint64_t each
   // Where words wait for data, two bursts under way would be too much of a window.
   const std::uint32_t most = parameters.arbitration == Arbitration::fifo ? 0 : device.granularity.bursts;
   const Bursts bursts(bytes, each, most);
-  const std::uint64_t unroll = iterations_in_flight(block, parameters), size = bursts.size();
+  const std::uint64_t unroll = iterations_in_flight(block, parameters, each), size = bursts.size();
   const std::uint64_t window = size == 1 ? unroll : std::max<std::uint64_t>(2, (unroll + size - 1) / size + 1);
   // A burst stands for a loop of its iterations, `unroll` of them under way: so long lies between two bursts, and after
   // the last one.
@@ -43,7 +44,7 @@ Task fetch(BlockRun& block, std::span<const Operand> sources, std::uint64_t each
                          static_cast<std::int64_t>(iterations) / static_cast<std::int64_t>(unroll));
   };
   std::deque<std::pair<std::uint32_t, std::uint64_t>> under_way;  // loads, and the bytes of their bursts
-  Time kept;  // when what has come is through the ports of memory
+  Time kept;                                                      // when what has come is through the ports of memory
   const auto keep = [&](std::uint64_t size_of_burst) {
     kept = std::max(kept, device.around.move_memory(device.gpu, in_memory * size_of_burst));
   };

@@ -49,9 +49,9 @@ struct MemoryParameters {
   std::uint32_t width = 16;         ///< bytes that a thread moves in an iteration
   std::uint32_t unroll = 1;         ///< iterations of loads in flight
   /// Threads that load in lock step. Wavefronts of a block load by themselves: each has `unroll` iterations in flight,
-  /// all together `outstanding` at the most. 0: all threads of a block are in lock step.
+  /// all together `outstanding` lines from each GPU at the most. 0: all threads of a block are in lock step.
   std::uint32_t wavefront = 0;
-  std::uint32_t outstanding = 256;  ///< most lines of an iteration
+  std::uint32_t outstanding = 256;                         ///< most lines of an iteration
   Bandwidth sm_rate = Bandwidth::from_bytes_per_ns(37.2);  ///< most that one block moves
 
   friend bool operator==(const MemoryParameters&, const MemoryParameters&) = default;
