@@ -74,8 +74,9 @@ class MscclppSteps : PlanSteps {
           of_groups = std::lcm(of_groups, std::uint64_t{std::min(step.share.size, most_of_group + 1)});
           if (step.pipeline != 0) of_pipelines = std::lcm(of_pipelines, std::uint64_t{iterations_of(step)});
           if (step.share.size > most_of_group || of_groups * of_pipelines > most_parts)
-            fail("groups of thread blocks or pipelines have too many sizes",
-                 fmt::format("groups of {} thread blocks at the most, and sizes that divide each other", most_of_group));
+            fail(
+                "groups of thread blocks or pipelines have too many sizes",
+                fmt::format("groups of {} thread blocks at the most, and sizes that divide each other", most_of_group));
         }
     parts_ = static_cast<std::uint32_t>(of_groups * of_pipelines);
   }
@@ -112,10 +113,9 @@ class MscclppSteps : PlanSteps {
 
   void follow_block(const Plan::Block& block) {
     for (auto step = block.steps.begin(); step != block.steps.end();) {
-      const auto end =
-          step->pipeline == 0
-              ? step + 1
-              : std::find_if(step, block.steps.end(), [&](const Step& s) { return s.pipeline != step->pipeline; });
+      const auto end = step->pipeline == 0 ? step + 1 : std::find_if(step, block.steps.end(), [&](const Step& s) {
+        return s.pipeline != step->pipeline;
+      });
       at_.iterations = step->pipeline == 0 ? 1 : iterations_of(*step);
       for (at_.iteration = 0; at_.iteration < at_.iterations; ++at_.iteration)
         for (auto inner = step; inner != end; ++inner) {
@@ -210,8 +210,7 @@ class MscclppSteps : PlanSteps {
   /// Semaphores join thread blocks of a GPU: the k-th acquisition waits for the release that gives the k-th unit.
   void pass_semaphores(const Step& step) {
     for (const std::uint32_t id : step.ids) {
-      auto& of_kind =
-          step.kind == PlanOperation::sem_acquire ? at_.semaphores.acquired : at_.semaphores.released;
+      auto& of_kind = step.kind == PlanOperation::sem_acquire ? at_.semaphores.acquired : at_.semaphores.released;
       auto& [block, steps] = of_kind[id];
       if (!steps.empty() && block != at_.block)
         fail(fmt::format("thread block {} does so with semaphore {} too", block, id),
@@ -286,9 +285,8 @@ class MscclppSteps : PlanSteps {
     const std::uint64_t first = start + width * at_.iteration / at_.iterations;
     const std::uint64_t at = std::uint64_t{chunks.index} * parts_ + first;
     if (at + (last - first) > most_cut_chunks) fail("a buffer ends too far away", "fewer chunks");
-    return {rank,
-            {msccl_buffer(chunks.buffer), static_cast<std::uint32_t>(at)},
-            static_cast<std::uint32_t>(last - first)};
+    return {
+        rank, {msccl_buffer(chunks.buffer), static_cast<std::uint32_t>(at)}, static_cast<std::uint32_t>(last - first)};
   }
 
   const Plan& plan_;

@@ -19,7 +19,8 @@ std::map<std::string, std::uint64_t, std::less<>> Plan::counts() const {
 }
 
 std::string Plan::place(std::uint32_t gpu, const Block& block, const Step& step) const {
-  return fmt::format("GPU {}, thread block {}, operation {} ({})", gpu, block.id, step.number, mscclpp::name(step.kind));
+  return fmt::format("GPU {}, thread block {}, operation {} ({})", gpu, block.id, step.number,
+                     mscclpp::name(step.kind));
 }
 
 }  // namespace orrery::collective::mscclpp

@@ -64,13 +64,6 @@ Message message_of(const Request& request, const gpu::Parameters& parameters) {
 
 }  // namespace
 
-bool GpuSystem::are_at_a_switch(NpuId a, NpuId b) const {
-  const topology::Fabric::Link first = fabric_.find(fabric_.first(a, b));
-  const auto next = fabric_.next(first, b);
-  return next && fabric_.find(*next).dimension == first.dimension && !fabric_.next(fabric_.find(*next), b) &&
-         fabric_.topology().dimension(first.dimension).shape->has_switch_operations;
-}
-
 /// The kernel that carries out the part of this NPU in a collective.
 class GpuCollectives::Kernel final : public gpu::Simulation {
  public:

@@ -207,8 +207,8 @@ TEST_F(MscclppSwitch, APipelineHasAsManyIterationsAsUnits) {
   EXPECT_EQ(&read_plan->for_whole(Bytes(16384)), &read_plan->for_whole(Bytes(16384)));
 }
 
-// The units of a pipeline are counted in chunks of the whole data: two ranks gather 2 x 4 KiB, each by a pipeline over its
-// chunk of 4 KiB in units of 1 KiB, which puts four times.
+// The units of a pipeline are counted in chunks of the whole data: two ranks gather 2 x 4 KiB, each by a pipeline over
+// its chunk of 4 KiB in units of 1 KiB, which puts four times.
 TEST_F(MscclppFile, APipelineOfAnAllGatherCountsTheChunksOfItsOutput) {
   const auto read_plan = read(plan(in_pipeline(put(0)) + "," + signal_peer + "," + wait_for_peer,
                                    in_pipeline(put(1)) + "," + signal_peer + "," + wait_for_peer));
