@@ -30,7 +30,8 @@ void synthesize(const config::SynthesizeCommand& command);
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);
 
-/// `orrery show trace`, `topology`, `collective`, `tables`, `plan` and `kernel`: print figures as text or JSON.
+/// `orrery show trace`, `topology`, `collective`, `tables`, `plan`, `graph` and `kernel`: print figures as text or
+/// JSON.
 void show_trace(const config::ShowTraceCommand& command);
 void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
@@ -38,6 +39,7 @@ void show_collective(const config::ShowCollectiveCommand& command);
 void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world);
 /// Writes a study beside the output and explores it. Collective.
 void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world);
+void show_graph(const config::ShowGraphCommand& command);
 void show_tables(const config::ShowTablesCommand& command);
 void show_plan(const config::ShowPlanCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);

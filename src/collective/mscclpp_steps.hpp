@@ -25,8 +25,8 @@ struct PlanBuffer {
   Msccl::Location at;
   std::uint32_t count = 0;
 };
-/// The k-th channel of a type between two GPUs, from one of them to the other.
-using PlanChannel = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;
+/// A channel in one direction: from a GPU to another one, and its number at the first one.
+using PlanChannel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
 /// The steps of a plan, and what they wait for.
 class PlanSteps {
@@ -55,7 +55,7 @@ class PlanSteps {
 
   [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
     std::string where;
-    if (at_.gpu < algorithm_.steps.size()) where = fmt::format("rank {}, ", at_.gpu);
+    if (at_.gpu < algorithm_.steps.size()) where = fmt::format("GPU {}, ", at_.gpu);
     if (at_.block >= 0) where += fmt::format("thread block {}, ", at_.block);
     if (!at_.operation.empty()) where += fmt::format("operation {} ({}), ", at_.number, cited(at_.operation));
     if (!where.empty()) where.replace(where.size() - 2, 1, ":");

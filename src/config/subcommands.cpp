@@ -342,6 +342,21 @@ const Subcommand& show_plan_subcommand() {
   return command;
 }
 
+const Subcommand& show_graph_subcommand() {
+  static const Subcommand command{
+      "show graph",
+      "Print what a description of InfraGraph expands to, and the network that it is.",
+      "FILE",
+      "  orrery show graph configs/infragraph/dgx-h100.yaml\n"
+      "  orrery show graph configs/infragraph/dgx-h100.yaml --bandwidth 450GB/s --latency 150ns --links",
+      {{"Links",
+        {{"bandwidth", "RATE", "of links to which the file gives none, as 450GB/s or 400Gb/s"},
+         {"latency", "TIME", "of links to which the file gives none, as 500ns"},
+         {"link", "NAME=RATE,TIME", "of the links of a name, whatever the file says; repeatable", true}}},
+       {"Output", {json_option(), {"links", "", "print each link of the network with its rate and latency"}}}}};
+  return command;
+}
+
 const Subcommand& show_kernel_subcommand() {
   static const Subcommand command{"show kernel",
                                   "Print how a run went on each rank, and what limits it.",
@@ -399,17 +414,29 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),           &check_subcommand(),
-                                          &explore_subcommand(),       &best_subcommand(),
-                                          &flows_subcommand(),         &report_subcommand(),
-                                          &compare_subcommand(),       &calibrate_subcommand(),
-                                          &generate_subcommand(),      &convert_subcommand(),
-                                          &synthesize_subcommand(),    &partition_subcommand(),
-                                          &show_results_subcommand(),  &show_trace_subcommand(),
-                                          &show_topology_subcommand(), &show_collective_subcommand(),
-                                          &show_tables_subcommand(),   &show_plan_subcommand(),
-                                          &show_kernel_subcommand(),   &show_timeline_subcommand(),
-                                          &show_keys_subcommand(),     &show_completion_subcommand(),
+  static const Subcommand* const all[] = {&run_subcommand(),
+                                          &check_subcommand(),
+                                          &explore_subcommand(),
+                                          &best_subcommand(),
+                                          &flows_subcommand(),
+                                          &report_subcommand(),
+                                          &compare_subcommand(),
+                                          &calibrate_subcommand(),
+                                          &generate_subcommand(),
+                                          &convert_subcommand(),
+                                          &synthesize_subcommand(),
+                                          &partition_subcommand(),
+                                          &show_results_subcommand(),
+                                          &show_trace_subcommand(),
+                                          &show_topology_subcommand(),
+                                          &show_collective_subcommand(),
+                                          &show_tables_subcommand(),
+                                          &show_plan_subcommand(),
+                                          &show_graph_subcommand(),
+                                          &show_kernel_subcommand(),
+                                          &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),
+                                          &show_completion_subcommand(),
                                           &show_man_subcommand()};
   return all;
 }

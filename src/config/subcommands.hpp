@@ -30,6 +30,7 @@ const Subcommand& best_subcommand();
 const Subcommand& flows_subcommand();
 const Subcommand& show_tables_subcommand();
 const Subcommand& show_plan_subcommand();
+const Subcommand& show_graph_subcommand();
 const Subcommand& show_kernel_subcommand();
 const Subcommand& show_timeline_subcommand();
 const Subcommand& show_keys_subcommand();

@@ -200,9 +200,12 @@ void Validation::validate_gpu() {
           "no GPUs, or rules: physical");
   const network::Options& network = c_.execution.network;
   if (c_.gpu.evaluation == gpu::Evaluation::alone) {
-    require(!network.model->simulates_links(), "system.gpu.evaluate",
-            fmt::format("found alone in the {} network", name(network.model)),
-            "in-network, or system.network.model: congestion-unaware");
+    require(
+        !network.model->simulates_links(), "system.gpu.evaluate",
+        fmt::format("found alone in the {} network, whose links a collective that was simulated by itself would not "
+                    "hold, and whose traffic it would not meet",
+                    name(network.model)),
+        "in-network, or system.network.model: congestion-unaware for a whole run without queues at links");
   } else {
     require(
         network.model->simulates_links() && !network.model->sends_packets, key,

@@ -94,6 +94,13 @@ const Words<gpu::Arbitration>& gpu_arbitrations() {
   return words;
 }
 
+const Words<gpu::Noc>& gpu_nocs() {
+  using gpu::Noc;
+  static const Words<Noc> words = {{"none", Noc::none, "nothing but latencies, `sm-rate` and `outstanding`"},
+                                   {"ports", Noc::ports, "the ports of memory and those to the links, as servers"}};
+  return words;
+}
+
 const Words<gpu::Fineness>& gpu_finenesses() {
   using gpu::Fineness;
   static const Words<Fineness> words = {{"burst", Fineness::burst, "in `bursts` pieces of each operation at most"},

@@ -59,6 +59,7 @@ const Words<collective::LibraryName>& collective_libraries();
 const Words<collective::Fabric>& fabrics();
 const Words<gpu::ProfileName>& gpu_profiles();
 const Words<gpu::Arbitration>& gpu_arbitrations();
+const Words<gpu::Noc>& gpu_nocs();
 const Words<gpu::Fineness>& gpu_finenesses();
 const Words<gpu::Evaluation>& gpu_evaluations();
 const Words<collective::Optimization>& collective_optimizations();

@@ -8,9 +8,11 @@
 #include <numeric>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/slots.hpp"
+#include "orrery/gpu/ports.hpp"
 #include "orrery/network/link_delays.hpp"
 #include "orrery/pdes/pending_set.hpp"
 
@@ -108,6 +110,7 @@ class AloneRun final : public Simulation {
         parameters_(parameters),
         is_fair_(parameters.arbitration == Arbitration::fair),
         links_(delays, members),
+        ports_(program.gpus.size(), Ports(parameters)),
         ends_(program.gpus.size(), Time::max()) {
     for (std::uint32_t g = 0; g < program.gpus.size(); ++g)
       devices_.emplace_back(program, g, parameters, granularity, *this);
@@ -130,21 +133,23 @@ class AloneRun final : public Simulation {
     push(time, What::resume, 0, reinterpret_cast<std::uintptr_t>(coroutine.address()));
   }
   void send(Time time, const Request& request) override {
-    push_request(time, requests_.put({request, nullptr, 0, time}), request);
+    push_request(time, requests_.put({request, nullptr, 0, time, false}), request);
   }
   Time holds(std::uint32_t gpu, std::uint32_t to, std::uint64_t wire) override {
     return links_[links_.way(gpu, to).front()].holds(wire);
   }
+  Time move_memory(std::uint32_t gpu, std::uint64_t bytes) override { return ports_[gpu].move(now_, bytes); }
   void finish(std::uint32_t gpu, Time time) override { ends_[gpu] = time; }
 
  private:
-  enum class What : std::uint16_t { resume, arrive, left, pass };
+  enum class What : std::uint16_t { resume, arrive, take, left, pass };
   /// A request on its way.
   struct Moving {
     Request request;
     const AloneLinks::Way* way = nullptr;  ///< null: it has not been handed over
     std::uint32_t hop = 0;                 ///< links behind it
     Time tail;                             ///< when its last byte is at the link
+    bool has_left = false;                 ///< it is through the ports of its GPU
   };
   /// The parts of a sum that a switch has.
   struct Parts {
@@ -181,14 +186,33 @@ class AloneRun final : public Simulation {
                    reinterpret_cast<void*>(static_cast<std::uintptr_t>(event.detail)))  // NOLINT
             .resume();
       case What::arrive: {
-        const Request request = requests_.take(event.node).request;
-        return devices_[request.to].arrive(request);
+        const Request& request = requests_[event.node].request;
+        const Time there = ports_[request.to].come(now_, request);
+        return there > now_ ? push(there, What::take, event.node) : take(event.node);
       }
+      case What::take:
+        return take(event.node);
       case What::left:
         return devices_[event.node].left(event.target.value(), event.detail);
       case What::pass:
         return pass(event.node);
     }
+  }
+
+  void take(std::uint32_t slot) {
+    const Request request = requests_.take(slot).request;
+    devices_[request.to].arrive(request);
+  }
+  /// Lets a request pass the ports of its GPU. Returns whether it is at its first link now.
+  bool leave(Moving& moving, std::uint32_t slot) {
+    if (moving.hop > 0 || std::exchange(moving.has_left, true)) return true;
+    const Request& request = moving.request;
+    const Time held = links_[moving.way->front()].holds(request.wire);
+    const Time there = ports_[request.from].leave(now_, request, held);
+    if (there <= now_) return true;
+    moving.tail = there;
+    push_request(there, slot, request);
+    return false;
   }
 
   static bool is_for_switch(RequestKind kind) {
@@ -202,6 +226,7 @@ class AloneRun final : public Simulation {
     const bool to_switch = is_for_switch(request.kind) && moving.hop == 0;
     if (to_switch) request.to = member_beside(request);
     if (moving.way == nullptr) moving.way = &links_.way(request.from, request.to);
+    if (!leave(moving, slot)) return;
     if (request.kind == RequestKind::switch_part && moving.hop == 1 && !is_last_part(moving))
       return requests_.free(slot);
     const AloneLinks::Way& way = *moving.way;
@@ -281,6 +306,7 @@ class AloneRun final : public Simulation {
   const Parameters& parameters_;
   bool is_fair_;
   AloneLinks links_;
+  std::vector<Ports> ports_;  // [GPUs]
   std::deque<Device> devices_;
   pdes::PendingSet events_;
   Slots<Moving> requests_;

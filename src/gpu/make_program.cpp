@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "operand_rules.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/gpu/plan.hpp"
 

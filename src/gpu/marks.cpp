@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "intervals.hpp"
-#include "operand_rules.hpp"
 #include "orrery/base/text.hpp"
 #include "spaces.hpp"
 

@@ -22,6 +22,8 @@ struct Pass {
   std::vector<Operand> stored;  ///< to other GPUs, or by the switch
   std::vector<Operand> kept;    ///< packets in its own scratch
   Time local;                   ///< of its own memory
+  std::uint32_t plain = 0;      ///< operands in its own memory, read or written
+  std::uint32_t packets = 0;    ///< packets in its own memory, read or written
   std::uint64_t bytes = 0, each = 0;
   PacketFormat format = PacketFormat::ll16;
   bool polls_side_by_side = false;
@@ -29,6 +31,8 @@ struct Pass {
 
   /// Returns the bytes, without headers, that carry `bytes` of what it stores.
   std::uint64_t carrying(std::uint64_t data) const { return stores_packets ? with_flags(data, format) : data; }
+  /// Returns the bytes of its own memory that are read and written for `data` bytes.
+  std::uint64_t in_memory(std::uint64_t data) const { return plain * data + packets * with_flags(data, format); }
 };
 
 /// Stores a piece to one destination.
@@ -93,6 +97,7 @@ Task go_through(BlockRun& block, Pass pass) {
     const Bursts::Burst burst = bursts[k];
     const auto iterations = static_cast<std::int64_t>(burst.iterations);
     Time first = clock, last = clock;  // when the first and the last iteration have been read
+    if (parameters.noc == Noc::ports) co_await Until{block, clock, Stall::memory};  // ports serve in order of time
     if (!pass.loaded.empty()) {
       co_await Until{block, clock, Stall::load};
       const Time issue = device.now();
@@ -118,6 +123,7 @@ Task go_through(BlockRun& block, Pass pass) {
     }
     first += pass.local;
     last += pass.local * iterations;
+    last = std::max(last, device.around.move_memory(device.gpu, pass.in_memory(burst.bytes())));
     const Stall why = pass.polled.empty() ? (pass.loaded.empty() ? Stall::memory : Stall::load) : Stall::poll;
     clock = last;
     if (pass.stored.empty() && pass.kept.empty()) {
@@ -149,6 +155,7 @@ Pass storing(const BlockRun& block, const Operation& operation, std::span<const 
   pass.stores_packets = operation.kind == OperationKind::ppkt;
   pass.each = bytes_of_iteration(block, operation, pass.stores_packets);
   pass.local = block.device.memory();
+  pass.plain = 1;
   if (!pass.stores_packets)
     pass.local =
         std::max(pass.local, delay(0, Bytes(std::min(pass.each, bytes)), parameters.sm_rate, Rounding::up_to_ps));
@@ -207,6 +214,8 @@ Task stream(BlockRun& block, const Operation& operation) {
   for (const Operand& from : device.self.sources(operation)) {
     pass.bytes = std::max(pass.bytes, from.bytes.count());
     has_packets |= is_of_packets(from.access);
+    pass.packets += from.access == Access::local_packets;
+    pass.plain += from.access == Access::local;
     if (from.access == Access::local)
       reads_memory = true;
     else
@@ -215,6 +224,8 @@ Task stream(BlockRun& block, const Operation& operation) {
   for (const Operand& to : device.self.destinations(operation)) {
     has_packets |= is_of_packets(to.access);
     pass.stores_packets |= to.access == Access::remote_packets;
+    pass.packets += to.access == Access::local_packets;
+    pass.plain += to.access == Access::local;
     if (to.access == Access::local_packets)
       pass.kept.push_back(to);
     else if (to.access != Access::local)

@@ -50,6 +50,8 @@ void Options::validate() const {
   const Parameters& p = parameters;
   require(p.sm_rate.bytes_per_ns() > 0, "sm-rate", "found 0", "a rate above 0");
   require(p.dma_rate.bytes_per_ns() > 0, "dma-rate", "found 0", "a rate above 0");
+  require(p.memory_rate.bytes_per_ns() > 0, "memory-rate", "found 0", "a rate above 0");
+  require(p.io_rate.bytes_per_ns() > 0, "io-rate", "found 0", "a rate above 0");
   require(p.load > Time::zero(), "load", "found 0", "a time above 0");
   require(p.l2 > Time::zero() && p.hit > Time::zero() && p.hbm > Time::zero(), "l2", "found l2, hit or hbm of 0",
           "times above 0, or blocks could work without end at one time");

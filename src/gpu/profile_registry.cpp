@@ -84,7 +84,8 @@ constexpr Parameters with_mi300x() {
 }
 
 // The generic GPU of ASTRA-sim 3.0 (arXiv 2606.10440, section 5.1): 128 compute units, no headers, links of 1 us. A
-// unit has 4 wavefronts of 64 threads with 64 lines in flight. The other latencies are assumptions.
+// unit has 4 wavefronts of 64 threads with 64 lines in flight. Its memory moves 4 TiB/s, and its ports to the links
+// 1 TiB/s. The other latencies are assumptions.
 constexpr Parameters with_generic() {
   Parameters p;
   p.sms = 128;
@@ -96,11 +97,15 @@ constexpr Parameters with_generic() {
   p.touch = p.fence = Time::zero();
   p.barrier = ns(100);
   p.outstanding = 64;
+  p.wavefront = 64;
   p.sm_rate = gb_per_s(1099.5);
   p.data_header = p.read_header = p.ack_header = 0;
   p.dma_setup = p.proxy = p.proxy_gap = Time::zero();
   p.dma_rate = gb_per_s(1099.5);
   p.arbitration = Arbitration::fifo;
+  p.noc = Noc::ports;
+  p.memory_rate = gb_per_s(4398.0);  // 256 channels of 16 GiB/s
+  p.io_rate = gb_per_s(1099.5);      // 32 ports of 32 GiB/s
   return p;
 }
 

@@ -2,18 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
 namespace orrery::gpu {
-
-std::string_view name(OperationKind kind) {
-  static constexpr std::array<std::string_view, num_operation_kinds> names = {
-      "nop",     "barrier", "put",  "pws",  "pwsf",  "get",    "copy",      "signal",      "rlxsignal",  "wait",
-      "rlxwait", "flush",   "re",   "res",  "rre",   "rres",   "ppkt",      "rppkt",       "repkt",      "respkt",
-      "recpkt",  "recspkt", "cpkt", "upkt", "glres", "gstore", "gstorepkt", "sem_acquire", "sem_release"};
-  return names[static_cast<std::size_t>(kind)];
-}
 
 void Gpu::add(Block& block, Operation operation, std::span<const Operand> sources,
               std::span<const Operand> destinations, std::span<const std::uint32_t> used_ids) {

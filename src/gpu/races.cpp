@@ -9,7 +9,6 @@
 #include <set>
 
 #include "intervals.hpp"
-#include "operand_rules.hpp"
 #include "spaces.hpp"
 #include "untimed.hpp"
 

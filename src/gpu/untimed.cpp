@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "operand_rules.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 

@@ -22,6 +22,7 @@ enum class EventKind : std::uint16_t {
   gpu_resume,  ///< the coroutine with the address `detail` goes on
   gpu_offer,   ///< requests are handed to their first links
   gpu_over,    ///< the kernel is over
+  gpu_take,    ///< a request that has come is through the ports of the GPU. `node`: its slot
 
   // Of the links.
   arrived = static_cast<std::uint16_t>(network::Delivery::arrived),  ///< a message is there

@@ -64,13 +64,6 @@ Message message_of(const Request& request, const gpu::Parameters& parameters) {
 
 }  // namespace
 
-bool GpuSystem::are_at_a_switch(NpuId a, NpuId b) const {
-  const topology::Fabric::Link first = fabric_.find(fabric_.first(a, b));
-  const auto next = fabric_.next(first, b);
-  return next && fabric_.find(*next).dimension == first.dimension && !fabric_.next(fabric_.find(*next), b) &&
-         fabric_.topology().dimension(first.dimension).shape->has_switch_operations;
-}
-
 /// The kernel that carries out the part of this NPU in a collective.
 class GpuCollectives::Kernel final : public gpu::Simulation {
  public:
@@ -105,6 +98,7 @@ class GpuCollectives::Kernel final : public gpu::Simulation {
     if (gpu == to) to = gpu == 0 ? 1 : 0;
     return owner_.system_.holds(member(gpu), member(to), wire);
   }
+  Time move_memory(std::uint32_t, std::uint64_t bytes) override { return owner_.ports_.move(owner_.now_, bytes); }
   void finish(std::uint32_t, Time time) override {
     end = time;
     if (time > owner_.now_) owner_.schedule(time, EventKind::gpu_over, slot, 0);
@@ -186,7 +180,7 @@ void GpuCollectives::Kernel::send(Time time, const Request& request) {
   owner_.offer(time, request, message, std::move(copies));
 }
 
-GpuCollectives::GpuCollectives(GpuSystem& system) : system_(system) {}
+GpuCollectives::GpuCollectives(GpuSystem& system) : system_(system), ports_(system.options.parameters) {}
 
 GpuCollectives::~GpuCollectives() = default;
 
@@ -242,6 +236,12 @@ bool GpuCollectives::join(Execution& npu, NodeId id, GroupId group, const commun
 void GpuCollectives::arrive(Execution& npu, const Message& message, Time now) {
   npu_ = &npu;
   now_ = now;
+  const Time there = ports_.come(now, request_of(message));
+  if (there <= now) return take(message);
+  schedule(there, EventKind::gpu_take, coming_.put(message), 0);
+}
+
+void GpuCollectives::take(const Message& message) {
   if (Kernel* const kernel = find(message.step.group, message.step.ordinal)) {
     if (!kernel->has_left) kernel->last.merge(message.last);
     kernel->device.take(request_of(message));
@@ -290,7 +290,7 @@ void GpuCollectives::offer(Time time, const Request& request, Message message, s
   counts.wire[kind] += request.wire;
   const auto [offers, is_new] = offers_.try_emplace(time);
   if (is_new && time > now_) schedule(time, EventKind::gpu_offer, 0, 0);
-  offers->second.push_back({message, std::move(copies), request.burst, request.block});
+  offers->second.push_back({message, std::move(copies), request.burst, request.block, request});
 }
 
 void GpuCollectives::handle(Execution& npu, const pdes::Event& event) {
@@ -311,6 +311,8 @@ void GpuCollectives::handle(Execution& npu, const pdes::Event& event) {
     }
     case EventKind::gpu_over:
       break;
+    case EventKind::gpu_take:
+      return take(coming_.take(slot));
     default:  // offers are handed over in `settle`
       return;
   }
@@ -340,13 +342,28 @@ void GpuCollectives::go_on(std::uint32_t slot, bool is_joining) {
   if (kernel.is_quiet()) kernels_[slot] = nullptr;
 }
 
+/// Lets a request pass the ports of this GPU. Returns whether it is at its first link now; else it is offered again.
+bool GpuCollectives::leave(Offer& offer) {
+  if (system_.options.parameters.noc == gpu::Noc::none || std::exchange(offer.has_left, true)) return true;
+  const Time held = system_.holds(offer.message.source, offer.message.destination, offer.request.wire);
+  const Time there = ports_.leave(now_, offer.request, held);
+  if (there <= now_) return true;
+  const auto [offers, is_new] = offers_.try_emplace(there);
+  if (is_new) schedule(there, EventKind::gpu_offer, 0, 0);
+  offers->second.push_back(std::move(offer));
+  return false;
+}
+
 void GpuCollectives::settle(Execution& npu, Time now) {
+  npu_ = &npu;
+  now_ = now;
   if (offers_.empty() || offers_.begin()->first > now) return;
   std::vector<Offer> offers = std::move(offers_.begin()->second);
   offers_.erase(offers_.begin());
   std::ranges::stable_sort(offers, {}, [](const Offer& offer) { return std::pair(offer.burst, offer.block); });
   const Services& services = npu.context().services;
   for (Offer& offer : offers) {
+    if (!leave(offer)) continue;
     const Message& message = offer.message;
     npu.accounting().count_sent(message.node, now, message.size);
     services.network.count_way(message.source, message.destination, message.size);

@@ -10,7 +10,9 @@
 
 #include "execution.hpp"
 #include "gpu_system.hpp"
+#include "orrery/base/slots.hpp"
 #include "orrery/communicator/member_side.hpp"
+#include "orrery/gpu/ports.hpp"
 #include "orrery/network/message.hpp"
 
 namespace orrery::npu {
@@ -46,6 +48,8 @@ class GpuCollectives {
     network::Message message;
     std::vector<NpuId> copies;  ///< to which a switch hands it; empty: it goes to its destination
     std::uint32_t burst = 0, block = 0;
+    gpu::Request request;
+    bool has_left = false;  ///< it is through the ports of the GPU
   };
   struct Resumption {
     std::uint32_t slot = 0;
@@ -54,6 +58,8 @@ class GpuCollectives {
 
   Kernel* find(GroupId group, std::uint32_t ordinal) const;
   std::uint32_t put(std::unique_ptr<Kernel> kernel);
+  void take(const network::Message& message);
+  bool leave(Offer& offer);
   void answer(const network::Message& asked);
   void offer(Time time, const gpu::Request& request, network::Message message, std::vector<NpuId> copies);
   void schedule(Time time, EventKind kind, std::uint32_t slot, std::uint64_t detail);
@@ -69,6 +75,8 @@ class GpuCollectives {
   std::deque<Resumption> soon_;                        // coroutines that go on in the call in progress
   std::map<std::int64_t, gpu::RequestCounts> counts_;  // by peer
   std::uint32_t sms_ = 0;
+  gpu::Ports ports_;
+  Slots<network::Message> coming_;  // through the ports
 };
 
 }  // namespace orrery::npu

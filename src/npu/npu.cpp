@@ -25,7 +25,9 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
   if (const double share = context.options.compute.collectives_share; share > 0)
     shared_units_ = std::make_unique<SharedUnits>(share);
   if (gpu_ && context.gpus->options.compute_share)
-    shared_sms_ = std::make_unique<SharedSms>(context.gpus->options.parameters.sms);
+    shared_sms_ = std::make_unique<SharedSms>([this](NodeId id, std::uint32_t held) {
+      return execution_.context().gpus->stretch(execution_.node(id), held);
+    });
 }
 
 bool Npu::handle(const pdes::Event& event) {
@@ -63,6 +65,7 @@ bool Npu::handle(const pdes::Event& event) {
     case EventKind::gpu_resume:
     case EventKind::gpu_offer:
     case EventKind::gpu_over:
+    case EventKind::gpu_take:
     case EventKind::left:
       gpu_->handle(execution_, event);
       share_sms(event.time);

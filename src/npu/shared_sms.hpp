@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -8,9 +10,9 @@
 
 namespace orrery::npu {
 
-/// The SMs of a GPU that thread blocks of collectives leave to compute nodes (docs/gpu.md, Computing beside
-/// collectives). While blocks hold k of them, a compute node goes on at (sms - k) / sms of its speed. What is left of a
-/// node is kept in ticks of full speed, rounded up, so results do not depend on anything but the changes.
+/// What thread blocks of collectives leave of a GPU to compute nodes (docs/gpu.md, Computing beside collectives). While
+/// blocks hold k SMs, a compute node goes on at a speed that depends on k. What is left of a node is kept in ticks of
+/// full speed, rounded up, so results do not depend on anything but the changes.
 class SharedSms {
  public:
   /// A compute node that is under way, and when it ends if nothing changes; max(): no SM is left.
@@ -19,7 +21,14 @@ class SharedSms {
     Time finish;
   };
 
-  explicit SharedSms(std::uint32_t sms) : sms_(sms) {}
+  /// How many times as long a node takes: `longer` / `whole`, both above 0; `longer` 0: it stands still.
+  struct Stretch {
+    std::uint64_t longer = 1, whole = 1;
+  };
+  /// Says how much longer a node takes while blocks hold so many SMs.
+  using Stretches = std::function<Stretch(NodeId id, std::uint32_t held)>;
+
+  explicit SharedSms(Stretches stretches) : stretches_(std::move(stretches)) {}
 
   /// Begins a compute node that takes `whole`, above zero, with all SMs. Returns when it ends.
   Time begin(NodeId id, Time whole, Time now);
@@ -33,11 +42,12 @@ class SharedSms {
     NodeId id;
     Time since;
     Time rest;  ///< with all SMs, at `since`
+    Stretch stretch;
     Time finish = {};
   };
-  Time finish_of(const Work& work) const;
+  static Time finish_of(const Work& work);
 
-  std::uint32_t sms_;
+  Stretches stretches_;
   std::uint32_t held_ = 0;
   std::vector<Work> under_way_;
 };

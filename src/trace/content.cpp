@@ -134,8 +134,8 @@ constexpr std::array foreign_texts = {
                   return text.starts_with("infrastructure:") ||
                          (has(text, "components:") && (text.starts_with("device:") || text.starts_with("devices:")));
                 },
-                "a description of InfraGraph, which lists devices and links one by one: describe the network as "
-                "system.network.dimensions, or convert a topology of NCCL of the same machine"},
+                "a description of InfraGraph, which lists devices and links one by one: 'orrery show graph FILE' finds "
+                "dimensions in it, to be written as system.network.dimensions"},
     ForeignText{
         [](std::string_view text) { return text.starts_with('<') && has(text, "<graphs"); },
         "a graph of NCCL, which lists channels and no bandwidths of links: take the topology, which NCCL writes "

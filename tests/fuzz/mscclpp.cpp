@@ -1,4 +1,4 @@
-// Execution plans of MSCCL++ (JSON): any file is a plan or is refused, by both of their readers.
+// Execution plans of MSCCL++ (JSON): any file is a plan or is refused, as a custom collective and as a program of GPUs.
 #include <cstddef>
 #include <cstdint>
 

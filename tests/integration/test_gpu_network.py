@@ -136,6 +136,67 @@ class GpuNetwork(harness.Folder):
                 self.assertLessEqual(finish - 101_000_000, (blocks + 1) // 2 + 1)
                 self.assertGreater(finish - 101_000_000, 0.4 * blocks)
 
+    def test_compute_nodes_share_memory(self):
+        """Of 4 SMs the two blocks hold 2, and may move 2 x 37.2 GB/s of the 1,000 GB/s of memory. Under the roofline a node of 100 us that
+        memory limits takes 1000 / 925.6 times as long beside them, and one that the peak limits twice as long."""
+        name = "all-gather-put"
+        self.plan(name, gpus=2)
+        roofline = ["--set=system.compute.roofline=true", "--set=system.compute.peak=1 TFLOPS", "--set=system.compute.local-memory.bandwidth=1000 GB/s"]
+        for ops, size, factor in ((1, 100_000_000, 1000 / (1000 - 2 * 37.2)), (100_000_000, 1, 2)):
+            with self.subTest(ops=ops):
+                for npu in range(2):
+                    chakra.write(self.folder / f"w.{npu}.et", [
+                        Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=1 << 21), Node(2, chakra.COMP, num_ops=ops, tensor_size=size)])
+                path = self.run_once([self.config(name, size=2, gpu=", sms: 4"), *roofline])
+                with h5py.File(path) as file:
+                    for npu, finish in enumerate(harness.finish_times(path)):
+                        blocks = file["gpu/kernels/end"][npu] - 100_000 - 2_300_000 - file["gpu/kernels/start"][npu]
+                        self.assertGreater(blocks, 10_000_000)
+                        # While the blocks are on, the node does 1 / factor of what it does alone. The blocks do not end at one time.
+                        self.assertLessEqual(finish - 100_000_000, blocks * (1 - 1 / factor) + 3)
+                        self.assertGreater(finish - 100_000_000, 0.8 * blocks * (1 - 1 / factor))
+
+    def test_several_collectives_at_once(self):
+        """Two collectives are on at one time: their kernels begin together, share the links, and the last one ends later than one alone, but
+        sooner than one after the other. One answer on 1, 2 and 3 ranks, also with the ports of the GPUs."""
+        name = "all-gather-put"
+        self.plan(name, blocks=16)
+        gathers = lambda numbers: [Node(k, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=1 << 18) for k in numbers]  # noqa: E731
+        for ports in ("", ", noc: ports, memory-rate: 600 GB/s, io-rate: 400 GB/s"):
+            with self.subTest(ports=ports):
+                config = self.config(name, gpu=ports)
+                for npu in range(4):
+                    chakra.write(self.folder / f"w.{npu}.et", gathers((1,)))
+                with h5py.File(self.run_once([config])) as file:
+                    alone = int(max(file["gpu/kernels/end"]))
+                for npu in range(4):
+                    chakra.write(self.folder / f"w.{npu}.et", gathers((1, 2)))
+                with h5py.File(self.check_one_answer([config], 4, ranks=(2, 3), scattered=False)) as file:
+                    start, end = file["gpu/kernels/start"][:], file["gpu/kernels/end"][:]
+                    self.assertEqual(len(start), 8)
+                    self.assertEqual(set(start.tolist()), {0})
+                    self.assertGreater(int(max(end)), alone)
+                    self.assertLess(int(max(end)), 2 * alone)
+
+    def test_ports(self):
+        """With `noc: ports` and much bandwidth nothing changes but by little; memory of 50 GB/s makes an all-gather by stores take as long
+        as memory takes for what is read, and for what comes from three others."""
+        name = "all-gather-put"
+        self.plan(name)
+        self.traces(4, name, 1 << 20)
+        free = max(self.finish(self.config(name)))
+        wide = max(self.finish(self.config(name, gpu=", noc: ports, memory-rate: 100000 GB/s, io-rate: 100000 GB/s")))
+        self.assertGreaterEqual(wide, free)
+        self.assertLess(wide, 1.03 * free)
+        slow = max(self.finish(self.config(name, gpu=", noc: ports, memory-rate: 50 GB/s")))
+        in_memory = 8 * (1 << 20) / 50e9 * 1e12  # each GPU reads its share four times, writes it once, and three others come
+        self.assertGreater(slow, in_memory)
+        self.assertLess(slow, 1.2 * in_memory)
+        alone = max(self.finish(self.config(name, gpu=", noc: ports, memory-rate: 50 GB/s", network=ALONE)))
+        self.assertAlmostEqual((slow - 1e6) / (alone - 1e6), 1, delta=0.02)
+        narrow = max(self.finish(self.config(name, gpu=", noc: ports, io-rate: 100 GB/s")))
+        self.assertGreater(narrow, 3 * (1 << 20) * 156 / 128 / 100e9 * 1e12)
+
     def test_tables(self):
         """An all-gather of shares of 64 KiB by stores, of 4 GPUs with 2 blocks: what the tables of GPUs say."""
         name = "all-gather-put"

@@ -167,7 +167,7 @@ class ShowPlan(harness.Folder):
             with self.subTest(arguments=arguments[1:]):
                 self.assertIn(message, self.refused(*arguments, code=2))
         self.assertIn("this is no JSON", self.refused(self.write("{")))
-        self.assertIn("there is no name", self.refused(self.write("{}")))
+        self.assertIn("there is no collective", self.refused(self.write("{}")))
 
 
 if __name__ == "__main__":

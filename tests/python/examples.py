@@ -1,10 +1,12 @@
 """Results files for the tests of the Python package: small runs that together have every group of results.h5."""
 import pathlib
+import subprocess
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "support"), str(TESTS.parent / "scripts/python")]
 
+import chakra  # noqa: E402
 import harness  # noqa: E402
 
 TRANSFORMER = """
@@ -49,6 +51,23 @@ def with_links(folder):
 def with_pool(folder):
     """A step whose parameters are in a hierarchical memory pool; without a timeline."""
     return run(folder, "pool", "system:\n" + RING + POOL + COMPUTE + OFFLOAD)
+
+
+def with_thread_blocks(folder):
+    """An all-reduce and an all-gather between two GPUs, whose thread blocks carry out plans."""
+    custom = []
+    for kind, plan in (("all-reduce", "two-shot"), ("all-gather", "all-gather-put")):
+        subprocess.run([sys.executable, TESTS.parent / "scripts/make_plan.py", plan, "--gpus=2", "--blocks=2", f"--output={folder / plan}.json"], check=True)
+        custom.append(f"{kind}: {plan}.json")
+    for npu in range(2):
+        chakra.write(folder / f"gpu.{npu}.et", [chakra.Node(0, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 18),
+                                                chakra.Node(1, chakra.COLL, data_deps=[0], comm_type=chakra.ALL_GATHER, comm_size=1 << 16)])
+    return run(folder, "blocks", f"""system:
+  network: {{model: congestion-aware, switching: cut-through, dimensions: [{{shape: Switch, size: 2, bandwidth: 450 GB/s, latency: 150 ns}}]}}
+  gpu: {{profile: h100}}
+  collectives: {{custom: {{{", ".join(custom)}}}}}
+workload: {{traces: "gpu.{{npu}}.et"}}
+""")
 
 
 def without_records(folder):

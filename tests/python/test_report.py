@@ -59,6 +59,7 @@ class Report(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.paths = examples.all_of(cls.folder)
         cls.paths["faster"] = examples.transformer(cls.folder, "faster", "--set", "system.network.dimensions.0.bandwidth=100 GB/s")
+        cls.paths["blocks"] = examples.with_thread_blocks(cls.folder)
         cls.paths["causes"] = with_causes(cls.paths["transformer"])
         super().setUpClass()
 
@@ -71,6 +72,17 @@ class Facts(Report):
                 found = facts.of(run)
             self.assertAlmostEqual(sum(cause["share"] for cause in found["causes"]), 1, 9, name)
             self.assertAlmostEqual(sum(cause["time"] for cause in found["causes"]) / found["step_time"], 1, 9, name)
+
+    def test_thread_blocks(self):
+        """System: collectives by thread blocks of GPUs. Expectation: the times by reason are the sums of the table, longest first, each with
+        its meaning; a run without GPUs has none."""
+        with orrery.open(self.paths["blocks"]) as run, orrery.open(self.paths["transformer"]) as other:
+            found, sums = facts.blocks(run), run.gpu_stalls.sum()
+            self.assertEqual(facts.blocks(other), [])
+        self.assertEqual({one["reason"]: one["time"] for one in found}, {name: int(time) for name, time in sums.items() if time > 0})
+        self.assertEqual([one["time"] for one in found], sorted((one["time"] for one in found), reverse=True))
+        self.assertAlmostEqual(sum(one["share"] for one in found), 1, 9)
+        self.assertTrue(all(one["meaning"] for one in found), found)
 
     def test_groups_of_causes(self):
         """System: a file with a breakdown, a critical path and a hint. Expectation: the facts are theirs, with their names."""
@@ -231,6 +243,17 @@ class Browser(Report, browser.Browser):
         self.assertEqual([cause for cause, _ in rows], CAUSES)
         self.assertEqual(dict(rows)["tensor"], "25.0 %")
         self.assertEqual(self.do("return document.querySelector('.hints').textContent"), "Try 16 micro-batches & <more>.")
+
+    def test_thread_blocks(self):
+        """System: collectives by thread blocks of GPUs. Expectation: a section names each reason and its share; other runs do not have it."""
+        self.load("blocks")
+        with orrery.open(self.paths["blocks"]) as run:
+            found = facts.blocks(run)
+        self.assertEqual(self.do("return [...document.querySelectorAll('#blocks .name b')].map((one) => one.textContent)"),
+                         [one["reason"] for one in found])
+        self.assertEqual(self.do("return document.querySelector('#blocks .number').textContent"), f"{100 * found[0]['share']:.1f} %")
+        self.load("transformer")
+        self.assertIsNone(self.do("return document.querySelector('#blocks')"))
 
     def test_sorting_and_filtering(self):
         """System: the tables of collectives and of keys. Expectation: clicks on a column sort it both ways, and a filter leaves matching rows."""

@@ -79,8 +79,30 @@ Json plan_counts(const std::string& file) {
   return answer;
 }
 
+/// Returns where a part of a chunk begins, if a group of thread blocks divides a chunk of so many units into parts: a
+/// buffer is divided into chunks by the same formula.
+Json offset_of(const Json& question) {
+  const auto number = [&](const char* key) { return question.at(key).get<std::uint64_t>(); };
+  const Json chunk = Json::array({{{"type", "i"}, {"index", 0}, {"size", 1}}});
+  const Json copy = {{"name", "copy"},
+                     {"src_buff", chunk},
+                     {"dst_buff", chunk},
+                     {"tbg_info", {{"tb_id", number("index")}, {"tbg_size", number("chunks")}}}};
+  Json plan = {{"collective", "allreduce"}, {"inplace", true}, {"buffer_alignment", number("alignment")}};
+  for (int gpu = 0; gpu < 2; ++gpu)
+    plan["gpus"].push_back({{"id", gpu},
+                            {"input_chunks", 1},
+                            {"output_chunks", 1},
+                            {"threadblocks", Json::array({{{"id", 0}, {"ops", Json::array({copy})}}})}});
+  const Program program =
+      make_program(parse_plan(plan.dump(), "offset"), Bytes(number("units") * number("alignment")));
+  const Gpu& gpu = program.gpus[0];
+  return {{"bytes", gpu.sources(gpu.blocks[0].operations[0])[0].offset}};
+}
+
 Json answer(const Json& question) {
   try {
+    if (question.contains("offset")) return offset_of(question.at("offset"));
     if (question.contains("kernel")) return kernel_times(question);
     if (question.contains("servers")) return servers(question);
     return plan_counts(question.at("plan"));

@@ -13,6 +13,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/key_listing.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/topology/network_graph.hpp"
 #include "orrery/trace/store.hpp"
 
 namespace orrery::config {
@@ -195,6 +196,14 @@ struct ShowPlanCommand {
   Form form = Form::text;                  ///< operations: each as JSON in a line
 };
 
+/// `orrery show graph FILE`: what a description of InfraGraph expands to.
+struct ShowGraphCommand {
+  std::filesystem::path file;
+  topology::LinkDefaults defaults;  ///< rates and delays of links that the file leaves out
+  bool lists_links = false;         ///< print each link of the network
+  bool json = false;
+};
+
 /// `orrery show kernel FILE`: how a run went, from its results.
 struct ShowKernelCommand {
   std::filesystem::path file;
@@ -221,10 +230,11 @@ struct ShowKeysCommand {
   KeyForm form = KeyForm::text;
 };
 
-using Command = std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand,
-                             FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
-                             ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand,
-                             ShowPlanCommand, ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+using Command =
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, FlowsCommand,
+                 GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
+                 ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowGraphCommand,
+                 ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -68,6 +68,9 @@ class Simulation {
   virtual void send(Time time, const Request& request) = 0;
   /// Returns how long `wire` bytes hold the first link of the way to another GPU.
   virtual Time holds(std::uint32_t gpu, std::uint32_t to, std::uint64_t wire) = 0;
+  /// Lets blocks of the GPU read or write `bytes` of its memory from now on. Returns when the last byte is through the
+  /// ports of memory: now if they are not simulated.
+  virtual Time move_memory(std::uint32_t /*gpu*/, std::uint64_t /*bytes*/) { return now(); }
   /// Takes note that all blocks of the GPU are over, and the kernel is over at `time`.
   virtual void finish(std::uint32_t gpu, Time time) = 0;
   /// Takes note that the blocks of the GPU that have begun and are not over hold so many SMs from now on.

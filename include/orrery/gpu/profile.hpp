@@ -15,6 +15,12 @@ enum class Arbitration : std::uint8_t {
   fifo,  ///< they wait like data
 };
 
+/// What is simulated of the inside of a GPU.
+enum class Noc : std::uint8_t {
+  none,   ///< latencies, and the rate of a block
+  ports,  ///< besides, the ports of memory and those to the links are servers (Ports)
+};
+
 /// What a kernel and the operations of its blocks cost, whatever they move.
 struct KernelParameters {
   std::uint32_t sms = 132;               ///< streaming multiprocessors
@@ -42,7 +48,10 @@ struct MemoryParameters {
   Time touch = Time::from_ns(370);  ///< added to the first load of a block from a GPU
   std::uint32_t width = 16;         ///< bytes that a thread moves in an iteration
   std::uint32_t unroll = 1;         ///< iterations of loads in flight
-  std::uint32_t outstanding = 256;  ///< most lines of an iteration
+  /// Threads that load in lock step. Wavefronts of a block load by themselves: each has `unroll` iterations in flight,
+  /// all together `outstanding` lines from each GPU at the most. 0: all threads of a block are in lock step.
+  std::uint32_t wavefront = 0;
+  std::uint32_t outstanding = 256;                         ///< most lines of an iteration
   Bandwidth sm_rate = Bandwidth::from_bytes_per_ns(37.2);  ///< most that one block moves
 
   friend bool operator==(const MemoryParameters&, const MemoryParameters&) = default;
@@ -71,8 +80,17 @@ struct CopyEngineParameters {
   friend bool operator==(const CopyEngineParameters&, const CopyEngineParameters&) = default;
 };
 
+/// The ports of a GPU, with the rate of all ports of a kind together.
+struct PortParameters {
+  Noc noc = Noc::none;
+  Bandwidth memory_rate = Bandwidth::from_bytes_per_ns(3350);  ///< of memory, reads and writes together
+  Bandwidth io_rate = Bandwidth::from_bytes_per_ns(450);       ///< to the links, and as much from them
+
+  friend bool operator==(const PortParameters&, const PortParameters&) = default;
+};
+
 /// The costs of what the thread blocks of a GPU do (docs/gpu.md, Parameters).
-struct Parameters : KernelParameters, MemoryParameters, RequestParameters, CopyEngineParameters {
+struct Parameters : KernelParameters, MemoryParameters, RequestParameters, CopyEngineParameters, PortParameters {
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };
 

@@ -66,6 +66,7 @@ void add_counts(Keys<Configuration>& keys) {
   add("system.gpu.blocks-per-sm", "blocks that are on one at a time", "1", 1, &P::blocks_per_sm);
   add("system.gpu.width", "bytes that a thread moves in an iteration", "16", 1, &P::width);
   add("system.gpu.unroll", "iterations of loads in flight", "4", 1, &P::unroll);
+  add("system.gpu.wavefront", "threads of a block that load in lock step; 0: all", "64", 0, &P::wavefront);
   add("system.gpu.outstanding", "most lines of an iteration", "256", 1, &P::outstanding);
   add("system.gpu.line", "bytes of a line, the unit of requests", "128", 1, &P::line);
   add("system.gpu.data-header", "bytes added to each line of data on links", "28", 0, &P::data_header);
@@ -90,6 +91,15 @@ void add_others(Keys<Configuration>& keys) {
   add_parameter(
       keys, "system.gpu.arbitration", "whether words of control pass data that wait for a link", "fifo",
       word(gpu_arbitrations()), [](auto& c) -> auto& { return c.gpu.parameters.arbitration; });
+  add_parameter(
+      keys, "system.gpu.noc", "what is simulated of the inside of a GPU", "ports", word(gpu_nocs()),
+      [](auto& c) -> auto& { return c.gpu.parameters.noc; });
+  add_parameter(
+      keys, "system.gpu.memory-rate", "with `noc: ports`: of memory, reads and writes together", "3350 GB/s",
+      bandwidth(), [](auto& c) -> auto& { return c.gpu.parameters.memory_rate; });
+  add_parameter(
+      keys, "system.gpu.io-rate", "with `noc: ports`: of the ports to the links, in each direction", "450 GB/s",
+      bandwidth(), [](auto& c) -> auto& { return c.gpu.parameters.io_rate; });
   keys.add(
           {.path = "system.gpu.bursts",
            .help = "most pieces of an operation that are simulated one by one",

@@ -116,10 +116,13 @@ TEST_F(MscclppFile, PacketsThatNobodyPutsAreRefused) {
 // What the format does not know, and text that is no plan, is refused; the message names the operation.
 TEST_F(MscclppFile, OtherOperationsAreRefused) {
   const std::string unknown = refusal(plan(R"({"name": "glre"})", ""));
-  EXPECT_NE(unknown.find("rank 0, thread block 0, operation 0 (glre): "), std::string::npos) << unknown;
-  EXPECT_NE(refusal(plan(R"({"name": "glres", "src_buff": [], "dst_buff": []})", "")).find("names no switch channel"),
+  EXPECT_NE(unknown.find("GPU 0, thread block 0, operation 0 (glre): "), std::string::npos) << unknown;
+  EXPECT_NE(refusal(plan(R"({"name": "glres", "src_buff": [], "dst_buff": []})", "")).find("src_buff has 0 entries"),
             std::string::npos);
   EXPECT_NE(refusal("{").find("this is no JSON"), std::string::npos);
+  const std::string itself = R"({"name": "signal", "channel_type": "memory", "channel_ids": [1]})";
+  EXPECT_NE(refusal(plan(itself, "")).find("GPU 0, thread block 0, operation 0 (signal): channel_ids is 1"),
+            std::string::npos);
 }
 
 /// An all-reduce of `ranks` ranks through the switch: each adds up its chunk of all and stores the sum at all, after
@@ -202,6 +205,18 @@ TEST_F(MscclppSwitch, APipelineHasAsManyIterationsAsUnits) {
   EXPECT_EQ(sums(4 * 4096), 4U * 3 * 4);
   EXPECT_EQ(sums(std::uint64_t{4} << 24), 4U * 3 * 64);
   EXPECT_EQ(&read_plan->for_whole(Bytes(16384)), &read_plan->for_whole(Bytes(16384)));
+}
+
+// The units of a pipeline are counted in chunks of the whole data: two ranks gather 2 x 4 KiB, each by a pipeline over
+// its chunk of 4 KiB in units of 1 KiB, which puts four times.
+TEST_F(MscclppFile, APipelineOfAnAllGatherCountsTheChunksOfItsOutput) {
+  const auto read_plan = read(plan(in_pipeline(put(0)) + "," + signal_peer + "," + wait_for_peer,
+                                   in_pipeline(put(1)) + "," + signal_peer + "," + wait_for_peer));
+  std::uint64_t puts = 0;
+  const CustomCollective& of_size = read_plan->for_whole(Bytes(8192));
+  for (std::uint32_t o = 0; o < of_size.operations().size(); ++o)
+    puts += of_size[o].kind == OperationKind::send && of_size.bytes(o, Bytes(8192)) == Bytes(1024);
+  EXPECT_EQ(puts, 2U * 4);
 }
 
 // A semaphore that nobody releases would never let its acquirer pass: the message says so.

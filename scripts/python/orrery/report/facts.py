@@ -71,13 +71,18 @@ def stages(run):
             for _, row in run.memory_stages.iterrows()]
 
 
+STALLS = {"launch": "launch, load of the plan, and wait for an SM", "issue": "fixed costs of operations", "memory": "loads from the own memory",
+          "poll": "polls of flags that are there", "words": "words, semaphores and packets that are not there yet", "link": "stores that wait for the first link",
+          "load": "loads from other GPUs", "acks": "acknowledgements of stores", "barrier": "other blocks at a barrier", "proxy": "the proxy on the host"}
+
+
 def blocks(run):
     """Returns for what thread blocks of GPUs spent their time, longest first: [] if none carried out collectives."""
     if run.gpu_stalls is None:
         return []
     times = run.gpu_stalls.sum()
     whole = max(int(times.sum()), 1)
-    return [{"reason": str(reason), "time": int(time), "share": int(time) / whole}
+    return [{"reason": str(reason), "meaning": STALLS.get(str(reason), ""), "time": int(time), "share": int(time) / whole}
             for reason, time in times.sort_values(ascending=False, kind="stable").items() if time > 0]
 
 

@@ -181,6 +181,16 @@ function networkSection(run) {
     series.links && series.links.dimensions.length ? linksOf(series.links) : element("p", {class: "soft"}, "Single links are known in runs with --network congestion-aware."));
 }
 
+/** For what the thread blocks of GPUs spent their time; nothing if none carried out collectives. */
+function blocksSection(run) {
+  const {blocks} = run.facts;
+  if (!blocks.length) return null;
+  const rows = blocks.flatMap((one) => [element("div", {class: "name"}, element("b", {}, one.reason), ` ${one.meaning} · ${readable(one.time, "ps")}`),
+    element("div", {class: "track"}, element("div", {style: `width: ${100 * one.share}%`})), element("div", {class: "number"}, readable(one.share, "share"))]);
+  return element("section", {id: "blocks"}, element("h2", {}, "Thread blocks of GPUs"),
+    element("p", {class: "soft"}, "For what thread blocks that carried out collectives spent their time, all of them together."), element("div", {class: "use"}, rows));
+}
+
 function collectivesSection(run) {
   const {collectives, groups} = run.facts, rate = (key) => (row) => row[key] === null ? "–" : (row[key] / 1e9).toFixed(2);
   const micro = (key) => (row) => row[key] === null ? "–" : (row[key] / 1e6).toFixed(2), parts = [];
@@ -239,7 +249,7 @@ function show(which) {
   document.getElementById("subtitle").textContent = `${DATA.runs.length > 1 ? `${DATA.names[which]}: ` : ""}${facts.num_npus.toLocaleString("en-US")} NPUs · ${network} · ${facts.settings["system.network.model"] || ""}`;
   document.getElementById("made").textContent = `Made from ${facts.path}, which Orrery ${facts.version} wrote on ${facts.created}.`;
   const named = DATA.runs.length > 1 ? element("h1", {style: "margin-top: 1.6rem"}, `${DATA.names[which]}: ${readable(facts.step_time, "ps")}`) : null;
-  const sections = [comparisonSection(), named, breakdownSection(run), timelineSection(run), pathSection(run), memorySection(run), networkSection(run), collectivesSection(run), configurationSection(run)];
+  const sections = [comparisonSection(), named, breakdownSection(run), timelineSection(run), pathSection(run), memorySection(run), networkSection(run), blocksSection(run), collectivesSection(run), configurationSection(run)];
   document.getElementById("main").replaceChildren(...sections.filter(Boolean));
   document.getElementById("sections").replaceChildren(...sections.filter((part) => part && part.id).map((part) =>
     element("a", {href: `#${part.id}`}, part.querySelector("h2").textContent)));

@@ -11,7 +11,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 
-namespace orrery::gpu {
+namespace orrery::collective::mscclpp {
 
 using Json = nlohmann::json;
 
@@ -97,4 +97,4 @@ class PlanCursor {
   std::uint32_t number_ = 0;
 };
 
-}  // namespace orrery::gpu
+}  // namespace orrery::collective::mscclpp

@@ -6,14 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "operand_rules.hpp"
-#include "orrery/gpu/plan.hpp"
+#include "orrery/collective/mscclpp_plan.hpp"
 #include "plan_cursor.hpp"
 
-namespace orrery::gpu {
+namespace orrery::collective::mscclpp {
 namespace {
-
-using collective::Kind;
 
 constexpr std::uint64_t most_gpus = 1 << 12, most_chunks = 1 << 20, most_blocks = 1 << 12, most_threads = 1024,
                         most_value = 1 << 30;
@@ -69,14 +66,14 @@ class PlanReader {
 
  private:
   void read_head(const Json& json) {
-    plan_.name = at_.word(json, "name", "the name of the plan");
+    plan_.name = at_.word(json, "name", "the name of the plan", "");
     const std::string collective = at_.word(json, "collective", "the kind of collective");
     const auto known = std::ranges::find(plan_kinds, collective, &std::pair<std::string_view, Kind>::first);
     if (known == std::end(plan_kinds))
       at_.fail(fmt::format("collective is '{}'", cited(collective)),
                "allreduce, allgather, reducescatter, broadcast or alltoall");
     plan_.kind = known->second;
-    plan_.uses_packets = at_.word(json, "protocol", "LL or Simple") == "LL";
+    plan_.uses_packets = at_.word(json, "protocol", "LL or Simple", "Simple") == "LL";
     plan_.in_place = at_.flag(json, "inplace");
     plan_.reuses_scratch = at_.flag(json, "reuse_resources", false);
     plan_.has_double_scratch = at_.flag(json, "use_double_scratch_buffer", false);
@@ -340,7 +337,7 @@ class PlanReader {
   OperationKind kind_of(const std::string& name) const {
     if (name == "glre") at_.fail("MSCCL++'s own executor does not know it", "glres, which also stores the sum");
     for (std::size_t k = 0; k < num_operation_kinds; ++k)
-      if (gpu::name(static_cast<OperationKind>(k)) == name) return static_cast<OperationKind>(k);
+      if (mscclpp::name(static_cast<OperationKind>(k)) == name) return static_cast<OperationKind>(k);
     at_.fail("the operation is not known", "put, get, copy, signal, wait, packets, reductions, nop or barrier");
   }
   void read_channel_ids(const Json& json, Plan::Step& step) {
@@ -475,4 +472,4 @@ Plan read_plan(const std::filesystem::path& file, const Place& named_by) {
   return parse_plan(read_text(file, named_by), file.string());
 }
 
-}  // namespace orrery::gpu
+}  // namespace orrery::collective::mscclpp

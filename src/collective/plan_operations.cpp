@@ -1,6 +1,8 @@
-#include "operand_rules.hpp"
+#include "orrery/collective/plan_operations.hpp"
 
-namespace orrery::gpu {
+#include <array>
+
+namespace orrery::collective::mscclpp {
 namespace {
 
 constexpr std::uint32_t any = 1U << 16;
@@ -20,6 +22,14 @@ constexpr OperandRules sum(Access others, Access second, Access more, std::uint3
 }
 
 }  // namespace
+
+std::string_view name(OperationKind kind) {
+  static constexpr std::array<std::string_view, num_operation_kinds> names = {
+      "nop",     "barrier", "put",  "pws",  "pwsf",  "get",    "copy",      "signal",      "rlxsignal",  "wait",
+      "rlxwait", "flush",   "re",   "res",  "rre",   "rres",   "ppkt",      "rppkt",       "repkt",      "respkt",
+      "recpkt",  "recspkt", "cpkt", "upkt", "glres", "gstore", "gstorepkt", "sem_acquire", "sem_release"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
 OperandRules operand_rules(OperationKind kind, Transport transport) {
   switch (kind) {
@@ -108,4 +118,4 @@ bool uses_semaphores(OperationKind kind) {
   return kind == OperationKind::sem_acquire || kind == OperationKind::sem_release;
 }
 
-}  // namespace orrery::gpu
+}  // namespace orrery::collective::mscclpp

@@ -1,13 +1,8 @@
-#include "orrery/gpu/plan.hpp"
+#include "orrery/collective/mscclpp_plan.hpp"
 
 #include <fmt/format.h>
 
-namespace orrery::gpu {
-
-bool is_plan(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{';
-}
+namespace orrery::collective::mscclpp {
 
 std::map<std::string, std::uint64_t, std::less<>> Plan::counts() const {
   std::map<std::string, std::uint64_t, std::less<>> counts;
@@ -17,14 +12,15 @@ std::map<std::string, std::uint64_t, std::less<>> Plan::counts() const {
       for (const Step& step : block.steps) {
         if (step.pipeline != 0 && step.pipeline != pipeline) ++counts["pipeline"];
         pipeline = step.pipeline;
-        ++counts[std::string(gpu::name(step.kind))];
+        ++counts[std::string(mscclpp::name(step.kind))];
       }
     }
   return counts;
 }
 
 std::string Plan::place(std::uint32_t gpu, const Block& block, const Step& step) const {
-  return fmt::format("GPU {}, thread block {}, operation {} ({})", gpu, block.id, step.number, gpu::name(step.kind));
+  return fmt::format("GPU {}, thread block {}, operation {} ({})", gpu, block.id, step.number,
+                     mscclpp::name(step.kind));
 }
 
-}  // namespace orrery::gpu
+}  // namespace orrery::collective::mscclpp

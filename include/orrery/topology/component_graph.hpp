@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery::topology {
+
+/// The components of machines and the links between them, one by one. This is what a description of InfraGraph says
+/// when all its counts and edges are expanded (docs/inputs.md, *InfraGraph*).
+struct ComponentGraph {
+  enum class Kind : std::uint8_t { custom, cpu, xpu, nic, memory, port, network_switch };
+
+  /// An instance of a device of the infrastructure: a server, or a switch of the fabric.
+  struct Machine {
+    std::string name;    ///< "server.3"
+    std::string device;  ///< "dgx"
+  };
+  struct Component {
+    std::string name;  ///< "server.3.xpu.0"
+    Kind kind = Kind::custom;
+    std::uint32_t machine = 0;          ///< index in `machines`
+    std::optional<std::uint32_t> rank;  ///< the annotation `rank`: the number of the NPU that it is
+  };
+  /// The physics of links of one name. What the file leaves out is missing.
+  struct LinkKind {
+    std::string name;
+    std::optional<double> bytes_per_ns;  ///< in each direction
+    std::optional<double> latency_ns;
+  };
+  /// Joins two components, both ways at a time. Two components may have several links.
+  struct Link {
+    std::uint32_t a = 0, b = 0;  ///< components
+    std::uint32_t kind = 0;      ///< index in `kinds`
+  };
+
+  std::string file, name;
+  std::vector<Machine> machines;
+  std::vector<Component> components;  ///< machine by machine
+  std::vector<LinkKind> kinds;
+  std::vector<Link> links;
+  std::vector<std::string> notes;  ///< what the file has and the reader does not know
+};
+
+/// Reads a description of InfraGraph 2.4, as YAML or JSON: an infrastructure, alone or with its annotations, or one
+/// device. Keys that are not known are told in `notes`. Throws Error (bad_input) with the place in the file: what is no
+/// such description, also one of an older schema; devices, components, instances and links that do not exist; slices
+/// that leave the components that there are; lists of different lengths that are joined one to one; a rate in transfers
+/// per second, which has no width; more than 2^22 components or links. Cost O(components + links).
+ComponentGraph read_infragraph(const std::filesystem::path& file);
+/// Reads the same from a text. `file` names it in messages.
+ComponentGraph parse_infragraph(std::string_view text, const std::string& file);
+
+}  // namespace orrery::topology

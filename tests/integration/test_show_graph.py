@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""`orrery show graph`: descriptions of InfraGraph are counted, their networks and dimensions found, and links that lack physics told.
+
+The descriptions: configs/infragraph/dgx-h100.yaml, and those that tests/reference/infragraph_blueprints.py writes."""
+import json
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in ("support", "reference")]
+
+import harness  # noqa: E402
+import infragraph_blueprints  # noqa: E402
+
+DGX = harness.SOURCE / "configs/infragraph/dgx-h100.yaml"
+
+
+class ShowGraph(harness.Folder):
+    def show(self, *arguments, code=0):
+        outcome = harness.orrery("show", "graph", *arguments)
+        self.assertEqual(outcome.code, code, outcome.err)
+        return outcome
+
+    def shown(self, name, ending="yaml"):
+        return json.loads(self.show(infragraph_blueprints.write(name, self.folder / f"graph.{ending}"), "--json").out)
+
+    def test_fabrics(self):
+        """Fat trees and a Clos fabric have the counts of their closed forms: a tree of k ports and L levels has 2 (k/2)^L / p hosts with p
+        NICs each, and its network has an NPU for each XPU, the switches of the fabric and two of each server."""
+        for ports, levels in ((4, 3), (8, 2), (8, 3)):
+            with self.subTest(ports=ports, levels=levels):
+                half = ports // 2
+                graph = self.shown(f"ClosFatTreeFabric(Switch({ports}), Server(), {levels})")
+                hosts, switches = 2 * half**levels // 2, (2 * levels - 1) * half ** (levels - 1)
+                self.assertEqual(graph["nodes"], 8 * hosts + (ports + 1) * switches)
+                self.assertEqual(graph["network"]["npus"], 2 * hosts)
+                self.assertEqual(graph["network"]["switches"], 2 * hosts + switches)
+                between = 2 * half**levels * levels  # links of hosts, and of each tier of switches to the next one
+                self.assertEqual(graph["network"]["links"], 4 * hosts + between)
+        self.assertEqual(self.shown("ClosFabric()", "json")["network"]["npus"], 8)
+
+    def test_formats(self):
+        """YAML and JSON of one description say the same."""
+        for name in ("dgx1", "ironwood", "two dgx_h100, one switch"):
+            self.assertEqual(self.shown(name, "yaml"), self.shown(name, "json"))
+
+    def test_dimensions(self):
+        """A torus of 4 x 4 x 4, two racks of servers, and a machine that is none of these."""
+        self.assertEqual(self.shown("ironwood")["dimensions"], [{"shape": "Ring", "size": 4}] * 3)
+        self.assertEqual(self.shown("mi300x")["dimensions"], [{"shape": "FullyConnected", "size": 8}])
+        self.assertEqual(self.shown("ClosFatTreeFabric(Switch(8), Server(), 2)")["dimensions"],
+                         [{"shape": "Switch", "size": size} for size in (2, 2, 8)])
+        lone = infragraph_blueprints.dgx1()
+        lone["edges"] = [one for one in lone["edges"] if one["ep1"]["component"] != "xpu[4:8]"]
+        (self.folder / "part.json").write_text(json.dumps(lone))
+        self.assertNotIn("dimensions", json.loads(self.show(self.folder / "part.json", "--json").out))
+
+    def test_links(self):
+        """Links without latency are told. They are listed as an error if each link is to be printed, unless options give them."""
+        for line in ("network.links_without_latency.0: nvlink", "network.links_without_latency.1: rail"):
+            self.assertIn(line, self.show(DGX).out)
+        refused = self.show(DGX, "--links", code=3).err
+        self.assertIn("links without latency: 'nvlink', 'rail'", refused)
+        self.assertIn("dgx-h100.yaml", refused)
+        links = json.loads(self.show(DGX, "--links", "--latency=500ns", "--link=nvlink=100GB/s,150ns", "--json").out)["links"]
+        self.assertEqual(len(links), 80)
+        self.assertEqual({(one["link"], one["bytes_per_ns"], one["latency_ns"]) for one in links},
+                         {("nvlink", 100.0, 150.0), ("rail", 50.0, 500.0)})
+        self.assertIn("there is no link 'nvlnk'", self.show(DGX, "--link=nvlnk=1GB/s", code=3).err)
+        self.assertIn("NAME=BANDWIDTH,LATENCY", self.show(DGX, "--link=nvlink", code=2).err)
+        self.show(code=2)
+
+    def test_faults(self):
+        """Unknown keys bring a warning; files of an older schema, and what is no description, are refused."""
+        machine = infragraph_blueprints.server()
+        machine["colour"] = "red"
+        (self.folder / "more.json").write_text(json.dumps(machine))
+        self.assertIn("has the key 'colour', which is not known and is ignored", self.show(self.folder / "more.json").err)
+        machine["connections"] = machine.pop("edges")
+        (self.folder / "old.json").write_text(json.dumps(machine))
+        self.assertIn("older schema of InfraGraph", self.show(self.folder / "old.json", code=3).err)
+        (self.folder / "none.yaml").write_text("just words\n")
+        self.assertIn("is no mapping", self.show(self.folder / "none.yaml", code=3).err)
+        self.show(self.folder / "missing.yaml", code=3)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main())
