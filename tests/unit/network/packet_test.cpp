@@ -76,7 +76,7 @@ TEST(PlaceNodes, PutsSwitchesWithTheirNeighbours) {
 
 /// Runs flows on the leaves and spines.
 FlowResults run(std::vector<FlowSpec> flows, PacketRules rules, EventOrder order = EventOrder::by_system) {
-  FlowScenario scenario{leaf_spine(), std::move(rules), {}, std::move(flows)};
+  FlowScenario scenario{leaf_spine(), std::move(rules), {}, GraphRoutes::shortest, std::move(flows)};
   const auto world = parallel::make_serial();
   return run_flows(scenario, *world, order);
 }
